@@ -1,0 +1,205 @@
+# Tribod: build, tests, install. `make help` lists the targets, config.mk the knobs.
+#
+# Sources are found by their folder and name:
+#   solver/{base,model}/*.c                       compiled once
+#   solver/{collide,contact,solve,step,cpu}/*.c   compiled twice into the one library, as double and
+#                                                 (-DTB_SINGLE, *.f32.o) as float; once if the name
+#                                                 ends in _once.c or _file.c
+#   clients/cli/*.c                               the command tribo
+#   tests/unit/test_*.c, tests/truth/truth_*.c    one libcheck program each
+#   tests/bench/bench_*.c                         one program each
+#   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
+#                                                 over tests/fuzz/corpus/X in `make check`
+#   tests/data/*.c                                generators, one program each
+#   tests/*/common*.c, tests/*/*_util.c           helpers, linked to every program of their folder
+#   tests/e2e/*.sh, tests/peers/peer_*.py         scripts that drive build/tribo
+include config.mk
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.SECONDARY:
+.SUFFIXES:
+MAKEFLAGS += --no-builtin-rules
+
+# ---- sources ------------------------------------------------------------------------------------
+
+TWICE_ROOMS := collide contact solve step cpu
+twice_all := $(wildcard $(TWICE_ROOMS:%=solver/%/*.c))
+ONCE  := $(wildcard solver/*.c solver/base/*.c solver/model/*.c)
+ONCE  += $(filter %_once.c %_file.c,$(twice_all))
+TWICE := $(filter-out $(ONCE),$(twice_all))
+LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE) $(TWICE)) $(TWICE:%.c=$(B)/%.f32.o)
+CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
+
+helpers  = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
+programs = $(patsubst %.c,%,$(filter-out $(call helpers,$(1)),$(wildcard tests/$(1)/$(2)*.c)))
+UNIT  := $(call programs,unit,test_)
+TRUTH := $(call programs,truth,truth_)
+BENCH := $(call programs,bench,bench_)
+DATA  := $(call programs,data,)
+FUZZ  := $(call programs,fuzz,fuzz_)
+E2E   := $(filter-out tests/e2e/common% %_util.sh,$(wildcard tests/e2e/*.sh))
+REPLAY := $(patsubst tests/fuzz/fuzz_%,tests/fuzz/replay_%,$(FUZZ))
+
+# what `make check` runs, narrowed by ONLY=word
+only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
+suite_unit  := $(call only,$(UNIT))
+suite_truth := $(call only,$(TRUTH))
+suite_fuzz  := $(call only,$(REPLAY))
+suite_e2e   := $(call only,$(E2E))
+suites = $(foreach s,$(1),$(suite_$(s)))
+ASAN_TESTS := $(call suites,$(ASAN_SUITES))
+TSAN_TESTS := $(call suites,$(TSAN_SUITES))
+RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh)
+
+LIBRARY := $(B)/libtribo.a
+VERSION := $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null)
+SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
+SHARED  := $(B)/libtribo.so.$(VERSION)
+
+# ---- targets for people -------------------------------------------------------------------------
+
+Q := $(if $(filter 1,$(V)),,@)
+say = $(if $(Q),@printf '%-5s %s\n' '$(1)' '$(2)')
+# a recipe that calls make again runs JOBS jobs unless the caller asked for another number
+SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
+      tests/run_all.sh $(BUILD)/log
+
+.PHONY: help all tests demo check check-asan check-tsan check-peers bench fuzz format check-format \
+        install clean build-asan run-tsan run-fuzz force
+help: ## this list
+	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in config.mk):'
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
+
+ALL := $(LIBRARY) $(if $(CLI_OBJECTS),$(B)/tribo) $(DATA:%=$(B)/%)
+ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
+all: $(ALL) ## the library, the command and the data generators, into build/
+
+demo: ## install what is missing, build, and run the grasp demo
+	@deploy/deps.sh build
+	@$(SUBMAKE) all
+	@$(B)/tribo demo
+
+tests: all $(addprefix $(B)/,$(UNIT) $(TRUTH) $(REPLAY)) ## build every test program
+
+check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
+	@deploy/deps.sh build test
+	@$(SUBMAKE) $(if $(ONLY),all $(addprefix $(B)/,$(filter-out %.sh,$(RELEASE_TESTS))),tests)
+	@$(SUBMAKE) VARIANT=asan build-asan
+	@$(RUN) $(RELEASE_TESTS:%=$(B):%) $(ASAN_TESTS:%=$(BUILD)/asan:%)
+
+check-asan: ## the tests of ASAN_SUITES under AddressSanitizer and UBSan
+	@deploy/deps.sh build test
+	@$(SUBMAKE) VARIANT=asan build-asan
+	@$(RUN) $(ASAN_TESTS:%=$(BUILD)/asan:%)
+
+check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
+	@deploy/deps.sh build test clang
+	@$(SUBMAKE) VARIANT=tsan run-tsan
+
+check-peers: ## compare with MuJoCo from PyPI (tests/peers/peer_*.py)
+	@deploy/deps.sh build peers
+	@$(SUBMAKE) all
+	@PEERS_PYTHON=$(abspath $(BUILD))/peers/bin/python $(RUN) \
+	    $(addprefix $(B):,$(call only,$(wildcard tests/peers/peer_*.py)))
+
+bench: ## build and run tests/bench, one program after the other
+	@$(SUBMAKE) all $(BENCH:%=$(B)/%)
+	@for b in $(call only,$(BENCH:%=$(B)/%)); do \
+	    echo "== $$b"; TRIBO=$(abspath $(B)/tribo) TRIBO_BUILD=$(abspath $(B)) $$b || exit 1; done
+
+fuzz: ## libFuzzer programs into build/fuzz; FUZZ_SECONDS=60 runs each for a minute
+	@deploy/deps.sh build clang
+	@$(SUBMAKE) VARIANT=fuzz run-fuzz
+
+format: ## rewrite the C sources in the style of .clang-format
+	@tests/check_format.sh --fix
+
+check-format: ## say which C sources are not in that style
+	@CLANG_FORMAT=$(CLANG_FORMAT) tests/check_format.sh
+
+install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
+	install -m 644 solver/tribo.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
+	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
+	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
+	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtribo.so
+	$(if $(CLI_OBJECTS),install -m 755 $(B)/tribo $(DESTDIR)$(PREFIX)/bin/)
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PACKAGES@|$(PACKAGES)|' \
+	    deploy/tribo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tribo.pc
+
+clean: ## remove build/
+	rm -rf $(BUILD)
+
+# ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
+
+sanitized = $(addprefix $(B)/,$(filter-out %.sh,$(1))) $(if $(filter %.sh,$(1)),$(ALL))
+build-asan: $(call sanitized,$(ASAN_TESTS))
+run-tsan: $(call sanitized,$(TSAN_TESTS))
+	@$(RUN) $(TSAN_TESTS:%=$(B):%)
+
+run-fuzz: $(FUZZ:%=$(B)/%)
+	@for f in $(if $(filter-out 0,$(FUZZ_SECONDS)),$(call only,$(FUZZ:tests/fuzz/fuzz_%=%))); do \
+	    mkdir -p $(B)/found/$$f tests/fuzz/corpus/$$f; \
+	    $(B)/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	        -artifact_prefix=$(B)/found/$$f- $(B)/found/$$f tests/fuzz/corpus/$$f || exit 1; done
+
+# ---- rules --------------------------------------------------------------------------------------
+
+# stamps: their text changes with the flags and with the list of objects, and so their time does
+$(B)/stamp.flags: text = $(CC) $(CPPFLAGS) $(CFLAGS)
+$(B)/stamp.objects: text = $(LIB_OBJECTS)
+$(B)/stamp.flags $(B)/stamp.objects: force
+	@mkdir -p $(@D)
+	@$(if $(PKG_LIBS),,echo 'libraries are missing: run deploy/deps.sh' >&2; exit 1)
+	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
+
+$(B)/%.o: %.c $(B)/stamp.flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/%.f32.o: %.c $(B)/stamp.flags
+	$(call say,CC f,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -DTB_SINGLE $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $(LIB_OBJECTS)
+
+$(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
+
+$(B)/libtribo.so: $(SHARED)
+	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@
+
+link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
+
+$(B)/tribo: $(CLI_OBJECTS) $(LIBRARY)
+	$(call say,LD,$@)
+	$(link)
+
+# helpers and libraries of the test programs
+objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
+$(addprefix $(B)/,$(UNIT)): $(call objects,unit)
+$(addprefix $(B)/,$(TRUTH)): $(call objects,truth)
+$(addprefix $(B)/,$(BENCH)): $(call objects,bench)
+$(addprefix $(B)/,$(DATA)): $(call objects,data)
+$(addprefix $(B)/,$(FUZZ) $(REPLAY)): $(call objects,fuzz)
+$(addprefix $(B)/,$(UNIT) $(TRUTH)): LDLIBS += $(CHECK_LIBS)
+$(addprefix $(B)/,$(FUZZ)): LDLIBS += -fsanitize=fuzzer
+
+$(addprefix $(B)/,$(UNIT) $(TRUTH) $(BENCH) $(DATA) $(FUZZ)): %: %.o $(LIBRARY)
+	$(call say,LD,$@)
+	$(link)
+
+replay_main := $(B)/tests/fuzz/replay_main.o
+$(REPLAY:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
+	$(call say,LD,$@)
+	$(link)
+
+-include $(shell find $(B) -name '*.d' 2>/dev/null)

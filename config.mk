@@ -1,0 +1,88 @@
+# Knobs and flags. Set any of them on the command line: `make DEBUG=1`, `make BUILD=/tmp/mine all`.
+
+# where things go
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+
+# DEBUG=1 builds without optimization into $(BUILD)/debug; V=1 shows the commands
+DEBUG ?= 0
+V     ?= 0
+JOBS  ?= $(shell nproc 2>/dev/null || echo 2)
+
+# tests: ONLY=word keeps those with the word in their path; TEST_TIMEOUT is seconds for one program
+ONLY         ?=
+TEST_TIMEOUT ?= 600
+# which folders of tests/ run again under a sanitizer (unit truth fuzz e2e)
+ASAN_SUITES  ?= unit fuzz
+TSAN_SUITES  ?= unit
+# seconds that `make fuzz` runs each target after building it
+FUZZ_SECONDS ?= 0
+
+# The oldest processor that a default build runs on. MARCH=native is for this machine only.
+ifeq ($(shell uname -m),x86_64)
+MARCH ?= -march=x86-64-v2
+endif
+ifeq ($(MARCH),native)
+override MARCH := -march=native
+endif
+
+# VARIANT is set by the Makefile when it calls itself: each variant has objects of its own.
+VARIANT ?= $(if $(filter 1,$(DEBUG)),debug,release)
+
+ifeq ($(origin CC),default)
+CC := gcc
+endif
+CLANG        ?= clang
+CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format 2>/dev/null))
+
+B := $(BUILD)/$(VARIANT)
+WERROR := -Werror
+OPTIMIZE ?= -O2
+ifeq ($(VARIANT),release)
+B := $(BUILD)
+endif
+ifeq ($(VARIANT),debug)
+OPTIMIZE := -O0 -g3
+endif
+# Sanitized builds drop -Werror: instrumentation makes gcc see uninitialized values where there are
+# none, and the release build has already been strict about the same sources.
+ifeq ($(VARIANT),asan)
+OPTIMIZE := -O1 -g
+SANITIZE := -fsanitize=address,undefined,float-cast-overflow -fno-sanitize-recover=all
+SANITIZE += -fno-omit-frame-pointer
+WERROR :=
+endif
+# ThreadSanitizer does not see the barriers of gcc's libgomp and reports races that are none. With
+# clang's libomp, its tool Archer tells the sanitizer about them.
+ifeq ($(VARIANT),tsan)
+CC := $(CLANG)
+OPTIMIZE := -O1 -g
+SANITIZE := -fsanitize=thread -fno-omit-frame-pointer
+WERROR :=
+ARCHER := $(shell $(CLANG) -print-resource-dir 2>/dev/null)/../../libarcher.so
+endif
+# coverage instrumentation everywhere, libFuzzer's main only in the fuzz programs
+ifeq ($(VARIANT),fuzz)
+CC := $(CLANG)
+OPTIMIZE := -O1 -g
+SANITIZE := -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
+SANITIZE += -fno-omit-frame-pointer
+WERROR :=
+endif
+
+# libraries: Debian calls the serial build of HDF5 hdf5-serial
+PACKAGES  := libxml-2.0 jansson libsodium qhull_r
+PACKAGES  += $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
+PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+
+# Results must be the same bytes on every run and every machine: no fused multiply-add that one
+# compiler contracts and another does not, no -ffast-math. Ignoring errno and traps changes nothing.
+FLOATING := -ffp-contract=off -fno-math-errno -fno-trapping-math
+WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes $(WERROR)
+CPPFLAGS += -D_GNU_SOURCE -Isolver $(patsubst -I%,-isystem %,$(PKG_FLAGS))
+CFLAGS   := -std=c11 $(OPTIMIZE) $(MARCH) $(FLOATING) $(WARNINGS) -fopenmp -pthread -fPIC \
+            -fno-semantic-interposition $(SANITIZE) $(CFLAGS)
+LDLIBS   := -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)

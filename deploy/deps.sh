@@ -1,0 +1,118 @@
+#!/bin/sh
+# Installs what Tribod needs, by groups:
+#
+#   deploy/deps.sh [build] [test] [clang] [peers]        (all but peers when none is named)
+#
+#   build   compiler and libraries
+#   test    libcheck and clang-format 14
+#   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
+#   peers   a Python environment in build/peers with the programs that Tribod is compared with
+#
+# Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
+# Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
+set -eu
+cd "$(dirname "$0")/.."
+[ $# -gt 0 ] || set -- build test clang
+
+# the Debian packages of a group that are not there yet
+missing=
+need() {
+    package=$1
+    shift
+    "$@" >/dev/null 2>&1 || missing="$missing $package"
+}
+have() { command -v "$1"; }
+library() { pkg-config --exists "$1"; }
+hdf5() { library hdf5-serial || library hdf5; }
+compiler() { have gcc && have g++ && have make && [ -e /usr/include/stdlib.h ]; }
+formatter() { have clang-format-14 || have clang-format; }
+fuzzer() { [ -e "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ]; }
+archer() { [ -e "$(clang -print-resource-dir)/../../libarcher.so" ]; }
+virtual_environment() { python3 -c 'import ensurepip, venv'; }
+
+find_missing() {
+    missing=
+    for group in "$@"; do
+        case $group in
+        build)
+            need build-essential compiler
+            need pkg-config have pkg-config
+            need libxml2-dev library libxml-2.0
+            need libhdf5-dev hdf5
+            need libqhull-dev library qhull_r
+            need libjansson-dev library jansson
+            need libsodium-dev library libsodium
+            ;;
+        test)
+            need check library check
+            need clang-format-14 formatter
+            ;;
+        clang)
+            need clang have clang
+            need libclang-rt-14-dev fuzzer
+            need libomp-dev archer
+            ;;
+        peers) need python3-venv virtual_environment ;;
+        *)
+            echo "deps.sh: no group '$group'; there are build, test, clang and peers" >&2
+            exit 2
+            ;;
+        esac
+    done
+}
+
+install_missing() {
+    if ! have apt-get >/dev/null; then
+        echo "deps.sh: no apt-get here. Please install what these Debian packages hold:$missing" >&2
+        exit 1
+    fi
+    sudo=
+    if [ "$(id -u)" -ne 0 ]; then
+        if ! have sudo >/dev/null; then
+            echo "deps.sh: not root and no sudo. Please install:$missing" >&2
+            exit 1
+        fi
+        sudo=sudo
+    fi
+    echo "installing:$missing"
+    $sudo apt-get -q -o DPkg::Lock::Timeout=120 update
+
+    # where clang 14 is gone, the distribution's own will do
+    packages=
+    for package in $missing; do
+        if ! apt-cache show "$package" >/dev/null 2>&1; then
+            case $package in
+            clang-format-14) package=clang-format ;;
+            libclang-rt-14-dev) package=libclang-rt-dev ;;
+            esac
+        fi
+        packages="$packages $package"
+    done
+    # shellcheck disable=SC2086
+    $sudo env DEBIAN_FRONTEND=noninteractive apt-get -q -y -o DPkg::Lock::Timeout=120 \
+        install --no-install-recommends $packages
+}
+
+find_missing "$@"
+if [ -n "$missing" ]; then
+    install_missing
+    find_missing "$@"
+    if [ -n "$missing" ]; then
+        echo "deps.sh: still missing after the installation:$missing" >&2
+        exit 1
+    fi
+fi
+
+# the peers come from PyPI; of some only the models inside are wanted, not what they depend on
+case " $* " in
+*" peers "*)
+    python=build/peers/bin/python
+    if ! [ -e build/peers/complete ]; then
+        python3 -m venv build/peers
+        $python -m pip install --quiet --disable-pip-version-check 'mujoco==4.0.*' numpy
+        $python -m pip install --quiet --disable-pip-version-check --no-deps \
+            gymnasium-robotics mujoco-warp pybullet
+        touch build/peers/complete
+    fi
+    ;;
+esac
