@@ -1,0 +1,60 @@
+/* Arenas: memory that is taken piece by piece and given back at once.
+ *
+ * A step takes all its scratch from one arena and resets it at its end. An arena that overflowed
+ * took extra blocks; the next reset joins them into one, so that a warm step takes nothing from the
+ * system. Arenas count what they do, and tests read the counts. */
+#ifndef TB_ARENA_H
+#define TB_ARENA_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { TB_ARENA_ALIGNMENT = 64 }; /* a cache line, and enough for every vector unit */
+
+typedef struct tb_arena_block tb_arena_block;
+
+typedef struct tb_arena {
+    tb_arena_block *current;  /* newest block; older ones behind it */
+    size_t used;              /* bytes taken since the last reset, with padding */
+    size_t peak;              /* largest `used` ever */
+    size_t capacity;          /* bytes held from the system */
+    int64_t allocations;      /* times the system was asked */
+    size_t limit;             /* bytes that may be held; 0: no limit */
+} tb_arena;
+
+/* A zeroed tb_arena is an empty arena. `limit` 0: none. */
+void tb_arena_init(tb_arena *arena, size_t limit);
+void tb_arena_destroy(tb_arena *arena);
+
+/* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL where the system or the limit refuses.
+ * A size of 0 gives a valid pointer. */
+void *tb_arena_take(tb_arena *arena, size_t bytes);
+/* count x size bytes, zeroed; NULL also where the product overflows. */
+void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size);
+/* count x size bytes, not zeroed; NULL also where the product overflows. */
+void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size);
+/* A copy of a string. */
+char *tb_arena_string(tb_arena *arena, const char *text);
+
+/* Gives everything back; keeps the memory for the next round, joined into one block. */
+void tb_arena_reset(tb_arena *arena);
+
+/* A place to return to: everything taken after the mark is given back at once. */
+typedef struct tb_arena_mark {
+    tb_arena_block *block;
+    size_t offset, used;
+} tb_arena_mark;
+
+tb_arena_mark tb_arena_get_mark(const tb_arena *arena);
+void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
+
+#define TB_ARENA_ARRAY(arena, type, count)                                                         \
+    ((type *)tb_arena_take_array((arena), (size_t)(count), sizeof(type)))
+#define TB_ARENA_ZEROED(arena, type, count)                                                        \
+    ((type *)tb_arena_take_zeroed((arena), (size_t)(count), sizeof(type)))
+
+/* A heap array that grows by half: room for `count` items of `size` bytes, kept content, new
+ * capacity in *capacity. NULL (and nothing changed) where memory is refused. */
+void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size);
+
+#endif

@@ -1,0 +1,32 @@
+/* Filling errors and sending log messages. */
+#ifndef TB_ERROR_H
+#define TB_ERROR_H
+
+#include "tribo.h"
+
+#if defined(__GNUC__)
+#define TB_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define TB_PRINTF(text, first)
+#endif
+
+/* Fills `error` (may be NULL) and returns `status`, so that a failure is one line:
+ *     return tb_fail(error, TB_NOT_FOUND, "no body named '%s'", name);
+ * Long messages are cut at the buffer's end. */
+tb_status tb_fail(tb_error *error, tb_status status, const char *format, ...) TB_PRINTF(3, 4);
+
+/* The same with the field at fault. */
+tb_status tb_fail_field(tb_error *error, tb_status status, const char *field, const char *format,
+                        ...) TB_PRINTF(4, 5);
+
+/* The same with file, line (0: unknown) and field (may be NULL). The message begins "file:line: ". */
+tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int line,
+                       const char *field, const char *format, ...) TB_PRINTF(6, 7);
+
+/* RESOURCE_EXHAUSTED for an allocation that failed; says how many bytes of what. */
+tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what);
+
+/* Sends one line to the hook; nothing happens where there is none. */
+void tb_log_write(const tb_log *log, tb_log_level level, const char *format, ...) TB_PRINTF(3, 4);
+
+#endif

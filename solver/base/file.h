@@ -1,0 +1,30 @@
+/* Reading and writing whole files, and growing byte buffers. */
+#ifndef TB_FILE_H
+#define TB_FILE_H
+
+#include "base/error.h"
+
+typedef struct tb_bytes {
+    unsigned char *base; /* heap; one zero byte stands behind the last, not counted in size */
+    size_t size, capacity;
+} tb_bytes;
+
+void tb_bytes_free(tb_bytes *bytes);
+tb_status tb_bytes_append(tb_bytes *bytes, const void *data, size_t size);
+
+/* Reads a regular file. NOT_FOUND, RESOURCE_EXHAUSTED above `limit` bytes (0: no limit), INVALID_ARGUMENT
+ * for a folder or device. */
+tb_status tb_file_read(const char *path, size_t limit, tb_bytes *bytes, tb_error *error);
+
+/* Replaces a file as a whole: written beside it, then renamed. */
+tb_status tb_file_write(const char *path, const void *data, size_t size, tb_error *error);
+
+/* folder of `base` joined with `relative` (as it is if absolute), at most `size` bytes with the zero;
+ * RESOURCE_EXHAUSTED if longer. */
+tb_status tb_path_join(const char *base, const char *relative, char *joined, size_t size);
+
+/* A number at *text in C syntax with a '.' whatever the locale; moves *text behind it. False where
+ * there is none. Accepts inf and nan: callers say whether they do. */
+bool tb_parse_number(const char **text, double *number);
+
+#endif

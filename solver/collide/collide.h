@@ -1,0 +1,109 @@
+/* Collision detection: which shapes may touch, where, along which normal and how far apart.
+ *
+ * Two halves that know nothing of each other. The broad phase turns boxes into pairs; the narrow
+ * phase turns a pair of posed shapes into contact points. Neither keeps state between steps: what
+ * persists is the feature id of a point, which is a function of the shapes' topology alone, so the
+ * contact cache can find last step's impulse again. */
+#ifndef TB_COLLIDE_H
+#define TB_COLLIDE_H
+
+#include "base/base.h"
+#include "model/model.h"
+
+/* ---- narrow phase ---- */
+
+/* One shape at one instant. Borrows the model's geometry. */
+typedef struct tb_posed_shape {
+    tb_shape_type type;
+    tb_vec3 size;                     /* as tb_shape_type says, m */
+    tb_pose pose;                     /* shape frame in the world */
+    const tb_hull *hull;              /* TB_SHAPE_CONVEX */
+    const tb_triangle_mesh *mesh;     /* TB_SHAPE_MESH */
+    const tb_height_field *field;     /* TB_SHAPE_HEIGHT_FIELD */
+} tb_posed_shape;
+
+typedef struct tb_contact_point {
+    tb_vec3 normal;  /* unit, from A to B, world */
+    tb_vec3 point_a; /* m, on the surface of A, world */
+    tb_vec3 point_b; /* m, on the surface of B: point_a + gap normal */
+    tb_real gap;     /* m, negative in penetration */
+    uint64_t feature; /* stable while the same features touch; unique within the pair */
+} tb_contact_point;
+
+enum {
+    TB_MANIFOLD_POINTS = 8,     /* most points of one convex pair */
+    TB_CONTACT_DEGENERATE = 1   /* flag: some point had no well-defined normal and got a fallback */
+};
+
+/* All contact points of a pair with gap <= margin. Writes at most `capacity` points and returns how many
+ * there are in all: a larger number means that the caller grows and asks again. Convex pairs give at most
+ * TB_MANIFOLD_POINTS; meshes and height fields any number (each face region reduced to a manifold).
+ * The order of points is a function of the input alone. `flags` gets TB_CONTACT_DEGENERATE or'ed in.
+ * `scratch` serves mesh pairs; it is returned to where it was. Returns -1 if scratch memory is refused. */
+#define tb_collide_pair TB_SYMBOL(tb_collide_pair)
+int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                        uint32_t *flags);
+
+/* The convex half of it (neither shape a MESH or HEIGHT_FIELD); also used per triangle by the mesh half,
+ * with a triangle given as a flat hull. */
+#define tb_collide_convex TB_SYMBOL(tb_collide_convex)
+int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                          tb_contact_point points[TB_MANIFOLD_POINTS], uint32_t *flags);
+
+/* The mesh half: at least one of the two is a MESH or HEIGHT_FIELD. Contract as tb_collide_pair. */
+#define tb_collide_mesh TB_SYMBOL(tb_collide_mesh)
+int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                        uint32_t *flags);
+
+/* Signed distance of two convex shapes with witness points, by GJK and EPA: the common ground of every
+ * pair without a closed form, and the oracle of those that have one. Returns the gap; normal from A to B. */
+#define tb_convex_distance TB_SYMBOL(tb_convex_distance)
+tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
+                           tb_vec3 *point_a, tb_vec3 *point_b, uint32_t *flags);
+
+/* World-axis box of a posed shape, not enlarged. Planes and unbounded things give +-TB_REAL_MAX / 4. */
+typedef struct tb_box {
+    tb_vec3 lower, upper;
+} tb_box;
+
+#define tb_shape_box TB_SYMBOL(tb_shape_box)
+tb_box tb_shape_box(const tb_posed_shape *shape);
+
+/* Ball around a shape's local origin that holds it, m; for margins of swept motion. */
+#define tb_shape_reach TB_SYMBOL(tb_shape_reach)
+tb_real tb_shape_reach(const tb_posed_shape *shape);
+
+/* ---- broad phase ---- */
+
+typedef struct tb_pair {
+    int32_t a, b; /* a < b */
+} tb_pair;
+
+/* Decides whether a pair of boxes is wanted (masks, same body, excludes). Pure; any order of calls. */
+typedef bool tb_pair_filter(const void *context, int32_t a, int32_t b);
+
+/* Every pair of boxes that overlap (closed boxes) and that the filter wants (NULL: all), a < b, sorted by
+ * (a, b), without duplicates, taken from the arena; *pairs and *count are set. Sorted Morton intervals
+ * (Göteman and Roxling 3.8, A9 to A12): 21 bits an axis, cell size from the boxes' statistics, 1 to 8
+ * intervals a box. Boxes far larger than a cell are tested against all others instead. Few boxes are
+ * tested by brute force, where that is faster; the result is the same. RESOURCE_EXHAUSTED if the arena
+ * refuses; INVALID_ARGUMENT for boxes that are not finite. */
+#define tb_broad_phase TB_SYMBOL(tb_broad_phase)
+tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
+                         const void *context, int32_t threads, tb_arena *arena, tb_pair **pairs,
+                         int32_t *count);
+
+/* The test oracle: the same by comparing every box with every other. */
+#define tb_broad_phase_brute TB_SYMBOL(tb_broad_phase_brute)
+tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
+                               const void *context, tb_arena *arena, tb_pair **pairs, int32_t *count);
+
+/* The intervals of one box, for tests and benchmarks: writes up to 8 (start, end) codes, returns how many.
+ * cell: edge of the smallest cell, m; origin: corner of the grid. */
+#define tb_morton_intervals TB_SYMBOL(tb_morton_intervals)
+int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uint64_t start[8],
+                            uint64_t end[8]);
+
+#endif

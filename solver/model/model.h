@@ -1,0 +1,228 @@
+/* The compiled model: everything about a scene that does not change while it is stepped.
+ *
+ * Structure of arrays in double, indexed by body, joint, dof, shape, ... Body 0 is the world. Bodies are
+ * numbered depth first, so a parent has a smaller number than its children and every kinematic tree owns
+ * a contiguous range of bodies, joints, coordinates and dofs. Nothing here is precision-dependent: the
+ * float build converts as it loads. */
+#ifndef TB_MODEL_H
+#define TB_MODEL_H
+
+#include "base/base.h"
+
+/* Convex polyhedron, from qhull. Faces are merged to polygons, vertices counter-clockwise seen from
+ * outside. Edges are listed once. */
+typedef struct tb_hull {
+    int32_t number_of_vertices, number_of_faces, number_of_edges, number_of_face_indices;
+    const double *vertices;     /* number_of_vertices x 3, m, shape frame of the asset */
+    const double *planes;       /* number_of_faces x 4: outward unit normal, offset d with n.x = d */
+    const int32_t *face_start;  /* number_of_faces + 1, into face_vertices */
+    const int32_t *face_vertices; /* number_of_face_indices */
+    const int32_t *edges;       /* number_of_edges x 4: vertex from, to; face left, right */
+    const int32_t *neighbour_start; /* number_of_vertices + 1, into neighbours: for hill climbing */
+    const int32_t *neighbours;
+    double centre[3];           /* m, mean of the vertices: inside */
+} tb_hull;
+
+/* A node of a bounding-volume tree, in depth-first order. */
+typedef struct tb_tree_node {
+    double lower[3], upper[3];
+    int32_t right;  /* index of the right child (the left one follows its parent); 0 for a leaf */
+    int32_t first, count; /* leaf: range in tree_triangles */
+} tb_tree_node;
+
+/* Triangles with topology. A triangle of zero area stays in the list (so that numbers hold) but is left
+ * out of the tree. */
+typedef struct tb_triangle_mesh {
+    int32_t number_of_vertices, number_of_triangles, number_of_nodes, number_of_tree_triangles;
+    const double *vertices;   /* x 3, m; equal vertices merged */
+    const int32_t *triangles; /* x 3, counter-clockwise outside */
+    const int32_t *adjacent;  /* x 3: triangle across the edge (v0 v1), (v1 v2), (v2 v0); -1: none */
+    const double *normals;    /* x 3, unit; zero for a triangle of zero area */
+    const uint8_t *edge_kind; /* x 3: tb_edge_kind */
+    const tb_tree_node *nodes;
+    const int32_t *tree_triangles;
+    double lower[3], upper[3];
+} tb_triangle_mesh;
+
+typedef enum tb_edge_kind {
+    TB_EDGE_BOUNDARY, /* no neighbour */
+    TB_EDGE_FLAT,     /* neighbours in one plane */
+    TB_EDGE_CONVEX,
+    TB_EDGE_CONCAVE
+} tb_edge_kind;
+
+typedef struct tb_height_field {
+    int32_t rows, columns;
+    const double *heights; /* rows x columns, m */
+    double half_x, half_y, base;
+    double highest;        /* m, largest height */
+} tb_height_field;
+
+/* One joint after planar joints were taken apart. */
+typedef struct tb_model_joint {
+    tb_joint_type type; /* HINGE, SLIDE, BALL or FREE */
+    int32_t body, coordinate, dof;
+    double position[3], axis[3]; /* body frame */
+    bool limited;
+    double lower, upper;
+    double stiffness, spring_reference, reference;
+} tb_model_joint;
+
+typedef struct tb_model_body {
+    int32_t parent;
+    int32_t tree;        /* index in trees; -1: no dof between it and the world */
+    int32_t joint, number_of_joints; /* first own joint */
+    int32_t dof, number_of_dofs;     /* first own dof */
+    int32_t last_dof;    /* the nearest dof at or above the body, -1: none; its dof_parent chain follows */
+    int32_t kinematic;   /* index among kinematic bodies, -1 */
+    int32_t fixed_to;    /* the nearest ancestor (or itself) that can move or is kinematic; 0: the world */
+    double position[3], orientation[4]; /* in the parent's frame at the reference coordinates */
+    double mass;         /* kg */
+    double com[3];       /* m, body frame */
+    double inertia[6];   /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
+} tb_model_body;
+
+typedef struct tb_model_tree {
+    int32_t body, number_of_bodies;
+    int32_t joint, number_of_joints;
+    int32_t coordinate, number_of_coordinates;
+    int32_t dof, number_of_dofs;
+    bool single_free;    /* one free body whose centre of mass is its origin: M is block diagonal and
+                            constant in (world linear, body angular) velocities */
+    double inverse_mass; /* single_free: 1 / (mass + armature) */
+    double inverse_inertia[9]; /* single_free: of inertia + armature, body axes */
+} tb_model_tree;
+
+typedef struct tb_model_dof {
+    int32_t body, joint, tree;
+    int32_t parent;      /* dof before it on the way to the root, -1: none */
+    double armature, damping, dry_friction;
+} tb_model_dof;
+
+typedef struct tb_model_shape {
+    tb_shape_type type;
+    int32_t body;
+    int32_t asset;       /* index in hulls, meshes or height_fields by type; -1 */
+    double position[3], orientation[4], rotation[9]; /* body frame */
+    double size[3];
+    double reach;        /* m, radius of the ball around the body origin that holds the shape */
+    tb_surface surface;
+    uint32_t category, mask;
+} tb_model_shape;
+
+typedef struct tb_model_tendon {
+    int32_t first, count; /* in tendon_dofs, tendon_coordinates, tendon_coefficients */
+    bool limited;
+    double lower, upper, stiffness, damping, dry_friction, spring_lower, spring_upper;
+} tb_model_tendon;
+
+typedef struct tb_model_actuator {
+    int32_t joint, tendon;  /* one of them, the other -1 */
+    int32_t activation;     /* index in activations, -1: none */
+    tb_activation activation_kind;
+    double time_constant;
+    double gear[6], gain[3], bias[3];
+    bool control_limited, force_limited, activation_limited;
+    double control_lower, control_upper, force_lower, force_upper, activation_lower, activation_upper;
+} tb_model_actuator;
+
+typedef struct tb_model_equality {
+    tb_equality_type type;
+    int32_t a, b;         /* bodies, joints or tendons; b -1: none */
+    double anchor_a[3], anchor_b[3], orientation[4];
+    double polynomial[5];
+    double reference_a, reference_b; /* coordinates or tendon lengths in the described pose */
+    bool disabled;
+} tb_model_equality;
+
+/* Shapes of a listed pair, or a pair of bodies left out; sorted by (a, b) with a < b. */
+typedef struct tb_model_pair {
+    int32_t a, b;
+    tb_surface surface;
+    double friction2;
+} tb_model_pair;
+
+typedef struct tb_model_exclude {
+    int32_t a, b; /* bodies, a < b */
+} tb_model_exclude;
+
+typedef struct tb_model_site {
+    int32_t body;
+    double position[3], orientation[4];
+} tb_model_site;
+
+typedef struct tb_model_keyframe {
+    double time;
+    const double *q, *u, *controls;
+} tb_model_keyframe;
+
+struct tb_model {
+    tb_arena arena; /* owns everything below */
+    const char *name;
+    double gravity[3], dt, total_mass;
+    bool filter_parent;
+
+    int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs, number_of_trees,
+        number_of_shapes, number_of_hulls, number_of_meshes, number_of_height_fields, number_of_sites,
+        number_of_tendons, number_of_tendon_terms, number_of_actuators, number_of_activations,
+        number_of_equalities, number_of_pairs, number_of_excludes, number_of_keyframes,
+        number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets;
+
+    const tb_model_body *bodies;
+    const tb_model_joint *joints;
+    const tb_model_dof *dofs;
+    const tb_model_tree *trees;
+    const tb_model_shape *shapes;
+    const tb_hull *hulls;
+    const tb_triangle_mesh *meshes;
+    const tb_height_field *height_fields;
+    const tb_model_site *sites;
+    const tb_model_tendon *tendons;
+    const int32_t *tendon_dofs;        /* number_of_tendon_terms */
+    const int32_t *tendon_coordinates; /* number_of_tendon_terms */
+    const double *tendon_coefficients; /* number_of_tendon_terms */
+    const tb_model_actuator *actuators;
+    const tb_model_equality *equalities;
+    const tb_model_pair *pairs;
+    const tb_model_exclude *excludes;
+    const tb_model_keyframe *keyframes;
+    const int32_t *kinematic_bodies;   /* body indices */
+    const double *q_reference;         /* number_of_coordinates: the described pose */
+    const char *const *warnings;
+    const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" where none */
+    const int32_t *shape_pair_start;   /* unused pairs aside: first listed pair of a shape, shapes + 1 */
+
+    unsigned char *bytes; /* canonical */
+    size_t bytes_size;
+    char sha256[65];
+};
+
+/* The surface of a contact between two shapes, and whether they may touch at all: listed pairs first, then
+ * same body, both unable to move, excludes, parent and child, masks. Both shapes as model indices. */
+bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
+tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
+
+/* ---- mesh work, shared by the compiler, tests and importers ---- */
+
+/* Hull of a point cloud, from the arena. INVALID_ARGUMENT for fewer than 4 points, points that are not
+ * finite, or a flat cloud (use a mesh shape for those). Near-coplanar facets are merged to polygons. */
+tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,
+                        tb_error *error);
+
+/* Vertices merged, topology, normals, edge kinds and tree, from the arena. */
+tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_vertices,
+                                 const int32_t *triangles, int32_t number_of_triangles,
+                                 tb_arena *arena, tb_triangle_mesh *mesh, tb_error *error);
+
+typedef struct tb_mass_properties {
+    double volume, mass;
+    double com[3];
+    double inertia[6]; /* about the centre of mass: xx, yy, zz, xy, xz, yz */
+} tb_mass_properties;
+
+/* Of a closed surface at density 1 by signed tetrahedra (Göteman and Roxling 3.11; Tonon). */
+tb_mass_properties tb_mesh_mass_properties(const double *vertices, int32_t number_of_vertices,
+                                           const int32_t *triangles, int32_t number_of_triangles,
+                                           tb_mesh_inertia kind);
+
+#endif

@@ -1,0 +1,722 @@
+/* libtribo: exact Coulomb contact dynamics.
+ *
+ * This is the library's one public header. A caller describes a scene (`tb_scene`, by the builder
+ * below or from MJCF, URDF, OBJ and STL files), compiles it into an immutable `tb_model`, makes one
+ * `tb_state` per world and steps states with a `tb_stepper`. Every step of every world answers with
+ * a `tb_certificate` that says how exact the step was.
+ *
+ * Conventions. SI units, radians, seconds. World frame right-handed, Z up. Quaternions are
+ * (w, x, y, z), unit, and rotate body coordinates into the parent's or world's. Arrays are row-major.
+ * Contact normals point from shape A to shape B in world axes; a positive gap is a separation.
+ * Impulses are N s (N m s for torques), forces N (N m).
+ *
+ * Errors. A function that can fail returns `tb_status` and, where it has a `tb_error *` (may be
+ * NULL), leaves a message that names the thing at fault. Nothing aborts, nothing exits.
+ *
+ * Threads. A `tb_model` may be shared by any number of threads. A `tb_state`, a `tb_scene` and a
+ * `tb_stepper` belong to one thread at a time. */
+#ifndef TRIBO_H
+#define TRIBO_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define TB_VERSION "0.1.0"
+
+/* ---- statuses -------------------------------------------------------------------------------- */
+
+/* name, text, gRPC code, HTTP code */
+#define TB_STATUS_LIST(X)                                                                          \
+    X(OK, "ok", 0, 200)                                                                            \
+    X(INVALID_ARGUMENT, "invalid argument", 3, 400)                                                \
+    X(NOT_FOUND, "not found", 5, 404)                                                              \
+    X(FAILED_PRECONDITION, "failed precondition", 9, 400)                                          \
+    X(RESOURCE_EXHAUSTED, "resource exhausted", 8, 429)                                            \
+    X(UNSUPPORTED, "not supported", 12, 501)                                                       \
+    X(DATA_LOSS, "corrupt data", 15, 500)                                                          \
+    X(DIVERGED, "diverged", 10, 409)                                                               \
+    X(NOT_CONVERGED, "tolerance not reached", 10, 409)                                             \
+    X(DEADLINE_EXCEEDED, "deadline exceeded", 4, 504)                                              \
+    X(CANCELLED, "cancelled", 1, 499)                                                              \
+    X(UNAVAILABLE, "unavailable", 14, 503)                                                         \
+    X(ABORTED, "aborted", 10, 409)                                                                 \
+    X(INTERNAL, "internal error", 13, 500)
+
+typedef enum tb_status {
+#define TB_STATUS_ENUM(name, text, grpc, http) TB_##name,
+    TB_STATUS_LIST(TB_STATUS_ENUM)
+#undef TB_STATUS_ENUM
+} tb_status;
+
+/* The name of a status ("INVALID_ARGUMENT"), its text, and its codes on the wire. Unknown values
+ * give "UNKNOWN", "unknown status", 2 and 500. */
+const char *tb_status_name(tb_status status);
+const char *tb_status_text(tb_status status);
+int tb_status_grpc(tb_status status);
+int tb_status_http(tb_status status);
+
+enum { TB_ERROR_MESSAGE_SIZE = 512, TB_ERROR_NAME_SIZE = 160 };
+
+/* What went wrong and where. Fixed size, so that it can be filled when memory is gone. */
+typedef struct tb_error {
+    tb_status status;
+    char message[TB_ERROR_MESSAGE_SIZE]; /* one line of English, complete in itself */
+    char file[TB_ERROR_NAME_SIZE];       /* file at fault, or "" */
+    int line;                            /* line in that file, 0 if unknown */
+    char field[TB_ERROR_NAME_SIZE];      /* argument, element or attribute at fault, or "" */
+} tb_error;
+
+/* ---- logging --------------------------------------------------------------------------------- */
+
+typedef enum tb_log_level { TB_LOG_DEBUG, TB_LOG_INFO, TB_LOG_WARNING, TB_LOG_ERROR } tb_log_level;
+
+/* Receives messages; `message` lives for the call only. May be called from any thread. */
+typedef void tb_log_function(void *context, tb_log_level level, const char *message);
+
+/* Where a library object sends its messages. A zeroed hook is silent. */
+typedef struct tb_log {
+    tb_log_function *function;
+    void *context;
+} tb_log;
+
+/* ---- scenes: descriptions that can still change ------------------------------------------------ */
+
+typedef struct tb_scene tb_scene;
+
+/* A thing in a scene. Carries its kind and its scene's stamp, so that a handle of another scene or
+ * of another kind is refused and not mistaken. A zeroed handle means "none"; as a body it means the
+ * world. */
+typedef struct tb_handle {
+    uint32_t index; /* 1-based; 0: none */
+    uint16_t kind;  /* tb_handle_kind */
+    uint16_t owner; /* stamp of the scene */
+} tb_handle;
+
+typedef enum tb_handle_kind {
+    TB_HANDLE_NONE,
+    TB_HANDLE_BODY,
+    TB_HANDLE_JOINT,
+    TB_HANDLE_SHAPE,
+    TB_HANDLE_MESH,
+    TB_HANDLE_HEIGHT_FIELD,
+    TB_HANDLE_SITE,
+    TB_HANDLE_TENDON,
+    TB_HANDLE_ACTUATOR,
+    TB_HANDLE_EQUALITY,
+    TB_HANDLE_PAIR,
+    TB_HANDLE_EXCLUDE,
+    TB_HANDLE_KEYFRAME
+} tb_handle_kind;
+
+/* How body masses come about when a scene is compiled. */
+typedef enum tb_inertia_source {
+    TB_INERTIA_AUTO,  /* given inertia where there is one, else from the shapes */
+    TB_INERTIA_SHAPES, /* always from the shapes */
+    TB_INERTIA_GIVEN  /* only as given */
+} tb_inertia_source;
+
+typedef struct tb_scene_def {
+    const char *name;      /* copied; may be NULL */
+    double gravity[3];     /* m/s^2, world */
+    double dt;             /* s; the step that the scene asks for */
+    tb_inertia_source inertia_source;
+    double minimum_mass;    /* kg; raises the mass of moving bodies below it; 0: off */
+    double minimum_inertia; /* kg m^2; likewise for principal moments; 0: off */
+    double total_mass;      /* kg; scales all masses and inertias to this sum; 0: off */
+    bool balance_inertia;   /* repair moments that break the triangle inequality by averaging */
+    bool filter_parent;     /* no contact between a body and its parent (static parents excepted) */
+    int32_t inertia_groups[2]; /* shapes of groups in this closed range count for inertia */
+} tb_scene_def;
+
+typedef struct tb_body_def {
+    const char *name;       /* copied; unique if given */
+    tb_handle parent;       /* zeroed: the world */
+    double position[3];     /* m, of the body frame in the parent's frame, all joints at reference */
+    double orientation[4];  /* body to parent */
+    bool kinematic;         /* driven by given poses and velocities; child of the world, no joints */
+    bool has_inertia;       /* the next four hold */
+    double mass;            /* kg, > 0 for a moving body */
+    double com[3];          /* m, centre of mass in the body frame */
+    double inertia_frame[4]; /* orientation of the inertia's axes in the body frame */
+    double inertia[6];      /* kg m^2 about the centre of mass: xx, yy, zz, xy, xz, yz */
+} tb_body_def;
+
+typedef enum tb_joint_type {
+    TB_JOINT_FIXED,  /* welds the body to its parent; the same as no joint */
+    TB_JOINT_HINGE,  /* 1 dof, rad */
+    TB_JOINT_SLIDE,  /* 1 dof, m */
+    TB_JOINT_BALL,   /* 3 dofs; 4 coordinates (quaternion); velocity in body axes, rad/s */
+    TB_JOINT_FREE,   /* 6 dofs; 7 coordinates (position, quaternion); velocity: linear of the body
+                        origin in world axes, then angular in body axes. Child of the world only */
+    TB_JOINT_PLANAR  /* 3 dofs: two slides and a hinge, in the plane normal to the axis; compiled into
+                        joints NAME_x, NAME_y, NAME_angle */
+} tb_joint_type;
+
+/* Joints of one body act in the order in which they were added, the first nearest to the parent. */
+typedef struct tb_joint_def {
+    const char *name;
+    tb_handle body;
+    tb_joint_type type;
+    double position[3];  /* m, anchor in the body frame */
+    double axis[3];      /* in the body frame; normalised by the builder */
+    bool limited;
+    double lower, upper; /* rad or m; ball: upper is the largest angle, lower is 0 */
+    double stiffness;    /* N/m or N m/rad */
+    double spring_reference; /* rad or m: coordinate of the spring's rest */
+    double damping;      /* N s/m or N m s/rad */
+    double dry_friction; /* N or N m, largest */
+    double armature;     /* kg or kg m^2, rotor inertia added to the dof */
+    double reference;    /* rad or m: the coordinate in the described pose */
+} tb_joint_def;
+
+typedef enum tb_shape_type {
+    TB_SHAPE_PLANE,     /* half space below the XY plane of the shape's frame, normal +Z; static */
+    TB_SHAPE_SPHERE,    /* size: radius */
+    TB_SHAPE_CAPSULE,   /* size: radius, half length of the segment along Z */
+    TB_SHAPE_CYLINDER,  /* size: radius, half length along Z */
+    TB_SHAPE_BOX,       /* size: half extents */
+    TB_SHAPE_ELLIPSOID, /* size: semi-axes */
+    TB_SHAPE_CONVEX,    /* convex hull of a mesh asset's vertices */
+    TB_SHAPE_MESH,      /* the triangles of a mesh asset, static or moving */
+    TB_SHAPE_HEIGHT_FIELD
+} tb_shape_type;
+
+/* Which rows a contact has. Of two shapes the larger counts. */
+typedef enum tb_contact_kind {
+    TB_CONTACT_FRICTIONLESS = 1,
+    TB_CONTACT_COULOMB = 3, /* normal and two tangents */
+    TB_CONTACT_SPIN = 4,    /* and Coulomb-Contensou spin about the normal */
+    TB_CONTACT_ROLLING = 6  /* and rolling about both tangents */
+} tb_contact_kind;
+
+typedef struct tb_surface {
+    tb_contact_kind kind;
+    double friction;       /* mu, >= 0; of two shapes the larger counts */
+    double restitution;    /* Newton's e, 0 to 1; of two shapes the larger counts */
+    double spin_radius;    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n */
+    double rolling_length; /* m; the rolling torque is at most rolling_length lambda_n */
+} tb_surface;
+
+typedef struct tb_shape_def {
+    const char *name;
+    tb_handle body;         /* zeroed: fixed to the world */
+    tb_shape_type type;
+    double position[3];     /* m, shape frame in the body frame */
+    double orientation[4];
+    double size[3];         /* m, see tb_shape_type */
+    tb_handle asset;        /* mesh or height field */
+    double density;         /* kg/m^3, used when mass < 0 */
+    double mass;            /* kg; < 0: from density and volume */
+    bool shell;             /* mass spread over the surface, not the volume */
+    tb_surface surface;
+    uint32_t category;      /* two shapes collide if a.category & b.mask or b.category & a.mask */
+    uint32_t mask;
+    int32_t group;          /* see inertia_groups */
+} tb_shape_def;
+
+/* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
+typedef enum tb_mesh_inertia {
+    TB_MESH_INERTIA_EXACT,  /* signed tetrahedra of the triangles */
+    TB_MESH_INERTIA_CONVEX, /* of the convex hull */
+    TB_MESH_INERTIA_LEGACY, /* tetrahedra about the mesh's centre, all counted positive */
+    TB_MESH_INERTIA_SHELL   /* of the surface */
+} tb_mesh_inertia;
+
+typedef struct tb_mesh_def {
+    const char *name;
+    const double *vertices;   /* number_of_vertices x 3, m; copied */
+    int32_t number_of_vertices;
+    const int32_t *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
+    int32_t number_of_triangles;
+    tb_mesh_inertia inertia;
+} tb_mesh_def;
+
+/* A grid of heights; the shape is everything below the surface down to -base. */
+typedef struct tb_height_field_def {
+    const char *name;
+    const double *heights; /* rows x columns, m, >= 0; row index runs along +Y, column along +X; copied */
+    int32_t rows, columns; /* >= 2 */
+    double half_x, half_y; /* m */
+    double base;           /* m, >= 0, thickness below height 0 */
+} tb_height_field_def;
+
+typedef struct tb_site_def {
+    const char *name;
+    tb_handle body;
+    double position[3];
+    double orientation[4];
+} tb_site_def;
+
+/* length = sum of coefficient times joint coordinate; hinge and slide joints only */
+typedef struct tb_tendon_def {
+    const char *name;
+    const tb_handle *joints;     /* number_of_joints */
+    const double *coefficients;  /* number_of_joints */
+    int32_t number_of_joints;
+    bool limited;
+    double lower, upper;
+    double stiffness, damping, dry_friction;
+    double spring_lower, spring_upper; /* no spring force between the two */
+} tb_tendon_def;
+
+typedef enum tb_activation {
+    TB_ACTIVATION_NONE,       /* the control acts directly */
+    TB_ACTIVATION_INTEGRATOR, /* d act/dt = control */
+    TB_ACTIVATION_FILTER      /* d act/dt = (control - act) / time_constant */
+} tb_activation;
+
+/* force = (gain . (1, length, velocity)) * x + bias . (1, length, velocity), clamped to the force
+ * limits, with x the clamped control or activation; the joint gets gear times that force. length and
+ * velocity are gear times the joint's or the tendon's. Every part that is affine in the velocity or
+ * the length is integrated implicitly, under the force limits. */
+typedef struct tb_actuator_def {
+    const char *name;
+    tb_handle target;  /* joint or tendon */
+    double gear[6];    /* one number for hinge, slide, tendon; three for ball; six for free */
+    double gain[3];
+    double bias[3];
+    bool control_limited;
+    double control_lower, control_upper;
+    bool force_limited;
+    double force_lower, force_upper; /* N or N m, before the gear */
+    tb_activation activation;
+    double time_constant; /* s */
+    bool activation_limited;
+    double activation_lower, activation_upper;
+} tb_actuator_def;
+
+typedef enum tb_equality_type {
+    TB_EQUALITY_CONNECT, /* a point of body A stays at a point of body B: 3 rows */
+    TB_EQUALITY_WELD,    /* body B keeps its pose in body A: 6 rows */
+    TB_EQUALITY_JOINT,   /* joint A follows a polynomial of joint B (mimic): 1 row */
+    TB_EQUALITY_TENDON   /* tendon A follows a polynomial of tendon B: 1 row */
+} tb_equality_type;
+
+typedef struct tb_equality_def {
+    const char *name;
+    tb_equality_type type;
+    tb_handle a, b;      /* bodies (zeroed: world), joints or tendons (b zeroed: a is held constant) */
+    double anchor_a[3];  /* m, in the frame of body A (CONNECT, WELD) */
+    double anchor_b[3];  /* m, in the frame of body B */
+    bool has_anchor_b;   /* false: anchor_b is where anchor_a lies in the described pose */
+    double orientation[4]; /* WELD: of body B in A */
+    bool has_orientation;  /* false: as in the described pose */
+    double polynomial[5];  /* a - a0 = p0 + p1 y + p2 y^2 + p3 y^3 + p4 y^4, y = b - b0; the zeros are
+                              the coordinates in the described pose */
+    bool disabled;
+} tb_equality_def;
+
+/* A pair of shapes that collides whatever the masks say, with a surface of its own. */
+typedef struct tb_pair_def {
+    const char *name;
+    tb_handle a, b;
+    tb_surface surface;
+    double friction2; /* second tangent; < 0: as the first */
+} tb_pair_def;
+
+/* A stored state: q, u, controls as in the compiled model; sizes are checked when compiled. */
+typedef struct tb_keyframe_def {
+    const char *name;
+    double time;
+    const double *q;  /* number_of_q or NULL: the reference state */
+    int32_t number_of_q;
+    const double *u;  /* or NULL: rest */
+    int32_t number_of_u;
+    const double *controls; /* or NULL: zero */
+    int32_t number_of_controls;
+} tb_keyframe_def;
+
+tb_scene_def tb_scene_defaults(void);
+tb_body_def tb_body_defaults(void);
+tb_joint_def tb_joint_defaults(void);
+tb_shape_def tb_shape_defaults(void); /* density 1000, mu 1, e 0, COULOMB, category 1, mask 1 */
+tb_surface tb_surface_defaults(void);
+tb_mesh_def tb_mesh_defaults(void);
+tb_height_field_def tb_height_field_defaults(void);
+tb_site_def tb_site_defaults(void);
+tb_tendon_def tb_tendon_defaults(void);
+tb_actuator_def tb_actuator_defaults(void); /* a motor: gain 1, gear 1 */
+tb_equality_def tb_equality_defaults(void);
+tb_pair_def tb_pair_defaults(void);
+tb_keyframe_def tb_keyframe_defaults(void);
+
+/* Turns an actuator into a servo: force = stiffness (x - length) - damping velocity. */
+void tb_actuator_position_servo(tb_actuator_def *def, double stiffness, double damping);
+/* force = gain (x - velocity) */
+void tb_actuator_velocity_servo(tb_actuator_def *def, double gain);
+
+tb_status tb_scene_create(const tb_scene_def *def, tb_scene **scene, tb_error *error);
+void tb_scene_destroy(tb_scene *scene); /* NULL is fine */
+
+/* Each adds one thing, copies what the definition points at, and gives its handle (may be NULL).
+ * INVALID_ARGUMENT names the field: numbers that are not finite, negative sizes or masses, an inertia
+ * that breaks the triangle inequality, a handle of another scene, a name used twice in its kind.
+ * RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT things of a kind. */
+tb_status tb_scene_add_body(tb_scene *, const tb_body_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_joint(tb_scene *, const tb_joint_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_shape(tb_scene *, const tb_shape_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_mesh(tb_scene *, const tb_mesh_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_height_field(tb_scene *, const tb_height_field_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_site(tb_scene *, const tb_site_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_tendon(tb_scene *, const tb_tendon_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_actuator(tb_scene *, const tb_actuator_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_equality(tb_scene *, const tb_equality_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_pair(tb_scene *, const tb_pair_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_exclude(tb_scene *, tb_handle body_a, tb_handle body_b, tb_error *);
+tb_status tb_scene_add_keyframe(tb_scene *, const tb_keyframe_def *, tb_handle *, tb_error *);
+
+/* Changes what the scene said at its creation. */
+tb_status tb_scene_set_options(tb_scene *, const tb_scene_def *, tb_error *);
+tb_scene_def tb_scene_options(const tb_scene *); /* name borrowed from the scene */
+
+/* Finds a thing by name; a zeroed handle if there is none. */
+tb_handle tb_scene_find(const tb_scene *, tb_handle_kind kind, const char *name);
+
+/* Notes something that the scene's author should know (an ignored element, say). */
+tb_status tb_scene_warn(tb_scene *, const char *message, tb_error *);
+int32_t tb_scene_number_of_warnings(const tb_scene *);
+const char *tb_scene_warning(const tb_scene *, int32_t index);
+
+enum { TB_SCENE_LIMIT = 4000000 };
+
+/* ---- importers ------------------------------------------------------------------------------- */
+
+typedef struct tb_import_options {
+    const char *package_path; /* ':'-separated roots for package:// addresses; may be NULL */
+    size_t file_limit;        /* bytes; larger files are refused */
+    int32_t depth_limit;      /* nested elements and includes */
+    double density;           /* kg/m^3 for OBJ and STL files loaded as scenes */
+    bool fixed_base;          /* URDF: the root link is fixed to the world (the default) */
+    tb_log log;               /* receives warnings too */
+} tb_import_options;
+
+tb_import_options tb_import_defaults(void);
+
+/* Loads a scene by what the file is: MJCF or URDF (by root element), OBJ or STL (one free body).
+ * `options` may be NULL. Errors name file, line and element. */
+tb_status tb_scene_load(const char *path, const tb_import_options *, tb_scene **, tb_error *);
+
+/* The same from memory; `path` names the text in messages and is the base of relative paths. */
+tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
+                             const tb_import_options *, tb_scene **, tb_error *);
+tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
+                             const tb_import_options *, tb_scene **, tb_error *);
+
+/* Reads an OBJ or STL file as one mesh asset of the scene, scaled per axis (NULL: 1). */
+tb_status tb_scene_load_mesh(tb_scene *, const char *path, const char *name, const double scale[3],
+                             tb_mesh_inertia inertia, const tb_import_options *, tb_handle *,
+                             tb_error *);
+
+/* ---- models: immutable, shared, content-addressed --------------------------------------------- */
+
+typedef struct tb_model tb_model;
+
+/* Compiles a scene; the scene may be destroyed afterwards. */
+tb_status tb_scene_compile(const tb_scene *, tb_model **, tb_error *);
+void tb_model_destroy(tb_model *); /* NULL is fine; no state may be left that uses it */
+
+/* tb_scene_load, tb_scene_compile, tb_scene_destroy in one. */
+tb_status tb_model_load(const char *path, const tb_import_options *, tb_model **, tb_error *);
+
+typedef struct tb_model_counts {
+    int32_t bodies; /* the world is body 0 */
+    int32_t joints, coordinates, dofs, shapes, meshes, sites, tendons, actuators, activations,
+        equalities, pairs, keyframes, kinematic_bodies, trees, warnings;
+} tb_model_counts;
+
+tb_model_counts tb_model_count(const tb_model *);
+const char *tb_model_name(const tb_model *);
+double tb_model_dt(const tb_model *);                     /* s */
+void tb_model_gravity(const tb_model *, double gravity[3]); /* m/s^2 */
+double tb_model_total_mass(const tb_model *);             /* kg */
+const char *tb_model_warning(const tb_model *, int32_t index);
+
+/* Hex SHA-256 of the canonical bytes, 64 characters and a zero. The model owns it. */
+const char *tb_model_sha256(const tb_model *);
+/* The canonical bytes: equal for equal models on every platform. The model owns them. */
+const unsigned char *tb_model_bytes(const tb_model *, size_t *size);
+/* Compiles canonical bytes back into a model. DATA_LOSS if they are damaged. */
+tb_status tb_model_from_bytes(const unsigned char *bytes, size_t size, tb_model **, tb_error *);
+
+/* Compiled index of a thing by name, by kind; -1 if there is none. */
+int32_t tb_model_find(const tb_model *, tb_handle_kind kind, const char *name);
+/* Name of a thing, "" if it has none or the index is out of range. */
+const char *tb_model_thing_name(const tb_model *, tb_handle_kind kind, int32_t index);
+
+typedef struct tb_body_info {
+    int32_t parent;
+    bool kinematic;
+    double mass;          /* kg */
+    double com[3];        /* m, body frame */
+    double inertia[6];    /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
+    double principal[3];  /* kg m^2, descending */
+} tb_body_info;
+
+tb_status tb_model_body_info(const tb_model *, int32_t body, tb_body_info *);
+
+typedef struct tb_joint_info {
+    int32_t body;
+    tb_joint_type type;
+    int32_t coordinate, dof; /* first of this joint in q and u */
+    int32_t coordinates, dofs;
+    bool limited;
+    double lower, upper;
+} tb_joint_info;
+
+tb_status tb_model_joint_info(const tb_model *, int32_t joint, tb_joint_info *);
+
+/* ---- states: one world each ------------------------------------------------------------------- */
+
+typedef struct tb_state tb_state;
+
+/* A world in the model's reference pose at rest, time 0. The model must outlive it. */
+tb_status tb_state_create(const tb_model *, tb_state **, tb_error *);
+void tb_state_destroy(tb_state *);
+const tb_model *tb_state_model(const tb_state *);
+
+/* Sets everything back to the reference pose, or to a keyframe (index, or -1). */
+tb_status tb_state_reset(tb_state *, int32_t keyframe, tb_error *);
+
+double tb_state_time(const tb_state *);
+int64_t tb_state_steps(const tb_state *);
+
+/* Borrowed arrays, valid until the state is destroyed: q (coordinates), u (dofs), controls
+ * (actuators), activations. Write through the setters only. */
+const double *tb_state_q(const tb_state *);
+const double *tb_state_u(const tb_state *);
+const double *tb_state_controls(const tb_state *);
+const double *tb_state_activations(const tb_state *);
+
+/* INVALID_ARGUMENT for a wrong count or numbers that are not finite. Quaternions are normalised.
+ * Setting q forgets no contact history: cached impulses are only a first guess. */
+tb_status tb_state_set_q(tb_state *, const double *q, int32_t count, tb_error *);
+tb_status tb_state_set_u(tb_state *, const double *u, int32_t count, tb_error *);
+tb_status tb_state_set_controls(tb_state *, const double *controls, int32_t count, tb_error *);
+tb_status tb_state_set_control(tb_state *, int32_t actuator, double value, tb_error *);
+
+/* Generalized force on every dof (N, N m), held until changed; NULL clears. */
+tb_status tb_state_set_applied_force(tb_state *, const double *force, int32_t count, tb_error *);
+/* Force (N) and torque (N m) on a body at its centre of mass in world axes, held until changed. */
+tb_status tb_state_set_body_wrench(tb_state *, int32_t body, const double wrench[6], tb_error *);
+
+/* Pose and velocity (linear m/s of the body origin, angular rad/s, world axes) of a kinematic body
+ * at the start of the next step; it moves on by this velocity until told otherwise. */
+tb_status tb_state_set_kinematic(tb_state *, int32_t body, const double position[3],
+                                 const double orientation[4], const double linear_velocity[3],
+                                 const double angular_velocity[3], tb_error *);
+
+typedef struct tb_body_motion {
+    double position[3];         /* m, body origin, world */
+    double orientation[4];
+    double com[3];              /* m, world */
+    double linear_velocity[3];  /* m/s of the body origin, world axes */
+    double angular_velocity[3]; /* rad/s, world axes */
+} tb_body_motion;
+
+/* Pose and velocity of a body from the state's q and u. */
+tb_status tb_state_body_motion(const tb_state *, int32_t body, tb_body_motion *);
+
+/* Kinetic plus potential energy (gravity and springs), J. */
+double tb_state_energy(const tb_state *);
+
+/* Dense mass matrix with armature (dofs x dofs, kg, kg m, kg m^2), and the smooth acceleration
+ * (dofs) without contacts, limits or equalities. For tests and planners, not for inner loops. */
+tb_status tb_state_mass_matrix(const tb_state *, double *mass, tb_error *);
+tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, tb_error *);
+
+/* Snapshot: everything that the next step depends on, the contact cache included. Restoring it
+ * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. */
+tb_status tb_state_snapshot(const tb_state *, unsigned char **bytes, size_t *size, tb_error *);
+tb_status tb_state_restore(tb_state *, const unsigned char *bytes, size_t size, tb_error *);
+void tb_bytes_destroy(unsigned char *bytes);
+/* A copy that goes its own way. */
+tb_status tb_state_fork(const tb_state *, tb_state **, tb_error *);
+/* 64-bit hash of all that a snapshot holds, for determinism tests. */
+uint64_t tb_state_hash(const tb_state *);
+
+/* What a contact did in the last step. */
+typedef enum tb_contact_status {
+    TB_CONTACT_OPEN,
+    TB_CONTACT_STICK,
+    TB_CONTACT_SLIP
+} tb_contact_status;
+
+typedef struct tb_contact_info {
+    int32_t shape_a, shape_b; /* model indices */
+    uint64_t feature;
+    double position[3];       /* m, midway between both points */
+    double normal[3];         /* from A to B */
+    double tangent1[3], tangent2[3];
+    double gap;               /* m, at the collision configuration of the step */
+    double impulse[6];        /* N s: normal, tangents; N m s: spin, rolling; acts on B, its negative on A */
+    double velocity[3];       /* m/s after the step: normal, tangents, of B relative to A */
+    tb_contact_kind kind;
+    tb_contact_status status;
+} tb_contact_info;
+
+/* Contacts of the last step, borrowed until the next. */
+int32_t tb_state_number_of_contacts(const tb_state *);
+tb_status tb_state_contact(const tb_state *, int32_t index, tb_contact_info *);
+/* Impulses of the other rows of the last step: limits, dry friction, actuators (N s, N m s). */
+double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m, before the gear */
+
+/* ---- stepping ---------------------------------------------------------------------------------- */
+
+typedef enum tb_scheme {
+    TB_SCHEME_STEWART_TRINKLE, /* gap term, no restitution by default: grasps and stacks */
+    TB_SCHEME_MOREAU           /* midpoint, Newton restitution: impacts */
+} tb_scheme;
+
+typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
+
+typedef enum tb_storage {
+    TB_STORAGE_AUTO,
+    TB_STORAGE_FACTORIZED, /* velocities kept, rows applied */
+    TB_STORAGE_DENSE,      /* G assembled */
+    TB_STORAGE_T           /* T = 1 - R G assembled */
+} tb_storage;
+
+typedef enum tb_r_strategy {
+    TB_R_DIAGONAL,   /* omega / G_ii, one for both tangents (Nützi 4.41) */
+    TB_R_RICHARDSON, /* omega */
+    TB_R_SPECTRUM    /* 2 / (smallest + largest eigenvalue of G), times omega */
+} tb_r_strategy;
+
+typedef enum tb_stop_test {
+    TB_STOP_RESIDUAL,  /* natural map over the norm of c; always computed for the certificate */
+    TB_STOP_ELEMENT,   /* |new - old| <= |old| tolerance + tolerance, every element (Nützi 4.49) */
+    TB_STOP_NORM,      /* the same in the 2-norm (Nützi 4.50) */
+    TB_STOP_EPSILON,   /* largest change of an impulse (Poulsen's epsilon-infinity) */
+    TB_STOP_MERIT,     /* sum of squared changes (Poulsen's Theta) */
+    TB_STOP_ONE_SIDED  /* rho_n > -tolerance; |rho_f| < tolerance or clamped (Betz) */
+} tb_stop_test;
+
+typedef struct tb_solve_options {
+    const char *solver;      /* "sor", "jor"; borrowed */
+    double tolerance;        /* on the stop test; TB_STOP_RESIDUAL: dimensionless */
+    int32_t maximum_iterations;
+    double omega;            /* relaxation; 0: the solver's own */
+    tb_r_strategy r_strategy;
+    tb_storage storage;
+    tb_stop_test stop;
+    bool warm_start;
+    bool local_solve;        /* solve contacts as 3x3 blocks where that pays, else by rows */
+    int32_t maximum_halvings; /* of omega after divergence */
+    int32_t threads;         /* 0: all processors; used by solvers that can */
+} tb_solve_options;
+
+tb_solve_options tb_solve_defaults(void);
+
+/* Names and one-line descriptions of the solvers, NULL past the last. */
+const char *tb_solver_name(int32_t index);
+const char *tb_solver_summary(int32_t index);
+
+typedef struct tb_step_options {
+    double dt;               /* s; 0: the model's */
+    tb_scheme scheme;
+    tb_precision precision;
+    tb_solve_options solve;
+    double recovery_speed;   /* m/s, cap on the speed at which penetration is removed */
+    double speculative_time; /* in steps: contacts are made ahead of bodies that may meet within this */
+    double contact_margin;   /* m, contacts are also made up to this gap */
+    double closure_tolerance; /* m or rad; loops are projected back to this after the step */
+    int32_t threads;         /* worlds in parallel; 0: all processors */
+    bool report_energy;      /* fill the certificate's energies (costs a few percent) */
+} tb_step_options;
+
+tb_step_options tb_step_defaults(void);
+
+typedef enum tb_certificate_flags {
+    TB_CERTIFICATE_NOT_CONVERGED = 1, /* tolerance not reached within the iterations */
+    TB_CERTIFICATE_DIVERGED = 2,      /* the world is frozen at its last good state */
+    TB_CERTIFICATE_OVERFLOW = 4,      /* a capacity grew and the step was redone */
+    TB_CERTIFICATE_HALVED = 8,        /* omega was halved at least once */
+    TB_CERTIFICATE_DEGENERATE = 16    /* a pair of shapes had no well-defined normal */
+} tb_certificate_flags;
+
+/* How exact a step was. Present with every answer. */
+typedef struct tb_certificate {
+    tb_status status;       /* OK, NOT_CONVERGED or DIVERGED */
+    uint32_t flags;         /* tb_certificate_flags */
+    int64_t step;           /* of the world, counted from 1 */
+    double time;            /* s, at the end of the step */
+    double residual;        /* natural map at rho = 1 in De Saxcé form over the norm of c; dimensionless */
+    double penetration;     /* m, largest */
+    double cone_error;      /* N s, largest excess of a tangential impulse over mu lambda_n */
+    double complementarity_error; /* N m s^-1 s = J, largest |lambda_n xi_n| */
+    double closure_error;   /* m or rad, largest, of equalities after the step */
+    double energy;          /* J, at the end */
+    double energy_change;   /* J, over the step */
+    int32_t contacts, rows, iterations;
+    char solver[16];        /* which solver ended the work */
+} tb_certificate;
+
+/* Combines the certificates of several steps: worst errors, last time, sums of iterations. */
+void tb_certificate_merge(tb_certificate *into, const tb_certificate *other);
+
+typedef struct tb_stepper tb_stepper;
+
+/* Working memory and options for stepping; grows to the largest world it meets, then allocates
+ * nothing more. */
+tb_status tb_stepper_create(const tb_step_options *, tb_stepper **, tb_error *);
+void tb_stepper_destroy(tb_stepper *);
+tb_step_options tb_stepper_options(const tb_stepper *);
+tb_status tb_stepper_set_options(tb_stepper *, const tb_step_options *, tb_error *);
+/* Bytes allocated so far, by this stepper and its scratch; a test's window on "warm allocates nothing". */
+size_t tb_stepper_allocated(const tb_stepper *);
+int64_t tb_stepper_allocations(const tb_stepper *);
+
+/* Steps one world `steps` times. `certificate` (may be NULL) merges all steps. DIVERGED freezes the
+ * world; NOT_CONVERGED is a certificate status, not a failure. */
+tb_status tb_step(tb_stepper *, tb_state *, int32_t steps, tb_certificate *, tb_error *);
+
+/* Steps many worlds, of one or many models, in parallel. Results do not depend on the batch or on
+ * the number of threads. certificates: `worlds` entries or NULL. Returns the first failure; worlds
+ * that did not fail have been stepped all the same. */
+tb_status tb_step_batch(tb_stepper *, tb_state *const *states, int32_t worlds, int32_t steps,
+                        tb_certificate *certificates, tb_error *);
+
+/* Writes the contact problem that the next step of this world would solve. */
+tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
+
+/* ---- contact problems on their own ------------------------------------------------------------- */
+
+typedef struct tb_problem_file tb_problem_file;
+
+/* Reads a problem: text (local or global form) or FCLIB HDF5, by content. */
+tb_status tb_problem_load(const char *path, tb_problem_file **, tb_error *);
+void tb_problem_destroy(tb_problem_file *);
+/* Writes text (".dat") or FCLIB HDF5 (".hdf5"), by extension. */
+tb_status tb_problem_save(const tb_problem_file *, const char *path, tb_error *);
+
+typedef struct tb_problem_info {
+    int32_t dimension; /* 2 or 3 */
+    int32_t contacts, rows;
+    bool global, dense;
+    double asymmetry;  /* |W - W'| / |W|, Frobenius */
+} tb_problem_info;
+
+tb_problem_info tb_problem_describe(const tb_problem_file *);
+
+typedef struct tb_problem_result {
+    tb_status status;    /* OK, NOT_CONVERGED, DIVERGED */
+    double residual;     /* natural map at rho = 1 in De Saxcé form over ||q||, double */
+    int32_t iterations;
+    double seconds;
+    char solver[16];
+} tb_problem_result;
+
+/* Solves from zero; reactions and velocities (rows each) may be NULL. */
+tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, double *reactions,
+                           double *velocities, tb_problem_result *, tb_error *);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
