@@ -1,0 +1,116 @@
+/* The contact problem, free of bodies and shapes: what every solver sees.
+ *
+ *     xi = G lambda + E lambda + c,     per block:  lambda = prox_C(lambda - r xi)  for any r > 0
+ *
+ * with lambda the impulses, xi = gamma+ + e gamma- (plus gap terms), G the Delassus matrix, E a diagonal
+ * compliance (zero for contacts; a servo's 1 / (dt (k dt + d))), and C the law's set (Nützi 4.34).
+ *
+ * G comes in one of two forms.
+ * Factorized: G = Y' Y with Y = L^-T W where M = L' L (or Y = M^-1/2 W). Each block's rows touch a few
+ * contiguous runs of dofs, and Y has the sparsity of W because L is sparse along the kinematic chains.
+ * A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is Y_row . s + E lambda + c, an
+ * update adds Y_row dlambda. One array does the work of both W and M^-1 W, halving the traffic.
+ * Given: G itself, dense or sparse, as a file had it, symmetric or not.
+ *
+ * Everything is in working precision. The problem borrows all its arrays. */
+#ifndef TB_CONTACT_H
+#define TB_CONTACT_H
+
+#include "base/base.h"
+
+typedef enum tb_law {
+    TB_LAW_UNILATERAL, /* 1 row: lambda >= 0 (frictionless contact, limit) */
+    TB_LAW_PLANAR,     /* 2 rows: normal, tangent; |lambda_t| <= mu lambda_n */
+    TB_LAW_COULOMB,    /* 3 rows: normal, tangents; disk of radius mu lambda_n */
+    TB_LAW_SPIN,       /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin
+                          row is scaled by the spin radius, so that it is a velocity in m/s and lambda in N s */
+    TB_LAW_ROLLING,    /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by
+                          the rolling length */
+    TB_LAW_BILATERAL,  /* 1 to 6 rows: lambda free, xi = 0 */
+    TB_LAW_BOX         /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
+} tb_law;
+
+enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
+
+/* One contact or constraint. */
+typedef struct tb_block {
+    int32_t law;              /* tb_law */
+    int32_t row, rows;        /* first row and their number */
+    int32_t segment, segments; /* its runs of dofs; factorized form only */
+    int32_t width;            /* sum of the runs' lengths */
+    int64_t value;            /* first of its rows x width numbers in `values`, row-major */
+    tb_real mu;               /* COULOMB, PLANAR, SPIN, ROLLING */
+    tb_real lower, upper;     /* BOX, N s */
+} tb_block;
+
+typedef struct tb_segment {
+    int32_t dof, count;
+} tb_segment;
+
+/* A matrix as a file gave it: dense row-major, or compressed rows. */
+typedef struct tb_matrix {
+    int32_t rows, columns;
+    const tb_real *dense;       /* rows x columns, or NULL */
+    const int32_t *row_start;   /* rows + 1, else */
+    const int32_t *column;
+    const tb_real *value;
+} tb_matrix;
+
+#define tb_problem TB_SYMBOL(tb_problem)
+typedef struct tb_problem {
+    int32_t number_of_blocks, number_of_rows, number_of_dofs;
+    const tb_block *blocks;
+    const tb_segment *segments;
+    const tb_real *values;      /* Y, block by block; NULL in the given form */
+    const tb_matrix *matrix;    /* G; NULL in the factorized form */
+    const tb_real *c;           /* rows, m/s */
+    const tb_real *compliance;  /* rows, 1/kg; NULL: none */
+} tb_problem;
+
+/* ---- residuals ---- */
+
+typedef struct tb_residuals {
+    double natural;         /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé);
+                               laws without that form by lambda - prox_C(lambda - xi). Not divided where c = 0 */
+    double natural_absolute; /* the same, not divided */
+    double complementarity; /* largest |lambda_n xi_n|, J */
+    double cone;            /* largest excess of friction over its set, N s */
+    double penetration_velocity; /* largest -xi_n, m/s */
+} tb_residuals;
+
+/* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's numbers,
+ * whatever the solver believed. `scratch` gives max(rows, dofs) doubles. */
+#define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
+tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
+                               tb_real *xi, tb_residuals *residuals);
+
+/* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the factorized form. */
+#define tb_problem_apply TB_SYMBOL(tb_problem_apply)
+void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi);
+
+/* The Delassus matrix, dense row-major rows x rows, compliance on the diagonal. */
+#define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)
+tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
+
+/* OPEN, STICK, SLIP of every block from its impulses and xi. */
+#define tb_problem_statuses TB_SYMBOL(tb_problem_statuses)
+void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                         uint8_t *statuses);
+
+/* ---- contact graph ---- */
+
+/* Blocks that share a dof: for colouring, ordering and islands. CSR over blocks, self left out, sorted. */
+typedef struct tb_contact_graph {
+    int32_t number_of_blocks;
+    const int32_t *start; /* number_of_blocks + 1 */
+    const int32_t *neighbour;
+} tb_contact_graph;
+
+#define tb_contact_graph_build TB_SYMBOL(tb_contact_graph_build)
+tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena, tb_contact_graph *graph);
+
+/* Writes a problem (double build only) as file: the Delassus matrix is assembled. 3D contact blocks only, or
+ * planar ones; other laws are refused with UNSUPPORTED naming the law, unless they can be eliminated. */
+tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
+
+#endif

@@ -1,0 +1,47 @@
+/* Solvers: one file each, all of one signature, found by name.
+ *
+ * A solver sees a contact problem and nothing of bodies or time. It starts from `warm` where it is told to,
+ * and leaves impulses, statuses and an honest account in `solution`. */
+#ifndef TB_SOLVE_H
+#define TB_SOLVE_H
+
+#include "contact/contact.h"
+
+/* What a caller carries from solve to solve, and the memory that a solver works in. */
+#define tb_warm_start TB_SYMBOL(tb_warm_start)
+typedef struct tb_warm_start {
+    const tb_real *lambda;    /* rows, or NULL: start from zero */
+    const uint8_t *statuses;  /* blocks, tb_contact_status, or NULL: not known */
+    tb_arena *scratch;        /* returned to where it was */
+} tb_warm_start;
+
+/* The caller provides the arrays. */
+#define tb_solution TB_SYMBOL(tb_solution)
+typedef struct tb_solution {
+    tb_real *lambda;          /* rows, N s */
+    tb_real *xi;              /* rows, m/s */
+    tb_real *whitened;        /* dofs, Y lambda; factorized form only, may be NULL */
+    uint8_t *statuses;        /* blocks, tb_contact_status */
+    tb_status status;         /* OK, NOT_CONVERGED, DIVERGED */
+    int32_t iterations;       /* sweeps over all rows, of all attempts */
+    int32_t halvings;         /* of omega */
+    tb_residuals residuals;   /* of lambda, in double */
+    char solver[16];          /* which solver ended the work */
+} tb_solution;
+
+/* Failures (memory, bad options) are the return value; not reaching the tolerance is solution->status.
+ * A solver never returns numbers that are not finite: it says DIVERGED and gives its last good ones. */
+#define tb_solve_function TB_SYMBOL(tb_solve_function)
+typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_options *options,
+                                    tb_warm_start *warm, tb_solution *solution);
+
+/* by name; NULL if there is none. The registry is the table in solve.c: a new solver is a file and a line. */
+#define tb_solver_find TB_SYMBOL(tb_solver_find)
+tb_solve_function *tb_solver_find(const char *name);
+
+#define tb_solve_jor TB_SYMBOL(tb_solve_jor)
+tb_solve_function tb_solve_jor;
+#define tb_solve_sor TB_SYMBOL(tb_solve_sor)
+tb_solve_function tb_solve_sor;
+
+#endif
