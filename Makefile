@@ -18,13 +18,11 @@ include config.mk
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
-.SUFFIXES:
 MAKEFLAGS += --no-builtin-rules
 
 # ---- sources ------------------------------------------------------------------------------------
 
-TWICE_ROOMS := collide contact solve step cpu
-twice_all := $(wildcard $(TWICE_ROOMS:%=solver/%/*.c))
+twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step cpu))
 ONCE  := $(wildcard solver/*.c solver/base/*.c solver/model/*.c)
 ONCE  += $(filter %_once.c %_file.c,$(twice_all))
 TWICE := $(filter-out $(ONCE),$(twice_all))
@@ -33,47 +31,44 @@ CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
 
 helpers  = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
 programs = $(patsubst %.c,%,$(filter-out $(call helpers,$(1)),$(wildcard tests/$(1)/$(2)*.c)))
-UNIT  := $(call programs,unit,test_)
-TRUTH := $(call programs,truth,truth_)
+suite_unit  := $(call programs,unit,test_)
+suite_truth := $(call programs,truth,truth_)
+suite_e2e   := $(filter-out tests/e2e/common% %_util.sh,$(wildcard tests/e2e/*.sh))
 BENCH := $(call programs,bench,bench_)
 DATA  := $(call programs,data,)
 FUZZ  := $(call programs,fuzz,fuzz_)
-E2E   := $(filter-out tests/e2e/common% %_util.sh,$(wildcard tests/e2e/*.sh))
-REPLAY := $(patsubst tests/fuzz/fuzz_%,tests/fuzz/replay_%,$(FUZZ))
+suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
-# what `make check` runs, narrowed by ONLY=word
+# what is run, narrowed by ONLY=word
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
-suite_unit  := $(call only,$(UNIT))
-suite_truth := $(call only,$(TRUTH))
-suite_fuzz  := $(call only,$(REPLAY))
-suite_e2e   := $(call only,$(E2E))
-suites = $(foreach s,$(1),$(suite_$(s)))
+suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 ASAN_TESTS := $(call suites,$(ASAN_SUITES))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh)
+PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 
 LIBRARY := $(B)/libtribo.a
-VERSION := $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null)
+VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
+ALL := $(LIBRARY) $(if $(CLI_OBJECTS),$(B)/tribo) $(DATA:%=$(B)/%)
+ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
 
 # ---- targets for people -------------------------------------------------------------------------
 
 Q := $(if $(filter 1,$(V)),,@)
 say = $(if $(Q),@printf '%-5s %s\n' '$(1)' '$(2)')
 # a recipe that calls make again runs JOBS jobs unless the caller asked for another number
-SUBMAKE = $(MAKE) --no-print-directory $(if $(findstring -j,$(MAKEFLAGS)),,-j$(JOBS))
+SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
       tests/run_all.sh $(BUILD)/log
 
-.PHONY: help all tests demo check check-asan check-tsan check-peers bench fuzz format check-format \
-        install clean build-asan run-tsan run-fuzz force
+.PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
+.PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in config.mk):'
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
-ALL := $(LIBRARY) $(if $(CLI_OBJECTS),$(B)/tribo) $(DATA:%=$(B)/%)
-ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
 all: $(ALL) ## the library, the command and the data generators, into build/
 
 demo: ## install what is missing, build, and run the grasp demo
@@ -81,7 +76,7 @@ demo: ## install what is missing, build, and run the grasp demo
 	@$(SUBMAKE) all
 	@$(B)/tribo demo
 
-tests: all $(addprefix $(B)/,$(UNIT) $(TRUTH) $(REPLAY)) ## build every test program
+tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
 	@deploy/deps.sh build test
@@ -99,10 +94,9 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 	@$(SUBMAKE) VARIANT=tsan run-tsan
 
 check-peers: ## compare with MuJoCo from PyPI (tests/peers/peer_*.py)
-	@deploy/deps.sh build peers
+	@BUILD=$(BUILD) deploy/deps.sh build peers
 	@$(SUBMAKE) all
-	@PEERS_PYTHON=$(abspath $(BUILD))/peers/bin/python $(RUN) \
-	    $(addprefix $(B):,$(call only,$(wildcard tests/peers/peer_*.py)))
+	@PEERS_PYTHON=$(abspath $(BUILD))/peers/bin/python $(RUN) $(PEER_TESTS:%=$(B):%)
 
 bench: ## build and run tests/bench, one program after the other
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%)
@@ -153,7 +147,7 @@ $(B)/stamp.flags: text = $(CC) $(CPPFLAGS) $(CFLAGS)
 $(B)/stamp.objects: text = $(LIB_OBJECTS)
 $(B)/stamp.flags $(B)/stamp.objects: force
 	@mkdir -p $(@D)
-	@$(if $(PKG_LIBS),,echo 'libraries are missing: run deploy/deps.sh' >&2; exit 1)
+	@$(if $(PKG_LIBS),:,echo 'libraries are missing: run deploy/deps.sh' >&2; exit 1)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
 
 $(B)/%.o: %.c $(B)/stamp.flags
@@ -177,29 +171,28 @@ $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects
 $(B)/libtribo.so: $(SHARED)
 	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@
 
-link = $(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
+define link
+$(call say,LD,$@)
+$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
+endef
 
 $(B)/tribo: $(CLI_OBJECTS) $(LIBRARY)
-	$(call say,LD,$@)
 	$(link)
 
-# helpers and libraries of the test programs
 objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
-$(addprefix $(B)/,$(UNIT)): $(call objects,unit)
-$(addprefix $(B)/,$(TRUTH)): $(call objects,truth)
+$(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
+$(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
 $(addprefix $(B)/,$(BENCH)): $(call objects,bench)
 $(addprefix $(B)/,$(DATA)): $(call objects,data)
-$(addprefix $(B)/,$(FUZZ) $(REPLAY)): $(call objects,fuzz)
-$(addprefix $(B)/,$(UNIT) $(TRUTH)): LDLIBS += $(CHECK_LIBS)
+$(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
+$(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)
 $(addprefix $(B)/,$(FUZZ)): LDLIBS += -fsanitize=fuzzer
 
-$(addprefix $(B)/,$(UNIT) $(TRUTH) $(BENCH) $(DATA) $(FUZZ)): %: %.o $(LIBRARY)
-	$(call say,LD,$@)
+$(addprefix $(B)/,$(suite_unit) $(suite_truth) $(BENCH) $(DATA) $(FUZZ)): %: %.o $(LIBRARY)
 	$(link)
 
 replay_main := $(B)/tests/fuzz/replay_main.o
-$(REPLAY:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
-	$(call say,LD,$@)
+$(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
 	$(link)
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B)/solver $(B)/clients $(B)/tests -name '*.d' 2>/dev/null)

