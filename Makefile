@@ -48,7 +48,7 @@ RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_form
 PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 
 LIBRARY := $(B)/libtribo.a
-VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0)
+VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
 ALL := $(LIBRARY) $(if $(CLI_OBJECTS),$(B)/tribo) $(DATA:%=$(B)/%)
