@@ -1,0 +1,442 @@
+/* Reading XML that comes from strangers: see xml.h. */
+#include "model/xml.h"
+
+#include <libxml/SAX2.h>
+#include <libxml/parser.h>
+#include <libxml/parserInternals.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What the parser's callbacks need to know and want to say. */
+typedef struct xml_watch {
+    int depth_limit;
+    bool doctype, too_deep, out_of_memory;
+    int line; /* of the first thing at fault */
+    char message[256];
+} xml_watch;
+
+static xml_watch *watch_of(void *context)
+{
+    return ((xmlParserCtxt *)context)->_private;
+}
+
+/* The parser's line, moved back to where the tag that was just read begins. A '<' cannot stand inside an
+ * attribute of well-formed text, so the nearest one before the parser's place opens the tag. */
+static int tag_line(const xmlParserCtxt *context)
+{
+    const xmlParserInput *input = context->input;
+    int line = input->line;
+    const xmlChar *p = input->cur;
+    while (p > input->base) {
+        p--;
+        if (*p == '<') return line;
+        if (*p == '\n') line--;
+    }
+    return input->line;
+}
+
+static void on_doctype(void *context, const xmlChar *name, const xmlChar *external_id,
+                       const xmlChar *system_id)
+{
+    xml_watch *watch = watch_of(context);
+    (void)name, (void)external_id, (void)system_id;
+    if (watch->doctype || watch->too_deep) return;
+    watch->doctype = true;
+    watch->line = ((xmlParserCtxt *)context)->input->line;
+    xmlStopParser(context);
+}
+
+static void on_element(void *context, const xmlChar *local_name, const xmlChar *prefix,
+                       const xmlChar *uri, int number_of_namespaces, const xmlChar **namespaces,
+                       int number_of_attributes, int number_of_defaults, const xmlChar **attributes)
+{
+    xmlParserCtxt *parser = context;
+    xml_watch *watch = watch_of(context);
+    const int line = tag_line(parser);
+    if (parser->nodeNr >= watch->depth_limit) {
+        if (!watch->too_deep) watch->line = line;
+        watch->too_deep = true;
+        xmlStopParser(parser);
+        return;
+    }
+    xmlSAX2StartElementNs(context, local_name, prefix, uri, number_of_namespaces, namespaces,
+                          number_of_attributes, number_of_defaults, attributes);
+    /* libxml2 keeps 16 bits of a line number, and that of the tag's end */
+    if (parser->node != NULL) parser->node->_private = (void *)(intptr_t)line;
+}
+
+#if LIBXML_VERSION >= 21200
+static void on_error(void *context, const xmlError *error)
+#else
+static void on_error(void *context, xmlError *error)
+#endif
+{
+    xml_watch *watch = watch_of(context);
+    if (watch == NULL || error == NULL) return;
+    if (error->code == XML_ERR_NO_MEMORY) watch->out_of_memory = true;
+    if (error->level != XML_ERR_FATAL || watch->message[0] != 0) return;
+    snprintf(watch->message, sizeof watch->message, "%s",
+             error->message != NULL ? error->message : "malformed");
+    watch->message[strcspn(watch->message, "\r\n")] = 0;
+    if (watch->line == 0) watch->line = error->line;
+}
+
+tb_status tb_xml_parse(const char *text, size_t size, const char *file,
+                       const tb_import_options *options, tb_xml **xml, tb_error *error)
+{
+    const tb_import_options defaults = tb_import_defaults();
+    if (options == NULL) options = &defaults;
+    if (file == NULL) file = "(memory)";
+    *xml = NULL;
+    if (text == NULL && size > 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "text", "no text was given");
+    if (size == 0)
+        return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, NULL, "the document is empty");
+    if (size > INT_MAX || (options->file_limit > 0 && size > options->file_limit))
+        return tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, 0, NULL,
+                            "%zu bytes are more than the %zu that are allowed", size,
+                            options->file_limit > 0 ? options->file_limit : (size_t)INT_MAX);
+
+    tb_status status = TB_OK;
+    xml_watch watch = {.depth_limit = options->depth_limit > 0 ? options->depth_limit : INT_MAX};
+    tb_xml *result = calloc(1, sizeof *result);
+    char *name = strdup(file);
+    xmlParserCtxt *parser = xmlNewParserCtxt();
+    if (result == NULL || name == NULL || parser == NULL || parser->sax == NULL) {
+        status = tb_fail_memory(error, size, "an XML document");
+        goto done;
+    }
+    parser->_private = &watch;
+    parser->sax->internalSubset = on_doctype;
+    parser->sax->startElementNs = on_element;
+    parser->sax->serror = on_error;
+    result->document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
+                                         XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT);
+
+    if (watch.doctype)
+        status = tb_fail_file(error, TB_INVALID_ARGUMENT, file, watch.line, "DOCTYPE",
+                              "a DOCTYPE is not accepted: no entities are needed here");
+    else if (watch.too_deep)
+        status = tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, watch.line, NULL,
+                              "elements are nested more than %d deep", watch.depth_limit);
+    else if (result->document == NULL && strstr(watch.message, "xcessive depth") != NULL)
+        status = tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, watch.line, NULL,
+                              "elements are nested too deep");
+    else if (watch.out_of_memory)
+        status = tb_fail_memory(error, size, "an XML document");
+    else if (result->document == NULL || xmlDocGetRootElement(result->document) == NULL)
+        status =
+            tb_fail_file(error, TB_INVALID_ARGUMENT, file, watch.line, NULL, "malformed XML: %s",
+                         watch.message[0] != 0 ? watch.message : "no element");
+    if (status != TB_OK) goto done;
+
+    result->file = name;
+    result->document->_private = result;
+    *xml = result;
+    name = NULL;
+    result = NULL;
+done:
+    if (parser != NULL) {
+        /* a parser that was stopped may still own what it had built */
+        if (parser->myDoc != NULL) xmlFreeDoc(parser->myDoc);
+        parser->myDoc = NULL;
+        xmlFreeParserCtxt(parser);
+    }
+    free(name);
+    tb_xml_destroy(result);
+    return status;
+}
+
+tb_status tb_xml_load(const char *path, const tb_import_options *options, tb_xml **xml,
+                      tb_error *error)
+{
+    const tb_import_options defaults = tb_import_defaults();
+    tb_bytes bytes = {0};
+    *xml = NULL;
+    tb_status status =
+        tb_file_read(path, (options != NULL ? options : &defaults)->file_limit, &bytes, error);
+    if (status == TB_OK)
+        status = tb_xml_parse((const char *)bytes.base, bytes.size, path, options, xml, error);
+    tb_bytes_free(&bytes);
+    return status;
+}
+
+void tb_xml_destroy(tb_xml *xml)
+{
+    if (xml == NULL) return;
+    if (xml->document != NULL) xmlFreeDoc(xml->document);
+    free(xml->file);
+    free(xml);
+}
+
+/* ---- walking ---- */
+
+static xmlNode *element_from(xmlNode *node)
+{
+    while (node != NULL && node->type != XML_ELEMENT_NODE) node = node->next;
+    return node;
+}
+
+xmlNode *tb_xml_root(const tb_xml *xml)
+{
+    return xmlDocGetRootElement(xml->document);
+}
+
+xmlNode *tb_xml_first(const xmlNode *node)
+{
+    return element_from(node->children);
+}
+
+xmlNode *tb_xml_next(const xmlNode *node)
+{
+    return element_from(node->next);
+}
+
+xmlNode *tb_xml_first_named(const xmlNode *node, const char *name)
+{
+    xmlNode *child = tb_xml_first(node);
+    while (child != NULL && !tb_xml_is(child, name)) child = tb_xml_next(child);
+    return child;
+}
+
+xmlNode *tb_xml_next_named(const xmlNode *node, const char *name)
+{
+    xmlNode *next = tb_xml_next(node);
+    while (next != NULL && !tb_xml_is(next, name)) next = tb_xml_next(next);
+    return next;
+}
+
+const char *tb_xml_name(const xmlNode *node)
+{
+    return (const char *)node->name;
+}
+
+bool tb_xml_is(const xmlNode *node, const char *name)
+{
+    return strcmp((const char *)node->name, name) == 0;
+}
+
+int tb_xml_line(const xmlNode *node)
+{
+    return (int)(intptr_t)node->_private;
+}
+
+const char *tb_xml_file(const xmlNode *node)
+{
+    const tb_xml *xml = node->doc != NULL ? node->doc->_private : NULL;
+    return xml != NULL && xml->file != NULL ? xml->file : "";
+}
+
+/* Without entities an attribute is one piece of text, or none if it is empty. */
+static const char *attribute_text(const xmlAttr *attribute)
+{
+    const xmlNode *text = attribute->children;
+    return text != NULL && text->content != NULL ? (const char *)text->content : "";
+}
+
+const char *tb_xml_attribute(const xmlNode *node, const char *name)
+{
+    for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
+        if (a->ns == NULL && strcmp((const char *)a->name, name) == 0) return attribute_text(a);
+    return NULL;
+}
+
+/* ---- failing ---- */
+
+tb_status tb_xml_fail(tb_error *error, tb_status status, const xmlNode *node, const char *field,
+                      const char *format, ...)
+{
+    char text[TB_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+
+    const char *name = tb_xml_attribute(node, "name");
+    const bool named = name != NULL && name[0] != 0;
+    return tb_fail_file(error, status, tb_xml_file(node), tb_xml_line(node),
+                        field != NULL ? field : tb_xml_name(node), "%.64s%s%.64s%s: %s",
+                        tb_xml_name(node), named ? " '" : "", named ? name : "", named ? "'" : "",
+                        text);
+}
+
+tb_status tb_xml_warn(tb_scene *scene, const xmlNode *node, tb_error *error, const char *format,
+                      ...)
+{
+    char text[TB_ERROR_MESSAGE_SIZE], line[2 * TB_ERROR_MESSAGE_SIZE];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+    snprintf(line, sizeof line, "%.256s:%d: %.64s: %s", tb_xml_file(node), tb_xml_line(node),
+             tb_xml_name(node), text);
+    return tb_scene_warn(scene, line, error);
+}
+
+bool tb_xml_in_words(const char *words, const char *word)
+{
+    const size_t length = strlen(word);
+    if (length == 0 || strchr(word, ' ') != NULL) return false;
+    for (const char *p = words; (p = strstr(p, word)) != NULL; p += length)
+        if ((p == words || p[-1] == ' ') && (p[length] == 0 || p[length] == ' ')) return true;
+    return false;
+}
+
+tb_status tb_xml_check_attributes(const xmlNode *node, const char *names, tb_error *error)
+{
+    for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
+        if (a->ns == NULL && !tb_xml_in_words(names, (const char *)a->name))
+            return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, (const char *)a->name,
+                               "unknown attribute '%.100s'", (const char *)a->name);
+    return TB_OK;
+}
+
+tb_status tb_xml_check_children(const xmlNode *node, const char *names, tb_error *error)
+{
+    for (const xmlNode *child = tb_xml_first(node); child != NULL; child = tb_xml_next(child))
+        if (!tb_xml_in_words(names, tb_xml_name(child)))
+            return tb_xml_fail(error, TB_INVALID_ARGUMENT, child, NULL,
+                               "unknown element in '%.100s'", tb_xml_name(node));
+    return TB_OK;
+}
+
+/* ---- reading ---- */
+
+static bool is_space(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* The next number of a list: 1 and *number, 0 at the end, -1 for text that is no number or a number that
+ * is not finite. */
+static int next_number(const char **text, double *number)
+{
+    while (is_space(**text)) ++*text;
+    if (**text == 0) return 0;
+    if (!tb_parse_number(text, number) || !isfinite(*number)) return -1;
+    return **text == 0 || is_space(**text) ? 1 : -1;
+}
+
+tb_status tb_xml_numbers(const xmlNode *node, const char *name, int32_t least, int32_t most,
+                         double *numbers, int32_t *count, tb_error *error)
+{
+    const char *text = tb_xml_attribute(node, name);
+    const char *p = text;
+    if (count != NULL) *count = 0;
+    if (text == NULL) return TB_OK;
+
+    int32_t n = 0;
+    double x = 0;
+    int found;
+    while ((found = next_number(&p, &x)) > 0) {
+        if (n < most) numbers[n] = x;
+        if (n++ >= most) break;
+    }
+    if (found < 0)
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
+                           "%s=\"%.80s\" is not a list of finite numbers", name, text);
+    if (n < least || n > most) {
+        if (least == most)
+            return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
+                               "%s=\"%.80s\" is not %d number%s", name, text, (int)least,
+                               least == 1 ? "" : "s");
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
+                           "%s=\"%.80s\" is not %d to %d numbers", name, text, (int)least,
+                           (int)most);
+    }
+    if (count != NULL) *count = n;
+    return TB_OK;
+}
+
+tb_status tb_xml_number(const xmlNode *node, const char *name, double *number, tb_error *error)
+{
+    return tb_xml_numbers(node, name, 1, 1, number, NULL, error);
+}
+
+tb_status tb_xml_integer(const xmlNode *node, const char *name, int32_t *integer, tb_error *error)
+{
+    double number = *integer;
+    const tb_status status = tb_xml_number(node, name, &number, error);
+    if (status != TB_OK) return status;
+    if (number != floor(number) || fabs(number) > INT32_MAX)
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name, "%s=\"%.80s\" is not an integer",
+                           name, tb_xml_attribute(node, name));
+    *integer = (int32_t)number;
+    return TB_OK;
+}
+
+tb_status tb_xml_bool(const xmlNode *node, const char *name, bool *value, tb_error *error)
+{
+    const char *text = tb_xml_attribute(node, name);
+    if (text == NULL) return TB_OK;
+    const bool yes = strcmp(text, "true") == 0 || strcmp(text, "1") == 0;
+    const bool no = strcmp(text, "false") == 0 || strcmp(text, "0") == 0;
+    if (!yes && !no)
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
+                           "%s=\"%.80s\" is not true or false", name, text);
+    *value = yes;
+    return TB_OK;
+}
+
+tb_status tb_xml_number_list(const xmlNode *node, const char *name, double **numbers,
+                             int32_t *count, tb_error *error)
+{
+    const char *text = tb_xml_attribute(node, name);
+    const char *p = text;
+    *numbers = NULL;
+    *count = 0;
+    if (text == NULL) return TB_OK;
+
+    double *list = NULL, x = 0;
+    int32_t n = 0, capacity = 0;
+    int found;
+    while ((found = next_number(&p, &x)) > 0) {
+        if (n == capacity) {
+            double *larger = tb_grow(list, n, &capacity, sizeof *list);
+            if (larger == NULL) {
+                free(list);
+                return tb_fail_memory(error, (size_t)n * sizeof *list, name);
+            }
+            list = larger;
+        }
+        list[n++] = x;
+    }
+    if (found < 0) {
+        free(list);
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
+                           "%s: entry %d is not a finite number", name, (int)n + 1);
+    }
+    *numbers = list;
+    *count = n;
+    return TB_OK;
+}
+
+tb_status tb_xml_require(const xmlNode *node, const char *name, const char **value, tb_error *error)
+{
+    *value = tb_xml_attribute(node, name);
+    if (*value != NULL) return TB_OK;
+    return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name, "attribute '%s' is missing", name);
+}
+
+tb_status tb_xml_choice(const xmlNode *node, const char *name, const char *words, int32_t *choice,
+                        tb_error *error)
+{
+    const char *text = tb_xml_attribute(node, name);
+    if (text == NULL) return TB_OK;
+    if (!tb_xml_in_words(words, text))
+        return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name, "%s=\"%.80s\" is not one of: %s",
+                           name, text, words);
+    int32_t place = 0;
+    const size_t length = strlen(text);
+    for (const char *p = words; *p != 0; place++) {
+        const size_t n = strcspn(p, " ");
+        if (n == length && strncmp(p, text, n) == 0) break;
+        p += n;
+        if (*p == ' ') p++;
+    }
+    *choice = place;
+    return TB_OK;
+}
