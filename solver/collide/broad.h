@@ -1,0 +1,179 @@
+/* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the tests of
+ * a pair of intervals. In the common part of C and CUDA, so that a GPU schedules the same functions.
+ *
+ * A grid of 2^21 cells an axis covers the boxes. A box is covered by 1 to 8 cubes of one size, the
+ * smallest power of two of cells that is not less than the box's largest extent, and a cube on the
+ * grid is an interval of Morton codes: intervals of two boxes are nested or disjoint (Göteman and
+ * Roxling 3.8, A9, A10). Two boxes that overlap share a point, the point lies in one cube of each,
+ * and of these one interval contains the other; so sorted intervals that overlap give every pair.
+ *
+ * A pair can be met in several cubes. Instead of sorting pairs and dropping equal neighbours as the
+ * thesis does (A12, quadratic in the run), a pair counts only where both cubes hold the lower corner
+ * of the boxes' intersection: that is one pair of cubes exactly, and known at once. Quantizing is
+ * monotonic, so the corner is the larger of the two lower cells on each axis. */
+#ifndef TB_BROAD_H
+#define TB_BROAD_H
+
+#include "collide/collide.h"
+
+enum { TB_GRID_BITS = 21, TB_GRID_CELLS = 1 << TB_GRID_BITS };
+
+/* A grid of 2^21 cells an axis. What lies outside belongs to the outermost cells. */
+typedef struct tb_grid {
+    tb_vec3 origin;       /* m, lower corner */
+    tb_real inverse_cell; /* 1/m */
+    int32_t minimum_level; /* cubes have at least 2^this cells an edge */
+} tb_grid;
+
+/* A box in cells, both ends included. */
+typedef struct tb_cells {
+    uint32_t lower[3], upper[3];
+} tb_cells;
+
+/* Bit k of x to bit 3k, of the 21 that there are. */
+TB_FN uint64_t tb_morton_spread(uint32_t x)
+{
+    uint64_t v = x & 0x1fffff;
+    v = (v | v << 32) & 0x001f00000000ffffu;
+    v = (v | v << 16) & 0x001f0000ff0000ffu;
+    v = (v | v << 8) & 0x100f00f00f00f00fu;
+    v = (v | v << 4) & 0x10c30c30c30c30c3u;
+    v = (v | v << 2) & 0x1249249249249249u;
+    return v;
+}
+
+TB_FN uint64_t tb_morton_code(uint32_t x, uint32_t y, uint32_t z)
+{
+    return tb_morton_spread(x) | tb_morton_spread(y) << 1 | tb_morton_spread(z) << 2;
+}
+
+/* The cell of a coordinate; never decreases as x grows, and is 0 for NaN. */
+TB_FN uint32_t tb_grid_cell(tb_real x, tb_real origin, tb_real inverse_cell)
+{
+    const tb_real last = TB_R(TB_GRID_CELLS - 1);
+    tb_real t = (x - origin) * inverse_cell;
+    t = t > 0 ? t : 0;
+    t = t < last ? t : last;
+    return (uint32_t)(int32_t)t;
+}
+
+TB_FN tb_cells tb_grid_cells(const tb_grid *grid, const tb_box *box)
+{
+    tb_cells c;
+    const tb_real s = grid->inverse_cell;
+    c.lower[0] = tb_grid_cell(box->lower.x, grid->origin.x, s);
+    c.lower[1] = tb_grid_cell(box->lower.y, grid->origin.y, s);
+    c.lower[2] = tb_grid_cell(box->lower.z, grid->origin.z, s);
+    c.upper[0] = tb_grid_cell(box->upper.x, grid->origin.x, s);
+    c.upper[1] = tb_grid_cell(box->upper.y, grid->origin.y, s);
+    c.upper[2] = tb_grid_cell(box->upper.z, grid->origin.z, s);
+    return c;
+}
+
+/* log2 of the edge of a box's cubes, in cells. */
+TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
+{
+    uint32_t extent = c->upper[0] - c->lower[0];
+    if (c->upper[1] - c->lower[1] > extent) extent = c->upper[1] - c->lower[1];
+    if (c->upper[2] - c->lower[2] > extent) extent = c->upper[2] - c->lower[2];
+    int32_t level = minimum_level;
+    while ((1u << level) < extent) level++;
+    return level;
+}
+
+/* The cubes of a box: start codes, and for each which axes (bits 0 to 2) it lies one cube above the
+ * cube of the box's lower corner. Returns how many: 1, 2, 4 or 8. The end of each interval is
+ * start + 8^level - 1. */
+TB_FN int32_t tb_cells_intervals(const tb_cells *c, int32_t level, uint64_t start[8],
+                                 uint32_t offset[8])
+{
+    uint32_t lower[3];
+    uint32_t two = 0;
+    for (int axis = 0; axis < 3; axis++) {
+        lower[axis] = c->lower[axis] >> level;
+        two |= (uint32_t)(c->upper[axis] >> level != lower[axis]) << axis;
+    }
+    const uint64_t first = tb_morton_code(lower[0], lower[1], lower[2]) << 3 * level;
+    start[0] = first;
+    offset[0] = 0;
+    if (two == 0) return 1;
+
+    /* a step of one cube along an axis, in interleaved digits: fill the gaps so that the carry runs
+     * through them */
+    uint64_t up[3];
+    for (int axis = 0; axis < 3; axis++) {
+        const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
+        const uint64_t gaps = ~digits;
+        up[axis] = ((first | gaps) + ((uint64_t)1 << (3 * level + axis))) & digits;
+        up[axis] |= first & gaps; /* other axes as they are */
+    }
+    int32_t count = 1;
+    for (uint32_t o = 1; o < 8; o++) {
+        if (o & ~two) continue;
+        uint64_t code = 0;
+        for (int axis = 0; axis < 3; axis++) {
+            const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
+            code |= (o >> axis & 1 ? up[axis] : first) & digits;
+        }
+        start[count] = code;
+        offset[count] = o;
+        count++;
+    }
+    return count;
+}
+
+/* Last code of a cube. */
+TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
+{
+    return start + (((uint64_t)1 << 3 * level) - 1);
+}
+
+/* Three cells in one word: 20 bits each (the lowest of 21 is dropped) under a guard bit, so that one
+ * subtraction compares all three axes. */
+#define TB_PACKED_GUARDS ((uint64_t)1 << 20 | (uint64_t)1 << 41 | (uint64_t)1 << 62)
+
+TB_FN uint64_t tb_cells_pack(const uint32_t cell[3])
+{
+    return (uint64_t)(cell[0] >> 1) | (uint64_t)(cell[1] >> 1) << 21 |
+           (uint64_t)(cell[2] >> 1) << 42;
+}
+
+/* Whether boxes a and b of packed cells overlap: false only if the boxes themselves do not. The upper
+ * ends come with their guard bits set. */
+TB_FN bool tb_packed_overlap(uint64_t lower_a, uint64_t guarded_upper_a, uint64_t lower_b,
+                             uint64_t guarded_upper_b)
+{
+    return ((guarded_upper_a - lower_b) & (guarded_upper_b - lower_a) & TB_PACKED_GUARDS) ==
+           TB_PACKED_GUARDS;
+}
+
+/* Whether the lower corner of the intersection of two boxes lies in the cube of box b, where b's cubes
+ * are not larger than a's. Levels are at least 1, as packed cells have lost a bit. */
+TB_FN bool tb_packed_owns(uint64_t lower_a, uint64_t lower_b, uint32_t offset_b, int32_t level_b)
+{
+    for (int axis = 0; axis < 3; axis++) {
+        const uint32_t a = (uint32_t)(lower_a >> 21 * axis) & 0xfffff;
+        const uint32_t b = (uint32_t)(lower_b >> 21 * axis) & 0xfffff;
+        const uint32_t corner = (a > b ? a : b) >> (level_b - 1);
+        if (corner != (b >> (level_b - 1)) + (offset_b >> axis & 1)) return false;
+    }
+    return true;
+}
+
+/* Closed boxes, so that touching counts. */
+TB_FN bool tb_box_overlap(const tb_box *a, const tb_box *b)
+{
+    return a->lower.x <= b->upper.x && b->lower.x <= a->upper.x && a->lower.y <= b->upper.y &&
+           b->lower.y <= a->upper.y && a->lower.z <= b->upper.z && b->lower.z <= a->upper.z;
+}
+
+/* Finite, and not inside out. */
+TB_FN bool tb_box_valid(const tb_box *b)
+{
+    return (b->lower.x >= -TB_REAL_MAX) & (b->lower.y >= -TB_REAL_MAX) &
+           (b->lower.z >= -TB_REAL_MAX) & (b->upper.x <= TB_REAL_MAX) &
+           (b->upper.y <= TB_REAL_MAX) & (b->upper.z <= TB_REAL_MAX) &
+           (b->lower.x <= b->upper.x) & (b->lower.y <= b->upper.y) & (b->lower.z <= b->upper.z);
+}
+
+#endif
