@@ -91,6 +91,8 @@ typedef struct tb_model_tree {
                             constant in (world linear, body angular) velocities */
     double inverse_mass; /* single_free: 1 / (mass + armature) */
     double inverse_inertia[9]; /* single_free: of inertia + armature, body axes */
+    double inverse_mass_root;  /* single_free: square root of inverse_mass */
+    double inverse_root[9];    /* single_free: C, lower triangular, with C C' = inverse_inertia */
 } tb_model_tree;
 
 typedef struct tb_model_dof {
