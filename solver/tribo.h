@@ -391,6 +391,7 @@ typedef struct tb_import_options {
     size_t file_limit;        /* bytes; larger files are refused */
     int32_t depth_limit;      /* nested elements and includes */
     double density;           /* kg/m^3 for OBJ and STL files loaded as scenes */
+    bool no_files;            /* refuse references to other files: for texts that came from a network */
     bool fixed_base;          /* URDF: the root link is fixed to the world (the default) */
     tb_log log;               /* receives warnings too */
 } tb_import_options;

@@ -10,6 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A node's private word says where it comes from: the file's index above, the line below. */
+#define FILE_SHIFT 32
+#define LINE_MASK  (((intptr_t)1 << FILE_SHIFT) - 1)
+_Static_assert(sizeof(intptr_t) >= 8, "a node's private word holds a file and a line");
+
 /* What the parser's callbacks need to know and want to say. */
 typedef struct xml_watch {
     int depth_limit;
@@ -84,6 +89,19 @@ static void on_error(void *context, xmlError *error)
     if (watch->line == 0) watch->line = error->line;
 }
 
+static bool add_file(tb_xml *xml, const char *name)
+{
+    if (xml->number_of_files == xml->capacity) {
+        char **larger =
+            tb_grow(xml->files, xml->number_of_files, &xml->capacity, sizeof *xml->files);
+        if (larger == NULL) return false;
+        xml->files = larger;
+    }
+    char *copy = strdup(name);
+    if (copy != NULL) xml->files[xml->number_of_files++] = copy;
+    return copy != NULL;
+}
+
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                        const tb_import_options *options, tb_xml **xml, tb_error *error)
 {
@@ -103,9 +121,8 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
     tb_status status = TB_OK;
     xml_watch watch = {.depth_limit = options->depth_limit > 0 ? options->depth_limit : INT_MAX};
     tb_xml *result = calloc(1, sizeof *result);
-    char *name = strdup(file);
     xmlParserCtxt *parser = xmlNewParserCtxt();
-    if (result == NULL || name == NULL || parser == NULL || parser->sax == NULL) {
+    if (result == NULL || parser == NULL || parser->sax == NULL || !add_file(result, file)) {
         status = tb_fail_memory(error, size, "an XML document");
         goto done;
     }
@@ -133,10 +150,8 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                          watch.message[0] != 0 ? watch.message : "no element");
     if (status != TB_OK) goto done;
 
-    result->file = name;
     result->document->_private = result;
     *xml = result;
-    name = NULL;
     result = NULL;
 done:
     if (parser != NULL) {
@@ -145,7 +160,6 @@ done:
         parser->myDoc = NULL;
         xmlFreeParserCtxt(parser);
     }
-    free(name);
     tb_xml_destroy(result);
     return status;
 }
@@ -168,8 +182,40 @@ void tb_xml_destroy(tb_xml *xml)
 {
     if (xml == NULL) return;
     if (xml->document != NULL) xmlFreeDoc(xml->document);
-    free(xml->file);
+    for (int32_t i = 0; i < xml->number_of_files; i++) free(xml->files[i]);
+    free(xml->files);
     free(xml);
+}
+
+/* Gives the copy of a tree the origins of the original, with its files moved up by `offset`. */
+static void copy_origins(xmlNode *copy, const xmlNode *original, int32_t offset)
+{
+    const intptr_t origin = (intptr_t)original->_private;
+    copy->_private = (void *)(origin + ((intptr_t)offset << FILE_SHIFT));
+    xmlNode *c = tb_xml_first(copy);
+    for (const xmlNode *o = tb_xml_first(original); o != NULL && c != NULL; o = tb_xml_next(o)) {
+        copy_origins(c, o, offset);
+        c = tb_xml_next(c);
+    }
+}
+
+tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode **first,
+                       tb_error *error)
+{
+    const int32_t offset = into->number_of_files;
+    *first = NULL;
+    for (int32_t i = 0; i < from->number_of_files; i++)
+        if (!add_file(into, from->files[i])) return tb_fail_memory(error, 0, "an XML document");
+    for (xmlNode *node = tb_xml_first(tb_xml_root(from)); node != NULL; node = tb_xml_next(node)) {
+        xmlNode *copy = xmlDocCopyNode(node, into->document, 1);
+        if (copy == NULL) return tb_fail_memory(error, 0, "an XML document");
+        copy_origins(copy, node, offset);
+        xmlAddPrevSibling(place, copy);
+        if (*first == NULL) *first = copy;
+    }
+    xmlUnlinkNode(place);
+    xmlFreeNode(place);
+    return TB_OK;
 }
 
 /* ---- walking ---- */
@@ -221,13 +267,14 @@ bool tb_xml_is(const xmlNode *node, const char *name)
 
 int tb_xml_line(const xmlNode *node)
 {
-    return (int)(intptr_t)node->_private;
+    return (int)((intptr_t)node->_private & LINE_MASK);
 }
 
 const char *tb_xml_file(const xmlNode *node)
 {
     const tb_xml *xml = node->doc != NULL ? node->doc->_private : NULL;
-    return xml != NULL && xml->file != NULL ? xml->file : "";
+    const intptr_t index = (intptr_t)node->_private >> FILE_SHIFT;
+    return xml != NULL && index < xml->number_of_files ? xml->files[index] : "";
 }
 
 /* Without entities an attribute is one piece of text, or none if it is empty. */

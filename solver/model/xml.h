@@ -15,7 +15,9 @@
 
 typedef struct tb_xml {
     xmlDoc *document;
-    char *file; /* name of the text in messages and base of relative paths */
+    char *
+        *files; /* names in messages; the first is the document's own, the others were grafted in */
+    int32_t number_of_files, capacity;
 } tb_xml;
 
 /* Parses `size` bytes. `options` gives file_limit and depth_limit (may be NULL: the defaults).
@@ -27,6 +29,11 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
 tb_status tb_xml_load(const char *path, const tb_import_options *options, tb_xml **xml,
                       tb_error *error);
 void tb_xml_destroy(tb_xml *xml); /* NULL is fine */
+
+/* Puts copies of the elements below `from`'s root in the place of `place`, a node of `into`; they keep
+ * their files and lines. *first is the first of them (NULL where there are none). */
+tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode **first,
+                       tb_error *error);
 
 /* The root element, the first element below a node, the next one beside it; NULL where there is none.
  * Text, comments and processing instructions are passed over. */
