@@ -14,12 +14,12 @@ enum { TB_ARENA_ALIGNMENT = 64 }; /* a cache line, and enough for every vector u
 typedef struct tb_arena_block tb_arena_block;
 
 typedef struct tb_arena {
-    tb_arena_block *current;  /* newest block; older ones behind it */
-    size_t used;              /* bytes taken since the last reset, with padding */
-    size_t peak;              /* largest `used` ever */
-    size_t capacity;          /* bytes held from the system */
-    int64_t allocations;      /* times the system was asked */
-    size_t limit;             /* bytes that may be held; 0: no limit */
+    tb_arena_block *current; /* newest block; older ones behind it */
+    size_t used;             /* bytes taken since the last reset, with padding */
+    size_t peak;             /* largest `used` ever */
+    size_t capacity;         /* bytes held from the system */
+    int64_t allocations;     /* times the system was asked */
+    size_t limit;            /* bytes that may be held; 0: no limit */
 } tb_arena;
 
 /* A zeroed tb_arena is an empty arena. `limit` 0: none. */

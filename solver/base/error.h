@@ -12,7 +12,8 @@
 
 /* Fills `error` (may be NULL) and returns `status`, so that a failure is one line:
  *     return tb_fail(error, TB_NOT_FOUND, "no body named '%s'", name);
- * Long messages are cut at the buffer's end. */
+ * Whatever is quoted, the message is one line of valid UTF-8; long ones are cut at the buffer's end.
+ * The arguments may point into `error` itself: "%s", error->message wraps a message in another. */
 tb_status tb_fail(tb_error *error, tb_status status, const char *format, ...) TB_PRINTF(3, 4);
 
 /* The same with the field at fault. */

@@ -12,43 +12,45 @@
 #include <stdint.h>
 
 #ifdef __CUDACC__
-#define TB_FN __host__ __device__ static inline
+#define TB_FN       __host__ __device__ static inline
 #define TB_RESTRICT __restrict__
 #else
-#define TB_FN static inline
+#define TB_FN       static inline
 #define TB_RESTRICT restrict
 #endif
 
 #ifdef TB_SINGLE
 typedef float tb_real;
-#define TB_SYMBOL(name) name##_f32
-#define TB_REAL_EPSILON FLT_EPSILON
-#define TB_REAL_MAX FLT_MAX
-#define tb_sqrt sqrtf
-#define tb_abs fabsf
-#define tb_sin sinf
-#define tb_cos cosf
-#define tb_acos acosf
-#define tb_asin asinf
-#define tb_atan2 atan2f
-#define tb_exp expf
-#define tb_floor floorf
-#define tb_ceil ceilf
+#define TB_SYMBOL(name)    name##_f32
+#define TB_REAL_EPSILON    FLT_EPSILON
+#define TB_REAL_MAX        FLT_MAX
+#define TB_REAL_MIN_NORMAL FLT_MIN
+#define tb_sqrt            sqrtf
+#define tb_abs             fabsf
+#define tb_sin             sinf
+#define tb_cos             cosf
+#define tb_acos            acosf
+#define tb_asin            asinf
+#define tb_atan2           atan2f
+#define tb_exp             expf
+#define tb_floor           floorf
+#define tb_ceil            ceilf
 #else
 typedef double tb_real;
-#define TB_SYMBOL(name) name
-#define TB_REAL_EPSILON DBL_EPSILON
-#define TB_REAL_MAX DBL_MAX
-#define tb_sqrt sqrt
-#define tb_abs fabs
-#define tb_sin sin
-#define tb_cos cos
-#define tb_acos acos
-#define tb_asin asin
-#define tb_atan2 atan2
-#define tb_exp exp
-#define tb_floor floor
-#define tb_ceil ceil
+#define TB_SYMBOL(name)    name
+#define TB_REAL_EPSILON    DBL_EPSILON
+#define TB_REAL_MAX        DBL_MAX
+#define TB_REAL_MIN_NORMAL DBL_MIN
+#define tb_sqrt            sqrt
+#define tb_abs             fabs
+#define tb_sin             sin
+#define tb_cos             cos
+#define tb_acos            acos
+#define tb_asin            asin
+#define tb_atan2           atan2
+#define tb_exp             exp
+#define tb_floor           floor
+#define tb_ceil            ceil
 #endif
 
 /* A literal or a double in working precision, without a conversion warning. */

@@ -114,7 +114,9 @@ TB_FN tb_vec3 tb_v3_normalize(tb_vec3 a, tb_vec3 fallback)
     const tb_real largest = tb_max(tb_abs(a.x), tb_max(tb_abs(a.y), tb_abs(a.z)));
     if (!(largest > 0) || !(largest <= TB_REAL_MAX)) return fallback;
     const tb_vec3 b = tb_v3(a.x / largest, a.y / largest, a.z / largest);
-    return tb_v3_scale(b, TB_R(1) / tb_v3_length(b));
+    const tb_real length = tb_v3_length(b);
+    if (!(length > 0)) return fallback; /* a comparison may have passed over a NaN */
+    return tb_v3_scale(b, TB_R(1) / length);
 }
 
 /* component by index 0, 1, 2 */
@@ -222,12 +224,14 @@ TB_FN tb_real tb_m33_determinant(const tb_mat33 *a)
            m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
 
-/* Inverse by cofactors; returns the determinant, and leaves r untouched where it is 0. */
+/* Inverse by cofactors; returns the determinant. Where that is no normal number, so that its
+ * reciprocal could not be used, returns 0 and leaves r untouched. */
 TB_FN tb_real tb_m33_inverse(const tb_mat33 *a, tb_mat33 *r)
 {
     const tb_real *m = a->m;
     const tb_real determinant = tb_m33_determinant(a);
-    if (determinant == 0) return 0;
+    const tb_real size = tb_abs(determinant);
+    if (!(size >= TB_REAL_MIN_NORMAL) || !(size <= TB_REAL_MAX)) return 0;
     const tb_real s = 1 / determinant;
     tb_mat33 i;
     i.m[0] = s * (m[4] * m[8] - m[5] * m[7]);
@@ -289,8 +293,17 @@ TB_FN tb_quaternion tb_q_mul(tb_quaternion a, tb_quaternion b)
 /* unit length; the identity where q is zero or not finite */
 TB_FN tb_quaternion tb_q_normalize(tb_quaternion q)
 {
-    const tb_real length = tb_sqrt(q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z);
-    if (!(length > 0) || !(length <= TB_REAL_MAX)) return tb_q_identity();
+    tb_real length2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+    if (!(length2 > TB_REAL_MIN_NORMAL / TB_REAL_EPSILON && length2 <= TB_REAL_MAX)) {
+        /* squares of tiny or huge components leave the range of numbers: scale first */
+        const tb_real largest =
+            tb_max(tb_max(tb_abs(q.w), tb_abs(q.x)), tb_max(tb_abs(q.y), tb_abs(q.z)));
+        if (!(largest > 0) || !(largest <= TB_REAL_MAX)) return tb_q_identity();
+        q = tb_q(q.w / largest, q.x / largest, q.y / largest, q.z / largest);
+        length2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
+        if (!(length2 >= 1)) return tb_q_identity(); /* a comparison may have passed over a NaN */
+    }
+    const tb_real length = tb_sqrt(length2);
     return tb_q(q.w / length, q.x / length, q.y / length, q.z / length);
 }
 
