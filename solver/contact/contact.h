@@ -30,6 +30,9 @@ typedef enum tb_law {
     TB_LAW_BOX         /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
 } tb_law;
 
+/* "coulomb", "box", ... */
+const char *tb_law_name(int32_t law);
+
 enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
 
 /* One contact or constraint. */
@@ -78,19 +81,57 @@ typedef struct tb_residuals {
     double penetration_velocity; /* largest -xi_n, m/s */
 } tb_residuals;
 
+/* Largest finite double stands for a residual that is not a number, so that none ever leaves. */
+#define TB_RESIDUAL_UNKNOWN DBL_MAX
+
 /* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's numbers,
  * whatever the solver believed. `scratch` gives max(rows, dofs) doubles. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
 tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
                                tb_real *xi, tb_residuals *residuals);
 
+/* The other measures of the literature, all in double, from impulses and the xi that belongs to them. */
+
+/* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all rows
+ * (he takes 100; it must be at least ten times the solver's r). */
+#define TB_POULSEN_R 100.0
+#define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
+double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                                double constant_r);
+/* Poulsen's Theta = e . e and epsilon-infinity = max |e_i| of the increment e = lambda - previous. */
+#define tb_increment_theta TB_SYMBOL(tb_increment_theta)
+double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows);
+#define tb_increment_epsilon TB_SYMBOL(tb_increment_epsilon)
+double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows);
+/* Nützi's tests of the increment: every element (4.49), and the 2-norm (4.50). False for NaN. */
+#define tb_increment_element_test TB_SYMBOL(tb_increment_element_test)
+bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                               double relative, double absolute);
+#define tb_increment_norm_test TB_SYMBOL(tb_increment_norm_test)
+bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                            double relative, double absolute);
+/* Betz's one-sided test of every block (3.8): rho_n > -tolerance, and friction converged where
+ * lambda_n = 0, |rho_f| < tolerance or the trial impulse lambda - r rho (r of each block's friction
+ * rows, `r` has a number for every row) was clamped. */
+#define tb_problem_one_sided_test TB_SYMBOL(tb_problem_one_sided_test)
+bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                               const tb_real *r, double tolerance);
+
 /* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the factorized form. */
 #define tb_problem_apply TB_SYMBOL(tb_problem_apply)
 void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi);
 
+/* s = Y lambda (dofs), the factorized form only. */
+#define tb_problem_whiten TB_SYMBOL(tb_problem_whiten)
+void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s);
+
 /* The Delassus matrix, dense row-major rows x rows, compliance on the diagonal. */
 #define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)
 tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
+
+/* The diagonal block of one block, rows x rows, compliance on the diagonal. */
+#define tb_problem_local_block TB_SYMBOL(tb_problem_local_block)
+void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
 
 /* OPEN, STICK, SLIP of every block from its impulses and xi. */
 #define tb_problem_statuses TB_SYMBOL(tb_problem_statuses)
@@ -109,8 +150,20 @@ typedef struct tb_contact_graph {
 #define tb_contact_graph_build TB_SYMBOL(tb_contact_graph_build)
 tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena, tb_contact_graph *graph);
 
-/* Writes a problem (double build only) as file: the Delassus matrix is assembled. 3D contact blocks only, or
- * planar ones; other laws are refused with UNSUPPORTED naming the law, unless they can be eliminated. */
+/* ---- files (double only) ---- */
+
+#ifndef TB_SINGLE
+/* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Coulomb contacts with frictionless
+ * ones (padded by two rows that do nothing), or planar ones; bilateral rows are eliminated. Other laws are
+ * refused with UNSUPPORTED naming the law. */
 tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
+
+/* The local problem that a file holds, or that its global form reduces to. Borrowed. */
+const tb_problem *tb_problem_file_local(const tb_problem_file *file);
+#endif
+
+#include "contact/prox.h"
+#include "contact/local_solve.h"
+#include "contact/stop_tests.h"
 
 #endif

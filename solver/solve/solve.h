@@ -35,7 +35,12 @@ typedef struct tb_solution {
 typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_options *options,
                                     tb_warm_start *warm, tb_solution *solution);
 
-/* by name; NULL if there is none. The registry is the table in solve.c: a new solver is a file and a line. */
+/* The registry: a new solver is a file and a line. */
+#define TB_SOLVER_LIST(X)                                                                          \
+    X(sor, "projected Gauss-Seidel with over-relaxation; contacts solved exactly in turn")         \
+    X(jor, "projected Jacobi with over-relaxation; order of contacts does not matter")
+
+/* by name; NULL if there is none. */
 #define tb_solver_find TB_SYMBOL(tb_solver_find)
 tb_solve_function *tb_solver_find(const char *name);
 

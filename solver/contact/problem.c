@@ -1,0 +1,184 @@
+/* Applying a contact problem's matrix, assembling it, and reading statuses off a solution. */
+#include "contact/contact.h"
+
+#include <string.h>
+
+/* s += (rows of the block)' lambda */
+static void block_scatter(const tb_problem *problem, const tb_block *block, const tb_real *lambda,
+                          tb_real *s)
+{
+    const tb_real *value = problem->values + block->value;
+    for (int32_t i = 0; i < block->rows; i++) {
+        const tb_real l = lambda[block->row + i];
+        const tb_real *row = value + (int64_t)i * block->width;
+        for (int32_t k = 0; k < block->segments; k++) {
+            const tb_segment segment = problem->segments[block->segment + k];
+            for (int32_t j = 0; j < segment.count; j++) s[segment.dof + j] += l * row[j];
+            row += segment.count;
+        }
+    }
+}
+
+/* (row of the block) . s */
+static tb_real row_gather(const tb_problem *problem, const tb_block *block, int32_t i,
+                          const tb_real *s)
+{
+    const tb_real *row = problem->values + block->value + (int64_t)i * block->width;
+    tb_real sum = 0;
+    for (int32_t k = 0; k < block->segments; k++) {
+        const tb_segment segment = problem->segments[block->segment + k];
+        for (int32_t j = 0; j < segment.count; j++) sum += row[j] * s[segment.dof + j];
+        row += segment.count;
+    }
+    return sum;
+}
+
+void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s)
+{
+    memset(s, 0, (size_t)problem->number_of_dofs * sizeof(tb_real));
+    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        block_scatter(problem, &problem->blocks[b], lambda, s);
+}
+
+static tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
+{
+    tb_real sum = 0;
+    if (matrix->dense) {
+        const tb_real *value = matrix->dense + (int64_t)row * matrix->columns;
+        for (int32_t j = 0; j < matrix->columns; j++) sum += value[j] * x[j];
+    } else {
+        for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
+            sum += matrix->value[k] * x[matrix->column[k]];
+    }
+    return sum;
+}
+
+void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi)
+{
+    if (problem->values) {
+        tb_problem_whiten(problem, lambda, s);
+        for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+            const tb_block *block = &problem->blocks[b];
+            for (int32_t i = 0; i < block->rows; i++)
+                xi[block->row + i] = row_gather(problem, block, i, s) + problem->c[block->row + i];
+        }
+    } else {
+        for (int32_t i = 0; i < problem->number_of_rows; i++)
+            xi[i] = matrix_row_times(problem->matrix, i, lambda) + problem->c[i];
+    }
+    if (problem->compliance)
+        for (int32_t i = 0; i < problem->number_of_rows; i++)
+            xi[i] += problem->compliance[i] * lambda[i];
+}
+
+/* the k-th number of a block's row and the dof that it stands at, walking both blocks' runs */
+static tb_real rows_product(const tb_problem *problem, const tb_block *a, int32_t i,
+                            const tb_block *b, int32_t j)
+{
+    const tb_real *left = problem->values + a->value + (int64_t)i * a->width;
+    tb_real sum = 0;
+    for (int32_t p = 0; p < a->segments; p++) {
+        const tb_segment s = problem->segments[a->segment + p];
+        const tb_real *right = problem->values + b->value + (int64_t)j * b->width;
+        for (int32_t q = 0; q < b->segments; q++) {
+            const tb_segment t = problem->segments[b->segment + q];
+            const int32_t from = s.dof > t.dof ? s.dof : t.dof;
+            const int32_t s_end = s.dof + s.count, t_end = t.dof + t.count;
+            const int32_t to = s_end < t_end ? s_end : t_end;
+            for (int32_t k = from; k < to; k++) sum += left[k - s.dof] * right[k - t.dof];
+            right += t.count;
+        }
+        left += s.count;
+    }
+    return sum;
+}
+
+void tb_problem_local_block(const tb_problem *problem, int32_t block_index, tb_real *g)
+{
+    const tb_block *block = &problem->blocks[block_index];
+    const int32_t n = block->rows;
+    for (int32_t i = 0; i < n; i++) {
+        const int32_t row = block->row + i;
+        if (problem->values) {
+            for (int32_t j = 0; j <= i; j++)
+                g[i * n + j] = g[j * n + i] = rows_product(problem, block, i, block, j);
+        } else if (problem->matrix->dense) {
+            const tb_matrix *matrix = problem->matrix;
+            for (int32_t j = 0; j < n; j++)
+                g[i * n + j] = matrix->dense[(int64_t)row * matrix->columns + block->row + j];
+        } else {
+            const tb_matrix *matrix = problem->matrix;
+            for (int32_t j = 0; j < n; j++) g[i * n + j] = 0;
+            for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++) {
+                const int32_t j = matrix->column[k] - block->row;
+                if (j >= 0 && j < n) g[i * n + j] += matrix->value[k];
+            }
+        }
+    }
+    if (problem->compliance)
+        for (int32_t i = 0; i < n; i++) g[i * n + i] += problem->compliance[block->row + i];
+}
+
+tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
+{
+    const int32_t n = problem->number_of_rows;
+    memset(g, 0, (size_t)n * (size_t)n * sizeof(tb_real));
+    if (problem->values) {
+        for (int32_t a = 0; a < problem->number_of_blocks; a++) {
+            for (int32_t b = 0; b <= a; b++) {
+                const tb_block *left = &problem->blocks[a], *right = &problem->blocks[b];
+                for (int32_t i = 0; i < left->rows; i++)
+                    for (int32_t j = 0; j < right->rows; j++) {
+                        const tb_real value = rows_product(problem, left, i, right, j);
+                        const int64_t row = left->row + i, column = right->row + j;
+                        g[row * n + column] = value;
+                        g[column * n + row] = value;
+                    }
+            }
+        }
+    } else if (problem->matrix->dense) {
+        memcpy(g, problem->matrix->dense, (size_t)n * (size_t)n * sizeof(tb_real));
+    } else {
+        const tb_matrix *matrix = problem->matrix;
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; k++)
+                g[(int64_t)i * n + matrix->column[k]] += matrix->value[k];
+    }
+    if (problem->compliance)
+        for (int32_t i = 0; i < n; i++) g[(int64_t)i * n + i] += problem->compliance[i];
+    return TB_OK;
+}
+
+void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                         uint8_t *statuses)
+{
+    (void)xi;
+    /* on the rim to within rounding is slip: a stuck contact lies inside by more than that */
+    const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *l = lambda + block->row;
+        uint8_t status = TB_CONTACT_STICK;
+        switch (block->law) {
+        case TB_LAW_BILATERAL: break;
+        case TB_LAW_BOX:
+            if (l[0] <= block->lower || l[0] >= block->upper) status = TB_CONTACT_SLIP;
+            break;
+        case TB_LAW_UNILATERAL: status = l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN; break;
+        case TB_LAW_PLANAR:
+            if (!(l[0] > 0)) status = TB_CONTACT_OPEN;
+            else if (tb_abs(l[1]) >= rim * block->mu * l[0]) status = TB_CONTACT_SLIP;
+            break;
+        default: {
+            if (!(l[0] > 0)) {
+                status = TB_CONTACT_OPEN;
+                break;
+            }
+            tb_real extent = tb_hypot2(l[1], l[2]);
+            if (block->law != TB_LAW_COULOMB) extent = tb_hypot2(extent, l[3] * TB_R(1.5));
+            if (extent >= rim * block->mu * l[0]) status = TB_CONTACT_SLIP;
+        }
+        }
+        statuses[b] = status;
+    }
+}

@@ -1,0 +1,252 @@
+/* How wrong a proposed solution is, in the measures of the field and of the theses.
+ *
+ * Every sum is in double, whatever the working precision, and starts from the problem's own numbers:
+ * nothing that a solver carried along is believed. */
+#include "contact/contact.h"
+
+#include <math.h>
+#include <string.h>
+
+/* xi of the factorized form: s = Y lambda in double, then each row in turn */
+static void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
+{
+    memset(s, 0, (size_t)problem->number_of_dofs * sizeof(double));
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *value = problem->values + block->value;
+        for (int32_t i = 0; i < block->rows; i++) {
+            const double l = (double)lambda[block->row + i];
+            if (l == 0) {
+                value += block->width;
+                continue;
+            }
+            for (int32_t k = 0; k < block->segments; k++) {
+                const tb_segment segment = problem->segments[block->segment + k];
+                double *target = s + segment.dof;
+                for (int32_t j = 0; j < segment.count; j++) target[j] += l * (double)value[j];
+                value += segment.count;
+            }
+        }
+    }
+}
+
+static double row_xi(const tb_problem *problem, const tb_block *block, int32_t i,
+                     const tb_real *lambda, const double *s)
+{
+    const int32_t row = block->row + i;
+    double sum = (double)problem->c[row];
+    if (problem->values) {
+        const tb_real *value = problem->values + block->value + (int64_t)i * block->width;
+        for (int32_t k = 0; k < block->segments; k++) {
+            const tb_segment segment = problem->segments[block->segment + k];
+            const double *from = s + segment.dof;
+            double part = 0;
+            for (int32_t j = 0; j < segment.count; j++) part += (double)value[j] * from[j];
+            sum += part;
+            value += segment.count;
+        }
+    } else if (problem->matrix->dense) {
+        const tb_real *value = problem->matrix->dense + (int64_t)row * problem->matrix->columns;
+        double part = 0;
+        for (int32_t j = 0; j < problem->matrix->columns; j++)
+            part += (double)value[j] * (double)lambda[j];
+        sum += part;
+    } else {
+        const tb_matrix *matrix = problem->matrix;
+        double part = 0;
+        for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
+            part += (double)matrix->value[k] * (double)lambda[matrix->column[k]];
+        sum += part;
+    }
+    if (problem->compliance) sum += (double)problem->compliance[row] * (double)lambda[row];
+    return sum;
+}
+
+/* the double twin of tb_project_cone: residuals stay double in the float build */
+static void project_cone(double *x, int rows, double mu)
+{
+    const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
+    if (slip <= mu * x[0]) return;
+    if (mu * slip <= -x[0]) {
+        for (int i = 0; i < rows; i++) x[i] = 0;
+        return;
+    }
+    const double normal = (x[0] + mu * slip) / (1 + mu * mu);
+    x[0] = normal;
+    for (int i = 1; i < rows; i++) x[i] *= mu * normal / slip;
+}
+
+/* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...), squared and summed */
+static double block_natural(const tb_block *block, const double *lambda, const double *xi)
+{
+    double x[TB_BLOCK_ROWS];
+    const int32_t n = block->rows;
+    for (int32_t i = 0; i < n; i++) {
+        x[i] = lambda[i] - xi[i];
+        if (isnan(x[i])) return NAN; /* a projection could hide it */
+    }
+    switch (block->law) {
+    case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0); break;
+    case TB_LAW_PLANAR:
+        x[0] -= (double)block->mu * fabs(xi[1]);
+        project_cone(x, 2, (double)block->mu);
+        break;
+    case TB_LAW_COULOMB:
+        x[0] -= (double)block->mu * sqrt(xi[1] * xi[1] + xi[2] * xi[2]);
+        project_cone(x, 3, (double)block->mu);
+        break;
+    case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
+    case TB_LAW_SPIN:
+    case TB_LAW_ROLLING: {
+        /* the projection's own error, an ulp of the impulse, is far below any tolerance of these laws */
+        tb_real y[TB_BLOCK_ROWS];
+        for (int32_t i = 0; i < n; i++) y[i] = TB_R(x[i]);
+        tb_prox_block(block->law, n, block->mu, block->lower, block->upper, y);
+        for (int32_t i = 0; i < n; i++) x[i] = (double)y[i];
+        break;
+    }
+    default: break;
+    }
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (lambda[i] - x[i]) * (lambda[i] - x[i]);
+    return sum;
+}
+
+/* how far the block's friction lies outside of its set, N s */
+static double block_cone_excess(const tb_block *block, const double *lambda)
+{
+    const double mu = (double)block->mu, normal = fmax(lambda[0], 0);
+    switch (block->law) {
+    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0);
+    case TB_LAW_PLANAR: return fmax(fabs(lambda[1]) - mu * normal, -lambda[0]);
+    case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
+    case TB_LAW_SPIN:
+    case TB_LAW_ROLLING: {
+        const double friction = sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] +
+                                     2.25 * lambda[3] * lambda[3]);
+        double excess = fmax(friction - mu * normal, -lambda[0]);
+        if (block->law == TB_LAW_ROLLING)
+            excess = fmax(excess, hypot(lambda[4], lambda[5]) - normal);
+        return excess;
+    }
+    case TB_LAW_BOX:
+        return fmax((double)block->lower - lambda[0], lambda[0] - (double)block->upper);
+    default: return 0;
+    }
+}
+
+static double known(double x)
+{
+    return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
+}
+
+tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
+                               tb_real *xi, tb_residuals *residuals)
+{
+    const tb_arena_mark mark = tb_arena_get_mark(scratch);
+    double *s = NULL;
+    if (problem->values) {
+        s = TB_ARENA_ARRAY(scratch, double, problem->number_of_dofs);
+        if (!s) return TB_RESOURCE_EXHAUSTED;
+        whiten(problem, lambda, s);
+    }
+
+    double natural = 0, c2 = 0, complementarity = 0, cone = 0, penetration = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        double l[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+        for (int32_t i = 0; i < block->rows; i++) {
+            const double c = (double)problem->c[block->row + i];
+            l[i] = (double)lambda[block->row + i];
+            x[i] = row_xi(problem, block, i, lambda, s);
+            c2 += c * c;
+            if (xi) xi[block->row + i] = TB_R(x[i]);
+        }
+        natural += block_natural(block, l, x);
+        cone = fmax(cone, block_cone_excess(block, l));
+        if (block->law != TB_LAW_BILATERAL && block->law != TB_LAW_BOX) {
+            complementarity = fmax(complementarity, fabs(l[0] * x[0]));
+            penetration = fmax(penetration, -x[0]);
+        }
+    }
+    tb_arena_return_to(scratch, mark);
+
+    residuals->natural_absolute = known(sqrt(natural));
+    residuals->natural = known(c2 > 0 ? sqrt(natural) / sqrt(c2) : sqrt(natural));
+    residuals->complementarity = known(complementarity);
+    residuals->cone = known(cone);
+    residuals->penetration_velocity = known(penetration);
+    return TB_OK;
+}
+
+double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                                double constant_r)
+{
+    double sum = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        tb_real x[TB_BLOCK_ROWS];
+        for (int32_t i = 0; i < block->rows; i++)
+            x[i] = lambda[block->row + i] - TB_R(constant_r) * xi[block->row + i];
+        /* a bilateral row's set is everything: the projection changes nothing */
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
+        for (int32_t i = 0; i < block->rows; i++) {
+            const double e = (double)x[i] - (double)lambda[block->row + i];
+            sum += e * e;
+        }
+    }
+    return known(0.5 * sum);
+}
+
+double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < rows; i++) {
+        const double e = (double)lambda[i] - (double)previous[i];
+        sum += e * e;
+    }
+    return known(sum);
+}
+
+double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < rows; i++) {
+        const double e = fabs((double)lambda[i] - (double)previous[i]);
+        if (!(e <= largest)) largest = e; /* NaN gets through and stays */
+        if (isnan(e)) return TB_RESIDUAL_UNKNOWN;
+    }
+    return known(largest);
+}
+
+bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                               double relative, double absolute)
+{
+    for (int32_t i = 0; i < rows; i++)
+        if (!tb_element_converged(lambda[i], previous[i], relative, absolute)) return false;
+    return true;
+}
+
+bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                            double relative, double absolute)
+{
+    double increment = 0, size = 0;
+    for (int32_t i = 0; i < rows; i++) {
+        const double e = (double)lambda[i] - (double)previous[i];
+        increment += e * e;
+        size += (double)previous[i] * (double)previous[i];
+    }
+    return sqrt(increment) <= sqrt(size) * relative + absolute;
+}
+
+bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
+                               const tb_real *r, double tolerance)
+{
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (!tb_block_one_sided(block->law, block->rows, block->mu, block->lower, block->upper,
+                                lambda + block->row, xi + block->row, r + block->row, tolerance))
+            return false;
+    }
+    return true;
+}

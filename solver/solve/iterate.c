@@ -1,0 +1,284 @@
+/* The iteration around the sweeps: start, stop tests, divergence, the honest account.
+ *
+ * Stopping. What counts is the natural map of the impulses in double (tb_problem_residuals). It costs about
+ * a sweep, so it is not computed after every one: the changes of a sweep, in velocity units, follow the
+ * residual up to a factor, the factor is learnt at every check, and the next check comes when the
+ * estimate passes the tolerance or after a quarter more sweeps. At least one sweep is always made, also
+ * from a start that satisfies the tolerance: a stuck contact is refined from step to step until it
+ * stands still to the last bit.
+ *
+ * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a multiple of
+ * the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for a few sweeps in
+ * problems that converge). Then the impulses go back to the best ones known and omega is halved. */
+#include "solve/sweep_internal.h"
+
+#include <string.h>
+
+enum {
+    GROWTHS_OF_DIVERGENCE = 6,  /* sweeps in a row with growing changes */
+    SWEEPS_TO_REFRESH = 64      /* s is summed afresh: it gathers rounding */
+};
+static const double GROWTH_OF_DIVERGENCE = 4; /* times the smallest change seen */
+
+typedef struct tb_iteration {
+    const tb_problem *problem;
+    const tb_solve_options *options;
+    tb_arena *scratch;
+    tb_solution *solution;
+    tb_sweeper sweeper;
+    double c_norm;           /* 1 where c = 0: the residual is not divided then */
+    tb_real *best;           /* impulses with the smallest residual so far */
+    double best_residual;
+    tb_real *previous;       /* impulses before the sweep, for the tests of increments */
+    tb_real *r;              /* a number for every row, for Betz's test */
+    double ratio;            /* residual over estimate, learnt */
+    double smallest, last;   /* estimates */
+    int32_t growths, next_check;
+} tb_iteration;
+
+static bool options_are_valid(const tb_solve_options *o)
+{
+    return o->tolerance >= 0 && o->tolerance <= DBL_MAX && o->maximum_iterations >= 1 &&
+           o->omega >= 0 && o->omega < 1e6 && o->maximum_halvings >= 0 &&
+           o->storage >= TB_STORAGE_AUTO && o->storage <= TB_STORAGE_T &&
+           o->r_strategy >= TB_R_DIAGONAL && o->r_strategy <= TB_R_SPECTRUM &&
+           o->stop >= TB_STOP_RESIDUAL && o->stop <= TB_STOP_ONE_SIDED;
+}
+
+/* s = Y lambda afresh */
+static void refresh(tb_sweeper *sweeper)
+{
+    if (sweeper->storage != TB_STORAGE_FACTORIZED) return;
+    tb_problem_whiten(sweeper->problem, sweeper->lambda, sweeper->s);
+}
+
+/* the start: what is warm and finite, inside its sets; else zero */
+static void start(tb_iteration *it, const tb_warm_start *warm)
+{
+    tb_sweeper *sweeper = &it->sweeper;
+    if (!warm->lambda || !it->options->warm_start) return;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        const tb_block *block = &it->problem->blocks[b];
+        tb_real *lambda = sweeper->lambda + block->row;
+        memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
+        bool finite = true;
+        for (int32_t i = 0; i < block->rows; i++)
+            finite = finite && tb_abs(lambda[i]) <= TB_REAL_MAX;
+        if (!finite) memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
+    }
+    refresh(sweeper);
+}
+
+/* true residual of the sweeper's impulses; keeps them where they are the best */
+static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
+{
+    tb_solution *solution = it->solution;
+    const tb_status status = tb_problem_residuals(it->problem, it->sweeper.lambda, it->scratch,
+                                                  solution->xi, &solution->residuals);
+    if (status != TB_OK) return status;
+    const double residual = solution->residuals.natural;
+    if (residual < it->best_residual) {
+        it->best_residual = residual;
+        memcpy(it->best, it->sweeper.lambda,
+               (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    }
+    if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
+    const int32_t gap = sweeps / 4 > 3 ? sweeps / 4 : 3;
+    it->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
+    return TB_OK;
+}
+
+/* the thesis's own test, where it is the one that is asked for */
+static bool increment_test(tb_iteration *it)
+{
+    const int32_t rows = it->problem->number_of_rows;
+    const double tolerance = it->options->tolerance;
+    const tb_real *lambda = it->sweeper.lambda;
+    switch (it->options->stop) {
+    case TB_STOP_ELEMENT:
+        return tb_increment_element_test(lambda, it->previous, rows, tolerance, tolerance);
+    case TB_STOP_NORM:
+        return tb_increment_norm_test(lambda, it->previous, rows, tolerance, tolerance);
+    case TB_STOP_EPSILON: return tb_increment_epsilon(lambda, it->previous, rows) <= tolerance;
+    case TB_STOP_MERIT: return tb_increment_theta(lambda, it->previous, rows) <= tolerance;
+    default: return false;
+    }
+}
+
+static bool one_sided_test(tb_iteration *it)
+{
+    const tb_sweeper *sweeper = &it->sweeper;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        const tb_sweep_block *block = &sweeper->blocks[b];
+        for (int i = 0; i < block->rows; i++)
+            it->r[block->row + i] = i == 0 ? block->r_normal : block->r_friction;
+    }
+    return tb_problem_one_sided_test(it->problem, sweeper->lambda, it->solution->xi, it->r,
+                                     it->options->tolerance);
+}
+
+static bool diverges(tb_iteration *it, double estimate)
+{
+    if (!(estimate <= DBL_MAX)) return true;
+    it->growths = estimate > it->last ? it->growths + 1 : 0;
+    it->last = estimate;
+    if (estimate < it->smallest) it->smallest = estimate;
+    return it->growths >= GROWTHS_OF_DIVERGENCE && estimate > GROWTH_OF_DIVERGENCE * it->smallest;
+}
+
+/* back to the best impulses, with half the omega */
+static void roll_back(tb_iteration *it)
+{
+    tb_sweeper *sweeper = &it->sweeper;
+    memcpy(sweeper->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    refresh(sweeper);
+    it->solution->halvings++;
+    tb_sweeper_set_omega(sweeper, it->options, sweeper->omega / 2);
+    if (sweeper->alpha)
+        memset(sweeper->alpha, 0, (size_t)it->problem->number_of_blocks * sizeof(tb_real));
+    it->growths = 0;
+    it->smallest = it->last = DBL_MAX;
+}
+
+/* sweeps until the stop test holds, the sweeps are used up, or omega cannot be halved again */
+static tb_status sweep_on(tb_iteration *it)
+{
+    const tb_solve_options *options = it->options;
+    tb_sweeper *sweeper = &it->sweeper;
+    tb_solution *solution = it->solution;
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+
+    solution->status = TB_NOT_CONVERGED;
+    for (int32_t n = 1; n <= options->maximum_iterations; n++) {
+        if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
+        const double estimate = sqrt(sweeper->sweep(sweeper));
+        solution->iterations = n;
+        if (diverges(it, estimate)) {
+            if (solution->halvings >= options->maximum_halvings) {
+                solution->status = TB_DIVERGED;
+                return TB_OK;
+            }
+            roll_back(it);
+            it->next_check = n + 1;
+            continue;
+        }
+        bool stop = increment_test(it);
+        const bool due = stop || n >= it->next_check || n == options->maximum_iterations ||
+                         options->stop == TB_STOP_ONE_SIDED ||
+                         (options->stop == TB_STOP_RESIDUAL &&
+                          estimate * it->ratio <= options->tolerance * it->c_norm);
+        if (due) {
+            const tb_status status = check(it, estimate, n);
+            if (status != TB_OK) return status;
+            if (options->stop == TB_STOP_RESIDUAL)
+                stop = solution->residuals.natural <= options->tolerance;
+            else if (options->stop == TB_STOP_ONE_SIDED)
+                stop = one_sided_test(it);
+            if (stop) {
+                solution->status = TB_OK;
+                return TB_OK;
+            }
+        }
+        if (n % SWEEPS_TO_REFRESH == 0) refresh(sweeper);
+    }
+    return TB_OK;
+}
+
+static bool all_finite(const tb_real *x, int32_t n)
+{
+    for (int32_t i = 0; i < n; i++)
+        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
+    return true;
+}
+
+/* what leaves: the converged impulses, else the best; never a number that is not one */
+static tb_status account(tb_iteration *it)
+{
+    tb_solution *solution = it->solution;
+    const int32_t rows = it->problem->number_of_rows;
+    tb_real *lambda = it->sweeper.lambda;
+    if (solution->status != TB_OK) {
+        memcpy(lambda, it->best, (size_t)rows * sizeof(tb_real));
+        const tb_status status = tb_problem_residuals(it->problem, lambda, it->scratch, solution->xi,
+                                                      &solution->residuals);
+        if (status != TB_OK) return status;
+    }
+    memcpy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
+    if (!all_finite(solution->xi, rows)) {
+        memset(solution->xi, 0, (size_t)rows * sizeof(tb_real));
+        solution->status = TB_DIVERGED;
+    }
+    if (solution->whitened && it->problem->values)
+        tb_problem_whiten(it->problem, solution->lambda, solution->whitened);
+    tb_problem_statuses(it->problem, solution->lambda, solution->xi, solution->statuses);
+    return TB_OK;
+}
+
+static tb_status take_memory(tb_iteration *it)
+{
+    const int32_t rows = it->problem->number_of_rows;
+    const tb_stop_test stop = it->options->stop;
+    it->best = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
+    if (!it->best) return TB_RESOURCE_EXHAUSTED;
+    if (stop == TB_STOP_ELEMENT || stop == TB_STOP_NORM || stop == TB_STOP_EPSILON ||
+        stop == TB_STOP_MERIT) {
+        it->previous = TB_ARENA_ARRAY(it->scratch, tb_real, rows);
+        if (!it->previous) return TB_RESOURCE_EXHAUSTED;
+    }
+    if (stop == TB_STOP_ONE_SIDED) {
+        it->r = TB_ARENA_ARRAY(it->scratch, tb_real, rows);
+        if (!it->r) return TB_RESOURCE_EXHAUSTED;
+    }
+    return TB_OK;
+}
+
+tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options, tb_warm_start *warm,
+                     tb_solution *solution, const char *name, double omega, bool gauss_seidel,
+                     tb_sweep_function *factorized, tb_sweep_function *given,
+                     tb_sweep_function *t_form)
+{
+    if (!options_are_valid(options)) return TB_INVALID_ARGUMENT;
+    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
+    tb_iteration it = {
+        .problem = problem,
+        .options = options,
+        .scratch = warm->scratch,
+        .solution = solution,
+        .best_residual = DBL_MAX,
+        .ratio = 1,
+        .smallest = DBL_MAX,
+        .last = DBL_MAX,
+        .next_check = 4,
+    };
+    solution->iterations = solution->halvings = 0;
+    memset(solution->solver, 0, sizeof solution->solver);
+    strncpy(solution->solver, name, sizeof solution->solver - 1);
+
+    double c2 = 0;
+    for (int32_t i = 0; i < problem->number_of_rows; i++)
+        c2 += (double)problem->c[i] * (double)problem->c[i];
+    it.c_norm = c2 > 0 ? sqrt(c2) : 1;
+
+    tb_status status = take_memory(&it);
+    if (status != TB_OK) goto done;
+    status = tb_sweeper_prepare(&it.sweeper, problem, options, gauss_seidel, warm->scratch);
+    if (status != TB_OK) goto done;
+    if (!all_finite(problem->c, problem->number_of_rows)) {
+        solution->status = TB_DIVERGED;
+        status = account(&it);
+        goto done;
+    }
+    switch (it.sweeper.storage) {
+    case TB_STORAGE_FACTORIZED: it.sweeper.sweep = factorized; break;
+    case TB_STORAGE_T: it.sweeper.sweep = t_form; break;
+    default: it.sweeper.sweep = given; break;
+    }
+    tb_sweeper_set_omega(&it.sweeper, options, TB_R(options->omega > 0 ? options->omega : omega));
+    start(&it, warm);
+    status = sweep_on(&it);
+    if (status == TB_OK) status = account(&it);
+done:
+    tb_arena_return_to(warm->scratch, mark);
+    return status;
+}

@@ -1,0 +1,28 @@
+/* Jacobi over-relaxed prox, "JOR Prox" (Nützi 4.40): all blocks see the same impulses, so that the order of
+ * the work does not matter. Needs a small omega, since the changes of neighbours add up. */
+#include "solve/forms.h"
+
+/* the largest that was stable in Nützi's dense packings (sec. 6.2); divergence halves it */
+static const double JOR_OMEGA = 0.35;
+
+static double sweep_factorized(tb_sweeper *sweeper)
+{
+    return tb_sweep_factorized(sweeper, false);
+}
+
+static double sweep_given(tb_sweeper *sweeper)
+{
+    return tb_sweep_given(sweeper, false);
+}
+
+static double sweep_t(tb_sweeper *sweeper)
+{
+    return tb_sweep_t(sweeper, false);
+}
+
+tb_status tb_solve_jor(const tb_problem *problem, const tb_solve_options *options,
+                       tb_warm_start *warm, tb_solution *solution)
+{
+    return tb_iterate(problem, options, warm, solution, "jor", JOR_OMEGA, false, sweep_factorized,
+                      sweep_given, sweep_t);
+}

@@ -1,0 +1,54 @@
+/* The iteration that sor and jor share: set-up, sweeps, stop tests, divergence, the honest account. */
+#ifndef TB_SWEEP_INTERNAL_H
+#define TB_SWEEP_INTERNAL_H
+
+#include "solve/solve.h"
+#include "solve/sweep.h"
+
+#define tb_sweeper TB_SYMBOL(tb_sweeper)
+typedef struct tb_sweeper tb_sweeper;
+
+/* One sweep over all blocks: moves lambda (and s). Returns the squared length of the change in
+ * velocity units, sum (g_ii dlambda_i)^2: what the stop test estimates the residual from. */
+typedef double tb_sweep_function(tb_sweeper *sweeper);
+
+struct tb_sweeper {
+    const tb_problem *problem;
+    tb_sweep_function *sweep;
+    tb_sweep_block *blocks;
+    tb_real *local;      /* diagonal blocks of more than three rows */
+    tb_real *lambda;     /* rows */
+    tb_real *s;          /* dofs, Y lambda; factorized form */
+    tb_real *next;       /* jor: the new s or the new lambda */
+    tb_real *alpha;      /* blocks: slip parameters of the exact local solves, or NULL */
+    tb_real *g;          /* dense form: G, rows x rows, where it had to be assembled */
+    tb_real *t;          /* T form: 1 - R G, rows x rows */
+    tb_real *d;          /* T form: -R c, rows */
+    tb_matrix matrix;    /* G as swept: the problem's own or `g` */
+    tb_storage storage;  /* as resolved */
+    tb_real omega;
+    double r_global;     /* of TB_R_SPECTRUM, before omega */
+};
+
+/* Runs a method to its end. `omega` is the method's own relaxation; `propagate` says that it is a
+ * Gauss-Seidel method. Everything is taken from warm->scratch and returned. */
+#define tb_iterate TB_SYMBOL(tb_iterate)
+tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options, tb_warm_start *warm,
+                     tb_solution *solution, const char *name, double omega, bool gauss_seidel,
+                     tb_sweep_function *factorized, tb_sweep_function *given,
+                     tb_sweep_function *t_form);
+
+/* Blocks, diagonal blocks, storage. FAILED_PRECONDITION for options that do not fit the problem. */
+#define tb_sweeper_prepare TB_SYMBOL(tb_sweeper_prepare)
+tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
+                             const tb_solve_options *options, bool gauss_seidel, tb_arena *scratch);
+
+/* r-factors for the sweeper's omega, and T where it is used (scaled, not built again). */
+#define tb_sweeper_set_omega TB_SYMBOL(tb_sweeper_set_omega)
+void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega);
+
+/* 2 / (smallest + largest eigenvalue) of G. */
+#define tb_spectrum_r TB_SYMBOL(tb_spectrum_r)
+tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r);
+
+#endif
