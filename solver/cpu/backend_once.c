@@ -1,0 +1,162 @@
+/* The CPU backend: worlds handed out to threads, each with a workspace of its own.
+ *
+ * A world is stepped start to end by one thread, so its bytes cannot depend on its neighbours or on the
+ * number of threads. Which precision runs is one function pointer. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/step.h"
+
+/* the float build of the same source */
+tb_status tb_world_step_f32(tb_state *state, const tb_step_options *options,
+                            tb_workspace *workspace, tb_certificate *certificate, tb_error *error);
+
+typedef struct cpu_context {
+    int32_t threads;
+    tb_workspace *workspaces; /* threads */
+} cpu_context;
+
+typedef struct batch {
+    const cpu_context *context;
+    const tb_step_options *options;
+    tb_state *const *states;
+    int32_t steps;
+    tb_certificate *certificates; /* or NULL */
+    tb_status *statuses;          /* worlds */
+    tb_error *errors;             /* threads: the first failure each met */
+    int32_t *failed;              /* threads: world of that failure, -1 */
+} batch;
+
+static tb_status create(const tb_step_options *options, void **context, tb_error *error)
+{
+    cpu_context *c = calloc(1, sizeof *c);
+    if (!c) return tb_fail_memory(error, sizeof *c, "the CPU backend");
+    c->threads = tb_parallel_threads(options->threads);
+    c->workspaces = calloc((size_t)c->threads, sizeof *c->workspaces);
+    if (!c->workspaces) {
+        free(c);
+        return tb_fail_memory(error, sizeof *c->workspaces, "the CPU backend");
+    }
+    *context = c;
+    return TB_OK;
+}
+
+static void destroy(void *context)
+{
+    cpu_context *c = context;
+    for (int32_t i = 0; i < c->threads; i++) tb_arena_destroy(&c->workspaces[i].arena);
+    free(c->workspaces);
+    free(c);
+}
+
+static tb_status step_world(const tb_step_options *options, tb_state *state, int32_t steps,
+                            tb_workspace *workspace, tb_certificate *merged, tb_error *error)
+{
+    tb_status status = TB_OK;
+    memset(merged, 0, sizeof *merged);
+    for (int32_t i = 0; i < steps && status == TB_OK; i++) {
+        tb_certificate certificate;
+        status = options->precision == TB_FLOAT
+                     ? tb_world_step_f32(state, options, workspace, &certificate, error)
+                     : tb_world_step(state, options, workspace, &certificate, error);
+        tb_certificate_merge(merged, &certificate);
+    }
+    return status;
+}
+
+static void run_world(void *context, int32_t i, int32_t thread)
+{
+    const batch *b = context;
+    tb_certificate merged;
+    tb_error error;
+    tb_workspace *workspace = &b->context->workspaces[thread];
+    b->statuses[i] = step_world(b->options, b->states[i], b->steps, workspace, &merged, &error);
+    if (b->certificates) b->certificates[i] = merged;
+    if (b->statuses[i] == TB_OK) return;
+    if (b->failed[thread] >= 0 && b->failed[thread] < i) return;
+    b->failed[thread] = i;
+    b->errors[thread] = error;
+}
+
+/* One world alone: the workspace may use all threads within its stages. */
+static tb_status step_alone(const cpu_context *c, const tb_step_options *options, tb_state *state,
+                            int32_t steps, tb_certificate *certificate, tb_error *error)
+{
+    tb_certificate merged;
+    c->workspaces[0].threads = c->threads;
+    const tb_status status = step_world(options, state, steps, &c->workspaces[0], &merged, error);
+    if (certificate) *certificate = merged;
+    return status;
+}
+
+static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
+                            int32_t worlds, int32_t steps, tb_certificate *certificates,
+                            tb_error *error)
+{
+    const cpu_context *c = context;
+    if (worlds == 0) return TB_OK;
+    if (worlds == 1) return step_alone(c, options, states[0], steps, certificates, error);
+
+    batch b = {.context = c,
+               .options = options,
+               .states = states,
+               .steps = steps,
+               .certificates = certificates,
+               .statuses = calloc((size_t)worlds, sizeof(tb_status)),
+               .errors = calloc((size_t)c->threads, sizeof(tb_error)),
+               .failed = malloc((size_t)c->threads * sizeof(int32_t))};
+    tb_status status = TB_OK;
+    if (!b.statuses || !b.errors || !b.failed) {
+        status = tb_fail_memory(error, (size_t)worlds * sizeof(tb_status), "a batch");
+        goto done;
+    }
+    for (int32_t i = 0; i < c->threads; i++) {
+        c->workspaces[i].threads = 1;
+        b.failed[i] = -1;
+    }
+    tb_parallel_for(worlds, 1, c->threads, run_world, &b);
+
+    /* the first world that failed speaks, whichever thread had it */
+    int32_t first = -1;
+    for (int32_t i = 0; i < c->threads; i++) {
+        if (b.failed[i] < 0 || (first >= 0 && b.failed[first] < b.failed[i])) continue;
+        first = i;
+    }
+    if (first >= 0) {
+        status = b.statuses[b.failed[first]];
+        if (error) {
+            *error = b.errors[first];
+            tb_fail(error, status, "world %d: %s", b.failed[first], b.errors[first].message);
+        }
+    }
+done:
+    free(b.statuses);
+    free(b.errors);
+    free(b.failed);
+    return status;
+}
+
+static void memory(const void *context, size_t *bytes, int64_t *allocations)
+{
+    const cpu_context *c = context;
+    *bytes = 0;
+    *allocations = 0;
+    for (int32_t i = 0; i < c->threads; i++) {
+        *bytes += c->workspaces[i].arena.capacity;
+        *allocations += c->workspaces[i].arena.allocations;
+    }
+}
+
+static tb_workspace *workspace(void *context)
+{
+    cpu_context *c = context;
+    return &c->workspaces[0];
+}
+
+const tb_backend tb_backend_cpu = {.abi = TB_BACKEND_ABI,
+                                   .name = "cpu",
+                                   .create = create,
+                                   .destroy = destroy,
+                                   .step = step_batch,
+                                   .memory = memory,
+                                   .workspace = workspace};

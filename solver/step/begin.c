@@ -1,0 +1,221 @@
+/* The first half of a step: state in, collision configuration, dynamics, forces, free velocity.
+ *
+ * Moreau's midpoint rule moves to q + dt/2 u first (Nützi ch. 4); Stewart and Trinkle's stays at q (Betz
+ * 3.4). Springs and dampers on joints are implicit: with theta = 1 at the end of the step, with theta = 1/2
+ * at its middle, which keeps the midpoint rule's second order,
+ *
+ *     (M + dt theta D + dt^2 theta^2 K) (u1 - u0) = dt (f - K (x - x0) - D u0 ...)
+ *
+ * so they enter the mass matrix's diagonal and need no rows. */
+#include <math.h>
+#include <string.h>
+
+#include "step/step_internal.h"
+
+/* ---- loading ---- */
+
+static tb_status take_arrays(tb_world *w)
+{
+    const tb_model *m = w->model;
+    const int32_t dofs = m->number_of_dofs;
+    w->q = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_coordinates);
+    w->u = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    w->u_free = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    w->u_end = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    w->force = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    w->diagonal = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    w->actuator_force = TB_ARENA_ZEROED(w->arena, double, m->number_of_actuators);
+    w->kinematic =
+        TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
+    if (!w->q || !w->u || !w->u_free || !w->u_end || !w->force || !w->diagonal ||
+        !w->actuator_force || !w->kinematic || !w->dofs || !w->sides)
+        return TB_RESOURCE_EXHAUSTED;
+    return tb_dynamics_take(&w->dynamics, m, w->arena);
+}
+
+static void load_state(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t i = 0; i < m->number_of_coordinates; i++) w->q[i] = TB_R(w->state->q[i]);
+    for (int32_t i = 0; i < m->number_of_dofs; i++) w->u[i] = TB_R(w->state->u[i]);
+    memcpy(w->kinematic, w->state->kinematic,
+           (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
+}
+
+/* ---- forces ---- */
+
+static void add_joint_springs(tb_world *w)
+{
+    const tb_model *m = w->model;
+    const tb_real h = w->dt * w->theta;
+    for (int32_t i = 0; i < m->number_of_dofs; i++) {
+        const tb_real damping = TB_R(m->dofs[i].damping);
+        if (damping == 0) continue;
+        w->force[i] -= damping * w->u[i];
+        w->diagonal[i] += h * damping;
+    }
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        const tb_real k = TB_R(joint->stiffness);
+        if (k == 0) continue;
+        const tb_real *x = w->q + joint->coordinate;
+        const int32_t dof = joint->dof;
+        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
+            /* stretch at the end of the step (theta 1), or its mean over the step (theta 1/2, from the
+             * midpoint), if the velocity stayed */
+            const tb_real ahead = w->theta == 1 ? w->dt * w->u[dof] : 0;
+            w->force[dof] -= k * (x[0] + ahead - TB_R(joint->spring_reference));
+            w->diagonal[dof] += h * h * k;
+        } else if (joint->type == TB_JOINT_BALL) {
+            const tb_vec3 turn = tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3]));
+            for (int n = 0; n < 3; n++) {
+                const tb_real ahead = w->theta == 1 ? w->dt * w->u[dof + n] : 0;
+                w->force[dof + n] -= k * (tb_v3_at(turn, n) + ahead);
+                w->diagonal[dof + n] += h * h * k;
+            }
+        }
+    }
+}
+
+/* Joints of type free have their linear velocity in world axes and their angular in body axes; wrenches are
+ * in world axes about the centre of mass. */
+static void add_wrenches(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        const double *wrench = w->state->wrenches + 6 * b;
+        bool any = false;
+        for (int k = 0; k < 6; k++) any = any || wrench[k] != 0;
+        if (!any || m->bodies[b].tree < 0) continue;
+        const tb_vec3 com = tb_pose_point(&w->dynamics.poses[b], tb_v3_load(m->bodies[b].com));
+        const tb_vec3 r = tb_v3_sub(com, w->dynamics.references[m->bodies[b].tree]);
+        tb_force f;
+        f.force = tb_v3_load(wrench);
+        f.moment = tb_v3_add(tb_v3_load(wrench + 3), tb_v3_cross(r, f.force));
+        for (int32_t i = m->bodies[b].last_dof; i >= 0; i = m->dofs[i].parent)
+            w->force[i] += tb_motion_dot(w->dynamics.axes[i], f);
+    }
+}
+
+/* Actuators without a stabilising velocity term push with a constant force; the others get rows, unless all
+ * are wanted. */
+static void add_actuators(tb_world *w, bool all)
+{
+    const tb_model *m = w->model;
+    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+        const tb_actuator_law law = tb_actuator_evaluate(w, a);
+        if (law.damping > 0 && !all) continue;
+        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        double velocity = 0;
+        for (int32_t i = 0; i < t.count; i++)
+            velocity += t.scale * t.coefficients[i] * (double)w->u[tb_transmission_dof(&t, i)];
+        const double force =
+            fmin(fmax(law.constant - law.damping * velocity, law.lower), law.upper);
+        w->actuator_force[a] = force;
+        for (int32_t i = 0; i < t.count; i++)
+            w->force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * force);
+    }
+}
+
+/* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity, which makes
+ * the step second order in them; single free bodies turn by the energy-keeping implicit rule. */
+static tb_status free_velocity(tb_world *w)
+{
+    const tb_model *m = w->model;
+    tb_dynamics *d = &w->dynamics;
+    const tb_vec3 gravity = tb_v3_load(m->gravity);
+    const int32_t dofs = m->number_of_dofs;
+    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    tb_real *middle = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!bias || !middle) return TB_RESOURCE_EXHAUSTED;
+
+    tb_dynamics_velocities(d, w->u, w->kinematic);
+    tb_dynamics_bias(d, w->u, gravity, false, bias);
+
+    bool articulated = false;
+    for (int32_t t = 0; t < m->number_of_trees; t++) articulated |= !m->trees[t].single_free;
+    if (articulated) {
+        for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
+        tb_dynamics_solve(d, middle);
+        for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * TB_R(0.5) * middle[i];
+        tb_dynamics_velocities(d, middle, w->kinematic);
+        tb_dynamics_bias(d, middle, gravity, false, bias);
+        tb_dynamics_velocities(d, w->u, w->kinematic);
+    }
+
+    for (int32_t i = 0; i < dofs; i++) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
+    tb_dynamics_solve(d, w->u_free);
+    for (int32_t i = 0; i < dofs; i++) w->u_free[i] += w->u[i];
+
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        if (!tree->single_free) continue;
+        const tb_mat33 inertia = tb_m33_symmetric(m->bodies[tree->body].inertia);
+        const int32_t i = tree->dof + 3;
+        const tb_vec3 w0 = tb_v3(w->u[i], w->u[i + 1], w->u[i + 2]);
+        const tb_vec3 turn = tb_v3_sub(tb_gyroscopic_step(&inertia, w0, w->dt), w0);
+        for (int k = 0; k < 3; k++) w->u_free[i + k] += tb_v3_at(turn, k);
+    }
+    return TB_OK;
+}
+
+tb_status tb_world_begin(tb_world *world, tb_error *error)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    if (take_arrays(w) != TB_OK) return tb_fail_memory(error, 0, "a step's arrays");
+    load_state(w);
+
+    /* to the collision configuration */
+    if (w->theta != 1) {
+        tb_dynamics_integrate(m, w->u, w->dt * (1 - w->theta), w->q);
+        tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies,
+                          (double)(w->dt * (1 - w->theta)));
+    }
+    tb_dynamics_positions(&w->dynamics, w->q, w->kinematic);
+
+    add_joint_springs(w);
+    add_wrenches(w);
+    for (int32_t i = 0; i < m->number_of_dofs; i++) w->force[i] += TB_R(w->state->applied[i]);
+    tb_dynamics_mass(&w->dynamics, w->diagonal);
+    const tb_status status = tb_dynamics_factor(&w->dynamics, error);
+    if (status != TB_OK) return status;
+    add_actuators(w, false);
+    if (free_velocity(w) != TB_OK) return tb_fail_memory(error, 0, "a step's free velocity");
+    return TB_OK;
+}
+
+/* ---- smooth acceleration ---- */
+
+#ifndef TB_SINGLE
+tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *workspace,
+                                       double *acceleration, tb_error *error)
+{
+    /* a step of no length: nothing is implicit, nothing moves */
+    const tb_step_options options = tb_step_defaults();
+    const tb_model *m = state->model;
+    tb_world w = {.model = m,
+                  .state = state,
+                  .options = &options,
+                  .arena = &workspace->arena,
+                  .threads = workspace->threads};
+    tb_arena_reset(w.arena);
+    tb_status status = tb_world_begin(&w, error);
+    double *force = status == TB_OK ? TB_ARENA_ARRAY(w.arena, double, m->number_of_dofs) : NULL;
+    if (!force) return status == TB_OK ? tb_fail_memory(error, 0, "an acceleration") : status;
+
+    /* tb_world_begin left the other forces in place and the velocities at u; its actuators without rows
+     * are in there, so begin again with all of them */
+    memset(w.force, 0, (size_t)m->number_of_dofs * sizeof *w.force);
+    add_joint_springs(&w);
+    add_wrenches(&w);
+    add_actuators(&w, true);
+    tb_dynamics_bias(&w.dynamics, w.u, tb_v3_load(m->gravity), true, force);
+    for (int32_t i = 0; i < m->number_of_dofs; i++)
+        acceleration[i] = w.force[i] + state->applied[i] - force[i];
+    tb_dynamics_solve(&w.dynamics, acceleration);
+    return TB_OK;
+}
+#endif

@@ -1,0 +1,208 @@
+/* Blocks of rows: from force directions W over kinematic chains to whitened rows Y = H^-T W.
+ *
+ * A block's rows share one list of dofs: the union of the chains from its leaves to their roots, ascending,
+ * so every ancestor stands before its descendants. Whitening walks the list from the leaves down: a dof's
+ * entry is final when it is reached, it is pushed on to its ancestors, which are all in the list, and then
+ * scaled. */
+#include <string.h>
+
+#include "step/step_internal.h"
+
+/* ---- growing ---- */
+
+/* A larger copy of an array that lives in the arena. */
+static void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_t capacity)
+{
+    void *grown = tb_arena_take_array(arena, (size_t)capacity, size);
+    if (grown && count) memcpy(grown, old, (size_t)count * size);
+    return grown;
+}
+
+#define GROW(w, array, count, capacity, extra)                                                     \
+    (((count) + (extra) <= (capacity)) ||                                                          \
+     ((w)->array = grow((w)->arena, (w)->array, sizeof *(w)->array, (count),                       \
+                        2 * ((count) + (extra)) + 64)) != NULL)
+
+static bool reserve(tb_world *w, int32_t rows, int32_t segments, int32_t values)
+{
+    if (!GROW(w, blocks, w->number_of_blocks, w->block_capacity, 1)) return false;
+    if (w->number_of_blocks + 1 > w->block_capacity)
+        w->block_capacity = 2 * (w->number_of_blocks + 1) + 64;
+    if (!GROW(w, segments, w->number_of_segments, w->segment_capacity, segments)) return false;
+    if (w->number_of_segments + segments > w->segment_capacity)
+        w->segment_capacity = 2 * (w->number_of_segments + segments) + 64;
+    if (!GROW(w, values, w->number_of_values, w->value_capacity, values)) return false;
+    if (w->number_of_values + values > w->value_capacity)
+        w->value_capacity = 2 * (w->number_of_values + values) + 64;
+    if (w->number_of_rows + rows > w->row_capacity) {
+        const int32_t n = w->number_of_rows, capacity = w->row_capacity;
+        if (!GROW(w, c, n, capacity, rows) || !GROW(w, compliance, n, capacity, rows) ||
+            !GROW(w, warm, n, capacity, rows) || !GROW(w, memory, n, capacity, rows))
+            return false;
+        w->row_capacity = 2 * (n + rows) + 64;
+    }
+    return true;
+}
+
+/* ---- chains ---- */
+
+enum { MERGE_HEADS = 16 };
+
+/* A single free body is whitened as a whole, so its chain always begins at its last dof. */
+static int32_t chain_head(const tb_model *m, int32_t leaf)
+{
+    if (leaf < 0) return leaf;
+    const tb_model_tree *tree = &m->trees[m->dofs[leaf].tree];
+    return tree->single_free ? tree->dof + 5 : leaf;
+}
+
+/* Union of the chains above the leaves, ascending, in w->dofs; returns the number of runs. For two leaves the
+ * sides say which of them a dof moves. */
+static int32_t merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+{
+    const tb_model_dof *dofs = w->model->dofs;
+    int32_t heads[MERGE_HEADS];
+    const int32_t count = number_of_leaves;
+    for (int32_t i = 0; i < count; i++) heads[i] = chain_head(w->model, leaves[i]);
+
+    /* take the largest head; heads at it move on to its parent together */
+    int32_t width = 0;
+    for (;;) {
+        int32_t largest = -1;
+        int8_t side = 0;
+        for (int32_t i = 0; i < count; i++) largest = heads[i] > largest ? heads[i] : largest;
+        if (largest < 0) break;
+        for (int32_t i = 0; i < count; i++) {
+            if (heads[i] != largest) continue;
+            side = (int8_t)(side + (i == 0 ? -1 : 1));
+            heads[i] = dofs[largest].parent;
+        }
+        w->dofs[width] = largest;
+        w->sides[width++] = side;
+    }
+
+    /* turn around, count runs */
+    int32_t runs = 0;
+    for (int32_t i = 0, j = width - 1; i < j; i++, j--) {
+        const int32_t dof = w->dofs[i];
+        const int8_t side = w->sides[i];
+        w->dofs[i] = w->dofs[j], w->dofs[j] = dof;
+        w->sides[i] = w->sides[j], w->sides[j] = side;
+    }
+    for (int32_t i = 0; i < width; i++) runs += i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
+    w->width = width;
+    return runs;
+}
+
+/* Union of more chains than merge_chains has heads for (long tendons): by marks. */
+static int32_t merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+{
+    const tb_model_dof *dofs = w->model->dofs;
+    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
+    int8_t *marks = TB_ARENA_ZEROED(w->arena, int8_t, w->model->number_of_dofs);
+    if (!marks) return -1;
+    for (int32_t i = 0; i < number_of_leaves; i++)
+        for (int32_t d = chain_head(w->model, leaves[i]); d >= 0 && !marks[d]; d = dofs[d].parent)
+            marks[d] = 1;
+    int32_t width = 0, runs = 0;
+    for (int32_t d = 0; d < w->model->number_of_dofs; d++) {
+        if (!marks[d]) continue;
+        runs += width == 0 || w->dofs[width - 1] != d - 1;
+        w->sides[width] = 0;
+        w->dofs[width++] = d;
+    }
+    w->width = width;
+    tb_arena_return_to(w->arena, mark);
+    return runs;
+}
+
+tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
+                        int32_t number_of_leaves, int32_t memory)
+{
+    tb_world *w = world;
+    const int32_t runs = number_of_leaves <= MERGE_HEADS
+                             ? merge_chains(w, leaves, number_of_leaves)
+                             : merge_many_chains(w, leaves, number_of_leaves);
+    if (runs < 0 || !reserve(w, rows, runs, rows * w->width)) return NULL;
+
+    tb_block *b = &w->blocks[w->number_of_blocks++];
+    *b = (tb_block){.law = (int32_t)law,
+                    .row = w->number_of_rows,
+                    .rows = rows,
+                    .segment = w->number_of_segments,
+                    .segments = runs,
+                    .width = w->width,
+                    .value = w->number_of_values};
+    for (int32_t i = 0; i < w->width; i++) {
+        if (i == 0 || w->dofs[i] != w->dofs[i - 1] + 1)
+            w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
+        w->segments[w->number_of_segments - 1].count++;
+    }
+    for (int32_t i = 0; i < rows; i++) {
+        const int32_t row = b->row + i;
+        w->c[row] = 0;
+        w->compliance[row] = 0;
+        w->warm[row] = memory < 0 ? 0 : TB_R(w->state->row_impulses[memory + i]);
+        w->memory[row] = memory < 0 ? -1 : memory + i;
+    }
+    w->number_of_rows += rows;
+    tb_real *values = w->values + b->value;
+    const int32_t count = rows * w->width;
+    w->number_of_values += count;
+    for (int32_t i = 0; i < count; i++) values[i] = 0;
+    return values;
+}
+
+void tb_block_cancel(tb_world *world)
+{
+    const tb_block *b = &world->blocks[--world->number_of_blocks];
+    world->number_of_rows -= b->rows;
+    world->number_of_segments -= b->segments;
+    world->number_of_values -= (int64_t)b->rows * b->width;
+}
+
+tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x)
+{
+    tb_real sum = 0;
+    for (int32_t i = 0; i < world->width; i++) sum += w_row[i] * x[world->dofs[i]];
+    return sum;
+}
+
+/* ---- whitening ---- */
+
+static void whiten_single_free(const tb_model_tree *tree, tb_real *x)
+{
+    const double *c = tree->inverse_root;
+    const tb_real a = x[3], b = x[4], e = x[5];
+    for (int k = 0; k < 3; k++) {
+        x[k] *= TB_R(tree->inverse_mass_root);
+        x[3 + k] = TB_R(c[k]) * a + TB_R(c[3 + k]) * b + TB_R(c[6 + k]) * e;
+    }
+}
+
+void tb_block_end(tb_world *world, tb_real *values)
+{
+    const tb_world *w = world;
+    const tb_model *m = w->model;
+    const tb_block *block = &w->blocks[w->number_of_blocks - 1];
+    for (int32_t r = 0; r < block->rows; r++) {
+        tb_real *x = values + r * w->width;
+        for (int32_t i = w->width - 1; i >= 0; i--) {
+            const int32_t dof = w->dofs[i];
+            const tb_model_tree *tree = &m->trees[m->dofs[dof].tree];
+            if (tree->single_free) {
+                i -= 5;
+                whiten_single_free(tree, x + i);
+                continue;
+            }
+            const tb_real *row = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
+            int32_t p = i;
+            for (int32_t j = m->dofs[dof].parent; j >= 0; j = m->dofs[j].parent) {
+                do p--;
+                while (w->dofs[p] != j);
+                x[p] -= *row++ * x[i];
+            }
+            x[i] *= w->dynamics.inverse_root[dof];
+        }
+    }
+}

@@ -1,0 +1,220 @@
+/* Contacts become rows: force directions, free velocities, restitution and gap terms, warm start.
+ *
+ * Rows are written about the point midway between both surfaces, the same for A and B, so that what moves both
+ * bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi 4.31):
+ * its free velocity, plus e times the velocity before where the contact closes, plus gap / time where it has
+ * a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster than the recovery speed. */
+#include <string.h>
+
+#include "step/step_internal.h"
+
+tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point)
+{
+    const tb_world *w = world;
+    const tb_model_body *b = &w->model->bodies[body];
+    tb_motion v = tb_motion_zero();
+    if (b->tree >= 0 || w->model->bodies[b->fixed_to].kinematic < 0) return v;
+    v = w->dynamics.velocities[b->fixed_to];
+    v.linear = tb_motion_at(v, tb_v3_sub(point, w->dynamics.poses[b->fixed_to].position));
+    return v;
+}
+
+/* The last step's record of this contact, or NULL. Records are sorted by pair like contacts, so `*from` only
+ * moves on. */
+static const tb_contact_record *find_record(const tb_state *state, const tb_world_contact *c,
+                                            int32_t *from)
+{
+    int32_t i = *from;
+    while (i < state->number_of_contacts &&
+           (state->contacts[i].shape_a < c->shape_a ||
+            (state->contacts[i].shape_a == c->shape_a && state->contacts[i].shape_b < c->shape_b)))
+        i++;
+    *from = i;
+    for (; i < state->number_of_contacts; i++) {
+        const tb_contact_record *r = &state->contacts[i];
+        if (r->shape_a != c->shape_a || r->shape_b != c->shape_b) return NULL;
+        if (r->feature == c->feature) return r;
+    }
+    return NULL;
+}
+
+static tb_law law_of(const tb_surface *surface)
+{
+    const bool rolls = surface->rolling_length > 0, spins = surface->spin_radius > 0;
+    if (surface->kind == TB_CONTACT_FRICTIONLESS || surface->friction <= 0)
+        return TB_LAW_UNILATERAL;
+    if (surface->kind == TB_CONTACT_ROLLING && rolls) return TB_LAW_ROLLING;
+    if (surface->kind >= TB_CONTACT_SPIN && spins) return TB_LAW_SPIN;
+    return TB_LAW_COULOMB;
+}
+
+static int32_t rows_of(tb_law law)
+{
+    switch (law) {
+    case TB_LAW_UNILATERAL: return 1;
+    case TB_LAW_COULOMB: return 3;
+    case TB_LAW_SPIN: return 4;
+    default: return 6;
+    }
+}
+
+/* Directions of a contact's rows: linear ones first, then angular ones, scaled to m/s. */
+typedef struct directions {
+    tb_vec3 d[6];
+    int32_t linear, rows;
+    tb_real scale[6];
+} directions;
+
+static directions directions_of(const tb_world_contact *c, tb_law law)
+{
+    directions k;
+    k.rows = rows_of(law);
+    k.linear = k.rows < 3 ? k.rows : 3;
+    k.d[0] = c->normal, k.d[1] = c->tangent1, k.d[2] = c->tangent2;
+    k.d[3] = c->normal, k.d[4] = c->tangent1, k.d[5] = c->tangent2;
+    for (int i = 0; i < 6; i++) k.scale[i] = 1;
+    k.scale[3] = TB_R(c->surface.spin_radius);
+    k.scale[4] = k.scale[5] = TB_R(c->surface.rolling_length);
+    return k;
+}
+
+/* W: velocity of B minus velocity of A along every direction, for unit velocity of every dof. */
+static void fill_rows(const tb_world *w, const tb_world_contact *c, const directions *k,
+                      tb_real *values)
+{
+    const tb_model *m = w->model;
+    for (int32_t i = 0; i < w->width; i++) {
+        if (w->sides[i] == 0) continue;
+        const tb_real side = TB_R(w->sides[i]);
+        const int32_t dof = w->dofs[i];
+        const tb_motion *axis = &w->dynamics.axes[dof];
+        const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[m->dofs[dof].tree]);
+        const tb_vec3 v = tb_v3_scale(tb_motion_at(*axis, r), side);
+        for (int32_t n = 0; n < k->linear; n++) values[n * w->width + i] = tb_v3_dot(k->d[n], v);
+        for (int32_t n = k->linear; n < k->rows; n++)
+            values[n * w->width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis->angular);
+    }
+}
+
+/* What stands in c of the normal row beside the free velocity. */
+static tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real before)
+{
+    const tb_real e = TB_R(c->surface.restitution);
+    if (w->theta == 1) {
+        /* an impact within the step bounces; anything else closes its gap at the most */
+        if (e > 0 && before < 0 && c->gap + w->dt * before <= 0) return e * before;
+        return tb_gap_velocity(c->gap, w->dt, TB_R(w->options->recovery_speed));
+    }
+    /* Moreau: Newton's law; an open inelastic contact (see moreau_skips) may close in the half step left */
+    if (c->gap <= 0 || e > 0) return e * before;
+    return c->gap / (w->dt * (1 - w->theta));
+}
+
+/* Smallest extent of a shape, m; 0 where it is not known (then every open contact that would close counts). */
+static tb_real thickness(const tb_model_shape *shape)
+{
+    const double *size = shape->size;
+    switch (shape->type) {
+    case TB_SHAPE_PLANE:
+    case TB_SHAPE_HEIGHT_FIELD: return TB_REAL_MAX;
+    case TB_SHAPE_SPHERE:
+    case TB_SHAPE_CAPSULE: return TB_R(2 * size[0]);
+    case TB_SHAPE_CYLINDER: return TB_R(2 * (size[0] < size[1] ? size[0] : size[1]));
+    case TB_SHAPE_BOX:
+    case TB_SHAPE_ELLIPSOID: {
+        const double xy = size[0] < size[1] ? size[0] : size[1];
+        return TB_R(2 * (xy < size[2] ? xy : size[2]));
+    }
+    default: return 0;
+    }
+}
+
+/* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added only if the
+ * shapes would pass so deep into each other before the next midpoint that the overlap would no longer
+ * tell the side they came from. */
+static bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
+{
+    if (w->theta == 1 || c->gap <= 0) return false;
+    const tb_model *m = w->model;
+    const tb_real thin =
+        tb_min(thickness(&m->shapes[c->shape_a]), thickness(&m->shapes[c->shape_b]));
+    const tb_real way = -before * w->dt;
+    return !(way > c->gap && way > TB_R(0.5) * thin);
+}
+
+static void warm_start(const tb_world_contact *c, const directions *k,
+                       const tb_contact_record *record, tb_real *warm)
+{
+    if (!record) return;
+    const double *t1 = record->tangent1, *t2 = record->tangent2, *f = record->impulse;
+    double slip[3], roll[3];
+    for (int i = 0; i < 3; i++) {
+        slip[i] = f[1] * t1[i] + f[2] * t2[i];
+        roll[i] = f[4] * t1[i] + f[5] * t2[i];
+    }
+    const tb_vec3 s = tb_v3_load(slip), r = tb_v3_load(roll);
+    warm[0] = TB_R(f[0]);
+    if (k->rows > 1) {
+        warm[1] = tb_v3_dot(s, c->tangent1);
+        warm[2] = tb_v3_dot(s, c->tangent2);
+    }
+    if (k->rows > 3 && k->scale[3] > 0) warm[3] = TB_R(f[3]) / k->scale[3];
+    if (k->rows > 4 && k->scale[4] > 0) {
+        warm[4] = tb_v3_dot(r, c->tangent1) / k->scale[4];
+        warm[5] = tb_v3_dot(r, c->tangent2) / k->scale[4];
+    }
+}
+
+static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bool *kept)
+{
+    const tb_model *m = w->model;
+    const tb_law law = law_of(&c->surface);
+    const directions k = directions_of(c, law);
+    const int32_t leaves[2] = {m->bodies[c->body_a].last_dof, m->bodies[c->body_b].last_dof};
+    *kept = false;
+    tb_real *values = tb_block_begin(w, law, k.rows, leaves, 2, -1);
+    if (!values) return TB_RESOURCE_EXHAUSTED;
+    if (w->width == 0) { /* neither side can move */
+        tb_block_cancel(w);
+        return TB_OK;
+    }
+    fill_rows(w, c, &k, values);
+
+    tb_motion given = tb_prescribed_motion(w, c->body_b, c->position);
+    given = tb_motion_add_scaled(given, tb_prescribed_motion(w, c->body_a, c->position), -1);
+    const tb_real before = tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given.linear);
+    if (moreau_skips(w, c, before)) {
+        tb_block_cancel(w);
+        return TB_OK;
+    }
+
+    tb_block *block = &w->blocks[w->number_of_blocks - 1];
+    block->mu = TB_R(c->surface.friction);
+    tb_real *free_velocity = w->c + block->row;
+    for (int32_t n = 0; n < k.rows; n++) {
+        const tb_vec3 chi = n < k.linear ? given.linear : given.angular;
+        free_velocity[n] =
+            tb_block_dot(w, values + n * w->width, w->u_free) + k.scale[n] * tb_v3_dot(k.d[n], chi);
+    }
+    c->bias = normal_term(w, c, before);
+    free_velocity[0] += c->bias;
+    warm_start(c, &k, find_record(w->state, c, from), w->warm + block->row);
+    tb_block_end(w, values);
+    *kept = true;
+    return TB_OK;
+}
+
+tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error)
+{
+    tb_world *w = world;
+    int32_t from = 0, kept_contacts = 0;
+    w->first_contact_block = w->number_of_blocks;
+    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+        bool kept = false;
+        if (add_contact(w, &w->contacts[i], &from, &kept) != TB_OK)
+            return tb_fail_memory(error, 0, "a step's contact rows");
+        if (kept) w->contacts[kept_contacts++] = w->contacts[i];
+    }
+    w->number_of_contacts = kept_contacts;
+    return TB_OK;
+}

@@ -1,0 +1,154 @@
+/* Contacts of one world: boxes that may meet within the step, pairs, contact points.
+ *
+ * Speculative contacts stand in for swept ones. A pair's margin is the contact margin plus the way by which
+ * the two shapes can approach each other within the step; a contact with a positive gap only bounds the
+ * approach speed by gap / time, so making one too many costs a row and never a force, and making one too few
+ * is what lets a finger through a wall. */
+#include "step/step_internal.h"
+
+typedef struct detection {
+    tb_world *world;
+    tb_posed_shape *shapes; /* model shapes */
+    tb_vec3 *velocity;      /* of the body origin, m/s */
+    tb_real *spin;          /* |omega| times the reach about the body origin, m/s */
+    tb_contact_point *points;
+    int32_t point_capacity;
+} detection;
+
+static void pose_shape(detection *d, int32_t s)
+{
+    const tb_model *m = d->world->model;
+    const tb_model_shape *shape = &m->shapes[s];
+    const tb_pose *body = &d->world->dynamics.poses[shape->body];
+    tb_posed_shape *posed = &d->shapes[s];
+    tb_pose local;
+    local.position = tb_v3_load(shape->position);
+    for (int k = 0; k < 9; k++) local.rotation.m[k] = TB_R(shape->rotation[k]);
+    posed->type = shape->type;
+    posed->size = tb_v3_load(shape->size);
+    posed->pose = tb_pose_mul(body, &local);
+    posed->hull = shape->type == TB_SHAPE_CONVEX ? &m->hulls[shape->asset] : NULL;
+    posed->mesh = shape->type == TB_SHAPE_MESH ? &m->meshes[shape->asset] : NULL;
+    posed->field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
+}
+
+/* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body that is
+ * just let go has no speed yet, but will have g dt. */
+static void shape_velocity(detection *d, int32_t s)
+{
+    const tb_world *w = d->world;
+    const tb_model_shape *shape = &w->model->shapes[s];
+    const tb_model_body *body = &w->model->bodies[shape->body];
+    const tb_motion *v = &w->dynamics.velocities[shape->body];
+    d->velocity[s] = v->linear;
+    if (body->tree >= 0)
+        d->velocity[s] = tb_motion_at(*v, tb_v3_sub(w->dynamics.poses[shape->body].position,
+                                                    w->dynamics.references[body->tree]));
+    d->spin[s] = shape->type == TB_SHAPE_PLANE || shape->type == TB_SHAPE_HEIGHT_FIELD
+                     ? 0
+                     : tb_v3_length(v->angular) * TB_R(shape->reach);
+}
+
+static tb_real look_ahead(const tb_world *w)
+{
+    return TB_R(w->options->speculative_time) * w->dt;
+}
+
+/* The box enlarged by half the margin, and swept along the shape's own motion. */
+static tb_box swept_box(const detection *d, int32_t s)
+{
+    const tb_world *w = d->world;
+    tb_box box = tb_shape_box(&d->shapes[s]);
+    const tb_real time = look_ahead(w);
+    const tb_vec3 way = tb_v3_scale(d->velocity[s], time);
+    const tb_real grow = TB_R(w->options->contact_margin) * TB_R(0.5) + d->spin[s] * time;
+    const tb_vec3 g = tb_v3(grow, grow, grow), zero = tb_v3(0, 0, 0);
+    box.lower = tb_v3_sub(tb_v3_add(box.lower, tb_v3_min(way, zero)), g);
+    box.upper = tb_v3_add(tb_v3_add(box.upper, tb_v3_max(way, zero)), g);
+    return box;
+}
+
+static bool wanted(const void *context, int32_t a, int32_t b)
+{
+    return tb_model_shapes_collide(context, a, b);
+}
+
+static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
+{
+    tb_world *w = d->world;
+    const tb_model *m = w->model;
+    if (w->number_of_contacts + count > w->contact_capacity) {
+        const int32_t capacity = 2 * w->contact_capacity + count + 64;
+        tb_world_contact *grown = TB_ARENA_ARRAY(w->arena, tb_world_contact, capacity);
+        if (!grown) return TB_RESOURCE_EXHAUSTED;
+        for (int32_t i = 0; i < w->number_of_contacts; i++) grown[i] = w->contacts[i];
+        w->contacts = grown;
+        w->contact_capacity = capacity;
+    }
+    const tb_surface surface = tb_model_pair_surface(m, a, b);
+    for (int32_t i = 0; i < count; i++) {
+        const tb_contact_point *p = &d->points[i];
+        tb_world_contact *c = &w->contacts[w->number_of_contacts++];
+        c->shape_a = a;
+        c->shape_b = b;
+        c->body_a = m->shapes[a].body;
+        c->body_b = m->shapes[b].body;
+        c->feature = p->feature;
+        c->position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
+        c->normal = p->normal;
+        tb_v3_tangents(p->normal, &c->tangent1, &c->tangent2);
+        c->gap = p->gap;
+        c->surface = surface;
+    }
+    return TB_OK;
+}
+
+static tb_status collide(detection *d, int32_t a, int32_t b)
+{
+    tb_world *w = d->world;
+    const tb_real approach =
+        tb_v3_length(tb_v3_sub(d->velocity[a], d->velocity[b])) + d->spin[a] + d->spin[b];
+    const tb_real margin = TB_R(w->options->contact_margin) + look_ahead(w) * approach;
+    for (;;) {
+        const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, d->points,
+                                              d->point_capacity, w->arena, &w->collide_flags);
+        if (count < 0) return TB_RESOURCE_EXHAUSTED;
+        if (count <= d->point_capacity) return count ? add_contacts(d, a, b, count) : TB_OK;
+        d->point_capacity = 2 * count;
+        d->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, d->point_capacity);
+        if (!d->points) return TB_RESOURCE_EXHAUSTED;
+    }
+}
+
+tb_status tb_world_detect(tb_world *world, tb_error *error)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    const int32_t shapes = m->number_of_shapes;
+    detection d = {.world = w, .point_capacity = 64};
+    d.shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
+    d.velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
+    d.spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
+    d.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, d.point_capacity);
+    tb_box *boxes = TB_ARENA_ARRAY(w->arena, tb_box, shapes);
+    if (!d.shapes || !d.velocity || !d.spin || !d.points || !boxes)
+        return tb_fail_memory(error, 0, "a step's shapes");
+
+    for (int32_t s = 0; s < shapes; s++) {
+        pose_shape(&d, s);
+        shape_velocity(&d, s);
+        boxes[s] = swept_box(&d, s);
+    }
+
+    tb_pair *pairs = NULL;
+    int32_t number_of_pairs = 0;
+    const tb_status status =
+        tb_broad_phase(boxes, shapes, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
+    if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
+
+    w->number_of_contacts = 0;
+    for (int32_t p = 0; p < number_of_pairs; p++)
+        if (collide(&d, pairs[p].a, pairs[p].b) != TB_OK)
+            return tb_fail_memory(error, 0, "a step's contacts");
+    return TB_OK;
+}

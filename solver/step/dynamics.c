@@ -1,0 +1,443 @@
+/* Kinematics, composite rigid bodies, sparse factorization, recursive Newton-Euler.
+ *
+ * Method: Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, with all spatial vectors of a tree
+ * about one point in world axes, so that no transforms stand between a body and its parent. */
+#include "step/dynamics.h"
+
+tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena)
+{
+    tb_dynamics *d = dynamics;
+    const int32_t bodies = model->number_of_bodies, dofs = model->number_of_dofs;
+    *d = (tb_dynamics){.model = model};
+
+    d->mass_row = TB_ARENA_ARRAY(arena, int32_t, dofs + 1);
+    if (!d->mass_row) return TB_RESOURCE_EXHAUSTED;
+
+    /* rows along the chains; the length of a row is one more than its parent's */
+    int32_t entries = 0;
+    for (int32_t i = 0; i < dofs; i++) {
+        const int32_t parent = model->dofs[i].parent;
+        d->mass_row[i] = entries;
+        if (model->trees[model->dofs[i].tree].single_free) continue;
+        entries += parent < 0 ? 1 : d->mass_row[parent + 1] - d->mass_row[parent] + 1;
+        d->mass_row[i + 1] = entries;
+    }
+    d->mass_row[dofs] = entries;
+    d->number_of_mass_entries = entries;
+
+    d->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
+    d->orientations = TB_ARENA_ARRAY(arena, tb_quaternion, bodies);
+    d->references = TB_ARENA_ARRAY(arena, tb_vec3, model->number_of_trees);
+    d->axes = TB_ARENA_ARRAY(arena, tb_motion, dofs);
+    d->velocities = TB_ARENA_ARRAY(arena, tb_motion, bodies);
+    d->inertias = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
+    d->accelerations = TB_ARENA_ARRAY(arena, tb_motion, bodies);
+    d->forces = TB_ARENA_ARRAY(arena, tb_force, bodies);
+    d->composites = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
+    d->mass = TB_ARENA_ARRAY(arena, tb_real, entries);
+    d->inverse_root = TB_ARENA_ARRAY(arena, tb_real, dofs);
+    const bool complete = d->poses && d->orientations && d->references && d->axes &&
+                          d->velocities && d->inertias && d->accelerations && d->forces &&
+                          d->composites && d->mass && d->inverse_root;
+    return complete ? TB_OK : TB_RESOURCE_EXHAUSTED;
+}
+
+/* ---- positions ---- */
+
+static void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quaternion orientation)
+{
+    d->orientations[b] = orientation;
+    d->poses[b].position = position;
+    d->poses[b].rotation = tb_q_matrix(orientation);
+}
+
+/* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the motion axes:
+ * both are those before the joint's own motion, which leaves a hinge's axis and anchor where they are. */
+static void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_real *q,
+                         tb_vec3 *position, tb_quaternion *orientation)
+{
+    for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
+        const tb_model_joint *joint = &d->model->joints[j];
+        const tb_real *x = q + joint->coordinate;
+        tb_motion *axes = d->axes + joint->dof;
+        const tb_vec3 offset = tb_v3_load(joint->position);
+        const tb_vec3 anchor = tb_v3_add(*position, tb_q_rotate(*orientation, offset));
+        const tb_vec3 axis = tb_q_rotate(*orientation, tb_v3_load(joint->axis));
+
+        /* axes hold the anchor in `linear` until the tree's reference is known */
+        switch (joint->type) {
+        case TB_JOINT_SLIDE:
+            *position = tb_v3_add_scaled(*position, axis, x[0] - TB_R(joint->reference));
+            axes[0].angular = tb_v3(0, 0, 0);
+            axes[0].linear = axis;
+            break;
+        case TB_JOINT_HINGE: {
+            const tb_real angle = x[0] - TB_R(joint->reference);
+            const tb_vec3 turn = tb_v3_scale(tb_v3_load(joint->axis), angle);
+            *orientation = tb_q_normalize(tb_q_mul(*orientation, tb_q_from_rotation_vector(turn)));
+            *position = tb_v3_sub(anchor, tb_q_rotate(*orientation, offset));
+            axes[0].angular = axis;
+            axes[0].linear = anchor;
+            break;
+        }
+        case TB_JOINT_BALL:
+            *orientation = tb_q_normalize(tb_q_mul(*orientation, tb_q(x[0], x[1], x[2], x[3])));
+            *position = tb_v3_sub(anchor, tb_q_rotate(*orientation, offset));
+            for (int k = 0; k < 3; k++) axes[k].linear = anchor;
+            break;
+        case TB_JOINT_FREE:
+            *position = tb_v3(x[0], x[1], x[2]);
+            *orientation = tb_q_normalize(tb_q(x[3], x[4], x[5], x[6]));
+            break;
+        default: break;
+        }
+        if (joint->type == TB_JOINT_BALL || joint->type == TB_JOINT_FREE) {
+            const int first = joint->type == TB_JOINT_FREE ? 3 : 0;
+            const tb_mat33 r = tb_q_matrix(*orientation);
+            for (int k = 0; k < 3; k++) axes[first + k].angular = tb_m33_column(&r, k);
+        }
+    }
+}
+
+/* Moves the axes from their anchors to the tree's reference point. */
+static void finish_axes(tb_dynamics *d, const tb_model_body *body, tb_vec3 reference)
+{
+    for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
+        const tb_model_joint *joint = &d->model->joints[j];
+        tb_motion *axes = d->axes + joint->dof;
+        const int count =
+            joint->type == TB_JOINT_HINGE ? 1 : (joint->type == TB_JOINT_BALL ? 3 : 0);
+        for (int k = 0; k < count; k++)
+            axes[k].linear = tb_v3_cross(axes[k].angular, tb_v3_sub(reference, axes[k].linear));
+        if (joint->type != TB_JOINT_FREE) continue;
+        const tb_vec3 r = tb_v3_sub(reference, d->poses[joint->body].position);
+        for (int k = 0; k < 3; k++) {
+            axes[k].angular = tb_v3(0, 0, 0);
+            axes[k].linear = tb_v3(TB_R(k == 0), TB_R(k == 1), TB_R(k == 2));
+            axes[3 + k].linear = tb_v3_cross(axes[3 + k].angular, r);
+        }
+    }
+}
+
+void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    place_body(d, 0, tb_v3(0, 0, 0), tb_q_identity());
+
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        const tb_model_body *body = &m->bodies[b];
+        if (body->kinematic >= 0) {
+            const double *k = kinematic + 13 * body->kinematic;
+            place_body(d, b, tb_v3_load(k), tb_q_normalize(tb_q_load(k + 3)));
+            continue;
+        }
+        const tb_pose *parent = &d->poses[body->parent];
+        tb_vec3 position = tb_pose_point(parent, tb_v3_load(body->position));
+        tb_quaternion orientation =
+            tb_q_mul(d->orientations[body->parent], tb_q_load(body->orientation));
+        if (body->number_of_joints) apply_joints(d, body, q, &position, &orientation);
+        place_body(d, b, position, orientation);
+
+        if (body->tree < 0) continue;
+        if (m->trees[body->tree].body == b) d->references[body->tree] = position;
+        if (body->number_of_joints) finish_axes(d, body, d->references[body->tree]);
+    }
+}
+
+/* ---- velocities ---- */
+
+void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    d->velocities[0] = tb_motion_zero();
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        const tb_model_body *body = &m->bodies[b];
+        if (body->kinematic >= 0) {
+            const double *k = kinematic + 13 * body->kinematic;
+            d->velocities[b].linear = tb_v3_load(k + 7);
+            d->velocities[b].angular = tb_v3_load(k + 10);
+            continue;
+        }
+        /* a tree's first body stands on something that moves with no dof of the tree: the world */
+        tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
+                          ? tb_motion_zero()
+                          : d->velocities[body->parent];
+        for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
+            v = tb_motion_add_scaled(v, d->axes[i], u[i]);
+        d->velocities[b] = v;
+    }
+}
+
+/* ---- mass matrix ---- */
+
+static void place_inertia(tb_dynamics *d, int32_t b)
+{
+    const tb_model_body *body = &d->model->bodies[b];
+    const tb_mat33 *rotation = &d->poses[b].rotation;
+    const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(body->com));
+    const tb_mat33 local = tb_m33_symmetric(body->inertia);
+    const tb_mat33 world = tb_m33_rotate_symmetric(rotation, &local);
+    d->inertias[b] =
+        tb_inertia_make(TB_R(body->mass), tb_v3_sub(com, d->references[body->tree]), &world);
+}
+
+void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        if (tree->single_free) continue;
+        const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
+
+        /* composite inertias, leaves first */
+        for (int32_t b = first; b < end; b++) {
+            place_inertia(d, b);
+            d->composites[b] = d->inertias[b];
+        }
+        for (int32_t b = end - 1; b > first; b--)
+            tb_inertia_add(&d->composites[m->bodies[b].parent], &d->composites[b]);
+
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+            tb_real *row = d->mass + d->mass_row[i];
+            const tb_force f = tb_inertia_mul(&d->composites[m->dofs[i].body], d->axes[i]);
+            for (int32_t j = i; j >= 0; j = m->dofs[j].parent)
+                *row++ = tb_motion_dot(d->axes[j], f);
+            d->mass[d->mass_row[i]] += TB_R(m->dofs[i].armature) + (diagonal ? diagonal[i] : 0);
+        }
+    }
+}
+
+void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y)
+{
+    const tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
+        if (tree->single_free) {
+            const tb_model_body *body = &m->bodies[tree->body];
+            const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+            const tb_vec3 w = tb_v3(x[first + 3], x[first + 4], x[first + 5]);
+            const tb_vec3 iw = tb_m33_mul_v3(&inertia, w);
+            for (int k = 0; k < 3; k++) {
+                y[first + k] = TB_R(body->mass + m->dofs[first + k].armature) * x[first + k];
+                y[first + 3 + k] =
+                    tb_v3_at(iw, k) + TB_R(m->dofs[first + 3 + k].armature) * x[first + 3 + k];
+            }
+            continue;
+        }
+        for (int32_t i = first; i < end; i++) y[i] = 0;
+        for (int32_t i = first; i < end; i++) {
+            const tb_real *row = d->mass + d->mass_row[i];
+            y[i] += *row++ * x[i];
+            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent, row++) {
+                y[i] += *row * x[j];
+                y[j] += *row * x[i];
+            }
+        }
+    }
+}
+
+tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        if (tree->single_free) continue;
+        for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
+            tb_real *row_k = d->mass + d->mass_row[k];
+            const tb_real pivot = row_k[0];
+            if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
+                return tb_fail(error, TB_FAILED_PRECONDITION,
+                               "dof %d of body '%s' has no inertia (mass matrix is singular)", k,
+                               tb_model_thing_name(m, TB_HANDLE_BODY, m->dofs[k].body));
+            d->inverse_root[k] = 1 / tb_sqrt(pivot);
+
+            /* subtract the part of every ancestor pair that k explains */
+            tb_real *entry = row_k + 1;
+            for (int32_t i = m->dofs[k].parent; i >= 0; i = m->dofs[i].parent, entry++) {
+                const tb_real a = *entry / pivot;
+                tb_real *row_i = d->mass + d->mass_row[i];
+                const tb_real *other = entry;
+                for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row_i++ -= a * *other++;
+                *entry = a;
+            }
+        }
+    }
+    return TB_OK;
+}
+
+/* x <- C x and its like for the constant 3x3 of a single free body */
+static void multiply_inverse(const tb_model_tree *tree, tb_real *x)
+{
+    for (int k = 0; k < 3; k++) x[k] *= TB_R(tree->inverse_mass);
+    const double *c = tree->inverse_inertia;
+    const tb_real a = x[3], b = x[4], e = x[5];
+    for (int k = 0; k < 3; k++)
+        x[3 + k] = TB_R(c[3 * k]) * a + TB_R(c[3 * k + 1]) * b + TB_R(c[3 * k + 2]) * e;
+}
+
+void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
+{
+    const tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
+        if (tree->single_free) {
+            multiply_inverse(tree, x + first);
+            continue;
+        }
+        for (int32_t i = end - 1; i >= first; i--) {
+            const tb_real *row = d->mass + d->mass_row[i] + 1;
+            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
+                x[j] -= *row++ * x[i];
+        }
+        for (int32_t i = first; i < end; i++) {
+            const tb_real *row = d->mass + d->mass_row[i] + 1;
+            x[i] *= d->inverse_root[i] * d->inverse_root[i];
+            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
+                x[i] -= *row++ * x[j];
+        }
+    }
+}
+
+void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
+{
+    const tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
+        if (tree->single_free) {
+            const double *c = tree->inverse_root;
+            const tb_real a = x[first + 3], b = x[first + 4], e = x[first + 5];
+            for (int k = 0; k < 3; k++) {
+                x[first + k] *= TB_R(tree->inverse_mass_root);
+                x[first + 3 + k] =
+                    TB_R(c[3 * k]) * a + TB_R(c[3 * k + 1]) * b + TB_R(c[3 * k + 2]) * e;
+            }
+            continue;
+        }
+        for (int32_t i = first; i < end; i++) {
+            const tb_real *row = d->mass + d->mass_row[i] + 1;
+            x[i] *= d->inverse_root[i];
+            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
+                x[i] -= *row++ * x[j];
+        }
+    }
+}
+
+/* ---- bias ---- */
+
+/* Velocity-dependent part of a body's acceleration: every joint's own motion carried along by what stands
+ * before it. `v` is the velocity before the body's joints. */
+static tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const tb_real *u,
+                         tb_motion v)
+{
+    tb_motion a = tb_motion_zero();
+    for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
+        const tb_model_joint *joint = &d->model->joints[j];
+        const tb_motion *axes = d->axes + joint->dof;
+        const tb_real *w = u + joint->dof;
+        tb_motion own = tb_motion_zero();
+        const int count = joint->type == TB_JOINT_FREE ? 6 : (joint->type == TB_JOINT_BALL ? 3 : 1);
+        for (int k = 0; k < count; k++) own = tb_motion_add_scaled(own, axes[k], w[k]);
+        if (joint->type == TB_JOINT_FREE) {
+            /* the point at O changes as the body's origin moves on: -w x v of the origin */
+            a.linear = tb_v3_sub(a.linear, tb_v3_cross(own.angular, tb_v3(w[0], w[1], w[2])));
+        } else {
+            a = tb_motion_add_scaled(a, tb_motion_cross(v, own), 1);
+        }
+        v = tb_motion_add_scaled(v, own, 1);
+    }
+    return a;
+}
+
+static void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree, const tb_real *u,
+                             tb_vec3 gravity, bool gyroscopic, tb_real *bias)
+{
+    const tb_model_body *body = &d->model->bodies[tree->body];
+    const tb_vec3 w = tb_v3(u[tree->dof + 3], u[tree->dof + 4], u[tree->dof + 5]);
+    tb_vec3 moment = tb_v3(0, 0, 0);
+    if (gyroscopic) {
+        const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+        moment = tb_v3_cross(w, tb_m33_mul_v3(&inertia, w));
+    }
+    for (int k = 0; k < 3; k++) {
+        bias[tree->dof + k] = -TB_R(body->mass) * tb_v3_at(gravity, k);
+        bias[tree->dof + 3 + k] = tb_v3_at(moment, k);
+    }
+}
+
+void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, bool gyroscopic,
+                      tb_real *bias)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        if (tree->single_free) {
+            single_free_bias(d, tree, u, gravity, gyroscopic, bias);
+            continue;
+        }
+        const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
+
+        /* outward: accelerations with the base falling upward, which stands for gravity */
+        for (int32_t b = first; b < end; b++) {
+            const tb_model_body *body = &m->bodies[b];
+            tb_motion v = tb_motion_zero(), a = tb_motion_zero();
+            a.linear = tb_v3_negate(gravity);
+            if (b != first) {
+                v = d->velocities[body->parent];
+                a = d->accelerations[body->parent];
+            }
+            d->accelerations[b] = tb_motion_add_scaled(a, carried(d, body, u, v), 1);
+            const tb_inertia *inertia = &d->inertias[b];
+            const tb_force momentum = tb_inertia_mul(inertia, d->velocities[b]);
+            d->forces[b] = tb_force_add(tb_inertia_mul(inertia, d->accelerations[b]),
+                                        tb_force_cross(d->velocities[b], momentum));
+        }
+
+        /* inward: every dof carries the forces of the bodies behind it */
+        for (int32_t b = end - 1; b >= first; b--) {
+            const tb_model_body *body = &m->bodies[b];
+            for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
+                bias[i] = tb_motion_dot(d->axes[i], d->forces[b]);
+            if (b != first)
+                d->forces[body->parent] = tb_force_add(d->forces[body->parent], d->forces[b]);
+        }
+    }
+}
+
+/* ---- integration ---- */
+
+static void turn(tb_real *x, const tb_real *w, tb_real dt)
+{
+    const tb_quaternion o =
+        tb_q_integrate(tb_q(x[0], x[1], x[2], x[3]), tb_v3(w[0], w[1], w[2]), dt);
+    x[0] = o.w, x[1] = o.x, x[2] = o.y, x[3] = o.z;
+}
+
+void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q)
+{
+    for (int32_t j = 0; j < model->number_of_joints; j++) {
+        const tb_model_joint *joint = &model->joints[j];
+        tb_real *x = q + joint->coordinate;
+        const tb_real *w = u + joint->dof;
+        switch (joint->type) {
+        case TB_JOINT_HINGE:
+        case TB_JOINT_SLIDE: x[0] += dt * w[0]; break;
+        case TB_JOINT_BALL: turn(x, w, dt); break;
+        case TB_JOINT_FREE:
+            for (int k = 0; k < 3; k++) x[k] += dt * w[k];
+            turn(x + 3, w + 3, dt);
+            break;
+        default: break;
+        }
+    }
+}

@@ -1,0 +1,212 @@
+/* Equalities: loops closed by points or frames, joints and tendons that follow one another.
+ *
+ * On the velocity level they are bilateral rows. On the position level what the rows let drift, of second
+ * order in dt, is projected away after the step in the metric of the mass matrix,
+ *
+ *     q <- q - M^-1 W (W' M^-1 W)^-1 error,
+ *
+ * so that a loop's error is that of the arithmetic and not of the time step. */
+#include <math.h>
+#include <string.h>
+
+#include "step/step_internal.h"
+
+static tb_real polynomial(const double p[5], tb_real y, tb_real *slope)
+{
+    *slope = TB_R(p[1]) + y * (TB_R(2 * p[2]) + y * (TB_R(3 * p[3]) + y * TB_R(4 * p[4])));
+    return TB_R(p[0]) + y * (TB_R(p[1]) + y * (TB_R(p[2]) + y * (TB_R(p[3]) + y * TB_R(p[4]))));
+}
+
+/* ---- joints and tendons ---- */
+
+static tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb_real *q,
+                            int32_t memory, tb_real *error)
+{
+    const tb_model *m = w->model;
+    const tb_model_joint *a = &m->joints[e->a], *b = e->b >= 0 ? &m->joints[e->b] : NULL;
+    const int32_t leaves[2] = {a->dof, b ? b->dof : -1};
+    tb_real *values = tb_block_begin(w, TB_LAW_BILATERAL, 1, leaves, 2, memory);
+    if (!values) return NULL;
+    tb_real slope;
+    const tb_real y = b ? q[b->coordinate] - TB_R(e->reference_b) : 0;
+    *error = q[a->coordinate] - TB_R(e->reference_a) - polynomial(e->polynomial, y, &slope);
+    values[tb_block_position(w, a->dof)] += 1;
+    if (b) values[tb_block_position(w, b->dof)] -= slope;
+    return values;
+}
+
+static void fill_tendon(const tb_world *w, const tb_model_tendon *t, tb_real scale, tb_real *values)
+{
+    for (int32_t i = t->first; i < t->first + t->count; i++)
+        values[tb_block_position(w, w->model->tendon_dofs[i])] +=
+            scale * TB_R(w->model->tendon_coefficients[i]);
+}
+
+static tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const tb_real *q,
+                             int32_t memory, tb_real *error)
+{
+    const tb_model *m = w->model;
+    const tb_model_tendon *a = &m->tendons[e->a], *b = e->b >= 0 ? &m->tendons[e->b] : NULL;
+    const int32_t count = a->count + (b ? b->count : 0);
+    int32_t *leaves = TB_ARENA_ARRAY(w->arena, int32_t, count);
+    if (!leaves) return NULL;
+    memcpy(leaves, m->tendon_dofs + a->first, (size_t)a->count * sizeof *leaves);
+    if (b) memcpy(leaves + a->count, m->tendon_dofs + b->first, (size_t)b->count * sizeof *leaves);
+    tb_real *values = tb_block_begin(w, TB_LAW_BILATERAL, 1, leaves, count, memory);
+    if (!values) return NULL;
+    tb_real slope;
+    const tb_real y = b ? tb_tendon_length(m, e->b, q) - TB_R(e->reference_b) : 0;
+    *error =
+        tb_tendon_length(m, e->a, q) - TB_R(e->reference_a) - polynomial(e->polynomial, y, &slope);
+    fill_tendon(w, a, 1, values);
+    if (b) fill_tendon(w, b, -slope, values);
+    return values;
+}
+
+/* ---- bodies ---- */
+
+/* Rows of B at its point minus A at its own, along world axes; then of the angular velocities. */
+static void fill_bodies(const tb_world *w, const tb_model_equality *e, const tb_vec3 points[2],
+                        tb_real *values, int32_t rows)
+{
+    const tb_model *m = w->model;
+    const int32_t bodies[2] = {e->a, e->b};
+    for (int side = 0; side < 2; side++) {
+        const tb_real sign = side ? TB_R(1) : TB_R(-1);
+        int32_t i = w->width;
+        for (int32_t dof = m->bodies[bodies[side]].last_dof; dof >= 0; dof = m->dofs[dof].parent) {
+            do i--;
+            while (w->dofs[i] != dof);
+            const tb_motion *axis = &w->dynamics.axes[dof];
+            const tb_vec3 r = tb_v3_sub(points[side], w->dynamics.references[m->dofs[dof].tree]);
+            const tb_vec3 v = tb_motion_at(*axis, r);
+            for (int k = 0; k < 3; k++) {
+                values[k * w->width + i] += sign * tb_v3_at(v, k);
+                if (rows == 6) values[(3 + k) * w->width + i] += sign * tb_v3_at(axis->angular, k);
+            }
+        }
+    }
+}
+
+static tb_real *begin_bodies(tb_world *w, const tb_model_equality *e, int32_t memory,
+                             tb_real *errors, tb_real *drift)
+{
+    const tb_model *m = w->model;
+    const tb_dynamics *d = &w->dynamics;
+    const int32_t rows = e->type == TB_EQUALITY_WELD ? 6 : 3;
+    const int32_t leaves[2] = {m->bodies[e->a].last_dof, m->bodies[e->b].last_dof};
+    tb_real *values = tb_block_begin(w, TB_LAW_BILATERAL, rows, leaves, 2, memory);
+    if (!values) return NULL;
+
+    const tb_vec3 points[2] = {tb_pose_point(&d->poses[e->a], tb_v3_load(e->anchor_a)),
+                               tb_pose_point(&d->poses[e->b], tb_v3_load(e->anchor_b))};
+    fill_bodies(w, e, points, values, rows);
+    const tb_vec3 apart = tb_v3_sub(points[1], points[0]);
+    const tb_quaternion wanted = tb_q_mul(d->orientations[e->a], tb_q_load(e->orientation));
+    const tb_vec3 turned =
+        tb_q_rotation_vector(tb_q_mul(d->orientations[e->b], tb_q_conjugate(wanted)));
+    const tb_motion moved = tb_motion_add_scaled(tb_prescribed_motion(w, e->b, points[1]),
+                                                 tb_prescribed_motion(w, e->a, points[0]), -1);
+    for (int k = 0; k < 3; k++) {
+        errors[k] = tb_v3_at(apart, k);
+        drift[k] = tb_v3_at(moved.linear, k);
+        if (rows != 6) continue;
+        errors[3 + k] = tb_v3_at(turned, k);
+        drift[3 + k] = tb_v3_at(moved.angular, k);
+    }
+    return values;
+}
+
+tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
+                           tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS])
+{
+    const tb_model_equality *e = &world->model->equalities[equality];
+    for (int k = 0; k < TB_EQUALITY_ROWS; k++) errors[k] = drift[k] = 0;
+    switch (e->type) {
+    case TB_EQUALITY_JOINT: return begin_joint(world, e, q, memory, errors);
+    case TB_EQUALITY_TENDON: return begin_tendon(world, e, q, memory, errors);
+    default: return begin_bodies(world, e, memory, errors, drift);
+    }
+}
+
+/* ---- projection ---- */
+
+enum { PROJECTION_STEPS = 5 };
+
+/* Assembles all equalities at q into fresh blocks; gives the largest error. */
+static tb_status assemble(tb_world *w, const tb_real *q, tb_real *errors, tb_real *largest)
+{
+    const tb_model *m = w->model;
+    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
+    w->number_of_values = 0;
+    *largest = 0;
+    for (int32_t i = 0; i < m->number_of_equalities; i++) {
+        if (m->equalities[i].disabled) continue;
+        const int32_t row = w->number_of_rows;
+        tb_real own[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
+        tb_real *values = tb_equality_begin(w, i, q, -1, own, drift);
+        if (!values) return TB_RESOURCE_EXHAUSTED;
+        for (int32_t r = row; r < w->number_of_rows; r++) {
+            errors[r] = own[r - row];
+            *largest = tb_max(*largest, tb_abs(errors[r]));
+        }
+        if (w->width == 0)
+            tb_block_cancel(w);
+        else
+            tb_block_end(w, values);
+    }
+    return TB_OK;
+}
+
+/* One Newton step: solves G mu = -errors by Cholesky with a trace of ridge, because loops in a plane have
+ * rows that say the same, and moves q by M^-1 W mu. */
+static tb_status project(tb_world *w, tb_real *q, const tb_real *errors)
+{
+    const tb_problem problem = tb_world_problem(w);
+    const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
+    tb_real *g = TB_ARENA_ARRAY(w->arena, tb_real, (size_t)n * (size_t)n);
+    tb_real *mu = TB_ARENA_ARRAY(w->arena, tb_real, n);
+    tb_real *xi = TB_ARENA_ARRAY(w->arena, tb_real, n);
+    tb_real *s = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    if (!g || !mu || !xi || !s) return TB_RESOURCE_EXHAUSTED;
+    if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    tb_real trace = 0;
+    for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
+    for (int32_t i = 0; i < n; i++) {
+        g[i * n + i] += trace / TB_R(n) * TB_REAL_EPSILON * TB_R(64 * n);
+        mu[i] = -errors[i];
+    }
+    if (!(trace > 0) || tb_cholesky(g, n, n) != n) return TB_OK;
+    tb_cholesky_solve(g, n, n, mu);
+    tb_problem_apply(&problem, mu, s, xi);
+    tb_dynamics_unwhiten(&w->dynamics, s);
+    for (int32_t i = 0; i < dofs; i++)
+        if (!(tb_abs(s[i]) <= TB_REAL_MAX)) return TB_OK;
+    tb_dynamics_integrate(w->model, s, 1, q);
+    return TB_OK;
+}
+
+tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error, tb_error *error)
+{
+    tb_world *w = world;
+    *closure_error = 0;
+    if (w->model->number_of_equalities == 0) return TB_OK;
+    tb_real *errors =
+        TB_ARENA_ARRAY(w->arena, tb_real, TB_EQUALITY_ROWS * w->model->number_of_equalities);
+    if (!errors) return tb_fail_memory(error, 0, "the closing of loops");
+    const tb_real most = TB_R(w->options->recovery_speed) * w->dt;
+    for (int step = 0; step <= PROJECTION_STEPS; step++) {
+        tb_real largest = 0;
+        tb_dynamics_positions(&w->dynamics, q, w->kinematic);
+        if (assemble(w, q, errors, &largest) != TB_OK)
+            return tb_fail_memory(error, 0, "the closing of loops");
+        *closure_error = (double)largest;
+        if (largest <= TB_R(w->options->closure_tolerance) || step == PROJECTION_STEPS ||
+            w->number_of_rows == 0)
+            return TB_OK;
+        /* a loop far from closed is drawn together at the recovery speed, by the rows */
+        if (largest > most && step == 0) return TB_OK;
+        if (project(w, q, errors) != TB_OK) return tb_fail_memory(error, 0, "the closing of loops");
+    }
+    return TB_OK;
+}

@@ -1,0 +1,152 @@
+/* What the stages of one step share. */
+#ifndef TB_STEP_INTERNAL_H
+#define TB_STEP_INTERNAL_H
+
+#include "step/dynamics.h"
+#include "step/step.h"
+
+/* A contact as detected, before it becomes rows. */
+typedef struct tb_world_contact {
+    int32_t shape_a, shape_b, body_a, body_b; /* model indices */
+    uint64_t feature;
+    tb_vec3 position; /* m, midway between both points */
+    tb_vec3 normal, tangent1, tangent2;
+    tb_real gap;  /* m */
+    tb_real bias; /* m/s: xi_n minus the normal velocity after the step */
+    tb_surface surface;
+} tb_world_contact;
+
+/* One world inside one step. Everything lives in the arena. */
+#define tb_world TB_SYMBOL(tb_world)
+typedef struct tb_world {
+    const tb_model *model;
+    const tb_state *state;
+    const tb_step_options *options;
+    tb_arena *arena;
+    int32_t threads;
+    tb_real dt;
+    tb_real theta; /* 1: Stewart-Trinkle, end of the step; 1/2: Moreau, midpoint */
+
+    tb_real *q;             /* coordinates at the collision configuration */
+    tb_real *u;             /* dofs at the start */
+    tb_real *u_free;        /* dofs after the step if no row pushed */
+    tb_real *u_end;         /* dofs after the step */
+    tb_real *force;         /* dofs, N: explicit generalized force */
+    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M */
+    double *actuator_force; /* actuators, N: of those without a row */
+    double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
+    tb_dynamics dynamics;
+
+    tb_world_contact *contacts;
+    int32_t number_of_contacts, contact_capacity;
+    uint32_t collide_flags;
+
+    /* the problem while it grows */
+    tb_block *blocks;
+    int32_t number_of_blocks, block_capacity;
+    tb_segment *segments;
+    int32_t number_of_segments, segment_capacity;
+    tb_real *values;
+    int64_t number_of_values, value_capacity;
+    tb_real *c, *compliance, *warm; /* rows */
+    int32_t *memory;                /* rows: index in row_impulses, or -1 for contact rows */
+    int32_t number_of_rows, row_capacity;
+    int32_t first_contact_block; /* contact k is block first_contact_block + k */
+
+    /* scratch of the block under construction */
+    int32_t *dofs; /* union of its chains, ascending; model dofs */
+    int8_t *sides; /* of each: +1 moves B, -1 moves A, 0 both or generic */
+    int32_t width;
+} tb_world;
+
+/* ---- stages, in order ---- */
+
+/* Loads the state, moves to the collision configuration, computes dynamics, forces and u_free. */
+#define tb_world_begin TB_SYMBOL(tb_world_begin)
+tb_status tb_world_begin(tb_world *world, tb_error *error);
+/* Finds contacts. */
+#define tb_world_detect TB_SYMBOL(tb_world_detect)
+tb_status tb_world_detect(tb_world *world, tb_error *error);
+/* Rows of actuators, dry friction, limits, tendons and equalities, then of contacts. */
+#define tb_world_assemble_rows TB_SYMBOL(tb_world_assemble_rows)
+tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
+#define tb_world_assemble_contacts TB_SYMBOL(tb_world_assemble_contacts)
+tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error);
+/* The problem as far as it has been assembled; borrows the world's arrays. */
+#define tb_world_problem TB_SYMBOL(tb_world_problem)
+tb_problem tb_world_problem(const tb_world *world);
+/* Moves q (coordinates) so that equalities hold; returns the largest error left, m or rad. */
+#define tb_world_close_loops TB_SYMBOL(tb_world_close_loops)
+tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error, tb_error *error);
+
+/* ---- pieces ---- */
+
+/* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the arrays
+ * and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs stand in
+ * world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1. */
+#define tb_block_begin TB_SYMBOL(tb_block_begin)
+tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
+                        int32_t number_of_leaves, int32_t memory);
+/* W_row . x for the block under construction. */
+#define tb_block_dot TB_SYMBOL(tb_block_dot)
+tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
+/* Whitens W in place: Y = H^-T W. */
+#define tb_block_end TB_SYMBOL(tb_block_end)
+void tb_block_end(tb_world *world, tb_real *values);
+/* Drops the block under construction again. */
+#define tb_block_cancel TB_SYMBOL(tb_block_cancel)
+void tb_block_cancel(tb_world *world);
+
+/* Index in world->dofs of a dof; the dof must be there. */
+static inline int32_t tb_block_position(const tb_world *world, int32_t dof)
+{
+    int32_t i = 0;
+    while (world->dofs[i] != dof) i++;
+    return i;
+}
+
+/* An actuator's or tendon's action on the dofs. */
+typedef struct tb_transmission {
+    const int32_t *dofs; /* or NULL: `first` and the following */
+    const double *coefficients;
+    int32_t first, count;
+    double scale; /* of all coefficients */
+} tb_transmission;
+
+tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator);
+
+/* What an actuator does now: force = constant - damping v (v at the end of the step), N before the gear. */
+typedef struct tb_actuator_law {
+    double constant, damping;
+    double lower, upper; /* force limits, infinite where there are none */
+} tb_actuator_law;
+
+#define tb_actuator_evaluate TB_SYMBOL(tb_actuator_evaluate)
+tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
+
+/* One equality at the present poses: begins its block (BILATERAL) with W filled. errors: how far it is off, m or
+ * rad, per row; drift: velocity of the row that kinematic bodies cause. NULL if memory is refused. */
+#define tb_equality_begin TB_SYMBOL(tb_equality_begin)
+tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
+                           tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS]);
+
+/* Velocity and angular velocity of a body that no dof moves: kinematic, fixed to a kinematic one, or still. */
+#define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
+tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
+
+static inline int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
+{
+    return t->dofs ? t->dofs[i] : t->first + i;
+}
+
+/* Length of a tendon at coordinates q. */
+#define tb_tendon_length TB_SYMBOL(tb_tendon_length)
+tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
+
+/* Speed of recovery for a gap (m, may be negative): what to add to a normal velocity so that it is >= 0. */
+TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real time, tb_real recovery_speed)
+{
+    return tb_max(gap / time, -recovery_speed);
+}
+
+#endif

@@ -1,0 +1,188 @@
+/* The public face of stepping: options, steppers, certificates. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/step.h"
+
+struct tb_stepper {
+    tb_step_options options;
+    char solver[16]; /* options.solve.solver points here */
+    const tb_backend *backend;
+    void *context;
+};
+
+/* ---- options ---- */
+
+tb_step_options tb_step_defaults(void)
+{
+    return (tb_step_options){.scheme = TB_SCHEME_STEWART_TRINKLE,
+                             .precision = TB_DOUBLE,
+                             .solve = tb_solve_defaults(),
+                             .recovery_speed = 0.5,
+                             .speculative_time = 1,
+                             .contact_margin = 5e-4,
+                             .closure_tolerance = 1e-10,
+                             .threads = 1};
+}
+
+static tb_status check_number(double x, double lower, double upper, const char *field,
+                              tb_error *error)
+{
+    if (x >= lower && x <= upper) return TB_OK; /* false for NaN */
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s is %g, expected %g to %g", field, x,
+                         lower, upper);
+}
+
+tb_status tb_step_options_check(const tb_step_options *o, tb_error *error)
+{
+    const struct {
+        double x, lower, upper;
+        const char *field;
+    } numbers[] = {{o->dt, 0, 1, "dt"},
+                   {o->solve.tolerance, 0, 1, "solve.tolerance"},
+                   {o->solve.omega, 0, 2, "solve.omega"},
+                   {o->solve.maximum_iterations, 1, 1e9, "solve.maximum_iterations"},
+                   {o->solve.maximum_halvings, 0, 60, "solve.maximum_halvings"},
+                   {o->recovery_speed, 0, 1e6, "recovery_speed"},
+                   {o->speculative_time, 0, 100, "speculative_time"},
+                   {o->contact_margin, 0, 1e3, "contact_margin"},
+                   {o->closure_tolerance, 0, 1, "closure_tolerance"},
+                   {o->threads, 0, 4096, "threads"},
+                   {(double)o->scheme, 0, TB_SCHEME_MOREAU, "scheme"},
+                   {(double)o->precision, 0, TB_FLOAT, "precision"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        const tb_status status =
+            check_number(numbers[i].x, numbers[i].lower, numbers[i].upper, numbers[i].field, error);
+        if (status != TB_OK) return status;
+    }
+    if (!o->solve.solver || !tb_solver_find(o->solve.solver))
+        return tb_fail_field(error, TB_NOT_FOUND, "solve.solver", "there is no solver '%s'",
+                             o->solve.solver ? o->solve.solver : "");
+    return TB_OK;
+}
+
+/* ---- steppers ---- */
+
+static void keep_options(tb_stepper *stepper, const tb_step_options *options)
+{
+    stepper->options = *options;
+    strncpy(stepper->solver, options->solve.solver, sizeof stepper->solver - 1);
+    stepper->options.solve.solver = stepper->solver;
+}
+
+tb_status tb_stepper_create(const tb_step_options *options, tb_stepper **stepper, tb_error *error)
+{
+    const tb_step_options defaults = tb_step_defaults();
+    if (!options) options = &defaults;
+    *stepper = NULL;
+    tb_status status = tb_step_options_check(options, error);
+    if (status != TB_OK) return status;
+    tb_stepper *s = calloc(1, sizeof *s);
+    if (!s) return tb_fail_memory(error, sizeof *s, "a stepper");
+    keep_options(s, options);
+    s->backend = &tb_backend_cpu;
+    status = s->backend->create(&s->options, &s->context, error);
+    if (status != TB_OK) {
+        free(s);
+        return status;
+    }
+    *stepper = s;
+    return TB_OK;
+}
+
+void tb_stepper_destroy(tb_stepper *stepper)
+{
+    if (!stepper) return;
+    stepper->backend->destroy(stepper->context);
+    free(stepper);
+}
+
+tb_step_options tb_stepper_options(const tb_stepper *stepper)
+{
+    return stepper->options;
+}
+
+tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *options,
+                                 tb_error *error)
+{
+    const tb_status status = tb_step_options_check(options, error);
+    if (status != TB_OK) return status;
+
+    /* the number of threads decides the working memory */
+    if (options->threads != stepper->options.threads) {
+        void *context = NULL;
+        const tb_status made = stepper->backend->create(options, &context, error);
+        if (made != TB_OK) return made;
+        stepper->backend->destroy(stepper->context);
+        stepper->context = context;
+    }
+    const tb_step_options copy = *options;
+    char name[sizeof stepper->solver];
+    strncpy(name, copy.solve.solver, sizeof name - 1);
+    name[sizeof name - 1] = '\0';
+    stepper->options = copy;
+    memcpy(stepper->solver, name, sizeof name);
+    stepper->options.solve.solver = stepper->solver;
+    return TB_OK;
+}
+
+size_t tb_stepper_allocated(const tb_stepper *stepper)
+{
+    size_t bytes = 0;
+    int64_t allocations = 0;
+    stepper->backend->memory(stepper->context, &bytes, &allocations);
+    return bytes;
+}
+
+int64_t tb_stepper_allocations(const tb_stepper *stepper)
+{
+    size_t bytes = 0;
+    int64_t allocations = 0;
+    stepper->backend->memory(stepper->context, &bytes, &allocations);
+    return allocations;
+}
+
+tb_status tb_step(tb_stepper *stepper, tb_state *state, int32_t steps, tb_certificate *certificate,
+                  tb_error *error)
+{
+    return tb_step_batch(stepper, &state, 1, steps, certificate, error);
+}
+
+tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t worlds, int32_t steps,
+                        tb_certificate *certificates, tb_error *error)
+{
+    if (worlds < 0 || (worlds > 0 && !states))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "%d worlds", worlds);
+    if (steps < 0) return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "%d steps", steps);
+    return stepper->backend->step(stepper->context, &stepper->options, states, worlds, steps,
+                                  certificates, error);
+}
+
+tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const char *path,
+                            tb_error *error)
+{
+    return tb_world_export(state, &stepper->options, stepper->backend->workspace(stepper->context),
+                           path, error);
+}
+
+/* ---- certificates ---- */
+
+void tb_certificate_merge(tb_certificate *into, const tb_certificate *other)
+{
+    if (other->status == TB_DIVERGED || into->status == TB_OK) into->status = other->status;
+    into->flags |= other->flags;
+    into->step = other->step;
+    into->time = other->time;
+    into->residual = fmax(into->residual, other->residual);
+    into->penetration = fmax(into->penetration, other->penetration);
+    into->cone_error = fmax(into->cone_error, other->cone_error);
+    into->complementarity_error = fmax(into->complementarity_error, other->complementarity_error);
+    into->closure_error = fmax(into->closure_error, other->closure_error);
+    into->energy = other->energy;
+    into->energy_change += other->energy_change;
+    into->contacts = other->contacts > into->contacts ? other->contacts : into->contacts;
+    into->rows = other->rows > into->rows ? other->rows : into->rows;
+    into->iterations += other->iterations;
+    memcpy(into->solver, other->solver, sizeof into->solver);
+}

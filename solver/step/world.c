@@ -1,0 +1,243 @@
+/* One step of one world: the pipeline, and what it leaves behind. */
+#include <math.h>
+#include <string.h>
+
+#include "step/step_internal.h"
+
+static tb_world make_world(const tb_state *state, const tb_step_options *options,
+                           tb_workspace *workspace)
+{
+    tb_world w = {.model = state->model,
+                  .state = state,
+                  .options = options,
+                  .arena = &workspace->arena,
+                  .threads = workspace->threads};
+    w.dt = TB_R(options->dt > 0 ? options->dt : state->model->dt);
+    w.theta = options->scheme == TB_SCHEME_MOREAU ? TB_R(0.5) : TB_R(1);
+    return w;
+}
+
+tb_problem tb_world_problem(const tb_world *world)
+{
+    return (tb_problem){.number_of_blocks = world->number_of_blocks,
+                        .number_of_rows = world->number_of_rows,
+                        .number_of_dofs = world->model->number_of_dofs,
+                        .blocks = world->blocks,
+                        .segments = world->segments,
+                        .values = world->values,
+                        .c = world->c,
+                        .compliance = world->compliance};
+}
+
+static tb_status assemble(tb_world *w, tb_error *error)
+{
+    tb_arena_reset(w->arena);
+    tb_status status = tb_world_begin(w, error);
+    if (status == TB_OK) status = tb_world_detect(w, error);
+    if (status == TB_OK) status = tb_world_assemble_rows(w, error);
+    if (status == TB_OK) status = tb_world_assemble_contacts(w, error);
+    return status;
+}
+
+static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
+                       tb_error *error)
+{
+    const tb_solve_options *options = &w->options->solve;
+    tb_solve_function *solver = tb_solver_find(options->solver);
+    if (!solver)
+        return tb_fail_field(error, TB_NOT_FOUND, "solver", "there is no solver '%s'",
+                             options->solver ? options->solver : "");
+    const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
+    *solution =
+        (tb_solution){.lambda = TB_ARENA_ZEROED(w->arena, tb_real, rows),
+                      .xi = TB_ARENA_ZEROED(w->arena, tb_real, rows),
+                      .whitened = TB_ARENA_ZEROED(w->arena, tb_real, dofs),
+                      .statuses = TB_ARENA_ZEROED(w->arena, uint8_t, problem->number_of_blocks)};
+    if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses)
+        return tb_fail_memory(error, 0, "a step's solution");
+    if (rows == 0) return TB_OK;
+    tb_warm_start warm = {.lambda = options->warm_start ? w->warm : NULL, .scratch = w->arena};
+    const tb_status status = solver(problem, options, &warm, solution);
+    if (status != TB_OK)
+        return tb_fail(error, status, "solver '%s': %s", options->solver, tb_status_text(status));
+    return TB_OK;
+}
+
+/* ---- after the solve ---- */
+
+static bool all_finite(const tb_real *x, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
+    return true;
+}
+
+/* u and q at the end; false if a number has left the range of numbers. */
+static bool integrate(tb_world *w, const tb_solution *solution)
+{
+    const tb_model *m = w->model;
+    const int32_t dofs = m->number_of_dofs;
+    memcpy(w->u_end, solution->whitened, (size_t)dofs * sizeof *w->u_end);
+    tb_dynamics_unwhiten(&w->dynamics, w->u_end);
+    for (int32_t i = 0; i < dofs; i++) w->u_end[i] += w->u_free[i];
+    if (!all_finite(w->u_end, dofs)) return false;
+    tb_dynamics_integrate(m, w->u_end, w->dt * w->theta, w->q);
+    tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies, (double)(w->dt * w->theta));
+    return all_finite(w->q, m->number_of_coordinates);
+}
+
+static void store_contact(const tb_world *w, int32_t index, const tb_solution *solution,
+                          tb_contact_record *record)
+{
+    const tb_world_contact *c = &w->contacts[index];
+    const int32_t block = w->first_contact_block + index;
+    const tb_block *b = &w->blocks[block];
+    const tb_real *lambda = solution->lambda + b->row, *xi = solution->xi + b->row;
+    tb_contact_record r;
+    memset(&r, 0, sizeof r);
+    r.shape_a = c->shape_a;
+    r.shape_b = c->shape_b;
+    r.feature = c->feature;
+    tb_v3_store(r.position, c->position);
+    tb_v3_store(r.normal, c->normal);
+    tb_v3_store(r.tangent1, c->tangent1);
+    tb_v3_store(r.tangent2, c->tangent2);
+    r.gap = (double)c->gap;
+    r.velocity[0] = (double)(xi[0] - c->bias);
+    const double scale[6] = {
+        1, 1, 1, c->surface.spin_radius, c->surface.rolling_length, c->surface.rolling_length};
+    for (int32_t i = 0; i < b->rows; i++) r.impulse[i] = (double)lambda[i] * scale[i];
+    for (int32_t i = 1; i < b->rows && i < 3; i++) r.velocity[i] = (double)xi[i];
+    r.kind = b->rows;
+    r.status = solution->statuses[block];
+    *record = r;
+}
+
+/* Forces of the last step, and activations moved on. */
+static void store_actuators(const tb_world *w, tb_state *state)
+{
+    const tb_model *m = w->model;
+    const tb_row_memory memory = tb_row_memory_layout(m);
+    const double dt = (double)w->dt;
+    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+        const tb_model_actuator *actuator = &m->actuators[a];
+        state->actuator_force[a] =
+            w->actuator_force[a] + state->row_impulses[memory.actuators + a] / dt;
+        if (actuator->activation < 0) continue;
+        double x = state->controls[a], *act = &state->activations[actuator->activation];
+        if (actuator->control_limited)
+            x = fmin(fmax(x, actuator->control_lower), actuator->control_upper);
+        if (actuator->activation_kind == TB_ACTIVATION_INTEGRATOR)
+            *act += dt * x;
+        else /* exact for a control that is held */
+            *act += (x - *act) * -expm1(-dt / actuator->time_constant);
+        if (actuator->activation_limited)
+            *act = fmin(fmax(*act, actuator->activation_lower), actuator->activation_upper);
+    }
+}
+
+/* Impulses, contacts and actuator forces; q and u follow once the loops are closed. */
+static tb_status remember(tb_world *w, tb_state *state, const tb_solution *solution,
+                          tb_error *error)
+{
+    if (tb_state_reserve_contacts(state, w->number_of_contacts) != TB_OK)
+        return tb_fail_memory(error, 0, "a state's contacts");
+    memset(state->row_impulses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
+    for (int32_t r = 0; r < w->number_of_rows; r++)
+        if (w->memory[r] >= 0) state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
+    store_actuators(w, state);
+    for (int32_t i = 0; i < w->number_of_contacts; i++)
+        store_contact(w, i, solution, &state->contacts[i]);
+    state->number_of_contacts = w->number_of_contacts;
+    return TB_OK;
+}
+
+static void commit(const tb_world *w, tb_state *state)
+{
+    const tb_model *m = w->model;
+    for (int32_t i = 0; i < m->number_of_coordinates; i++) state->q[i] = (double)w->q[i];
+    for (int32_t i = 0; i < m->number_of_dofs; i++) state->u[i] = (double)w->u_end[i];
+    memcpy(state->kinematic, w->kinematic,
+           (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
+    state->steps++;
+    state->time += (double)w->dt;
+}
+
+static void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
+{
+    tb_certificate *c = certificate;
+    c->status = solution->status;
+    if (solution->status == TB_NOT_CONVERGED) c->flags |= TB_CERTIFICATE_NOT_CONVERGED;
+    if (solution->halvings) c->flags |= TB_CERTIFICATE_HALVED;
+    if (w->collide_flags & TB_CONTACT_DEGENERATE) c->flags |= TB_CERTIFICATE_DEGENERATE;
+    c->residual = (double)solution->residuals.natural;
+    c->cone_error = (double)solution->residuals.cone;
+    c->complementarity_error = (double)solution->residuals.complementarity;
+    for (int32_t i = 0; i < w->number_of_contacts; i++)
+        c->penetration = fmax(c->penetration, -(double)w->contacts[i].gap);
+    c->contacts = w->number_of_contacts;
+    c->rows = w->number_of_rows;
+    c->iterations = solution->iterations;
+    memcpy(c->solver, solution->solver, sizeof c->solver);
+}
+
+/* The world stays at its last good state for good. */
+static tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
+{
+    state->status = TB_DIVERGED;
+    certificate->status = TB_DIVERGED;
+    certificate->flags |= TB_CERTIFICATE_DIVERGED;
+    certificate->step = state->steps;
+    certificate->time = state->time;
+    state->certificate = *certificate;
+    return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
+                   (long long)state->steps + 1, state->time);
+}
+
+tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
+                        tb_certificate *certificate, tb_error *error)
+{
+    memset(certificate, 0, sizeof *certificate);
+    if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    tb_world w = make_world(state, options, workspace);
+    tb_status status = assemble(&w, error);
+    if (status != TB_OK) return status;
+
+    double energy_before = 0;
+    if (options->report_energy) energy_before = tb_world_energy(state, w.arena);
+
+    tb_solution solution;
+    const tb_problem problem = tb_world_problem(&w);
+    status = solve(&w, &problem, &solution, error);
+    if (status != TB_OK) return status;
+    certify(&w, &solution, certificate);
+    if (solution.status == TB_DIVERGED || !integrate(&w, &solution))
+        return freeze(state, certificate, error);
+
+    status = remember(&w, state, &solution, error);
+    if (status != TB_OK) return status;
+    status = tb_world_close_loops(&w, w.q, &certificate->closure_error, error);
+    if (status != TB_OK) return status;
+    commit(&w, state);
+
+    certificate->step = state->steps;
+    certificate->time = state->time;
+    if (options->report_energy) {
+        certificate->energy = tb_world_energy(state, w.arena);
+        certificate->energy_change = certificate->energy - energy_before;
+    }
+    state->certificate = *certificate;
+    return TB_OK;
+}
+
+#ifndef TB_SINGLE
+tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
+                          tb_workspace *workspace, const char *path, tb_error *error)
+{
+    tb_world w = make_world(state, options, workspace);
+    const tb_status status = assemble(&w, error);
+    if (status != TB_OK) return status;
+    const tb_problem problem = tb_world_problem(&w);
+    return tb_problem_write(&problem, path, error);
+}
+#endif
