@@ -1,0 +1,112 @@
+/* Any two convex shapes: nearest features by GJK or EPA, then contacts where the features lie over each other.
+ *
+ * If a flat face's own normal separates as well as the best direction found, that normal is taken, exactly,
+ * and the shapes' patches are laid over each other along it. Else edges side by side give two points, and
+ * all other features one. */
+#ifndef TB_COLLIDE_CONVEX_PAIR_H
+#define TB_COLLIDE_CONVEX_PAIR_H
+
+#include "collide/overlay.h"
+
+/* the name of what a shape has in the simplex */
+TB_FN uint32_t tb_simplex_feature(const tb_simplex *s, const tb_core *core, int of_b)
+{
+    if (core->type == TB_SHAPE_CAPSULE || tb_core_curved(core)) return TB_FEATURE_SURFACE;
+    uint32_t first = 0, second = 0;
+    int n = 0;
+    for (int k = 0; k < s->count; k++) {
+        const uint32_t id = of_b ? s->v[k].id_b : s->v[k].id_a;
+        if (n == 0) {
+            first = id;
+            n = 1;
+        } else if (id != first && n == 1) {
+            second = id;
+            n = 2;
+        } else if (id != first && id != second) {
+            n = 3;
+        }
+    }
+    if (n == 3 || core->type == TB_SHAPE_SPHERE) return TB_FEATURE_SURFACE;
+    return n == 2 ? tb_feature_edge(first, second) : TB_FEATURE_VERTEX | first;
+}
+
+/* the patch of one shape over a flat face or cap of the other */
+TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, const tb_patch *inc)
+{
+    if (inc->kind == TB_PATCH_POINT) {
+        const tb_vec3 out = ref_is_b ? tb_v3_negate(o->normal) : o->normal;
+        tb_overlay_add(o, inc->p[0], !ref_is_b, tb_overlay_height(ref, out, inc->p[0]),
+                       TB_FEATURE_VERTEX | inc->id[0], TB_FEATURE_SURFACE);
+    } else if (inc->kind == TB_PATCH_SEGMENT) {
+        tb_overlay_segment(o, ref, ref_is_b, inc);
+    } else if (ref->kind == TB_PATCH_POLYGON && inc->kind == TB_PATCH_POLYGON) {
+        tb_overlay_polygons(o, ref, ref_is_b, inc);
+    } else if (ref->kind == TB_PATCH_DISC && inc->kind == TB_PATCH_DISC) {
+        tb_overlay_discs(o, ref_is_b ? inc : ref, ref_is_b ? ref : inc);
+    } else if (ref->kind == TB_PATCH_DISC) {
+        tb_overlay_disc_polygon(o, ref, ref_is_b, inc);
+    } else {
+        tb_overlay_disc_polygon(o, inc, !ref_is_b, ref);
+    }
+}
+
+/* Takes the normal of a face of A (of_b: B) if it separates as well as c->normal, or nearly. */
+TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, int of_b, tb_real tie, tb_closest *c)
+{
+    tb_vec3 n;
+    const tb_vec3 out = of_b ? tb_v3_negate(c->normal) : c->normal;
+    if (!tb_core_face_normal(of_b ? b : a, out, &n)) return 0;
+    if (of_b) n = tb_v3_negate(n);
+    const tb_real separation = tb_core_separation(a, b, n);
+    if (!(separation >= c->separation - tie)) return 0;
+    c->normal = n;
+    c->separation = separation;
+    return 1;
+}
+
+TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                             tb_contact_point *points, uint32_t *flags)
+{
+    const tb_vec3 origin = a->pose.position;
+    tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
+    const tb_real radii = core_a.radius + core_b.radius;
+    tb_closest c;
+    if (!tb_closest_find(&core_a, &core_b, tb_max(margin + radii, 0), &c)) return 0;
+    if (!(c.separation - radii <= margin)) return 0;
+    if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
+
+    const tb_real tie = TB_COLLIDE_TIE * (core_a.extent + core_b.extent + radii);
+    const int on_a = tb_closest_take_face(&core_a, &core_b, 0, tie, &c);
+    const int on_b = !on_a && tb_closest_take_face(&core_a, &core_b, 1, tie, &c);
+    const tb_real gap = c.separation - radii;
+
+    tb_overlay o;
+    o.normal = c.normal;
+    o.margin = margin;
+    o.count = 0;
+    tb_patch patch_a, patch_b;
+    const tb_vec3 back = tb_v3_negate(c.normal);
+    if (on_a || on_b) {
+        tb_patch_of(&core_a, c.normal, &patch_a);
+        tb_patch_of(&core_b, back, &patch_b);
+        tb_overlay_on_face(&o, on_b ? &patch_b : &patch_a, on_b, on_b ? &patch_a : &patch_b);
+    } else if (tb_patch_edge(&core_a, c.normal, &patch_a) && tb_patch_edge(&core_b, back, &patch_b)) {
+        tb_overlay_edges(&o, &patch_a, &patch_b);
+    }
+    tb_real least = TB_REAL_MAX;
+    for (int k = 0; k < o.count; k++) least = tb_min(least, o.points[k].gap);
+    if (!(least <= gap + 4 * tie)) { /* nothing there has the distance: the nearest points do */
+        tb_overlay_add(&o, tb_v3_add_scaled(c.on_a, c.normal, core_a.radius), 0, gap,
+                       tb_simplex_feature(&c.simplex, &core_a, 0),
+                       tb_simplex_feature(&c.simplex, &core_b, 1));
+    }
+    const int count = tb_manifold_reduce(o.points, o.count);
+    for (int k = 0; k < count; k++) {
+        points[k] = o.points[k];
+        points[k].point_a = tb_v3_add(points[k].point_a, origin);
+        points[k].point_b = tb_v3_add(points[k].point_b, origin);
+    }
+    return count;
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* The narrow phase of one pair: which function serves which two shapes. The mathematics is in the headers. */
+#include "collide/box_box.h"
+#include "collide/convex_pair.h"
+#include "collide/plane_pairs.h"
+#include "collide/round_pairs.h"
+
+static int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                             tb_contact_point *points)
+{
+    switch (b->type) {
+    case TB_SHAPE_SPHERE:
+        return tb_plane_sphere(a, b, margin, points);
+    case TB_SHAPE_CAPSULE:
+        return tb_plane_capsule(a, b, margin, points);
+    case TB_SHAPE_CYLINDER:
+        return tb_plane_cylinder(a, b, margin, points);
+    case TB_SHAPE_BOX:
+        return tb_plane_box(a, b, margin, points);
+    case TB_SHAPE_ELLIPSOID:
+        return tb_plane_ellipsoid(a, b, margin, points);
+    case TB_SHAPE_CONVEX:
+        return tb_plane_convex(a, b, margin, points);
+    default:
+        return 0; /* two planes never count as touching: both are static */
+    }
+}
+
+static int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                              tb_contact_point *points, uint32_t *flags)
+{
+    switch (b->type) {
+    case TB_SHAPE_SPHERE:
+        return tb_sphere_sphere(a, b, margin, points, flags);
+    case TB_SHAPE_CAPSULE:
+        return tb_sphere_capsule(a, b, margin, points, flags);
+    case TB_SHAPE_CYLINDER:
+        return tb_sphere_cylinder(a, b, margin, points, flags);
+    case TB_SHAPE_BOX:
+        return tb_sphere_box(a, b, margin, points);
+    default:
+        return tb_convex_contacts(a, b, margin, points, flags);
+    }
+}
+
+/* a->type <= b->type */
+static int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                               tb_contact_point *points, uint32_t *flags)
+{
+    if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
+    if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
+        return tb_capsule_capsule(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_BOX && b->type == TB_SHAPE_BOX) {
+        const int count = tb_box_box(a, b, margin, points, flags);
+        if (count != TB_BOX_BOX_GENERAL) return count;
+    }
+    return tb_convex_contacts(a, b, margin, points, flags);
+}
+
+int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                          tb_contact_point points[TB_MANIFOLD_POINTS], uint32_t *flags)
+{
+    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags);
+    const int32_t count = collide_ordered(b, a, margin, points, flags);
+    tb_contact_mirror(points, count);
+    for (int32_t i = 0; i < count; i++)
+        points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
+    return count;
+}
+
+int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                        uint32_t *flags)
+{
+    if (a->type >= TB_SHAPE_MESH || b->type >= TB_SHAPE_MESH)
+        return tb_collide_mesh(a, b, margin, points, capacity, scratch, flags);
+    if (capacity >= TB_MANIFOLD_POINTS) return tb_collide_convex(a, b, margin, points, flags);
+
+    tb_contact_point all[TB_MANIFOLD_POINTS];
+    const int32_t count = tb_collide_convex(a, b, margin, all, flags);
+    for (int32_t i = 0; i < count && i < capacity; i++) points[i] = all[i];
+    return count;
+}
+
+/* Plane A against the extreme point of B. */
+static tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
+                              tb_vec3 *point_a, tb_vec3 *point_b)
+{
+    const tb_vec3 origin = b->pose.position;
+    tb_core core = tb_core_of(b, origin);
+    uint32_t id;
+    *normal = tb_m33_column(&a->pose.rotation, 2);
+    const tb_vec3 extreme = tb_core_support(&core, tb_v3_negate(*normal), &id);
+    const tb_vec3 lowest = tb_v3_add_scaled(extreme, *normal, -core.radius);
+    const tb_real gap =
+        tb_v3_dot(*normal, tb_v3_add(lowest, tb_v3_sub(origin, a->pose.position)));
+    *point_b = tb_v3_add(lowest, origin);
+    *point_a = tb_v3_add_scaled(*point_b, *normal, -gap);
+    return gap;
+}
+
+tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
+                           tb_vec3 *point_a, tb_vec3 *point_b, uint32_t *flags)
+{
+    tb_real gap = TB_REAL_MAX / 4;
+    if (a->type == TB_SHAPE_PLANE && b->type == TB_SHAPE_PLANE) {
+        *normal = tb_m33_column(&a->pose.rotation, 2);
+        *point_a = a->pose.position;
+        *point_b = b->pose.position;
+    } else if (a->type == TB_SHAPE_PLANE) {
+        gap = plane_distance(a, b, normal, point_a, point_b);
+    } else if (b->type == TB_SHAPE_PLANE) {
+        gap = plane_distance(b, a, normal, point_b, point_a);
+        *normal = tb_v3_negate(*normal);
+    } else {
+        const tb_vec3 origin = a->pose.position;
+        tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
+        tb_closest c;
+        tb_closest_find(&core_a, &core_b, tb_sqrt(TB_REAL_MAX) / 8, &c);
+        if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
+        gap = c.separation - core_a.radius - core_b.radius;
+        *normal = c.normal;
+        *point_a = tb_v3_add(origin, tb_v3_add_scaled(c.on_a, c.normal, core_a.radius));
+        *point_b = tb_v3_add_scaled(*point_a, c.normal, gap);
+    }
+    return gap;
+}
+
+tb_box tb_shape_box(const tb_posed_shape *shape)
+{
+    const tb_real *m = shape->pose.rotation.m;
+    const tb_real far = TB_REAL_MAX / 4;
+    tb_vec3 half = tb_v3(far, far, far);
+    tb_vec3 centre = shape->pose.position, s = shape->size;
+    tb_box box;
+    switch (shape->type) {
+    case TB_SHAPE_PLANE:
+        centre = tb_v3(0, 0, 0);
+        break;
+    case TB_SHAPE_SPHERE:
+        half = tb_v3(s.x, s.x, s.x);
+        break;
+    case TB_SHAPE_CAPSULE:
+        half = tb_v3(s.x + s.y * tb_abs(m[2]), s.x + s.y * tb_abs(m[5]), s.x + s.y * tb_abs(m[8]));
+        break;
+    case TB_SHAPE_CYLINDER:
+        half = tb_v3(s.x * tb_sqrt(m[0] * m[0] + m[1] * m[1]) + s.y * tb_abs(m[2]),
+                     s.x * tb_sqrt(m[3] * m[3] + m[4] * m[4]) + s.y * tb_abs(m[5]),
+                     s.x * tb_sqrt(m[6] * m[6] + m[7] * m[7]) + s.y * tb_abs(m[8]));
+        break;
+    case TB_SHAPE_ELLIPSOID:
+        half = tb_v3(tb_v3_length(tb_v3(m[0] * s.x, m[1] * s.y, m[2] * s.z)),
+                     tb_v3_length(tb_v3(m[3] * s.x, m[4] * s.y, m[5] * s.z)),
+                     tb_v3_length(tb_v3(m[6] * s.x, m[7] * s.y, m[8] * s.z)));
+        break;
+    default: {
+        tb_vec3 middle = tb_v3(0, 0, 0);
+        if (shape->type == TB_SHAPE_CONVEX) { /* every vertex: hulls are small, and boxes tight */
+            box.lower = tb_v3(far, far, far);
+            box.upper = tb_v3(-far, -far, -far);
+            for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {
+                const tb_vec3 p =
+                    tb_pose_point(&shape->pose, tb_v3_load(&shape->hull->vertices[3 * i]));
+                box.lower = tb_v3_min(box.lower, p);
+                box.upper = tb_v3_max(box.upper, p);
+            }
+            return box;
+        }
+        if (shape->type == TB_SHAPE_MESH) {
+            const tb_vec3 lower = tb_v3_load(shape->mesh->lower);
+            const tb_vec3 upper = tb_v3_load(shape->mesh->upper);
+            middle = tb_v3_scale(tb_v3_add(lower, upper), TB_R(0.5));
+            s = tb_v3_scale(tb_v3_sub(upper, lower), TB_R(0.5));
+        } else if (shape->type == TB_SHAPE_HEIGHT_FIELD) {
+            const tb_real high = TB_R(shape->field->highest), low = TB_R(-shape->field->base);
+            middle = tb_v3(0, 0, TB_R(0.5) * (high + low));
+            s = tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y),
+                      TB_R(0.5) * (high - low));
+        }
+        centre = tb_pose_point(&shape->pose, middle);
+        half = tb_v3(tb_abs(m[0]) * s.x + tb_abs(m[1]) * s.y + tb_abs(m[2]) * s.z,
+                     tb_abs(m[3]) * s.x + tb_abs(m[4]) * s.y + tb_abs(m[5]) * s.z,
+                     tb_abs(m[6]) * s.x + tb_abs(m[7]) * s.y + tb_abs(m[8]) * s.z);
+        break;
+    }
+    }
+    box.lower = tb_v3_sub(centre, half);
+    box.upper = tb_v3_add(centre, half);
+    return box;
+}
+
+tb_real tb_shape_reach(const tb_posed_shape *shape)
+{
+    const tb_vec3 s = shape->size;
+    tb_real reach2 = 0;
+    switch (shape->type) {
+    case TB_SHAPE_PLANE:
+        return TB_REAL_MAX / 4;
+    case TB_SHAPE_SPHERE:
+        return s.x;
+    case TB_SHAPE_CAPSULE:
+        return s.x + s.y;
+    case TB_SHAPE_CYLINDER:
+        return tb_sqrt(s.x * s.x + s.y * s.y);
+    case TB_SHAPE_ELLIPSOID:
+        return tb_max(s.x, tb_max(s.y, s.z));
+    case TB_SHAPE_BOX:
+        return tb_v3_length(s);
+    case TB_SHAPE_CONVEX:
+        for (int32_t i = 0; i < shape->hull->number_of_vertices; i++)
+            reach2 =
+                tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->hull->vertices[3 * i])));
+        return tb_sqrt(reach2);
+    case TB_SHAPE_MESH:
+        for (int32_t i = 0; i < shape->mesh->number_of_vertices; i++)
+            reach2 =
+                tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->mesh->vertices[3 * i])));
+        return tb_sqrt(reach2);
+    default: {
+        const tb_real z = TB_R(shape->field->highest > shape->field->base
+                                   ? shape->field->highest
+                                   : shape->field->base);
+        return tb_v3_length(
+            tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y), z));
+    }
+    }
+}
