@@ -49,7 +49,7 @@ static unsigned char *memory_of(tb_arena_block *block)
 /* Gets a block with `size` bytes (a multiple of the alignment) from the system, if the limit allows. */
 static bool push_block(tb_arena *arena, size_t size)
 {
-    if (size > SIZE_MAX - header_size - arena->capacity) return false;
+    if (size > PTRDIFF_MAX - header_size - arena->capacity) return false;
     const size_t total = header_size + size;
     if (arena->limit != 0 && arena->capacity + total > arena->limit) return false;
 

@@ -68,16 +68,16 @@ TB_FN void tb_m33_eigen(const tb_mat33 *symmetric, tb_real values[3], tb_mat33 *
                 const tb_real t = (theta >= 0 ? TB_R(1) : TB_R(-1)) /
                                   (tb_abs(theta) + tb_sqrt(theta * theta + 1));
                 const tb_real c = 1 / tb_sqrt(t * t + 1), s = t * c;
-                for (int k = 0; k < 3; k++) { /* a <- a J */
-                    const tb_real x = a.m[3 * k + p], y = a.m[3 * k + q];
-                    a.m[3 * k + p] = c * x - s * y;
-                    a.m[3 * k + q] = s * x + c * y;
-                }
-                for (int k = 0; k < 3; k++) { /* a <- J' a */
-                    const tb_real x = a.m[3 * p + k], y = a.m[3 * q + k];
-                    a.m[3 * p + k] = c * x - s * y;
-                    a.m[3 * q + k] = s * x + c * y;
-                }
+
+                /* a <- J' a J. What becomes zero is set to zero: were it computed, its rounding
+                 * would be rotated again sweep after sweep where values are repeated. */
+                const int r = 3 - p - q;
+                const tb_real arp = a.m[3 * r + p], arq = a.m[3 * r + q];
+                a.m[4 * p] -= t * apq;
+                a.m[4 * q] += t * apq;
+                a.m[3 * p + q] = a.m[3 * q + p] = 0;
+                a.m[3 * r + p] = a.m[3 * p + r] = c * arp - s * arq;
+                a.m[3 * r + q] = a.m[3 * q + r] = s * arp + c * arq;
                 for (int k = 0; k < 3; k++) { /* v <- v J */
                     const tb_real x = v.m[3 * k + p], y = v.m[3 * k + q];
                     v.m[3 * k + p] = c * x - s * y;
