@@ -1,0 +1,126 @@
+/* Importing URDF: the way from a text to a scene. http://wiki.ros.org/urdf/XML says what a URDF is; what
+ * follows here is what Tribod makes of it beyond that.
+ *
+ * - The root link is fixed to the world unless the option fixed_base is off (a link named "world" without
+ *   mass always is). Links joined by "fixed" joints stay bodies of their own that move as one.
+ * - Collision meshes of links collide as their convex hulls, or as they are where a collision or link
+ *   says concave="yes". Visuals are not read.
+ * - Links next to each other never collide: the scene's parent filter, and excludes where the parent
+ *   cannot move.
+ * - URDF knows no actuators: every revolute, continuous and prismatic joint that mimics none gets a
+ *   motor of its own name whose control is the force, limited to +-effort. Velocity limits, soft limits
+ *   and transmissions are not enforced, and a warning says so.
+ * - A moving link without inertial has the mass of what is fixed to it; if that is none, its collision
+ *   shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that has mass. */
+#include "model/urdf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/import.h"
+
+void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...)
+{
+    char text[sizeof u->notes[0].text];
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(text, sizeof text, format, arguments);
+    va_end(arguments);
+
+    int32_t i = 0;
+    while (i < u->number_of_notes && strcmp(u->notes[i].text, text) != 0) i++;
+    if (i == URDF_NOTES) { /* no room for another text: count it under the last */
+        i = URDF_NOTES - 1;
+        snprintf(u->notes[i].text, sizeof text, "more that has no effect");
+    } else if (i == u->number_of_notes) {
+        u->notes[i].node = node;
+        memcpy(u->notes[i].text, text, sizeof text);
+        u->number_of_notes++;
+    }
+    u->notes[i].count++;
+}
+
+static tb_status write_notes(urdf *u)
+{
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < u->number_of_notes && status == TB_OK; i++) {
+        const urdf_note *note = &u->notes[i];
+        if (note->count == 1)
+            status = tb_xml_warn(u->scene, note->node, u->error, "%s", note->text);
+        else
+            status = tb_xml_warn(u->scene, note->node, u->error, "%s (%d times)", note->text,
+                                 (int)note->count);
+    }
+    return status;
+}
+
+tb_status urdf_other_element(urdf *u, const xmlNode *node, const char *ignored)
+{
+    const char *name = tb_xml_name(node);
+    const char *prefix = node->ns != NULL ? (const char *)node->ns->prefix : NULL;
+    if (strncmp(name, "xacro:", 6) == 0 || (prefix != NULL && strcmp(prefix, "xacro") == 0))
+        return tb_xml_fail(u->error, TB_UNSUPPORTED, node, NULL,
+                           "xacro must be expanded before (xacro FILE.xacro > FILE.urdf)");
+    if (prefix != NULL || tb_xml_in_words(ignored, name)) {
+        urdf_note_ignored(u, node, "<%.60s> has no effect", name);
+        return TB_OK;
+    }
+    return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, NULL, "unknown element in '%.64s'",
+                       tb_xml_name(node->parent));
+}
+
+tb_status urdf_fail_from(urdf *u, tb_status status, const xmlNode *node, const tb_error *cause)
+{
+    return tb_xml_fail(u->error, status, node, cause->field[0] != 0 ? cause->field : NULL, "%s",
+                       cause->message);
+}
+
+static tb_status create_scene(urdf *u)
+{
+    const xmlNode *root = tb_xml_root(u->xml);
+    if (!tb_xml_is(root, "robot"))
+        return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, root, NULL,
+                           "the root element is not 'robot'");
+    tb_error cause = {0};
+    tb_scene_def def = tb_scene_defaults();
+    def.name = tb_xml_attribute(root, "name");
+    const tb_status status = tb_scene_create(&def, &u->scene, &cause);
+    return status == TB_OK ? TB_OK : urdf_fail_from(u, status, root, &cause);
+}
+
+tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
+                             const tb_import_options *options, tb_scene **scene, tb_error *error)
+{
+    const tb_import_options defaults = tb_import_defaults();
+    *scene = NULL;
+    urdf *u = calloc(1, sizeof *u);
+    if (u == NULL) return tb_fail_memory(error, sizeof *u, "the URDF importer");
+    u->options = options != NULL ? options : &defaults;
+    u->error = error;
+    tb_names_init(&u->names);
+
+    tb_status status = tb_import_check(u->options, error);
+    if (status == TB_OK) status = tb_xml_parse(text, size, path, u->options, &u->xml, error);
+    if (status == TB_OK) status = create_scene(u);
+    if (status == TB_OK) status = urdf_read(u);
+    if (status == TB_OK) status = urdf_sort(u);
+    if (status == TB_OK) status = urdf_build(u);
+    if (status == TB_OK) status = write_notes(u);
+    if (status == TB_OK) {
+        tb_import_report(u->scene, &u->options->log);
+        *scene = u->scene;
+        u->scene = NULL;
+    }
+
+    tb_scene_destroy(u->scene);
+    tb_xml_destroy(u->xml);
+    tb_names_destroy(&u->names);
+    free(u->links);
+    free(u->joints);
+    free(u->order);
+    free(u->meshes);
+    free(u);
+    return status;
+}

@@ -1,0 +1,160 @@
+/* Finding and loading the mesh files of a URDF: see urdf.h.
+ *
+ * ROS looks a package:// address up in an environment that we do not have. We look in the folders of
+ * the option package_path, then in the URDF's own folder and every folder above it, where a package's
+ * meshes lie beside or above its URDF. Plain relative paths are looked up in the same places, own
+ * folder first. */
+#include "model/urdf.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+
+enum { PATH_SIZE = 4096 };
+
+/* Whether FOLDER/rest is a file; the folder is given by its length. */
+static bool is_file(const char *folder, size_t length, const char *rest, char path[PATH_SIZE])
+{
+    struct stat status;
+    const int n = length > 0 ? snprintf(path, PATH_SIZE, "%.*s/%s", (int)length, folder, rest)
+                             : snprintf(path, PATH_SIZE, "%s", rest);
+    return n > 0 && n < PATH_SIZE && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+}
+
+/* Looks in one folder: FOLDER/PACKAGE/REST, and FOLDER/REST where the folder is the package. */
+static bool find_in(const char *folder, size_t length, const char *address, char path[PATH_SIZE])
+{
+    while (length > 1 && folder[length - 1] == '/') length--;
+    if (length >= PATH_SIZE) return false;
+    if (is_file(folder, length, address, path)) return true;
+    const size_t package = strcspn(address, "/");
+    if (address[package] == 0 || length < package) return false;
+    const bool own = strncmp(folder + length - package, address, package) == 0 &&
+                     (length == package || folder[length - package - 1] == '/');
+    return own && is_file(folder, length, address + package + 1, path);
+}
+
+static bool find_in_packages(const urdf *u, const char *address, char path[PATH_SIZE])
+{
+    const char *roots = u->options->package_path;
+    for (size_t n; roots != NULL && *roots != 0; roots += n + (roots[n] == ':')) {
+        n = strcspn(roots, ":");
+        if (n > 0 && find_in(roots, n, address, path)) return true;
+    }
+    return false;
+}
+
+/* Looks in the URDF's folder, then in the folders above it. */
+static bool find_above(const char *file, const char *address, char path[PATH_SIZE])
+{
+    char folder[PATH_SIZE], *absolute;
+    const char *slash = strrchr(file, '/');
+    const size_t length = slash != NULL ? (size_t)(slash - file) : 0;
+    if (length >= sizeof folder) return false;
+    memcpy(folder, file, length);
+    folder[length] = 0;
+    if (slash != NULL && length == 0) strcpy(folder, "/");
+    if (slash == NULL) strcpy(folder, ".");
+
+    /* a path as it was given keeps messages short; go up by its absolute form */
+    if (find_in(slash != NULL ? folder : "", strlen(slash != NULL ? folder : ""), address, path))
+        return true;
+    absolute = realpath(folder, NULL);
+    if (absolute == NULL) return false;
+    bool found = false;
+    for (size_t n = strlen(absolute); n > 0 && !found;) {
+        found = find_in(absolute, n, address, path);
+        while (n > 0 && absolute[n - 1] != '/') n--;
+        if (n > 0) n--;
+    }
+    free(absolute);
+    return found;
+}
+
+static tb_status find_file(urdf *u, const xmlNode *node, const char *address, char path[PATH_SIZE])
+{
+    const char *file = tb_xml_file(node), *rest = address;
+    bool found, package = true;
+    if (strncasecmp(rest, "package://", 10) == 0) {
+        rest += 10;
+    } else if (strncasecmp(rest, "model://", 8) == 0) {
+        rest += 8;
+    } else {
+        package = false;
+        if (strncasecmp(rest, "file://", 7) == 0) rest += 7;
+        const char *scheme = strstr(rest, "://");
+        if (scheme != NULL)
+            return tb_xml_fail(u->error, TB_UNSUPPORTED, node, "filename",
+                               "'%.200s' is no package://, model:// or file:// address", address);
+    }
+    if (rest[0] == '/')
+        found = is_file("", 0, rest, path);
+    else if (package)
+        found = find_in_packages(u, rest, path) || find_above(file, rest, path);
+    else
+        found = find_above(file, rest, path) || find_in_packages(u, rest, path);
+    if (found) return TB_OK;
+    return tb_xml_fail(u->error, TB_NOT_FOUND, node, "filename",
+                       "mesh file '%.200s' was found neither in package_path nor beside or above "
+                       "the URDF",
+                       address);
+}
+
+/* Loads a mesh file under its own name, or without a name if that is taken. */
+static tb_status load(urdf *u, const char *path, const double scale[3], tb_handle *asset)
+{
+    char name[TB_ERROR_NAME_SIZE];
+    const char *slash = strrchr(path, '/'), *why = "";
+    snprintf(name, sizeof name, "%.150s", slash != NULL ? slash + 1 : path);
+    char *dot = strrchr(name, '.');
+    if (dot != NULL) *dot = 0;
+    const bool free_name = tb_name_is_valid(name, &why) &&
+                           tb_handle_is_none(tb_scene_find(u->scene, TB_HANDLE_MESH, name));
+    return tb_scene_load_mesh(u->scene, path, free_name ? name : NULL, scale,
+                              TB_MESH_INERTIA_CONVEX, u->options, asset, u->error);
+}
+
+tb_status urdf_mesh(urdf *u, const xmlNode *node, tb_handle *asset)
+{
+    const char *address;
+    char path[PATH_SIZE], key[PATH_SIZE + 128];
+    double scale[3] = {1, 1, 1};
+    int32_t count;
+    tb_status status = tb_xml_check_attributes(node, "filename scale", u->error);
+    if (status == TB_OK) status = tb_xml_require(node, "filename", &address, u->error);
+    if (status == TB_OK) status = tb_xml_numbers(node, "scale", 1, 3, scale, &count, u->error);
+    if (status != TB_OK) return status;
+    if (count == 2)
+        return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, "scale",
+                           "scale has two numbers, not one or three");
+    if (count == 1) scale[1] = scale[2] = scale[0];
+    if (scale[0] == 0 || scale[1] == 0 || scale[2] == 0)
+        return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, "scale", "scale has a zero");
+    status = find_file(u, node, address, path);
+    if (status != TB_OK) return status;
+
+    /* loaded before? */
+    snprintf(key, sizeof key, "%.17g %.17g %.17g %s", scale[0], scale[1], scale[2], path);
+    const int32_t known = tb_names_find(&u->names, TB_HANDLE_MESH, key);
+    if (known >= 0) {
+        *asset = u->meshes[known];
+        return TB_OK;
+    }
+    status = load(u, path, scale, asset);
+    if (status != TB_OK) return status;
+    const int32_t index = u->number_of_meshes;
+    if (index == u->mesh_capacity) {
+        tb_handle *meshes = tb_grow(u->meshes, index + 1, &u->mesh_capacity, sizeof *meshes);
+        if (meshes == NULL)
+            return tb_fail_memory(u->error, (size_t)index * sizeof *meshes, "meshes");
+        u->meshes = meshes;
+    }
+    const char *kept = tb_names_keep(&u->names, key);
+    if (kept == NULL || !tb_names_insert(&u->names, TB_HANDLE_MESH, kept, index))
+        return tb_fail_memory(u->error, strlen(key), "meshes");
+    u->meshes[u->number_of_meshes++] = *asset;
+    return TB_OK;
+}
