@@ -113,6 +113,7 @@ typedef struct tb_transmission {
     double scale; /* of all coefficients */
 } tb_transmission;
 
+#define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
 tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator);
 
 /* What an actuator does now: force = constant - damping v (v at the end of the step), N before the gear. */
