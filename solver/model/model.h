@@ -23,7 +23,7 @@ typedef struct tb_hull {
     double centre[3];           /* m, mean of the vertices: inside */
 } tb_hull;
 
-/* A node of a bounding-volume tree, in depth-first order. */
+/* A node of a bounding-volume tree, in depth-first order. No leaf is deeper than 64. */
 typedef struct tb_tree_node {
     double lower[3], upper[3];
     int32_t right;  /* index of the right child (the left one follows its parent); 0 for a leaf */
@@ -104,10 +104,12 @@ typedef struct tb_model_dof {
 typedef struct tb_model_shape {
     tb_shape_type type;
     int32_t body;
-    int32_t asset;       /* index in hulls, meshes or height_fields by type; -1 */
+    int32_t asset;       /* index in hulls, meshes or height_fields by type; -1 for other types and for
+                            shapes that cannot collide (category and mask 0, not in a listed pair) */
     double position[3], orientation[4], rotation[9]; /* body frame */
     double size[3];
-    double reach;        /* m, radius of the ball around the body origin that holds the shape */
+    double reach;        /* m, radius of the ball around the body origin that holds the shape; 1e15
+                            for a plane */
     tb_surface surface;
     uint32_t category, mask;
 } tb_model_shape;
@@ -192,6 +194,8 @@ struct tb_model {
     const double *q_reference;         /* number_of_coordinates: the described pose */
     const char *const *warnings;
     const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" where none */
+    int32_t number_of_names[TB_HANDLE_KEYFRAME + 1];  /* things of each kind */
+    struct tb_names *name_index;                      /* for tb_model_find */
     const int32_t *shape_pair_start;   /* unused pairs aside: first listed pair of a shape, shapes + 1 */
 
     unsigned char *bytes; /* canonical */
@@ -199,10 +203,14 @@ struct tb_model {
     char sha256[65];
 };
 
-/* The surface of a contact between two shapes, and whether they may touch at all: listed pairs first, then
- * same body, both unable to move, excludes, parent and child, masks. Both shapes as model indices. */
+/* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies fixed to
+ * each other, and shapes that both cannot give way. Else listed pairs always; the rest by masks, parent
+ * and child, excludes. */
 bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
+/* The surface of their contact: the listed pair's, else the larger of both in every number. */
 tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
+/* The listed pair of two shapes in either order, NULL if there is none. */
+const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b);
 
 /* ---- mesh work, shared by the compiler, tests and importers ---- */
 

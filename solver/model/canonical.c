@@ -1,0 +1,406 @@
+/* A scene as canonical bytes and back: see canonical.h for the layout. */
+#include "model/canonical.h"
+
+#include <string.h>
+
+/* ---- references ---- */
+
+/* Numbers of things in the bytes: 1-based in the model's order, 0 for none or the world. */
+typedef struct reference_maps {
+    const tb_compiler *c;
+    int32_t *joint; /* scene joint -> place in the bytes */
+} reference_maps;
+
+static uint32_t reference_of(const reference_maps *maps, tb_handle handle)
+{
+    const tb_compiler *c = maps->c;
+    const int32_t index = scene_index(handle);
+    if (index < 0) return 0;
+    switch (handle.kind) {
+    case TB_HANDLE_BODY: return (uint32_t)c->model_body[index];
+    case TB_HANDLE_JOINT: return (uint32_t)maps->joint[index] + 1;
+    case TB_HANDLE_SHAPE: return (uint32_t)c->model_shape[index] + 1;
+    default: return (uint32_t)index + 1; /* assets and tendons keep their order */
+    }
+}
+
+static void put_reference(tb_canonical *io, const reference_maps *maps, tb_handle handle)
+{
+    uint32_t reference = reference_of(maps, handle);
+    tb_canonical_u32(io, &reference);
+}
+
+static tb_handle get_reference(tb_canonical *io, const tb_scene *scene, tb_handle_kind kind)
+{
+    const tb_handle none = {0};
+    uint32_t reference = 0;
+    tb_canonical_u32(io, &reference);
+    if (reference > INT32_MAX) tb_canonical_fail(io, "a reference is out of range");
+    if (io->status != TB_OK || reference == 0) return none;
+    return tb_handle_make(kind, scene->owner, (int32_t)reference - 1);
+}
+
+/* ---- writing ---- */
+
+static void put_count(tb_canonical *io, int32_t count)
+{
+    tb_canonical_count(io, &count, 0);
+}
+
+static void put_body(tb_canonical *io, const tb_compiler *c, int32_t model_index)
+{
+    const scene_body *from = &c->scene->bodies[c->scene_body[model_index]];
+    tb_body_def def = tb_body_defaults();
+    uint32_t parent = (uint32_t)c->bodies[model_index].parent;
+    def.name = from->name;
+    memcpy(def.position, from->position, sizeof def.position);
+    memcpy(def.orientation, from->orientation, sizeof def.orientation);
+    def.kinematic = from->kinematic;
+    if (from->inertia >= 0) {
+        const scene_inertia *given = &c->scene->inertias[from->inertia];
+        def.has_inertia = true;
+        def.mass = given->mass;
+        memcpy(def.com, given->com, sizeof def.com);
+        memcpy(def.inertia_frame, given->frame, sizeof def.inertia_frame);
+        memcpy(def.inertia, given->inertia, sizeof def.inertia);
+    }
+    tb_canonical_u32(io, &parent);
+    tb_canonical_body(io, &def);
+}
+
+static void put_tree(tb_canonical *io, const reference_maps *maps)
+{
+    const tb_compiler *c = maps->c;
+    const tb_scene *s = c->scene;
+    put_count(io, s->number_of_bodies);
+    for (int32_t i = 1; i < c->model->number_of_bodies; i++) put_body(io, c, i);
+    put_count(io, s->number_of_joints);
+    for (int32_t i = 0; i < s->number_of_joints; i++) {
+        tb_joint_def def = s->joints[c->scene_joint[i]];
+        put_reference(io, maps, def.body);
+        tb_canonical_joint(io, &def);
+    }
+    put_count(io, s->number_of_shapes);
+    for (int32_t i = 0; i < s->number_of_shapes; i++) {
+        tb_shape_def def = s->shapes[c->scene_shape[i]];
+        put_reference(io, maps, def.body);
+        put_reference(io, maps, def.asset);
+        tb_canonical_shape(io, &def);
+    }
+    put_count(io, s->number_of_sites);
+    for (int32_t i = 0; i < s->number_of_sites; i++) {
+        tb_site_def def = s->sites[c->scene_site[i]];
+        put_reference(io, maps, def.body);
+        tb_canonical_site(io, &def);
+    }
+}
+
+static void put_parts(tb_canonical *io, const reference_maps *maps)
+{
+    const tb_compiler *c = maps->c;
+    const tb_scene *s = c->scene;
+    put_count(io, s->number_of_tendons);
+    for (int32_t i = 0; i < s->number_of_tendons; i++) {
+        tb_tendon_def def = s->tendons[i];
+        tb_canonical_tendon(io, &def);
+        for (int32_t k = 0; k < def.number_of_joints; k++) put_reference(io, maps, def.joints[k]);
+    }
+    put_count(io, s->number_of_actuators);
+    for (int32_t i = 0; i < s->number_of_actuators; i++) {
+        tb_actuator_def def = s->actuators[i];
+        bool tendon = def.target.kind == TB_HANDLE_TENDON;
+        tb_canonical_bool(io, &tendon);
+        put_reference(io, maps, def.target);
+        tb_canonical_actuator(io, &def);
+    }
+    put_count(io, s->number_of_equalities);
+    for (int32_t i = 0; i < s->number_of_equalities; i++) {
+        tb_equality_def def = s->equalities[i];
+        tb_canonical_equality(io, &def);
+        put_reference(io, maps, def.a);
+        put_reference(io, maps, def.b);
+    }
+}
+
+/* Pairs and excludes go as the model has them: sorted, without repetition. */
+static void put_filters(tb_canonical *io, const tb_compiler *c)
+{
+    const tb_model *m = c->model;
+    put_count(io, m->number_of_pairs);
+    for (int32_t i = 0; i < m->number_of_pairs; i++) {
+        tb_pair_def def = c->scene->pairs[c->scene_pair[i]];
+        uint32_t ends[2] = {(uint32_t)m->pairs[i].a + 1, (uint32_t)m->pairs[i].b + 1};
+        tb_canonical_u32(io, &ends[0]);
+        tb_canonical_u32(io, &ends[1]);
+        tb_canonical_pair(io, &def);
+    }
+    put_count(io, m->number_of_excludes);
+    for (int32_t i = 0; i < m->number_of_excludes; i++) {
+        uint32_t ends[2] = {(uint32_t)m->excludes[i].a, (uint32_t)m->excludes[i].b};
+        tb_canonical_u32(io, &ends[0]);
+        tb_canonical_u32(io, &ends[1]);
+    }
+}
+
+static void put_scene(tb_canonical *io, const reference_maps *maps)
+{
+    const tb_scene *s = maps->c->scene;
+    tb_scene_def options = s->options;
+    tb_canonical_options(io, &options);
+    put_count(io, s->number_of_meshes);
+    for (int32_t i = 0; i < s->number_of_meshes; i++) {
+        tb_mesh_def def = s->meshes[i];
+        tb_canonical_mesh(io, &def);
+    }
+    put_count(io, s->number_of_height_fields);
+    for (int32_t i = 0; i < s->number_of_height_fields; i++) {
+        tb_height_field_def def = s->height_fields[i];
+        tb_canonical_height_field(io, &def);
+    }
+    put_tree(io, maps);
+    put_parts(io, maps);
+    put_filters(io, maps->c);
+    put_count(io, s->number_of_keyframes);
+    for (int32_t i = 0; i < s->number_of_keyframes; i++) {
+        tb_keyframe_def def = s->keyframes[i];
+        tb_canonical_keyframe(io, &def);
+    }
+}
+
+/* SHA-256 as 32 bytes. */
+static void checksum_of(const unsigned char *bytes, size_t size,
+                        unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE])
+{
+    static const char digits[] = "0123456789abcdef";
+    char hex[65];
+    tb_sha256_hex(bytes, size, hex);
+    for (int i = 0; i < TB_CANONICAL_CHECKSUM_SIZE; i++)
+        checksum[i] = (unsigned char)((strchr(digits, hex[2 * i]) - digits) << 4 |
+                                      (strchr(digits, hex[2 * i + 1]) - digits));
+}
+
+tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *error)
+{
+    const int32_t joints = c->scene->number_of_joints;
+    tb_arena scratch;
+    tb_canonical io = {.error = error, .out = bytes};
+    uint32_t version = TB_CANONICAL_VERSION;
+    tb_arena_init(&scratch, 0);
+    reference_maps maps = {c, TB_ARENA_ARRAY(&scratch, int32_t, joints)};
+    if (maps.joint == NULL) return tb_fail_memory(error, (size_t)joints * 4, "canonical bytes");
+    for (int32_t i = 0; i < joints; i++) maps.joint[c->scene_joint[i]] = i;
+
+    io.status = tb_bytes_append(bytes, TB_CANONICAL_MAGIC, strlen(TB_CANONICAL_MAGIC));
+    if (io.status != TB_OK) tb_fail_memory(error, 8, "canonical bytes");
+    tb_canonical_u32(&io, &version);
+    put_scene(&io, &maps);
+    if (io.status == TB_OK) {
+        unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE];
+        checksum_of(bytes->base, bytes->size, checksum);
+        io.status = tb_bytes_append(bytes, checksum, sizeof checksum);
+        if (io.status != TB_OK) tb_fail_memory(error, sizeof checksum, "canonical bytes");
+    }
+    if (io.status != TB_OK) tb_bytes_free(bytes);
+    tb_arena_destroy(&scratch);
+    return io.status;
+}
+
+/* ---- reading ---- */
+
+/* What the builder says about a thing is damage here. */
+static void added(tb_canonical *io, tb_status status)
+{
+    if (io->status == TB_OK) io->status = status;
+}
+
+static int32_t get_count(tb_canonical *io)
+{
+    int32_t count = 0;
+    tb_canonical_count(io, &count, 4);
+    return count;
+}
+
+#define FOR_EACH(io)                                                                               \
+    for (int32_t i_ = 0, n_ = get_count(io); (io)->status == TB_OK && i_ < n_; i_++)
+
+static void get_tree(tb_canonical *io, tb_scene *scene)
+{
+    FOR_EACH(io)
+    {
+        tb_body_def def = tb_body_defaults();
+        def.parent = get_reference(io, scene, TB_HANDLE_BODY);
+        tb_canonical_body(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_body(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_joint_def def = tb_joint_defaults();
+        def.body = get_reference(io, scene, TB_HANDLE_BODY);
+        tb_canonical_joint(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_joint(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_shape_def def = tb_shape_defaults();
+        def.body = get_reference(io, scene, TB_HANDLE_BODY);
+        def.asset = get_reference(io, scene, TB_HANDLE_MESH);
+        tb_canonical_shape(io, &def);
+        if (def.type == TB_SHAPE_HEIGHT_FIELD) def.asset.kind = TB_HANDLE_HEIGHT_FIELD;
+        if (io->status == TB_OK) added(io, tb_scene_add_shape(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_site_def def = tb_site_defaults();
+        def.body = get_reference(io, scene, TB_HANDLE_BODY);
+        tb_canonical_site(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_site(scene, &def, NULL, io->error));
+    }
+}
+
+static void get_tendon(tb_canonical *io, tb_scene *scene)
+{
+    tb_tendon_def def = tb_tendon_defaults();
+    tb_canonical_tendon(io, &def);
+    if (io->status != TB_OK) return;
+    tb_handle *joints = TB_ARENA_ARRAY(io->arena, tb_handle, def.number_of_joints);
+    if (joints == NULL) {
+        io->status = tb_fail_memory(io->error, (size_t)def.number_of_joints * 8, "tendon");
+        return;
+    }
+    for (int32_t k = 0; k < def.number_of_joints; k++)
+        joints[k] = get_reference(io, scene, TB_HANDLE_JOINT);
+    def.joints = joints;
+    if (io->status == TB_OK) added(io, tb_scene_add_tendon(scene, &def, NULL, io->error));
+}
+
+static void get_parts(tb_canonical *io, tb_scene *scene)
+{
+    FOR_EACH(io) get_tendon(io, scene);
+    FOR_EACH(io)
+    {
+        tb_actuator_def def = tb_actuator_defaults();
+        bool tendon = false;
+        tb_canonical_bool(io, &tendon);
+        def.target = get_reference(io, scene, tendon ? TB_HANDLE_TENDON : TB_HANDLE_JOINT);
+        tb_canonical_actuator(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_actuator(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_equality_def def = tb_equality_defaults();
+        tb_canonical_equality(io, &def);
+        const tb_handle_kind kind = def.type == TB_EQUALITY_JOINT    ? TB_HANDLE_JOINT
+                                    : def.type == TB_EQUALITY_TENDON ? TB_HANDLE_TENDON
+                                                                     : TB_HANDLE_BODY;
+        def.a = get_reference(io, scene, kind);
+        def.b = get_reference(io, scene, kind);
+        if (io->status == TB_OK) added(io, tb_scene_add_equality(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_pair_def def = tb_pair_defaults();
+        def.a = get_reference(io, scene, TB_HANDLE_SHAPE);
+        def.b = get_reference(io, scene, TB_HANDLE_SHAPE);
+        tb_canonical_pair(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_pair(scene, &def, NULL, io->error));
+    }
+    FOR_EACH(io)
+    {
+        const tb_handle a = get_reference(io, scene, TB_HANDLE_BODY);
+        const tb_handle b = get_reference(io, scene, TB_HANDLE_BODY);
+        if (io->status == TB_OK) added(io, tb_scene_add_exclude(scene, a, b, io->error));
+    }
+    FOR_EACH(io)
+    {
+        tb_keyframe_def def = tb_keyframe_defaults();
+        tb_canonical_keyframe(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_keyframe(scene, &def, NULL, io->error));
+    }
+}
+
+static void get_scene(tb_canonical *io, tb_scene **scene)
+{
+    tb_scene_def options = tb_scene_defaults();
+    tb_canonical_options(io, &options);
+    if (io->status == TB_OK) added(io, tb_scene_create(&options, scene, io->error));
+    if (io->status != TB_OK) return;
+    FOR_EACH(io)
+    {
+        tb_mesh_def def = tb_mesh_defaults();
+        tb_canonical_mesh(io, &def);
+        if (io->status == TB_OK) added(io, tb_scene_add_mesh(*scene, &def, NULL, io->error));
+        tb_arena_reset(io->arena);
+    }
+    FOR_EACH(io)
+    {
+        tb_height_field_def def = tb_height_field_defaults();
+        tb_canonical_height_field(io, &def);
+        if (io->status == TB_OK)
+            added(io, tb_scene_add_height_field(*scene, &def, NULL, io->error));
+        tb_arena_reset(io->arena);
+    }
+    get_tree(io, *scene);
+    get_parts(io, *scene);
+}
+
+tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
+                            tb_error *error)
+{
+    const size_t magic = strlen(TB_CANONICAL_MAGIC);
+    tb_arena arena;
+    tb_canonical io = {.reading = true, .error = error, .in = bytes, .size = size, .arena = &arena};
+    uint32_t version = 0;
+    *scene = NULL;
+    tb_arena_init(&arena, 0);
+    if (size < magic || memcmp(bytes, TB_CANONICAL_MAGIC, magic) != 0) {
+        tb_canonical_fail(&io, "they do not begin as a model");
+    } else {
+        io.at = magic;
+        tb_canonical_u32(&io, &version);
+        if (io.status == TB_OK && version != TB_CANONICAL_VERSION)
+            io.status = tb_fail_field(error, TB_UNSUPPORTED, "version",
+                                      "model bytes have version %u; this library reads %d",
+                                      (unsigned)version, (int)TB_CANONICAL_VERSION);
+    }
+    if (io.status == TB_OK) get_scene(&io, scene);
+    if (io.status == TB_OK && io.at != size) tb_canonical_fail(&io, "more follows the end");
+    tb_arena_destroy(&arena);
+    if (io.status != TB_OK) {
+        tb_scene_destroy(*scene);
+        *scene = NULL;
+    }
+    return io.status;
+}
+
+tb_status tb_model_from_bytes(const unsigned char *bytes, size_t size, tb_model **model,
+                              tb_error *error)
+{
+    unsigned char checksum[TB_CANONICAL_CHECKSUM_SIZE];
+    tb_scene *scene = NULL;
+    *model = NULL;
+    if (bytes == NULL || size < sizeof checksum)
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: there are only %zu", size);
+    const size_t content = size - sizeof checksum;
+    checksum_of(bytes, content, checksum);
+    if (memcmp(checksum, bytes + content, sizeof checksum) != 0)
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: their checksum is wrong");
+
+    tb_status status = tb_canonical_read(bytes, content, &scene, error);
+    if (status == TB_OK) status = tb_scene_compile(scene, model, error);
+    tb_scene_destroy(scene);
+    if (status == TB_OK &&
+        ((*model)->bytes_size != size || memcmp((*model)->bytes, bytes, size) != 0)) {
+        tb_model_destroy(*model);
+        *model = NULL;
+        return tb_fail_field(error, TB_DATA_LOSS, "bytes",
+                             "model bytes are damaged: they are not in canonical form");
+    }
+    /* the builder and the compiler blame an argument; here it is the bytes that are at fault */
+    if (status == TB_INVALID_ARGUMENT) {
+        if (error != NULL) error->status = TB_DATA_LOSS;
+        status = TB_DATA_LOSS;
+    }
+    return status;
+}

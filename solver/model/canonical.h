@@ -1,0 +1,54 @@
+/* The layout of canonical bytes, read and written by the same description.
+ *
+ *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then the SHA-256
+ *   of all bytes before it.
+ *
+ * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a text is its
+ * length (u32) and its bytes. Things stand in the model's numbering, so the bytes do not depend on the
+ * order in which a scene was described. References are numbers in that order, plus 1, 0 for none.
+ *
+ * One function per kind walks its fields with a `tb_canonical`, which either writes or reads them: so the
+ * two directions cannot differ. */
+#ifndef TB_CANONICAL_H
+#define TB_CANONICAL_H
+
+#include "model/model_internal.h"
+
+typedef struct tb_canonical {
+    bool reading;
+    tb_status status; /* after a failure every call does nothing */
+    tb_error *error;
+    tb_bytes *out;           /* writing */
+    const unsigned char *in; /* reading */
+    size_t size, at;
+    tb_arena *arena; /* reading: texts and arrays, until the scene has copied them */
+} tb_canonical;
+
+void tb_canonical_fail(tb_canonical *io, const char *what);
+void tb_canonical_u32(tb_canonical *io, uint32_t *x);
+void tb_canonical_i32(tb_canonical *io, int32_t *x);
+void tb_canonical_bool(tb_canonical *io, bool *x);
+void tb_canonical_double(tb_canonical *io, double *x);
+void tb_canonical_doubles(tb_canonical *io, double *x, int count);
+void tb_canonical_text(tb_canonical *io, const char **text);
+/* A count of things that take at least `least` bytes each, so that a false count asks for no memory. */
+void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least);
+/* Arrays with their count, which the caller has written or read by tb_canonical_count. */
+void tb_canonical_double_array(tb_canonical *io, const double **x, int32_t count);
+void tb_canonical_index_array(tb_canonical *io, const int32_t **x, int32_t count);
+
+/* Fields of the definitions. Names included, handles not: those are references of their own. */
+void tb_canonical_options(tb_canonical *io, tb_scene_def *x);
+void tb_canonical_body(tb_canonical *io, tb_body_def *x);
+void tb_canonical_mesh(tb_canonical *io, tb_mesh_def *x);
+void tb_canonical_height_field(tb_canonical *io, tb_height_field_def *x);
+void tb_canonical_joint(tb_canonical *io, tb_joint_def *x);
+void tb_canonical_shape(tb_canonical *io, tb_shape_def *x);
+void tb_canonical_site(tb_canonical *io, tb_site_def *x);
+void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);
+void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x);
+void tb_canonical_equality(tb_canonical *io, tb_equality_def *x);
+void tb_canonical_pair(tb_canonical *io, tb_pair_def *x);
+void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x);
+
+#endif

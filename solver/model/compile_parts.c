@@ -1,0 +1,340 @@
+/* Compiling what refers to bodies, joints and shapes: sites, tendons, actuators, equalities, pairs,
+ * excludes and keyframes. Reference values are those of the pose that the scene describes. */
+#include "model/model_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static int32_t body_of(const tb_compiler *c, tb_handle body)
+{
+    return tb_handle_is_none(body) ? 0 : c->model_body[scene_index(body)];
+}
+
+static tb_status compile_sites(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_sites;
+    tb_model_site *sites = TB_ARENA_ZEROED(&c->model->arena, tb_model_site, count);
+    if (sites == NULL) return tb_fail_memory(c->error, (size_t)count * sizeof *sites, "sites");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_site_def *def = &c->scene->sites[c->scene_site[i]];
+        sites[i].body = body_of(c, def->body);
+        memcpy(sites[i].position, def->position, sizeof sites[i].position);
+        memcpy(sites[i].orientation, def->orientation, sizeof sites[i].orientation);
+    }
+    c->model->sites = sites;
+    c->model->number_of_sites = count;
+    return TB_OK;
+}
+
+/* ---- tendons and actuators ---- */
+
+static tb_status compile_tendons(tb_compiler *c)
+{
+    const tb_scene *scene = c->scene;
+    tb_model *model = c->model;
+    const int32_t count = scene->number_of_tendons;
+    int64_t terms = 0;
+    for (int32_t i = 0; i < count; i++) terms += scene->tendons[i].number_of_joints;
+    if (terms > INT32_MAX)
+        return tb_fail_field(c->error, TB_RESOURCE_EXHAUSTED, "tendon",
+                             "all tendons together have %lld joints; at most %d are possible",
+                             (long long)terms, INT32_MAX);
+    tb_model_tendon *tendons = TB_ARENA_ZEROED(&model->arena, tb_model_tendon, count);
+    int32_t *dofs = TB_ARENA_ARRAY(&model->arena, int32_t, terms);
+    int32_t *coordinates = TB_ARENA_ARRAY(&model->arena, int32_t, terms);
+    double *coefficients = TB_ARENA_ARRAY(&model->arena, double, terms);
+    if (!tendons || !dofs || !coordinates || !coefficients)
+        return tb_fail_memory(c->error, (size_t)terms * sizeof *coefficients, "tendons");
+
+    int32_t at = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_tendon_def *def = &scene->tendons[i];
+        tb_model_tendon *tendon = &tendons[i];
+        tendon->first = at;
+        tendon->count = def->number_of_joints;
+        tendon->limited = def->limited;
+        tendon->lower = def->lower;
+        tendon->upper = def->upper;
+        tendon->stiffness = def->stiffness;
+        tendon->damping = def->damping;
+        tendon->dry_friction = def->dry_friction;
+        tendon->spring_lower = def->spring_lower;
+        tendon->spring_upper = def->spring_upper;
+        for (int32_t k = 0; k < def->number_of_joints; k++, at++) {
+            const tb_model_joint *joint = &c->joints[c->model_joint[scene_index(def->joints[k])]];
+            dofs[at] = joint->dof;
+            coordinates[at] = joint->coordinate;
+            coefficients[at] = def->coefficients[k];
+        }
+    }
+    model->tendons = tendons;
+    model->tendon_dofs = dofs;
+    model->tendon_coordinates = coordinates;
+    model->tendon_coefficients = coefficients;
+    model->number_of_tendons = count;
+    model->number_of_tendon_terms = (int32_t)terms;
+    return TB_OK;
+}
+
+static tb_status compile_actuators(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_actuators;
+    tb_model *model = c->model;
+    tb_model_actuator *actuators = TB_ARENA_ZEROED(&model->arena, tb_model_actuator, count);
+    if (actuators == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *actuators, "actuators");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_actuator_def *def = &c->scene->actuators[i];
+        tb_model_actuator *actuator = &actuators[i];
+        const int32_t target = scene_index(def->target);
+        actuator->joint = actuator->tendon = actuator->activation = -1;
+        if (def->target.kind == TB_HANDLE_TENDON)
+            actuator->tendon = target;
+        else
+            actuator->joint = c->model_joint[target];
+        if (def->activation != TB_ACTIVATION_NONE)
+            actuator->activation = model->number_of_activations++;
+        actuator->activation_kind = def->activation;
+        actuator->time_constant = def->time_constant;
+        memcpy(actuator->gear, def->gear, sizeof actuator->gear);
+        memcpy(actuator->gain, def->gain, sizeof actuator->gain);
+        memcpy(actuator->bias, def->bias, sizeof actuator->bias);
+        actuator->control_limited = def->control_limited;
+        actuator->control_lower = def->control_lower;
+        actuator->control_upper = def->control_upper;
+        actuator->force_limited = def->force_limited;
+        actuator->force_lower = def->force_lower;
+        actuator->force_upper = def->force_upper;
+        actuator->activation_limited = def->activation_limited;
+        actuator->activation_lower = def->activation_lower;
+        actuator->activation_upper = def->activation_upper;
+    }
+    model->actuators = actuators;
+    model->number_of_actuators = count;
+    return TB_OK;
+}
+
+/* ---- equalities ---- */
+
+static double reference_length(const tb_model *model, int32_t tendon)
+{
+    const tb_model_tendon *t = &model->tendons[tendon];
+    double length = 0;
+    for (int32_t i = t->first; i < t->first + t->count; i++)
+        length += model->tendon_coefficients[i] * model->q_reference[model->tendon_coordinates[i]];
+    return length;
+}
+
+/* Where the anchor of A and the frame of A lie in B, as the scene describes it. */
+static void set_body_equality(tb_compiler *c, const tb_equality_def *def, tb_model_equality *into)
+{
+    into->a = body_of(c, def->a);
+    into->b = body_of(c, def->b);
+    const tb_pose *a = &c->poses[into->a], *b = &c->poses[into->b];
+    memcpy(into->anchor_a, def->anchor_a, sizeof into->anchor_a);
+    memcpy(into->anchor_b, def->anchor_b, sizeof into->anchor_b);
+    memcpy(into->orientation, def->orientation, sizeof into->orientation);
+    if (!def->has_anchor_b) {
+        const tb_vec3 world = tb_pose_point(a, tb_v3_load(def->anchor_a));
+        tb_v3_store(into->anchor_b, tb_pose_inverse_point(b, world));
+    }
+    if (!def->has_orientation) {
+        const tb_pose relative = tb_pose_relative(a, b);
+        tb_q_store(into->orientation, tb_q_from_matrix(&relative.rotation));
+    }
+}
+
+static tb_status compile_equalities(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_equalities;
+    tb_model *model = c->model;
+    tb_model_equality *equalities = TB_ARENA_ZEROED(&model->arena, tb_model_equality, count);
+    if (equalities == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *equalities, "equalities");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_equality_def *def = &c->scene->equalities[i];
+        tb_model_equality *into = &equalities[i];
+        into->type = def->type;
+        into->disabled = def->disabled;
+        into->orientation[0] = 1;
+        memcpy(into->polynomial, def->polynomial, sizeof into->polynomial);
+        if (def->type == TB_EQUALITY_CONNECT || def->type == TB_EQUALITY_WELD) {
+            set_body_equality(c, def, into);
+        } else if (def->type == TB_EQUALITY_JOINT) {
+            into->a = c->model_joint[scene_index(def->a)];
+            into->b = tb_handle_is_none(def->b) ? -1 : c->model_joint[scene_index(def->b)];
+            into->reference_a = model->joints[into->a].reference;
+            into->reference_b = into->b < 0 ? 0 : model->joints[into->b].reference;
+        } else {
+            into->a = scene_index(def->a);
+            into->b = scene_index(def->b);
+            into->reference_a = reference_length(model, into->a);
+            into->reference_b = into->b < 0 ? 0 : reference_length(model, into->b);
+        }
+    }
+    model->equalities = equalities;
+    model->number_of_equalities = count;
+    return TB_OK;
+}
+
+/* ---- pairs and excludes ---- */
+
+typedef struct sorted_pair {
+    tb_model_pair pair;
+    int32_t scene;
+} sorted_pair;
+
+static int compare_pairs(const void *left, const void *right)
+{
+    const sorted_pair *l = left, *r = right;
+    if (l->pair.a != r->pair.a) return l->pair.a < r->pair.a ? -1 : 1;
+    if (l->pair.b != r->pair.b) return l->pair.b < r->pair.b ? -1 : 1;
+    return (l->scene > r->scene) - (l->scene < r->scene);
+}
+
+static int compare_excludes(const void *left, const void *right)
+{
+    const tb_model_exclude *l = left, *r = right;
+    if (l->a != r->a) return l->a < r->a ? -1 : 1;
+    return (l->b > r->b) - (l->b < r->b);
+}
+
+/* Of several definitions of one pair the first counts. */
+static tb_status compile_pairs(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_pairs, shapes = c->model->number_of_shapes;
+    tb_model *model = c->model;
+    sorted_pair *sorted = TB_ARENA_ARRAY(&c->scratch, sorted_pair, count);
+    tb_model_pair *pairs = TB_ARENA_ARRAY(&model->arena, tb_model_pair, count);
+    c->scene_pair = TB_ARENA_ARRAY(&c->scratch, int32_t, count);
+    int32_t *start = TB_ARENA_ZEROED(&model->arena, int32_t, shapes + 1);
+    if (!sorted || !pairs || !c->scene_pair || !start)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *sorted, "pairs");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_pair_def *def = &c->scene->pairs[i];
+        const int32_t a = c->model_shape[scene_index(def->a)];
+        const int32_t b = c->model_shape[scene_index(def->b)];
+        sorted[i].pair.a = a < b ? a : b;
+        sorted[i].pair.b = a < b ? b : a;
+        sorted[i].pair.surface = def->surface;
+        sorted[i].pair.friction2 = def->friction2;
+        sorted[i].scene = i;
+    }
+    if (count > 0) qsort(sorted, (size_t)count, sizeof *sorted, compare_pairs);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (kept > 0 && pairs[kept - 1].a == sorted[i].pair.a &&
+            pairs[kept - 1].b == sorted[i].pair.b) {
+            const tb_status status =
+                tb_compile_warn(c,
+                                "pair %d '%.100s' names the same shapes as an earlier one and is "
+                                "left out",
+                                (int)sorted[i].scene, c->scene->pairs[sorted[i].scene].name);
+            if (status != TB_OK) return status;
+            continue;
+        }
+        c->scene_pair[kept] = sorted[i].scene;
+        pairs[kept++] = sorted[i].pair;
+        start[sorted[i].pair.a + 1]++;
+    }
+    for (int32_t i = 0; i < shapes; i++) start[i + 1] += start[i];
+    model->pairs = pairs;
+    model->number_of_pairs = kept;
+    model->shape_pair_start = start;
+    return TB_OK;
+}
+
+static tb_status compile_excludes(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_excludes;
+    tb_model_exclude *excludes = TB_ARENA_ARRAY(&c->model->arena, tb_model_exclude, count);
+    if (excludes == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *excludes, "excludes");
+    for (int32_t i = 0; i < count; i++) {
+        const scene_exclude *def = &c->scene->excludes[i];
+        const int32_t a = def->a < 0 ? 0 : c->model_body[def->a];
+        const int32_t b = def->b < 0 ? 0 : c->model_body[def->b];
+        excludes[i].a = a < b ? a : b;
+        excludes[i].b = a < b ? b : a;
+    }
+    if (count > 0) qsort(excludes, (size_t)count, sizeof *excludes, compare_excludes);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (excludes[i].a == excludes[i].b) continue; /* never collides anyway */
+        if (kept == 0 || compare_excludes(&excludes[kept - 1], &excludes[i]) != 0)
+            excludes[kept++] = excludes[i];
+    }
+    c->model->excludes = excludes;
+    c->model->number_of_excludes = kept;
+    return TB_OK;
+}
+
+/* ---- keyframes ---- */
+
+/* A copy of a keyframe's array, or of `rest` (NULL: zeros) where the keyframe has none. */
+static tb_status key_array(tb_compiler *c, const tb_keyframe_def *def, int32_t index,
+                           const char *field, const double *numbers, int32_t count,
+                           int32_t expected, const double *rest, double **result)
+{
+    if (numbers != NULL && count != expected)
+        return tb_fail_field(c->error, TB_INVALID_ARGUMENT, field,
+                             "keyframe %d '%.100s': %s has %d numbers, but the model has %d",
+                             (int)index, def->name, field, (int)count, (int)expected);
+    double *copy = TB_ARENA_ZEROED(&c->model->arena, double, expected);
+    if (copy == NULL) return tb_fail_memory(c->error, (size_t)expected * 8, "keyframe");
+    if (numbers == NULL) numbers = rest;
+    if (numbers != NULL) memcpy(copy, numbers, (size_t)expected * sizeof *copy);
+    *result = copy;
+    return TB_OK;
+}
+
+static void normalize_rotations(const tb_model *model, double *q)
+{
+    for (int32_t i = 0; i < model->number_of_joints; i++) {
+        const tb_model_joint *joint = &model->joints[i];
+        if (joint->type != TB_JOINT_BALL && joint->type != TB_JOINT_FREE) continue;
+        double *at = q + joint->coordinate + (joint->type == TB_JOINT_FREE ? 3 : 0);
+        tb_q_store(at, tb_q_normalize(tb_q_load(at)));
+    }
+}
+
+static tb_status compile_keyframes(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_keyframes;
+    tb_model *model = c->model;
+    tb_model_keyframe *keys = TB_ARENA_ZEROED(&model->arena, tb_model_keyframe, count);
+    if (keys == NULL) return tb_fail_memory(c->error, (size_t)count * sizeof *keys, "keyframes");
+    for (int32_t i = 0; i < count; i++) {
+        const tb_keyframe_def *def = &c->scene->keyframes[i];
+        double *q = NULL, *u = NULL, *controls = NULL;
+        tb_status status = key_array(c, def, i, "q", def->q, def->number_of_q,
+                                     model->number_of_coordinates, model->q_reference, &q);
+        if (status == TB_OK)
+            status = key_array(c, def, i, "u", def->u, def->number_of_u, model->number_of_dofs,
+                               NULL, &u);
+        if (status == TB_OK)
+            status = key_array(c, def, i, "controls", def->controls, def->number_of_controls,
+                               model->number_of_actuators, NULL, &controls);
+        if (status != TB_OK) return status;
+        normalize_rotations(model, q);
+        keys[i].time = def->time;
+        keys[i].q = q;
+        keys[i].u = u;
+        keys[i].controls = controls;
+    }
+    model->keyframes = keys;
+    model->number_of_keyframes = count;
+    return TB_OK;
+}
+
+tb_status tb_compile_parts(tb_compiler *c)
+{
+    tb_status status = compile_sites(c);
+    if (status == TB_OK) status = compile_tendons(c);
+    if (status == TB_OK) status = compile_actuators(c);
+    if (status == TB_OK) status = compile_equalities(c);
+    if (status == TB_OK) status = compile_pairs(c);
+    if (status == TB_OK) status = compile_excludes(c);
+    if (status == TB_OK) status = compile_keyframes(c);
+    return status;
+}

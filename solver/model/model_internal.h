@@ -1,0 +1,219 @@
+/* Inside of the model room: what a scene holds, and the stages of its compilation.
+ *
+ * scene*.c       builder: every definition is checked and normalised as it is added
+ * compile*.c     scene to model, in stages that all work in the model's numbering
+ * mass.c         mass properties of shapes and meshes
+ * hull.c, triangle_mesh.c, mesh_tree.c   geometry
+ * canonical*.c   the scene as bytes and back
+ * model.c        questions to a compiled model */
+#ifndef TB_MODEL_INTERNAL_H
+#define TB_MODEL_INTERNAL_H
+
+#include "model/model.h"
+#include "model/names.h"
+
+/* ---- scene ---- */
+
+/* Most vertices, triangles or heights of one asset: three times as many still count in 32 bits. */
+enum { TB_MESH_LIMIT = 1 << 24 };
+
+/* Inertia as given with a body; kept apart so that a body without one stays small. */
+typedef struct scene_inertia {
+    double mass, com[3], frame[4], inertia[6];
+} scene_inertia;
+
+typedef struct scene_body {
+    const char *name; /* "" if none */
+    int32_t parent;   /* scene index, -1: the world */
+    int32_t inertia;  /* index in scene.inertias, -1: none given */
+    double position[3], orientation[4];
+    bool kinematic;
+    bool has_free, has_ball; /* summary of its joints, for the rules about their combination */
+    uint8_t number_of_dofs;
+} scene_body;
+
+/* Exclude as added: scene body indices, -1 for the world. */
+typedef struct scene_exclude {
+    int32_t a, b;
+} scene_exclude;
+
+/* Things are kept as their public definitions: names point into `names` ("" if none), arrays into
+ * `data`, quaternions and axes are unit, numbers that have no effect are zero. */
+struct tb_scene {
+    uint16_t owner;
+    tb_scene_def options;
+    tb_names names;
+    tb_arena data; /* vertices, heights, coefficients, keyframes */
+
+    scene_body *bodies;
+    scene_inertia *inertias;
+    tb_joint_def *joints;
+    tb_shape_def *shapes;
+    tb_mesh_def *meshes;
+    tb_height_field_def *height_fields;
+    tb_site_def *sites;
+    tb_tendon_def *tendons;
+    tb_actuator_def *actuators;
+    tb_equality_def *equalities;
+    tb_pair_def *pairs;
+    scene_exclude *excludes;
+    tb_keyframe_def *keyframes;
+    const char **warnings;
+
+    int32_t number_of_bodies, number_of_inertias, number_of_joints, number_of_shapes,
+        number_of_meshes, number_of_height_fields, number_of_sites, number_of_tendons,
+        number_of_actuators, number_of_equalities, number_of_pairs, number_of_excludes,
+        number_of_keyframes, number_of_warnings;
+    int32_t body_capacity, inertia_capacity, joint_capacity, shape_capacity, mesh_capacity,
+        height_field_capacity, site_capacity, tendon_capacity, actuator_capacity, equality_capacity,
+        pair_capacity, exclude_capacity, keyframe_capacity, warning_capacity;
+};
+
+/* Scene index of a handle that was accepted before; -1 for a zeroed one. */
+static inline int32_t scene_index(tb_handle handle)
+{
+    return (int32_t)handle.index - 1;
+}
+
+/* ---- checks of definitions ---- */
+
+/* Collects the first thing that is wrong with one definition; later checks then do nothing. */
+typedef struct tb_check {
+    tb_status status;
+    tb_error *error;
+    tb_handle_kind kind;
+    const char *name; /* of the thing, "" if none */
+    int32_t index;    /* its index, for messages about things without a name */
+} tb_check;
+
+/* Geometry and masses beyond this are refused: products of several stay finite. */
+#define TB_LARGEST_NUMBER 1e30
+/* Smallest length of an axis or a quaternion that still has a direction. */
+#define TB_SMALLEST_DIRECTION 1e-10
+
+tb_check tb_check_begin(tb_handle_kind kind, const char *name, int32_t index, tb_error *error);
+/* Fails with "<kind> '<name>': <field> <text>". */
+void tb_check_fail(tb_check *check, const char *field, const char *format, ...) TB_PRINTF(3, 4);
+/* The checks take a pointer because they also turn -0 into 0, so that equal models have equal bytes. */
+void tb_check_numbers(tb_check *check, const char *field, double *x, int count);
+void tb_check_not_negative(tb_check *check, const char *field, double *x, int count);
+void tb_check_positive(tb_check *check, const char *field, double *x, int count);
+/* Finite bounds with lower <= upper if `on`, else both set to 0. */
+void tb_check_bounds(tb_check *check, const char *field, bool on, double *lower, double *upper);
+/* Makes them unit; a vector that is unit to rounding stays as it is, so that this can be repeated. */
+void tb_check_quaternion(tb_check *check, const char *field, double q[4]);
+void tb_check_axis(tb_check *check, const char *field, double v[3]);
+void tb_check_surface(tb_check *check, tb_surface *surface);
+/* Scene index of a handle; `optional` lets a zeroed handle pass as -1. */
+void tb_check_handle(tb_check *check, const tb_scene *scene, const char *field, tb_handle handle,
+                     tb_handle_kind kind, bool optional, int32_t *index);
+/* UTF-8 without control characters, not used in its kind. */
+void tb_check_name(tb_check *check, const tb_scene *scene);
+/* Principal moments >= 0 that obey the triangle inequality after the scene's minimum and balancing;
+ * see tb_inertia_is_physical. */
+void tb_check_inertia(tb_check *check, const tb_scene_def *options, const scene_inertia *given);
+
+/* ---- adding, shared by scene.c and scene_parts.c ---- */
+
+/* Room for one more thing in *items: grows it, or RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT. */
+tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t size,
+                           tb_handle_kind kind, tb_error *error);
+/* Keeps a name and enters it; *kept becomes "" where there is none. */
+tb_status tb_scene_enter_name(tb_scene *scene, tb_handle_kind kind, const char *name, int32_t index,
+                              const char **kept, tb_error *error);
+
+/* ---- mass ---- */
+
+/* Symmetric 3x3 as xx, yy, zz, xy, xz, yz, turned by the matrix r: R S R'. */
+void tb_inertia_rotate(const double r[9], const double in[6], double out[6]);
+/* Adds mass m at offset d from the reference point to an inertia about that point. */
+void tb_inertia_add_offset(double inertia[6], double mass, const double d[3]);
+
+/* What `minimum` and `balance` make of principal moments; false if they break the triangle inequality
+ * (by more than 1e-9 of the largest) or are negative. */
+bool tb_moments_repair(double moments[3], double minimum, bool balance);
+
+/* Mass properties of a shape in its own frame, from its mass or density. INVALID_ARGUMENT for a mesh
+ * without volume. `mesh` is the asset of CONVEX and MESH shapes. */
+tb_status tb_shape_mass(const tb_shape_def *shape, const tb_mass_properties *mesh,
+                        tb_mass_properties *result, tb_error *error);
+
+/* Of a mesh asset, at density 1; hulls its vertices where its definition says so. */
+tb_status tb_mesh_asset_mass(const tb_mesh_def *mesh, tb_mass_properties *result, tb_error *error);
+
+/* ---- geometry ---- */
+
+/* Facets of a convex hull as qhull finds them, polygons counter-clockwise seen from outside, by the
+ * indices of the points. Nothing is merged but what is coplanar to rounding. Heap. */
+typedef struct tb_facets {
+    int32_t number_of_faces;
+    int32_t *face_start; /* number_of_faces + 1 */
+    int32_t *face_vertices;
+} tb_facets;
+
+/* INVALID_ARGUMENT for fewer than 4 points, points that are not finite, or a flat cloud. */
+tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets, tb_error *error);
+void tb_facets_free(tb_facets *facets);
+
+/* Bounding-volume tree over the triangles listed in `ids`: sets nodes, tree_triangles and box of `mesh`,
+ * with arrays from the arena. RESOURCE_EXHAUSTED. */
+tb_status tb_mesh_tree_build(const double *vertices, const int32_t *triangles, const int32_t *ids,
+                             int32_t count, tb_arena *arena, tb_triangle_mesh *mesh,
+                             tb_error *error);
+
+/* ---- compilation ---- */
+
+/* A compilation under way. Arrays named scene_* give the scene index of a model index, model_* the
+ * model index of a scene index; body indices in the model count the world as 0. */
+typedef struct tb_compiler {
+    const tb_scene *scene;
+    tb_model *model;
+    tb_error *error;
+    tb_arena scratch;
+
+    int32_t *scene_body;  /* model bodies; [0] is -1 */
+    int32_t *model_body;  /* scene bodies */
+    int32_t *body_shapes; /* model bodies + 1: first shape of a body in scene_shape */
+    int32_t *scene_shape, *model_shape;
+    int32_t *scene_joint; /* scene joints in the model's order, fixed ones included */
+    int32_t *body_joints; /* model bodies + 1: first joint of a body in scene_joint */
+    int32_t *model_joint; /* scene joints; -1 for fixed joints, the first part of planar joints */
+    int32_t *scene_site;
+    int32_t *scene_pair; /* of the pairs that were kept, sorted */
+
+    /* the model's arrays, still writable */
+    tb_model_body *bodies;
+    tb_model_joint *joints;
+    tb_model_dof *dofs;
+    tb_model_tree *trees;
+    tb_model_shape *shapes;
+    tb_pose *poses; /* of the bodies in the described pose, world */
+    const char **warnings;
+    int32_t warning_capacity;
+} tb_compiler;
+
+/* Stages, in this order. */
+tb_status tb_compile_order(tb_compiler *compiler); /* numbering of bodies, joints, shapes, sites */
+tb_status tb_compile_tree(tb_compiler *compiler);  /* bodies, joints, dofs, trees, reference pose */
+tb_status tb_compile_mass(tb_compiler *compiler);  /* masses and inertias of bodies */
+tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, height fields */
+tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
+tb_status
+tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
+tb_status tb_compile_names(tb_compiler *compiler);
+
+tb_status tb_compile_warn(tb_compiler *compiler, const char *format, ...) TB_PRINTF(2, 3);
+const char *tb_compile_body_name(const tb_compiler *compiler, int32_t body);
+
+/* ---- canonical bytes ---- */
+
+/* Scene in the compiler's numbering to bytes (heap). */
+tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_error *error);
+/* Bytes without their checksum to a scene; for tb_model_from_bytes and fuzzing. */
+tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
+                            tb_error *error);
+
+enum { TB_CANONICAL_VERSION = 1, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+#define TB_CANONICAL_MAGIC "TRIBOMDL"
+
+#endif

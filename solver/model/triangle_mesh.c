@@ -1,0 +1,259 @@
+/* Triangle meshes for collision: vertices merged, neighbours found, edges classified, tree built.
+ *
+ * The kind of an edge is what keeps contacts off internal edges: on a flat or concave edge no contact
+ * normal but a face's is possible. It is found from the height of the neighbour's far vertex over the
+ * triangle's plane. Triangles without area keep their place in the list, and edges look through them to
+ * what lies behind. */
+#include "model/model_internal.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Twice the area over the square of the longest edge, below which a triangle has none. */
+#define SMALLEST_SHAPE 1e-12
+/* Sine of the largest angle between neighbours in one plane. */
+#define FLAT_SINE 1e-4
+
+typedef struct mesh_work {
+    tb_arena scratch;
+    double *vertices;
+    int32_t *triangles, *adjacent, *ids;
+    double *normals;
+    uint8_t *kinds;
+    int32_t number_of_vertices, number_of_triangles;
+} mesh_work;
+
+/* ---- vertices ---- */
+
+typedef struct mesh_vertex {
+    double x[3];
+    int32_t index;
+} mesh_vertex;
+
+static int compare_vertices(const void *left, const void *right)
+{
+    const mesh_vertex *l = left, *r = right;
+    for (int i = 0; i < 3; i++)
+        if (l->x[i] != r->x[i]) return l->x[i] < r->x[i] ? -1 : 1;
+    return (l->index > r->index) - (l->index < r->index);
+}
+
+/* Equal vertices become the first of them; numbers keep the order of first appearance. */
+static bool merge_vertices(mesh_work *w, const double *vertices, int32_t count,
+                           const int32_t *triangles)
+{
+    mesh_vertex *sorted = TB_ARENA_ARRAY(&w->scratch, mesh_vertex, count);
+    int32_t *to = TB_ARENA_ARRAY(&w->scratch, int32_t, count);
+    if (sorted == NULL || to == NULL) return false;
+    for (int32_t i = 0; i < count; i++) {
+        for (int k = 0; k < 3; k++) sorted[i].x[k] = vertices[3 * (size_t)i + (size_t)k] + 0.0;
+        sorted[i].index = i;
+    }
+    if (count > 0) qsort(sorted, (size_t)count, sizeof *sorted, compare_vertices);
+    for (int32_t i = 0, first = 0; i < count; i++) {
+        if (memcmp(sorted[first].x, sorted[i].x, sizeof sorted[i].x) != 0) first = i;
+        to[sorted[i].index] = sorted[first].index;
+    }
+    for (int32_t i = 0; i < count; i++) {
+        if (to[i] == i) {
+            memcpy(w->vertices + 3 * (size_t)w->number_of_vertices, vertices + 3 * (size_t)i,
+                   3 * sizeof(double));
+            to[i] = w->number_of_vertices++;
+        } else {
+            to[i] = to[to[i]]; /* already numbered: the first comes before */
+        }
+    }
+    for (int32_t i = 0; i < 3 * w->number_of_triangles; i++) w->triangles[i] = to[triangles[i]];
+    return true;
+}
+
+/* ---- triangles ---- */
+
+static tb_vec3 corner(const mesh_work *w, int32_t triangle, int k)
+{
+    return tb_v3_load(w->vertices + 3 * (size_t)w->triangles[3 * (size_t)triangle + (size_t)k]);
+}
+
+static tb_vec3 normal_of(const mesh_work *w, int32_t triangle)
+{
+    return tb_v3_load(w->normals + 3 * (size_t)triangle);
+}
+
+static bool has_area(const mesh_work *w, int32_t triangle)
+{
+    return tb_v3_length2(normal_of(w, triangle)) > 0;
+}
+
+static int32_t set_normals(mesh_work *w)
+{
+    int32_t sound = 0;
+    for (int32_t t = 0; t < w->number_of_triangles; t++) {
+        const tb_vec3 a = corner(w, t, 0), b = corner(w, t, 1), c = corner(w, t, 2);
+        const tb_vec3 ab = tb_v3_sub(b, a), ac = tb_v3_sub(c, a), bc = tb_v3_sub(c, b);
+        /* about the shortest edges, whose cross product is rounded least */
+        const double l_ab = tb_v3_length2(ab), l_ac = tb_v3_length2(ac), l_bc = tb_v3_length2(bc);
+        const double longest = tb_max(l_ab, tb_max(l_ac, l_bc));
+        const tb_vec3 area = longest == l_bc   ? tb_v3_cross(ab, ac)
+                             : longest == l_ac ? tb_v3_cross(ab, bc)
+                                               : tb_v3_cross(ac, bc);
+        tb_vec3 normal = tb_v3(0, 0, 0);
+        if (tb_v3_length(area) > SMALLEST_SHAPE * longest && tb_v3_length(area) > 0) {
+            normal = tb_v3_normalize(area, normal);
+            w->ids[sound++] = t;
+        }
+        tb_v3_store(w->normals + 3 * (size_t)t, normal);
+    }
+    return sound;
+}
+
+/* ---- neighbours ---- */
+
+typedef struct mesh_edge {
+    int32_t low, high;
+    int32_t place; /* 3 triangle + edge */
+} mesh_edge;
+
+static int compare_edges(const void *left, const void *right)
+{
+    const mesh_edge *l = left, *r = right;
+    if (l->low != r->low) return l->low < r->low ? -1 : 1;
+    if (l->high != r->high) return l->high < r->high ? -1 : 1;
+    return (l->place > r->place) - (l->place < r->place);
+}
+
+static int32_t edge_start(const mesh_work *w, int32_t place)
+{
+    return w->triangles[place];
+}
+
+/* Two triangles that walk an edge in opposite directions are neighbours. An edge of three triangles or of
+ * two that disagree about outside is a boundary to each of them. */
+static bool link_triangles(mesh_work *w)
+{
+    const int32_t count = 3 * w->number_of_triangles;
+    mesh_edge *edges = TB_ARENA_ARRAY(&w->scratch, mesh_edge, count);
+    if (edges == NULL) return false;
+    for (int32_t i = 0; i < count; i++) {
+        const int32_t p = w->triangles[i], q = w->triangles[i % 3 == 2 ? i - 2 : i + 1];
+        edges[i].low = p < q ? p : q;
+        edges[i].high = p < q ? q : p;
+        edges[i].place = i;
+        w->adjacent[i] = -1;
+    }
+    if (count > 0) qsort(edges, (size_t)count, sizeof *edges, compare_edges);
+    for (int32_t i = 0; i < count;) {
+        int32_t end = i + 1;
+        while (end < count && edges[end].low == edges[i].low && edges[end].high == edges[i].high)
+            end++;
+        const int32_t a = edges[i].place, b = edges[end - 1].place;
+        if (end - i == 2 && edges[i].low != edges[i].high && a / 3 != b / 3 &&
+            edge_start(w, a) != edge_start(w, b)) {
+            w->adjacent[a] = b / 3;
+            w->adjacent[b] = a / 3;
+        }
+        i = end;
+    }
+    return true;
+}
+
+/* The nearest triangle with area behind an edge, through neighbours without; -1 if there is none. */
+static int32_t behind(const mesh_work *w, int32_t place)
+{
+    int32_t from = place / 3, at = w->adjacent[place];
+    for (int guard = 0; at >= 0 && !has_area(w, at) && guard < 16; guard++) {
+        int32_t next = -1;
+        for (int k = 0; k < 3 && next < 0; k++) {
+            const int32_t other = w->adjacent[3 * at + k];
+            if (other >= 0 && other != from) next = other;
+        }
+        from = at;
+        at = next;
+    }
+    return at >= 0 && has_area(w, at) && at != place / 3 ? at : -1;
+}
+
+static tb_edge_kind kind_of(const mesh_work *w, int32_t place)
+{
+    const int32_t a = place / 3, b = behind(w, place);
+    if (b < 0) return TB_EDGE_BOUNDARY;
+    const tb_vec3 n = normal_of(w, a), m = normal_of(w, b);
+    if (tb_v3_length(tb_v3_cross(n, m)) <= FLAT_SINE) /* or folded back on itself: a sharp edge */
+        return tb_v3_dot(n, m) > 0 ? TB_EDGE_FLAT : TB_EDGE_CONVEX;
+    /* the corner of b that is farthest from a's plane tells the side */
+    const tb_vec3 origin = corner(w, a, place % 3);
+    double height = 0;
+    for (int k = 0; k < 3; k++) {
+        const double h = tb_v3_dot(n, tb_v3_sub(corner(w, b, k), origin));
+        if (fabs(h) > fabs(height)) height = h;
+    }
+    return height > 0 ? TB_EDGE_CONCAVE : TB_EDGE_CONVEX;
+}
+
+/* ---- the whole ---- */
+
+static bool build(mesh_work *w, const double *vertices, int32_t number_of_vertices,
+                  const int32_t *triangles, tb_arena *arena)
+{
+    const size_t n = (size_t)w->number_of_triangles;
+    w->vertices = TB_ARENA_ARRAY(arena, double, 3 * (size_t)number_of_vertices);
+    w->triangles = TB_ARENA_ARRAY(arena, int32_t, 3 * n);
+    w->adjacent = TB_ARENA_ARRAY(arena, int32_t, 3 * n);
+    w->normals = TB_ARENA_ARRAY(arena, double, 3 * n);
+    w->kinds = TB_ARENA_ARRAY(arena, uint8_t, 3 * n);
+    w->ids = TB_ARENA_ARRAY(&w->scratch, int32_t, n);
+    return w->vertices && w->triangles && w->adjacent && w->normals && w->kinds && w->ids &&
+           merge_vertices(w, vertices, number_of_vertices, triangles);
+}
+
+static tb_status check(const double *vertices, int32_t number_of_vertices, const int32_t *triangles,
+                       int32_t number_of_triangles, tb_error *error)
+{
+    if (number_of_vertices < 0 || number_of_vertices > TB_MESH_LIMIT || number_of_triangles < 0 ||
+        number_of_triangles > TB_MESH_LIMIT)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "number_of_triangles",
+                             "a mesh of %d vertices and %d triangles is out of range",
+                             (int)number_of_vertices, (int)number_of_triangles);
+    for (int32_t i = 0; i < 3 * number_of_vertices; i++)
+        if (!isfinite(vertices[i]))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "vertices", "vertex %d is not finite",
+                                 (int)(i / 3));
+    for (int32_t i = 0; i < 3 * number_of_triangles; i++)
+        if (triangles[i] < 0 || triangles[i] >= number_of_vertices)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "triangles",
+                                 "triangle %d uses vertex %d of %d", (int)(i / 3),
+                                 (int)triangles[i], (int)number_of_vertices);
+    return TB_OK;
+}
+
+tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_vertices,
+                                 const int32_t *triangles, int32_t number_of_triangles,
+                                 tb_arena *arena, tb_triangle_mesh *mesh, tb_error *error)
+{
+    mesh_work w = {.number_of_triangles = number_of_triangles};
+    memset(mesh, 0, sizeof *mesh);
+    tb_status status = check(vertices, number_of_vertices, triangles, number_of_triangles, error);
+    if (status != TB_OK) return status;
+    tb_arena_init(&w.scratch, 0);
+    if (!build(&w, vertices, number_of_vertices, triangles, arena)) {
+        status = tb_fail_memory(error, (size_t)number_of_triangles * 64, "triangle mesh");
+        goto done;
+    }
+    const int32_t sound = set_normals(&w);
+    if (!link_triangles(&w)) {
+        status = tb_fail_memory(error, (size_t)number_of_triangles * 36, "triangle mesh");
+        goto done;
+    }
+    for (int32_t i = 0; i < 3 * number_of_triangles; i++)
+        w.kinds[i] = (uint8_t)(has_area(&w, i / 3) ? kind_of(&w, i) : TB_EDGE_BOUNDARY);
+    mesh->number_of_vertices = w.number_of_vertices;
+    mesh->number_of_triangles = number_of_triangles;
+    mesh->vertices = w.vertices;
+    mesh->triangles = w.triangles;
+    mesh->adjacent = w.adjacent;
+    mesh->normals = w.normals;
+    mesh->edge_kind = w.kinds;
+    status = tb_mesh_tree_build(w.vertices, w.triangles, w.ids, sound, arena, mesh, error);
+done:
+    tb_arena_destroy(&w.scratch);
+    return status;
+}
