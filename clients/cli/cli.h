@@ -1,0 +1,44 @@
+/* The command `tribo`: what its parts share.
+ *
+ * The command is a caller of libtribo like any other and includes nothing of it but tribo.h. Each
+ * subcommand is a function with main's signature that returns an exit code. */
+#ifndef CLI_H
+#define CLI_H
+
+#include "tribo.h"
+
+#if defined(__GNUC__)
+#define CLI_PRINTF(text, first) __attribute__((format(printf, text, first)))
+#else
+#define CLI_PRINTF(text, first)
+#endif
+
+/* Exit codes, as every --help tells them. */
+enum {
+    CLI_OK = 0,
+    CLI_FAILED = 1,       /* a file could not be read, written or understood */
+    CLI_USAGE = 2,        /* the command line makes no sense */
+    CLI_UNSOLVED = 3,     /* diverged, or the tolerance was not reached */
+    CLI_INTERRUPTED = 130 /* Ctrl-C; what was done until then is reported */
+};
+
+int command_run(int argc, char **argv);
+int command_solve(int argc, char **argv);
+int command_info(int argc, char **argv);
+int command_export(int argc, char **argv);
+int command_bench(int argc, char **argv);
+int command_demo(int argc, char **argv);
+int command_version(int argc, char **argv);
+
+/* The exit code that a status deserves. */
+int cli_exit_code(tb_status status);
+
+/* Says on stderr what went wrong: "tribo: MESSAGE". */
+void cli_complain(const tb_error *error);
+
+/* Fills an error whose message begins "FILE: " (or "FILE:LINE: " where line > 0) and returns the
+ * status. `field` may be NULL. */
+tb_status cli_fail(tb_error *error, tb_status status, const char *file, int line, const char *field,
+                   const char *format, ...) CLI_PRINTF(6, 7);
+
+#endif

@@ -1,0 +1,11 @@
+/* Ctrl-C: long work looks here between its parts and ends with what it has. */
+#ifndef CLI_INTERRUPT_H
+#define CLI_INTERRUPT_H
+
+#include <stdbool.h>
+
+/* From now on the first SIGINT or SIGTERM is noted; a second one ends the process. */
+void interrupt_watch(void);
+bool interrupt_requested(void);
+
+#endif

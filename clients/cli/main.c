@@ -1,0 +1,172 @@
+/* The command `tribo`: finds the subcommand and calls it. */
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "cli.h"
+#include "json.h"
+
+typedef struct subcommand {
+    const char *name, *summary;
+    int (*function)(int argc, char **argv);
+} subcommand;
+
+static int command_help(int argc, char **argv);
+
+static const subcommand SUBCOMMANDS[] = {
+    {"run", "step a model; certificate, recording, plot", command_run},
+    {"solve", "solve contact problem files", command_solve},
+    {"info", "what a model holds: counts, masses, joints, warnings", command_info},
+    {"export", "write the contact problem of a step to a file", command_export},
+    {"bench", "small benchmarks", command_bench},
+    {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
+    {"version", "version and solvers", command_version},
+    {"help", "help on a command", command_help},
+};
+enum { COUNT = sizeof SUBCOMMANDS / sizeof SUBCOMMANDS[0] };
+
+/* ---- what the other files share ---- */
+
+int cli_exit_code(tb_status status)
+{
+    switch (status) {
+    case TB_OK: return CLI_OK;
+    case TB_DIVERGED:
+    case TB_NOT_CONVERGED: return CLI_UNSOLVED;
+    case TB_CANCELLED: return CLI_INTERRUPTED;
+    default: return CLI_FAILED;
+    }
+}
+
+void cli_complain(const tb_error *error)
+{
+    fprintf(stderr, "tribo: %s\n",
+            error->message[0] != '\0' ? error->message : tb_status_text(error->status));
+}
+
+tb_status cli_fail(tb_error *error, tb_status status, const char *file, int line, const char *field,
+                   const char *format, ...)
+{
+    if (error == NULL) return status;
+    memset(error, 0, sizeof *error);
+    error->status = status;
+    error->line = line;
+    snprintf(error->file, sizeof error->file, "%s", file);
+    if (field != NULL) snprintf(error->field, sizeof error->field, "%s", field);
+
+    const size_t size = sizeof error->message;
+    int used = 0;
+    if (file[0] != '\0' && line > 0)
+        used = snprintf(error->message, size, "%s:%d: ", file, line);
+    else if (file[0] != '\0')
+        used = snprintf(error->message, size, "%s: ", file);
+    if (used < 0 || (size_t)used >= size) return status;
+    va_list arguments;
+    va_start(arguments, format);
+    vsnprintf(error->message + used, size - (size_t)used, format, arguments);
+    va_end(arguments);
+    return status;
+}
+
+/* ---- version and help ---- */
+
+int command_version(int argc, char **argv)
+{
+    static const args_command COMMAND = {.name = "version",
+                                         .operands = "",
+                                         .description = "Prints the version and the solvers.\n",
+                                         .examples = "  tribo version\n"
+                                                     "  tribo version --json\n"};
+    bool json = false;
+    const args_option options[] = {
+        {"json", NULL, "print one JSON object", ARGS_FLAG, &json, 0, 0, NULL},
+        {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
+    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    int operands = 0;
+    const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
+    if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+
+    json_t *solvers = json_array();
+    if (!json) printf("tribo %s\n\nsolvers:\n", TB_VERSION);
+    for (int32_t i = 0; tb_solver_name(i) != NULL; i++) {
+        json_array_append_new(solvers, json_text(tb_solver_name(i)));
+        if (!json) printf("  %-12s %s\n", tb_solver_name(i), tb_solver_summary(i));
+    }
+    json_t *object = json_object();
+    json_object_set_new(object, "version", json_string(TB_VERSION));
+    json_object_set_new(object, "solvers", solvers);
+    if (json)
+        json_print(stdout, object);
+    else
+        json_decref(object);
+    return CLI_OK;
+}
+
+static void print_overview(FILE *file)
+{
+    fprintf(file,
+            "tribo %s: contact dynamics with the exact Coulomb law\n\n"
+            "usage: tribo COMMAND [options] ...\n\n",
+            TB_VERSION);
+    for (int i = 0; i < COUNT; i++)
+        fprintf(file, "  %-10s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].summary);
+    fprintf(file, "\nexamples:\n"
+                  "  tribo demo\n"
+                  "  tribo run scene.xml --time 2 --plot scene.svg\n"
+                  "  tribo solve problem.dat\n"
+                  "\n'tribo help COMMAND' and 'tribo COMMAND --help' say more.\n");
+}
+
+static const subcommand *find_subcommand(const char *name)
+{
+    const char *names[COUNT + 1] = {NULL};
+    for (int i = 0; i < COUNT; i++) {
+        if (strcmp(SUBCOMMANDS[i].name, name) == 0) return &SUBCOMMANDS[i];
+        names[i] = SUBCOMMANDS[i].name;
+    }
+    const char *nearest = args_nearest(name, names);
+    if (nearest != NULL)
+        fprintf(stderr, "tribo: no command '%s'; did you mean '%s'?\n", name, nearest);
+    else
+        fprintf(stderr, "tribo: no command '%s'; 'tribo --help' lists them\n", name);
+    return NULL;
+}
+
+static int command_help(int argc, char **argv)
+{
+    if (argc < 2 || strcmp(argv[1], "help") == 0 || argv[1][0] == '-') {
+        print_overview(stdout);
+        return CLI_OK;
+    }
+    const subcommand *command = find_subcommand(argv[1]);
+    if (command == NULL) return CLI_USAGE;
+    char name[32], help[] = "--help";
+    snprintf(name, sizeof name, "%s", command->name);
+    char *arguments[] = {name, help, NULL};
+    return command->function(2, arguments);
+}
+
+int main(int argc, char **argv)
+{
+    int code = CLI_USAGE;
+    if (argc < 2) {
+        print_overview(stderr);
+    } else if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "-h") == 0) {
+        print_overview(stdout);
+        code = CLI_OK;
+    } else {
+        char version[] = "version";
+        if (strcmp(argv[1], "--version") == 0) argv[1] = version;
+        const subcommand *command = find_subcommand(argv[1]);
+        if (command != NULL) code = command->function(argc - 1, argv + 1);
+    }
+
+    /* a full disk or a closed pipe is a failure like any other */
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == CLI_OK) {
+        fprintf(stderr, "tribo: output could not be written: %s\n", strerror(errno));
+        code = CLI_FAILED;
+    }
+    return code;
+}

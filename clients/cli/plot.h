@@ -1,0 +1,47 @@
+/* Line plots as SVG files: panels above one another over a common x axis, each with ticks, a legend and
+ * up to sixteen series in colours that colour-blind readers can tell apart (Okabe and Ito).
+ *
+ * Samples are thinned as they come: a series never keeps more than PLOT_SAMPLES points. A thinned point
+ * is the last one of its stretch, or the largest where a panel shows peaks. */
+#ifndef CLI_PLOT_H
+#define CLI_PLOT_H
+
+#include "tribo.h"
+
+enum { PLOT_PANELS = 4, PLOT_SERIES = 16, PLOT_SAMPLES = 2048 };
+
+typedef struct plot_panel {
+    char title[96];
+    bool logarithmic; /* decades; values of 0 and less lie on the lower rim */
+    bool peaks;       /* thinning keeps the largest value */
+    int32_t series;
+    int32_t left_out; /* series that found no room */
+    char *names[PLOT_SERIES];
+    double *values[PLOT_SERIES]; /* PLOT_SAMPLES each */
+} plot_panel;
+
+typedef struct plot {
+    char title[160];
+    char x_title[64];
+    int32_t panels;
+    plot_panel panel[PLOT_PANELS];
+    double *x;
+    int32_t samples;
+    int64_t stride, pending; /* samples in a point, and seen of the one at the end */
+} plot;
+
+/* A zeroed plot is empty. `title` and names are copied. */
+tb_status plot_begin(plot *p, const char *title, const char *x_title, tb_error *error);
+void plot_free(plot *p);
+
+/* Index of a new panel, or -1 where PLOT_PANELS are full. */
+int32_t plot_add_panel(plot *p, const char *title, bool logarithmic, bool peaks);
+/* Index of a new series; -1 where there is no room: its values are then not asked for. */
+int32_t plot_add_series(plot *p, int32_t panel, const char *name);
+
+/* One sample: x, then every panel's values in the order of panels and series. */
+void plot_sample(plot *p, double x, const double *values);
+
+tb_status plot_write(const plot *p, const char *path, tb_error *error);
+
+#endif

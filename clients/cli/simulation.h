@@ -1,0 +1,64 @@
+/* A model, its worlds and a stepper, set up from the options that several commands share, and run in
+ * portions so that progress shows and Ctrl-C works. How the work is cut never changes a result. */
+#ifndef CLI_SIMULATION_H
+#define CLI_SIMULATION_H
+
+#include "args.h"
+#include "controls.h"
+#include "names.h"
+#include "progress.h"
+#include "tribo.h"
+
+typedef struct simulation_options {
+    const char *path; /* of the model */
+    const char *package_path, *keyframe, *solver;
+    double dt, tolerance, omega; /* 0: the model's or the library's */
+    int64_t maximum_iterations;  /* 0: the library's */
+    int64_t worlds, threads;     /* threads 0: all processors */
+    int scheme, precision, storage, r_strategy;
+    bool report_energy;
+    bool quiet;
+} simulation_options;
+
+enum { SIMULATION_OPTIONS = 14 };
+
+simulation_options simulation_defaults(void);
+/* The command-line options that fill `options`. */
+void simulation_option_list(simulation_options *options, args_option list[SIMULATION_OPTIONS]);
+/* False, and said on stderr, if there is no such solver. NULL is fine. */
+bool simulation_check_solver(const char *command, const char *solver);
+
+typedef struct simulation {
+    tb_model *model;
+    tb_stepper *stepper;
+    tb_state **worlds;
+    int32_t number_of_worlds;
+    double dt; /* s, in effect */
+    bool report_energy;
+    tb_certificate *latest; /* one a world: the last portion's */
+    tb_certificate merged;  /* of all worlds and steps */
+    tb_certificate last;    /* of the first world's last step or portion */
+    int64_t steps;          /* done by the first world */
+    double seconds;         /* spent in stepping */
+} simulation;
+
+/* Loads the model, says its warnings on stderr unless quiet, makes the worlds. */
+tb_status simulation_open(const simulation_options *options, simulation *s, tb_error *error);
+void simulation_close(simulation *s);
+
+/* Loads a model as all commands do. */
+tb_status simulation_load_model(const char *path, const char *package_path, bool quiet,
+                                tb_model **model, tb_error *error);
+/* Index of a keyframe given by name or number; -1 for NULL. */
+tb_status simulation_find_keyframe(const tb_model *model, const char *keyframe, int32_t *index,
+                                   tb_error *error);
+
+/* Called after every step of the first world where steps are watched; false ends the run. */
+typedef bool simulation_watch(void *context, simulation *s);
+
+/* Steps all worlds `steps` times under the controls (may be NULL). `watch` may be NULL. Returns the
+ * first failure: CANCELLED after Ctrl-C, DIVERGED, ... ; what was done until then stands. */
+tb_status simulation_run(simulation *s, int64_t steps, const control_table *controls,
+                         simulation_watch *watch, void *context, progress *bar, tb_error *error);
+
+#endif

@@ -1,0 +1,160 @@
+/* tribo solve: contact problem files, each solved from zero and judged by the field's residual. */
+#include <float.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "args.h"
+#include "cli.h"
+#include "interrupt.h"
+#include "json.h"
+#include "progress.h"
+#include "report.h"
+#include "simulation.h"
+
+/* What the literature calls solved, and enough sweeps for the stubborn files. */
+static const double DEFAULT_TOLERANCE = 1e-8;
+enum { DEFAULT_ITERATIONS = 100000, ALL_OPERANDS = 1 << 20 };
+
+static const args_command COMMAND = {
+    .name = "solve",
+    .operands = "FILE...",
+    .description =
+        "Solves contact problems (text or FCLIB HDF5; W q mu, or M H q b mu) from zero and prints "
+        "one\n"
+        "line for each. The residual is the natural map at rho = 1 in De Saxce's form over ||q||,\n"
+        "computed in double from the file's numbers, whatever the solver believed. A file that "
+        "cannot\n"
+        "be read makes the exit code 1, else one that is not solved makes it 3. 'tribo version' "
+        "lists\n"
+        "the solvers.\n",
+    .examples = "  tribo solve pile.dat\n"
+                "  tribo solve *.hdf5 --tolerance 1e-10 --max-iterations 1000000\n"
+                "  tribo solve --solver jor --storage dense --json problems/*.dat\n",
+    .minimum_operands = 1,
+    .maximum_operands = ALL_OPERANDS};
+
+typedef struct solve {
+    tb_solve_options options;
+    bool json;
+    bool unread, unsolved;
+} solve;
+
+/* A file name that fits its column: its end says more than its beginning. */
+static void print_name(const char *path, int width)
+{
+    const int length = (int)strlen(path);
+    if (length > width)
+        printf("...%s", path + length - (width - 3));
+    else
+        printf("%-*s", width, path);
+}
+
+static void print_failure(solve *s, const char *path, const tb_error *error)
+{
+    s->unread = true;
+    if (s->json) {
+        json_t *object = json_error(error);
+        json_object_set_new(object, "file", json_text(path));
+        json_print(stdout, object);
+    }
+    fflush(stdout);
+    cli_complain(error);
+}
+
+static void print_result(solve *s, const char *path, const tb_problem_info *info,
+                         const tb_problem_result *result)
+{
+    if (result->status != TB_OK) s->unsolved = true;
+    if (s->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "file", json_text(path));
+        json_object_set_new(object, "contacts", json_integer(info->contacts));
+        json_object_set_new(object, "solver", json_text(result->solver));
+        json_object_set_new(object, "status", json_string(tb_status_name(result->status)));
+        json_object_set_new(object, "residual", json_finite(result->residual));
+        json_object_set_new(object, "iterations", json_integer(result->iterations));
+        json_object_set_new(object, "seconds", json_finite(result->seconds));
+        json_object_set_new(object, "dimension", json_integer(info->dimension));
+        json_object_set_new(object, "global", json_boolean(info->global));
+        json_object_set_new(object, "asymmetry", json_finite(info->asymmetry));
+        json_print(stdout, object);
+    } else {
+        char seconds[32];
+        print_name(path, 44);
+        printf(" %8d  %-10s %-14s %9.2e %10d %10s\n", (int)info->contacts, result->solver,
+               tb_status_name(result->status), result->residual, (int)result->iterations,
+               report_quantity(result->seconds, "s", seconds, sizeof seconds));
+    }
+    fflush(stdout);
+}
+
+static void solve_file(solve *s, const char *path)
+{
+    tb_error error = {0};
+    tb_problem_file *file = NULL;
+    tb_problem_result result = {0};
+    tb_status status = tb_problem_load(path, &file, &error);
+    if (status == TB_OK) {
+        const tb_problem_info info = tb_problem_describe(file);
+        status = tb_problem_solve(file, &s->options, NULL, NULL, &result, &error);
+        /* unsolved is a result: it says how far the solver came */
+        if (status == TB_OK || status == TB_NOT_CONVERGED || status == TB_DIVERGED) {
+            if (result.status == TB_OK) result.status = status;
+            print_result(s, path, &info, &result);
+            status = TB_OK;
+        }
+    }
+    if (status != TB_OK) print_failure(s, path, &error);
+    tb_problem_destroy(file);
+}
+
+int command_solve(int argc, char **argv)
+{
+    simulation_options shared = simulation_defaults();
+    args_option list[SIMULATION_OPTIONS];
+    simulation_option_list(&shared, list);
+    shared.tolerance = DEFAULT_TOLERANCE;
+    shared.maximum_iterations = DEFAULT_ITERATIONS;
+
+    /* of the stepping options those that mean something to a problem on its own */
+    static const char *const WANTED[] = {"solver",  "tolerance", "max-iterations", "omega",
+                                         "storage", "r",         "threads",        NULL};
+    solve s = {.options = tb_solve_defaults()};
+    args_option options[SIMULATION_OPTIONS + 3];
+    int count = 0;
+    for (int i = 0; list[i].name != NULL; i++)
+        for (int k = 0; WANTED[k] != NULL; k++)
+            if (strcmp(list[i].name, WANTED[k]) == 0) options[count++] = list[i];
+    bool quiet = false;
+    options[count++] = (args_option){
+        "json", NULL, "one JSON object a line and nothing else", ARGS_FLAG, &s.json, 0, 0, NULL};
+    options[count++] =
+        (args_option){"quiet", NULL, "no progress bar", ARGS_FLAG, &quiet, 0, 0, NULL};
+    options[count] = (args_option){0};
+    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+
+    int files = 0;
+    const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &files);
+    if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+    if (!simulation_check_solver(COMMAND.name, shared.solver)) return CLI_USAGE;
+    if (shared.solver != NULL) s.options.solver = shared.solver;
+    s.options.tolerance = shared.tolerance;
+    s.options.maximum_iterations = (int32_t)shared.maximum_iterations;
+    s.options.storage = (tb_storage)shared.storage;
+    s.options.r_strategy = (tb_r_strategy)shared.r_strategy;
+    s.options.threads = (int32_t)shared.threads;
+    if (shared.omega > 0) s.options.omega = shared.omega;
+
+    if (!s.json)
+        printf("%-44s %8s  %-10s %-14s %9s %10s %10s\n", "file", "contacts", "solver", "status",
+               "residual", "iterations", "time");
+    interrupt_watch();
+    progress bar = progress_begin("solving", files, quiet);
+    for (int i = 0; i < files && !interrupt_requested(); i++) {
+        solve_file(&s, argv[1 + i]);
+        progress_update(&bar, i + 1);
+    }
+    progress_end(&bar);
+    if (interrupt_requested()) return CLI_INTERRUPTED;
+    return s.unread ? CLI_FAILED : s.unsolved ? CLI_UNSOLVED : CLI_OK;
+}
