@@ -1,0 +1,287 @@
+/* The MJCF importer's own floor: what its files share. Nothing here is for other rooms.
+ *
+ * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
+ * assembles included files; mjcf_defaults.c resolves an element against its default classes and reads
+ * attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion; mjcf_options.c
+ * reads compiler and option; mjcf_assets.c meshes and height fields; mjcf_bodies.c the kinematic tree with
+ * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c, mjcf_relations.c (contact, equality)
+ * and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected inertias that damping ratios need.
+ *
+ * Semantics are those of MuJoCo 4.0 (its XML reference, and its answers where that is silent). */
+#ifndef TB_MJCF_H
+#define TB_MJCF_H
+
+#include "model/names.h"
+#include "model/xml.h"
+
+/* Returns from the function where a call fails: everything is owned by the context. */
+#define MJCF_TRY(call)                                                                             \
+    do {                                                                                           \
+        const tb_status try_status = (call);                                                       \
+        if (try_status != TB_OK) return try_status;                                                \
+    } while (0)
+
+/* more replicas than this in one model are refused: nested replicates multiply */
+enum { MJCF_REPLICA_LIMIT = 100000, MJCF_ACTUATOR_PARAMETERS = 10 };
+
+/* What an element may say. Each is a list of space-separated attribute names. */
+typedef struct mjcf_words {
+    const char *used;   /* read */
+    const char *silent; /* has no effect on motion */
+    const char *soft;   /* belongs to soft contacts: said once to be without effect */
+    const char
+        *zero; /* changes physics in a way that is not supported: refused unless zero or false */
+} mjcf_words;
+
+/* An element with the defaults that stand behind it, weakest first; the element itself is the last. */
+typedef struct mjcf_element {
+    const xmlNode *node;
+    const xmlNode **sources; /* borrowed from the context, until the next mjcf_open */
+    int32_t number_of_sources;
+} mjcf_element;
+
+typedef struct mjcf_class {
+    const char *name;
+    int32_t parent; /* -1: none */
+    const xmlNode *node;
+} mjcf_class;
+
+/* A frame in its parent. */
+typedef struct mjcf_pose {
+    tb_vec3 position;
+    tb_quaternion orientation;
+} mjcf_pose;
+
+typedef enum mjcf_limited { MJCF_LIMITED_FALSE, MJCF_LIMITED_TRUE, MJCF_LIMITED_AUTO } mjcf_limited;
+
+/* Joints wait here until actuators and damping ratios have had their say. */
+typedef struct mjcf_joint {
+    tb_joint_def def; /* name kept by the context's names */
+    const xmlNode *node;
+    int32_t body_order;       /* of its body, for sorting */
+    double reference_pose[7]; /* FREE: the body's pose in the world */
+    bool force_limited;       /* actuatorfrcrange */
+    double force_lower, force_upper;
+    int32_t number_of_actuators;
+    int32_t number_of_tendon_actuators;  /* actuators that reach it through a tendon */
+    double time_constant, damping_ratio; /* springdamper; 0: none */
+    tb_handle handle;
+} mjcf_joint;
+
+typedef struct mjcf_tendon {
+    tb_tendon_def def; /* joints and coefficients own heap memory */
+    int32_t *joint_indices;
+    const xmlNode *node;
+    bool force_limited;
+    double force_lower, force_upper;
+    int32_t number_of_actuators;
+    tb_handle handle;
+} mjcf_tendon;
+
+typedef struct mjcf_actuator {
+    tb_actuator_def def;
+    const xmlNode *node;
+    int32_t joint, tendon; /* one of them; the other -1 */
+    double damping_ratio;  /* 0: none */
+} mjcf_actuator;
+
+typedef struct mjcf_mesh {
+    const char *name;
+    const xmlNode *node;
+    int32_t class_index;
+    bool loaded;
+    tb_handle handle;
+    mjcf_pose offset; /* what refpos and refquat left for the shape's pose */
+} mjcf_mesh;
+
+typedef struct mjcf_hfield {
+    const char *name;
+    const xmlNode *node;
+    bool loaded;
+    tb_handle handle;
+} mjcf_hfield;
+
+/* Things that are read past, and where. */
+typedef struct mjcf_note {
+    const char *what; /* element or attribute; borrowed */
+    const char *why;
+    const xmlNode *first, *last;
+    int32_t count;
+    char lines[80];
+} mjcf_note;
+
+/* Copies that replicates made: the suffix of their names. */
+typedef struct mjcf_replica {
+    const char *suffix;
+} mjcf_replica;
+
+typedef struct mjcf {
+    tb_scene *scene;
+    tb_xml *xml;
+    const tb_import_options *options;
+    const char *path;
+    tb_error *error;
+    tb_names
+        names; /* keeps strings; finds joints, tendons, meshes, height fields and geoms of pairs */
+    tb_scene_def scene_def;
+
+    /* compiler */
+    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia;
+    char euler_sequence[4];
+    const char *mesh_directory; /* as it stands, or "" */
+
+    /* option */
+    bool no_contact, no_limit, no_equality, no_dry_friction, no_spring, no_damper, no_gravity,
+        no_actuation, no_control_clamp, override;
+    double override_friction[5];
+    uint32_t disabled_actuator_groups;
+
+    mjcf_class *classes;
+    int32_t number_of_classes, class_capacity, main_class;
+    const xmlNode **sources;
+    int32_t source_capacity;
+
+    mjcf_joint *joints;
+    int32_t number_of_joints, joint_capacity;
+    mjcf_tendon *tendons;
+    int32_t number_of_tendons, tendon_capacity;
+    mjcf_actuator *actuators;
+    int32_t number_of_actuators, actuator_capacity;
+    mjcf_mesh *meshes;
+    int32_t number_of_meshes, mesh_capacity;
+    mjcf_hfield *hfields;
+    int32_t number_of_hfields, hfield_capacity;
+    tb_site_def *sites; /* as added; names are not kept */
+    int32_t number_of_sites, site_capacity;
+    mjcf_note *notes;
+    int32_t number_of_notes, note_capacity;
+    mjcf_replica *replicas;
+    int32_t number_of_replicas, replica_capacity;
+    int64_t number_of_copies; /* made by replicates, in both passes over the tree */
+    int32_t number_of_bodies;
+
+    const char
+        *suffix; /* of the names in the replica being made, or resolved against; "" outside */
+
+    /* the second round has the reflected inertias that the first one found; per joint and actuator */
+    bool needs_inertia;
+    const double *joint_inertia, *actuator_inertia;
+} mjcf;
+
+/* ---- mjcf_include.c ---- */
+
+/* Replaces every include by what it includes, and checks the assembled tree: depth, and that no number is
+ * NaN or infinite. */
+tb_status mjcf_assemble(mjcf *m);
+/* Full path of a file named in the document, from the main file's folder; refused where no_files is set.
+ * `folder` is meshdir or "". */
+tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char *file, char *path,
+                    size_t size);
+
+/* ---- mjcf_defaults.c ---- */
+
+tb_status mjcf_read_defaults(mjcf *m);
+/* The class's index in *index; INVALID_ARGUMENT naming `attribute` if there is none. */
+tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
+                          int32_t *index);
+/* Collects the sources of an element whose defaults stand under `tag` (NULL: it has none) in its own class,
+ * else in `childclass`; checks the attributes of all of them. */
+tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t childclass,
+                    const mjcf_words *words, mjcf_element *element);
+tb_status mjcf_check_attributes(mjcf *m, const xmlNode *node, const mjcf_words *words);
+/* The attribute's last word, or NULL; and the node that says it. */
+const char *mjcf_text(const mjcf_element *element, const char *name);
+const xmlNode *mjcf_source(const mjcf_element *element, const char *name);
+/* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the largest
+ * number of entries that any source gave. */
+tb_status mjcf_numbers(mjcf *m, const mjcf_element *element, const char *name, int32_t least,
+                       int32_t most, double *numbers, int32_t *count);
+tb_status mjcf_number(mjcf *m, const mjcf_element *element, const char *name, double *number);
+tb_status mjcf_integer(mjcf *m, const mjcf_element *element, const char *name, int32_t *integer);
+tb_status mjcf_bool(mjcf *m, const mjcf_element *element, const char *name, bool *value);
+tb_status mjcf_choice(mjcf *m, const mjcf_element *element, const char *name, const char *words,
+                      int32_t *choice);
+/* Reads `NAMElimited` and `NAMErange` by autolimits; `range` keeps its value where none is given. */
+tb_status mjcf_limits(mjcf *m, const mjcf_element *element, const char *limited_name,
+                      const char *range_name, bool *limited, double range[2]);
+
+/* ---- mjcf_frame.c ---- */
+
+mjcf_pose mjcf_pose_identity(void);
+/* a after b */
+mjcf_pose mjcf_pose_mul(const mjcf_pose *a, const mjcf_pose *b);
+/* The rotation that takes the z axis to `z`, the shortest. */
+tb_quaternion mjcf_from_z(tb_vec3 z);
+/* Rotation of Euler angles (as in the document) by the compiler's sequence. */
+tb_quaternion mjcf_from_euler(const mjcf *m, const double angles[3]);
+/* quat, axisangle, xyaxes, zaxis, euler: the last source that has one of them. */
+tb_status mjcf_orientation(mjcf *m, const mjcf_element *element, tb_quaternion *orientation,
+                           bool *given);
+/* pos and orientation. */
+tb_status mjcf_read_pose(mjcf *m, const mjcf_element *element, mjcf_pose *pose);
+/* fromto: pose in the middle, half the length; *given is false where there is none. */
+tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, double *half_length,
+                      bool *given);
+
+/* ---- the rest ---- */
+
+tb_status mjcf_read_options(mjcf *m);
+tb_status mjcf_read_assets(mjcf *m);
+/* The mesh or height field of that name, loaded on first use. */
+tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);
+tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle);
+
+tb_status mjcf_read_bodies(mjcf *m);
+tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                          tb_handle body, const mjcf_pose *world);
+tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                         tb_handle body, bool has_inertia);
+/* Adds the waiting joints to the scene, bodies in order. */
+tb_status mjcf_add_joints(mjcf *m);
+int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
+
+tb_status mjcf_read_tendons(mjcf *m);
+tb_status mjcf_add_tendons(mjcf *m);
+tb_status mjcf_read_actuators(mjcf *m);
+tb_status mjcf_add_actuators(mjcf *m);
+/* Notes the names of geoms in pairs, which are kept whatever their masks say. */
+tb_status mjcf_note_pairs(mjcf *m);
+tb_status mjcf_read_contacts(mjcf *m);
+tb_status mjcf_read_equalities(mjcf *m);
+tb_status mjcf_read_keyframes(mjcf *m);
+
+/* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its first
+ * dofs) and of each actuator's transmission. The caller frees both arrays. */
+tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
+
+/* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */
+tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double sliding,
+                       double torsional, double rolling, tb_surface *surface);
+
+/* ---- mjcf.c ---- */
+
+/* Passes on the builder's refusal with the element's place. */
+tb_status mjcf_refused(mjcf *m, const xmlNode *node, const tb_error *refusal);
+/* The name of an element with the replica's suffix, kept; NULL if it has none. */
+tb_status mjcf_name(mjcf *m, const xmlNode *node, const char **name);
+/* The name that a reference means in the replica being resolved, kept. */
+tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name);
+/* Counts something that is read past, for one warning at the end. */
+tb_status mjcf_note_past(mjcf *m, const xmlNode *node, const char *what, const char *why);
+/* The body of that name; "world" is the world. NOT_FOUND naming the attribute. */
+tb_status mjcf_find_body(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
+                         tb_handle *body);
+tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size);
+
+/* Calls `read` for every child element of the document's sections `section`: first for those whose
+ * references (the attributes in `references`, also of their children) mean things outside replicas, then
+ * once for each replica in which all of them are found, as MuJoCo orders them. */
+typedef tb_status mjcf_reader(mjcf *m, const xmlNode *node);
+typedef struct mjcf_reference_kind {
+    const char *attribute;
+    tb_handle_kind kind;
+} mjcf_reference_kind;
+tb_status mjcf_for_section(mjcf *m, const char *section, const mjcf_reference_kind *references,
+                           mjcf_reader *read);
+
+#endif

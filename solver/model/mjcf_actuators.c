@@ -1,0 +1,539 @@
+/* MJCF actuators: one general form and shortcuts to it.
+ *
+ * A shortcut sets the general form's gain, bias and activation, and all of them share one set of defaults,
+ * so defaults and element are applied in their order to one actuator. A shortcut finds what a general
+ * element said before it; after another kind of shortcut it starts anew. A damping ratio is kept as a
+ * positive bias[2], as MuJoCo keeps it, and becomes damping once the reflected inertia is known.
+ *
+ * What an actuator adds to its joint (armature, damping times the square of the gear) goes there; a limit of
+ * the joint's total actuator force becomes the actuator's, where it is the only one. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "model/mjcf.h"
+
+static const char *const TAGS = "general motor position velocity intvelocity damper cylinder "
+                                "muscle adhesion pid orientation dcmotor "
+                                "plugin";
+enum {
+    GENERAL,
+    MOTOR,
+    POSITION,
+    VELOCITY,
+    INTVELOCITY,
+    DAMPER,
+    CYLINDER,
+    LAST_SUPPORTED = CYLINDER
+};
+
+#define COMMON                                                                                     \
+    "name class group joint jointinparent tendon gear ctrllimited ctrlrange forcelimited "         \
+    "forcerange "                                                                                  \
+    "damping armature "
+#define TRANSMISSIONS "site refsite body cranksite slidersite cranklength "
+#define SILENT        "user lengthrange nsample interp input"
+
+static const mjcf_words WORDS[] = {
+    {.used =
+         COMMON "actlimited actrange dyntype gaintype biastype dynprm gainprm biasprm inheritrange "
+                "actdim " TRANSMISSIONS,
+     .silent = SILENT " velrange ffrange actearly",
+     .zero = "delay"},
+    {.used = COMMON TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
+    {.used = COMMON "kp kv dampratio timeconst inheritrange " TRANSMISSIONS,
+     .silent = SILENT,
+     .zero = "delay"},
+    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
+    {.used = COMMON "actlimited actrange kp kv dampratio inheritrange " TRANSMISSIONS,
+     .silent = SILENT,
+     .zero = "delay"},
+    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
+    {.used = COMMON "area diameter bias timeconst " TRANSMISSIONS,
+     .silent = SILENT,
+     .zero = "delay"},
+};
+
+enum { FIXED, AFFINE };                          /* gaintype */
+enum { NO_BIAS, AFFINE_BIAS };                   /* biastype */
+enum { NONE, INTEGRATOR, FILTER, FILTER_EXACT }; /* dyntype */
+
+/* MuJoCo's general actuator, as far as it is supported. */
+typedef struct general {
+    int type;
+    int32_t gain_type, bias_type, dynamics_type;
+    double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
+        dynamics[MJCF_ACTUATOR_PARAMETERS];
+    double inherit_range, damping, armature;
+} general;
+
+static void reset(general *g)
+{
+    memset(g->gain, 0, sizeof g->gain);
+    memset(g->bias, 0, sizeof g->bias);
+    memset(g->dynamics, 0, sizeof g->dynamics);
+    g->gain[0] = g->dynamics[0] = 1;
+}
+
+static int type_of(const xmlNode *node)
+{
+    int32_t type = 0;
+    const char *p = TAGS, *name = tb_xml_name(node);
+    const size_t length = strlen(name);
+    for (; *p != 0; type++) {
+        const size_t n = strcspn(p, " ");
+        if (n == length && strncmp(p, name, n) == 0) return type;
+        p += n;
+        while (*p == ' ') p++;
+    }
+    return -1;
+}
+
+static tb_status apply_general(mjcf *m, const xmlNode *node, general *g)
+{
+    static const char *const gains = "fixed affine muscle dcmotor pid so3 user";
+    static const char *const biases = "none affine muscle dcmotor so3 user";
+    static const char *const dynamics =
+        "none integrator filter filterexact pid dcmotor muscle user";
+    MJCF_TRY(tb_xml_choice(node, "gaintype", gains, &g->gain_type, m->error));
+    MJCF_TRY(tb_xml_choice(node, "biastype", biases, &g->bias_type, m->error));
+    MJCF_TRY(tb_xml_choice(node, "dyntype", dynamics, &g->dynamics_type, m->error));
+    const int32_t n = MJCF_ACTUATOR_PARAMETERS;
+    MJCF_TRY(tb_xml_numbers(node, "gainprm", 1, n, g->gain, NULL, m->error));
+    MJCF_TRY(tb_xml_numbers(node, "biasprm", 1, n, g->bias, NULL, m->error));
+    MJCF_TRY(tb_xml_numbers(node, "dynprm", 1, n, g->dynamics, NULL, m->error));
+    return tb_xml_number(node, "inheritrange", &g->inherit_range, m->error);
+}
+
+static tb_status negative(mjcf *m, const xmlNode *node, const char *name)
+{
+    return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, name, "%s is negative", name);
+}
+
+/* position and intvelocity */
+static tb_status apply_servo(mjcf *m, const xmlNode *node, general *g)
+{
+    const bool damped = tb_xml_attribute(node, "kv") != NULL;
+    const bool ratio = tb_xml_attribute(node, "dampratio") != NULL;
+    double kp = g->gain[0], kv = 0, damping_ratio = 0, time = 0;
+    if (damped && ratio)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "dampratio",
+                           "both kv and dampratio are given");
+    MJCF_TRY(tb_xml_number(node, "kp", &kp, m->error));
+    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
+    MJCF_TRY(tb_xml_number(node, "dampratio", &damping_ratio, m->error));
+    if (kv < 0) return negative(m, node, "kv");
+    if (damping_ratio < 0) return negative(m, node, "dampratio");
+    const double old = g->bias[2], old_time = g->dynamics[0];
+    const bool filtered = g->type == POSITION && g->dynamics_type == FILTER_EXACT;
+    const bool again = g->type == POSITION;
+    reset(g);
+    g->gain[0] = kp;
+    g->gain_type = FIXED;
+    g->bias_type = AFFINE_BIAS;
+    g->bias[1] = -kp;
+    g->bias[2] = damped ? -kv : (ratio ? damping_ratio : old);
+    g->dynamics_type = NONE;
+    if (type_of(node) == INTVELOCITY) {
+        g->dynamics_type = INTEGRATOR;
+    } else if (tb_xml_attribute(node, "timeconst") != NULL) {
+        MJCF_TRY(tb_xml_number(node, "timeconst", &time, m->error));
+        if (time < 0) return negative(m, node, "timeconst");
+        if (time > 0) g->dynamics_type = FILTER_EXACT;
+        if (time > 0) g->dynamics[0] = time;
+    } else if (again && filtered) {
+        g->dynamics_type = FILTER_EXACT;
+        g->dynamics[0] = old_time;
+    }
+    MJCF_TRY(tb_xml_number(node, "inheritrange", &g->inherit_range, m->error));
+    if (g->inherit_range < 0) return negative(m, node, "inheritrange");
+    return TB_OK;
+}
+
+static tb_status apply_velocity(mjcf *m, const xmlNode *node, general *g)
+{
+    double kv = g->gain[0];
+    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
+    reset(g);
+    g->gain_type = FIXED;
+    g->gain[0] = kv;
+    g->bias_type = AFFINE_BIAS;
+    g->bias[2] = -kv;
+    g->dynamics_type = NONE;
+    return TB_OK;
+}
+
+static tb_status apply_damper(mjcf *m, const xmlNode *node, general *g)
+{
+    double kv = g->gain_type == AFFINE ? -g->gain[2] : 0;
+    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
+    if (kv < 0) return negative(m, node, "kv");
+    reset(g);
+    g->gain[0] = 0;
+    g->gain_type = AFFINE;
+    g->gain[2] = -kv;
+    g->bias_type = NO_BIAS;
+    g->dynamics_type = NONE;
+    return TB_OK;
+}
+
+static tb_status apply_cylinder(mjcf *m, const xmlNode *node, general *g)
+{
+    double area = g->gain[0], diameter = 0, time = g->dynamics[0];
+    double bias[3] = {g->bias[0], g->bias[1], g->bias[2]};
+    MJCF_TRY(tb_xml_number(node, "area", &area, m->error));
+    if (tb_xml_attribute(node, "diameter") != NULL) {
+        MJCF_TRY(tb_xml_number(node, "diameter", &diameter, m->error));
+        area = 3.14159265358979323846 / 4 * diameter * diameter;
+    }
+    MJCF_TRY(tb_xml_number(node, "timeconst", &time, m->error));
+    MJCF_TRY(tb_xml_numbers(node, "bias", 3, 3, bias, NULL, m->error));
+    reset(g);
+    g->gain_type = FIXED;
+    g->gain[0] = area;
+    g->bias_type = AFFINE_BIAS;
+    memcpy(g->bias, bias, sizeof bias);
+    g->dynamics_type = FILTER;
+    g->dynamics[0] = time;
+    return TB_OK;
+}
+
+/* What one source says of gain, bias and activation. */
+static tb_status apply(mjcf *m, const xmlNode *node, bool own, general *g)
+{
+    const int type = type_of(node);
+    if (type < 0 || type > LAST_SUPPORTED) {
+        if (own || type < 0)
+            return tb_xml_fail(m->error, type < 0 ? TB_INVALID_ARGUMENT : TB_UNSUPPORTED, node,
+                               NULL,
+                               type < 0 ? "unknown element in 'actuator'"
+                                        : "actuators of this kind are not supported");
+        return TB_OK;
+    }
+    if (type == GENERAL) return apply_general(m, node, g);
+    if (g->type != GENERAL && g->type != type) reset(g);
+    tb_status status = TB_OK;
+    switch (type) {
+    case MOTOR:
+        reset(g);
+        g->gain_type = FIXED;
+        g->bias_type = NO_BIAS;
+        g->dynamics_type = NONE;
+        break;
+    case POSITION:
+    case INTVELOCITY: status = apply_servo(m, node, g); break;
+    case VELOCITY: status = apply_velocity(m, node, g); break;
+    case DAMPER: status = apply_damper(m, node, g); break;
+    default: status = apply_cylinder(m, node, g); break;
+    }
+    g->type = type;
+    return status;
+}
+
+static tb_status check_words(mjcf *m, const mjcf_element *element)
+{
+    for (int32_t i = 0; i < element->number_of_sources; i++) {
+        const int type = type_of(element->sources[i]);
+        if (type >= 0 && type <= LAST_SUPPORTED)
+            MJCF_TRY(mjcf_check_attributes(m, element->sources[i], &WORDS[type]));
+    }
+    return TB_OK;
+}
+
+/* ---- transmission ---- */
+
+static tb_status read_target(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator)
+{
+    const xmlNode *node = element->node;
+    static const char *const OTHERS[] = {"site", "body", "cranksite", "slidersite", "refsite"};
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+        if (mjcf_text(element, OTHERS[i]) != NULL)
+            return tb_xml_fail(m->error, TB_UNSUPPORTED, node, OTHERS[i],
+                               "actuators on a %s are not supported: only on joints and tendons",
+                               OTHERS[i]);
+    static const char *const NAMES[] = {"joint", "jointinparent", "tendon"};
+    const char *attribute = NULL;
+    for (int i = 0; i < 3; i++) {
+        if (tb_xml_attribute(node, NAMES[i]) == NULL) continue;
+        if (attribute != NULL)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, NAMES[i],
+                               "both %s and %s are given", attribute, NAMES[i]);
+        attribute = NAMES[i];
+    }
+    if (attribute == NULL)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "joint",
+                           "neither a joint nor a tendon is given");
+    const char *name = NULL;
+    MJCF_TRY(mjcf_reference(m, node, attribute, &name));
+    actuator->joint = actuator->tendon = -1;
+    if (strcmp(attribute, "tendon") == 0) {
+        actuator->tendon = tb_names_find(&m->names, TB_HANDLE_TENDON, name);
+        if (actuator->tendon < 0)
+            return tb_xml_fail(m->error, TB_NOT_FOUND, node, "tendon",
+                               "there is no tendon '%.100s'", name);
+        return TB_OK;
+    }
+    actuator->joint = mjcf_find_joint(m, name);
+    if (actuator->joint < 0)
+        return tb_xml_fail(m->error, TB_NOT_FOUND, node, attribute, "there is no joint '%.100s'",
+                           name);
+    const tb_joint_type type = m->joints[actuator->joint].def.type;
+    const double *turn = actuator->def.gear + (type == TB_JOINT_FREE ? 3 : 0);
+    if (strcmp(attribute, "jointinparent") == 0 &&
+        (type == TB_JOINT_BALL || type == TB_JOINT_FREE) &&
+        (turn[0] != 0 || turn[1] != 0 || turn[2] != 0))
+        return tb_xml_fail(
+            m->error, TB_UNSUPPORTED, node, attribute,
+            "torques of ball and free joints about the parent's axes are not supported");
+    return TB_OK;
+}
+
+/* inheritrange: the target's range about its middle */
+static tb_status inherit(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator,
+                         double scale, bool integrator)
+{
+    const xmlNode *node = element->node;
+    const char *own = integrator ? "actrange" : "ctrlrange";
+    tb_actuator_def *def = &actuator->def;
+    if (tb_xml_attribute(node, own) != NULL) {
+        if (tb_xml_attribute(node, "inheritrange") == NULL) return TB_OK;
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "inheritrange",
+                           "both %s and inheritrange are given", own);
+    }
+    double lower, upper;
+    bool limited;
+    if (actuator->joint >= 0) {
+        const tb_joint_def *joint = &m->joints[actuator->joint].def;
+        limited = joint->limited, lower = joint->lower, upper = joint->upper;
+    } else {
+        const tb_tendon_def *tendon = &m->tendons[actuator->tendon].def;
+        limited = tendon->limited, lower = tendon->lower, upper = tendon->upper;
+    }
+    if (!limited)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "inheritrange",
+                           "inheritrange needs a range of the joint or tendon");
+    const double middle = 0.5 * (lower + upper), half = 0.5 * (upper - lower) * scale;
+    if (integrator) {
+        def->activation_limited = true;
+        def->activation_lower = middle - half;
+        def->activation_upper = middle + half;
+    } else {
+        def->control_limited = true;
+        def->control_lower = middle - half;
+        def->control_upper = middle + half;
+    }
+    return TB_OK;
+}
+
+static tb_status read_ranges(mjcf *m, const mjcf_element *element, const general *g,
+                             mjcf_actuator *actuator)
+{
+    tb_actuator_def *def = &actuator->def;
+    double control[2] = {0}, force[2] = {0}, activation[2] = {0};
+    MJCF_TRY(mjcf_limits(m, element, "ctrllimited", "ctrlrange", &def->control_limited, control));
+    MJCF_TRY(mjcf_limits(m, element, "forcelimited", "forcerange", &def->force_limited, force));
+    MJCF_TRY(
+        mjcf_limits(m, element, "actlimited", "actrange", &def->activation_limited, activation));
+    def->control_lower = control[0], def->control_upper = control[1];
+    def->force_lower = force[0], def->force_upper = force[1];
+    def->activation_lower = activation[0], def->activation_upper = activation[1];
+    if (g->type == DAMPER) {
+        if (!(control[0] >= 0) || !(control[0] < control[1]))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "ctrlrange",
+                               "a damper's ctrlrange is %g to %g, not 0 or more and rising",
+                               control[0], control[1]);
+        def->control_limited = true;
+    }
+    if (g->inherit_range > 0)
+        MJCF_TRY(inherit(m, element, actuator, g->inherit_range, g->dynamics_type == INTEGRATOR));
+    if (m->no_control_clamp) def->control_limited = false;
+    return TB_OK;
+}
+
+/* ---- forces ---- */
+
+static tb_status translate(mjcf *m, const xmlNode *node, const general *g, mjcf_actuator *actuator)
+{
+    tb_actuator_def *def = &actuator->def;
+    if (g->gain_type > AFFINE)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "gaintype",
+                           "gaintype is neither fixed nor affine");
+    if (g->bias_type > AFFINE_BIAS)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "biastype",
+                           "biastype is neither none nor affine");
+    if (g->dynamics_type > FILTER_EXACT)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "dyntype",
+                           "dyntype is none of none, integrator, filter, filterexact");
+    for (int i = 0; i < 3; i++) {
+        def->gain[i] = i == 0 || g->gain_type == AFFINE ? g->gain[i] : 0;
+        def->bias[i] = g->bias_type == AFFINE_BIAS ? g->bias[i] : 0;
+    }
+    static const tb_activation ACTIVATIONS[] = {TB_ACTIVATION_NONE, TB_ACTIVATION_INTEGRATOR,
+                                                TB_ACTIVATION_FILTER, TB_ACTIVATION_FILTER};
+    def->activation = ACTIVATIONS[g->dynamics_type];
+    if (def->activation == TB_ACTIVATION_FILTER) {
+        def->time_constant = g->dynamics[0];
+        if (!(def->time_constant > 0))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "dynprm",
+                               "the filter's time constant is %g s, not positive",
+                               def->time_constant);
+    }
+    /* a position servo with a positive bias[2] means a damping ratio */
+    if (g->gain_type == FIXED && g->bias_type == AFFINE_BIAS && g->gain[0] == -g->bias[1] &&
+        g->bias[2] > 0) {
+        actuator->damping_ratio = g->bias[2];
+        def->bias[2] = 0;
+        m->needs_inertia = true;
+        if (g->gain[0] < 0) return negative(m, node, "kp");
+    }
+    return TB_OK;
+}
+
+/* Narrows the actuator's force to what its joint or tendon lets through. */
+static tb_status narrow_force(mjcf *m, mjcf_actuator *actuator, double lower, double upper,
+                              int32_t others, const char *what)
+{
+    tb_actuator_def *def = &actuator->def;
+    const double gear = def->gear[0];
+    if (others > 1)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, actuator->node, "actuatorfrcrange",
+                           "actuatorfrcrange of a %s with more than one actuator is not supported",
+                           what);
+    if (gear == 0) return TB_OK;
+    const double a = lower / gear, b = upper / gear;
+    lower = fmin(a, b);
+    upper = fmax(a, b);
+    if (def->force_limited) {
+        /* clamped twice: first to the actuator's own range */
+        const double own_lower = def->force_lower, own_upper = def->force_upper;
+        def->force_lower = fmin(fmax(own_lower, lower), upper);
+        def->force_upper = fmin(fmax(own_upper, lower), upper);
+    } else {
+        def->force_lower = lower;
+        def->force_upper = upper;
+    }
+    def->force_limited = true;
+    return TB_OK;
+}
+
+static tb_status read_extras(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator)
+{
+    double damping[3] = {0}, armature = 0;
+    MJCF_TRY(mjcf_numbers(m, element, "damping", 1, 3, damping, NULL));
+    MJCF_TRY(mjcf_number(m, element, "armature", &armature));
+    if (damping[1] != 0 || damping[2] != 0)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "damping",
+                           "damping with quadratic or cubic parts is not supported");
+    if (damping[0] == 0 && armature == 0) return TB_OK;
+    const double gear2 = actuator->def.gear[0] * actuator->def.gear[0];
+    if (actuator->tendon >= 0) {
+        if (armature != 0)
+            return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "armature",
+                               "armature of a tendon is not supported");
+        m->tendons[actuator->tendon].def.damping += damping[0] * gear2;
+        return TB_OK;
+    }
+    mjcf_joint *joint = &m->joints[actuator->joint];
+    if (joint->def.type != TB_JOINT_HINGE && joint->def.type != TB_JOINT_SLIDE)
+        return tb_xml_fail(
+            m->error, TB_UNSUPPORTED, element->node, "armature",
+            "armature and damping of an actuator on a ball or free joint are not supported");
+    joint->def.armature += armature * gear2;
+    joint->def.damping += damping[0] * gear2;
+    return TB_OK;
+}
+
+static tb_status read_actuator(mjcf *m, const xmlNode *node)
+{
+    mjcf_element element;
+    mjcf_actuator actuator = {.node = node, .joint = -1, .tendon = -1};
+    general g = {.type = GENERAL};
+    int32_t group = 0;
+    reset(&g);
+    actuator.def = tb_actuator_defaults();
+    const double gear[6] = {1, 0, 0, 0, 0, 0};
+    memcpy(actuator.def.gear, gear, sizeof gear);
+    const int type = type_of(node);
+    if (type < 0 || type > LAST_SUPPORTED) return apply(m, node, true, &g);
+    MJCF_TRY(tb_xml_check_children(node, "", m->error));
+
+    MJCF_TRY(mjcf_open(m, node, tb_xml_name(node), m->main_class, NULL, &element));
+    MJCF_TRY(check_words(m, &element));
+    for (int32_t i = 0; i < element.number_of_sources; i++)
+        MJCF_TRY(apply(m, element.sources[i], i == element.number_of_sources - 1, &g));
+    MJCF_TRY(mjcf_numbers(m, &element, "gear", 1, 6, actuator.def.gear, NULL));
+    MJCF_TRY(mjcf_integer(m, &element, "group", &group));
+    MJCF_TRY(read_target(m, &element, &actuator));
+    MJCF_TRY(read_ranges(m, &element, &g, &actuator));
+    MJCF_TRY(translate(m, node, &g, &actuator));
+    MJCF_TRY(read_extras(m, &element, &actuator));
+    MJCF_TRY(mjcf_name(m, node, &actuator.def.name));
+
+    const bool disabled =
+        group >= 0 && group <= 30 && (m->disabled_actuator_groups >> group & 1u) != 0;
+    if (m->no_actuation || disabled) {
+        memset(actuator.def.gain, 0, sizeof actuator.def.gain);
+        memset(actuator.def.bias, 0, sizeof actuator.def.bias);
+        actuator.damping_ratio = 0;
+        MJCF_TRY(mjcf_note_past(m, node, tb_xml_name(node), "is disabled and makes no force"));
+    }
+    if (actuator.joint >= 0) m->joints[actuator.joint].number_of_actuators++;
+    if (actuator.tendon >= 0) {
+        const mjcf_tendon *tendon = &m->tendons[actuator.tendon];
+        m->tendons[actuator.tendon].number_of_actuators++;
+        for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
+            m->joints[tendon->joint_indices[i]].number_of_tendon_actuators++;
+    }
+    MJCF_TRY(mjcf_grow(m, (void **)&m->actuators, m->number_of_actuators, &m->actuator_capacity,
+                       sizeof *m->actuators));
+    m->actuators[m->number_of_actuators++] = actuator;
+    return TB_OK;
+}
+
+static tb_status apply_force_ranges(mjcf *m, mjcf_actuator *actuator)
+{
+    if (actuator->joint >= 0) {
+        const mjcf_joint *joint = &m->joints[actuator->joint];
+        const int32_t all = joint->number_of_actuators + joint->number_of_tendon_actuators;
+        if (joint->force_limited)
+            return narrow_force(m, actuator, joint->force_lower, joint->force_upper, all, "joint");
+        return TB_OK;
+    }
+    const mjcf_tendon *tendon = &m->tendons[actuator->tendon];
+    for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
+        if (m->joints[tendon->joint_indices[i]].force_limited)
+            return tb_xml_fail(m->error, TB_UNSUPPORTED, actuator->node, "tendon",
+                               "a tendon over a joint with an actuatorfrcrange is not supported");
+    if (tendon->force_limited)
+        return narrow_force(m, actuator, tendon->force_lower, tendon->force_upper,
+                            tendon->number_of_actuators, "tendon");
+    return TB_OK;
+}
+
+tb_status mjcf_read_actuators(mjcf *m)
+{
+    static const mjcf_reference_kind REFERENCES[] = {{"joint", TB_HANDLE_JOINT},
+                                                     {"jointinparent", TB_HANDLE_JOINT},
+                                                     {"tendon", TB_HANDLE_TENDON},
+                                                     {NULL, TB_HANDLE_NONE}};
+    MJCF_TRY(mjcf_for_section(m, "actuator", REFERENCES, read_actuator));
+    for (int32_t i = 0; i < m->number_of_actuators; i++)
+        MJCF_TRY(apply_force_ranges(m, &m->actuators[i]));
+    return TB_OK;
+}
+
+tb_status mjcf_add_actuators(mjcf *m)
+{
+    for (int32_t i = 0; i < m->number_of_actuators; i++) {
+        const mjcf_actuator *actuator = &m->actuators[i];
+        tb_actuator_def def = actuator->def;
+        tb_error refusal = {0};
+        def.target = actuator->joint >= 0 ? m->joints[actuator->joint].handle
+                                          : m->tendons[actuator->tendon].handle;
+        if (actuator->damping_ratio > 0 && m->actuator_inertia != NULL)
+            def.bias[2] =
+                -2 * actuator->damping_ratio * sqrt(fmax(0, def.gain[0] * m->actuator_inertia[i]));
+        if (tb_scene_add_actuator(m->scene, &def, NULL, &refusal) != TB_OK)
+            return mjcf_refused(m, actuator->node, &refusal);
+    }
+    return TB_OK;
+}
