@@ -144,6 +144,7 @@ tb_status tb_world_detect(tb_world *world, tb_error *error)
     int32_t number_of_pairs = 0;
     const tb_status status =
         tb_broad_phase(boxes, shapes, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
+    if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 
     w->number_of_contacts = 0;

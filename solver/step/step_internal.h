@@ -64,7 +64,7 @@ typedef struct tb_world {
 /* Loads the state, moves to the collision configuration, computes dynamics, forces and u_free. */
 #define tb_world_begin TB_SYMBOL(tb_world_begin)
 tb_status tb_world_begin(tb_world *world, tb_error *error);
-/* Finds contacts. */
+/* Finds contacts. DIVERGED where the motion has left the range of numbers. */
 #define tb_world_detect TB_SYMBOL(tb_world_detect)
 tb_status tb_world_detect(tb_world *world, tb_error *error);
 /* Rows of actuators, dry friction, limits, tendons and equalities, then of contacts. */

@@ -29,10 +29,21 @@ tb_problem tb_world_problem(const tb_world *world)
                         .compliance = world->compliance};
 }
 
+static bool all_finite(const tb_real *x, int32_t count)
+{
+    for (int32_t i = 0; i < count; i++)
+        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
+    return true;
+}
+
+/* DIVERGED where the motion has left the range of numbers before any contact is looked for. */
 static tb_status assemble(tb_world *w, tb_error *error)
 {
     tb_arena_reset(w->arena);
     tb_status status = tb_world_begin(w, error);
+    if (status == TB_OK && !(all_finite(w->q, w->model->number_of_coordinates) &&
+                             all_finite(w->u_free, w->model->number_of_dofs)))
+        return TB_DIVERGED;
     if (status == TB_OK) status = tb_world_detect(w, error);
     if (status == TB_OK) status = tb_world_assemble_rows(w, error);
     if (status == TB_OK) status = tb_world_assemble_contacts(w, error);
@@ -64,13 +75,6 @@ static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solu
 }
 
 /* ---- after the solve ---- */
-
-static bool all_finite(const tb_real *x, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++)
-        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
-    return true;
-}
 
 /* u and q at the end; false if a number has left the range of numbers. */
 static bool integrate(tb_world *w, const tb_solution *solution)
@@ -166,8 +170,9 @@ static void commit(const tb_world *w, tb_state *state)
 static void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
 {
     tb_certificate *c = certificate;
-    c->status = solution->status;
-    if (solution->status == TB_NOT_CONVERGED) c->flags |= TB_CERTIFICATE_NOT_CONVERGED;
+    /* a solver that gave up left its best impulses, which are finite: that is no diverged world */
+    c->status = solution->status == TB_OK ? TB_OK : TB_NOT_CONVERGED;
+    if (solution->status != TB_OK) c->flags |= TB_CERTIFICATE_NOT_CONVERGED;
     if (solution->halvings) c->flags |= TB_CERTIFICATE_HALVED;
     if (w->collide_flags & TB_CONTACT_DEGENERATE) c->flags |= TB_CERTIFICATE_DEGENERATE;
     c->residual = (double)solution->residuals.natural;
@@ -201,6 +206,7 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
     tb_world w = make_world(state, options, workspace);
     tb_status status = assemble(&w, error);
+    if (status == TB_DIVERGED) return freeze(state, certificate, error);
     if (status != TB_OK) return status;
 
     double energy_before = 0;
@@ -211,8 +217,7 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     status = solve(&w, &problem, &solution, error);
     if (status != TB_OK) return status;
     certify(&w, &solution, certificate);
-    if (solution.status == TB_DIVERGED || !integrate(&w, &solution))
-        return freeze(state, certificate, error);
+    if (!integrate(&w, &solution)) return freeze(state, certificate, error);
 
     status = remember(&w, state, &solution, error);
     if (status != TB_OK) return status;
@@ -236,6 +241,7 @@ tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
 {
     tb_world w = make_world(state, options, workspace);
     const tb_status status = assemble(&w, error);
+    if (status == TB_DIVERGED) return tb_fail(error, status, "the world has diverged");
     if (status != TB_OK) return status;
     const tb_problem problem = tb_world_problem(&w);
     return tb_problem_write(&problem, path, error);
