@@ -22,12 +22,12 @@ typedef enum tb_law {
     TB_LAW_UNILATERAL, /* 1 row: lambda >= 0 (frictionless contact, limit) */
     TB_LAW_PLANAR,     /* 2 rows: normal, tangent; |lambda_t| <= mu lambda_n */
     TB_LAW_COULOMB,    /* 3 rows: normal, tangents; disk of radius mu lambda_n */
-    TB_LAW_SPIN,       /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin
+    TB_LAW_SPIN, /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin
                           row is scaled by the spin radius, so that it is a velocity in m/s and lambda in N s */
-    TB_LAW_ROLLING,    /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by
+    TB_LAW_ROLLING, /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by
                           the rolling length */
-    TB_LAW_BILATERAL,  /* 1 to 6 rows: lambda free, xi = 0 */
-    TB_LAW_BOX         /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
+    TB_LAW_BILATERAL, /* 1 to 6 rows: lambda free, xi = 0 */
+    TB_LAW_BOX        /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
 } tb_law;
 
 /* "coulomb", "box", ... */
@@ -37,13 +37,13 @@ enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
 
 /* One contact or constraint. */
 typedef struct tb_block {
-    int32_t law;              /* tb_law */
-    int32_t row, rows;        /* first row and their number */
+    int32_t law;               /* tb_law */
+    int32_t row, rows;         /* first row and their number */
     int32_t segment, segments; /* its runs of dofs; factorized form only */
-    int32_t width;            /* sum of the runs' lengths */
-    int64_t value;            /* first of its rows x width numbers in `values`, row-major */
-    tb_real mu;               /* COULOMB, PLANAR, SPIN, ROLLING */
-    tb_real lower, upper;     /* BOX, N s */
+    int32_t width;             /* sum of the runs' lengths */
+    int64_t value;             /* first of its rows x width numbers in `values`, row-major */
+    tb_real mu;                /* COULOMB, PLANAR, SPIN, ROLLING */
+    tb_real lower, upper;      /* BOX, N s */
 } tb_block;
 
 typedef struct tb_segment {
@@ -53,8 +53,8 @@ typedef struct tb_segment {
 /* A matrix as a file gave it: dense row-major, or compressed rows. */
 typedef struct tb_matrix {
     int32_t rows, columns;
-    const tb_real *dense;       /* rows x columns, or NULL */
-    const int32_t *row_start;   /* rows + 1, else */
+    const tb_real *dense;     /* rows x columns, or NULL */
+    const int32_t *row_start; /* rows + 1, else */
     const int32_t *column;
     const tb_real *value;
 } tb_matrix;
@@ -64,20 +64,21 @@ typedef struct tb_problem {
     int32_t number_of_blocks, number_of_rows, number_of_dofs;
     const tb_block *blocks;
     const tb_segment *segments;
-    const tb_real *values;      /* Y, block by block; NULL in the given form */
-    const tb_matrix *matrix;    /* G; NULL in the factorized form */
-    const tb_real *c;           /* rows, m/s */
-    const tb_real *compliance;  /* rows, 1/kg; NULL: none */
+    const tb_real *values;     /* Y, block by block; NULL in the given form */
+    const tb_matrix *matrix;   /* G; NULL in the factorized form */
+    const tb_real *c;          /* rows, m/s */
+    const tb_real *compliance; /* rows, 1/kg; NULL: none */
 } tb_problem;
 
 /* ---- residuals ---- */
 
 typedef struct tb_residuals {
-    double natural;         /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé);
+    double
+        natural; /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé);
                                laws without that form by lambda - prox_C(lambda - xi). Not divided where c = 0 */
-    double natural_absolute; /* the same, not divided */
-    double complementarity; /* largest |lambda_n xi_n|, J */
-    double cone;            /* largest excess of friction over its set, N s */
+    double natural_absolute;     /* the same, not divided */
+    double complementarity;      /* largest |lambda_n xi_n|, J */
+    double cone;                 /* largest excess of friction over its set, N s */
     double penetration_velocity; /* largest -xi_n, m/s */
 } tb_residuals;
 
@@ -94,7 +95,7 @@ tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
 
 /* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all rows
  * (he takes 100; it must be at least ten times the solver's r). */
-#define TB_POULSEN_R 100.0
+#define TB_POULSEN_R             100.0
 #define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
 double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
                                 double constant_r);
@@ -148,7 +149,8 @@ typedef struct tb_contact_graph {
 } tb_contact_graph;
 
 #define tb_contact_graph_build TB_SYMBOL(tb_contact_graph_build)
-tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena, tb_contact_graph *graph);
+tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena,
+                                 tb_contact_graph *graph);
 
 /* ---- files (double only) ---- */
 

@@ -41,7 +41,8 @@ static tb_status read_set(hid_t group, const char *name, hid_t type, size_t size
                               TB_PROBLEM_FILE_ENTRIES);
     } else {
         base = malloc((size_t)n * size + 1);
-        if (!base) status = tb_fail_memory(error, (size_t)n * size, name);
+        if (!base)
+            status = tb_fail_memory(error, (size_t)n * size, name);
         else if (n > 0 && H5Dread(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, base) < 0)
             status = bad(path, name, "it cannot be read as numbers", error);
     }
@@ -61,8 +62,8 @@ static tb_status read_doubles(hid_t group, const char *name, int64_t expected, c
 {
     void *base = NULL;
     int64_t count = 0;
-    const tb_status status = read_set(group, name, H5T_NATIVE_DOUBLE, sizeof(double), path, &base,
-                                      &count, error);
+    const tb_status status =
+        read_set(group, name, H5T_NATIVE_DOUBLE, sizeof(double), path, &base, &count, error);
     if (status != TB_OK) return status;
     if (expected >= 0 && count != expected) {
         free(base);
@@ -88,9 +89,10 @@ static tb_status read_whole(hid_t group, const char *name, const char *path, int
 }
 
 /* compressed columns (or rows): pointers into the entries, one more than there are columns */
-static tb_status add_compressed(tb_raw_matrix *m, bool by_columns, const int32_t *p, int64_t pointers,
-                                const int32_t *i, const double *x, int64_t entries, const char *name,
-                                const char *path, tb_error *error)
+static tb_status add_compressed(tb_raw_matrix *m, bool by_columns, const int32_t *p,
+                                int64_t pointers, const int32_t *i, const double *x,
+                                int64_t entries, const char *name, const char *path,
+                                tb_error *error)
 {
     const int32_t lines = by_columns ? m->columns : m->rows;
     if (pointers < (int64_t)lines + 1 || p[0] != 0)
@@ -180,8 +182,7 @@ static tb_status read_problem(hid_t file, const char *path, tb_raw_problem *raw,
         goto done;
     }
     status = read_whole(group, "spacedim", path, &raw->dimension, error);
-    if (status == TB_OK)
-        status = read_matrix(group, raw->global ? "M" : "W", path, &raw->w, error);
+    if (status == TB_OK) status = read_matrix(group, raw->global ? "M" : "W", path, &raw->w, error);
     if (status == TB_OK && raw->global) status = read_matrix(group, "H", path, &raw->h, error);
     if (status != TB_OK) goto done;
     vectors = exists(group, "vectors") ? H5Gopen2(group, "vectors", H5P_DEFAULT) : -1;
@@ -252,10 +253,10 @@ static bool write_set(hid_t group, const char *name, hid_t type, int64_t count, 
     const hsize_t size = (hsize_t)count;
     const hid_t space = H5Screate_simple(1, &size, NULL);
     const hid_t set =
-        space >= 0 ? H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT) : -1;
-    const bool ok =
-        set >= 0 &&
-        (count == 0 || H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
+        space >= 0 ? H5Dcreate2(group, name, type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT)
+                   : -1;
+    const bool ok = set >= 0 && (count == 0 ||
+                                 H5Dwrite(set, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, numbers) >= 0);
     if (set >= 0) H5Dclose(set);
     if (space >= 0) H5Sclose(space);
     return ok;
@@ -269,8 +270,9 @@ static bool write_whole(hid_t group, const char *name, int32_t number)
 /* compressed rows (nz = -2), as the problem has them; a dense W with all its numbers */
 static bool write_matrix(hid_t where, const tb_matrix *m)
 {
-    const int64_t entries =
-        m->dense ? (int64_t)m->rows * m->columns : m->rows > 0 ? m->row_start[m->rows] : 0;
+    const int64_t entries = m->dense      ? (int64_t)m->rows * m->columns
+                            : m->rows > 0 ? m->row_start[m->rows]
+                                          : 0;
     if (entries > TB_PROBLEM_FILE_ENTRIES) return false;
     const hid_t group = H5Gcreate2(where, "W", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
     int32_t *start = malloc(((size_t)m->rows + 1) * sizeof *start);

@@ -27,8 +27,10 @@ static void join(int32_t *parent, int32_t a, int32_t b)
 {
     a = root_of(parent, a);
     b = root_of(parent, b);
-    if (a < b) parent[b] = a;
-    else parent[a] = b;
+    if (a < b)
+        parent[b] = a;
+    else
+        parent[a] = b;
 }
 
 static tb_status dense_to_entries(tb_raw_matrix *m, tb_error *error)
@@ -123,11 +125,11 @@ static void lu_solve(const double *a, int32_t n, const int32_t *pivot, double *x
 
 typedef struct parts {
     int32_t count;
-    int32_t *part;     /* of each dof */
-    int32_t *place;    /* of each dof within its part */
-    int32_t *size;     /* of each part */
+    int32_t *part;              /* of each dof */
+    int32_t *place;             /* of each dof within its part */
+    int32_t *size;              /* of each part */
     int64_t *m_start, *h_start; /* part by part, into the sorted entries */
-    tb_entry *m, *h;   /* entries sorted by part; h by column within a part */
+    tb_entry *m, *h;            /* entries sorted by part; h by column within a part */
 } parts;
 
 static void parts_free(parts *p)
@@ -250,10 +252,11 @@ static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t 
     for (int32_t i = 0; i < columns; i++) {
         for (int32_t j = 0; j <= columns; j++) {
             double sum = 0;
-            for (int32_t k = 0; k < n; k++)
-                sum += left[(int64_t)i * n + k] * y[(int64_t)j * n + k];
-            if (j == columns) q[name[i]] += sum;
-            else status = tb_raw_matrix_add(w, name[i], name[j], sum, error);
+            for (int32_t k = 0; k < n; k++) sum += left[(int64_t)i * n + k] * y[(int64_t)j * n + k];
+            if (j == columns)
+                q[name[i]] += sum;
+            else
+                status = tb_raw_matrix_add(w, name[i], name[j], sum, error);
             if (status != TB_OK) goto done;
         }
     }

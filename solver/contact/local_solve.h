@@ -58,7 +58,8 @@ TB_FN tb_real tb_local_rim(const tb_local_contact *local, const tb_real beta[2],
     const tb_real inverse = 1 / determinant;
     const tb_real x = -(d * beta[0] - local->a[1] * beta[1]) * inverse;
     const tb_real y = -(a * beta[1] - local->a[2] * beta[0]) * inverse;
-    const tb_real normal = -(b_normal + local->nt[0] * x + local->nt[1] * y) * local->inverse_normal;
+    const tb_real normal =
+        -(b_normal + local->nt[0] * x + local->nt[1] * y) * local->inverse_normal;
     lambda[0] = normal;
     lambda[1] = x;
     lambda[2] = y;
@@ -96,8 +97,7 @@ TB_FN int tb_local_stick(const tb_local_contact *local, const tb_real beta[2], t
 TB_FN void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu, tb_real lambda[3])
 {
     tb_real row = 0;
-    for (int i = 1; i < 3; i++)
-        row = tb_max(row, tb_abs(w[3 * i + 1]) + tb_abs(w[3 * i + 2]));
+    for (int i = 1; i < 3; i++) row = tb_max(row, tb_abs(w[3 * i + 1]) + tb_abs(w[3 * i + 2]));
     const tb_real rn = w[0] > 0 ? 1 / w[0] : 0, rt = row > 0 ? 1 / row : 0;
     for (int k = 0; k < 60; k++) {
         const tb_real old[3] = {lambda[0], lambda[1], lambda[2]};
@@ -156,8 +156,10 @@ TB_FN tb_contact_status tb_local_solve(const tb_local_contact *local, const tb_r
     tb_real psi = tb_local_rim(local, beta, b[0], mu, at, trial, &slope);
     int found = 0;
     for (int i = 0; i < newton; i++) {
-        if (psi < 0) low = at;
-        else high = at;
+        if (psi < 0)
+            low = at;
+        else
+            high = at;
         tb_real next = slope > 0 ? at - psi / slope : -1;
         if (!(next > low) || !(next < high)) {
             next = high < TB_REAL_MAX ? tb_sqrt(low) * tb_sqrt(high)

@@ -166,8 +166,10 @@ void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const
             break;
         case TB_LAW_UNILATERAL: status = l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN; break;
         case TB_LAW_PLANAR:
-            if (!(l[0] > 0)) status = TB_CONTACT_OPEN;
-            else if (tb_abs(l[1]) >= rim * block->mu * l[0]) status = TB_CONTACT_SLIP;
+            if (!(l[0] > 0))
+                status = TB_CONTACT_OPEN;
+            else if (tb_abs(l[1]) >= rim * block->mu * l[0])
+                status = TB_CONTACT_SLIP;
             break;
         default: {
             if (!(l[0] > 0)) {

@@ -18,7 +18,8 @@ tb_status tb_raw_matrix_add(tb_raw_matrix *matrix, int32_t row, int32_t column, 
                             tb_error *error)
 {
     if (matrix->count == matrix->capacity) {
-        const int64_t capacity = matrix->capacity < 64 ? 64 : matrix->capacity + matrix->capacity / 2;
+        const int64_t capacity =
+            matrix->capacity < 64 ? 64 : matrix->capacity + matrix->capacity / 2;
         if (capacity > TB_PROBLEM_FILE_ENTRIES)
             return tb_fail(error, TB_RESOURCE_EXHAUSTED, "matrix with more than %d entries",
                            TB_PROBLEM_FILE_ENTRIES);
@@ -55,8 +56,7 @@ static tb_status check_finite(const double *x, int64_t n, const char *what, cons
 static tb_status check_matrix(const tb_raw_matrix *m, const char *what, const char *path,
                               tb_error *error)
 {
-    if (m->dense)
-        return check_finite(m->dense, (int64_t)m->rows * m->columns, what, path, error);
+    if (m->dense) return check_finite(m->dense, (int64_t)m->rows * m->columns, what, path, error);
     for (int64_t k = 0; k < m->count; k++) {
         const tb_entry e = m->entries[k];
         if (e.row < 0 || e.row >= m->rows || e.column < 0 || e.column >= m->columns)
@@ -76,10 +76,11 @@ tb_status tb_raw_problem_check(const tb_raw_problem *raw, const char *path, tb_e
     const int64_t rows = (int64_t)raw->dimension * raw->contacts;
     if ((raw->dimension != 2 && raw->dimension != 3) || raw->contacts < 0 ||
         rows > TB_PROBLEM_FILE_ROWS)
-        return tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, "dimension",
-                            "%d contacts in dimension %d: the dimension must be 2 or 3 and the rows "
-                            "at most %d",
-                            raw->contacts, raw->dimension, TB_PROBLEM_FILE_ROWS);
+        return tb_fail_file(
+            error, TB_INVALID_ARGUMENT, path, 0, "dimension",
+            "%d contacts in dimension %d: the dimension must be 2 or 3 and the rows "
+            "at most %d",
+            raw->contacts, raw->dimension, TB_PROBLEM_FILE_ROWS);
     if (raw->w.rows != raw->w.columns)
         return tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, raw->global ? "M" : "W",
                             "%s is %d x %d and not square", raw->global ? "M" : "W", raw->w.rows,
@@ -95,7 +96,8 @@ tb_status tb_raw_problem_check(const tb_raw_problem *raw, const char *path, tb_e
                             (long long)rows);
     tb_status status = check_matrix(&raw->w, raw->global ? "M" : "W", path, error);
     if (status == TB_OK && raw->global) status = check_matrix(&raw->h, "H", path, error);
-    if (status == TB_OK && raw->global) status = check_finite(raw->f, raw->w.rows, "f", path, error);
+    if (status == TB_OK && raw->global)
+        status = check_finite(raw->f, raw->w.rows, "f", path, error);
     if (status == TB_OK) status = check_finite(raw->q, rows, "q", path, error);
     if (status == TB_OK) status = check_finite(raw->mu, raw->contacts, "mu", path, error);
     for (int32_t i = 0; status == TB_OK && i < raw->contacts; i++)
@@ -152,8 +154,10 @@ static double entry_at(const tb_matrix *m, int32_t i, int32_t j)
     int32_t low = m->row_start[i], high = m->row_start[i + 1];
     while (low < high) {
         const int32_t middle = low + (high - low) / 2;
-        if (m->column[middle] < j) low = middle + 1;
-        else high = middle;
+        if (m->column[middle] < j)
+            low = middle + 1;
+        else
+            high = middle;
     }
     return low < m->row_start[i + 1] && m->column[low] == j ? m->value[low] : 0;
 }
@@ -270,9 +274,9 @@ tb_status tb_problem_load(const char *path, tb_problem_file **file, tb_error *er
     tb_raw_problem raw = {0};
     tb_status status = tb_file_read(path, TB_PROBLEM_FILE_BYTES, &bytes, error);
     if (status != TB_OK) goto done;
-    status = is_hdf5(&bytes) ? tb_problem_fclib_read(path, &raw, error)
-                             : tb_problem_text_read(path, (const char *)bytes.base, bytes.size, &raw,
-                                                    error);
+    status = is_hdf5(&bytes)
+                 ? tb_problem_fclib_read(path, &raw, error)
+                 : tb_problem_text_read(path, (const char *)bytes.base, bytes.size, &raw, error);
     if (status != TB_OK) goto done;
     status = tb_raw_problem_check(&raw, path, error);
     if (status == TB_OK && raw.global) status = tb_raw_problem_reduce(&raw, path, error);

@@ -31,9 +31,9 @@ tb_status tb_raw_matrix_add(tb_raw_matrix *matrix, int32_t row, int32_t column, 
 typedef struct tb_raw_problem {
     int32_t dimension, contacts;
     bool global;
-    tb_raw_matrix w;      /* local: W; global: M */
-    tb_raw_matrix h;      /* global: H, dofs x rows */
-    double *q, *f, *mu;   /* q: rows (local q, global b); f: dofs (global) */
+    tb_raw_matrix w;    /* local: W; global: M */
+    tb_raw_matrix h;    /* global: H, dofs x rows */
+    double *q, *f, *mu; /* q: rows (local q, global b); f: dofs (global) */
 } tb_raw_problem;
 
 void tb_raw_problem_free(tb_raw_problem *raw);

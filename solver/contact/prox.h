@@ -37,9 +37,9 @@ TB_FN void tb_prox_disk(tb_real x[2], tb_real radius)
     const tb_real length2 = x[0] * x[0] + x[1] * x[1];
     if (length2 > radius * radius) {
         /* squares may have left the range: then by the careful length */
-        const tb_real length =
-            length2 <= TB_REAL_MAX && length2 > TB_REAL_MIN_NORMAL ? tb_sqrt(length2)
-                                                                   : tb_hypot2(x[0], x[1]);
+        const tb_real length = length2 <= TB_REAL_MAX && length2 > TB_REAL_MIN_NORMAL
+                                   ? tb_sqrt(length2)
+                                   : tb_hypot2(x[0], x[1]);
         const tb_real scale = radius / length;
         x[0] *= scale;
         x[1] *= scale;

@@ -122,8 +122,8 @@ static double block_cone_excess(const tb_block *block, const double *lambda)
     case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
     case TB_LAW_SPIN:
     case TB_LAW_ROLLING: {
-        const double friction = sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] +
-                                     2.25 * lambda[3] * lambda[3]);
+        const double friction =
+            sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] + 2.25 * lambda[3] * lambda[3]);
         double excess = fmax(friction - mu * normal, -lambda[0]);
         if (block->law == TB_LAW_ROLLING)
             excess = fmax(excess, hypot(lambda[4], lambda[5]) - normal);

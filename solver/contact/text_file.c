@@ -76,8 +76,10 @@ static tb_status read_vector(reader *r, const char *what, int32_t n, double **ve
     double *x = malloc((size_t)n * sizeof *x + 1);
     if (!x) return tb_fail_memory(r->error, (size_t)n * sizeof *x, what);
     for (int32_t i = 0; status == TB_OK && i < n; i++) status = read_number(r, what, &x[i]);
-    if (status == TB_OK) *vector = x;
-    else free(x);
+    if (status == TB_OK)
+        *vector = x;
+    else
+        free(x);
     return status;
 }
 
@@ -88,10 +90,11 @@ static tb_status read_counts(reader *r, const char *what, int32_t n, int32_t lar
     if (status != TB_OK) return status;
     int32_t *x = malloc((size_t)n * sizeof *x + 1);
     if (!x) return tb_fail_memory(r->error, (size_t)n * sizeof *x, what);
-    for (int32_t i = 0; status == TB_OK && i < n; i++)
-        status = read_count(r, what, largest, &x[i]);
-    if (status == TB_OK) *counts = x;
-    else free(x);
+    for (int32_t i = 0; status == TB_OK && i < n; i++) status = read_count(r, what, largest, &x[i]);
+    if (status == TB_OK)
+        *counts = x;
+    else
+        free(x);
     return status;
 }
 
@@ -232,7 +235,8 @@ static tb_status read_csparse(reader *r, const char *what, tb_raw_matrix *m)
             double last = 0; /* an empty column counts to one less than its start */
             if (status == TB_OK) status = read_number(r, what, &last);
             if (status != TB_OK) return status;
-            if (!(last >= -1) || last > count) return bad(r, what, "a column's locations are wrong");
+            if (!(last >= -1) || last > count)
+                return bad(r, what, "a column's locations are wrong");
             to = (int32_t)last;
             left = to >= from ? to - from + 1 : 0;
         }
@@ -261,9 +265,10 @@ static tb_status read_matrix(reader *r, const char *what, tb_raw_matrix *m)
     case 1: return read_blocks(r, what, m);
     case 2: return read_csparse(r, what, m);
     default:
-        return tb_fail_file(r->error, TB_UNSUPPORTED, r->path, line_of(r), what,
-                            "%s has storage kind %d; 0 (dense), 1 (blocks) and 2 (CSparse) are known",
-                            what, m->kind);
+        return tb_fail_file(
+            r->error, TB_UNSUPPORTED, r->path, line_of(r), what,
+            "%s has storage kind %d; 0 (dense), 1 (blocks) and 2 (CSparse) are known", what,
+            m->kind);
     }
 }
 
@@ -368,7 +373,8 @@ static void put_blocks(writer *w, const tb_problem_file *file)
 {
     const tb_matrix *m = &file->matrix;
     const int32_t d = file->dimension, n = file->contacts;
-    int32_t *seen = calloc((size_t)n + 1, sizeof *seen), *list = malloc(((size_t)n + 1) * sizeof *list);
+    int32_t *seen = calloc((size_t)n + 1, sizeof *seen),
+            *list = malloc(((size_t)n + 1) * sizeof *list);
     int32_t *start = malloc(((size_t)n + 1) * sizeof *start);
     if (!seen || !list || !start) {
         w->status = TB_RESOURCE_EXHAUSTED;
@@ -432,8 +438,10 @@ tb_status tb_problem_text_write(const tb_problem_file *file, const char *path, t
     put_vector(&w, file->c, rows);
     put_vector(&w, file->mu, file->contacts);
     tb_status status = w.status;
-    if (status != TB_OK) tb_fail(error, status, "no memory to write %s", path);
-    else status = tb_file_write(path, w.bytes.base, w.bytes.size, error);
+    if (status != TB_OK)
+        tb_fail(error, status, "no memory to write %s", path);
+    else
+        status = tb_file_write(path, w.bytes.base, w.bytes.size, error);
     tb_bytes_free(&w.bytes);
     return status;
 }

@@ -11,8 +11,8 @@
 #include <string.h>
 
 /* moves one block's impulses for its gathered xi; returns the change's share of the measure */
-static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel, tb_real *xi,
-                                   tb_real *lambda, tb_real *change)
+static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                   tb_real *xi, tb_real *lambda, tb_real *change)
 {
     tb_sweep_block *block = &sweeper->blocks[index];
     if (block->law == TB_LAW_COULOMB) {
@@ -28,8 +28,10 @@ static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gaus
     const tb_block *source = &sweeper->problem->blocks[index];
     if (block->rows == 1) {
         tb_real x = lambda[0] - block->r_normal * xi[0];
-        if (block->law == TB_LAW_BOX) x = tb_prox_box(x, source->lower, source->upper);
-        else if (block->law == TB_LAW_UNILATERAL) x = tb_prox_unilateral(x);
+        if (block->law == TB_LAW_BOX)
+            x = tb_prox_box(x, source->lower, source->upper);
+        else if (block->law == TB_LAW_UNILATERAL)
+            x = tb_prox_unilateral(x);
         change[0] = x - lambda[0];
         lambda[0] = x;
         const tb_real n = block->g[0] * change[0];
@@ -157,8 +159,7 @@ static inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
             const tb_real *row = sweeper->t + (int64_t)(block->row + i) * n;
             const tb_real z = tb_dot_long(row, old, n) + sweeper->d[block->row + i];
             step[i] = old[block->row + i] - z;
-            for (int j = 0; j < rows; j++)
-                local[i * rows + j] = TB_R(i == j) - row[block->row + j];
+            for (int j = 0; j < rows; j++) local[i * rows + j] = TB_R(i == j) - row[block->row + j];
         }
         tb_sweep_block unit = *block;
         unit.r_normal = unit.r_friction = 1;

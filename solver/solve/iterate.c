@@ -10,15 +10,18 @@
  * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a multiple of
  * the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for a few sweeps in
  * problems that converge). Then the impulses go back to the best ones known and omega is halved. */
-#include "solve/sweep_internal.h"
+#include "solve/accelerate.h"
 
 #include <string.h>
 
 enum {
-    GROWTHS_OF_DIVERGENCE = 6,  /* sweeps in a row with growing changes */
-    SWEEPS_TO_REFRESH = 64      /* s is summed afresh: it gathers rounding */
+    GROWTHS_OF_DIVERGENCE = 6, /* sweeps in a row with growing changes */
+    SWEEPS_TO_REFRESH = 64,    /* s is summed afresh: it gathers rounding */
+    BLOCK_SWEEPS = 60,         /* after these, contacts solved as blocks go on by rows */
+    PLAIN_SWEEPS = 20, /* before acceleration: contacts open, stick and slide as they find */
+    ACCELERATION_DEPTH = 5
 };
-static const double GROWTH_OF_DIVERGENCE = 4; /* times the smallest change seen */
+static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
 
 typedef struct tb_iteration {
     const tb_problem *problem;
@@ -26,14 +29,16 @@ typedef struct tb_iteration {
     tb_arena *scratch;
     tb_solution *solution;
     tb_sweeper sweeper;
-    double c_norm;           /* 1 where c = 0: the residual is not divided then */
-    tb_real *best;           /* impulses with the smallest residual so far */
+    double c_norm; /* 1 where c = 0: the residual is not divided then */
+    tb_real *best; /* impulses with the smallest residual so far */
     double best_residual;
-    tb_real *previous;       /* impulses before the sweep, for the tests of increments */
-    tb_real *r;              /* a number for every row, for Betz's test */
-    double ratio;            /* residual over estimate, learnt */
-    double smallest, last;   /* estimates */
+    tb_real *previous;     /* impulses before the sweep, for the tests of increments */
+    tb_real *r;            /* a number for every row, for Betz's test */
+    double ratio;          /* residual over estimate, learnt */
+    double smallest, last; /* estimates */
     int32_t growths, next_check;
+    tb_acceleration acceleration;
+    int32_t accelerate_from; /* sweep after which steps are accelerated */
 } tb_iteration;
 
 static bool options_are_valid(const tb_solve_options *o)
@@ -80,8 +85,7 @@ static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
     const double residual = solution->residuals.natural;
     if (residual < it->best_residual) {
         it->best_residual = residual;
-        memcpy(it->best, it->sweeper.lambda,
-               (size_t)it->problem->number_of_rows * sizeof(tb_real));
+        memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
     }
     if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
     const int32_t gap = sweeps / 4 > 3 ? sweeps / 4 : 3;
@@ -121,7 +125,7 @@ static bool one_sided_test(tb_iteration *it)
 static bool diverges(tb_iteration *it, double estimate)
 {
     if (!(estimate <= DBL_MAX)) return true;
-    it->growths = estimate > it->last ? it->growths + 1 : 0;
+    it->growths = estimate > it->last && !it->acceleration.jumped ? it->growths + 1 : 0;
     it->last = estimate;
     if (estimate < it->smallest) it->smallest = estimate;
     return it->growths >= GROWTHS_OF_DIVERGENCE && estimate > GROWTH_OF_DIVERGENCE * it->smallest;
@@ -137,8 +141,27 @@ static void roll_back(tb_iteration *it)
     tb_sweeper_set_omega(sweeper, it->options, sweeper->omega / 2);
     if (sweeper->alpha)
         memset(sweeper->alpha, 0, (size_t)it->problem->number_of_blocks * sizeof(tb_real));
+    tb_accelerate_restart(&it->acceleration);
     it->growths = 0;
     it->smallest = it->last = DBL_MAX;
+}
+
+/* Exact local solves settle easy problems in fewer sweeps, but in hard ones (many contacts on the rim of
+ * their cones, W singular) neighbours can push each other round a cycle for ever; a projected step gives way. */
+static bool leave_blocks(tb_iteration *it)
+{
+    tb_sweeper *sweeper = &it->sweeper;
+    bool any = false;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        tb_sweep_block *block = &sweeper->blocks[b];
+        if (block->law != TB_LAW_COULOMB || !block->block_solve) continue;
+        block->block_solve = 0;
+        any = true;
+    }
+    if (!any) return false;
+    tb_sweeper_set_omega(sweeper, it->options, sweeper->omega);
+    tb_accelerate_restart(&it->acceleration);
+    return true;
 }
 
 /* sweeps until the stop test holds, the sweeps are used up, or omega cannot be halved again */
@@ -152,6 +175,8 @@ static tb_status sweep_on(tb_iteration *it)
     solution->status = TB_NOT_CONVERGED;
     for (int32_t n = 1; n <= options->maximum_iterations; n++) {
         if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
+        const bool accelerate = n > it->accelerate_from;
+        if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
         const double estimate = sqrt(sweeper->sweep(sweeper));
         solution->iterations = n;
         if (diverges(it, estimate)) {
@@ -180,7 +205,11 @@ static tb_status sweep_on(tb_iteration *it)
                 return TB_OK;
             }
         }
-        if (n % SWEEPS_TO_REFRESH == 0) refresh(sweeper);
+        const bool changed = n == BLOCK_SWEEPS && leave_blocks(it);
+        bool jumped = false;
+        if (accelerate && !changed)
+            jumped = tb_accelerate_step(&it->acceleration, it->problem, sweeper->lambda);
+        if (jumped || n % SWEEPS_TO_REFRESH == 0) refresh(sweeper);
     }
     return TB_OK;
 }
@@ -200,8 +229,8 @@ static tb_status account(tb_iteration *it)
     tb_real *lambda = it->sweeper.lambda;
     if (solution->status != TB_OK) {
         memcpy(lambda, it->best, (size_t)rows * sizeof(tb_real));
-        const tb_status status = tb_problem_residuals(it->problem, lambda, it->scratch, solution->xi,
-                                                      &solution->residuals);
+        const tb_status status = tb_problem_residuals(it->problem, lambda, it->scratch,
+                                                      solution->xi, &solution->residuals);
         if (status != TB_OK) return status;
     }
     memcpy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
@@ -233,9 +262,9 @@ static tb_status take_memory(tb_iteration *it)
     return TB_OK;
 }
 
-tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options, tb_warm_start *warm,
-                     tb_solution *solution, const char *name, double omega, bool gauss_seidel,
-                     tb_sweep_function *factorized, tb_sweep_function *given,
+tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
+                     tb_warm_start *warm, tb_solution *solution, const char *name, double omega,
+                     bool gauss_seidel, tb_sweep_function *factorized, tb_sweep_function *given,
                      tb_sweep_function *t_form)
 {
     if (!options_are_valid(options)) return TB_INVALID_ARGUMENT;
@@ -274,6 +303,14 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
     case TB_STORAGE_T: it.sweeper.sweep = t_form; break;
     default: it.sweeper.sweep = given; break;
     }
+    it.accelerate_from = INT32_MAX;
+    if (options->accelerate && options->stop == TB_STOP_RESIDUAL &&
+        options->maximum_iterations > PLAIN_SWEEPS) {
+        it.accelerate_from = PLAIN_SWEEPS;
+        status =
+            tb_accelerate_prepare(&it.acceleration, &it.sweeper, ACCELERATION_DEPTH, warm->scratch);
+    }
+    if (status != TB_OK) goto done;
     tb_sweeper_set_omega(&it.sweeper, options, TB_R(options->omega > 0 ? options->omega : omega));
     start(&it, warm);
     status = sweep_on(&it);

@@ -153,8 +153,7 @@ tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
         if (!sweeper->g) return TB_RESOURCE_EXHAUSTED;
         const tb_status status = tb_problem_delassus(problem, sweeper->g);
         if (status != TB_OK) return status;
-        sweeper->matrix =
-            (tb_matrix){.rows = rows, .columns = rows, .dense = sweeper->g};
+        sweeper->matrix = (tb_matrix){.rows = rows, .columns = rows, .dense = sweeper->g};
         if (sweeper->storage == TB_STORAGE_T) {
             sweeper->t = sweeper->g; /* becomes T with the first omega */
             sweeper->d = TB_ARENA_ARRAY(scratch, tb_real, rows);

@@ -8,8 +8,8 @@
 #include "solve/sweep.h"
 
 /* two lanes that may lie anywhere on their own alignment */
-typedef tb_real tb_pair __attribute__((vector_size(2 * sizeof(tb_real)), aligned(sizeof(tb_real)),
-                                       may_alias));
+typedef tb_real tb_pair
+    __attribute__((vector_size(2 * sizeof(tb_real)), aligned(sizeof(tb_real)), may_alias));
 
 #define TB_PAIR(pointer, at) (*(const tb_pair *)((pointer) + (at)))
 
@@ -20,15 +20,15 @@ static inline tb_real tb_pair_sum(tb_pair p)
 
 static inline tb_real tb_dot6(const tb_real *y, const tb_real *a)
 {
-    const tb_pair sum =
-        TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) + TB_PAIR(y, 4) * TB_PAIR(a, 4);
+    const tb_pair sum = TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) +
+                        TB_PAIR(y, 4) * TB_PAIR(a, 4);
     return tb_pair_sum(sum);
 }
 
 static inline tb_real tb_dot66(const tb_real *y, const tb_real *a, const tb_real *b)
 {
-    const tb_pair left =
-        TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) + TB_PAIR(y, 4) * TB_PAIR(a, 4);
+    const tb_pair left = TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) +
+                         TB_PAIR(y, 4) * TB_PAIR(a, 4);
     const tb_pair right = TB_PAIR(y, 6) * TB_PAIR(b, 0) + TB_PAIR(y, 8) * TB_PAIR(b, 2) +
                           TB_PAIR(y, 10) * TB_PAIR(b, 4);
     return tb_pair_sum(left + right);

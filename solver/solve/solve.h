@@ -10,23 +10,23 @@
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
 typedef struct tb_warm_start {
-    const tb_real *lambda;    /* rows, or NULL: start from zero */
-    const uint8_t *statuses;  /* blocks, tb_contact_status, or NULL: not known */
-    tb_arena *scratch;        /* returned to where it was */
+    const tb_real *lambda;   /* rows, or NULL: start from zero */
+    const uint8_t *statuses; /* blocks, tb_contact_status, or NULL: not known */
+    tb_arena *scratch;       /* returned to where it was */
 } tb_warm_start;
 
 /* The caller provides the arrays. */
 #define tb_solution TB_SYMBOL(tb_solution)
 typedef struct tb_solution {
-    tb_real *lambda;          /* rows, N s */
-    tb_real *xi;              /* rows, m/s */
-    tb_real *whitened;        /* dofs, Y lambda; factorized form only, may be NULL */
-    uint8_t *statuses;        /* blocks, tb_contact_status */
-    tb_status status;         /* OK, NOT_CONVERGED, DIVERGED */
-    int32_t iterations;       /* sweeps over all rows, of all attempts */
-    int32_t halvings;         /* of omega */
-    tb_residuals residuals;   /* of lambda, in double */
-    char solver[16];          /* which solver ended the work */
+    tb_real *lambda;        /* rows, N s */
+    tb_real *xi;            /* rows, m/s */
+    tb_real *whitened;      /* dofs, Y lambda; factorized form only, may be NULL */
+    uint8_t *statuses;      /* blocks, tb_contact_status */
+    tb_status status;       /* OK, NOT_CONVERGED, DIVERGED */
+    int32_t iterations;     /* sweeps over all rows, of all attempts */
+    int32_t halvings;       /* of omega */
+    tb_residuals residuals; /* of lambda, in double */
+    char solver[16];        /* which solver ended the work */
 } tb_solution;
 
 /* Failures (memory, bad options) are the return value; not reaching the tolerance is solution->status.

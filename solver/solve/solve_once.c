@@ -31,6 +31,7 @@ tb_solve_options tb_solve_defaults(void)
         .stop = TB_STOP_RESIDUAL,
         .warm_start = true,
         .local_solve = true,
+        .accelerate = true,
         .maximum_halvings = 5,
         .threads = 0,
     };

@@ -40,8 +40,7 @@ tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r)
         normalise(x, n);
         for (int k = 0; k < POWER_STEPS; k++) {
             tb_problem_apply(&linear, x, s, y);
-            for (int32_t i = 0; i < n; i++)
-                x[i] = pass == 0 ? y[i] : TB_R(shift) * x[i] - y[i];
+            for (int32_t i = 0; i < n; i++) x[i] = pass == 0 ? y[i] : TB_R(shift) * x[i] - y[i];
             found[pass] = normalise(x, n);
         }
         shift = found[0];

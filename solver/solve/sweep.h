@@ -14,20 +14,20 @@
 
 /* How a block's rows lie over the dofs; the common shapes have kernels of fixed length. */
 typedef enum tb_sweep_shape {
-    TB_SHAPE_OF_ANY,   /* runs of any number and length */
-    TB_SHAPE_OF_ONE,   /* one run of 6: a free body against the world */
-    TB_SHAPE_OF_TWO    /* two runs of 6: two free bodies */
+    TB_SHAPE_OF_ANY, /* runs of any number and length */
+    TB_SHAPE_OF_ONE, /* one run of 6: a free body against the world */
+    TB_SHAPE_OF_TWO  /* two runs of 6: two free bodies */
 } tb_sweep_shape;
 
 /* One block as the sweep reads it: 128 bytes in double. */
 typedef struct tb_sweep_block {
     uint8_t law, rows, shape, block_solve; /* block_solve: as a whole, else row by row */
     int32_t row;
-    int32_t dof_a, dof_b;   /* first dofs of the runs, in the shapes ONE and TWO */
-    int64_t value;          /* into problem->values */
-    int64_t local;          /* rows > 3: first number of its diagonal block in `local` */
+    int32_t dof_a, dof_b; /* first dofs of the runs, in the shapes ONE and TWO */
+    int64_t value;        /* into problem->values */
+    int64_t local;        /* rows > 3: first number of its diagonal block in `local` */
     tb_real mu;
-    tb_real g[9];           /* diagonal block, rows x rows row-major; rows <= 3 */
+    tb_real g[9];                 /* diagonal block, rows x rows row-major; rows <= 3 */
     tb_real r_normal, r_friction; /* of the first row and of all others (bilateral: all equal) */
 } tb_sweep_block;
 
@@ -71,8 +71,9 @@ TB_FN void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega, c
 
 /* Any law, row group by row group, from its diagonal block g (rows x rows). For TB_LAW_BILATERAL each row
  * in turn. r: of the first row and of the others. */
-TB_FN void tb_update_any(const tb_sweep_block *block, const tb_real *g, tb_real lower, tb_real upper,
-                         int propagate, tb_real *xi, tb_real *lambda, tb_real *change)
+TB_FN void tb_update_any(const tb_sweep_block *block, const tb_real *g, tb_real lower,
+                         tb_real upper, int propagate, tb_real *xi, tb_real *lambda,
+                         tb_real *change)
 {
     const int n = block->rows;
     if (block->law == TB_LAW_BILATERAL) {

@@ -16,26 +16,26 @@ struct tb_sweeper {
     const tb_problem *problem;
     tb_sweep_function *sweep;
     tb_sweep_block *blocks;
-    tb_real *local;      /* diagonal blocks of more than three rows */
-    tb_real *lambda;     /* rows */
-    tb_real *s;          /* dofs, Y lambda; factorized form */
-    tb_real *next;       /* jor: the new s or the new lambda */
-    tb_real *alpha;      /* blocks: slip parameters of the exact local solves, or NULL */
-    tb_real *g;          /* dense form: G, rows x rows, where it had to be assembled */
-    tb_real *t;          /* T form: 1 - R G, rows x rows */
-    tb_real *d;          /* T form: -R c, rows */
-    tb_matrix matrix;    /* G as swept: the problem's own or `g` */
-    tb_storage storage;  /* as resolved */
+    tb_real *local;     /* diagonal blocks of more than three rows */
+    tb_real *lambda;    /* rows */
+    tb_real *s;         /* dofs, Y lambda; factorized form */
+    tb_real *next;      /* jor: the new s or the new lambda */
+    tb_real *alpha;     /* blocks: slip parameters of the exact local solves, or NULL */
+    tb_real *g;         /* dense form: G, rows x rows, where it had to be assembled */
+    tb_real *t;         /* T form: 1 - R G, rows x rows */
+    tb_real *d;         /* T form: -R c, rows */
+    tb_matrix matrix;   /* G as swept: the problem's own or `g` */
+    tb_storage storage; /* as resolved */
     tb_real omega;
-    double r_global;     /* of TB_R_SPECTRUM, before omega */
+    double r_global; /* of TB_R_SPECTRUM, before omega */
 };
 
 /* Runs a method to its end. `omega` is the method's own relaxation; `propagate` says that it is a
  * Gauss-Seidel method. Everything is taken from warm->scratch and returned. */
 #define tb_iterate TB_SYMBOL(tb_iterate)
-tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options, tb_warm_start *warm,
-                     tb_solution *solution, const char *name, double omega, bool gauss_seidel,
-                     tb_sweep_function *factorized, tb_sweep_function *given,
+tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
+                     tb_warm_start *warm, tb_solution *solution, const char *name, double omega,
+                     bool gauss_seidel, tb_sweep_function *factorized, tb_sweep_function *given,
                      tb_sweep_function *t_form);
 
 /* Blocks, diagonal blocks, storage. FAILED_PRECONDITION for options that do not fit the problem. */
