@@ -1,0 +1,57 @@
+#include "common_bench.h"
+
+#include <time.h>
+
+double bench_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+void bench_add(bench_figure *figure, double sample)
+{
+    if (figure->count < BENCH_RUNS) figure->samples[figure->count++] = sample;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double bench_median(const bench_figure *figure)
+{
+    double sorted[BENCH_RUNS];
+    const int n = figure->count;
+    if (n == 0) return 0;
+    memcpy(sorted, figure->samples, (size_t)n * sizeof *sorted);
+    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    return 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
+}
+
+void bench_print(const bench_figure *figure)
+{
+    double least = INFINITY, most = -INFINITY;
+    for (int i = 0; i < figure->count; i++) {
+        least = fmin(least, figure->samples[i]);
+        most = fmax(most, figure->samples[i]);
+    }
+    printf("{\"name\": \"%s\", \"unit\": \"%s\", \"median\": %.6g, \"minimum\": %.6g, "
+           "\"maximum\": %.6g, \"samples\": %d}\n",
+           figure->name, figure->unit, bench_median(figure), least, most, figure->count);
+    fflush(stdout);
+}
+
+void bench_print_number(const char *name, const char *unit, double value)
+{
+    printf("{\"name\": \"%s\", \"unit\": \"%s\", \"value\": %.6g}\n", name, unit, value);
+    fflush(stdout);
+}
+
+void bench_check(tb_status status, const tb_error *error)
+{
+    if (status == TB_OK) return;
+    fprintf(stderr, "bench: %s: %s\n", tb_status_name(status), error ? error->message : "");
+    exit(1);
+}
