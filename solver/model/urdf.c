@@ -11,7 +11,10 @@
  *   motor of its own name whose control is the force, limited to +-effort. Velocity limits, soft limits
  *   and transmissions are not enforced, and a warning says so.
  * - A moving link without inertial has the mass of what is fixed to it; if that is none, its collision
- *   shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that has mass. */
+ *   shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that has mass.
+ * - Bullet's <contact> gives friction, restitution, spin and rolling; MuJoCo's <mujoco> gives
+ *   balanceinertia, boundmass, boundinertia, timestep and gravity. What else others added is noted in a
+ *   warning; an element that nobody knows is an error. */
 #include "model/urdf.h"
 
 #include <stdarg.h>

@@ -5,7 +5,7 @@
 
 /* Elements that say nothing about rigid-body motion and contact. */
 #define IGNORED_IN_ROBOT                                                                           \
-    "material transmission gazebo sensor mujoco plugin verbose ros2_control group_state "          \
+    "material transmission gazebo sensor plugin verbose ros2_control group_state "                 \
     "disable_collisions"
 #define IGNORED_IN_LINK                                                                            \
     "material sensor gazebo audio_source collision_checking self_collision_checking "              \
@@ -283,6 +283,27 @@ static tb_status read_joint(urdf *u, const xmlNode *node, urdf_joint *joint)
 
 /* ---- the robot ---- */
 
+/* <mujoco>, an extension of MuJoCo's: what it says about masses, the time step and gravity. */
+static tb_status read_mujoco(urdf *u, const xmlNode *node)
+{
+    tb_scene_def def = tb_scene_options(u->scene);
+    for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
+        if (tb_xml_is(c, "compiler")) {
+            TRY(tb_xml_bool(c, "balanceinertia", &def.balance_inertia, u->error));
+            TRY(not_negative(u, c, "boundmass", &def.minimum_mass));
+            TRY(not_negative(u, c, "boundinertia", &def.minimum_inertia));
+        } else if (tb_xml_is(c, "option")) {
+            TRY(tb_xml_number(c, "timestep", &def.dt, u->error));
+            TRY(tb_xml_numbers(c, "gravity", 3, 3, def.gravity, NULL, u->error));
+        } else {
+            TRY(urdf_other_element(u, c, "size statistic visual"));
+        }
+    }
+    tb_error cause = {0};
+    const tb_status status = tb_scene_set_options(u->scene, &def, &cause);
+    return status == TB_OK ? TB_OK : urdf_fail_from(u, status, node, &cause);
+}
+
 /* Enters a link's or joint's name; it must be new. */
 static tb_status enter_name(urdf *u, tb_handle_kind kind, const char *name, const xmlNode *node,
                             int32_t index)
@@ -346,6 +367,8 @@ tb_status urdf_read(urdf *u)
     for (const xmlNode *c = tb_xml_first(robot); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "link"))
             TRY(add_link(u, c));
+        else if (tb_xml_is(c, "mujoco"))
+            TRY(read_mujoco(u, c));
         else if (!tb_xml_is(c, "joint") && !tb_xml_is(c, "material"))
             TRY(urdf_other_element(u, c, IGNORED_IN_ROBOT));
     }
