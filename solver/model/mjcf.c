@@ -17,7 +17,7 @@ static const char *const SECTIONS =
 tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size)
 {
     if (count < *capacity) return TB_OK;
-    void *larger = tb_grow(*items, count, capacity, size);
+    void *larger = tb_grow(*items, count + 1, capacity, size);
     if (larger == NULL) return tb_fail_memory(m->error, (size_t)count * size, "an MJCF document");
     *items = larger;
     return TB_OK;

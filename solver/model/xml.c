@@ -93,7 +93,7 @@ static bool add_file(tb_xml *xml, const char *name)
 {
     if (xml->number_of_files == xml->capacity) {
         char **larger =
-            tb_grow(xml->files, xml->number_of_files, &xml->capacity, sizeof *xml->files);
+            tb_grow(xml->files, xml->number_of_files + 1, &xml->capacity, sizeof *xml->files);
         if (larger == NULL) return false;
         xml->files = larger;
     }
@@ -442,7 +442,7 @@ tb_status tb_xml_number_list(const xmlNode *node, const char *name, double **num
     int found;
     while ((found = next_number(&p, &x)) > 0) {
         if (n == capacity) {
-            double *larger = tb_grow(list, n, &capacity, sizeof *list);
+            double *larger = tb_grow(list, n + 1, &capacity, sizeof *list);
             if (larger == NULL) {
                 free(list);
                 return tb_fail_memory(error, (size_t)n * sizeof *list, name);
