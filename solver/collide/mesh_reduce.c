@@ -1,0 +1,308 @@
+/* From points of single triangles to manifolds.
+ *
+ * Three things only show when triangles are compared. A face that lies deepest at a convex edge beyond which
+ * the shape goes on is not where the shape touches: the edge is, and its own points say so. A depth that
+ * disappears once a far smaller one is undone was never a contact: the side of a block that overlaps
+ * another by a millimetre also lies half a metre under its top. And triangles of one plane, or all that
+ * touch one flat face, make one manifold: its hull, its deepest point, nothing twice. */
+#include "collide/mesh_internal.h"
+
+tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
+{
+    if (points->failed) return NULL;
+    if (points->count + count > points->capacity) {
+        int32_t capacity = points->capacity ? 2 * points->capacity : 64;
+        while (capacity < points->count + count) capacity *= 2;
+        tb_mesh_contact *items = TB_ARENA_ARRAY(points->arena, tb_mesh_contact, capacity);
+        if (!items) {
+            points->failed = true;
+            return NULL;
+        }
+        for (int32_t i = 0; i < points->count; i++) items[i] = points->items[i];
+        points->items = items;
+        points->capacity = capacity;
+    }
+    return points->items + points->count;
+}
+
+/* Points of one normal; in the first pass also of one plane. */
+typedef struct region {
+    tb_vec3 normal;
+    tb_real height, deepest;
+    int32_t deepest_point, first; /* `first` and `next` chain the points in order */
+    int32_t last, count;
+    bool of_face, dropped;
+} region;
+
+typedef struct regions {
+    region *items;
+    int32_t count;
+    int32_t *next; /* of each point, -1 at the end */
+} regions;
+
+static void region_add(regions *r, const tb_mesh_contact *points, int32_t p, bool by_plane,
+                       tb_real noise)
+{
+    const tb_mesh_contact *c = &points[p];
+    r->next[p] = -1;
+    /* neighbours come one after another, so the newest regions are the likeliest */
+    for (int32_t i = r->count - 1; i >= 0; i--) {
+        region *g = &r->items[i];
+        if (!tb_mesh_same_direction(g->normal, c->normal)) continue;
+        if (by_plane && (g->of_face != c->of_face || tb_abs(g->height - c->height) > 64 * noise))
+            continue;
+        r->next[g->last] = p;
+        g->last = p;
+        g->count++;
+        if (c->gap < g->deepest) g->deepest = c->gap, g->deepest_point = p;
+        return;
+    }
+    region *g = &r->items[r->count++];
+    g->normal = c->normal;
+    g->height = c->height;
+    g->deepest = c->gap;
+    g->deepest_point = g->first = g->last = p;
+    g->count = 1;
+    g->of_face = c->of_face;
+    g->dropped = false;
+}
+
+/* Whether the region's deepest points are all cut off by convex edges with the shape going on beyond. */
+static bool region_is_cut(const regions *r, const region *g, const tb_mesh_contact *points,
+                          tb_real noise)
+{
+    if (!g->of_face) return false;
+    for (int32_t p = g->first; p >= 0; p = r->next[p])
+        if (points[p].gap <= g->deepest + noise && !points[p].cut) return false;
+    return true;
+}
+
+/* Whether a point leaves its triangle over a convex or boundary edge when the shape moves by `way`. */
+static bool point_leaves(const tb_mesh_view *view, const tb_mesh_contact *c, tb_vec3 way)
+{
+    tb_mesh_triangle t;
+    tb_mesh_triangle_load(view, c->triangle, &t);
+    const tb_vec3 x = tb_v3_add(c->on_shape, way);
+    for (int k = 0; k < 3; k++)
+        if (t.open[k] && tb_v3_dot(t.side[k], tb_v3_sub(x, t.v[k])) > 0) return true;
+    return false;
+}
+
+/* Drops points that a smaller depth elsewhere explains. */
+static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_view *view,
+                              tb_real noise)
+{
+    int32_t kept = 0;
+    for (int32_t p = 0; p < points->count; p++) {
+        const tb_mesh_contact c = points->items[p];
+        bool explained = false;
+        for (int32_t i = 0; i < r->count && !explained && c.gap < -16 * noise; i++) {
+            const region *g = &r->items[i];
+            if (g->dropped || g->deepest >= -noise || g->deepest < TB_R(0.25) * c.gap) continue;
+            if (tb_v3_dot(g->normal, c.normal) > TB_R(0.7)) continue;
+            const tb_vec3 way = tb_v3_scale(g->normal, 4 * noise - g->deepest);
+            explained = point_leaves(view, &c, way);
+        }
+        if (!explained) points->items[kept++] = c;
+    }
+    return kept;
+}
+
+/* A point of a region in the plane across its normal. */
+typedef struct spot {
+    tb_real u, v;
+    int32_t point;
+} spot;
+
+static bool spot_before(const spot *a, const spot *b)
+{
+    if (a->u != b->u) return a->u < b->u;
+    if (a->v != b->v) return a->v < b->v;
+    return a->point < b->point;
+}
+
+/* Heap sort: in place, and no worse on sorted input. */
+static void sort_spots(spot *s, int32_t count)
+{
+    for (int32_t end = count, root = count / 2; end > 1;) {
+        if (root > 0) {
+            root--;
+        } else {
+            end--;
+            const spot swap = s[0];
+            s[0] = s[end];
+            s[end] = swap;
+        }
+        const spot item = s[root];
+        int32_t hole = root;
+        for (int32_t child = 2 * hole + 1; child < end; child = 2 * hole + 1) {
+            if (child + 1 < end && spot_before(&s[child], &s[child + 1])) child++;
+            if (!spot_before(&item, &s[child])) break;
+            s[hole] = s[child];
+            hole = child;
+        }
+        s[hole] = item;
+    }
+}
+
+/* Turn from a to b to c, as twice an area less what rounding could make of a straight line. */
+static bool turns_left(const spot *a, const spot *b, const spot *c, tb_real noise)
+{
+    const tb_real x1 = b->u - a->u, y1 = b->v - a->v, x2 = c->u - a->u, y2 = c->v - a->v;
+    const tb_real length = tb_max(tb_abs(x1) + tb_abs(y1), tb_abs(x2) + tb_abs(y2));
+    return x1 * y2 - y1 * x2 > 4 * noise * length;
+}
+
+/* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in one place
+ * the deepest. `hull` has room for 2 x count. Returns its size. */
+static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points, tb_real noise,
+                             spot *hull)
+{
+    sort_spots(s, count);
+    int32_t n = 0;
+    for (int32_t i = 0; i < count; i++) {
+        int32_t same = -1;
+        for (int32_t k = n - 1; k >= 0 && s[i].u - s[k].u <= 4 * noise; k--)
+            if (tb_abs(s[i].v - s[k].v) <= 4 * noise) {
+                same = k;
+                break;
+            }
+        if (same < 0)
+            s[n++] = s[i];
+        else if (points[s[i].point].gap < points[s[same].point].gap)
+            s[same].point = s[i].point;
+    }
+    if (n < 3) {
+        for (int32_t i = 0; i < n; i++) hull[i] = s[i];
+        return n;
+    }
+    int32_t size = 0;
+    for (int32_t i = 0; i < n; i++) {
+        while (size >= 2 && !turns_left(&hull[size - 2], &hull[size - 1], &s[i], noise)) size--;
+        hull[size++] = s[i];
+    }
+    const int32_t lower = size + 1;
+    for (int32_t i = n - 2; i >= 0; i--) {
+        while (size >= lower && !turns_left(&hull[size - 2], &hull[size - 1], &s[i], noise)) size--;
+        hull[size++] = s[i];
+    }
+    return size - 1;
+}
+
+/* Marks points of `chosen` until there are TB_MANIFOLD_POINTS: the extremes of the hull along eight
+ * directions, or all of a small hull. */
+static void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, int32_t *count)
+{
+    static const tb_real directions[TB_MANIFOLD_POINTS][2] = {
+        {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
+    for (int32_t k = 0; k < TB_MANIFOLD_POINTS && *count < TB_MANIFOLD_POINTS; k++) {
+        int32_t best = 0;
+        if (size <= TB_MANIFOLD_POINTS) {
+            if (k >= size) return;
+            best = k;
+        } else {
+            tb_real most = -TB_REAL_MAX;
+            for (int32_t i = 0; i < size; i++) {
+                const tb_real h = directions[k][0] * hull[i].u + directions[k][1] * hull[i].v;
+                if (h > most) most = h, best = i;
+            }
+        }
+        bool known = false;
+        for (int32_t i = 0; i < *count; i++) known = known || chosen[i] == hull[best].point;
+        if (!known) chosen[(*count)++] = hull[best].point;
+    }
+}
+
+/* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the hull of all. */
+static int32_t region_choose(const regions *r, const region *g, const tb_mesh_contact *points,
+                             tb_real noise, spot *spots, spot *hull, int32_t *chosen)
+{
+    tb_vec3 t1, t2;
+    tb_v3_tangents(g->normal, &t1, &t2);
+    tb_real farthest = g->deepest;
+    for (int32_t p = g->first; p >= 0; p = r->next[p]) farthest = tb_max(farthest, points[p].gap);
+    const tb_real near_gap = g->deepest + (farthest - g->deepest) / 8 + 4 * noise;
+
+    int32_t count = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        int32_t n = 0;
+        for (int32_t p = g->first; p >= 0; p = r->next[p]) {
+            if (pass == 0 && points[p].gap > near_gap) continue;
+            spots[n].u = tb_v3_dot(t1, points[p].on_mesh);
+            spots[n].v = tb_v3_dot(t2, points[p].on_mesh);
+            spots[n].point = p;
+            n++;
+        }
+        if (pass == 1 && n == g->count && farthest <= near_gap) break;
+        const int32_t size = hull_of_spots(spots, n, points, noise, hull);
+        if (pass == 0) {
+            /* the deepest stands alone only where the hull does not have its depth already */
+            tb_real depth = TB_REAL_MAX;
+            for (int32_t i = 0; i < size; i++) depth = tb_min(depth, points[hull[i].point].gap);
+            if (depth > g->deepest + 4 * noise) chosen[count++] = g->deepest_point;
+        }
+        choose_from_hull(hull, size, chosen, &count);
+    }
+
+    /* a point of the second hull may lie where one of the first does */
+    int32_t kept = 0;
+    for (int32_t i = 0; i < count; i++) {
+        bool twice = false;
+        for (int32_t k = 0; k < kept && !twice; k++) {
+            const tb_vec3 d =
+                tb_v3_sub(points[chosen[i]].on_mesh, points[chosen[k]].on_mesh);
+            twice = tb_v3_length2(d) <= 64 * noise * noise;
+        }
+        if (!twice) chosen[kept++] = chosen[i];
+    }
+    /* in the order in which they were found */
+    for (int32_t i = 1; i < kept; i++) {
+        const int32_t p = chosen[i];
+        int32_t k = i;
+        for (; k > 0 && chosen[k - 1] > p; k--) chosen[k] = chosen[k - 1];
+        chosen[k] = p;
+    }
+    return kept;
+}
+
+int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real noise)
+{
+    if (points->failed) return -1;
+    if (points->count == 0) return 0;
+    const size_t n = (size_t)points->count;
+    regions r = {0};
+    r.items = TB_ARENA_ARRAY(points->arena, region, n);
+    r.next = TB_ARENA_ARRAY(points->arena, int32_t, n);
+    spot *spots = TB_ARENA_ARRAY(points->arena, spot, n);
+    spot *hull = TB_ARENA_ARRAY(points->arena, spot, 2 * n);
+    tb_mesh_contact *result = TB_ARENA_ARRAY(points->arena, tb_mesh_contact, n);
+    if (!r.items || !r.next || !spots || !hull || !result) return -1;
+
+    /* faces that are not where the shape touches, and depths that others explain */
+    for (int32_t p = 0; p < points->count; p++) region_add(&r, points->items, p, true, noise);
+    for (int32_t i = 0; i < r.count; i++) {
+        region *g = &r.items[i];
+        g->dropped = region_is_cut(&r, g, points->items, noise);
+        for (int32_t p = g->first; p >= 0; p = r.next[p]) points->items[p].cut = g->dropped;
+    }
+    int32_t kept = 0;
+    for (int32_t p = 0; p < points->count; p++)
+        if (!points->items[p].cut) points->items[kept++] = points->items[p];
+    points->count = kept;
+    points->count = drop_explained(points, &r, view, noise);
+
+    /* what is left, by normal */
+    r.count = 0;
+    for (int32_t p = 0; p < points->count; p++) region_add(&r, points->items, p, false, noise);
+    int32_t total = 0;
+    for (int32_t i = 0; i < r.count; i++) {
+        int32_t chosen[TB_MANIFOLD_POINTS + 1];
+        const int32_t count =
+            region_choose(&r, &r.items[i], points->items, noise, spots, hull, chosen);
+        for (int32_t k = 0; k < count; k++) result[total++] = points->items[chosen[k]];
+    }
+    points->items = result;
+    points->count = total;
+    points->capacity = (int32_t)n;
+    return total;
+}
