@@ -41,7 +41,7 @@ static tb_status add_body(urdf *u, int32_t index)
         def.mass = link->mass;
         memcpy(def.com, link->com, sizeof def.com);
         memcpy(def.inertia_frame, link->frame, sizeof def.inertia_frame);
-        if (link->mass > 0) memcpy(def.inertia, link->inertia, sizeof def.inertia);
+        memcpy(def.inertia, link->inertia, sizeof def.inertia);
     }
     BUILD(link->node, tb_scene_add_body(u->scene, &def, &link->body, cause));
     return TB_OK;

@@ -9,11 +9,17 @@ int32_t urdf_root(const urdf *u)
     return u->order[0];
 }
 
+/* An inertia without mass counts too, as it does elsewhere. */
+static bool has_inertia(const urdf_link *link)
+{
+    return link->mass > 0 || link->inertia[0] + link->inertia[1] + link->inertia[2] > 0;
+}
+
 bool urdf_is_static(const urdf *u, int32_t link)
 {
     const int32_t root = urdf_root(u);
     const urdf_link *first = &u->links[root];
-    const bool world = strcmp(first->name, "world") == 0 && first->mass == 0;
+    const bool world = strcmp(first->name, "world") == 0 && !has_inertia(first);
     return u->links[link].group == root && (u->options->fixed_base || world);
 }
 
@@ -126,28 +132,28 @@ static void place_links(urdf *u)
 
 /* What a group of links has together; kept at its first link. */
 typedef struct group_mass {
-    double mass;    /* kg */
-    double carried; /* > 0 if it or what hangs on it has mass */
-    int32_t collisions;
+    bool given;   /* some link has inertia */
+    bool carries; /* the group or what hangs on it has inertia, or will have it from shapes */
+    bool collides;
 } group_mass;
 
 static void sum_groups(const urdf *u, group_mass *groups)
 {
     for (int32_t i = 0; i < u->number_of_links; i++) {
         const urdf_link *link = &u->links[i];
-        groups[link->group].mass += link->mass;
-        groups[link->group].collisions += link->collisions;
+        group_mass *group = &groups[link->group];
+        group->given = group->given || has_inertia(link);
+        group->collides = group->collides || link->collisions > 0;
     }
     for (int32_t i = u->number_of_links - 1; i >= 0; i--) {
         const int32_t at = u->order[i];
         const urdf_link *link = &u->links[at];
         if (link->group != at) continue;
-        groups[at].carried += groups[at].mass;
-        if (groups[at].mass == 0) groups[at].carried += groups[at].collisions; /* they will weigh */
+        groups[at].carries = groups[at].carries || groups[at].given || groups[at].collides;
         /* what floats carries itself */
         if (link->joint < 0 || u->joints[link->joint].type == URDF_FLOATING) continue;
         const int32_t parent = u->links[u->joints[link->joint].parent].group;
-        groups[parent].carried += groups[at].carried;
+        groups[parent].carries = groups[parent].carries || groups[at].carries;
     }
 }
 
@@ -163,8 +169,8 @@ static tb_status weigh_groups(urdf *u)
     for (int32_t i = 0; i < u->number_of_links && status == TB_OK; i++) {
         urdf_link *link = &u->links[u->order[i]];
         const group_mass *group = &groups[link->group];
-        if (group->mass > 0 || urdf_is_static(u, u->order[i])) continue;
-        if (group->collisions > 0) {
+        if (group->given || urdf_is_static(u, u->order[i])) continue;
+        if (group->collides) {
             link->shapes_weigh = link->collisions > 0;
             if (link->shapes_weigh)
                 status = tb_xml_warn(u->scene, link->node, u->error,
@@ -173,7 +179,7 @@ static tb_status weigh_groups(urdf *u)
                                      link->name, tb_shape_defaults().density);
         } else if (link->group != u->order[i]) {
             continue; /* said of the group's first link */
-        } else if (group->carried > 0) {
+        } else if (group->carries) {
             status = tb_xml_warn(u->scene, link->node, u->error,
                                  "link '%.100s' moves without mass of its own", link->name);
         } else {
