@@ -10,21 +10,20 @@
 
 #include <string.h>
 
-/* moves one block's impulses for its gathered xi; returns the change's share of the measure */
-static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
-                                   tb_real *xi, tb_real *lambda, tb_real *change)
+/* out of line: the sweep's registers are for the rows */
+static __attribute__((noinline)) void tb_move_exactly(const tb_sweep_block *block, tb_real omega,
+                                                      const tb_real *xi, tb_real *lambda,
+                                                      tb_real *change, tb_real *alpha)
 {
-    tb_sweep_block *block = &sweeper->blocks[index];
-    if (block->law == TB_LAW_COULOMB) {
-        if (gauss_seidel && block->block_solve)
-            tb_update_coulomb_exact(block, sweeper->omega, xi, lambda, change,
-                                    &sweeper->alpha[index]);
-        else
-            tb_update_coulomb(block, gauss_seidel, xi, lambda, change);
-        const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
-        const tb_real t0 = friction * change[1], t1 = friction * change[2];
-        return (double)(n * n + t0 * t0 + t1 * t1);
-    }
+    tb_update_coulomb_exact(block, omega, xi, lambda, change, alpha);
+}
+
+/* any law but Coulomb's, likewise */
+static __attribute__((noinline)) double tb_move_other(tb_sweeper *sweeper, int32_t index,
+                                                      bool gauss_seidel, tb_real *xi,
+                                                      tb_real *lambda, tb_real *change)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
     const tb_block *source = &sweeper->problem->blocks[index];
     if (block->rows == 1) {
         tb_real x = lambda[0] - block->r_normal * xi[0];
@@ -38,9 +37,9 @@ static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gaus
         return (double)(n * n);
     }
     const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
-    if (block->block_solve && block->law == TB_LAW_BILATERAL) {
-        /* g holds the Cholesky factor: an exact step for all rows */
-        double measure = 0;
+    double measure = 0;
+    if (block->block_solve) {
+        /* bilateral, g holds the Cholesky factor: an exact step for all rows */
         for (int i = 0; i < block->rows; i++) {
             measure += (double)xi[i] * (double)xi[i];
             change[i] = -sweeper->omega * xi[i];
@@ -50,12 +49,27 @@ static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gaus
         return measure;
     }
     tb_update_any(block, g, source->lower, source->upper, gauss_seidel, xi, lambda, change);
-    double measure = 0;
     for (int i = 0; i < block->rows; i++) {
         const double v = (double)(g[i * block->rows + i] * change[i]);
         measure += v * v;
     }
     return measure;
+}
+
+/* moves one block's impulses for its gathered xi; returns the change's share of the measure */
+static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                   tb_real *xi, tb_real *lambda, tb_real *change)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    if (block->law != TB_LAW_COULOMB)
+        return tb_move_other(sweeper, index, gauss_seidel, xi, lambda, change);
+    if (gauss_seidel && block->block_solve)
+        tb_move_exactly(block, sweeper->omega, xi, lambda, change, &sweeper->alpha[index]);
+    else
+        tb_update_coulomb(block, gauss_seidel, xi, lambda, change);
+    const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
+    const tb_real t0 = friction * change[1], t1 = friction * change[2];
+    return (double)(n * n + t0 * t0 + t1 * t1);
 }
 
 static inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)

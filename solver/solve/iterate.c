@@ -3,7 +3,7 @@
  * Stopping. What counts is the natural map of the impulses in double (tb_problem_residuals). It costs about
  * a sweep, so it is not computed after every one: the changes of a sweep, in velocity units, follow the
  * residual up to a factor, the factor is learnt at every check, and the next check comes when the
- * estimate passes the tolerance or after a quarter more sweeps. At least one sweep is always made, also
+ * estimate passes the tolerance or after half as many sweeps more. At least one sweep is always made, also
  * from a start that satisfies the tolerance: a stuck contact is refined from step to step until it
  * stands still to the last bit.
  *
@@ -88,7 +88,7 @@ static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
         memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
     }
     if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
-    const int32_t gap = sweeps / 4 > 3 ? sweeps / 4 : 3;
+    const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
     it->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
     return TB_OK;
 }
@@ -278,7 +278,7 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
         .ratio = 1,
         .smallest = DBL_MAX,
         .last = DBL_MAX,
-        .next_check = 4,
+        .next_check = 8,
     };
     solution->iterations = solution->halvings = 0;
     memset(solution->solver, 0, sizeof solution->solver);
