@@ -71,6 +71,7 @@ tb_handle truth_body(truth *t, const char *name, tb_shape_type type, const doubl
     TEST_OK(tb_scene_add_joint(t->scene, &joint, NULL, &error), &error);
 
     tb_shape_def shape = tb_shape_defaults();
+    shape.name = name;
     shape.type = type;
     shape.body = body;
     memcpy(shape.size, size, sizeof shape.size);

@@ -36,7 +36,7 @@ truth truth_begin(double gravity, double dt);
 /* A plane with unit normal (nx, ny, nz) through the origin, fixed to the world. */
 tb_handle truth_plane(truth *t, double nx, double ny, double nz, tb_surface surface);
 
-/* A free body at a position with one shape of the given mass (kg); orientation NULL: none. */
+/* A free body at a position with one shape of its name and the given mass (kg); orientation NULL: none. */
 tb_handle truth_body(truth *t, const char *name, tb_shape_type type, const double size[3],
                      double mass, const double position[3], const double orientation[4],
                      tb_surface surface);
