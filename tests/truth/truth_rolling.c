@@ -14,12 +14,12 @@
  * 1 um deep, as the suite lets them (5 um), so that rounding does not decide about the first step. */
 #include "common_truth.h"
 
-#define BOX_MASS 10.0   /* kg */
+#define BOX_MASS  10.0  /* kg */
 #define BALL_MASS 1.0   /* kg */
-#define RADIUS 0.5      /* m */
-#define PUSH 150.0      /* N */
-#define DT 1e-3         /* s */
-#define STEPS 4000
+#define RADIUS    0.5   /* m */
+#define PUSH      150.0 /* N */
+#define DT        1e-3  /* s */
+#define STEPS     4000
 
 static const double DIRECTION[2] = {0.5, 0.86602540378443865};
 
@@ -56,8 +56,8 @@ static double squared_error(const truth *t, const char *name, double speed)
 static void run(tb_scheme scheme, const char *const names[3])
 {
     const double n = 25;
-    const double a_box = (PUSH - 0.4 * (BOX_MASS + n * BALL_MASS) * GRAVITY) /
-                         (BOX_MASS + 2.0 / 7 * n * BALL_MASS);
+    const double a_box =
+        (PUSH - 0.4 * (BOX_MASS + n * BALL_MASS) * GRAVITY) / (BOX_MASS + 2.0 / 7 * n * BALL_MASS);
     const double a_ball = 2.0 / 7 * a_box;
     TEST_NEAR(a_box, 0.7385, 5e-5); /* the numbers as published */
     TEST_NEAR(a_ball, 0.2110, 5e-5);

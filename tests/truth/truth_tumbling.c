@@ -59,8 +59,7 @@ static void tumble(tb_scheme scheme, double dt, const double com[3], const char 
     truth t = truth_begin(0, dt);
     t.options.scheme = scheme;
     const double origin[3] = {0, 0, 0};
-    const tb_handle body =
-        mechanism_body(&t, "nut", (tb_handle){0}, origin, 1, com, MOMENTS);
+    const tb_handle body = mechanism_body(&t, "nut", (tb_handle){0}, origin, 1, com, MOMENTS);
     mechanism_joint(&t, "free", body, TB_JOINT_FREE, NULL, NULL);
     truth_start(&t);
     double v[3];
