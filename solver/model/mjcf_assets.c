@@ -180,8 +180,6 @@ static tb_status parse_inline(mjcf *m, const xmlNode *node, tb_mesh_data *data)
                            "vertex has %d numbers, not 3 for each of at least 4 vertices",
                            (int)count);
     data->number_of_vertices = count / 3;
-    /* MuJoCo keeps the vertices of meshes in single precision */
-    for (int32_t i = 0; i < count; i++) data->vertices[i] = (double)(float)data->vertices[i];
 
     MJCF_TRY(tb_xml_number_list(node, "face", &faces, &count, m->error));
     tb_status status = TB_OK;
@@ -209,6 +207,10 @@ static tb_status parse_inline(mjcf *m, const xmlNode *node, tb_mesh_data *data)
 static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion refquat,
                            const double scale[3], mjcf_pose *offset)
 {
+    /* MuJoCo reads all vertices in single precision; masses agree with it to the last digit only so */
+    for (size_t i = 0; i < 3 * (size_t)data->number_of_vertices; i++)
+        data->vertices[i] = (double)(float)data->vertices[i];
+
     const tb_quaternion back = tb_q_conjugate(refquat);
     const bool turned = tb_abs(refquat.w) < 1 - 1e-15;
     const bool even = scale[0] == scale[1] && scale[1] == scale[2];
