@@ -1,0 +1,27 @@
+/* Any bytes as a URDF: a scene that compiles or says why not, or a failure with a message. Its path names
+ * a folder that does not exist, so that no mesh beside it is found. */
+#include <stdlib.h>
+
+#include "base/base.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    tb_import_options options = tb_import_defaults();
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    tb_error error = {0};
+
+    options.fixed_base = size % 2 == 0;
+    tb_status status = tb_scene_load_urdf((const char *)data, size, "/nowhere/fuzz.urdf", &options,
+                                          &scene, &error);
+    if (status != TB_OK && (error.message[0] == 0 || scene != NULL)) abort();
+    if (status == TB_OK) {
+        status = tb_scene_compile(scene, &model, &error);
+        if (status != TB_OK && (error.message[0] == 0 || model != NULL)) abort();
+    }
+    tb_model_destroy(model);
+    tb_scene_destroy(scene);
+    return 0;
+}
