@@ -89,8 +89,7 @@ TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i,
         side.d = hr[along ? v : u];
         const uint32_t base = (uint32_t)(((positive ? 1 : 0) << axis) | (plus << (along ? v : u)));
         side.edge = tb_feature_edge(base, base | (1u << (along ? u : v)));
-        count = tb_clip_by_side(buffer[at], count, &side, incident_face, slack, buffer[1 - at],
-                                16);
+        count = tb_clip_by_side(buffer[at], count, &side, incident_face, slack, buffer[1 - at], 16);
         at = 1 - at;
     }
 
@@ -107,9 +106,11 @@ TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i,
         if (!(c->height <= margin)) continue;
         const tb_vec3 foot = tb_v3_add_scaled(tb_v3_add_scaled(origin, au, c->u), av, c->v);
         if (swapped)
-            tb_contact_set_b(&all[written++], n, foot, c->height, tb_feature(c->incident, c->reference));
+            tb_contact_set_b(&all[written++], n, foot, c->height,
+                             tb_feature(c->incident, c->reference));
         else
-            tb_contact_set_a(&all[written++], n, foot, c->height, tb_feature(c->reference, c->incident));
+            tb_contact_set_a(&all[written++], n, foot, c->height,
+                             tb_feature(c->reference, c->incident));
     }
     written = tb_manifold_reduce(all, written);
     for (int k = 0; k < written; k++) points[k] = all[k];
@@ -180,8 +181,8 @@ TB_FN int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real m
             q[3 * i + j] = ma[i] * mb[j] + ma[3 + i] * mb[3 + j] + ma[6 + i] * mb[6 + j];
             w[3 * i + j] = tb_abs(q[3 * i + j]);
         }
-        const tb_real s = tb_abs(t[i]) - ha[i] -
-                          (hb[0] * w[3 * i] + hb[1] * w[3 * i + 1] + hb[2] * w[3 * i + 2]);
+        const tb_real s =
+            tb_abs(t[i]) - ha[i] - (hb[0] * w[3 * i] + hb[1] * w[3 * i + 1] + hb[2] * w[3 * i + 2]);
         if (!(s <= margin)) return 0;
         if (s > best_a + tie) best_a = s, face_a = i;
     }
@@ -208,7 +209,7 @@ TB_FN int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real m
             const tb_real s = tb_abs(t[l] * q[3 * k + j] - t[k] * q[3 * l + j]) -
                               (ha[k] * w[3 * l + j] + ha[l] * w[3 * k + j] + hb[m] * w[3 * i + o] +
                                hb[o] * w[3 * i + m]);
-            
+
             if (s > 0 && s * s > length2 * margin * margin) return 0;
             const tb_real length = tb_sqrt(length2);
             const tb_real separation = s / length;
@@ -225,6 +226,8 @@ TB_FN int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real m
     int count;
     tb_real least = 0, separation;
     if (best_edge > best_face + tie) {
+        /* side by side they touch along a stretch */
+        if (edge_length < TB_COLLIDE_SIDE_BY_SIDE) return TB_BOX_BOX_GENERAL;
         const int k = edge_i == 2 ? 0 : edge_i + 1, l = edge_i == 0 ? 2 : edge_i - 1;
         tb_real n[3] = {0, 0, 0};
         n[k] = -q[3 * l + edge_j] / edge_length;

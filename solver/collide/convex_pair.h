@@ -50,20 +50,6 @@ TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
     }
 }
 
-/* Takes the normal of a face of A (of_b: B) if it separates as well as c->normal, or nearly. */
-TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, int of_b, tb_real tie, tb_closest *c)
-{
-    tb_vec3 n;
-    const tb_vec3 out = of_b ? tb_v3_negate(c->normal) : c->normal;
-    if (!tb_core_face_normal(of_b ? b : a, out, &n)) return 0;
-    if (of_b) n = tb_v3_negate(n);
-    const tb_real separation = tb_core_separation(a, b, n);
-    if (!(separation >= c->separation - tie)) return 0;
-    c->normal = n;
-    c->separation = separation;
-    return 1;
-}
-
 TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                              tb_contact_point *points, uint32_t *flags)
 {
@@ -76,8 +62,7 @@ TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, t
     if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
 
     const tb_real tie = TB_COLLIDE_TIE * (core_a.extent + core_b.extent + radii);
-    const int on_a = tb_closest_take_face(&core_a, &core_b, 0, tie, &c);
-    const int on_b = !on_a && tb_closest_take_face(&core_a, &core_b, 1, tie, &c);
+    const int on_b = c.face == 2;
     const tb_real gap = c.separation - radii;
 
     tb_overlay o;
@@ -86,11 +71,12 @@ TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, t
     o.count = 0;
     tb_patch patch_a, patch_b;
     const tb_vec3 back = tb_v3_negate(c.normal);
-    if (on_a || on_b) {
+    if (c.face) {
         tb_patch_of(&core_a, c.normal, &patch_a);
         tb_patch_of(&core_b, back, &patch_b);
         tb_overlay_on_face(&o, on_b ? &patch_b : &patch_a, on_b, on_b ? &patch_a : &patch_b);
-    } else if (tb_patch_edge(&core_a, c.normal, &patch_a) && tb_patch_edge(&core_b, back, &patch_b)) {
+    } else if (tb_patch_edge(&core_a, c.normal, &patch_a) &&
+               tb_patch_edge(&core_b, back, &patch_b)) {
         tb_overlay_edges(&o, &patch_a, &patch_b);
     }
     tb_real least = TB_REAL_MAX;

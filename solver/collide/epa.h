@@ -120,8 +120,8 @@ TB_FN int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
     const tb_vec3 w = e->vertices[apex].w;
     for (int f = 0; f < e->number_of_faces; f++) {
         const tb_epa_face *face = &e->faces[f];
-        seen[f] = face->v[0] >= 0 &&
-                  (f == seed || tb_v3_dot(face->normal, w) > face->height + noise);
+        seen[f] =
+            face->v[0] >= 0 && (f == seed || tb_v3_dot(face->normal, w) > face->height + noise);
         if (!seen[f]) continue;
         removed++;
         for (int k = 0; k < 3; k++) {
@@ -210,8 +210,8 @@ TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb
     }
 
     const tb_epa_face *f = &e.faces[face];
-    *normal = tb_v3_length2(f->normal) > TB_R(0.5) ? f->normal
-                                                   : tb_v3_normalize(ahead, tb_v3(0, 0, 1));
+    *normal =
+        tb_v3_length2(f->normal) > TB_R(0.5) ? f->normal : tb_v3_normalize(ahead, tb_v3(0, 0, 1));
     s->count = 3;
     for (int k = 0; k < 3; k++) s->v[k] = e.vertices[f->v[k]];
     tb_real weight[3];

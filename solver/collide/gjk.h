@@ -122,7 +122,8 @@ TB_FN tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb
 {
     const tb_real touching = TB_COLLIDE_TIE * scale;
     /* curved surfaces are approached without end; the normal is polished afterwards */
-    const tb_real loose = tb_core_curved(a) || tb_core_curved(b) ? TB_COLLIDE_TIE * TB_COLLIDE_FLAT : 0;
+    const tb_real loose =
+        tb_core_curved(a) || tb_core_curved(b) ? TB_COLLIDE_TIE * TB_COLLIDE_FLAT : 0;
     const tb_real tolerance = tb_max(8 * TB_REAL_EPSILON, loose * 1000);
     tb_vec3 v = tb_v3_sub(a->inside, b->inside);
     if (!(tb_v3_length2(v) > 0)) v = tb_v3(1, 0, 0);

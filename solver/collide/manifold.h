@@ -11,25 +11,28 @@
 
 /* A feature of one shape: kind in two bits, number in thirty. */
 #define TB_FEATURE_SURFACE 0u
-#define TB_FEATURE_VERTEX 0x40000000u
-#define TB_FEATURE_EDGE 0x80000000u
-#define TB_FEATURE_FACE 0xC0000000u
-#define TB_FEATURE_NUMBER 0x3FFFFFFFu
+#define TB_FEATURE_VERTEX  0x40000000u
+#define TB_FEATURE_EDGE    0x80000000u
+#define TB_FEATURE_FACE    0xC0000000u
+#define TB_FEATURE_NUMBER  0x3FFFFFFFu
 
 /* Tolerances relative to the size of the shapes. TIE: a face normal is preferred over a better axis
  * by this much, so that rounding does not make the normal flip. NOISE: what rounding leaves of
  * lengths. PARALLEL: sine of an angle that counts as none. */
 #ifdef TB_SINGLE
-#define TB_COLLIDE_TIE TB_R(1e-5)
-#define TB_COLLIDE_NOISE TB_R(2e-6)
+#define TB_COLLIDE_TIE      TB_R(1e-5)
+#define TB_COLLIDE_NOISE    TB_R(2e-6)
 #define TB_COLLIDE_PARALLEL TB_R(1e-3)
-#define TB_COLLIDE_FLAT TB_R(1e-4)
+#define TB_COLLIDE_FLAT     TB_R(1e-4)
 #else
-#define TB_COLLIDE_TIE TB_R(1e-7)
-#define TB_COLLIDE_NOISE TB_R(1e-13)
+#define TB_COLLIDE_TIE      TB_R(1e-7)
+#define TB_COLLIDE_NOISE    TB_R(1e-13)
 #define TB_COLLIDE_PARALLEL TB_R(1e-5)
-#define TB_COLLIDE_FLAT TB_R(1e-7)
+#define TB_COLLIDE_FLAT     TB_R(1e-7)
 #endif
+
+/* Sine of the angle below which two edges, or an edge and the contact plane, touch along a stretch. */
+#define TB_COLLIDE_SIDE_BY_SIDE TB_R(2e-3)
 
 TB_FN uint64_t tb_feature(uint32_t a, uint32_t b)
 {

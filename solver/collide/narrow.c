@@ -1,5 +1,6 @@
 /* The narrow phase of one pair: which function serves which two shapes. The mathematics is in the headers. */
 #include "collide/box_box.h"
+#include "collide/capsule_box.h"
 #include "collide/convex_pair.h"
 #include "collide/plane_pairs.h"
 #include "collide/round_pairs.h"
@@ -8,20 +9,13 @@ static int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, t
                              tb_contact_point *points)
 {
     switch (b->type) {
-    case TB_SHAPE_SPHERE:
-        return tb_plane_sphere(a, b, margin, points);
-    case TB_SHAPE_CAPSULE:
-        return tb_plane_capsule(a, b, margin, points);
-    case TB_SHAPE_CYLINDER:
-        return tb_plane_cylinder(a, b, margin, points);
-    case TB_SHAPE_BOX:
-        return tb_plane_box(a, b, margin, points);
-    case TB_SHAPE_ELLIPSOID:
-        return tb_plane_ellipsoid(a, b, margin, points);
-    case TB_SHAPE_CONVEX:
-        return tb_plane_convex(a, b, margin, points);
-    default:
-        return 0; /* two planes never count as touching: both are static */
+    case TB_SHAPE_SPHERE: return tb_plane_sphere(a, b, margin, points);
+    case TB_SHAPE_CAPSULE: return tb_plane_capsule(a, b, margin, points);
+    case TB_SHAPE_CYLINDER: return tb_plane_cylinder(a, b, margin, points);
+    case TB_SHAPE_BOX: return tb_plane_box(a, b, margin, points);
+    case TB_SHAPE_ELLIPSOID: return tb_plane_ellipsoid(a, b, margin, points);
+    case TB_SHAPE_CONVEX: return tb_plane_convex(a, b, margin, points);
+    default: return 0; /* two planes never count as touching: both are static */
     }
 }
 
@@ -29,16 +23,11 @@ static int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, 
                               tb_contact_point *points, uint32_t *flags)
 {
     switch (b->type) {
-    case TB_SHAPE_SPHERE:
-        return tb_sphere_sphere(a, b, margin, points, flags);
-    case TB_SHAPE_CAPSULE:
-        return tb_sphere_capsule(a, b, margin, points, flags);
-    case TB_SHAPE_CYLINDER:
-        return tb_sphere_cylinder(a, b, margin, points, flags);
-    case TB_SHAPE_BOX:
-        return tb_sphere_box(a, b, margin, points);
-    default:
-        return tb_convex_contacts(a, b, margin, points, flags);
+    case TB_SHAPE_SPHERE: return tb_sphere_sphere(a, b, margin, points, flags);
+    case TB_SHAPE_CAPSULE: return tb_sphere_capsule(a, b, margin, points, flags);
+    case TB_SHAPE_CYLINDER: return tb_sphere_cylinder(a, b, margin, points, flags);
+    case TB_SHAPE_BOX: return tb_sphere_box(a, b, margin, points);
+    default: return tb_convex_contacts(a, b, margin, points, flags);
     }
 }
 
@@ -50,6 +39,10 @@ static int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b,
     if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
         return tb_capsule_capsule(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_BOX) {
+        const int count = tb_capsule_box(a, b, margin, points, flags);
+        if (count != TB_BOX_BOX_GENERAL) return count;
+    }
     if (a->type == TB_SHAPE_BOX && b->type == TB_SHAPE_BOX) {
         const int count = tb_box_box(a, b, margin, points, flags);
         if (count != TB_BOX_BOX_GENERAL) return count;
@@ -92,8 +85,7 @@ static tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, 
     *normal = tb_m33_column(&a->pose.rotation, 2);
     const tb_vec3 extreme = tb_core_support(&core, tb_v3_negate(*normal), &id);
     const tb_vec3 lowest = tb_v3_add_scaled(extreme, *normal, -core.radius);
-    const tb_real gap =
-        tb_v3_dot(*normal, tb_v3_add(lowest, tb_v3_sub(origin, a->pose.position)));
+    const tb_real gap = tb_v3_dot(*normal, tb_v3_add(lowest, tb_v3_sub(origin, a->pose.position)));
     *point_b = tb_v3_add(lowest, origin);
     *point_a = tb_v3_add_scaled(*point_b, *normal, -gap);
     return gap;
@@ -134,12 +126,8 @@ tb_box tb_shape_box(const tb_posed_shape *shape)
     tb_vec3 centre = shape->pose.position, s = shape->size;
     tb_box box;
     switch (shape->type) {
-    case TB_SHAPE_PLANE:
-        centre = tb_v3(0, 0, 0);
-        break;
-    case TB_SHAPE_SPHERE:
-        half = tb_v3(s.x, s.x, s.x);
-        break;
+    case TB_SHAPE_PLANE: centre = tb_v3(0, 0, 0); break;
+    case TB_SHAPE_SPHERE: half = tb_v3(s.x, s.x, s.x); break;
     case TB_SHAPE_CAPSULE:
         half = tb_v3(s.x + s.y * tb_abs(m[2]), s.x + s.y * tb_abs(m[5]), s.x + s.y * tb_abs(m[8]));
         break;
@@ -194,34 +182,24 @@ tb_real tb_shape_reach(const tb_posed_shape *shape)
     const tb_vec3 s = shape->size;
     tb_real reach2 = 0;
     switch (shape->type) {
-    case TB_SHAPE_PLANE:
-        return TB_REAL_MAX / 4;
-    case TB_SHAPE_SPHERE:
-        return s.x;
-    case TB_SHAPE_CAPSULE:
-        return s.x + s.y;
-    case TB_SHAPE_CYLINDER:
-        return tb_sqrt(s.x * s.x + s.y * s.y);
-    case TB_SHAPE_ELLIPSOID:
-        return tb_max(s.x, tb_max(s.y, s.z));
-    case TB_SHAPE_BOX:
-        return tb_v3_length(s);
+    case TB_SHAPE_PLANE: return TB_REAL_MAX / 4;
+    case TB_SHAPE_SPHERE: return s.x;
+    case TB_SHAPE_CAPSULE: return s.x + s.y;
+    case TB_SHAPE_CYLINDER: return tb_sqrt(s.x * s.x + s.y * s.y);
+    case TB_SHAPE_ELLIPSOID: return tb_max(s.x, tb_max(s.y, s.z));
+    case TB_SHAPE_BOX: return tb_v3_length(s);
     case TB_SHAPE_CONVEX:
         for (int32_t i = 0; i < shape->hull->number_of_vertices; i++)
-            reach2 =
-                tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->hull->vertices[3 * i])));
+            reach2 = tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->hull->vertices[3 * i])));
         return tb_sqrt(reach2);
     case TB_SHAPE_MESH:
         for (int32_t i = 0; i < shape->mesh->number_of_vertices; i++)
-            reach2 =
-                tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->mesh->vertices[3 * i])));
+            reach2 = tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->mesh->vertices[3 * i])));
         return tb_sqrt(reach2);
     default: {
-        const tb_real z = TB_R(shape->field->highest > shape->field->base
-                                   ? shape->field->highest
-                                   : shape->field->base);
-        return tb_v3_length(
-            tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y), z));
+        const tb_real z = TB_R(shape->field->highest > shape->field->base ? shape->field->highest
+                                                                          : shape->field->base);
+        return tb_v3_length(tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y), z));
     }
     }
 }

@@ -32,7 +32,8 @@ TB_FN void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap, uint3
  * as base sees it, outward. */
 TB_FN tb_real tb_overlay_height(const tb_patch *base, tb_vec3 out, tb_vec3 p)
 {
-    return tb_v3_dot(base->normal, tb_v3_sub(p, base->kind == TB_PATCH_DISC ? base->centre : base->p[0])) /
+    return tb_v3_dot(base->normal,
+                     tb_v3_sub(p, base->kind == TB_PATCH_DISC ? base->centre : base->p[0])) /
            tb_v3_dot(base->normal, out);
 }
 
@@ -66,7 +67,8 @@ TB_FN tb_real tb_patch_size(const tb_patch *p)
 }
 
 /* Polygon `inc` over polygon `ref`; ref_is_b: ref belongs to B. */
-TB_FN void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b, const tb_patch *inc)
+TB_FN void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b,
+                               const tb_patch *inc)
 {
     tb_clip_point buffer[2][TB_CLIP_POINTS];
     tb_vec3 t1, t2;
@@ -183,7 +185,7 @@ TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5
     const tb_real tilt = tb_sqrt(mx * mx + my * my);
     if (!(tilt > TB_COLLIDE_FLAT)) return 4;
     const tb_real dx = mx / tilt, dy = my / tilt;
-    if (tb_min(tb_abs(dx), tb_abs(dy)) < TB_R(1e-3)) return 4;
+    if (tb_min(tb_abs(dx), tb_abs(dy)) < TB_R(1e-4)) return 4;
     x[4] = disc->radius * dx;
     y[4] = disc->radius * dy;
     id[4] = TB_FEATURE_EDGE | (disc->face & 1u);
@@ -200,8 +202,7 @@ TB_FN void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc
     tb_real x[TB_CLIP_FACE], y[TB_CLIP_FACE], gap[TB_CLIP_FACE];
     for (int k = 0; k < polygon->count; k++) {
         gap[k] = tb_overlay_height(disc, out, polygon->p[k]);
-        const tb_vec3 foot =
-            tb_v3_sub(tb_v3_add_scaled(polygon->p[k], out, -gap[k]), disc->centre);
+        const tb_vec3 foot = tb_v3_sub(tb_v3_add_scaled(polygon->p[k], out, -gap[k]), disc->centre);
         x[k] = tb_v3_dot(foot, disc->ax);
         y[k] = tb_v3_dot(foot, disc->ay);
     }
@@ -239,8 +240,8 @@ TB_FN void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc
             inside = left >= slack * (tb_abs(ex) + tb_abs(ey));
         }
         if (!inside) continue;
-        const tb_vec3 p = tb_v3_add_scaled(tb_v3_add_scaled(disc->centre, disc->ax, px[i]),
-                                           disc->ay, py[i]);
+        const tb_vec3 p =
+            tb_v3_add_scaled(tb_v3_add_scaled(disc->centre, disc->ax, px[i]), disc->ay, py[i]);
         tb_overlay_add(o, p, disc_is_b, tb_overlay_height(polygon, tb_v3_negate(out), p), id[i],
                        polygon->face);
     }
@@ -267,19 +268,35 @@ TB_FN void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
                 tb_overlay_add(o, p, side, gap, id[i], other->face);
         }
     }
-    /* rims, in A's plane; B's tilt is of second order there */
+    /* where the rims cross: as for circles in A's plane, then by Newton's method for B's tilt */
     const tb_real h = tb_overlay_height(a, o->normal, b->centre);
     const tb_vec3 c = tb_v3_sub(tb_v3_add_scaled(b->centre, o->normal, -h), a->centre);
     const tb_real d2 = tb_v3_length2(c), d = tb_sqrt(d2);
-    if (!(d > slack) || d >= a->radius + b->radius || d <= tb_abs(a->radius - b->radius)) return;
+    if (!(d > slack)) return;
     const tb_real along = (d2 + a->radius * a->radius - b->radius * b->radius) / (2 * d);
+    if (tb_abs(along) > a->radius * TB_R(1.2)) return;
     const tb_real across = tb_sqrt(tb_max(0, a->radius * a->radius - along * along));
     const tb_vec3 u = tb_v3_scale(c, 1 / d), v = tb_v3_cross(a->normal, u);
+    const tb_vec3 back = tb_v3_negate(o->normal);
     for (uint32_t k = 0; k < 2; k++) {
-        const tb_vec3 p = tb_v3_add_scaled(tb_v3_add_scaled(a->centre, u, along), v,
-                                           k ? -across : across);
-        tb_overlay_add(o, p, 0, tb_overlay_height(b, tb_v3_negate(o->normal), p),
-                       TB_FEATURE_EDGE | (2u + (a->face & 1u)),
+        tb_real angle = tb_atan2(k ? -across : across, along), miss = TB_REAL_MAX, gap = 0;
+        tb_vec3 p = a->centre;
+        for (int iteration = 0; iteration < 12; iteration++) {
+            const tb_real x = a->radius * tb_cos(angle), y = a->radius * tb_sin(angle);
+            p = tb_v3_add_scaled(tb_v3_add_scaled(a->centre, u, x), v, y);
+            gap = tb_overlay_height(b, back, p);
+            const tb_vec3 foot = tb_v3_sub(tb_v3_add_scaled(p, back, -gap), b->centre);
+            miss = tb_v3_length2(foot) - b->radius * b->radius;
+            /* along the rim, kept in B's plane */
+            const tb_vec3 t = tb_v3_add_scaled(tb_v3_scale(v, x), u, -y);
+            const tb_vec3 slide =
+                tb_v3_add_scaled(t, back, -tb_v3_dot(b->normal, t) / tb_v3_dot(b->normal, back));
+            const tb_real slope = 2 * tb_v3_dot(foot, slide);
+            if (tb_abs(miss) <= 8 * TB_REAL_EPSILON * b->radius * b->radius || slope == 0) break;
+            angle -= tb_clamp(miss / slope, TB_R(-0.3), TB_R(0.3));
+        }
+        if (!(tb_abs(miss) <= TB_COLLIDE_FLAT * b->radius * b->radius)) continue;
+        tb_overlay_add(o, p, 0, gap, TB_FEATURE_EDGE | (2u + (a->face & 1u)),
                        TB_FEATURE_EDGE | (4u + (k << 1) + (b->face & 1u)));
     }
 }
@@ -290,7 +307,7 @@ TB_FN void tb_overlay_edges(tb_overlay *o, const tb_patch *a, const tb_patch *b)
     const tb_vec3 ea = tb_v3_sub(a->p[1], a->p[0]), eb = tb_v3_sub(b->p[1], b->p[0]);
     const tb_real la = tb_v3_length(ea), lb = tb_v3_length(eb);
     if (!(la > 0 && lb > 0)) return;
-    if (!(tb_v3_length(tb_v3_cross(ea, eb)) <= TB_PATCH_PARALLEL * la * lb)) return;
+    if (!(tb_v3_length(tb_v3_cross(ea, eb)) <= TB_COLLIDE_SIDE_BY_SIDE * la * lb)) return;
     const tb_vec3 u = tb_v3_scale(ea, 1 / la);
     const int same = tb_v3_dot(ea, eb) > 0;
     const int b0 = same ? 0 : 1, b1 = same ? 1 : 0; /* B's ends in A's sense */

@@ -15,56 +15,17 @@ typedef enum tb_patch_kind {
 
 typedef struct tb_patch {
     tb_patch_kind kind;
-    int count;                  /* corners; DISC: its four named points */
-    tb_vec3 p[TB_CLIP_FACE];    /* m, on the surface, relative to the common origin */
-    uint32_t id[TB_CLIP_FACE];  /* numbers of the vertices, without their kind */
-    uint32_t face;              /* feature of the whole patch */
-    tb_vec3 normal;             /* unit, outward: DISC and POLYGON */
-    tb_vec3 centre, ax, ay;     /* DISC: middle and unit axes in its plane */
-    tb_real radius;             /* DISC */
+    int count;                 /* corners; DISC: its four named points */
+    tb_vec3 p[TB_CLIP_FACE];   /* m, on the surface, relative to the common origin */
+    uint32_t id[TB_CLIP_FACE]; /* numbers of the vertices, without their kind */
+    uint32_t face;             /* feature of the whole patch */
+    tb_vec3 normal;            /* unit, outward: DISC and POLYGON */
+    tb_vec3 centre, ax, ay;    /* DISC: middle and unit axes in its plane */
+    tb_real radius;            /* DISC */
 } tb_patch;
 
 /* A vertical capsule is a point: cosine above which the upper end is left out. */
 #define TB_PATCH_UPRIGHT TB_R(0.8)
-/* A cylinder shows its cap above this cosine between axis and direction, else its side. */
-#define TB_PATCH_CAP TB_R(0.7)
-/* Sine of the angle below which edges count as parallel to each other and to the contact plane. */
-#define TB_PATCH_PARALLEL TB_R(2e-3)
-
-/* number of the hull face that looks most along a local direction; ties by number */
-TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local)
-{
-    int32_t best = 0;
-    tb_real most = -TB_REAL_MAX;
-    for (int32_t f = 0; f < hull->number_of_faces; f++) {
-        const double *m = &hull->planes[4 * f];
-        const tb_real c = local.x * TB_R(m[0]) + local.y * TB_R(m[1]) + local.z * TB_R(m[2]);
-        if (c > most + TB_COLLIDE_FLAT * TB_COLLIDE_FLAT) most = c, best = f;
-    }
-    return best;
-}
-
-/* The unit normal of the flat face that looks most along `towards`; 0 where the shape has none near it. */
-TB_FN int tb_core_face_normal(const tb_core *core, tb_vec3 towards, tb_vec3 *normal)
-{
-    const tb_vec3 d = tb_m33_tmul_v3(core->rotation, towards);
-    if (core->type == TB_SHAPE_BOX) {
-        int axis = 0;
-        if (tb_abs(d.y) > tb_abs(d.x) + TB_COLLIDE_FLAT) axis = 1;
-        if (tb_abs(d.z) > tb_abs(axis ? d.y : d.x) + TB_COLLIDE_FLAT) axis = 2;
-        *normal = tb_m33_column(core->rotation, axis);
-    } else if (core->type == TB_SHAPE_CYLINDER && tb_abs(d.z) > TB_PATCH_CAP) {
-        *normal = tb_m33_column(core->rotation, 2);
-    } else if (core->type == TB_SHAPE_CONVEX && core->hull->number_of_faces > 0) {
-        const int32_t f = tb_hull_face_towards(core->hull, d);
-        *normal = tb_m33_mul_v3(core->rotation, tb_v3_load(&core->hull->planes[4 * f]));
-    } else {
-        return 0;
-    }
-    if (core->type != TB_SHAPE_CONVEX && tb_v3_dot(*normal, towards) < 0)
-        *normal = tb_v3_negate(*normal);
-    return 1;
-}
 
 TB_FN void tb_patch_box(const tb_core *core, tb_vec3 d, tb_patch *p)
 {
@@ -81,8 +42,8 @@ TB_FN void tb_patch_box(const tb_core *core, tb_vec3 d, tb_patch *p)
     p->count = 4;
     for (int k = 0; k < 4; k++) {
         const uint32_t corner = tb_box_face_corner(axis, positive, k);
-        const tb_vec3 local = tb_v3(corner & 1 ? h[0] : -h[0], corner & 2 ? h[1] : -h[1],
-                                    corner & 4 ? h[2] : -h[2]);
+        const tb_vec3 local =
+            tb_v3(corner & 1 ? h[0] : -h[0], corner & 2 ? h[1] : -h[1], corner & 4 ? h[2] : -h[2]);
         p->p[k] = tb_v3_add(core->centre, tb_m33_mul_v3(core->rotation, local));
         p->id[k] = corner;
     }
@@ -91,7 +52,7 @@ TB_FN void tb_patch_box(const tb_core *core, tb_vec3 d, tb_patch *p)
 TB_FN void tb_patch_hull(const tb_core *core, tb_vec3 d, tb_patch *p)
 {
     const tb_hull *hull = core->hull;
-    const int32_t f = tb_hull_face_towards(hull, d);
+    const int32_t f = tb_hull_face_towards(hull, d, core->last);
     const int32_t start = hull->face_start[f], size = hull->face_start[f + 1] - start;
     const int32_t stride = 1 + (size - 1) / TB_CLIP_FACE; /* larger faces are thinned */
     p->kind = TB_PATCH_POLYGON;
@@ -184,14 +145,14 @@ TB_FN int tb_patch_edge(tb_core *core, tb_vec3 out, tb_patch *p)
     p->face = TB_FEATURE_SURFACE;
     p->normal = out;
     if (core->type == TB_SHAPE_CAPSULE || core->type == TB_SHAPE_CYLINDER) {
-        if (!(tb_abs(d.z) < TB_PATCH_PARALLEL)) return 0;
+        if (!(tb_abs(d.z) < TB_COLLIDE_SIDE_BY_SIDE)) return 0;
         tb_patch_of(core, out, p);
         return 1;
     }
     if (core->type == TB_SHAPE_BOX) {
         const tb_real c[3] = {tb_abs(d.x), tb_abs(d.y), tb_abs(d.z)};
         const int axis = c[0] <= c[1] && c[0] <= c[2] ? 0 : (c[1] <= c[2] ? 1 : 2);
-        if (!(c[axis] < TB_PATCH_PARALLEL)) return 0;
+        if (!(c[axis] < TB_COLLIDE_SIDE_BY_SIDE)) return 0;
         const tb_vec3 along = tb_m33_column(core->rotation, axis);
         const uint32_t bit = 1u << axis;
         const tb_real length = 2 * tb_v3_at(core->size, axis);
@@ -204,8 +165,9 @@ TB_FN int tb_patch_edge(tb_core *core, tb_vec3 out, tb_patch *p)
     if (core->type != TB_SHAPE_CONVEX || !core->hull->neighbour_start) return 0;
     const double *from = &core->hull->vertices[3 * id];
     int32_t best = -1;
-    tb_real least = TB_PATCH_PARALLEL;
-    for (int32_t k = core->hull->neighbour_start[id]; k < core->hull->neighbour_start[id + 1]; k++) {
+    tb_real least = TB_COLLIDE_SIDE_BY_SIDE;
+    for (int32_t k = core->hull->neighbour_start[id]; k < core->hull->neighbour_start[id + 1];
+         k++) {
         const int32_t v = core->hull->neighbours[k];
         const tb_vec3 e = tb_v3_sub(tb_v3_load(&core->hull->vertices[3 * v]), tb_v3_load(from));
         const tb_real sine = tb_abs(tb_v3_dot(d, tb_v3_normalize(e, d)));

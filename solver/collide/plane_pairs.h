@@ -4,12 +4,12 @@
 #ifndef TB_COLLIDE_PLANE_PAIRS_H
 #define TB_COLLIDE_PLANE_PAIRS_H
 
-#include "collide/manifold.h"
+#include "collide/faces.h"
 
 /* Cosines between a shape's axis and the normal: above UPRIGHT a cylinder stands on its cap and a box on its
  * face, so far that the far end is left out; below LYING a cylinder lies on its side. */
 #define TB_COLLIDE_UPRIGHT TB_R(0.8)
-#define TB_COLLIDE_LYING TB_R(0.7)
+#define TB_COLLIDE_LYING   TB_R(0.7)
 
 /* height of a point over the plane */
 TB_FN tb_real tb_plane_height(const tb_posed_shape *plane, tb_vec3 normal, tb_vec3 point)
@@ -54,11 +54,11 @@ TB_FN int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real
     const tb_vec3 n = tb_m33_column(&a->pose.rotation, 2);
     const tb_real height = tb_plane_height(a, n, b->pose.position);
     const tb_vec3 cosine = tb_m33_tmul_v3(&b->pose.rotation, n);
-    const tb_vec3 rise =
-        tb_v3(cosine.x * b->size.x, cosine.y * b->size.y, cosine.z * b->size.z);
+    const tb_vec3 rise = tb_v3(cosine.x * b->size.x, cosine.y * b->size.y, cosine.z * b->size.z);
     if (!(height - tb_abs(rise.x) - tb_abs(rise.y) - tb_abs(rise.z) <= margin)) return 0;
 
-    uint32_t upright = 0, upper = 0; /* bit of the axis that stands, and its value at the upper end */
+    uint32_t upright = 0,
+             upper = 0; /* bit of the axis that stands, and its value at the upper end */
     if (tb_abs(cosine.x) > TB_COLLIDE_UPRIGHT) upright = 1, upper = cosine.x > 0 ? 1u : 0u;
     if (tb_abs(cosine.y) > TB_COLLIDE_UPRIGHT) upright = 2, upper = cosine.y > 0 ? 2u : 0u;
     if (tb_abs(cosine.z) > TB_COLLIDE_UPRIGHT) upright = 4, upper = cosine.z > 0 ? 4u : 0u;
@@ -113,7 +113,7 @@ TB_FN int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb
         if (i == 1 && tb_abs(cosine) > TB_COLLIDE_LYING) break;
 
         /* a rim point that is one of the fixed four would only double it */
-        const int fixed = standing && tb_min(tb_abs(dx), tb_abs(dy)) < TB_R(1e-3);
+        const int fixed = standing && tb_min(tb_abs(dx), tb_abs(dy)) < TB_R(1e-4);
         const tb_real gap = level - radius * sine;
         if (!fixed && !(standing && sine <= TB_COLLIDE_FLAT) && gap <= margin) {
             const tb_vec3 rim =
@@ -160,20 +160,10 @@ TB_FN int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_r
     if (!hull || hull->number_of_vertices <= 0) return 0;
     const tb_real height = tb_plane_height(a, n, b->pose.position);
 
-    int32_t lowest = 0;
-    tb_real low = TB_REAL_MAX;
-    for (int32_t i = 0; i < hull->number_of_vertices; i++) {
-        const tb_real h = tb_v3_dot(local, tb_v3_load(&hull->vertices[3 * i]));
-        if (h < low) low = h, lowest = i;
-    }
-    if (!(height + low <= margin)) return 0;
-
-    int32_t face = -1;
-    tb_real steepest = TB_REAL_MAX;
-    for (int32_t i = 0; i < hull->number_of_faces; i++) {
-        const tb_real c = tb_v3_dot(local, tb_v3_load(&hull->planes[4 * i]));
-        if (c < steepest - TB_COLLIDE_NOISE) steepest = c, face = i;
-    }
+    const tb_vec3 down = tb_v3_negate(local);
+    const int32_t lowest = tb_hull_support(hull, down, 0);
+    if (!(height + tb_v3_dot(local, tb_v3_load(&hull->vertices[3 * lowest])) <= margin)) return 0;
+    const int32_t face = hull->number_of_faces > 0 ? tb_hull_face_towards(hull, down, lowest) : -1;
     tb_contact_point all[65];
     int count = 0;
     const int32_t start = face < 0 ? 0 : hull->face_start[face];

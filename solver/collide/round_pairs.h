@@ -51,7 +51,8 @@ TB_FN int tb_sphere_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb
 /* Writes the contact of a sphere A with the surface point `surface` of B, whose outward normal there is
  * `outward` and over which the centre stands by `height`; all but height in B's frame. */
 TB_FN int tb_sphere_contact(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 surface,
-                            tb_vec3 outward, tb_real height, tb_real margin, tb_contact_point *point)
+                            tb_vec3 outward, tb_real height, tb_real margin,
+                            tb_contact_point *point)
 {
     const tb_real gap = height - a->size.x;
     if (!(gap <= margin)) return 0;
@@ -78,7 +79,8 @@ TB_FN int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, t
         const tb_vec3 rim = tb_v3(radial.x * radius, radial.y * radius, up * half);
         return tb_sphere_contact(a, b, rim, n, tb_v3_dot(n, away), margin, points);
     }
-    if (over > side) return tb_sphere_contact(a, b, tb_v3(c.x, c.y, up * half), axis, over, margin, points);
+    if (over > side)
+        return tb_sphere_contact(a, b, tb_v3(c.x, c.y, up * half), axis, over, margin, points);
     if (!(rho > 0)) { /* on the axis, nearest to the side */
         radial = tb_v3(1, 0, 0);
         if (side - a->size.x <= margin) *flags |= TB_CONTACT_DEGENERATE;
@@ -97,8 +99,8 @@ TB_FN int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
     if (over.x > reach || over.y > reach || over.z > reach) return 0;
     const tb_vec3 sign = tb_v3(c.x < 0 ? TB_R(-1) : TB_R(1), c.y < 0 ? TB_R(-1) : TB_R(1),
                                c.z < 0 ? TB_R(-1) : TB_R(1));
-    tb_vec3 surface = tb_v3(tb_clamp(c.x, -h.x, h.x), tb_clamp(c.y, -h.y, h.y),
-                            tb_clamp(c.z, -h.z, h.z));
+    tb_vec3 surface =
+        tb_v3(tb_clamp(c.x, -h.x, h.x), tb_clamp(c.y, -h.y, h.y), tb_clamp(c.z, -h.z, h.z));
     const int outside = (over.x > 0) + (over.y > 0) + (over.z > 0);
     if (outside > 1) { /* nearest to an edge or a corner */
         const tb_vec3 away =
@@ -150,7 +152,8 @@ TB_FN int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, t
                              tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 offset = tb_v3_sub(b->pose.position, a->pose.position);
-    const tb_vec3 ua = tb_m33_column(&a->pose.rotation, 2), ub = tb_m33_column(&b->pose.rotation, 2);
+    const tb_vec3 ua = tb_m33_column(&a->pose.rotation, 2),
+                  ub = tb_m33_column(&b->pose.rotation, 2);
     const tb_real ra = a->size.x, ha = a->size.y, rb = b->size.x, hb = b->size.y;
     tb_real s, t;
     tb_segment_segment(offset, ua, ha, ub, hb, &s, &t);
@@ -168,7 +171,8 @@ TB_FN int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, t
         const tb_real middle = tb_v3_dot(offset, ua), width = hb * tb_abs(cosine);
         const tb_real low = tb_max(-ha, middle - width), high = tb_min(ha, middle + width);
         for (uint32_t end = 0; end < 2 && high - low > TB_COLLIDE_FLAT * (ha + hb); end++) {
-            const int own = end ? middle + width >= ha : middle - width <= -ha; /* A's end, else B's */
+            const int own =
+                end ? middle + width >= ha : middle - width <= -ha; /* A's end, else B's */
             tb_real at_a, at_b;
             uint64_t feature;
             if (own) {
@@ -181,10 +185,10 @@ TB_FN int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, t
                 at_a = tb_clamp(middle + at_b * cosine, -ha, ha);
                 feature = tb_feature(TB_FEATURE_SURFACE, TB_FEATURE_VERTEX | end_b);
             }
-            const tb_vec3 gap = tb_v3_sub(tb_v3_add_scaled(offset, ub, at_b), tb_v3_scale(ua, at_a));
-            const int made =
-                tb_ball_ball(tb_v3_add_scaled(a->pose.position, ua, at_a), ra, gap, rb, margin,
-                             fallback, feature, &points[count], flags);
+            const tb_vec3 gap =
+                tb_v3_sub(tb_v3_add_scaled(offset, ub, at_b), tb_v3_scale(ua, at_a));
+            const int made = tb_ball_ball(tb_v3_add_scaled(a->pose.position, ua, at_a), ra, gap, rb,
+                                          margin, fallback, feature, &points[count], flags);
             if (made) deepest = tb_min(deepest, points[count].gap);
             count += made;
         }

@@ -15,9 +15,9 @@ typedef struct tb_core {
     tb_vec3 inside;           /* a point inside the shape, likewise */
     const tb_mat33 *rotation; /* shape frame to world axes */
     const tb_hull *hull;
-    tb_real radius;           /* m, around the core */
-    tb_real extent;           /* m, largest distance of the core from its inside point: scales tolerances */
-    int32_t last;             /* hull: vertex found last, where the next climb begins */
+    tb_real radius; /* m, around the core */
+    tb_real extent; /* m, largest distance of the core from its inside point: scales tolerances */
+    int32_t last;   /* hull: vertex found last, where the next climb begins */
 } tb_core;
 
 /* hulls of fewer vertices are scanned, others climbed */
