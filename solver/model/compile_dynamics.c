@@ -122,8 +122,8 @@ static tb_status check_tree(tb_compiler *c, const tb_model_tree *tree)
             motion_of(joint, &c->poses[b], body->dof + k - joint->dof, reference, s);
             if (!remove_dof(own, s, dof->armature))
                 return tb_fail_field(c->error, TB_INVALID_ARGUMENT, "mass",
-                                     "body '%.100s': it moves, but it has no mass or inertia that "
-                                     "resists its joints",
+                                     "body '%.100s': it moves, but no mass or inertia resists its "
+                                     "joints (or two of them make the same motion)",
                                      tb_compile_body_name(c, b));
         }
         if (b > tree->body)
