@@ -103,10 +103,11 @@ static tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real
     if (w->theta == 1) {
         /* an impact within the step bounces; anything else closes its gap at the most */
         if (e > 0 && before < 0 && c->gap + w->dt * before <= 0) return e * before;
-        return tb_gap_velocity(c->gap, w->dt, TB_R(w->options->recovery_speed));
+        return tb_gap_velocity(c->gap, TB_R(w->options->contact_slop), w->dt,
+                               TB_R(w->options->recovery_speed));
     }
     /* Moreau: Newton's law; an open inelastic contact (see moreau_skips) may close in the half step left */
-    if (c->gap <= 0 || e > 0) return e * before;
+    if (c->gap <= TB_R(w->options->contact_slop) || e > 0) return e * before;
     return c->gap / (w->dt * (1 - w->theta));
 }
 
@@ -134,7 +135,7 @@ static tb_real thickness(const tb_model_shape *shape)
  * tell the side they came from. */
 static bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
 {
-    if (w->theta == 1 || c->gap <= 0) return false;
+    if (w->theta == 1 || c->gap <= TB_R(w->options->contact_slop)) return false;
     const tb_model *m = w->model;
     const tb_real thin =
         tb_min(thickness(&m->shapes[c->shape_a]), thickness(&m->shapes[c->shape_b]));

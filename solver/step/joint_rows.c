@@ -141,14 +141,16 @@ static tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
 /* Whether a limit at distance `gap` can be reached within the step; twice the way, to be early. */
 static bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
 {
-    if (w->theta != 1) return gap <= 0;
+    if (w->theta != 1) return gap <= TB_R(w->options->contact_slop);
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
 }
 
 /* c of a limit row. Stewart and Trinkle: gap / dt. Moreau: a closed limit is an inelastic impact. */
 static tb_real limit_bias(const tb_world *w, tb_real gap)
 {
-    return w->theta == 1 ? tb_gap_velocity(gap, w->dt, TB_R(w->options->recovery_speed)) : 0;
+    if (w->theta != 1) return 0;
+    return tb_gap_velocity(gap, TB_R(w->options->contact_slop), w->dt,
+                           TB_R(w->options->recovery_speed));
 }
 
 static tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real sign,

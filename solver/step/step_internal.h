@@ -144,10 +144,12 @@ static inline int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
 #define tb_tendon_length TB_SYMBOL(tb_tendon_length)
 tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
 
-/* Speed of recovery for a gap (m, may be negative): what to add to a normal velocity so that it is >= 0. */
-TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real time, tb_real recovery_speed)
+/* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
+ * penetration back no faster than at the recovery speed. Nothing within the slop. */
+TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
 {
-    return tb_max(gap / time, -recovery_speed);
+    if (gap > slop) return gap / time;
+    return tb_max(tb_min(gap + slop, 0) / time, -recovery_speed);
 }
 
 #endif

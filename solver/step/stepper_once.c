@@ -21,6 +21,7 @@ tb_step_options tb_step_defaults(void)
                              .solve = tb_solve_defaults(),
                              .recovery_speed = 0.5,
                              .speculative_time = 1,
+                             .contact_slop = 1e-6,
                              .contact_margin = 5e-4,
                              .closure_tolerance = 1e-10,
                              .threads = 1};
@@ -46,6 +47,7 @@ tb_status tb_step_options_check(const tb_step_options *o, tb_error *error)
                    {o->solve.maximum_halvings, 0, 60, "solve.maximum_halvings"},
                    {o->recovery_speed, 0, 1e6, "recovery_speed"},
                    {o->speculative_time, 0, 100, "speculative_time"},
+                   {o->contact_slop, 0, 1, "contact_slop"},
                    {o->contact_margin, 0, 1e3, "contact_margin"},
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
                    {o->threads, 0, 4096, "threads"},
