@@ -15,17 +15,17 @@ enum { DISC_CORNERS = 16 };
 /* One pair at work. */
 typedef struct job {
     const tb_posed_shape *other; /* the shape that is not `view`'s mesh */
-    tb_vec3 origin;              /* m, world: that shape's position, or the mesh's against a plane */
+    tb_vec3 origin; /* m, world: that shape's position, or the mesh's against a plane */
     tb_mesh_view view;
-    tb_core core;                /* of `other`, unless it is a mesh */
+    tb_core core; /* of `other`, unless it is a mesh */
     tb_vec3 centre;
-    tb_polytope polytope;        /* boxes and hulls; one triangle at a time of a mesh */
+    tb_polytope polytope; /* boxes and hulls; one triangle at a time of a mesh */
     bool polyhedral;
     tb_real margin, noise;
-    double lower[3], upper[3];   /* box of `other` in the mesh's frame, with the margin */
-    tb_mesh_corner *from, *to;   /* clipping: room for the largest face and 8 */
+    double lower[3], upper[3]; /* box of `other` in the mesh's frame, with the margin */
+    tb_mesh_corner *from, *to; /* clipping: room for the largest face and 8 */
     tb_mesh_points points;
-    bool behind;                 /* some triangle has the centre behind it */
+    bool behind; /* some triangle has the centre behind it */
     uint32_t flags;
 } job;
 
@@ -81,8 +81,9 @@ static bool polytope_of_box(job *j)
     if (!vertices || !normals || !offsets || !edges || !edge_normals) return false;
     const tb_real h[3] = {j->core.size.x, j->core.size.y, j->core.size.z};
     for (int v = 0; v < 8; v++)
-        vertices[v] = tb_m33_mul_v3(j->core.rotation, tb_v3(v & 1 ? h[0] : -h[0], v & 2 ? h[1] : -h[1],
-                                                            v & 4 ? h[2] : -h[2]));
+        vertices[v] =
+            tb_m33_mul_v3(j->core.rotation,
+                          tb_v3(v & 1 ? h[0] : -h[0], v & 2 ? h[1] : -h[1], v & 4 ? h[2] : -h[2]));
     for (int f = 0; f < 6; f++) {
         const tb_vec3 column = tb_m33_column(j->core.rotation, f / 2);
         normals[f] = f & 1 ? column : tb_v3_negate(column);
@@ -230,7 +231,7 @@ static void add_nearest(job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_v
     c->triangle = t->index;
     c->feature = feature;
     c->code = TB_CODE_NEAREST;
-    c->of_face = c->cut = false;
+    c->of_face = c->cut = c->witness = false;
     j->points.count++;
 }
 
@@ -286,18 +287,25 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
             return;
         }
         for (int32_t i = 0; i < sides; i++) corners[i] = s->vertices[s->face_vertices[start + i]];
-        j->points.count += tb_mesh_points_on_face(
-            t, s->normals[axis.index], s->offsets[axis.index], corners, sides, (uint32_t)axis.index,
-            j->margin, j->noise, j->from, j->to, out);
+        j->points.count += tb_mesh_points_on_face(t, s->normals[axis.index], s->offsets[axis.index],
+                                                  corners, sides, (uint32_t)axis.index, j->margin,
+                                                  j->noise, j->from, j->to, out);
     } else if (axis.kind == TB_MESH_AXIS_EDGES) {
         tb_mesh_contact *out = tb_mesh_points_room(&j->points, 1);
         if (!out) return;
-        tb_mesh_point_of_edges(t, s, &axis, out);
-        j->points.count++;
+        if (tb_mesh_point_of_edges(t, s, &axis, out)) j->points.count++;
     }
-    if (j->points.count > before || !(t->open[0] || t->open[1] || t->open[2])) return;
+    tb_real least = TB_REAL_MAX;
+    for (int32_t i = before; i < j->points.count; i++)
+        least = tb_min(least, j->points.items[i].gap);
+    if (axis.kind != TB_MESH_AXIS_TRIANGLE && axis.faces_it) {
+        const int32_t first = j->points.count;
+        polytope_on_triangle(j, t, axis.lowest);
+        for (int32_t i = first; i < j->points.count; i++) j->points.items[i].witness = true;
+    }
 
-    /* no face lies over another and no edges cross: corners may be nearest to each other */
+    /* Apart, and no point has the gap that the planes have: corners or edges are nearest to each other. */
+    if (least <= axis.separation + j->noise || !(t->open[0] || t->open[1] || t->open[2])) return;
     tb_closest c;
     flat_hull flat;
     tb_core triangle;
@@ -372,7 +380,8 @@ static bool add_line_on_edge(job *j, const tb_mesh_triangle *t, const tb_patch *
     for (int k = 0; k < 3; k++) {
         const tb_vec3 a = t->v[k], b = t->v[(k + 1) % 3];
         const tb_vec3 edge = tb_v3_sub(b, a);
-        if (!t->open[k] || tb_v3_length(tb_v3_cross(u, edge)) > LINE_PARALLEL * tb_v3_length(edge) ||
+        if (!t->open[k] ||
+            tb_v3_length(tb_v3_cross(u, edge)) > LINE_PARALLEL * tb_v3_length(edge) ||
             tb_abs(tb_v3_dot(d, edge)) > LINE_PARALLEL * tb_v3_length(edge) ||
             !tb_mesh_edge_holds(&j->view, t, k, d))
             continue;
@@ -414,10 +423,9 @@ static void triangle_and_round(job *j, const tb_mesh_triangle *t)
         for (int32_t k = 0; k < corners && k < DISC_CORNERS; k++) x[k] = j->from[k].x;
         tb_mesh_contact *out = tb_mesh_points_room(&j->points, corners + 4);
         if (!out) return;
-        j->points.count += tb_mesh_points_on_face(t, patch.normal,
-                                                  tb_v3_dot(patch.normal, patch.centre), x, corners,
-                                                  patch.face & 1, j->margin, j->noise, j->from,
-                                                  j->to, out);
+        j->points.count += tb_mesh_points_on_face(
+            t, patch.normal, tb_v3_dot(patch.normal, patch.centre), x, corners, patch.face & 1,
+            j->margin, j->noise, j->from, j->to, out);
         return;
     }
     if (patch.kind == TB_PATCH_SEGMENT && add_line_on_edge(j, t, &patch, d)) return;
@@ -434,7 +442,8 @@ static bool boxes_apart(const double *lower_a, const double *upper_a, const doub
     return false;
 }
 
-static void triangle_bounds(const tb_triangle_mesh *mesh, int32_t t, double lower[3], double upper[3])
+static void triangle_bounds(const tb_triangle_mesh *mesh, int32_t t, double lower[3],
+                            double upper[3])
 {
     const int32_t *v = &mesh->triangles[3 * t];
     for (int k = 0; k < 3; k++) {
@@ -542,7 +551,8 @@ static void push_out(job *j)
         if (j->polyhedral) {
             int32_t lowest = 0;
             for (int32_t v = 1; v < j->polytope.number_of_vertices; v++)
-                if (tb_v3_dot(d, j->polytope.vertices[v]) < tb_v3_dot(d, j->polytope.vertices[lowest]))
+                if (tb_v3_dot(d, j->polytope.vertices[v]) <
+                    tb_v3_dot(d, j->polytope.vertices[lowest]))
                     lowest = v;
             polytope_on_triangle(j, t, lowest);
         } else {
@@ -554,8 +564,8 @@ static void push_out(job *j)
     tb_mesh_contact *c = tb_mesh_points_room(&j->points, 1);
     if (!c) return;
     uint32_t id;
-    const tb_vec3 lowest = tb_v3_add_scaled(tb_core_support(&j->core, tb_v3_negate(d), &id), d,
-                                            -j->core.radius);
+    const tb_vec3 lowest =
+        tb_v3_add_scaled(tb_core_support(&j->core, tb_v3_negate(d), &id), d, -j->core.radius);
     c->normal = d;
     c->on_shape = lowest;
     c->gap = tb_v3_dot(d, tb_v3_sub(lowest, n.point));
@@ -564,7 +574,7 @@ static void push_out(job *j)
     c->triangle = t->index;
     c->feature = id;
     c->code = TB_CODE_INSIDE;
-    c->of_face = c->cut = false;
+    c->of_face = c->cut = c->witness = false;
     j->points.count++;
 }
 
@@ -608,7 +618,7 @@ static void collide_plane(job *j)
             c->triangle = v; /* a corner of a mesh on a plane is named by itself */
             c->feature = 0;
             c->code = TB_CODE_CORNER;
-            c->of_face = c->cut = false;
+            c->of_face = c->cut = c->witness = false;
             j->points.count++;
         }
     }
@@ -642,7 +652,8 @@ typedef struct triangle_polytope {
     tb_vec3 edge_normals[6];
 } triangle_polytope;
 
-static void polytope_of_triangle(job *j, triangle_polytope *p, const tb_mesh_view *view, int32_t index)
+static void polytope_of_triangle(job *j, triangle_polytope *p, const tb_mesh_view *view,
+                                 int32_t index)
 {
     tb_mesh_triangle_load(view, index, &p->triangle);
     int32_t n = 0;
@@ -698,8 +709,7 @@ static void collide_leaves(job *j, const tb_mesh_view *view, const tb_tree_node 
             triangle_and_polytope(j, &t);
             /* the other mesh's triangle goes into the name, four corners to a triangle */
             for (int32_t i = before; i < j->points.count; i++)
-                j->points.items[i].feature =
-                    ((uint32_t)tb << 2) | (j->points.items[i].feature & 3);
+                j->points.items[i].feature = ((uint32_t)tb << 2) | (j->points.items[i].feature & 3);
         }
     }
 }
@@ -884,7 +894,7 @@ int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
         j.view.mesh = mesh;
         j.polyhedral = j.other->type == TB_SHAPE_BOX ||
                        (j.other->type == TB_SHAPE_CONVEX && j.core.hull->number_of_faces > 0);
-        const bool room = !j.polyhedral                  ? job_buffers(&j, DISC_CORNERS)
+        const bool room = !j.polyhedral                   ? job_buffers(&j, DISC_CORNERS)
                           : j.other->type == TB_SHAPE_BOX ? polytope_of_box(&j)
                                                           : polytope_of_hull(&j);
         if (!room) goto done;

@@ -48,7 +48,8 @@ static void part_fill(part *p)
                 const int32_t row = p->row + r, column = p->column + c;
                 v[0] = f->half_x * (2.0 * column / (f->columns - 1) - 1);
                 v[1] = f->half_y * (2.0 * row / (f->rows - 1) - 1);
-                v[2] = bottom ? -f->base : f->heights[(size_t)row * (size_t)f->columns + (size_t)column];
+                v[2] = bottom ? -f->base
+                              : f->heights[(size_t)row * (size_t)f->columns + (size_t)column];
             }
 
     const int32_t cell_rows = f->rows - 1, cell_columns = f->columns - 1;

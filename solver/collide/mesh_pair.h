@@ -36,7 +36,8 @@ typedef struct tb_mesh_contact {
     uint32_t feature; /* number of the shape's feature */
     uint8_t code;     /* which way the point arose, and the triangle's feature */
     bool of_face;     /* the normal is the triangle's */
-    bool cut; /* of_face: lies on an edge of the mesh beyond which the shape goes on deeper */
+    bool cut;     /* of_face: lies on an edge of the mesh beyond which the shape goes on deeper */
+    bool witness; /* only there to judge the face by: the triangle touches along another normal */
 } tb_mesh_contact;
 
 /* codes: the second half of a point's name */
@@ -85,15 +86,17 @@ TB_FN int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 no
     return n;
 }
 
-/* Where two lines p + s u and q + t v come nearest: the point on the first. */
-TB_FN tb_vec3 tb_mesh_line_point(tb_vec3 p, tb_vec3 u, tb_vec3 q, tb_vec3 v)
+/* Where the segments p + s u and q + t v, s and t in 0 to 1, come nearest inside both; false where the lines
+ * come nearest elsewhere. */
+TB_FN bool tb_mesh_edges_cross(tb_vec3 p, tb_vec3 u, tb_vec3 q, tb_vec3 v, tb_real *s, tb_real *t)
 {
     const tb_vec3 w = tb_v3_sub(q, p);
     const tb_real uu = tb_v3_length2(u), vv = tb_v3_length2(v), uv = tb_v3_dot(u, v);
-    const tb_real determinant = uu * vv - uv * uv;
-    tb_real s = TB_R(0.5);
-    if (determinant > 0) s = (tb_v3_dot(w, u) * vv - tb_v3_dot(w, v) * uv) / determinant;
-    return tb_v3_add_scaled(p, u, tb_clamp(s, 0, 1));
+    const tb_real determinant = uu * vv - uv * uv, slack = TB_MESH_ANGLE;
+    if (!(determinant > 0)) return false;
+    *s = (tb_v3_dot(w, u) * vv - tb_v3_dot(w, v) * uv) / determinant;
+    *t = (tb_v3_dot(w, u) * uv - tb_v3_dot(w, v) * uu) / determinant;
+    return *s >= -slack && *s <= 1 + slack && *t >= -slack && *t <= 1 + slack;
 }
 
 /* What separates a triangle and a polytope best. */
@@ -111,6 +114,7 @@ typedef struct tb_mesh_axis {
     int32_t index, other;
     int32_t lowest; /* vertex of the polytope nearest to the triangle's plane, or below it most */
     bool behind;    /* the polytope's middle lies behind the triangle */
+    bool faces_it;  /* the polytope is on the front of the triangle */
     bool touching;  /* no axis shows the two apart by more than the margin */
 } tb_mesh_axis;
 
@@ -162,7 +166,7 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
     best.separation = -TB_REAL_MAX;
     best.index = best.other = 0;
     best.lowest = 0;
-    best.touching = false;
+    best.touching = best.faces_it = false;
 
     /* the triangle's face: everything is before it, around it or behind it */
     tb_real lowest = TB_REAL_MAX, highest = -TB_REAL_MAX;
@@ -173,12 +177,11 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
     }
     best.behind = tb_v3_dot(t->normal, s->centre) - t->offset < 0;
     if (lowest > margin || highest < -noise) return best;
-    const bool faces_it = s->triangle
-                              ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
-                                    tb_mesh_vertex_holds(s->view, s->triangle->index, best.lowest,
-                                                         tb_v3_negate(t->normal))
-                              : !best.behind;
-    if (faces_it) {
+    best.faces_it = s->triangle ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
+                                      tb_mesh_vertex_holds(s->view, s->triangle->index, best.lowest,
+                                                           tb_v3_negate(t->normal))
+                                : !best.behind;
+    if (best.faces_it) {
         best.kind = TB_MESH_AXIS_TRIANGLE;
         best.separation = lowest;
     }
@@ -290,6 +293,7 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
         c->code = (uint8_t)(from[i].cut < 0 ? TB_CODE_SHAPE_VERTEX : TB_CODE_SIDE + from[i].cut);
         c->of_face = true;
         c->cut = from[i].cut >= 0 && deeper[from[i].cut];
+        c->witness = false;
     }
     return n;
 }
@@ -329,30 +333,31 @@ TB_FN int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal, 
         c->feature = from[i].cut < 0 ? face : (uint32_t)from[i].cut;
         c->code =
             (uint8_t)((from[i].cut < 0 ? TB_CODE_CORNER : TB_CODE_OUTLINE) + (int)from[i].feature);
-        c->of_face = false;
-        c->cut = false;
+        c->of_face = c->cut = c->witness = false;
     }
     return n;
 }
 
-/* One edge of each. */
-TB_FN void tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *s,
+/* One edge of each; false where they pass each other outside their ends. */
+TB_FN bool tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *s,
                                   const tb_mesh_axis *axis, tb_mesh_contact *c)
 {
     const int k = axis->other;
     const tb_vec3 p = t->v[k], u = tb_v3_sub(t->v[(k + 1) % 3], p);
     const tb_vec3 q = s->vertices[s->edges[2 * axis->index]];
     const tb_vec3 v = tb_v3_sub(s->vertices[s->edges[2 * axis->index + 1]], q);
+    tb_real at_u, at_v;
+    if (!tb_mesh_edges_cross(p, u, q, v, &at_u, &at_v)) return false;
     c->normal = axis->normal;
-    c->on_mesh = tb_mesh_line_point(p, u, q, v);
-    c->on_shape = tb_mesh_line_point(q, v, p, u);
-    c->gap = tb_v3_dot(axis->normal, tb_v3_sub(c->on_shape, c->on_mesh));
+    c->on_mesh = tb_v3_add_scaled(p, u, at_u);
+    c->on_shape = tb_v3_add_scaled(q, v, at_v);
+    c->gap = axis->separation;
     c->height = tb_v3_dot(axis->normal, c->on_mesh);
     c->triangle = t->index;
     c->feature = (uint32_t)axis->index;
     c->code = (uint8_t)(TB_CODE_EDGES + k);
-    c->of_face = false;
-    c->cut = false;
+    c->of_face = c->cut = c->witness = false;
+    return true;
 }
 
 #endif

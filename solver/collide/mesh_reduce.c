@@ -67,14 +67,13 @@ static void region_add(regions *r, const tb_mesh_contact *points, int32_t p, boo
     g->dropped = false;
 }
 
-/* Whether the region's deepest points are all cut off by convex edges with the shape going on beyond. */
+/* Whether a face is deepest at a convex edge beyond which the shape goes on. */
 static bool region_is_cut(const regions *r, const region *g, const tb_mesh_contact *points,
                           tb_real noise)
 {
-    if (!g->of_face) return false;
-    for (int32_t p = g->first; p >= 0; p = r->next[p])
-        if (points[p].gap <= g->deepest + noise && !points[p].cut) return false;
-    return true;
+    for (int32_t p = g->first; p >= 0 && g->of_face; p = r->next[p])
+        if (points[p].cut && points[p].gap <= g->deepest + noise) return true;
+    return false;
 }
 
 /* Whether a point leaves its triangle over a convex or boundary edge when the shape moves by `way`. */
@@ -193,8 +192,8 @@ static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *poin
  * directions, or all of a small hull. */
 static void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, int32_t *count)
 {
-    static const tb_real directions[TB_MANIFOLD_POINTS][2] = {
-        {1, 0}, {-1, 0}, {0, 1}, {0, -1}, {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
+    static const tb_real directions[TB_MANIFOLD_POINTS][2] = {{1, 0}, {-1, 0},  {0, 1},  {0, -1},
+                                                              {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
     for (int32_t k = 0; k < TB_MANIFOLD_POINTS && *count < TB_MANIFOLD_POINTS; k++) {
         int32_t best = 0;
         if (size <= TB_MANIFOLD_POINTS) {
@@ -249,8 +248,7 @@ static int32_t region_choose(const regions *r, const region *g, const tb_mesh_co
     for (int32_t i = 0; i < count; i++) {
         bool twice = false;
         for (int32_t k = 0; k < kept && !twice; k++) {
-            const tb_vec3 d =
-                tb_v3_sub(points[chosen[i]].on_mesh, points[chosen[k]].on_mesh);
+            const tb_vec3 d = tb_v3_sub(points[chosen[i]].on_mesh, points[chosen[k]].on_mesh);
             twice = tb_v3_length2(d) <= 64 * noise * noise;
         }
         if (!twice) chosen[kept++] = chosen[i];
@@ -263,6 +261,19 @@ static int32_t region_choose(const regions *r, const region *g, const tb_mesh_co
         chosen[k] = p;
     }
     return kept;
+}
+
+/* Gives points that arose the same way names of their own, in order. */
+static void name_apart(tb_mesh_contact *c, int32_t count)
+{
+    for (int32_t i = 1; i < count; i++)
+        for (int32_t k = 0; k < i; k++) {
+            if (c[k].triangle != c[i].triangle || c[k].feature != c[i].feature ||
+                c[k].code != c[i].code)
+                continue;
+            c[i].code = (uint8_t)(c[i].code + 16);
+            k = -1;
+        }
 }
 
 int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real noise)
@@ -287,7 +298,8 @@ int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real
     }
     int32_t kept = 0;
     for (int32_t p = 0; p < points->count; p++)
-        if (!points->items[p].cut) points->items[kept++] = points->items[p];
+        if (!points->items[p].cut && !points->items[p].witness)
+            points->items[kept++] = points->items[p];
     points->count = kept;
     points->count = drop_explained(points, &r, view, noise);
 
@@ -301,6 +313,7 @@ int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real
             region_choose(&r, &r.items[i], points->items, noise, spots, hull, chosen);
         for (int32_t k = 0; k < count; k++) result[total++] = points->items[chosen[k]];
     }
+    name_apart(result, total);
     points->items = result;
     points->count = total;
     points->capacity = (int32_t)n;
