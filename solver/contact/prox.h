@@ -35,23 +35,18 @@ TB_FN tb_real tb_prox_box(tb_real x, tb_real lower, tb_real upper)
 TB_FN void tb_prox_disk(tb_real x[2], tb_real radius)
 {
     const tb_real length2 = x[0] * x[0] + x[1] * x[1];
-    if (length2 > radius * radius) {
-        /* squares may have left the range: then by the careful length */
-        const tb_real length = length2 <= TB_REAL_MAX && length2 > TB_REAL_MIN_NORMAL
-                                   ? tb_sqrt(length2)
-                                   : tb_hypot2(x[0], x[1]);
-        const tb_real scale = radius / length;
-        x[0] *= scale;
-        x[1] *= scale;
-    } else if (length2 < TB_REAL_MIN_NORMAL) {
-        /* squares underflowed on both sides of the test above */
-        const tb_real length = tb_hypot2(x[0], x[1]);
-        if (length > radius) {
-            const tb_real scale = radius / length;
-            x[0] *= scale;
-            x[1] *= scale;
-        }
+    tb_real length;
+    if (length2 >= TB_REAL_MIN_NORMAL && length2 <= TB_REAL_MAX) {
+        if (length2 <= radius * radius) return;
+        length = tb_sqrt(length2);
+    } else {
+        /* squares have left the range */
+        length = tb_hypot2(x[0], x[1]);
+        if (length <= radius) return;
     }
+    const tb_real scale = radius / length;
+    x[0] *= scale;
+    x[1] *= scale;
 }
 
 /* Planar contact: x = (normal, tangent), replaced by its projection (Betz 3.6). */

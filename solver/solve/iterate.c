@@ -9,13 +9,16 @@
  *
  * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a multiple of
  * the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for a few sweeps in
- * problems that converge). Then the impulses go back to the best ones known and omega is halved. */
+ * problems that converge), or a residual that stays above its best for long: friction keeps impulses bounded,
+ * so that too large an omega often ends in a cycle. Then the impulses go back to the best ones known and
+ * omega is halved. */
 #include "solve/accelerate.h"
 
 #include <string.h>
 
 enum {
     GROWTHS_OF_DIVERGENCE = 6, /* sweeps in a row with growing changes */
+    SWEEPS_OF_STAGNATION = 200, /* and as many again as led to the best residual */
     SWEEPS_TO_REFRESH = 64,    /* s is summed afresh: it gathers rounding */
     BLOCK_SWEEPS = 60,         /* after these, contacts solved as blocks go on by rows */
     PLAIN_SWEEPS = 20, /* before acceleration: contacts open, stick and slide as they find */
@@ -32,6 +35,7 @@ typedef struct tb_iteration {
     double c_norm; /* 1 where c = 0: the residual is not divided then */
     tb_real *best; /* impulses with the smallest residual so far */
     double best_residual;
+    int32_t best_sweep;      /* when they were found, or omega was halved since */
     tb_real *previous;     /* impulses before the sweep, for the tests of increments */
     tb_real *r;            /* a number for every row, for Betz's test */
     double ratio;          /* residual over estimate, learnt */
@@ -73,6 +77,7 @@ static void start(tb_iteration *it, const tb_warm_start *warm)
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
     }
     refresh(sweeper);
+    it->next_check = 1; /* most warm starts are good already */
 }
 
 /* true residual of the sweeper's impulses; keeps them where they are the best */
@@ -85,6 +90,7 @@ static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
     const double residual = solution->residuals.natural;
     if (residual < it->best_residual) {
         it->best_residual = residual;
+        it->best_sweep = sweeps;
         memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
     }
     if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
@@ -203,6 +209,12 @@ static tb_status sweep_on(tb_iteration *it)
             if (stop) {
                 solution->status = TB_OK;
                 return TB_OK;
+            }
+            if (n - it->best_sweep > it->best_sweep + SWEEPS_OF_STAGNATION &&
+                solution->halvings < options->maximum_halvings) {
+                roll_back(it);
+                it->best_sweep = n;
+                continue;
             }
         }
         const bool changed = n == BLOCK_SWEEPS && leave_blocks(it);
