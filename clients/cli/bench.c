@@ -24,7 +24,7 @@ static const args_command COMMAND = {
         "and\n"
         "ratios to the first case. Without a name all run that need no model.\n"
         "  spheres   cubic piles of 64 to 4,096 touching spheres, a fixed number of sweeps a step\n"
-        "  solvers   every solver, a pile of 216 spheres to a residual of 1e-8\n"
+        "  solvers   every solver, a pile of 216 spheres to a residual of 1e-8, cold\n"
         "  threads   32 worlds of 27 spheres on 1, 2 and all processors\n"
         "  model     steps of a MODEL of yours, from its second simulated second on\n",
     .examples = "  tribo bench\n"
@@ -117,6 +117,7 @@ static tb_status set_up_solvers(bench *b, bench_run *runs, tb_error *error)
         options.solve.threads = 1;
         options.solve.solver = tb_solver_name(i);
         options.solve.tolerance = 1e-8;
+        options.solve.warm_start = false;
         options.solve.maximum_iterations = 20000;
         tb_model *model = NULL;
         tb_status status = bench_pile(6, &model, error);

@@ -9,6 +9,8 @@
 
 static const double PILE_RADIUS_M = 0.1;
 static const double PILE_MASS_KG = 10;
+/* Spheres stand this much off their places, or a sweep along the columns would solve the pile exactly. */
+static const double PILE_DISORDER_M = 1e-3;
 
 /* ---- measuring ---- */
 
@@ -97,9 +99,17 @@ static tb_status add_sphere(tb_scene *scene, const double position[3], tb_error 
     return tb_scene_add_shape(scene, &shape, NULL, error);
 }
 
+/* -1 to 1, the same on every machine: the upper bits of a linear congruence (Knuth's MMIX). */
+static double disorder(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 4503599627370496.0 - 1;
+}
+
 tb_status bench_pile(int side, tb_model **model, tb_error *error)
 {
     tb_scene *scene = NULL;
+    uint64_t seed = 1;
     tb_scene_def def = tb_scene_defaults();
     def.dt = 1e-3;
     tb_status status = tb_scene_create(&def, &scene, error);
@@ -109,7 +119,8 @@ tb_status bench_pile(int side, tb_model **model, tb_error *error)
     if (status == TB_OK) status = tb_scene_add_shape(scene, &floor, NULL, error);
     for (int i = 0; i < side * side * side && status == TB_OK; i++) {
         const double pitch = 2 * PILE_RADIUS_M;
-        const double position[3] = {pitch * (i % side), pitch * (i / side % side),
+        const double position[3] = {pitch * (i % side) + PILE_DISORDER_M * disorder(&seed),
+                                    pitch * (i / side % side) + PILE_DISORDER_M * disorder(&seed),
                                     PILE_RADIUS_M + pitch * (i / side / side)};
         status = add_sphere(scene, position, error);
     }

@@ -31,10 +31,11 @@ static tb_status fail(reader *r, tb_status status, const char *field, const char
     if (error == NULL) return status;
     memset(error, 0, sizeof *error);
     error->status = status;
-    error->line = r->line;
+    const int line = r->line > 0 ? r->line : 1; /* an empty file fails on its first */
+    error->line = line;
     snprintf(error->file, sizeof error->file, "%s", r->path);
     snprintf(error->field, sizeof error->field, "%s", field);
-    int used = snprintf(error->message, sizeof error->message, "%s:%d: ", r->path, r->line);
+    int used = snprintf(error->message, sizeof error->message, "%s:%d: ", r->path, line);
     if (used < 0 || used >= (int)sizeof error->message) return status;
     va_list arguments;
     va_start(arguments, format);

@@ -103,12 +103,12 @@ static bool note_step(void *context, const demo *d, double time)
 static void print_grasp(const demo_grasp *g)
 {
     char outcome[40], moving[24] = "-", hold[24] = "-", forces[32];
-    const bool held = g->dropped_at < 0;
-    if (held)
-        snprintf(outcome, sizeof outcome, "held");
-    else
-        snprintf(outcome, sizeof outcome, "dropped at %.2f s", g->dropped_at);
-    if (held) {
+    switch (demo_grasp_outcome(g)) {
+    case DEMO_HELD: snprintf(outcome, sizeof outcome, "held"); break;
+    case DEMO_MOVED: snprintf(outcome, sizeof outcome, "moved in the hand"); break;
+    case DEMO_DROPPED: snprintf(outcome, sizeof outcome, "dropped at %.2f s", g->touched_at); break;
+    }
+    if (demo_grasp_outcome(g) != DEMO_DROPPED) {
         snprintf(moving, sizeof moving, "%.3g", g->moving_slip * MICROMETRES);
         snprintf(hold, sizeof hold, "%.3g", g->hold_slip * MICROMETRES);
     }
@@ -122,7 +122,7 @@ static void print_text(const demo_run *r)
 {
     const demo *d = &r->demo;
     const double simulated = d->count * DEMO_END_S;
-    int held = 0;
+    int outcomes[3] = {0};
     tb_step_options options = tb_stepper_options(d->stepper);
     printf("A hand grasps a mug of %.0f g (%.2f N)", 1000 * d->mug_mass,
            STANDARD_GRAVITY * d->mug_mass);
@@ -136,24 +136,25 @@ static void print_text(const demo_run *r)
            "in motion", "in 1 s hold", "left right", "contacts", "residual", "(\xc2\xb5m)");
     for (int32_t i = 0; i < d->count; i++) {
         print_grasp(&d->grasps[i]);
-        held += d->grasps[i].dropped_at < 0;
+        outcomes[demo_grasp_outcome(&d->grasps[i])]++;
     }
     char took[32];
-    printf("\n%d held, %d dropped; %.3g s simulated in %s.\n", held, (int)d->count - held,
-           simulated, report_quantity(r->seconds, "s", took, sizeof took));
+    printf("\n%d held, %d moved in the hand, %d dropped; %.3g s simulated in %s.\n",
+           outcomes[DEMO_HELD], outcomes[DEMO_MOVED], outcomes[DEMO_DROPPED], simulated,
+           report_quantity(r->seconds, "s", took, sizeof took));
     printf("plot   %s\nrecord %s\nscene  %s/grasp.xml\n", r->plot_path, r->csv_path, r->folder);
 }
 
 static void print_json(const demo_run *r)
 {
+    static const char *const OUTCOMES[] = {"held", "moved", "dropped"};
     const demo *d = &r->demo;
     json_t *object = json_object(), *grasps = json_object();
     for (int32_t i = 0; i < d->count; i++) {
         const demo_grasp *g = &d->grasps[i];
         json_t *one = json_object();
-        json_object_set_new(one, "held", json_boolean(g->dropped_at < 0));
-        json_object_set_new(one, "dropped_at",
-                            json_finite(g->dropped_at < 0 ? NAN : g->dropped_at));
+        json_object_set_new(one, "outcome", json_string(OUTCOMES[demo_grasp_outcome(g)]));
+        json_object_set_new(one, "touched_at", json_finite(g->touched_at));
         json_object_set_new(one, "closing_force", json_finite(g->command));
         json_object_set_new(one, "slip_moving", json_finite(g->moving_slip));
         json_object_set_new(one, "slip_hold", json_finite(g->hold_slip));
@@ -195,7 +196,9 @@ static tb_status play(demo_run *r)
 
 int command_demo(int argc, char **argv)
 {
+    static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", NULL};
     demo_run r = {.friction = 0.7};
+    r.options.scheme = (int)tb_step_defaults().scheme;
     const args_option options[] = {
         {"friction", "MU", "of hand, mug and floor (0.7)", ARGS_NUMBER, &r.friction, 0, 100, NULL},
         {"force", "N", "closing force of every grasp (the keyframe's)", ARGS_NUMBER,
@@ -204,6 +207,7 @@ int command_demo(int argc, char **argv)
         {"out", "DIR", "where plot and record go (beside the scene)", ARGS_TEXT, &r.out, 0, 0,
          NULL},
         {"dt", "S", "step in seconds (0.002)", ARGS_NUMBER, &r.options.dt, DBL_MIN, 0.1, NULL},
+        {"scheme", "NAME", "time stepping", ARGS_CHOICE, &r.options.scheme, 0, 0, SCHEMES},
         {"solver", "NAME", "contact solver (the library's)", ARGS_TEXT, &r.options.solver, 0, 0,
          NULL},
         {"tolerance", "T", "residual at which the solver stops (1e-10)", ARGS_NUMBER,

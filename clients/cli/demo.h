@@ -30,6 +30,14 @@ void demo_offset(double time, double offset[DEMO_HAND_AXES]);
 
 enum { DEMO_POINTS = 4, DEMO_GRASPS = 16 };
 
+typedef enum demo_outcome {
+    DEMO_HELD,  /* carried to the end, nowhere moved by more than DEMO_HELD_M */
+    DEMO_MOVED, /* carried to the end, but moved in the hand */
+    DEMO_DROPPED
+} demo_outcome;
+
+extern const double DEMO_HELD_M;
+
 /* One grasp while it is played, and what came of it. */
 typedef struct demo_grasp {
     const char *name;   /* of the keyframe; borrowed from the model */
@@ -38,14 +46,13 @@ typedef struct demo_grasp {
     double hold_slip;   /* m: the same over the hold */
     double slip;        /* m: since closed, now */
     double height;      /* m, of the mug's centre of mass above where it stood */
-    double dropped_at;  /* s; < 0: held */
+    double touched_at;  /* s, when a finger last touched the mug */
     double force[2];    /* N, normal force on the left and right finger in the last step */
     int32_t contacts;   /* between mug and fingers in the last step */
     tb_certificate certificate; /* of all steps */
     tb_certificate last;
     double closed[2][DEMO_POINTS][3]; /* points of the mug in either finger's frame */
     double rested[2][DEMO_POINTS][3];
-    double closed_in_hand[3]; /* m, the mug's centre of mass in the hand's frame */
     double first_height;
 } demo_grasp;
 
@@ -53,6 +60,7 @@ typedef struct demo_options {
     const char *solver;          /* NULL: the library's */
     double dt, tolerance, force; /* 0: the model's, the demo's, the keyframe's */
     int64_t threads;
+    int scheme; /* tb_scheme */
 } demo_options;
 
 typedef struct demo {
@@ -71,6 +79,8 @@ typedef struct demo {
 
 tb_status demo_open(demo *d, const char *path, const demo_options *options, tb_error *error);
 void demo_close(demo *d);
+
+demo_outcome demo_grasp_outcome(const demo_grasp *g);
 
 /* Called after every step; false ends the demo. */
 typedef bool demo_watch(void *context, const demo *d, double time);

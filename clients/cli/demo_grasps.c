@@ -8,7 +8,8 @@
 #include "interrupt.h"
 
 static const double DEFAULT_TOLERANCE = 1e-10;
-static const double DROPPED_M = 0.02;      /* the mug has left its place in the hand by this */
+enum { MOST_ITERATIONS = 20000 };
+const double DEMO_HELD_M = 1e-3;
 static const double POINT_RADIUS_M = 0.04; /* of the points whose way is the slip */
 
 /* ---- setting up ---- */
@@ -26,7 +27,6 @@ static tb_status find_parts(demo *d, int32_t closing[2], tb_error *error)
 {
     static const char *const SIDES[2] = {"left", "right"};
     tb_status status = find(d->model, TB_HANDLE_BODY, "body", "mug", &d->mug, error);
-    if (status == TB_OK) status = find(d->model, TB_HANDLE_BODY, "body", "hand", &d->hand, error);
     for (int i = 0; i < DEMO_HAND_AXES && status == TB_OK; i++)
         status = find(d->model, TB_HANDLE_ACTUATOR, "actuator", DEMO_AXES[i], &d->axis[i], error);
     for (int i = 0; i < 2 && status == TB_OK; i++) {
@@ -63,7 +63,6 @@ static tb_status open_grasp(demo *d, int32_t index, const int32_t closing[2], do
     const double *controls = tb_state_controls(*world);
     g->name = tb_model_thing_name(d->model, TB_HANDLE_KEYFRAME, index);
     g->command = controls[closing[0]];
-    g->dropped_at = -1;
     for (int i = 0; i < DEMO_HAND_AXES; i++) d->base[index][i] = controls[d->axis[i]];
     status = tb_state_body_motion(*world, d->mug, &mug);
     g->first_height = mug.com[2];
@@ -77,8 +76,10 @@ tb_status demo_open(demo *d, const char *path, const demo_options *options, tb_e
     memset(d, 0, sizeof *d);
     tb_step_options step = tb_step_defaults();
     step.dt = options->dt;
+    step.scheme = (tb_scheme)options->scheme;
     step.threads = (int32_t)options->threads;
     step.solve.threads = 1;
+    step.solve.maximum_iterations = MOST_ITERATIONS;
     step.solve.tolerance = options->tolerance > 0 ? options->tolerance : DEFAULT_TOLERANCE;
     if (options->solver != NULL) step.solve.solver = options->solver;
 
@@ -159,7 +160,15 @@ static double largest_way(double a[2][DEMO_POINTS][3], double b[2][DEMO_POINTS][
     return largest;
 }
 
-/* Normal forces on the fingers and the number of contacts with them. */
+/* Which finger a shape belongs to, -1 for none. */
+static int finger_of(const demo *d, int32_t shape)
+{
+    for (int f = 0; f < 2; f++)
+        if (shape == d->finger_shapes[f][0] || shape == d->finger_shapes[f][1]) return f;
+    return -1;
+}
+
+/* Normal forces of the mug on the fingers and the number of contacts between them. */
 static void measure_forces(const demo *d, const tb_state *world, demo_grasp *g)
 {
     const int32_t count = tb_state_number_of_contacts(world);
@@ -168,13 +177,11 @@ static void measure_forces(const demo *d, const tb_state *world, demo_grasp *g)
     for (int32_t i = 0; i < count; i++) {
         tb_contact_info contact;
         if (tb_state_contact(world, i, &contact) != TB_OK || !(contact.impulse[0] > 0)) continue;
-        for (int f = 0; f < 2; f++)
-            for (int s = 0; s < 2; s++)
-                if (contact.shape_a == d->finger_shapes[f][s] ||
-                    contact.shape_b == d->finger_shapes[f][s]) {
-                    g->force[f] += contact.impulse[0] / d->dt;
-                    g->contacts++;
-                }
+        /* fingers that meet each other hold nothing */
+        const int a = finger_of(d, contact.shape_a), b = finger_of(d, contact.shape_b);
+        if ((a < 0) == (b < 0)) continue;
+        g->force[a >= 0 ? a : b] += contact.impulse[0] / d->dt;
+        g->contacts++;
     }
 }
 
@@ -185,22 +192,19 @@ static void measure(demo *d, int32_t index, double before, double time)
     const double half = d->dt / 2;
     const tb_state *world = d->worlds[index];
     demo_grasp *g = &d->grasps[index];
-    tb_body_motion mug, hand, finger[2];
-    double now[2][DEMO_POINTS][3], in_hand[3];
+    tb_body_motion mug, finger[2];
+    double now[2][DEMO_POINTS][3];
     if (tb_state_body_motion(world, d->mug, &mug) != TB_OK ||
-        tb_state_body_motion(world, d->hand, &hand) != TB_OK ||
         tb_state_body_motion(world, d->finger[0], &finger[0]) != TB_OK ||
         tb_state_body_motion(world, d->finger[1], &finger[1]) != TB_OK)
         return;
     for (int f = 0; f < 2; f++) mark_points(&mug, &finger[f], now[f]);
-    into_frame(&hand, mug.com, in_hand);
     g->height = mug.com[2] - g->first_height;
     measure_forces(d, world, g);
+    if (g->contacts > 0) g->touched_at = time;
 
-    if (before + half < DEMO_CLOSED_S && time + half >= DEMO_CLOSED_S) {
+    if (before + half < DEMO_CLOSED_S && time + half >= DEMO_CLOSED_S)
         memcpy(g->closed, now, sizeof now);
-        memcpy(g->closed_in_hand, in_hand, sizeof in_hand);
-    }
     if (time + half < DEMO_CLOSED_S) return;
     g->slip = largest_way(now, g->closed);
     if (time - half < DEMO_RESTED_S) {
@@ -209,7 +213,12 @@ static void measure(demo *d, int32_t index, double before, double time)
     } else {
         g->hold_slip = fmax(g->hold_slip, largest_way(now, g->rested));
     }
-    if (g->dropped_at < 0 && distance(in_hand, g->closed_in_hand) > DROPPED_M) g->dropped_at = time;
+}
+
+demo_outcome demo_grasp_outcome(const demo_grasp *g)
+{
+    if (g->contacts == 0 || g->height < DEMO_LIFT_M / 4) return DEMO_DROPPED;
+    return fmax(g->moving_slip, g->hold_slip) <= DEMO_HELD_M ? DEMO_HELD : DEMO_MOVED;
 }
 
 /* ---- playing ---- */

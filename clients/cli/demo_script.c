@@ -13,8 +13,8 @@ const double DEMO_LIFT_M = 0.2;
 
 /* Each axis is shaken for half a second, one after the other: two swings under an envelope that begins
  * and ends with zero position, velocity and acceleration. */
-static const double SHAKE_HZ = 4;
-static const double SHAKE_AMPLITUDE[DEMO_HAND_AXES] = {0.012, 0.012, 0.012, 0.2, 0.2}; /* m, rad */
+static const double SHAKE_HZ = 3;
+static const double SHAKE_AMPLITUDE[DEMO_HAND_AXES] = {0.012, 0.012, 0.012, 0.1, 0.1}; /* m, rad */
 
 /* 0 to 1 with zero velocity and acceleration at both ends */
 static double smooth_step(double s)
