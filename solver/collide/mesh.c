@@ -273,6 +273,18 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
     const tb_polytope *s = &j->polytope;
     const tb_mesh_axis axis = tb_mesh_find_axis(&j->view, t, s, j->margin, j->noise);
     if (!axis.touching) return;
+    /* Two triangles know nothing of the solids behind them. A depth beyond the margin is only believed where
+     * they meet; others of the same solids do where it is real. */
+    tb_closest c;
+    flat_hull flat;
+    tb_core triangle;
+    tb_core *core = &j->core;
+    if (s->triangle) {
+        flat_hull_of(s->triangle, &flat);
+        triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
+        core = &triangle;
+        if (axis.separation < -j->margin && !nearest_point(j, t, core, &c)) return;
+    }
     j->behind = j->behind || axis.behind;
     const int32_t before = j->points.count;
     if (axis.kind == TB_MESH_AXIS_TRIANGLE) {
@@ -306,15 +318,6 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
 
     /* Apart, and no point has the gap that the planes have: corners or edges are nearest to each other. */
     if (least <= axis.separation + j->noise || !(t->open[0] || t->open[1] || t->open[2])) return;
-    tb_closest c;
-    flat_hull flat;
-    tb_core triangle;
-    tb_core *core = &j->core;
-    if (s->triangle) {
-        flat_hull_of(s->triangle, &flat);
-        triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
-        core = &triangle;
-    }
     if (!nearest_point(j, t, core, &c) || c.degenerate || c.separation <= j->noise) return;
     const tb_vec3 d = tb_v3_negate(c.normal);
     if (!point_holds(j, t, c.on_b, d)) return;

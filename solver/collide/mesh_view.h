@@ -78,44 +78,67 @@ TB_FN void tb_mesh_triangle_load(const tb_mesh_view *view, int32_t index, tb_mes
     }
 }
 
-/* The neighbour of a corner that is highest along d, as a corner of some triangle; false where the corner is
- * itself the highest of its fan. */
+/* Where a climb stands: the highest neighbour of a vertex so far. */
+typedef struct tb_mesh_climber {
+    tb_vec3 d;       /* unit, mesh frame */
+    const double *p; /* the vertex */
+    tb_real most;    /* m, height of the best over it */
+    int32_t triangle;
+    int corner;
+} tb_mesh_climber;
+
+TB_FN void tb_mesh_climber_try(tb_mesh_climber *c, const tb_triangle_mesh *mesh, int32_t triangle,
+                               int corner)
+{
+    const double *q = &mesh->vertices[3 * mesh->triangles[3 * triangle + corner]];
+    const tb_vec3 e = tb_v3(TB_R(q[0] - c->p[0]), TB_R(q[1] - c->p[1]), TB_R(q[2] - c->p[2]));
+    const tb_real rise = tb_v3_dot(c->d, e);
+    if (rise <= c->most || rise <= TB_MESH_ANGLE * tb_v3_length(e)) return;
+    c->most = rise;
+    c->triangle = triangle;
+    c->corner = corner;
+}
+
+/* The neighbour of a corner that is highest along the unit direction d, as a corner of some triangle; false
+ * where the corner is itself the highest of its fan. */
 TB_FN bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int *corner, tb_vec3 d)
 {
     const tb_triangle_mesh *mesh = view->mesh;
     const int32_t vertex = mesh->triangles[3 * *triangle + *corner];
-    const tb_vec3 local = tb_m33_tmul_v3(&view->rotation, d);
-    const double *p = &mesh->vertices[3 * vertex];
-    const int32_t first = *triangle, first_corner = *corner;
-    bool climbs = false;
-    tb_real most = 0;
-    for (int way = 0; way < 2; way++) {
-        int32_t t = first;
-        int k = first_corner;
-        for (int step = 0; step < TB_MESH_FAN; step++) {
-            for (int n = 1; n < 3; n++) {
-                const double *q = &mesh->vertices[3 * mesh->triangles[3 * t + (k + n) % 3]];
-                const tb_vec3 e = tb_v3(TB_R(q[0] - p[0]), TB_R(q[1] - p[1]), TB_R(q[2] - p[2]));
-                const tb_real rise = tb_v3_dot(local, e);
-                if (rise > most && rise > TB_MESH_ANGLE * tb_v3_length(e)) {
-                    most = rise;
-                    *triangle = t;
-                    *corner = (k + n) % 3;
-                    climbs = true;
-                }
-            }
+    tb_mesh_climber c;
+    c.d = tb_m33_tmul_v3(&view->rotation, d);
+    c.p = &mesh->vertices[3 * vertex];
+    c.most = 0;
+    c.triangle = -1;
+    c.corner = 0;
+
+    /* around one way until the fan closes or ends, then from the start the other way */
+    bool closed = false;
+    for (int way = 0; way < 2 && !closed; way++) {
+        int32_t t = *triangle;
+        int k = *corner;
+        for (int step = 0; step < TB_MESH_FAN && !closed; step++) {
+            tb_mesh_climber_try(&c, mesh, t, (k + 1) % 3);
+            tb_mesh_climber_try(&c, mesh, t, (k + 2) % 3);
             const int32_t next = mesh->adjacent[3 * t + (way == 0 ? k : (k + 2) % 3)];
-            if (next == first) return climbs;
-            if (next < 0) break;
+            closed = next == *triangle;
+            if (next < 0 || closed) break;
             int found = -1;
             for (int n = 0; n < 3; n++)
                 if (mesh->triangles[3 * next + n] == vertex) found = n;
-            if (found < 0) break;
+            if (found < 0) {
+                /* a neighbour on whose edge the vertex lies */
+                for (int n = 0; n < 3; n++) tb_mesh_climber_try(&c, mesh, next, n);
+                break;
+            }
             t = next;
             k = found;
         }
     }
-    return climbs;
+    if (c.triangle < 0) return false;
+    *triangle = c.triangle;
+    *corner = c.corner;
+    return true;
 }
 
 /* Whether a corner of a triangle is farthest along the unit direction d among its neighbours. */
