@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     options.no_files = true;
     options.file_limit = FUZZ_BYTES;
     if (size % 2 == 1) options.depth_limit = 12;
-    tb_status status = tb_scene_load_mjcf((const char *)data, size, "/nowhere/fuzz.xml", &options,
-                                          &scene, &error);
+    tb_status status =
+        tb_scene_load_mjcf((const char *)data, size, "/nowhere/fuzz.xml", &options, &scene, &error);
     if (status != TB_OK && (error.message[0] == 0 || scene != NULL)) abort();
     if (status == TB_OK) {
         status = tb_scene_compile(scene, &model, &error);

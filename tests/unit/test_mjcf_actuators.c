@@ -1,0 +1,234 @@
+/* MJCF actuators: shortcuts, defaults, limits, damping ratios and what belongs to the joint. */
+#include "mjcf_util.h"
+
+/* a document with one pendulum, a tendon of it and these defaults and actuators */
+#define ACTUATED(defaults, joint, actuators)                                                       \
+    MJCF("<default>" defaults "</default><worldbody>" PENDULUM(                                    \
+        "range='-1 2' " joint) "</worldbody>"                                                      \
+                               "<tendon><fixed name='t'><joint joint='j' "                         \
+                               "coef='2'/></fixed></tendon><actuator>" actuators "</actuator>")
+
+static void check(const char *text, double gain0, double gain2, double bias0, double bias1,
+                  double bias2, tb_activation activation)
+{
+    mjcf_case c = mjcf_load(text);
+    const tb_model_actuator *a = &c.model->actuators[0];
+    TEST_NEAR(a->gain[0], gain0, 1e-12);
+    TEST_NEAR(a->gain[2], gain2, 1e-12);
+    TEST_NEAR(a->bias[0], bias0, 1e-12);
+    TEST_NEAR(a->bias[1], bias1, 1e-12);
+    TEST_NEAR(a->bias[2], bias2, 1e-7);
+    ck_assert_int_eq(a->activation_kind, activation);
+    mjcf_free(&c);
+}
+
+START_TEST(shortcuts_set_gain_and_bias)
+{
+    check(ACTUATED("", "", "<motor joint='j'/>"), 1, 0, 0, 0, 0, TB_ACTIVATION_NONE);
+    check(ACTUATED("", "", "<position joint='j' kp='5' kv='2'/>"), 5, 0, 0, -5, -2,
+          TB_ACTIVATION_NONE);
+    check(ACTUATED("", "", "<position joint='j' kp='5' timeconst='.1'/>"), 5, 0, 0, -5, 0,
+          TB_ACTIVATION_FILTER);
+    check(ACTUATED("", "", "<velocity joint='j' kv='3'/>"), 3, 0, 0, 0, -3, TB_ACTIVATION_NONE);
+    check(ACTUATED("", "", "<intvelocity joint='j' kp='4' kv='1'/>"), 4, 0, 0, -4, -1,
+          TB_ACTIVATION_INTEGRATOR);
+    check(ACTUATED("", "", "<damper joint='j' kv='3' ctrlrange='0 2'/>"), 0, -3, 0, 0, 0,
+          TB_ACTIVATION_NONE);
+    check(ACTUATED("", "", "<cylinder joint='j' diameter='2' bias='1 2 3' timeconst='4'/>"),
+          3.14159265358979323846, 0, 1, 2, 3, TB_ACTIVATION_FILTER);
+    check(ACTUATED("", "",
+                   "<general joint='j' gaintype='affine' gainprm='1 2 3' biastype='affine' "
+                   "biasprm='4 5 6 7 8' dyntype='filterexact' dynprm='.3'/>"),
+          1, 3, 4, 5, 6, TB_ACTIVATION_FILTER);
+    check(ACTUATED("", "", "<general joint='j' gainprm='1 2 3' biasprm='4 5 6'/>"), 1, 0, 0, 0, 0,
+          TB_ACTIVATION_NONE);
+}
+END_TEST
+
+START_TEST(shortcuts_share_one_set_of_defaults)
+{
+    check(ACTUATED("<position kp='50' kv='3'/>", "", "<position joint='j' kp='20'/>"), 20, 0, 0,
+          -20, -3, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='50' kv='3'/>", "", "<general joint='j'/>"), 50, 0, 0, -50, -3,
+          TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='50' kv='3'/>", "", "<motor joint='j'/>"), 1, 0, 0, 0, 0,
+          TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='50' kv='3'/>", "", "<velocity joint='j'/>"), 1, 0, 0, 0, -1,
+          TB_ACTIVATION_NONE);
+    check(ACTUATED("<general gainprm='7' biasprm='0 -7 -3' biastype='affine'/>", "",
+                   "<velocity joint='j'/>"),
+          7, 0, 0, 0, -7, TB_ACTIVATION_NONE);
+    check(ACTUATED("<general gainprm='7' biasprm='1 -7 -3' biastype='affine' dyntype='filter'/>",
+                   "", "<position joint='j'/>"),
+          7, 0, 0, -7, -3, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='5'/><general forcerange='-1 1'/>", "", "<general joint='j'/>"), 5,
+          0, 0, -5, 0, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='50' timeconst='.1'/>", "", "<position joint='j'/>"), 50, 0, 0,
+          -50, 0, TB_ACTIVATION_FILTER);
+    check(ACTUATED("<position kp='50' timeconst='.1'/>", "", "<position joint='j' timeconst='0'/>"),
+          50, 0, 0, -50, 0, TB_ACTIVATION_NONE);
+    check(ACTUATED("<muscle ctrlrange='0 1'/>", "", "<motor joint='j'/>"), 1, 0, 0, 0, 0,
+          TB_ACTIVATION_NONE);
+}
+END_TEST
+
+START_TEST(damping_ratios_use_the_reflected_inertia)
+{
+    check(ACTUATED("", "armature='.3'", "<position joint='j' kp='100' dampratio='1' gear='2'/>"),
+          100, 0, 0, -100, -8.32914329, TB_ACTIVATION_NONE);
+    check(ACTUATED("", "armature='.3'", "<position tendon='t' kp='100' dampratio='1' gear='2'/>"),
+          100, 0, 0, -100, -4.16457164, TB_ACTIVATION_NONE);
+    check(
+        ACTUATED("", "armature='.3'", "<intvelocity tendon='t' kp='100' dampratio='1' gear='2'/>"),
+        100, 0, 0, -100, -4.16457164, TB_ACTIVATION_INTEGRATOR);
+    check(ACTUATED("", "armature='.3'",
+                   "<general joint='j' gainprm='100' biastype='affine' biasprm='0 -100 1'/>"),
+          100, 0, 0, -100, -16.65828658, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='50' dampratio='1'/>", "", "<position joint='j' kv='1'/>"), 50, 0,
+          0, -50, -1, TB_ACTIVATION_NONE);
+    /* two joints: the other one gives way */
+    check(
+        MJCF(
+            "<worldbody><body><joint armature='.3'/><geom size='.1' pos='.3 0 0'/>"
+            "<body pos='.5 0 0'><joint name='k' armature='.3'/><geom size='.1' pos='.3 0 "
+            "0'/></body>"
+            "</body></worldbody><actuator><position joint='k' kp='100' dampratio='1'/></actuator>"),
+        100, 0, 0, -100, -12.42127879, TB_ACTIVATION_NONE);
+}
+END_TEST
+
+START_TEST(ranges_limit_only_where_they_rise)
+{
+    mjcf_case c = mjcf_load(
+        ACTUATED("", "",
+                 "<motor name='a' joint='j' ctrlrange='-1 1' forcerange='-2 2' gear='3 4'/>"
+                 "<motor name='b' joint='j' ctrlrange='1 0' forcerange='0 0'/>"
+                 "<motor name='c' joint='j' ctrlrange='0 1' ctrllimited='false'/>"
+                 "<intvelocity name='d' joint='j' actrange='0 1'/>"
+                 "<position name='e' joint='j' inheritrange='.5'/>"
+                 "<intvelocity name='f' joint='j' inheritrange='1'/>"
+                 "<damper name='g' joint='j' ctrlrange='0 2'/>"));
+    const tb_model_actuator *a = c.model->actuators;
+    const double degree = 3.14159265358979323846 / 180;
+    ck_assert(a[0].control_limited && a[0].force_limited && !a[0].activation_limited);
+    TEST_NEAR(a[0].control_lower, -1, 0);
+    TEST_NEAR(a[0].force_upper, 2, 0);
+    TEST_NEAR(a[0].gear[0], 3, 0);
+    ck_assert(!a[1].control_limited && !a[1].force_limited);
+    ck_assert(!a[2].control_limited);
+    ck_assert(a[3].activation_limited && !a[3].control_limited);
+    ck_assert(a[4].control_limited);
+    TEST_NEAR(a[4].control_lower, -0.25 * degree, 1e-15);
+    TEST_NEAR(a[4].control_upper, 1.25 * degree, 1e-15);
+    ck_assert(a[5].activation_limited);
+    TEST_NEAR(a[5].activation_upper, 2 * degree, 1e-15);
+    ck_assert(a[6].control_limited);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(armature_and_damping_of_an_actuator_belong_to_its_joint)
+{
+    mjcf_case c = mjcf_load(ACTUATED("", "damping='1' armature='1'",
+                                     "<motor joint='j' damping='2' armature='3' gear='2'/>"
+                                     "<motor tendon='t' damping='5' gear='3'/>"));
+    TEST_NEAR(c.model->dofs[0].damping, 9, 1e-12);
+    TEST_NEAR(c.model->dofs[0].armature, 13, 1e-12);
+    TEST_NEAR(c.model->tendons[0].damping, 45, 1e-12);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(a_joints_force_range_narrows_its_only_actuator)
+{
+    mjcf_case c = mjcf_load(ACTUATED("", "actuatorfrcrange='-6 4'",
+                                     "<position joint='j' gear='2' forcerange='-1 9'/>"));
+    ck_assert(c.model->actuators[0].force_limited);
+    TEST_NEAR(c.model->actuators[0].force_lower, -1, 0);
+    TEST_NEAR(c.model->actuators[0].force_upper, 2, 0);
+    mjcf_free(&c);
+    c = mjcf_load(ACTUATED("", "actuatorfrcrange='-6 4'", "<position joint='j' gear='-2'/>"));
+    TEST_NEAR(c.model->actuators[0].force_lower, -2, 0);
+    TEST_NEAR(c.model->actuators[0].force_upper, 3, 0);
+    mjcf_free(&c);
+    mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor joint='j'/><motor joint='j'/>"),
+                 TB_UNSUPPORTED, 1, "more than one actuator");
+    mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor tendon='t'/>"), TB_UNSUPPORTED, 1,
+                 "a tendon over a joint with an actuatorfrcrange");
+}
+END_TEST
+
+START_TEST(flags_and_groups_disable_actuators)
+{
+    mjcf_case c = mjcf_load(MJCF("<option actuatorgroupdisable='2 5'/><worldbody>" PENDULUM(
+        "") "</worldbody><actuator><motor joint='j' group='2'/>"
+            "<motor joint='j' group='1'/></actuator>"));
+    TEST_NEAR(c.model->actuators[0].gain[0], 0, 0);
+    TEST_NEAR(c.model->actuators[1].gain[0], 1, 0);
+    ck_assert_int_eq(mjcf_warnings(&c, "is disabled"), 1);
+    mjcf_free(&c);
+    c = mjcf_load(
+        MJCF("<option><flag actuation='disable' clampctrl='disable'/></option><worldbody>" PENDULUM(
+            "") "</worldbody><actuator><position joint='j' kp='5' "
+                "ctrlrange='0 1'/></actuator>"));
+    TEST_NEAR(c.model->actuators[0].gain[0], 0, 0);
+    TEST_NEAR(c.model->actuators[0].bias[1], 0, 0);
+    ck_assert(!c.model->actuators[0].control_limited);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(actuators_that_make_no_sense_are_refused)
+{
+    static const struct {
+        const char *text;
+        tb_status status;
+        const char *words;
+    } CASES[] = {
+        {ACTUATED("", "", "<motor/>"), TB_INVALID_ARGUMENT, "motor: neither a joint nor a tendon"},
+        {ACTUATED("", "", "<motor joint='x'/>"), TB_NOT_FOUND, "there is no joint 'x'"},
+        {ACTUATED("", "", "<motor tendon='x'/>"), TB_NOT_FOUND, "there is no tendon 'x'"},
+        {ACTUATED("", "", "<motor joint='j' tendon='t'/>"), TB_INVALID_ARGUMENT,
+         "both joint and tendon"},
+        {ACTUATED("", "", "<motor site='s'/>"), TB_UNSUPPORTED, "actuators on a site"},
+        {ACTUATED("", "", "<motor joint='j' kp='1'/>"), TB_INVALID_ARGUMENT,
+         "unknown attribute 'kp'"},
+        {ACTUATED("", "", "<motor joint='j' delay='.1'/>"), TB_UNSUPPORTED, "delay"},
+        {ACTUATED("", "", "<muscle joint='j'/>"), TB_UNSUPPORTED, "muscle: actuators of this kind"},
+        {ACTUATED("", "", "<adhesion body='p'/>"), TB_UNSUPPORTED, "adhesion"},
+        {ACTUATED("", "", "<dcmotor joint='j'/>"), TB_UNSUPPORTED, "dcmotor"},
+        {ACTUATED("", "", "<pid joint='j'/>"), TB_UNSUPPORTED, "pid"},
+        {ACTUATED("", "", "<engine joint='j'/>"), TB_INVALID_ARGUMENT, "engine: unknown element"},
+        {ACTUATED("", "", "<general joint='j' gaintype='muscle'/>"), TB_UNSUPPORTED, "gaintype"},
+        {ACTUATED("", "", "<general joint='j' biastype='user'/>"), TB_UNSUPPORTED, "biastype"},
+        {ACTUATED("", "", "<general joint='j' dyntype='muscle'/>"), TB_UNSUPPORTED, "dyntype"},
+        {ACTUATED("", "", "<general joint='j' dyntype='filter' dynprm='0'/>"), TB_INVALID_ARGUMENT,
+         "time constant"},
+        {ACTUATED("", "", "<position joint='j' kv='-1'/>"), TB_INVALID_ARGUMENT, "kv is negative"},
+        {ACTUATED("", "", "<position joint='j' kv='1' dampratio='1'/>"), TB_INVALID_ARGUMENT,
+         "both kv and dampratio"},
+        {ACTUATED("", "", "<position joint='j' inheritrange='1' ctrlrange='0 1'/>"),
+         TB_INVALID_ARGUMENT, "both ctrlrange and inheritrange"},
+        {ACTUATED("", "limited='false'", "<position joint='j' inheritrange='1'/>"),
+         TB_INVALID_ARGUMENT, "inheritrange needs a range"},
+        {ACTUATED("", "", "<damper joint='j'/>"), TB_INVALID_ARGUMENT, "a damper's ctrlrange"},
+        {ACTUATED("", "", "<motor joint='j' ctrllimited='true'/>"), TB_INVALID_ARGUMENT,
+         "ctrlrange"},
+        {ACTUATED("", "", "<motor joint='j' damping='1 2'/>"), TB_UNSUPPORTED, "quadratic"},
+        {ACTUATED("", "", "<motor tendon='t' armature='1'/>"), TB_UNSUPPORTED,
+         "armature of a tendon"},
+    };
+    for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
+        mjcf_refuses(CASES[i].text, CASES[i].status, 1, CASES[i].words);
+    mjcf_refuses(MJCF("<compiler autolimits='false'/><worldbody>" PENDULUM(
+                     "") "</worldbody><actuator>"
+                         "<motor joint='j' ctrlrange='0 1'/></actuator>"),
+                 TB_INVALID_ARGUMENT, 1, "ctrlrange is given without ctrllimited");
+}
+END_TEST
+
+TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
+          damping_ratios_use_the_reflected_inertia, ranges_limit_only_where_they_rise,
+          armature_and_damping_of_an_actuator_belong_to_its_joint,
+          a_joints_force_range_narrows_its_only_actuator, flags_and_groups_disable_actuators,
+          actuators_that_make_no_sense_are_refused)

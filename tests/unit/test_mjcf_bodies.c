@@ -1,0 +1,222 @@
+/* MJCF bodies, joints and defaults. */
+#include "mjcf_util.h"
+
+static const double DEGREE = 3.14159265358979323846 / 180;
+
+START_TEST(classes_inherit_and_the_nearest_word_counts)
+{
+    mjcf_case c = mjcf_load(
+        MJCF("<default><geom size='.1 .2 .3' friction='.7'/><default class='a'>"
+             "<geom type='box' friction='.5'/><default class='b'><geom size='.9'/></default>"
+             "</default></default><default><geom condim='1'/></default><worldbody>"
+             "<body childclass='a'><geom name='a'/><geom name='b' class='b'/>"
+             "<geom name='m' class='main'/><geom name='own' size='.4' friction='.1'/>"
+             "<body childclass='b'><geom name='inner'/></body></body></worldbody>"));
+    ck_assert_int_eq(mjcf_shape(&c, "a")->type, TB_SHAPE_BOX);
+    MJCF_NEAR3(mjcf_shape(&c, "a")->size, 0.1, 0.2, 0.3);
+    MJCF_NEAR3(mjcf_shape(&c, "b")->size, 0.9, 0.2, 0.3);
+    MJCF_NEAR3(mjcf_shape(&c, "inner")->size, 0.9, 0.2, 0.3);
+    TEST_NEAR(mjcf_shape(&c, "b")->surface.friction, 0.5, 0);
+    ck_assert_int_eq(mjcf_shape(&c, "m")->type, TB_SHAPE_SPHERE);
+    TEST_NEAR(mjcf_shape(&c, "m")->surface.friction, 0.7, 0);
+    ck_assert_int_eq(mjcf_shape(&c, "m")->surface.kind, TB_CONTACT_FRICTIONLESS);
+    MJCF_NEAR3(mjcf_shape(&c, "own")->size, 0.4, 0.2, 0.3);
+    TEST_NEAR(mjcf_shape(&c, "own")->surface.friction, 0.1, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(an_orientation_replaces_another_form_from_a_default)
+{
+    mjcf_case c = mjcf_load(MJCF("<default><geom euler='90 0 0' size='1'/></default><worldbody>"
+                                 "<geom name='g' quat='0 0 0 1'/><geom name='h'/></worldbody>"));
+    mjcf_near_quaternion(mjcf_shape(&c, "g")->orientation, 0, 0, 0, 1);
+    mjcf_near_quaternion(mjcf_shape(&c, "h")->orientation, 1, 1, 0, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(classes_that_make_no_sense_are_refused)
+{
+    mjcf_refuses(WORLD("<geom size='1' class='nope'/>"), TB_NOT_FOUND, 1,
+                 "no default class 'nope'");
+    mjcf_refuses(WORLD("<body childclass='nope'/>"), TB_NOT_FOUND, 1, "no default class 'nope'");
+    mjcf_refuses(MJCF("<default><default><geom/></default></default>"), TB_INVALID_ARGUMENT, 1,
+                 "attribute 'class' is missing");
+    mjcf_refuses(MJCF("<default><default class='a'/><default class='a'/></default>"),
+                 TB_INVALID_ARGUMENT, 1, "'a' is defined twice");
+    mjcf_refuses(MJCF("<default/>\n<default class='b'/>"), TB_INVALID_ARGUMENT, 2,
+                 "stands outside of class 'main'");
+    mjcf_refuses(MJCF("<default><wheel/></default>"), TB_INVALID_ARGUMENT, 1,
+                 "wheel: unknown element in 'default'");
+    mjcf_refuses(MJCF("<default>\n<geom colour='1'/></default><worldbody><geom size='1'/>"
+                      "</worldbody>"),
+                 TB_INVALID_ARGUMENT, 2, "geom: unknown attribute 'colour'");
+}
+END_TEST
+
+START_TEST(joints_have_mujocos_units_and_limits)
+{
+    mjcf_case c = mjcf_load(WORLD(
+        "<body><joint name='h' axis='0 3 0' pos='1 2 3' range='-10 20' ref='3' springref='4' "
+        "stiffness='5' damping='6' armature='.7' frictionloss='.8'/><joint name='s' "
+        "type='slide' range='-1 60' ref='3' springref='4'/><geom size='1'/><body>"
+        "<joint name='b' type='ball' range='0 60'/><geom size='1'/></body></body>"
+        "<body pos='1 2 3'><joint name='f' type='free' range='-1 60' damping='2'/>"
+        "<geom size='1'/></body><body><freejoint name='g'/><geom size='1'/></body>"
+        "<body><joint name='back' range='20 -10'/><joint name='off' range='1 2' limited='false' "
+        "axis='1 0 0'/><geom size='1'/></body>"));
+    const tb_model_joint *h = mjcf_joint_of(&c, "h"), *s = mjcf_joint_of(&c, "s");
+    MJCF_NEAR3(h->axis, 0, 1, 0);
+    MJCF_NEAR3(h->position, 1, 2, 3);
+    TEST_NEAR(h->lower, -10 * DEGREE, 1e-15);
+    TEST_NEAR(h->upper, 20 * DEGREE, 1e-15);
+    TEST_NEAR(h->reference, 3 * DEGREE, 1e-15);
+    TEST_NEAR(h->spring_reference, 4 * DEGREE, 1e-15);
+    TEST_NEAR(h->stiffness, 5, 0);
+    TEST_NEAR(c.model->dofs[h->dof].damping, 6, 0);
+    TEST_NEAR(c.model->dofs[h->dof].armature, 0.7, 0);
+    TEST_NEAR(c.model->dofs[h->dof].dry_friction, 0.8, 0);
+    TEST_NEAR(s->upper, 60, 0);
+    TEST_NEAR(s->spring_reference, 4, 0);
+    ck_assert(mjcf_joint_of(&c, "b")->limited);
+    TEST_NEAR(mjcf_joint_of(&c, "b")->upper, 60 * DEGREE, 1e-15);
+    ck_assert(!mjcf_joint_of(&c, "f")->limited);
+    TEST_NEAR(c.model->dofs[mjcf_joint_of(&c, "f")->dof].damping, 2, 0);
+    ck_assert_int_eq(mjcf_joint_of(&c, "g")->type, TB_JOINT_FREE);
+    ck_assert(!mjcf_joint_of(&c, "back")->limited);
+    ck_assert(!mjcf_joint_of(&c, "off")->limited);
+    mjcf_free(&c);
+
+    c = mjcf_load(
+        MJCF("<compiler angle='radian'/><default><joint damping='3' type='slide'/></default>"
+             "<worldbody>" PENDULUM("type='hinge' range='-1 2'") "<body><freejoint name='f'/><geom "
+                                                                 "size='1'/></body></worldbody>"));
+    TEST_NEAR(mjcf_joint_of(&c, "j")->upper, 2, 0);
+    TEST_NEAR(c.model->dofs[mjcf_joint_of(&c, "f")->dof].damping, 0, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(a_springdamper_uses_the_inertia_that_the_joint_feels)
+{
+    mjcf_case c = mjcf_load(WORLD(PENDULUM("springdamper='0.5 0.7' armature='.3'")));
+    TEST_NEAR_RELATIVE(mjcf_joint_of(&c, "j")->stiffness, 5.66323493, 1e-8);
+    TEST_NEAR_RELATIVE(c.model->dofs[0].damping, 2.77498512, 1e-8);
+    mjcf_free(&c);
+    c = mjcf_load(WORLD("<body><joint type='ball' name='j' springdamper='0.5 0.7' armature='.3'/>"
+                        "<geom type='box' size='.1 .2 .3' pos='.3 0 0'/></body>"));
+    TEST_NEAR_RELATIVE(mjcf_joint_of(&c, "j")->stiffness, 31.99433555, 1e-8);
+    TEST_NEAR_RELATIVE(c.model->dofs[0].damping, 15.67722442, 1e-8);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(joints_that_make_no_sense_are_refused)
+{
+    mjcf_refuses(
+        MJCF("<compiler autolimits='false'/><worldbody>" PENDULUM("range='0 1'") "</worldbody>"),
+        TB_INVALID_ARGUMENT, 1, "joint 'j': range is given without limited");
+    mjcf_refuses(WORLD(PENDULUM("limited='true'")), TB_INVALID_ARGUMENT, 1,
+                 "the first must be smaller");
+    mjcf_refuses(WORLD(PENDULUM("type='ball' range='-1 60'")), TB_INVALID_ARGUMENT, 1, "not at 0");
+    mjcf_refuses(WORLD(PENDULUM("axis='0 0 0'")), TB_INVALID_ARGUMENT, 1, "axis has no direction");
+    mjcf_refuses(WORLD(PENDULUM("type='screw'")), TB_INVALID_ARGUMENT, 1, "type=\"screw\"");
+    mjcf_refuses(WORLD(PENDULUM("springyield='1'")), TB_UNSUPPORTED, 1, "springyield=\"1\"");
+    mjcf_refuses(WORLD(PENDULUM("stiffness='1 2'")), TB_UNSUPPORTED, 1, "quadratic");
+    mjcf_refuses(WORLD(PENDULUM("springdamper='1 0'")), TB_INVALID_ARGUMENT, 1, "springdamper");
+    mjcf_refuses(WORLD(PENDULUM("stiffness='-1'")), TB_INVALID_ARGUMENT, 1, "stiffness");
+    mjcf_refuses(WORLD("<joint/>"), TB_INVALID_ARGUMENT, 1, "the world has no joints");
+    mjcf_refuses(WORLD("<body><joint name='a'/>\n<joint name='a'/><geom size='1'/></body>"),
+                 TB_INVALID_ARGUMENT, 2, "'a' is used twice");
+    mjcf_refuses(WORLD("<body><geom size='1'/><body>\n<freejoint/><geom size='1'/></body></body>"),
+                 TB_INVALID_ARGUMENT, 2, "freejoint");
+}
+END_TEST
+
+START_TEST(mass_is_given_or_from_geoms)
+{
+    mjcf_case c = mjcf_load(WORLD("<body name='a'><joint/><inertial pos='1 2 3' mass='2' "
+                                  "diaginertia='1 2 2.5' euler='0 0 90'/><geom size='1'/></body>"
+                                  "<body name='b'><joint/><inertial pos='0 0 0' mass='1' "
+                                  "fullinertia='3 2 2 .1 .2 .3'/></body>"
+                                  "<body name='c'><joint/><geom size='.1'/></body>"));
+    const tb_model_body *a = mjcf_body(&c, "a"), *b = mjcf_body(&c, "b");
+    TEST_NEAR(a->mass, 2, 0);
+    MJCF_NEAR3(a->com, 1, 2, 3);
+    MJCF_NEAR3(a->inertia, 2, 1, 2.5);
+    MJCF_NEAR3(b->inertia, 3, 2, 2);
+    MJCF_NEAR3(b->inertia + 3, 0.1, 0.2, 0.3);
+    TEST_NEAR_RELATIVE(mjcf_body(&c, "c")->mass, 4.1887902047863905, 1e-14);
+    mjcf_free(&c);
+
+    c = mjcf_load(MJCF("<compiler inertiafromgeom='true' inertiagrouprange='1 2'/><worldbody>"
+                       "<body name='a'><joint/><inertial pos='1 2 3' mass='2' diaginertia='1 1 1'/>"
+                       "<geom size='.1' group='1'/><geom size='1' group='3'/></body></worldbody>"));
+    TEST_NEAR_RELATIVE(mjcf_body(&c, "a")->mass, 4.1887902047863905, 1e-14);
+    mjcf_free(&c);
+
+    c = mjcf_load(MJCF("<compiler settotalmass='10'/><worldbody>" PENDULUM("") "</worldbody>"));
+    TEST_NEAR_RELATIVE(mjcf_body(&c, "p")->mass, 10, 1e-14);
+    mjcf_free(&c);
+    c = mjcf_load(
+        MJCF("<compiler boundmass='10' boundinertia='1'/><worldbody>" PENDULUM("") "</worldbody>"));
+    TEST_NEAR_RELATIVE(mjcf_body(&c, "p")->mass, 10, 1e-14);
+    TEST_NEAR(mjcf_body(&c, "p")->inertia[0], 1, 1e-14);
+    mjcf_free(&c);
+    c = mjcf_load(MJCF("<compiler balanceinertia='true'/><worldbody><body name='a'><joint/>"
+                       "<inertial pos='0 0 0' mass='1' diaginertia='1 1 4'/></body></worldbody>"));
+    MJCF_NEAR3(mjcf_body(&c, "a")->inertia, 2, 2, 2);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(bodies_that_make_no_sense_are_refused)
+{
+    mjcf_refuses(WORLD("<body>\n<inertial pos='0 0 0' mass='-1' diaginertia='1 1 1'/></body>"),
+                 TB_INVALID_ARGUMENT, 2, "inertial: mass is -1 kg");
+    mjcf_refuses(
+        WORLD("<body><joint/>\n<inertial pos='0 0 0' mass='1' diaginertia='1 1 4'/></body>"),
+        TB_INVALID_ARGUMENT, 2, "inertia");
+    mjcf_refuses(WORLD("<body><inertial mass='1' diaginertia='1 1 1'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "'pos' is missing");
+    mjcf_refuses(WORLD("<body><inertial pos='0 0 0' diaginertia='1 1 1'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "'mass' is missing");
+    mjcf_refuses(WORLD("<body><inertial pos='0 0 0' mass='1' fullinertia='1 1 1 0 0 0' "
+                       "euler='1 2 3'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "fullinertia stands beside");
+    mjcf_refuses(WORLD("<body><inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/>\n"
+                       "<inertial pos='0 0 0' mass='1' diaginertia='1 1 1'/></body>"),
+                 TB_INVALID_ARGUMENT, 2, "a second inertial");
+    mjcf_refuses(WORLD("<body gravcomp='.5'><geom size='1'/></body>"), TB_UNSUPPORTED, 1,
+                 "body: attribute gravcomp=\".5\" is not supported");
+    mjcf_refuses(WORLD("<body name='a'/>\n<body name='a'/>"), TB_INVALID_ARGUMENT, 2, "body 'a'");
+    mjcf_refuses(WORLD("<body mocap='true'><joint/><geom size='1'/></body>"), TB_INVALID_ARGUMENT,
+                 1, "kinematic");
+    static const char *const ELEMENTS[] = {"composite", "flexcomp", "attach", "plugin"};
+    for (int i = 0; i < 4; i++) {
+        char text[100];
+        snprintf(text, sizeof text, WORLD("<body>\n\n<%s/></body>"), ELEMENTS[i]);
+        mjcf_refuses(text, TB_UNSUPPORTED, 3, "is not supported");
+    }
+    mjcf_refuses(WORLD("<wheel/>"), TB_INVALID_ARGUMENT, 1,
+                 "wheel: unknown element in 'worldbody'");
+}
+END_TEST
+
+START_TEST(mocap_bodies_are_kinematic)
+{
+    mjcf_case c =
+        mjcf_load(WORLD("<body name='m' mocap='true' pos='1 2 3'><geom size='1'/></body>"));
+    ck_assert_int_eq(c.model->number_of_kinematic_bodies, 1);
+    ck_assert_int_ge(mjcf_body(&c, "m")->kinematic, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+TEST_MAIN(classes_inherit_and_the_nearest_word_counts,
+          an_orientation_replaces_another_form_from_a_default,
+          classes_that_make_no_sense_are_refused, joints_have_mujocos_units_and_limits,
+          a_springdamper_uses_the_inertia_that_the_joint_feels,
+          joints_that_make_no_sense_are_refused, mass_is_given_or_from_geoms,
+          bodies_that_make_no_sense_are_refused, mocap_bodies_are_kinematic)
