@@ -273,8 +273,8 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
     const tb_polytope *s = &j->polytope;
     const tb_mesh_axis axis = tb_mesh_find_axis(&j->view, t, s, j->margin, j->noise);
     if (!axis.touching) return;
-    /* Two triangles know nothing of the solids behind them. A depth beyond the margin is only believed where
-     * they meet; others of the same solids do where it is real. */
+    /* A triangle knows nothing of the solid behind it: a depth beyond the margin is only believed where the
+     * two really meet. Where it is real, some triangle does. */
     tb_closest c;
     flat_hull flat;
     tb_core triangle;
@@ -283,8 +283,8 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
         flat_hull_of(s->triangle, &flat);
         triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
         core = &triangle;
-        if (axis.separation < -j->margin && !nearest_point(j, t, core, &c)) return;
     }
+    if (axis.separation < -j->margin && !nearest_point(j, t, core, &c)) return;
     j->behind = j->behind || axis.behind;
     const int32_t before = j->points.count;
     if (axis.kind == TB_MESH_AXIS_TRIANGLE) {
