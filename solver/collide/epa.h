@@ -196,7 +196,7 @@ TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb
     tb_epa_face_set(&e, 3, i1, 0, 3);
 
     const int curved = tb_core_curved(a) || tb_core_curved(b);
-    const tb_real tolerance = (curved ? TB_COLLIDE_TIE * 100 : TB_COLLIDE_NOISE * 4) * scale;
+    const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
     int face = 0;
     for (;;) {
         face = tb_epa_nearest(&e);
@@ -209,14 +209,31 @@ TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb
         e.number_of_vertices++;
     }
 
-    const tb_epa_face *f = &e.faces[face];
-    *normal =
-        tb_v3_length2(f->normal) > TB_R(0.5) ? f->normal : tb_v3_normalize(ahead, tb_v3(0, 0, 1));
-    s->count = 3;
-    for (int k = 0; k < 3; k++) s->v[k] = e.vertices[f->v[k]];
-    tb_real weight[3];
-    tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, weight);
-    for (int k = 0; k < 3; k++) s->weight[k] = weight[k];
+    /* a flat side of the obstacle is many faces: the one that the origin's foot is on */
+    const tb_vec3 flat = e.faces[face].normal;
+    *normal = flat;
+    tb_real least = TB_REAL_MAX;
+    const tb_real level = e.faces[face].height + TB_COLLIDE_NOISE * 8 * scale;
+    for (int k = 0; k < e.number_of_faces; k++) {
+        const tb_epa_face *f = &e.faces[k];
+        if (f->v[0] < 0 || !(f->height <= level)) continue;
+        if (k != face && !(tb_v3_length(tb_v3_cross(f->normal, flat)) < 10 * TB_COLLIDE_FLAT &&
+                           tb_v3_dot(f->normal, flat) > 0))
+            continue;
+        tb_real weight[3];
+        const tb_vec3 p = tb_nearest_triangle(e.vertices[f->v[0]].w, e.vertices[f->v[1]].w,
+                                              e.vertices[f->v[2]].w, weight);
+        const tb_real distance2 = tb_v3_length2(p);
+        if (!(distance2 < least)) continue;
+        least = distance2;
+        *normal = f->normal;
+        s->count = 3;
+        for (int i = 0; i < 3; i++) {
+            s->v[i] = e.vertices[f->v[i]];
+            s->weight[i] = weight[i];
+        }
+    }
+    *normal = tb_v3_normalize(*normal, tb_v3_normalize(ahead, tb_v3(0, 0, 1)));
     return 3;
 }
 

@@ -133,6 +133,7 @@ TB_FN tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb
     v = s->v[0].w;
     tb_real v2 = tb_v3_length2(v);
     tb_real largest2 = v2;
+    int stalled = 0;
     for (int iteration = 0; iteration < TB_GJK_ITERATIONS; iteration++) {
         if (!(v2 > touching * touching)) {
             *nearest = v;
@@ -159,7 +160,9 @@ TB_FN tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb
             return TB_GJK_TOUCHING;
         }
         const tb_real p2 = tb_v3_length2(p);
-        if (!(p2 < v2)) break;
+        /* near the end the direction still turns while the length no longer changes */
+        stalled = p2 < v2 ? 0 : stalled + 1;
+        if (!(p2 <= v2 * (1 + 4 * TB_REAL_EPSILON)) || stalled > 3) break;
         *s = next;
         v = p;
         v2 = p2;

@@ -18,17 +18,20 @@
 
 /* Tolerances relative to the size of the shapes. TIE: a face normal is preferred over a better axis
  * by this much, so that rounding does not make the normal flip. NOISE: what rounding leaves of
- * lengths. PARALLEL: sine of an angle that counts as none. */
+ * lengths. PARALLEL: sine of an angle that counts as none. FLAT: likewise for faces, and the
+ * width by which points count as over a face. ROUND: how near a curved surface EPA comes. */
 #ifdef TB_SINGLE
 #define TB_COLLIDE_TIE      TB_R(1e-5)
 #define TB_COLLIDE_NOISE    TB_R(2e-6)
 #define TB_COLLIDE_PARALLEL TB_R(1e-3)
 #define TB_COLLIDE_FLAT     TB_R(1e-4)
+#define TB_COLLIDE_ROUND    TB_R(5e-5)
 #else
 #define TB_COLLIDE_TIE      TB_R(1e-7)
 #define TB_COLLIDE_NOISE    TB_R(1e-13)
 #define TB_COLLIDE_PARALLEL TB_R(1e-5)
 #define TB_COLLIDE_FLAT     TB_R(1e-7)
+#define TB_COLLIDE_ROUND    TB_R(1e-5)
 #endif
 
 /* Sine of the angle below which two edges, or an edge and the contact plane, touch along a stretch. */
