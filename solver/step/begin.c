@@ -28,9 +28,10 @@ static tb_status take_arrays(tb_world *w)
     w->kinematic =
         TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
     w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
     w->sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
     if (!w->q || !w->u || !w->u_free || !w->u_end || !w->force || !w->diagonal ||
-        !w->actuator_force || !w->kinematic || !w->dofs || !w->sides)
+        !w->actuator_force || !w->kinematic || !w->dofs || !w->parents || !w->sides)
         return TB_RESOURCE_EXHAUSTED;
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }

@@ -23,14 +23,19 @@ static void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_
      ((w)->array = grow((w)->arena, (w)->array, sizeof *(w)->array, (count),                       \
                         2 * ((count) + (extra)) + 64)) != NULL)
 
-static bool reserve(tb_world *w, int32_t rows, int32_t segments, int32_t values)
+static bool reserve_segments(tb_world *w, int32_t segments)
+{
+    if (!GROW(w, segments, w->number_of_segments, w->segment_capacity, segments)) return false;
+    if (w->number_of_segments + segments > w->segment_capacity)
+        w->segment_capacity = 2 * (w->number_of_segments + segments) + 64;
+    return true;
+}
+
+static bool reserve(tb_world *w, int32_t rows, int32_t values)
 {
     if (!GROW(w, blocks, w->number_of_blocks, w->block_capacity, 1)) return false;
     if (w->number_of_blocks + 1 > w->block_capacity)
         w->block_capacity = 2 * (w->number_of_blocks + 1) + 64;
-    if (!GROW(w, segments, w->number_of_segments, w->segment_capacity, segments)) return false;
-    if (w->number_of_segments + segments > w->segment_capacity)
-        w->segment_capacity = 2 * (w->number_of_segments + segments) + 64;
     if (!GROW(w, values, w->number_of_values, w->value_capacity, values)) return false;
     if (w->number_of_values + values > w->value_capacity)
         w->value_capacity = 2 * (w->number_of_values + values) + 64;
@@ -56,9 +61,9 @@ static int32_t chain_head(const tb_model *m, int32_t leaf)
     return tree->single_free ? tree->dof + 5 : leaf;
 }
 
-/* Union of the chains above the leaves, ascending, in w->dofs; returns the number of runs. For two leaves the
+/* Union of the chains above the leaves, ascending, in w->dofs. For two leaves the
  * sides say which of them a dof moves. */
-static int32_t merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+static void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
     int32_t heads[MERGE_HEADS];
@@ -81,63 +86,92 @@ static int32_t merge_chains(tb_world *w, const int32_t *leaves, int32_t number_o
         w->sides[width++] = side;
     }
 
-    /* turn around, count runs */
-    int32_t runs = 0;
+    /* turn around */
     for (int32_t i = 0, j = width - 1; i < j; i++, j--) {
         const int32_t dof = w->dofs[i];
         const int8_t side = w->sides[i];
         w->dofs[i] = w->dofs[j], w->dofs[j] = dof;
         w->sides[i] = w->sides[j], w->sides[j] = side;
     }
-    for (int32_t i = 0; i < width; i++) runs += i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
     w->width = width;
-    return runs;
 }
 
 /* Union of more chains than merge_chains has heads for (long tendons): by marks. */
-static int32_t merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+static bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
     const tb_arena_mark mark = tb_arena_get_mark(w->arena);
     int8_t *marks = TB_ARENA_ZEROED(w->arena, int8_t, w->model->number_of_dofs);
-    if (!marks) return -1;
+    if (!marks) return false;
     for (int32_t i = 0; i < number_of_leaves; i++)
         for (int32_t d = chain_head(w->model, leaves[i]); d >= 0 && !marks[d]; d = dofs[d].parent)
             marks[d] = 1;
-    int32_t width = 0, runs = 0;
+    w->width = 0;
     for (int32_t d = 0; d < w->model->number_of_dofs; d++) {
         if (!marks[d]) continue;
-        runs += width == 0 || w->dofs[width - 1] != d - 1;
-        w->sides[width] = 0;
-        w->dofs[width++] = d;
+        w->sides[w->width] = 0;
+        w->dofs[w->width++] = d;
     }
-    w->width = width;
     tb_arena_return_to(w->arena, mark);
-    return runs;
+    return true;
+}
+
+/* Stores the union's runs as segments, and where every dof's parent stands in it. */
+static bool store_chains(tb_world *w)
+{
+    int32_t runs = 0;
+    for (int32_t i = 0; i < w->width; i++) runs += i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
+    if (!reserve_segments(w, runs)) return false;
+    w->segment = w->number_of_segments;
+    w->number_of_runs = runs;
+    for (int32_t i = 0; i < w->width; i++) {
+        if (i == 0 || w->dofs[i] != w->dofs[i - 1] + 1)
+            w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
+        w->segments[w->number_of_segments - 1].count++;
+
+        const int32_t parent = w->model->dofs[w->dofs[i]].parent;
+        int32_t p = i - 1;
+        if (parent < 0) p = -1;
+        while (p >= 0 && w->dofs[p] != parent) p--;
+        w->parents[i] = p;
+    }
+    return true;
+}
+
+static bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+{
+    const bool two = number_of_leaves == 2;
+    if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
+    w->has_chains = false;
+    if (number_of_leaves <= MERGE_HEADS)
+        merge_chains(w, leaves, number_of_leaves);
+    else if (!merge_many_chains(w, leaves, number_of_leaves))
+        return false;
+    if (!store_chains(w)) return false;
+    for (int k = 0; two && k < 2; k++) {
+        const int32_t head = chain_head(w->model, leaves[k]);
+        w->leaves[k] = leaves[k];
+        w->heads[k] = head < 0 ? -1 : w->width - 1;
+        while (w->heads[k] >= 0 && w->dofs[w->heads[k]] != head) w->heads[k]--;
+    }
+    w->has_chains = two;
+    return true;
 }
 
 tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                         int32_t number_of_leaves, int32_t memory)
 {
     tb_world *w = world;
-    const int32_t runs = number_of_leaves <= MERGE_HEADS
-                             ? merge_chains(w, leaves, number_of_leaves)
-                             : merge_many_chains(w, leaves, number_of_leaves);
-    if (runs < 0 || !reserve(w, rows, runs, rows * w->width)) return NULL;
-
+    if (!take_chains(w, leaves, number_of_leaves) || !reserve(w, rows, rows * w->width))
+        return NULL;
     tb_block *b = &w->blocks[w->number_of_blocks++];
     *b = (tb_block){.law = (int32_t)law,
                     .row = w->number_of_rows,
                     .rows = rows,
-                    .segment = w->number_of_segments,
-                    .segments = runs,
+                    .segment = w->segment,
+                    .segments = w->number_of_runs,
                     .width = w->width,
                     .value = w->number_of_values};
-    for (int32_t i = 0; i < w->width; i++) {
-        if (i == 0 || w->dofs[i] != w->dofs[i - 1] + 1)
-            w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
-        w->segments[w->number_of_segments - 1].count++;
-    }
     for (int32_t i = 0; i < rows; i++) {
         const int32_t row = b->row + i;
         w->c[row] = 0;
@@ -157,7 +191,6 @@ void tb_block_cancel(tb_world *world)
 {
     const tb_block *b = &world->blocks[--world->number_of_blocks];
     world->number_of_rows -= b->rows;
-    world->number_of_segments -= b->segments;
     world->number_of_values -= (int64_t)b->rows * b->width;
 }
 
@@ -180,29 +213,31 @@ static void whiten_single_free(const tb_model_tree *tree, tb_real *x)
     }
 }
 
+/* Moves a dof's column on to its ancestors and scales it, all rows at once. */
+static void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *values)
+{
+    const int32_t dof = w->dofs[i], width = w->width;
+    const tb_real *factor = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
+    const tb_real scale = w->dynamics.inverse_root[dof];
+    for (int32_t p = w->parents[i]; p >= 0; p = w->parents[p]) {
+        const tb_real a = *factor++;
+        for (int32_t r = 0; r < rows; r++) values[r * width + p] -= a * values[r * width + i];
+    }
+    for (int32_t r = 0; r < rows; r++) values[r * width + i] *= scale;
+}
+
 void tb_block_end(tb_world *world, tb_real *values)
 {
     const tb_world *w = world;
     const tb_model *m = w->model;
-    const tb_block *block = &w->blocks[w->number_of_blocks - 1];
-    for (int32_t r = 0; r < block->rows; r++) {
-        tb_real *x = values + r * w->width;
-        for (int32_t i = w->width - 1; i >= 0; i--) {
-            const int32_t dof = w->dofs[i];
-            const tb_model_tree *tree = &m->trees[m->dofs[dof].tree];
-            if (tree->single_free) {
-                i -= 5;
-                whiten_single_free(tree, x + i);
-                continue;
-            }
-            const tb_real *row = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
-            int32_t p = i;
-            for (int32_t j = m->dofs[dof].parent; j >= 0; j = m->dofs[j].parent) {
-                do p--;
-                while (w->dofs[p] != j);
-                x[p] -= *row++ * x[i];
-            }
-            x[i] *= w->dynamics.inverse_root[dof];
+    const int32_t rows = w->blocks[w->number_of_blocks - 1].rows;
+    for (int32_t i = w->width - 1; i >= 0; i--) {
+        const tb_model_tree *tree = &m->trees[m->dofs[w->dofs[i]].tree];
+        if (!tree->single_free) {
+            whiten_dof(w, i, rows, values);
+            continue;
         }
+        i -= 5;
+        for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * w->width + i);
     }
 }

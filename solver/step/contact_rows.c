@@ -78,21 +78,46 @@ static directions directions_of(const tb_world_contact *c, tb_law law)
     return k;
 }
 
+/* A free body's six columns: the direction, and its moment about the centre in body axes. */
+static void fill_single_free(const tb_world *w, const directions *k, int32_t body, tb_vec3 point,
+                             tb_real side, tb_real *values)
+{
+    const tb_pose *pose = &w->dynamics.poses[body];
+    const tb_vec3 r = tb_v3_sub(point, pose->position);
+    for (int32_t n = 0; n < k->rows; n++) {
+        tb_real *row = values + n * w->width;
+        const tb_vec3 d = tb_v3_scale(k->d[n], side * k->scale[n]);
+        const bool linear = n < k->linear;
+        const tb_vec3 moment = tb_m33_tmul_v3(&pose->rotation, linear ? tb_v3_cross(r, d) : d);
+        row[0] = linear ? d.x : 0, row[1] = linear ? d.y : 0, row[2] = linear ? d.z : 0;
+        row[3] = moment.x, row[4] = moment.y, row[5] = moment.z;
+    }
+}
+
 /* W: velocity of B minus velocity of A along every direction, for unit velocity of every dof. */
 static void fill_rows(const tb_world *w, const tb_world_contact *c, const directions *k,
                       tb_real *values)
 {
     const tb_model *m = w->model;
-    for (int32_t i = 0; i < w->width; i++) {
-        if (w->sides[i] == 0) continue;
-        const tb_real side = TB_R(w->sides[i]);
-        const int32_t dof = w->dofs[i];
-        const tb_motion *axis = &w->dynamics.axes[dof];
-        const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[m->dofs[dof].tree]);
-        const tb_vec3 v = tb_v3_scale(tb_motion_at(*axis, r), side);
-        for (int32_t n = 0; n < k->linear; n++) values[n * w->width + i] = tb_v3_dot(k->d[n], v);
-        for (int32_t n = k->linear; n < k->rows; n++)
-            values[n * w->width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis->angular);
+    const int32_t bodies[2] = {c->body_a, c->body_b};
+    for (int s = 0; s < 2; s++) {
+        if (w->heads[s] < 0) continue;
+        const tb_real side = s ? TB_R(1) : TB_R(-1);
+        const int32_t tree = m->bodies[bodies[s]].tree;
+        if (m->trees[tree].single_free) {
+            fill_single_free(w, k, bodies[s], c->position, side, values + w->heads[s] - 5);
+            continue;
+        }
+        const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[tree]);
+        for (int32_t i = w->heads[s]; i >= 0; i = w->parents[i]) {
+            if (w->sides[i] == 0) break; /* from here up both sides move alike */
+            const tb_motion *axis = &w->dynamics.axes[w->dofs[i]];
+            const tb_vec3 v = tb_motion_at(*axis, r);
+            for (int32_t n = 0; n < k->linear; n++)
+                values[n * w->width + i] = side * tb_v3_dot(k->d[n], v);
+            for (int32_t n = k->linear; n < k->rows; n++)
+                values[n * w->width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis->angular);
+        }
     }
 }
 

@@ -139,6 +139,7 @@ static tb_status assemble(tb_world *w, const tb_real *q, tb_real *errors, tb_rea
     const tb_model *m = w->model;
     w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
     w->number_of_values = 0;
+    w->has_chains = false;
     *largest = 0;
     for (int32_t i = 0; i < m->number_of_equalities; i++) {
         if (m->equalities[i].disabled) continue;

@@ -53,10 +53,16 @@ typedef struct tb_world {
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is block first_contact_block + k */
 
-    /* scratch of the block under construction */
-    int32_t *dofs; /* union of its chains, ascending; model dofs */
-    int8_t *sides; /* of each: +1 moves B, -1 moves A, 0 both or generic */
+    /* scratch of the block under construction; consecutive blocks often stand on the same chains, which are
+     * merged and stored as segments only once */
+    int32_t *dofs;    /* union of its chains, ascending; model dofs */
+    int32_t *parents; /* of each: position of its parent in the union, -1 */
+    int8_t *sides;    /* of each: +1 moves B, -1 moves A, 0 both or generic */
     int32_t width;
+    int32_t segment, number_of_runs; /* where the union stands in `segments` */
+    int32_t leaves[2],
+        heads[2];    /* of two chains: dofs that were asked for, positions of their heads (-1) */
+    bool has_chains; /* the above hold for `leaves` */
 } tb_world;
 
 /* ---- stages, in order ---- */
