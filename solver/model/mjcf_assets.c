@@ -31,7 +31,9 @@ static tb_status asset_name(mjcf *m, const xmlNode *node, const char **name)
     if (*name != NULL && (*name)[0] != 0) return TB_OK;
     *name = NULL;
     if (file == NULL) return TB_OK;
-    const char *slash = strrchr(file, '/'), *start = slash != NULL ? slash + 1 : file;
+    const char *start = file;
+    for (const char *p = file; *p != 0; p++)
+        if (*p == '/' || *p == '\\') start = p + 1;
     const char *dot = strrchr(start, '.');
     char stem[PATH_SIZE];
     snprintf(stem, sizeof stem, "%.*s", dot != NULL ? (int)(dot - start) : (int)strlen(start),

@@ -118,6 +118,13 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                             "%zu bytes are more than the %zu that are allowed", size,
                             options->file_limit > 0 ? options->file_limit : (size_t)INT_MAX);
 
+    /* in one-byte encodings nothing stands behind a zero byte, and what hides there is not read */
+    const unsigned char *head = (const unsigned char *)text;
+    const bool wide = size > 1 && (head[0] == 0 || head[1] == 0 || head[0] >= 0xFE);
+    if (!wide && memchr(text, 0, size) != NULL)
+        return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, NULL,
+                            "malformed XML: the text has a zero byte");
+
     tb_status status = TB_OK;
     xml_watch watch = {.depth_limit = options->depth_limit > 0 ? options->depth_limit : INT_MAX};
     tb_xml *result = calloc(1, sizeof *result);
