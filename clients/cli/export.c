@@ -9,8 +9,12 @@
 static const args_command COMMAND = {
     .name = "export",
     .operands = "MODEL",
-    .description =
-        "Steps a model and writes the contact problem that the step after it would solve.\n",
+    .description = "Steps a model and writes the contact problem that the step after it would "
+                   "solve. Problem files\n"
+                   "know Coulomb and frictionless contacts, and equalities are eliminated; a model "
+                   "with other rows\n"
+                   "(motors with force limits, dry friction in joints) is refused with the name of "
+                   "the row's law.\n",
     .examples =
         "  tribo export pile.xml --steps 300 --problem pile.dat\n"
         "  tribo export grasp.xml --steps 500 --problem grasp.hdf5 && tribo solve grasp.hdf5\n",

@@ -121,9 +121,10 @@ static void write_text(FILE *file, const char *text, size_t longest)
 
 static void draw_x_ticks(FILE *file, const axis *x, double top, double bottom)
 {
-    const int count = (int)((x->high - x->low) / x->tick + 0.5);
-    for (int i = 0; i <= count; i++) {
-        const double value = x->low + i * x->tick;
+    const double first = ceil(x->low / x->tick - 1e-6);
+    const double last = floor(x->high / x->tick + 1e-6);
+    for (double i = first; i <= last; i++) {
+        const double value = i * x->tick;
         const double at = to_pixel(x, value);
         fprintf(file, "<line class=\"g\" x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", at,
                 top, at, bottom);
@@ -195,7 +196,12 @@ static void draw_panel(FILE *file, const plot *p, const plot_panel *panel, doubl
     const double bottom = top + PANEL_HEIGHT;
     const double first = p->samples > 0 ? p->x[0] : 0;
     const double last = p->samples > 0 ? p->x[p->samples - 1] : 1;
+    /* x ends where the samples end; y ends at ticks */
     axis x = linear_axis(first, last, LEFT, PAGE_WIDTH - RIGHT);
+    if (last > first) {
+        x.low = first;
+        x.high = last;
+    }
     const axis y = panel_axis(p, panel, bottom, top);
 
     fprintf(file, "<text x=\"%d\" y=\"%.1f\" class=\"h\">", LEFT, top - 10);
