@@ -1,40 +1,35 @@
 /* Broad phase on the CPU: intervals, a radix sort, one sweep, and a second sort that puts the pairs in
  * order. broad.h has the method and its source.
  *
- * What the sweep reads lies in 32-byte records in sorted order, with the boxes packed to one word an
- * end: a candidate costs two subtractions instead of two cache misses, and only survivors are tested
- * exactly. The grid is chosen from a sample of the boxes by order statistics, so that one body that
+ * What the sweep reads lies in sorted order, with each box packed to one word an end: a candidate costs
+ * two subtractions instead of two cache misses, without a branch, and only survivors are tested exactly,
+ * many at a time. The grid is chosen from a sample of the boxes by order statistics, so that one body that
  * flew away does not spoil it; a poor choice costs time and never a pair. */
 #include "collide/broad.h"
 
 #include <string.h>
 
 enum {
-    BRUTE_BOXES = 96,      /* up to so many boxes brute force is faster */
+    BRUTE_BOXES = 80, /* up to so many boxes brute force is faster */
     SAMPLE_SIZE = 64,
-    LARGE_CELLS = 1 << 18, /* boxes of more cells are tested against all */
+    LARGE_LEVEL = 18,       /* boxes of more than 2^18 cells are tested against all */
     CHUNK_INTERVALS = 4096, /* the sweep's unit of parallel work */
-    CHUNK_PAIRS = 3,       /* room for pairs, in pairs per interval, before a chunk is done again */
-    DIGIT_BITS = 11,
-    HITS = 256
+    CHUNK_BOXES = 4096,
+    CHUNK_PAIRS = 3, /* room for pairs, in pairs per interval, before a chunk is done again */
+    HITS = 1024,     /* candidates that are taken apart together */
+    MOST_DIGIT_BITS = 13
 };
 
 /* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals, small
  * ones few candidates; measured, flat between 1.5 and 3 */
 #define CUBE_EDGE_PER_SIZE TB_R(2.0)
 
-/* What is sorted: a start code, with the box, the level and the offset packed. */
+/* What is sorted. The key is a start code with 31 less the level in its lowest bits, which are zero in all
+ * codes: so equal keys are equal cubes, and a cube stands before the smaller ones that begin with it. */
 typedef struct sort_item {
     uint64_t key;
-    uint32_t box;
-    uint32_t cube; /* level << 3 | offset */
+    uint32_t box, offset;
 } sort_item;
-
-typedef struct interval {
-    uint64_t start;
-    uint64_t lower, upper; /* packed cells; upper with guard bits */
-    uint32_t box, cube;
-} interval;
 
 /* Pairs of one chunk: `count` were found, and stored if they fit `capacity`. */
 typedef struct pair_list {
@@ -46,10 +41,38 @@ typedef struct sweep {
     const tb_box *boxes;
     tb_pair_filter *filter;
     const void *context;
-    const interval *intervals;
-    int32_t number_of_intervals, index_bits;
+    const sort_item *items;      /* sorted */
+    const tb_packed_box *packed; /* of each item */
+    int32_t number_of_items, index_bits;
     pair_list *lists; /* one a chunk */
 } sweep;
+
+/* What a chunk of boxes gives. */
+typedef struct chunk_items {
+    int32_t count; /* of items, written from 8 x the chunk's first box */
+    uint64_t any, all;
+    bool valid;
+} chunk_items;
+
+typedef struct generation {
+    const tb_box *boxes;
+    int32_t number_of_boxes;
+    tb_grid grid;
+    tb_packed_box *packed; /* of each box */
+    sort_item *items;
+    bool *large;
+    chunk_items *chunks;
+} generation;
+
+static int32_t key_level(uint64_t key)
+{
+    return 31 - (int32_t)(key & 31);
+}
+
+static uint64_t key_end(uint64_t key)
+{
+    return tb_morton_end(key & ~(uint64_t)31, key_level(key));
+}
 
 static void list_add(pair_list *list, int32_t index_bits, int32_t a, int32_t b)
 {
@@ -60,49 +83,50 @@ static void list_add(pair_list *list, int32_t index_bits, int32_t a, int32_t b)
 
 /* ---- radix sorts ------------------------------------------------------------------------------ */
 
-/* The digits of keys that differ in the bits of `varying` only. */
+/* The digits of keys that differ in the bits of `varying` only: shifts of those that vary. */
 typedef struct digits {
-    int32_t count, bits, shift;
+    int32_t count, bits;
+    int32_t shift[64];
 } digits;
 
-static digits digits_of(uint64_t varying)
+static digits digits_of(uint64_t varying, int32_t number_of_items)
 {
-    digits d = {0, 0, 0};
+    digits d = {0};
     if (varying == 0) return d;
-    int32_t top = 64;
+    int32_t top = 64, low = 0;
     while (!(varying >> (top - 1) & 1)) top--;
-    while (!(varying >> d.shift & 1)) d.shift++;
-    const int32_t span = top - d.shift;
-    d.count = (span + DIGIT_BITS - 1) / DIGIT_BITS;
-    d.bits = (span + d.count - 1) / d.count;
+    while (!(varying >> low & 1)) low++;
+    /* a table of counts should not be longer than what is counted */
+    const int32_t most =
+        number_of_items < 1024 ? 8 : (number_of_items < 8192 ? 11 : MOST_DIGIT_BITS);
+    const int32_t passes = (top - low + most - 1) / most;
+    d.bits = (top - low + passes - 1) / passes;
+    for (int32_t shift = low; shift < top; shift += d.bits)
+        if (varying >> shift & (((uint64_t)1 << d.bits) - 1)) d.shift[d.count++] = shift;
     return d;
 }
 
-/* Turns counts into first places; true if all items are in one bucket. */
-static bool counts_to_places(uint32_t *places, int32_t buckets, uint32_t number_of_items)
+static void counts_to_places(uint32_t *places, int32_t buckets)
 {
     uint32_t sum = 0;
-    bool one = false;
     for (int32_t i = 0; i < buckets; i++) {
         const uint32_t count = places[i];
-        one = one || count == number_of_items;
         places[i] = sum;
         sum += count;
     }
-    return one;
 }
 
 /* Stable; the sorted items are in the array that is returned, `items` or `other`. */
 static sort_item *sort_items(sort_item *items, sort_item *other, int32_t count, uint64_t varying)
 {
-    uint32_t places[1 << DIGIT_BITS];
-    const digits d = digits_of(varying);
+    uint32_t places[1 << MOST_DIGIT_BITS];
+    const digits d = digits_of(varying, count);
     const uint64_t mask = ((uint64_t)1 << d.bits) - 1;
     for (int32_t digit = 0; digit < d.count; digit++) {
-        const int32_t shift = d.shift + digit * d.bits;
+        const int32_t shift = d.shift[digit];
         memset(places, 0, sizeof(uint32_t) << d.bits);
         for (int32_t i = 0; i < count; i++) places[items[i].key >> shift & mask]++;
-        if (counts_to_places(places, 1 << d.bits, (uint32_t)count)) continue;
+        counts_to_places(places, 1 << d.bits);
         for (int32_t i = 0; i < count; i++)
             other[places[items[i].key >> shift & mask]++] = items[i];
         sort_item *swap = items;
@@ -114,14 +138,14 @@ static sort_item *sort_items(sort_item *items, sort_item *other, int32_t count, 
 
 static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, int32_t count, int32_t key_bits)
 {
-    uint32_t places[1 << DIGIT_BITS];
-    const digits d = digits_of(((uint64_t)1 << key_bits) - 1);
+    uint32_t places[1 << MOST_DIGIT_BITS];
+    const digits d = digits_of(((uint64_t)1 << key_bits) - 1, count);
     const uint64_t mask = ((uint64_t)1 << d.bits) - 1;
     for (int32_t digit = 0; digit < d.count; digit++) {
-        const int32_t shift = d.shift + digit * d.bits;
+        const int32_t shift = d.shift[digit];
         memset(places, 0, sizeof(uint32_t) << d.bits);
         for (int32_t i = 0; i < count; i++) places[keys[i] >> shift & mask]++;
-        if (counts_to_places(places, 1 << d.bits, (uint32_t)count)) continue;
+        counts_to_places(places, 1 << d.bits);
         for (int32_t i = 0; i < count; i++) other[places[keys[i] >> shift & mask]++] = keys[i];
         uint64_t *swap = keys;
         keys = other;
@@ -192,8 +216,8 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
     tb_grid grid;
     tb_real cell = tb_max(spread * (6 / TB_R(TB_GRID_CELLS)), tiniest);
     tb_real edge = size * CUBE_EDGE_PER_SIZE;
-    grid.minimum_level = 1;
-    if (edge > 2 * cell) {
+    grid.minimum_level = TB_PACKED_DROPPED;
+    if (edge > TB_R(1 << TB_PACKED_DROPPED) * cell) {
         while (grid.minimum_level < 12 && TB_R(1 << (grid.minimum_level + 1)) * cell <= edge)
             grid.minimum_level++;
         cell = edge / TB_R(1 << grid.minimum_level);
@@ -222,61 +246,145 @@ int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uin
     return count;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------- */
+/* ---- intervals ---------------------------------------------------------------------------------- */
 
-/* Takes what the packed words said apart: ownership between levels, the boxes themselves, the filter. */
-static void take_hits(const sweep *s, pair_list *list, const interval *a, const uint32_t *hits,
-                      int32_t number_of_hits)
+/* The items of a chunk of boxes; large boxes give none. */
+static void generate_chunk(void *context, int32_t chunk, int32_t thread)
 {
-    for (int32_t h = 0; h < number_of_hits; h++) {
-        const interval *b = &s->intervals[hits[h]];
-        const int32_t level_a = (int32_t)(a->cube >> 3), level_b = (int32_t)(b->cube >> 3);
-        if (level_a > level_b && !tb_packed_owns(a->lower, b->lower, b->cube & 7, level_b))
-            continue;
-        if (level_a < level_b && !tb_packed_owns(b->lower, a->lower, a->cube & 7, level_a))
-            continue;
-        if (!tb_box_overlap(&s->boxes[a->box], &s->boxes[b->box])) continue;
-        const int32_t low = (int32_t)(a->box < b->box ? a->box : b->box);
-        const int32_t high = (int32_t)(a->box < b->box ? b->box : a->box);
-        if (s->filter && !s->filter(s->context, low, high)) continue;
-        list_add(list, s->index_bits, low, high);
+    (void)thread;
+    const generation *g = context;
+    const tb_grid grid = g->grid;
+    const int32_t first = chunk * CHUNK_BOXES;
+    int32_t last = first + CHUNK_BOXES;
+    if (last > g->number_of_boxes) last = g->number_of_boxes;
+    sort_item *out = g->items + 8 * (size_t)first;
+    chunk_items result = {0, 0, ~(uint64_t)0, true};
+    for (int32_t i = first; i < last; i++) {
+        const tb_box *box = &g->boxes[i];
+        result.valid &= tb_box_valid(box);
+        const tb_cells cells = tb_grid_cells(&grid, box);
+        const int32_t level = tb_cells_level(&cells, grid.minimum_level);
+        g->large[i] = level > LARGE_LEVEL;
+        if (level > LARGE_LEVEL) continue;
+        g->packed[i] = tb_packed_box_of(&cells);
+        uint64_t start[8];
+        uint32_t offset[8];
+        const int32_t count = tb_cells_intervals(&cells, level, start, offset);
+        for (int32_t k = 0; k < count; k++) {
+            const uint64_t key = start[k] | (uint64_t)(31 - level);
+            result.any |= key;
+            result.all &= key;
+            out[k].key = key;
+            out[k].box = (uint32_t)i;
+            out[k].offset = offset[k];
+        }
+        out += count;
+        result.count += count;
     }
+    g->chunks[chunk] = result;
 }
 
-/* Every interval of the chunk with those that start inside it. */
+/* ---- pairs -------------------------------------------------------------------------------------- */
+
+/* Two items that may be a pair: places in the sorted array. */
+typedef struct hit {
+    uint32_t a, b;
+} hit;
+
+/* Takes hits apart: ownership between levels where asked, the boxes themselves, the filter. */
+static void take_hits(const sweep *s, pair_list *list, const hit *hits, int32_t number_of_hits,
+                      bool levels_differ)
+{
+    uint64_t keys[HITS];
+    int32_t count = 0;
+    for (int32_t h = 0; h < number_of_hits; h++) {
+        const sort_item *a = &s->items[hits[h].a], *b = &s->items[hits[h].b];
+        if (levels_differ && !tb_packed_owns(s->packed[hits[h].a].lower, s->packed[hits[h].b].lower,
+                                             b->offset, key_level(b->key)))
+            continue;
+        const uint64_t low = a->box < b->box ? a->box : b->box;
+        const uint64_t high = a->box ^ b->box ^ low;
+        keys[count] = low << s->index_bits | high;
+        count += tb_box_overlap_likely(&s->boxes[a->box], &s->boxes[b->box]);
+    }
+    if (s->filter) {
+        const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
+        int32_t wanted = 0;
+        for (int32_t k = 0; k < count; k++) {
+            const uint64_t key = keys[k];
+            keys[wanted] = key;
+            wanted += s->filter(s->context, (int32_t)(key >> s->index_bits), (int32_t)(key & mask));
+        }
+        count = wanted;
+    }
+    if (list->count + count <= list->capacity)
+        memcpy(list->keys + list->count, keys, sizeof(uint64_t) * (size_t)count);
+    list->count += count;
+}
+
+/* Item i with items first to last, exclusive. `hits` holds `count`; returns how many it holds then. */
+static int32_t sweep_item(const sweep *s, pair_list *list, uint32_t i, int32_t first, int32_t last,
+                          uint64_t guards, bool levels_differ, hit *hits, int32_t count)
+{
+    const tb_packed_box a = s->packed[i];
+    while (first < last) {
+        if (count > HITS / 2) {
+            take_hits(s, list, hits, count, levels_differ);
+            count = 0;
+        }
+        const int32_t stop = last - first > HITS / 2 - 1 ? first + HITS / 2 - 1 : last;
+        for (; first < stop; first++) {
+            hits[count].a = i;
+            hits[count].b = (uint32_t)first;
+            count += tb_packed_overlap(a, s->packed[first], guards);
+        }
+    }
+    return count;
+}
+
+/* All cubes that begin in the chunk: the items of each with one another, and with those of the smaller
+ * cubes inside it. */
 static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
 {
     (void)thread;
     const sweep *s = context;
     pair_list *list = &s->lists[chunk];
-    if (list->count <= list->capacity && list->count > 0) return; /* second round: only what overflowed */
+    if (list->count <= list->capacity && list->count > 0) return; /* only what overflowed, again */
     list->count = 0;
 
-    uint32_t hits[HITS];
-    const int32_t first = chunk * CHUNK_INTERVALS;
-    int32_t last = first + CHUNK_INTERVALS;
-    if (last > s->number_of_intervals) last = s->number_of_intervals;
-    for (int32_t i = first; i < last; i++) {
-        const interval a = s->intervals[i];
-        const uint64_t end = tb_morton_end(a.start, (int32_t)(a.cube >> 3));
-        int32_t j = i + 1;
-        while (j < s->number_of_intervals && s->intervals[j].start <= end) {
-            int32_t number_of_hits = 0;
-            int32_t stop = j + HITS;
-            if (stop > s->number_of_intervals) stop = s->number_of_intervals;
-            for (; j < stop && s->intervals[j].start <= end; j++) {
-                const interval *b = &s->intervals[j];
-                /* on one level, a cube holds the intersection's lower corner unless it lies above the
-                 * corner cubes of both boxes on some axis */
-                const uint32_t both = a.cube & b->cube & 7;
-                const bool mine = ((a.cube ^ b->cube) > 7) | (both == 0);
-                hits[number_of_hits] = (uint32_t)j;
-                number_of_hits +=
-                    mine & tb_packed_overlap(a.lower, a.upper, b->lower, b->upper);
-            }
-            take_hits(s, list, &a, hits, number_of_hits);
+    hit hits[HITS];
+    const sort_item *items = s->items;
+    const int32_t end_of_items = s->number_of_items;
+    int32_t i = chunk * CHUNK_INTERVALS;
+    int32_t last = i + CHUNK_INTERVALS;
+    if (last > end_of_items) last = end_of_items;
+    while (i > 0 && i < last && items[i].key == items[i - 1].key)
+        i++; /* the chunk before has these */
+    int32_t count = 0;
+    while (i < last) {
+        const uint64_t key = items[i].key;
+        int32_t cube_end = i + 1;
+        while (cube_end < end_of_items && items[cube_end].key == key) cube_end++;
+        for (int32_t k = i; k + 1 < cube_end; k++)
+            count = sweep_item(s, list, (uint32_t)k, k + 1, cube_end,
+                               TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, false, hits, count);
+
+        /* smaller cubes inside */
+        const uint64_t end = key_end(key);
+        if (cube_end < end_of_items && items[cube_end].key <= end) {
+            int32_t inside_end = cube_end + 1;
+            while (inside_end < end_of_items && items[inside_end].key <= end) inside_end++;
+            take_hits(s, list, hits, count, false);
+            count = 0;
+            for (int32_t k = i; k < cube_end; k++)
+                count = sweep_item(s, list, (uint32_t)k, cube_end, inside_end, TB_PACKED_BOX_GUARDS,
+                                   true, hits, count);
+            take_hits(s, list, hits, count, true);
+            count = 0;
         }
+        i = cube_end;
     }
+    take_hits(s, list, hits, count, false);
 }
 
 /* Pairs of the boxes in `large` with all; among themselves once. */
@@ -329,6 +437,52 @@ static tb_status pairs_join(const pair_list *lists, int32_t number_of_lists, int
     return TB_OK;
 }
 
+/* The sorted items of all boxes, packed boxes beside them, and the list of large boxes. */
+static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t threads, tb_arena *arena,
+                               int32_t **large, int32_t *number_of_large)
+{
+    const size_t most = (size_t)number_of_boxes * 8 + 8;
+    const int32_t chunks = (number_of_boxes + CHUNK_BOXES - 1) / CHUNK_BOXES;
+    if (most > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
+    generation g = {.boxes = s->boxes, .number_of_boxes = number_of_boxes};
+    g.grid = grid_choose(s->boxes, number_of_boxes);
+    g.packed = TB_ARENA_ARRAY(arena, tb_packed_box, number_of_boxes);
+    g.large = TB_ARENA_ARRAY(arena, bool, number_of_boxes);
+    g.items = TB_ARENA_ARRAY(arena, sort_item, most);
+    g.chunks = TB_ARENA_ARRAY(arena, chunk_items, chunks);
+    if (!g.packed || !g.large || !g.items || !g.chunks) return TB_RESOURCE_EXHAUSTED;
+    tb_parallel_for(chunks, 1, threads, generate_chunk, &g);
+
+    /* chunks moved together */
+    uint64_t any = 0, all = ~(uint64_t)0;
+    size_t n = 0;
+    for (int32_t c = 0; c < chunks; c++) {
+        if (!g.chunks[c].valid) return TB_INVALID_ARGUMENT;
+        const size_t count = (size_t)g.chunks[c].count;
+        if (c > 0)
+            memmove(g.items + n, g.items + 8 * (size_t)c * CHUNK_BOXES, sizeof(sort_item) * count);
+        n += count;
+        any |= g.chunks[c].any;
+        all &= g.chunks[c].all;
+    }
+    int32_t found = 0;
+    for (int32_t i = 0; i < number_of_boxes; i++) found += g.large[i];
+    *large = TB_ARENA_ARRAY(arena, int32_t, found);
+    sort_item *other = TB_ARENA_ARRAY(arena, sort_item, n);
+    tb_packed_box *packed = TB_ARENA_ARRAY(arena, tb_packed_box, n);
+    if (!*large || !other || !packed) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < number_of_boxes && *number_of_large < found; i++)
+        if (g.large[i]) (*large)[(*number_of_large)++] = i;
+
+    const sort_item *sorted = sort_items(g.items, other, (int32_t)n, n > 0 ? any ^ all : 0);
+    for (size_t i = 0; i < n; i++)
+        packed[i] = tb_packed_cube(g.packed[sorted[i].box], sorted[i].offset);
+    s->items = sorted;
+    s->packed = packed;
+    s->number_of_items = (int32_t)n;
+    return TB_OK;
+}
+
 tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
                          const void *context, int32_t threads, tb_arena *arena, tb_pair **pairs,
                          int32_t *count)
@@ -337,64 +491,17 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
         return tb_broad_phase_brute(boxes, number_of_boxes, filter, context, arena, pairs, count);
     *pairs = NULL;
     *count = 0;
-    bool valid = true;
-    for (int32_t i = 0; i < number_of_boxes; i++) valid &= tb_box_valid(&boxes[i]);
-    if (!valid) return TB_INVALID_ARGUMENT;
-
     sweep s = {.boxes = boxes, .filter = filter, .context = context};
     while ((int64_t)1 << s.index_bits < number_of_boxes) s.index_bits++;
-    const tb_grid grid = grid_choose(boxes, number_of_boxes);
-
-    /* intervals, and the boxes in packed cells; large boxes go to a list of their own */
-    const size_t most = (size_t)number_of_boxes * 8;
-    if (most > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
-    uint64_t *packed = TB_ARENA_ARRAY(arena, uint64_t, (size_t)number_of_boxes * 2);
-    int32_t *large = TB_ARENA_ARRAY(arena, int32_t, number_of_boxes);
-    sort_item *items = TB_ARENA_ARRAY(arena, sort_item, most);
-    if (!packed || !large || !items) return TB_RESOURCE_EXHAUSTED;
-    int32_t number_of_large = 0, n = 0;
-    uint64_t any = 0, all = ~(uint64_t)0;
-    for (int32_t i = 0; i < number_of_boxes; i++) {
-        const tb_cells cells = tb_grid_cells(&grid, &boxes[i]);
-        const int32_t level = tb_cells_level(&cells, grid.minimum_level);
-        if (1 << level > LARGE_CELLS) {
-            large[number_of_large++] = i;
-            continue;
-        }
-        packed[2 * i] = tb_cells_pack(cells.lower);
-        packed[2 * i + 1] = tb_cells_pack(cells.upper) | TB_PACKED_GUARDS;
-        uint64_t start[8];
-        uint32_t offset[8];
-        const int32_t cubes = tb_cells_intervals(&cells, level, start, offset);
-        for (int32_t k = 0; k < cubes; k++) {
-            any |= start[k];
-            all &= start[k];
-            items[n].key = start[k];
-            items[n].box = (uint32_t)i;
-            items[n].cube = (uint32_t)level << 3 | offset[k];
-            n++;
-        }
-    }
-
-    /* sorted, with what the sweep reads beside each */
-    sort_item *other = TB_ARENA_ARRAY(arena, sort_item, n);
-    interval *intervals = TB_ARENA_ARRAY(arena, interval, n);
-    const int32_t chunks = (n + CHUNK_INTERVALS - 1) / CHUNK_INTERVALS;
-    s.lists = TB_ARENA_ZEROED(arena, pair_list, chunks + 1);
-    if (!other || !intervals || !s.lists) return TB_RESOURCE_EXHAUSTED;
-    const sort_item *sorted = sort_items(items, other, n, any ^ all);
-    for (int32_t i = 0; i < n; i++) {
-        interval *v = &intervals[i];
-        v->start = sorted[i].key;
-        v->box = sorted[i].box;
-        v->cube = sorted[i].cube;
-        v->lower = packed[2 * v->box];
-        v->upper = packed[2 * v->box + 1];
-    }
-    s.intervals = intervals;
-    s.number_of_intervals = n;
+    int32_t *large = NULL, number_of_large = 0;
+    const tb_status status =
+        sweep_prepare(&s, number_of_boxes, threads, arena, &large, &number_of_large);
+    if (status != TB_OK) return status;
 
     /* a first round with room for the usual; what did not fit is done again with the right room */
+    const int32_t chunks = (s.number_of_items + CHUNK_INTERVALS - 1) / CHUNK_INTERVALS;
+    s.lists = TB_ARENA_ZEROED(arena, pair_list, chunks + 1);
+    if (!s.lists) return TB_RESOURCE_EXHAUSTED;
     for (int32_t round = 0; round < 2; round++) {
         bool again = false;
         for (int32_t k = 0; k <= chunks; k++) {
@@ -415,7 +522,8 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
 }
 
 tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
-                               const void *context, tb_arena *arena, tb_pair **pairs, int32_t *count)
+                               const void *context, tb_arena *arena, tb_pair **pairs,
+                               int32_t *count)
 {
     *pairs = NULL;
     *count = 0;

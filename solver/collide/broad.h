@@ -20,8 +20,8 @@ enum { TB_GRID_BITS = 21, TB_GRID_CELLS = 1 << TB_GRID_BITS };
 
 /* A grid of 2^21 cells an axis. What lies outside belongs to the outermost cells. */
 typedef struct tb_grid {
-    tb_vec3 origin;       /* m, lower corner */
-    tb_real inverse_cell; /* 1/m */
+    tb_vec3 origin;        /* m, lower corner */
+    tb_real inverse_cell;  /* 1/m */
     int32_t minimum_level; /* cubes have at least 2^this cells an edge */
 } tb_grid;
 
@@ -82,42 +82,29 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
 }
 
 /* The cubes of a box: start codes, and for each which axes (bits 0 to 2) it lies one cube above the
- * cube of the box's lower corner. Returns how many: 1, 2, 4 or 8. The end of each interval is
- * start + 8^level - 1. */
+ * cube of the box's lower corner. Returns how many: 1, 2, 4 or 8, the first ones of the eight that are
+ * always written (no branch that a processor or a warp could stumble over). The end of each interval
+ * is start + 8^level - 1. */
 TB_FN int32_t tb_cells_intervals(const tb_cells *c, int32_t level, uint64_t start[8],
                                  uint32_t offset[8])
 {
-    uint32_t lower[3];
-    uint32_t two = 0;
-    for (int axis = 0; axis < 3; axis++) {
-        lower[axis] = c->lower[axis] >> level;
-        two |= (uint32_t)(c->upper[axis] >> level != lower[axis]) << axis;
-    }
-    const uint64_t first = tb_morton_code(lower[0], lower[1], lower[2]) << 3 * level;
+    const uint32_t x = c->lower[0] >> level, y = c->lower[1] >> level, z = c->lower[2] >> level;
+    const uint64_t first = tb_morton_code(x, y, z) << 3 * level;
     start[0] = first;
     offset[0] = 0;
-    if (two == 0) return 1;
 
-    /* a step of one cube along an axis, in interleaved digits: fill the gaps so that the carry runs
-     * through them */
-    uint64_t up[3];
+    /* a step of one cube along an axis, in interleaved digits: with the gaps between them filled, the
+     * carry runs through. Each axis doubles the list where the box reaches into the next cube. */
+    int32_t count = 1;
     for (int axis = 0; axis < 3; axis++) {
         const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
-        const uint64_t gaps = ~digits;
-        up[axis] = ((first | gaps) + ((uint64_t)1 << (3 * level + axis))) & digits;
-        up[axis] |= first & gaps; /* other axes as they are */
-    }
-    int32_t count = 1;
-    for (uint32_t o = 1; o < 8; o++) {
-        if (o & ~two) continue;
-        uint64_t code = 0;
-        for (int axis = 0; axis < 3; axis++) {
-            const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
-            code |= (o >> axis & 1 ? up[axis] : first) & digits;
+        const uint64_t up =
+            (((first | ~digits) + ((uint64_t)1 << (3 * level + axis))) & digits) - (first & digits);
+        for (int32_t k = 0; k < 1 << axis; k++) {
+            start[count + k] = start[k] + up;
+            offset[count + k] = offset[k] | 1u << axis;
         }
-        start[count] = code;
-        offset[count] = o;
-        count++;
+        count <<= c->upper[axis] >> level != c->lower[axis] >> level;
     }
     return count;
 }
@@ -128,34 +115,62 @@ TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
     return start + (((uint64_t)1 << 3 * level) - 1);
 }
 
-/* Three cells in one word: 20 bits each (the lowest of 21 is dropped) under a guard bit, so that one
- * subtraction compares all three axes. */
-#define TB_PACKED_GUARDS ((uint64_t)1 << 20 | (uint64_t)1 << 41 | (uint64_t)1 << 62)
+/* Two corners of a box in two words, so that two subtractions compare all axes at once: 18 bits of
+ * each cell (the lowest three of 21 are dropped), each under a guard bit that a subtraction takes away
+ * where the minuend is smaller. Above them stands a field of one bit and a guard for each axis on which
+ * a cube lies above the box's lower cube: the lower word bears the bit, the upper its complement. */
+enum { TB_PACKED_DROPPED = 3 };
+#define TB_PACKED_BOX_GUARDS  ((uint64_t)1 << 18 | (uint64_t)1 << 37 | (uint64_t)1 << 56)
+#define TB_PACKED_CUBE_GUARDS ((uint64_t)1 << 58 | (uint64_t)1 << 60 | (uint64_t)1 << 62)
+
+typedef struct tb_packed_box {
+    uint64_t lower, upper;
+} tb_packed_box;
 
 TB_FN uint64_t tb_cells_pack(const uint32_t cell[3])
 {
-    return (uint64_t)(cell[0] >> 1) | (uint64_t)(cell[1] >> 1) << 21 |
-           (uint64_t)(cell[2] >> 1) << 42;
+    return (uint64_t)(cell[0] >> TB_PACKED_DROPPED) |
+           (uint64_t)(cell[1] >> TB_PACKED_DROPPED) << 19 |
+           (uint64_t)(cell[2] >> TB_PACKED_DROPPED) << 38;
 }
 
-/* Whether boxes a and b of packed cells overlap: false only if the boxes themselves do not. The upper
- * ends come with their guard bits set. */
-TB_FN bool tb_packed_overlap(uint64_t lower_a, uint64_t guarded_upper_a, uint64_t lower_b,
-                             uint64_t guarded_upper_b)
+TB_FN tb_packed_box tb_packed_box_of(const tb_cells *c)
 {
-    return ((guarded_upper_a - lower_b) & (guarded_upper_b - lower_a) & TB_PACKED_GUARDS) ==
-           TB_PACKED_GUARDS;
+    tb_packed_box p;
+    p.lower = tb_cells_pack(c->lower);
+    p.upper = tb_cells_pack(c->upper) | TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS;
+    return p;
+}
+
+/* The same with the offset of one of its cubes. */
+TB_FN tb_packed_box tb_packed_cube(tb_packed_box p, uint32_t offset)
+{
+    const uint64_t bits = (uint64_t)(offset & 1) << 57 | (uint64_t)(offset >> 1 & 1) << 59 |
+                          (uint64_t)(offset >> 2 & 1) << 61;
+    const uint64_t ones = (uint64_t)1 << 57 | (uint64_t)1 << 59 | (uint64_t)1 << 61;
+    p.lower |= bits;
+    p.upper |= ones ^ bits;
+    return p;
+}
+
+/* Whether boxes overlap as far as packed cells tell: false only if the boxes themselves do not. With
+ * guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, for two boxes in one and the same cube, also
+ * whether the cube holds the lower corner of their intersection: it does unless it lies above the lower
+ * cubes of both on some axis. */
+TB_FN bool tb_packed_overlap(tb_packed_box a, tb_packed_box b, uint64_t guards)
+{
+    return ((a.upper - b.lower) & (b.upper - a.lower) & guards) == guards;
 }
 
 /* Whether the lower corner of the intersection of two boxes lies in the cube of box b, where b's cubes
- * are not larger than a's. Levels are at least 1, as packed cells have lost a bit. */
+ * are not larger than a's. Levels are at least TB_PACKED_DROPPED. */
 TB_FN bool tb_packed_owns(uint64_t lower_a, uint64_t lower_b, uint32_t offset_b, int32_t level_b)
 {
     for (int axis = 0; axis < 3; axis++) {
-        const uint32_t a = (uint32_t)(lower_a >> 21 * axis) & 0xfffff;
-        const uint32_t b = (uint32_t)(lower_b >> 21 * axis) & 0xfffff;
-        const uint32_t corner = (a > b ? a : b) >> (level_b - 1);
-        if (corner != (b >> (level_b - 1)) + (offset_b >> axis & 1)) return false;
+        const uint32_t a = (uint32_t)(lower_a >> 19 * axis) & 0x3ffff;
+        const uint32_t b = (uint32_t)(lower_b >> 19 * axis) & 0x3ffff;
+        const uint32_t corner = (a > b ? a : b) >> (level_b - TB_PACKED_DROPPED);
+        if (corner != (b >> (level_b - TB_PACKED_DROPPED)) + (offset_b >> axis & 1)) return false;
     }
     return true;
 }
@@ -167,13 +182,20 @@ TB_FN bool tb_box_overlap(const tb_box *a, const tb_box *b)
            b->lower.y <= a->upper.y && a->lower.z <= b->upper.z && b->lower.z <= a->upper.z;
 }
 
+/* The same without branches, for pairs that are likely to overlap. */
+TB_FN bool tb_box_overlap_likely(const tb_box *a, const tb_box *b)
+{
+    return (a->lower.x <= b->upper.x) & (b->lower.x <= a->upper.x) & (a->lower.y <= b->upper.y) &
+           (b->lower.y <= a->upper.y) & (a->lower.z <= b->upper.z) & (b->lower.z <= a->upper.z);
+}
+
 /* Finite, and not inside out. */
 TB_FN bool tb_box_valid(const tb_box *b)
 {
     return (b->lower.x >= -TB_REAL_MAX) & (b->lower.y >= -TB_REAL_MAX) &
            (b->lower.z >= -TB_REAL_MAX) & (b->upper.x <= TB_REAL_MAX) &
-           (b->upper.y <= TB_REAL_MAX) & (b->upper.z <= TB_REAL_MAX) &
-           (b->lower.x <= b->upper.x) & (b->lower.y <= b->upper.y) & (b->lower.z <= b->upper.z);
+           (b->upper.y <= TB_REAL_MAX) & (b->upper.z <= TB_REAL_MAX) & (b->lower.x <= b->upper.x) &
+           (b->lower.y <= b->upper.y) & (b->lower.z <= b->upper.z);
 }
 
 #endif
