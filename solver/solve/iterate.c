@@ -17,11 +17,11 @@
 #include <string.h>
 
 enum {
-    GROWTHS_OF_DIVERGENCE = 6, /* sweeps in a row with growing changes */
+    GROWTHS_OF_DIVERGENCE = 6,  /* sweeps in a row with growing changes */
     SWEEPS_OF_STAGNATION = 200, /* and as many again as led to the best residual */
-    SWEEPS_TO_REFRESH = 64,    /* s is summed afresh: it gathers rounding */
-    BLOCK_SWEEPS = 60,         /* after these, contacts solved as blocks go on by rows */
-    PLAIN_SWEEPS = 20, /* before acceleration: contacts open, stick and slide as they find */
+    SWEEPS_TO_REFRESH = 64,     /* s is summed afresh: it gathers rounding */
+    BLOCK_SWEEPS = 60,          /* after these, contacts solved as blocks go on by rows */
+    PLAIN_SWEEPS = 5, /* before acceleration: contacts open, stick and slide as they find */
     ACCELERATION_DEPTH = 5
 };
 static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
@@ -35,7 +35,7 @@ typedef struct tb_iteration {
     double c_norm; /* 1 where c = 0: the residual is not divided then */
     tb_real *best; /* impulses with the smallest residual so far */
     double best_residual;
-    int32_t best_sweep;      /* when they were found, or omega was halved since */
+    int32_t best_sweep;    /* when they were found, or omega was halved since */
     tb_real *previous;     /* impulses before the sweep, for the tests of increments */
     tb_real *r;            /* a number for every row, for Betz's test */
     double ratio;          /* residual over estimate, learnt */
