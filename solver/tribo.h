@@ -125,7 +125,7 @@ typedef struct tb_scene_def {
     double gravity[3];     /* m/s^2, world */
     double dt;             /* s; the step that the scene asks for */
     tb_inertia_source inertia_source;
-    double minimum_mass;    /* kg; raises the mass of moving bodies below it; 0: off */
+    double minimum_mass;    /* kg; raises the masses of bodies below it; 0: off */
     double minimum_inertia; /* kg m^2; likewise for principal moments; 0: off */
     double total_mass;      /* kg; scales all masses and inertias to this sum; 0: off */
     bool balance_inertia;   /* repair moments that break the triangle inequality by averaging */
@@ -210,7 +210,7 @@ typedef struct tb_shape_def {
     double orientation[4];
     double size[3];         /* m, see tb_shape_type */
     tb_handle asset;        /* mesh or height field */
-    double density;         /* kg/m^3, used when mass < 0 */
+    double density;         /* kg/m^3 (shell: kg/m^2), used when mass < 0 */
     double mass;            /* kg; < 0: from density and volume */
     bool shell;             /* mass spread over the surface, not the volume */
     tb_surface surface;

@@ -14,6 +14,7 @@ typedef struct geometry {
     tb_hull *hulls;
     tb_triangle_mesh *meshes;
     tb_height_field *fields;
+    int32_t *colliding;
 } geometry;
 
 /* ---- reach ---- */
@@ -153,6 +154,7 @@ static tb_status add_shape(tb_compiler *c, geometry *g, int32_t index, int32_t b
                              def->name, def->type == TB_SHAPE_PLANE ? "plane" : "height field",
                              tb_compile_body_name(c, body));
     if (def->category == 0 && def->mask == 0 && !listed) return TB_OK;
+    g->colliding[c->model->number_of_colliding_shapes++] = index;
     const int32_t asset = scene_index(def->asset);
     switch (def->type) {
     case TB_SHAPE_CONVEX: return build_hull(c, g, asset, &shape->asset);
@@ -174,10 +176,11 @@ tb_status tb_compile_geometry(tb_compiler *c)
     g.hulls = TB_ARENA_ZEROED(&model->arena, tb_hull, meshes);
     g.meshes = TB_ARENA_ZEROED(&model->arena, tb_triangle_mesh, meshes);
     g.fields = TB_ARENA_ZEROED(&model->arena, tb_height_field, fields);
+    g.colliding = TB_ARENA_ARRAY(&model->arena, int32_t, scene->number_of_shapes);
     bool *listed = TB_ARENA_ZEROED(&c->scratch, bool, scene->number_of_shapes);
     c->shapes = TB_ARENA_ARRAY(&model->arena, tb_model_shape, scene->number_of_shapes);
-    if (!g.hull_of || !g.mesh_of || !g.field_of || !g.hulls || !g.meshes || !g.fields || !listed ||
-        !c->shapes)
+    if (!g.hull_of || !g.mesh_of || !g.field_of || !g.hulls || !g.meshes || !g.fields ||
+        !g.colliding || !listed || !c->shapes)
         return tb_fail_memory(c->error, (size_t)scene->number_of_shapes * sizeof *c->shapes,
                               "shapes");
     for (int32_t i = 0; i < meshes; i++) g.hull_of[i] = g.mesh_of[i] = -1;
@@ -195,6 +198,7 @@ tb_status tb_compile_geometry(tb_compiler *c)
     model->number_of_shapes = scene->number_of_shapes;
     model->number_of_mesh_assets = meshes;
     model->shapes = c->shapes;
+    model->colliding_shapes = g.colliding;
     model->hulls = g.hulls;
     model->meshes = g.meshes;
     model->height_fields = g.fields;

@@ -13,20 +13,20 @@
  * outside. Edges are listed once. */
 typedef struct tb_hull {
     int32_t number_of_vertices, number_of_faces, number_of_edges, number_of_face_indices;
-    const double *vertices;     /* number_of_vertices x 3, m, shape frame of the asset */
-    const double *planes;       /* number_of_faces x 4: outward unit normal, offset d with n.x = d */
-    const int32_t *face_start;  /* number_of_faces + 1, into face_vertices */
-    const int32_t *face_vertices; /* number_of_face_indices */
-    const int32_t *edges;       /* number_of_edges x 4: vertex from, to; face left, right */
+    const double *vertices;    /* number_of_vertices x 3, m, shape frame of the asset */
+    const double *planes;      /* number_of_faces x 4: outward unit normal, offset d with n.x = d */
+    const int32_t *face_start; /* number_of_faces + 1, into face_vertices */
+    const int32_t *face_vertices;   /* number_of_face_indices */
+    const int32_t *edges;           /* number_of_edges x 4: vertex from, to; face left, right */
     const int32_t *neighbour_start; /* number_of_vertices + 1, into neighbours: for hill climbing */
     const int32_t *neighbours;
-    double centre[3];           /* m, mean of the vertices: inside */
+    double centre[3]; /* m, mean of the vertices: inside */
 } tb_hull;
 
 /* A node of a bounding-volume tree, in depth-first order. No leaf is deeper than 64. */
 typedef struct tb_tree_node {
     double lower[3], upper[3];
-    int32_t right;  /* index of the right child (the left one follows its parent); 0 for a leaf */
+    int32_t right; /* index of the right child (the left one follows its parent); 0 for a leaf */
     int32_t first, count; /* leaf: range in tree_triangles */
 } tb_tree_node;
 
@@ -36,8 +36,8 @@ typedef struct tb_triangle_mesh {
     int32_t number_of_vertices, number_of_triangles, number_of_nodes, number_of_tree_triangles;
     const double *vertices;   /* x 3, m; equal vertices merged */
     const int32_t *triangles; /* x 3, counter-clockwise outside */
-    const int32_t *adjacent;  /* x 3: triangle across the edge (v0 v1), (v1 v2), (v2 v0); -1: none */
-    const double *normals;    /* x 3, unit; zero for a triangle of zero area */
+    const int32_t *adjacent; /* x 3: triangle across the edge (v0 v1), (v1 v2), (v2 v0); -1: none */
+    const double *normals;   /* x 3, unit; zero for a triangle of zero area */
     const uint8_t *edge_kind; /* x 3: tb_edge_kind */
     const tb_tree_node *nodes;
     const int32_t *tree_triangles;
@@ -55,7 +55,7 @@ typedef struct tb_height_field {
     int32_t rows, columns;
     const double *heights; /* rows x columns, m */
     double half_x, half_y, base;
-    double highest;        /* m, largest height */
+    double highest; /* m, largest height */
 } tb_height_field;
 
 /* One joint after planar joints were taken apart. */
@@ -70,16 +70,16 @@ typedef struct tb_model_joint {
 
 typedef struct tb_model_body {
     int32_t parent;
-    int32_t tree;        /* index in trees; -1: no dof between it and the world */
-    int32_t joint, number_of_joints; /* first own joint */
-    int32_t dof, number_of_dofs;     /* first own dof */
-    int32_t last_dof;    /* the nearest dof at or above the body, -1: none; its dof_parent chain follows */
-    int32_t kinematic;   /* index among kinematic bodies, -1 */
-    int32_t fixed_to;    /* the nearest ancestor (or itself) that can move or is kinematic; 0: the world */
+    int32_t tree;                    /* index in trees; -1: no dof between it and the world */
+    int32_t joint, number_of_joints; /* first own joint, -1 if none */
+    int32_t dof, number_of_dofs;     /* first own dof, -1 if none */
+    int32_t last_dof;  /* nearest dof at or above the body, -1: none; dofs[].parent leads on */
+    int32_t kinematic; /* index among kinematic bodies, -1 */
+    int32_t fixed_to;  /* nearest body at or above it with joints or kinematic; 0: the world */
     double position[3], orientation[4]; /* in the parent's frame at the reference coordinates */
-    double mass;         /* kg */
-    double com[3];       /* m, body frame */
-    double inertia[6];   /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
+    double mass;                        /* kg */
+    double com[3];                      /* m, body frame */
+    double inertia[6]; /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
 } tb_model_body;
 
 typedef struct tb_model_tree {
@@ -87,9 +87,9 @@ typedef struct tb_model_tree {
     int32_t joint, number_of_joints;
     int32_t coordinate, number_of_coordinates;
     int32_t dof, number_of_dofs;
-    bool single_free;    /* one free body whose centre of mass is its origin: M is block diagonal and
+    bool single_free; /* one free body whose centre of mass is its origin: M is block diagonal and
                             constant in (world linear, body angular) velocities */
-    double inverse_mass; /* single_free: 1 / (mass + armature) */
+    double inverse_mass;       /* single_free: 1 / (mass + armature) */
     double inverse_inertia[9]; /* single_free: of inertia + armature, body axes */
     double inverse_mass_root;  /* single_free: square root of inverse_mass */
     double inverse_root[9];    /* single_free: C, lower triangular, with C C' = inverse_inertia */
@@ -97,18 +97,18 @@ typedef struct tb_model_tree {
 
 typedef struct tb_model_dof {
     int32_t body, joint, tree;
-    int32_t parent;      /* dof before it on the way to the root, -1: none */
+    int32_t parent; /* dof before it on the way to the root, -1: none */
     double armature, damping, dry_friction;
 } tb_model_dof;
 
 typedef struct tb_model_shape {
     tb_shape_type type;
     int32_t body;
-    int32_t asset;       /* index in hulls, meshes or height_fields by type; -1 for other types and for
+    int32_t asset; /* index in hulls, meshes or height_fields by type; -1 for other types and for
                             shapes that cannot collide (category and mask 0, not in a listed pair) */
     double position[3], orientation[4], rotation[9]; /* body frame */
     double size[3];
-    double reach;        /* m, radius of the ball around the body origin that holds the shape; 1e15
+    double reach; /* m, radius of the ball around the body origin that holds the shape; 1e15
                             for a plane */
     tb_surface surface;
     uint32_t category, mask;
@@ -121,18 +121,19 @@ typedef struct tb_model_tendon {
 } tb_model_tendon;
 
 typedef struct tb_model_actuator {
-    int32_t joint, tendon;  /* one of them, the other -1 */
-    int32_t activation;     /* index in activations, -1: none */
+    int32_t joint, tendon; /* one of them, the other -1 */
+    int32_t activation;    /* index in activations, -1: none */
     tb_activation activation_kind;
     double time_constant;
     double gear[6], gain[3], bias[3];
     bool control_limited, force_limited, activation_limited;
-    double control_lower, control_upper, force_lower, force_upper, activation_lower, activation_upper;
+    double control_lower, control_upper, force_lower, force_upper, activation_lower,
+        activation_upper;
 } tb_model_actuator;
 
 typedef struct tb_model_equality {
     tb_equality_type type;
-    int32_t a, b;         /* bodies, joints or tendons; b -1: none */
+    int32_t a, b; /* bodies, joints or tendons; b -1: none */
     double anchor_a[3], anchor_b[3], orientation[4];
     double polynomial[5];
     double reference_a, reference_b; /* coordinates or tendon lengths in the described pose */
@@ -166,11 +167,12 @@ struct tb_model {
     double gravity[3], dt, total_mass;
     bool filter_parent;
 
-    int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs, number_of_trees,
-        number_of_shapes, number_of_hulls, number_of_meshes, number_of_height_fields, number_of_sites,
-        number_of_tendons, number_of_tendon_terms, number_of_actuators, number_of_activations,
-        number_of_equalities, number_of_pairs, number_of_excludes, number_of_keyframes,
-        number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets;
+    int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
+        number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,
+        number_of_height_fields, number_of_sites, number_of_tendons, number_of_tendon_terms,
+        number_of_actuators, number_of_activations, number_of_equalities, number_of_pairs,
+        number_of_excludes, number_of_keyframes, number_of_kinematic_bodies, number_of_warnings,
+        number_of_mesh_assets, number_of_colliding_shapes;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -190,13 +192,14 @@ struct tb_model {
     const tb_model_pair *pairs;
     const tb_model_exclude *excludes;
     const tb_model_keyframe *keyframes;
-    const int32_t *kinematic_bodies;   /* body indices */
-    const double *q_reference;         /* number_of_coordinates: the described pose */
+    const int32_t *kinematic_bodies; /* body indices */
+    const double *q_reference;       /* number_of_coordinates: the described pose */
     const char *const *warnings;
     const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" where none */
     int32_t number_of_names[TB_HANDLE_KEYFRAME + 1];  /* things of each kind */
     struct tb_names *name_index;                      /* for tb_model_find */
-    const int32_t *shape_pair_start;   /* unused pairs aside: first listed pair of a shape, shapes + 1 */
+    const int32_t *shape_pair_start; /* shapes + 1: first listed pair with this shape as a */
+    const int32_t *colliding_shapes; /* shapes that can collide at all, ascending */
 
     unsigned char *bytes; /* canonical */
     size_t bytes_size;

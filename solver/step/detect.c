@@ -68,9 +68,11 @@ static tb_box swept_box(const detection *d, int32_t s)
     return box;
 }
 
+/* The broad phase sees the shapes that can collide at all, by their place in the model's list. */
 static bool wanted(const void *context, int32_t a, int32_t b)
 {
-    return tb_model_shapes_collide(context, a, b);
+    const tb_model *m = context;
+    return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
 static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
@@ -124,32 +126,33 @@ tb_status tb_world_detect(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
     const tb_model *m = w->model;
-    const int32_t shapes = m->number_of_shapes;
+    const int32_t shapes = m->number_of_shapes, colliding = m->number_of_colliding_shapes;
     detection d = {.world = w, .point_capacity = 64};
     d.shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
     d.velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
     d.spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
     d.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, d.point_capacity);
-    tb_box *boxes = TB_ARENA_ARRAY(w->arena, tb_box, shapes);
+    tb_box *boxes = TB_ARENA_ARRAY(w->arena, tb_box, colliding);
     if (!d.shapes || !d.velocity || !d.spin || !d.points || !boxes)
         return tb_fail_memory(error, 0, "a step's shapes");
 
-    for (int32_t s = 0; s < shapes; s++) {
+    for (int32_t i = 0; i < colliding; i++) {
+        const int32_t s = m->colliding_shapes[i];
         pose_shape(&d, s);
         shape_velocity(&d, s);
-        boxes[s] = swept_box(&d, s);
+        boxes[i] = swept_box(&d, s);
     }
 
     tb_pair *pairs = NULL;
     int32_t number_of_pairs = 0;
     const tb_status status =
-        tb_broad_phase(boxes, shapes, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
+        tb_broad_phase(boxes, colliding, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
     if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 
     w->number_of_contacts = 0;
     for (int32_t p = 0; p < number_of_pairs; p++)
-        if (collide(&d, pairs[p].a, pairs[p].b) != TB_OK)
+        if (collide(&d, m->colliding_shapes[pairs[p].a], m->colliding_shapes[pairs[p].b]) != TB_OK)
             return tb_fail_memory(error, 0, "a step's contacts");
     return TB_OK;
 }

@@ -230,7 +230,17 @@ START_TEST(visual_shapes_need_no_hull)
     TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
     tb_model *model = compile(scene);
     ck_assert_int_eq(model->shapes[1].asset, -1);
+    ck_assert_int_eq(model->number_of_colliding_shapes, 1);
     TEST_NEAR(model->shapes[1].reach, sqrt(2), 1e-15);
+
+    /* and is no trouble to a step */
+    tb_state *state = NULL;
+    tb_stepper *stepper = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    TEST_OK(tb_stepper_create(NULL, &stepper, &error), &error);
+    TEST_OK(tb_step(stepper, state, 2, NULL, &error), &error);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(state);
     tb_model_destroy(model);
     shape.category = 1;
     TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
