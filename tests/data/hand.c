@@ -228,10 +228,16 @@ static void write_grasp(const char *folder, double mu)
     static const struct grasp {
         const char *name;
         double x, height, turn, tilt, force;
-    } GRASPS[] = {{"middle", 0, 0.055, 0, 0, 20},          {"rim", 0, 0.075, 0, 0, 20},
-                  {"turned", 0, 0.060, 0.785398, 0, 20},   {"side", 0, 0.055, 0, -1.570796, 20},
-                  {"oblique", 0, 0.073, 0, -0.785398, 20}, {"off_centre", 0.008, 0.060, 0, 0, 20},
-                  {"handle", 0.064, 0.047, 0, 0, 40},      {"weak", 0, 0.055, 0, 0, 1}};
+    } GRASPS[] = {{"middle", 0, 0.055, 0, 0, 20},
+                  {"rim", 0, 0.075, 0, 0, 20},
+                  {"turned", 0, 0.060, 0.785398, 0, 20},
+                  {"side", 0, 0.055, 0, -1.570796, 20},
+                  {"oblique", 0, 0.073, 0, -0.785398, 20},
+                  {"off_centre", 0.008, 0.060, 0, 0, 20},
+                  {"handle", 0.064, 0.047, 0, 0, 40},
+                  {"weak", 0, 0.055, 0, 0, 1},
+                  /* the wall leans more than the friction angle there: the mug is squeezed out */
+                  {"edge", -0.034, 0.055, 0, 0, 20}};
     FILE *file = data_open(folder, "grasp.xml");
     fprintf(file,
             "<mujoco model=\"grasp\">\n  <include file=\"hand.xml\"/>\n"
