@@ -140,7 +140,11 @@ static tb_status free_velocity(tb_world *w)
     if (articulated) {
         for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
         tb_dynamics_solve(d, middle);
-        for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * TB_R(0.5) * middle[i];
+        for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * middle[i];
+        /* loops pull as hard as anything: without them the prediction is of first order only */
+        if (w->theta != 1 && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
+            return TB_RESOURCE_EXHAUSTED;
+        for (int32_t i = 0; i < dofs; i++) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
         tb_dynamics_velocities(d, middle, w->kinematic);
         tb_dynamics_bias(d, middle, gravity, false, bias);
         tb_dynamics_velocities(d, w->u, w->kinematic);

@@ -5,7 +5,9 @@
  *
  *     q <- q - M^-1 W (W' M^-1 W)^-1 error,
  *
- * so that a loop's error is that of the arithmetic and not of the time step. */
+ * so that a loop's error is that of the arithmetic and not of the time step. Moreau's scheme treats the velocity
+ * likewise, u <- u - M^-1 W (W' M^-1 W)^-1 W' u with W at the end of the step: only from a velocity that keeps
+ * the loop closed does the next step's midpoint rule have its second order (see tb_equality_bias). */
 #include <math.h>
 #include <string.h>
 
@@ -129,27 +131,67 @@ tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, 
     }
 }
 
+/* Stewart and Trinkle: error / dt.
+ *
+ * Moreau: the rows change their direction within the step, so a velocity that keeps the loop closed at its beginning
+ * has the velocity dt/2 W'' u along the rows of its middle, and one that does so at the end the opposite. The
+ * rows hence turn the velocity round, like a collision with e = 1, and like it they keep the energy. Bodies far
+ * apart are drawn together at the recovery speed. */
+void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
+                      const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
+                      tb_real bias[TB_EQUALITY_ROWS])
+{
+    const tb_world *w = world;
+    const tb_real recovery = TB_R(w->options->recovery_speed);
+    tb_real largest = 0;
+    for (int32_t r = 0; r < rows; r++) largest = tb_max(largest, tb_abs(errors[r]));
+    const bool turns = w->theta != 1 && largest <= recovery * w->dt;
+    const tb_real time = w->theta == 1 ? w->dt : w->dt * (1 - w->theta);
+    for (int32_t r = 0; r < rows; r++)
+        bias[r] = turns ? tb_block_dot(w, values + r * w->width, w->u) + drift[r]
+                        : tb_clamp(errors[r] / time, -recovery, recovery);
+}
+
 /* ---- projection ---- */
 
 enum { PROJECTION_STEPS = 5 };
 
-/* Assembles all equalities at q into fresh blocks; gives the largest error. */
-static tb_status assemble(tb_world *w, const tb_real *q, tb_real *errors, tb_real *largest)
+/* Rows of all equalities as assembled. */
+typedef struct closure {
+    tb_real *errors;     /* m or rad */
+    tb_real *velocities; /* under the velocity asked about, drift included */
+    tb_real *biases;
+    tb_real largest; /* error */
+} closure;
+
+static bool take_closure(tb_world *w, closure *c)
+{
+    const int32_t rows = TB_EQUALITY_ROWS * w->model->number_of_equalities;
+    c->errors = TB_ARENA_ARRAY(w->arena, tb_real, rows);
+    c->velocities = TB_ARENA_ARRAY(w->arena, tb_real, rows);
+    c->biases = TB_ARENA_ARRAY(w->arena, tb_real, rows);
+    return c->errors && c->velocities && c->biases;
+}
+
+/* Assembles all equalities at q into fresh blocks; velocities are those under u. */
+static tb_status assemble(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
 {
     const tb_model *m = w->model;
     w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
     w->number_of_values = 0;
-    w->has_chains = false;
-    *largest = 0;
+    c->largest = 0;
     for (int32_t i = 0; i < m->number_of_equalities; i++) {
         if (m->equalities[i].disabled) continue;
         const int32_t row = w->number_of_rows;
         tb_real own[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
         tb_real *values = tb_equality_begin(w, i, q, -1, own, drift);
         if (!values) return TB_RESOURCE_EXHAUSTED;
+        tb_equality_bias(w, values, w->number_of_rows - row, own, drift, c->biases + row);
         for (int32_t r = row; r < w->number_of_rows; r++) {
-            errors[r] = own[r - row];
-            *largest = tb_max(*largest, tb_abs(errors[r]));
+            const int32_t k = r - row;
+            c->errors[r] = own[k];
+            c->velocities[r] = tb_block_dot(w, values + k * w->width, u) + drift[k];
+            c->largest = tb_max(c->largest, tb_abs(own[k]));
         }
         if (w->width == 0)
             tb_block_cancel(w);
@@ -159,9 +201,9 @@ static tb_status assemble(tb_world *w, const tb_real *q, tb_real *errors, tb_rea
     return TB_OK;
 }
 
-/* One Newton step: solves G mu = -errors by Cholesky with a trace of ridge, because loops in a plane have
- * rows that say the same, and moves q by M^-1 W mu. */
-static tb_status project(tb_world *w, tb_real *q, const tb_real *errors)
+/* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows, by Cholesky with a trace of ridge,
+ * because loops in a plane have rows that say the same. Zero where that has no answer. */
+static tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
 {
     const tb_problem problem = tb_world_problem(w);
     const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
@@ -169,45 +211,72 @@ static tb_status project(tb_world *w, tb_real *q, const tb_real *errors)
     tb_real *mu = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *xi = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *s = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    *motion = s;
     if (!g || !mu || !xi || !s) return TB_RESOURCE_EXHAUSTED;
     if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     tb_real trace = 0;
     for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
     for (int32_t i = 0; i < n; i++) {
         g[i * n + i] += trace / TB_R(n) * TB_REAL_EPSILON * TB_R(64 * n);
-        mu[i] = -errors[i];
+        mu[i] = -x[i];
     }
     if (!(trace > 0) || tb_cholesky(g, n, n) != n) return TB_OK;
     tb_cholesky_solve(g, n, n, mu);
     tb_problem_apply(&problem, mu, s, xi);
     tb_dynamics_unwhiten(&w->dynamics, s);
-    for (int32_t i = 0; i < dofs; i++)
-        if (!(tb_abs(s[i]) <= TB_REAL_MAX)) return TB_OK;
-    tb_dynamics_integrate(w->model, s, 1, q);
+    for (int32_t i = 0; i < dofs; i++) {
+        if (tb_abs(s[i]) <= TB_REAL_MAX) continue;
+        memset(s, 0, (size_t)dofs * sizeof *s);
+        break;
+    }
+    return TB_OK;
+}
+
+tb_status tb_equality_predict(tb_world *world, tb_real *u)
+{
+    tb_world *w = world;
+    closure c;
+    tb_real *motion = NULL;
+    if (!take_closure(w, &c) || assemble(w, w->q, u, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t r = 0; r < w->number_of_rows; r++) c.velocities[r] += c.biases[r];
+    if (w->number_of_rows > 0) {
+        if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        for (int32_t i = 0; i < w->model->number_of_dofs; i++) u[i] += motion[i];
+    }
+    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
+    w->number_of_values = 0;
+    return TB_OK;
+}
+
+/* Newton steps on the errors, then the velocity. */
+static tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
+{
+    const tb_real most = TB_R(w->options->recovery_speed) * w->dt;
+    tb_real *motion = NULL;
+    closure c;
+    if (!take_closure(w, &c)) return TB_RESOURCE_EXHAUSTED;
+    for (int step = 0;; step++) {
+        tb_dynamics_positions(&w->dynamics, q, w->kinematic);
+        if (assemble(w, q, w->u_end, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        *closure_error = (double)c.largest;
+        if (w->number_of_rows == 0) return TB_OK;
+        /* a loop far from closed is drawn together at the recovery speed, by the rows */
+        if (c.largest > most && step == 0) return TB_OK;
+        if (c.largest <= TB_R(w->options->closure_tolerance) || step == PROJECTION_STEPS) break;
+        if (least_motion(w, c.errors, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        tb_dynamics_integrate(w->model, motion, 1, q);
+    }
+    if (w->theta == 1) return TB_OK;
+    if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < w->model->number_of_dofs; i++) w->u_end[i] += motion[i];
     return TB_OK;
 }
 
 tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error, tb_error *error)
 {
-    tb_world *w = world;
     *closure_error = 0;
-    if (w->model->number_of_equalities == 0) return TB_OK;
-    tb_real *errors =
-        TB_ARENA_ARRAY(w->arena, tb_real, TB_EQUALITY_ROWS * w->model->number_of_equalities);
-    if (!errors) return tb_fail_memory(error, 0, "the closing of loops");
-    const tb_real most = TB_R(w->options->recovery_speed) * w->dt;
-    for (int step = 0; step <= PROJECTION_STEPS; step++) {
-        tb_real largest = 0;
-        tb_dynamics_positions(&w->dynamics, q, w->kinematic);
-        if (assemble(w, q, errors, &largest) != TB_OK)
-            return tb_fail_memory(error, 0, "the closing of loops");
-        *closure_error = (double)largest;
-        if (largest <= TB_R(w->options->closure_tolerance) || step == PROJECTION_STEPS ||
-            w->number_of_rows == 0)
-            return TB_OK;
-        /* a loop far from closed is drawn together at the recovery speed, by the rows */
-        if (largest > most && step == 0) return TB_OK;
-        if (project(w, q, errors) != TB_OK) return tb_fail_memory(error, 0, "the closing of loops");
-    }
+    if (world->model->number_of_equalities == 0) return TB_OK;
+    if (close_loops(world, q, closure_error) != TB_OK)
+        return tb_fail_memory(error, 0, "the closing of loops");
     return TB_OK;
 }

@@ -263,12 +263,11 @@ static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
 static tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
-    const tb_real recovery = TB_R(w->options->recovery_speed);
-    const tb_real time = w->theta == 1 ? w->dt : w->dt * (1 - w->theta);
     for (int32_t e = 0; e < m->number_of_equalities; e++) {
         if (m->equalities[e].disabled) continue;
         tb_real errors[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
         tb_real *values =
+        tb_real bias[TB_EQUALITY_ROWS];
             tb_equality_begin(w, e, w->q, memory->equalities + TB_EQUALITY_ROWS * e, errors, drift);
         if (!values) return TB_RESOURCE_EXHAUSTED;
         const tb_block *b = &w->blocks[w->number_of_blocks - 1];
@@ -276,10 +275,10 @@ static tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
             tb_block_cancel(w);
             continue;
         }
-        for (int32_t r = 0; r < b->rows; r++) {
-            const tb_real bias = tb_clamp(errors[r] / time, -recovery, recovery);
-            w->c[b->row + r] = tb_block_dot(w, values + r * w->width, w->u_free) + drift[r] + bias;
-        }
+        tb_equality_bias(w, values, b->rows, errors, drift, bias);
+        for (int32_t r = 0; r < b->rows; r++)
+            w->c[b->row + r] =
+                tb_block_dot(w, values + r * w->width, w->u_free) + drift[r] + bias[r];
         tb_block_end(w, values);
     }
     return TB_OK;

@@ -137,6 +137,16 @@ tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
 tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
                            tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS]);
 
+/* What c of an equality's rows has beside the free velocity and the drift, from their W, errors and drift. */
+#define tb_equality_bias TB_SYMBOL(tb_equality_bias)
+void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
+                      const tb_real errors[TB_EQUALITY_ROWS],
+                      const tb_real drift[TB_EQUALITY_ROWS], tb_real bias[TB_EQUALITY_ROWS]);
+/* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if nothing else
+ * pushed. Uses the blocks and leaves none. */
+#define tb_equality_predict TB_SYMBOL(tb_equality_predict)
+tb_status tb_equality_predict(tb_world *world, tb_real *u);
+
 /* Velocity and angular velocity of a body that no dof moves: kinematic, fixed to a kinematic one, or still. */
 #define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
 tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
