@@ -266,8 +266,8 @@ static tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
     for (int32_t e = 0; e < m->number_of_equalities; e++) {
         if (m->equalities[e].disabled) continue;
         tb_real errors[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
-        tb_real *values =
         tb_real bias[TB_EQUALITY_ROWS];
+        tb_real *values =
             tb_equality_begin(w, e, w->q, memory->equalities + TB_EQUALITY_ROWS * e, errors, drift);
         if (!values) return TB_RESOURCE_EXHAUSTED;
         const tb_block *b = &w->blocks[w->number_of_blocks - 1];
