@@ -195,6 +195,24 @@ tb_status tb_world_begin(tb_world *world, tb_error *error)
 /* ---- smooth acceleration ---- */
 
 #ifndef TB_SINGLE
+/* Springs and dampers of tendons, which a step has as rows. */
+static void add_tendon_springs(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t t = 0; t < m->number_of_tendons; t++) {
+        const tb_model_tendon *tendon = &m->tendons[t];
+        if (tendon->stiffness == 0 && tendon->damping == 0) continue;
+        const int32_t end = tendon->first + tendon->count;
+        double speed = 0;
+        for (int32_t i = tendon->first; i < end; i++)
+            speed += m->tendon_coefficients[i] * w->u[m->tendon_dofs[i]];
+        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(m, t, w->q));
+        const double force = -tendon->stiffness * stretch - tendon->damping * speed;
+        for (int32_t i = tendon->first; i < end; i++)
+            w->force[m->tendon_dofs[i]] += m->tendon_coefficients[i] * force;
+    }
+}
+
 tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *workspace,
                                        double *acceleration, tb_error *error)
 {
@@ -215,6 +233,7 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
      * are in there, so begin again with all of them */
     memset(w.force, 0, (size_t)m->number_of_dofs * sizeof *w.force);
     add_joint_springs(&w);
+    add_tendon_springs(&w);
     add_wrenches(&w);
     add_actuators(&w, true);
     tb_dynamics_bias(&w.dynamics, w.u, tb_v3_load(m->gravity), true, force);

@@ -38,6 +38,12 @@ tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q
     return length;
 }
 
+tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length)
+{
+    const tb_real lower = TB_R(tendon->spring_lower), upper = TB_R(tendon->spring_upper);
+    return length > upper ? length - upper : length < lower ? length - lower : 0;
+}
+
 /* gear times coordinate; a ball's is its rotation vector, a free joint has none */
 static double actuator_length(const tb_world *w, const tb_model_actuator *a)
 {
@@ -208,13 +214,8 @@ static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 static tb_status add_tendon_spring(tb_world *w, const tb_model_tendon *tendon,
                                    const tb_transmission *t, tb_real length, int32_t slot)
 {
-    tb_real stretch = 0, k = TB_R(tendon->stiffness);
-    if (length > TB_R(tendon->spring_upper))
-        stretch = length - TB_R(tendon->spring_upper);
-    else if (length < TB_R(tendon->spring_lower))
-        stretch = length - TB_R(tendon->spring_lower);
-    else
-        k = 0;
+    const tb_real stretch = tb_tendon_stretch(tendon, length);
+    const tb_real k = stretch != 0 ? TB_R(tendon->stiffness) : 0;
     const tb_real slope = k * w->dt * w->theta + TB_R(tendon->damping);
     if (!(slope > 0)) return TB_OK;
     tb_real *values = begin_transmission(w, TB_LAW_BILATERAL, t, 1, slot);

@@ -159,6 +159,9 @@ static inline int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
 /* Length of a tendon at coordinates q. */
 #define tb_tendon_length TB_SYMBOL(tb_tendon_length)
 tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
+/* How far a length is beyond the range in which the tendon's spring rests, signed. */
+#define tb_tendon_stretch TB_SYMBOL(tb_tendon_stretch)
+tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
 
 /* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
  * penetration back no faster than at the recovery speed. Nothing within the slop. */

@@ -1,0 +1,124 @@
+"""What the peer comparisons share: finding models, running `tribo`, loading into MuJoCo, reporting.
+
+Coordinates need no map: Tribod keeps MuJoCo's conventions (bodies and joints depth first; a free
+joint has position and quaternion, linear velocity in world and angular in body axes).
+"""
+
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import mujoco
+import numpy as np
+import numpy.typing as npt
+
+Array = npt.NDArray[np.float64]
+
+BUILD = Path(os.environ.get("TRIBO_BUILD", "build"))
+TRIBO = os.environ.get("TRIBO", str(BUILD / "tribo"))
+
+
+class Refused(Exception):
+    """A program did not take a model; the text is its reason."""
+
+
+@dataclass
+class Report:
+    """Counts checks, prints what failed, was skipped, and in the end the sum run_all.sh reads."""
+
+    passed: int = 0
+    failed: int = 0
+    skips: list[str] = field(default_factory=list)
+
+    def check(self, good: bool, what: str) -> bool:
+        if good:
+            self.passed += 1
+        else:
+            self.failed += 1
+            print(f"FAILED: {what}", flush=True)
+        return good
+
+    def skip(self, why: str) -> None:
+        self.skips.append(why)
+        print(f"SKIPPED: {why}", flush=True)
+
+    def finish(self) -> None:
+        print(f"{self.passed} passed, {self.failed} failed, {len(self.skips)} skipped")
+        sys.exit(self.failed > 0)
+
+
+def package(name: str) -> Path:
+    """The folder of an installed package, without importing what it depends on."""
+    spec = find_spec(name)
+    if spec is None or not spec.submodule_search_locations:
+        raise SystemExit(f"no package {name}: deploy/deps.sh peers installs it")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def numbers(values: Array) -> str:
+    """An option's list that reads back as the same doubles."""
+    return ",".join(repr(float(v)) for v in values)
+
+
+def tribo(*arguments: str | Path) -> dict[str, Any]:
+    """Runs `tribo ... --json` and gives its object. Refused with the message if it fails."""
+    command = [TRIBO, *map(str, arguments), "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    lines = done.stderr.strip().splitlines()
+    if done.returncode != 0:
+        raise Refused(lines[-1] if lines else f"exit status {done.returncode}")
+    return json.loads(done.stdout)
+
+
+def mujoco_spec(path: Path) -> mujoco.MjSpec:
+    """A model as MuJoCo reads it, with every body kept."""
+    try:
+        spec = mujoco.MjSpec.from_file(str(path))
+    except (ValueError, mujoco.FatalError) as error:
+        raise Refused(str(error).splitlines()[0]) from error
+    spec.compiler.fusestatic = False
+    if path.suffix == ".urdf":
+        # MuJoCo knows no packages: the files that the addresses mean
+        for mesh in spec.meshes:
+            mesh.file = mesh.file.removeprefix("package://")
+        spec.strippath = False
+        spec.meshdir = str(path.parent)
+    return spec
+
+
+def mujoco_compile(spec: mujoco.MjSpec) -> mujoco.MjModel:
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            return spec.compile()
+    except (ValueError, mujoco.FatalError) as error:
+        raise Refused(str(error).splitlines()[0]) from error
+
+
+def random_state(model: mujoco.MjModel, rng: np.random.Generator) -> tuple[Array, Array]:
+    """Coordinates up to a radian (or 0.1 m) from the reference pose, any rotation; velocities."""
+    q = np.array(model.qpos0)
+    for j in range(model.njnt):
+        at = int(model.jnt_qposadr[j])
+        kind = model.jnt_type[j]
+        if kind == mujoco.mjtJoint.mjJNT_HINGE:
+            q[at] += rng.uniform(-1, 1)
+        elif kind == mujoco.mjtJoint.mjJNT_SLIDE:
+            q[at] += rng.uniform(-0.1, 0.1)
+        else:
+            if kind == mujoco.mjtJoint.mjJNT_FREE:
+                q[at : at + 3] += rng.uniform(-1, 1, 3)
+                at += 3
+            quaternion = rng.normal(size=4)
+            q[at : at + 4] = quaternion / np.linalg.norm(quaternion)
+    return q, rng.uniform(-1, 1, model.nv)
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    return tempfile.TemporaryDirectory(prefix="tribo_peers_")
