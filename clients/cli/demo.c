@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "args.h"
 #include "cli.h"
@@ -118,6 +119,15 @@ static void print_grasp(const demo_grasp *g)
            g->certificate.penetration * MICROMETRES);
 }
 
+/* The path as seen from the working folder, where it lies in it. */
+static const char *from_here(const char *path)
+{
+    char here[PATH_MAX];
+    if (getcwd(here, sizeof here) == NULL) return path;
+    const size_t length = strlen(here);
+    return strncmp(path, here, length) == 0 && path[length] == '/' ? path + length + 1 : path;
+}
+
 static void print_text(const demo_run *r)
 {
     const demo *d = &r->demo;
@@ -142,7 +152,8 @@ static void print_text(const demo_run *r)
     printf("\n%d held, %d moved in the hand, %d dropped; %.3g s simulated in %s.\n",
            outcomes[DEMO_HELD], outcomes[DEMO_MOVED], outcomes[DEMO_DROPPED], simulated,
            report_quantity(r->seconds, "s", took, sizeof took));
-    printf("plot   %s\nrecord %s\nscene  %s/grasp.xml\n", r->plot_path, r->csv_path, r->folder);
+    printf("plot   %s\nrecord %s\nscene  %s/grasp.xml\n", from_here(r->plot_path),
+           from_here(r->csv_path), from_here(r->folder));
 }
 
 static void print_json(const demo_run *r)
@@ -198,6 +209,7 @@ int command_demo(int argc, char **argv)
 {
     static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", NULL};
     demo_run r = {.friction = 0.7};
+    r.options.threads = 1; /* steps are too short for threads to pay */
     r.options.scheme = (int)tb_step_defaults().scheme;
     const args_option options[] = {
         {"friction", "MU", "of hand, mug and floor (0.7)", ARGS_NUMBER, &r.friction, 0, 100, NULL},
@@ -212,7 +224,7 @@ int command_demo(int argc, char **argv)
          NULL},
         {"tolerance", "T", "residual at which the solver stops (1e-10)", ARGS_NUMBER,
          &r.options.tolerance, DBL_MIN, 1, NULL},
-        {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &r.options.threads, 0, 4096, NULL},
+        {"threads", "N", "0: all processors (1)", ARGS_INTEGER, &r.options.threads, 0, 4096, NULL},
         {"json", NULL, "print one JSON object", ARGS_FLAG, &r.json, 0, 0, NULL},
         {"quiet", NULL, "no progress bar", ARGS_FLAG, &r.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
