@@ -13,23 +13,17 @@ enum {
     BRUTE_BOXES = 80, /* up to so many boxes brute force is faster */
     SAMPLE_SIZE = 64,
     LARGE_LEVEL = 18,       /* boxes of more than 2^18 cells are tested against all */
-    CHUNK_INTERVALS = 4096, /* the sweep's unit of parallel work */
-    CHUNK_BOXES = 4096,
+    CHUNK_INTERVALS = 1024, /* the sweep's unit of parallel work */
+    CHUNK_BOXES = 512,
     CHUNK_PAIRS = 3, /* room for pairs, in pairs per interval, before a chunk is done again */
     HITS = 1024,     /* candidates that are taken apart together */
-    MOST_DIGIT_BITS = 13
+    SMALL_CUBE = 40, /* boxes in a cube whose pairs all fit into HITS */
+    MOST_DIGIT_BITS = 11
 };
 
 /* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals, small
  * ones few candidates; measured, flat between 1.5 and 3 */
-#define CUBE_EDGE_PER_SIZE TB_R(2.0)
-
-/* What is sorted. The key is a start code with 31 less the level in its lowest bits, which are zero in all
- * codes: so equal keys are equal cubes, and a cube stands before the smaller ones that begin with it. */
-typedef struct sort_item {
-    uint64_t key;
-    uint32_t box, offset;
-} sort_item;
+#define CUBE_EDGE_PER_SIZE TB_R(2.5)
 
 /* Pairs of one chunk: `count` were found, and stored if they fit `capacity`. */
 typedef struct pair_list {
@@ -41,7 +35,7 @@ typedef struct sweep {
     const tb_box *boxes;
     tb_pair_filter *filter;
     const void *context;
-    const sort_item *items;      /* sorted */
+    const tb_cube *items;        /* sorted */
     const tb_packed_box *packed; /* of each item */
     int32_t number_of_items, index_bits;
     pair_list *lists; /* one a chunk */
@@ -49,7 +43,8 @@ typedef struct sweep {
 
 /* What a chunk of boxes gives. */
 typedef struct chunk_items {
-    int32_t count; /* of items, written from 8 x the chunk's first box */
+    size_t first; /* place of its items */
+    int32_t count;
     uint64_t any, all;
     bool valid;
 } chunk_items;
@@ -59,11 +54,14 @@ typedef struct generation {
     int32_t number_of_boxes;
     tb_grid grid;
     tb_packed_box *packed; /* of each box */
-    sort_item *items;
+    tb_cube *items;
     bool *large;
     chunk_items *chunks;
 } generation;
 
+/* While they are sorted and swept, start codes bear 31 less the level in their lowest bits, which are zero
+ * in all codes: so equal keys are equal cubes, and a cube stands before the smaller ones that begin with
+ * it. */
 static int32_t key_level(uint64_t key)
 {
     return 31 - (int32_t)(key & 31);
@@ -96,9 +94,8 @@ static digits digits_of(uint64_t varying, int32_t number_of_items)
     int32_t top = 64, low = 0;
     while (!(varying >> (top - 1) & 1)) top--;
     while (!(varying >> low & 1)) low++;
-    /* a table of counts should not be longer than what is counted */
-    const int32_t most =
-        number_of_items < 1024 ? 8 : (number_of_items < 8192 ? 11 : MOST_DIGIT_BITS);
+    /* a table of counts should not be longer than what is counted, nor spread writes beyond the cache */
+    const int32_t most = number_of_items < 1024 ? 8 : MOST_DIGIT_BITS;
     const int32_t passes = (top - low + most - 1) / most;
     d.bits = (top - low + passes - 1) / passes;
     for (int32_t shift = low; shift < top; shift += d.bits)
@@ -117,7 +114,7 @@ static void counts_to_places(uint32_t *places, int32_t buckets)
 }
 
 /* Stable; the sorted items are in the array that is returned, `items` or `other`. */
-static sort_item *sort_items(sort_item *items, sort_item *other, int32_t count, uint64_t varying)
+static tb_cube *tb_cubes(tb_cube *items, tb_cube *other, int32_t count, uint64_t varying)
 {
     uint32_t places[1 << MOST_DIGIT_BITS];
     const digits d = digits_of(varying, count);
@@ -125,11 +122,11 @@ static sort_item *sort_items(sort_item *items, sort_item *other, int32_t count, 
     for (int32_t digit = 0; digit < d.count; digit++) {
         const int32_t shift = d.shift[digit];
         memset(places, 0, sizeof(uint32_t) << d.bits);
-        for (int32_t i = 0; i < count; i++) places[items[i].key >> shift & mask]++;
+        for (int32_t i = 0; i < count; i++) places[items[i].start >> shift & mask]++;
         counts_to_places(places, 1 << d.bits);
         for (int32_t i = 0; i < count; i++)
-            other[places[items[i].key >> shift & mask]++] = items[i];
-        sort_item *swap = items;
+            other[places[items[i].start >> shift & mask]++] = items[i];
+        tb_cube *swap = items;
         items = other;
         other = swap;
     }
@@ -240,9 +237,12 @@ int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uin
     grid.minimum_level = 0;
     const tb_cells cells = tb_grid_cells(&grid, box);
     const int32_t level = tb_cells_level(&cells, 0);
-    uint32_t offset[8];
-    const int32_t count = tb_cells_intervals(&cells, level, start, offset);
-    for (int32_t i = 0; i < count; i++) end[i] = tb_morton_end(start[i], level);
+    tb_cube cubes[8];
+    const int32_t count = tb_cells_cubes(&cells, level, 0, cubes);
+    for (int32_t i = 0; i < count; i++) {
+        start[i] = cubes[i].start;
+        end[i] = tb_morton_end(start[i], level);
+    }
     return count;
 }
 
@@ -257,30 +257,30 @@ static void generate_chunk(void *context, int32_t chunk, int32_t thread)
     const int32_t first = chunk * CHUNK_BOXES;
     int32_t last = first + CHUNK_BOXES;
     if (last > g->number_of_boxes) last = g->number_of_boxes;
-    sort_item *out = g->items + 8 * (size_t)first;
-    chunk_items result = {0, 0, ~(uint64_t)0, true};
+    chunk_items result = {g->chunks[chunk].first, 0, 0, ~(uint64_t)0, true};
+    tb_cube *out = g->items + result.first;
+    tb_real least = 0, nothing = 0;
     for (int32_t i = first; i < last; i++) {
         const tb_box *box = &g->boxes[i];
-        result.valid &= tb_box_valid(box);
+        /* no extent is negative, and none less itself is anything but zero */
+        const tb_vec3 e = tb_v3_sub(box->upper, box->lower);
+        least = tb_min(tb_min(e.x, e.y), tb_min(e.z, least));
+        nothing += (e.x - e.x) + (e.y - e.y) + (e.z - e.z);
         const tb_cells cells = tb_grid_cells(&grid, box);
         const int32_t level = tb_cells_level(&cells, grid.minimum_level);
         g->large[i] = level > LARGE_LEVEL;
         if (level > LARGE_LEVEL) continue;
         g->packed[i] = tb_packed_box_of(&cells);
-        uint64_t start[8];
-        uint32_t offset[8];
-        const int32_t count = tb_cells_intervals(&cells, level, start, offset);
-        for (int32_t k = 0; k < count; k++) {
-            const uint64_t key = start[k] | (uint64_t)(31 - level);
-            result.any |= key;
-            result.all &= key;
-            out[k].key = key;
-            out[k].box = (uint32_t)i;
-            out[k].offset = offset[k];
-        }
+        const int32_t count = tb_cells_cubes(&cells, level, (uint32_t)i, out);
+        for (int32_t k = 0; k < count; k++) out[k].start |= (uint64_t)(31 - level);
+        /* the first and the last have the digits of all between */
+        result.any |= out[0].start | out[count - 1].start;
+        result.all &= out[0].start & out[count - 1].start;
         out += count;
         result.count += count;
     }
+    if (!(least >= 0) || !(nothing == 0))
+        for (int32_t i = first; i < last; i++) result.valid &= tb_box_valid(&g->boxes[i]);
     g->chunks[chunk] = result;
 }
 
@@ -298,9 +298,9 @@ static void take_hits(const sweep *s, pair_list *list, const hit *hits, int32_t 
     uint64_t keys[HITS];
     int32_t count = 0;
     for (int32_t h = 0; h < number_of_hits; h++) {
-        const sort_item *a = &s->items[hits[h].a], *b = &s->items[hits[h].b];
+        const tb_cube *a = &s->items[hits[h].a], *b = &s->items[hits[h].b];
         if (levels_differ && !tb_packed_owns(s->packed[hits[h].a].lower, s->packed[hits[h].b].lower,
-                                             b->offset, key_level(b->key)))
+                                             b->offset, key_level(b->start)))
             continue;
         const uint64_t low = a->box < b->box ? a->box : b->box;
         const uint64_t high = a->box ^ b->box ^ low;
@@ -322,24 +322,39 @@ static void take_hits(const sweep *s, pair_list *list, const hit *hits, int32_t 
     list->count += count;
 }
 
-/* Item i with items first to last, exclusive. `hits` holds `count`; returns how many it holds then. */
-static int32_t sweep_item(const sweep *s, pair_list *list, uint32_t i, int32_t first, int32_t last,
-                          uint64_t guards, bool levels_differ, hit *hits, int32_t count)
+/* Hits gathered for taking apart together; all of one kind. */
+typedef struct hit_list {
+    hit hits[HITS];
+    int32_t count;
+} hit_list;
+
+/* Adds what of items first to last, exclusive, overlaps item i as far as packed cells tell. */
+static inline void sweep_item(const tb_packed_box *packed, int32_t i, int32_t first, int32_t last,
+                              uint64_t guards, hit_list *list)
 {
-    const tb_packed_box a = s->packed[i];
-    while (first < last) {
-        if (count > HITS / 2) {
-            take_hits(s, list, hits, count, levels_differ);
-            count = 0;
-        }
-        const int32_t stop = last - first > HITS / 2 - 1 ? first + HITS / 2 - 1 : last;
-        for (; first < stop; first++) {
-            hits[count].a = i;
-            hits[count].b = (uint32_t)first;
-            count += tb_packed_overlap(a, s->packed[first], guards);
-        }
+    const tb_packed_box a = packed[i];
+    int32_t count = list->count;
+    for (int32_t j = first; j < last; j++) {
+        list->hits[count].a = (uint32_t)i;
+        list->hits[count].b = (uint32_t)j;
+        count += tb_packed_overlap(a, packed[j], guards);
     }
-    return count;
+    list->count = count;
+}
+
+/* The same for a range of any length. */
+static void sweep_range(const sweep *s, pair_list *pairs, int32_t i, int32_t first, int32_t last,
+                        uint64_t guards, bool levels_differ, hit_list *list)
+{
+    while (first < last) {
+        const int32_t stop = last - first > HITS / 2 ? first + HITS / 2 : last;
+        if (list->count + stop - first >= HITS) {
+            take_hits(s, pairs, list->hits, list->count, levels_differ);
+            list->count = 0;
+        }
+        sweep_item(s->packed, i, first, stop, guards, list);
+        first = stop;
+    }
 }
 
 /* All cubes that begin in the chunk: the items of each with one another, and with those of the smaller
@@ -352,39 +367,48 @@ static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
     if (list->count <= list->capacity && list->count > 0) return; /* only what overflowed, again */
     list->count = 0;
 
-    hit hits[HITS];
-    const sort_item *items = s->items;
+    hit_list hits;
+    hits.count = 0;
+    const tb_cube *items = s->items;
     const int32_t end_of_items = s->number_of_items;
     int32_t i = chunk * CHUNK_INTERVALS;
     int32_t last = i + CHUNK_INTERVALS;
     if (last > end_of_items) last = end_of_items;
-    while (i > 0 && i < last && items[i].key == items[i - 1].key)
+    while (i > 0 && i < last && items[i].start == items[i - 1].start)
         i++; /* the chunk before has these */
-    int32_t count = 0;
     while (i < last) {
-        const uint64_t key = items[i].key;
+        const uint64_t key = items[i].start;
         int32_t cube_end = i + 1;
-        while (cube_end < end_of_items && items[cube_end].key == key) cube_end++;
-        for (int32_t k = i; k + 1 < cube_end; k++)
-            count = sweep_item(s, list, (uint32_t)k, k + 1, cube_end,
-                               TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, false, hits, count);
+        while (cube_end < end_of_items && items[cube_end].start == key) cube_end++;
+        const uint64_t guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS;
+        const int32_t size = cube_end - i;
+        if (size <= SMALL_CUBE) {
+            if (hits.count + size * (size - 1) / 2 >= HITS) {
+                take_hits(s, list, hits.hits, hits.count, false);
+                hits.count = 0;
+            }
+            for (int32_t k = i; k < cube_end; k++)
+                sweep_item(s->packed, k, k + 1, cube_end, guards, &hits);
+        } else {
+            for (int32_t k = i; k < cube_end; k++)
+                sweep_range(s, list, k, k + 1, cube_end, guards, false, &hits);
+        }
 
         /* smaller cubes inside */
         const uint64_t end = key_end(key);
-        if (cube_end < end_of_items && items[cube_end].key <= end) {
+        if (cube_end < end_of_items && items[cube_end].start <= end) {
             int32_t inside_end = cube_end + 1;
-            while (inside_end < end_of_items && items[inside_end].key <= end) inside_end++;
-            take_hits(s, list, hits, count, false);
-            count = 0;
+            while (inside_end < end_of_items && items[inside_end].start <= end) inside_end++;
+            take_hits(s, list, hits.hits, hits.count, false);
+            hits.count = 0;
             for (int32_t k = i; k < cube_end; k++)
-                count = sweep_item(s, list, (uint32_t)k, cube_end, inside_end, TB_PACKED_BOX_GUARDS,
-                                   true, hits, count);
-            take_hits(s, list, hits, count, true);
-            count = 0;
+                sweep_range(s, list, k, cube_end, inside_end, TB_PACKED_BOX_GUARDS, true, &hits);
+            take_hits(s, list, hits.hits, hits.count, true);
+            hits.count = 0;
         }
         i = cube_end;
     }
-    take_hits(s, list, hits, count, false);
+    take_hits(s, list, hits.hits, hits.count, false);
 }
 
 /* Pairs of the boxes in `large` with all; among themselves once. */
@@ -448,33 +472,42 @@ static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t thread
     g.grid = grid_choose(s->boxes, number_of_boxes);
     g.packed = TB_ARENA_ARRAY(arena, tb_packed_box, number_of_boxes);
     g.large = TB_ARENA_ARRAY(arena, bool, number_of_boxes);
-    g.items = TB_ARENA_ARRAY(arena, sort_item, most);
+    g.items = TB_ARENA_ARRAY(arena, tb_cube, most);
     g.chunks = TB_ARENA_ARRAY(arena, chunk_items, chunks);
     if (!g.packed || !g.large || !g.items || !g.chunks) return TB_RESOURCE_EXHAUSTED;
-    tb_parallel_for(chunks, 1, threads, generate_chunk, &g);
 
-    /* chunks moved together */
+    /* one thread writes items one after another; of several, each chunk has the room it may need, and
+     * what it wrote is moved together */
+    const bool alone = chunks == 1 || tb_parallel_threads(threads) == 1;
+    if (!alone) {
+        for (int32_t c = 0; c < chunks; c++) g.chunks[c].first = 8 * (size_t)c * CHUNK_BOXES;
+        tb_parallel_for(chunks, 1, threads, generate_chunk, &g);
+    }
     uint64_t any = 0, all = ~(uint64_t)0;
     size_t n = 0;
     for (int32_t c = 0; c < chunks; c++) {
-        if (!g.chunks[c].valid) return TB_INVALID_ARGUMENT;
-        const size_t count = (size_t)g.chunks[c].count;
-        if (c > 0)
-            memmove(g.items + n, g.items + 8 * (size_t)c * CHUNK_BOXES, sizeof(sort_item) * count);
-        n += count;
-        any |= g.chunks[c].any;
-        all &= g.chunks[c].all;
+        chunk_items *chunk = &g.chunks[c];
+        if (alone) {
+            chunk->first = n;
+            generate_chunk(&g, c, 0);
+        }
+        if (!chunk->valid) return TB_INVALID_ARGUMENT;
+        if (chunk->first != n)
+            memmove(g.items + n, g.items + chunk->first, sizeof(tb_cube) * (size_t)chunk->count);
+        n += (size_t)chunk->count;
+        any |= chunk->any;
+        all &= chunk->all;
     }
     int32_t found = 0;
     for (int32_t i = 0; i < number_of_boxes; i++) found += g.large[i];
     *large = TB_ARENA_ARRAY(arena, int32_t, found);
-    sort_item *other = TB_ARENA_ARRAY(arena, sort_item, n);
+    tb_cube *other = TB_ARENA_ARRAY(arena, tb_cube, n);
     tb_packed_box *packed = TB_ARENA_ARRAY(arena, tb_packed_box, n);
     if (!*large || !other || !packed) return TB_RESOURCE_EXHAUSTED;
     for (int32_t i = 0; i < number_of_boxes && *number_of_large < found; i++)
         if (g.large[i]) (*large)[(*number_of_large)++] = i;
 
-    const sort_item *sorted = sort_items(g.items, other, (int32_t)n, n > 0 ? any ^ all : 0);
+    const tb_cube *sorted = tb_cubes(g.items, other, (int32_t)n, n > 0 ? any ^ all : 0);
     for (size_t i = 0; i < n; i++)
         packed[i] = tb_packed_cube(g.packed[sorted[i].box], sorted[i].offset);
     s->items = sorted;

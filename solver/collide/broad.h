@@ -81,32 +81,50 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
     return level;
 }
 
-/* The cubes of a box: start codes, and for each which axes (bits 0 to 2) it lies one cube above the
- * cube of the box's lower corner. Returns how many: 1, 2, 4 or 8, the first ones of the eight that are
- * always written (no branch that a processor or a warp could stumble over). The end of each interval
- * is start + 8^level - 1. */
-TB_FN int32_t tb_cells_intervals(const tb_cells *c, int32_t level, uint64_t start[8],
-                                 uint32_t offset[8])
+/* One cube of one box: its interval starts at code `start` and ends at start + 8^level - 1. */
+typedef struct tb_cube {
+    uint64_t start;
+    uint32_t box;
+    uint32_t
+        offset; /* bits 0 to 2: the axes on which it lies above the cube of the box's lower corner */
+} tb_cube;
+
+/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry of an
+ * addition runs through them. */
+TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
+{
+    const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
+    const uint64_t next = (code | ~digits) + ((uint64_t)1 << (3 * level + axis));
+    return (code & ~digits) | (next & digits);
+}
+
+/* The cubes of a box. Returns how many: 1, 2, 4 or 8, the first of the eight that are always written, so
+ * that there is no branch for a processor or a warp to stumble over: each axis doubles the list and the
+ * count follows where the box reaches into the next cube. */
+TB_FN int32_t tb_cells_cubes(const tb_cells *c, int32_t level, uint32_t box, tb_cube out[8])
 {
     const uint32_t x = c->lower[0] >> level, y = c->lower[1] >> level, z = c->lower[2] >> level;
     const uint64_t first = tb_morton_code(x, y, z) << 3 * level;
-    start[0] = first;
-    offset[0] = 0;
-
-    /* a step of one cube along an axis, in interleaved digits: with the gaps between them filled, the
-     * carry runs through. Each axis doubles the list where the box reaches into the next cube. */
-    int32_t count = 1;
-    for (int axis = 0; axis < 3; axis++) {
-        const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
-        const uint64_t up =
-            (((first | ~digits) + ((uint64_t)1 << (3 * level + axis))) & digits) - (first & digits);
-        for (int32_t k = 0; k < 1 << axis; k++) {
-            start[count + k] = start[k] + up;
-            offset[count + k] = offset[k] | 1u << axis;
-        }
-        count <<= c->upper[axis] >> level != c->lower[axis] >> level;
+    const uint64_t along_y = tb_morton_step(first, 1, level) - first;
+    const uint64_t along_z = tb_morton_step(first, 2, level) - first;
+    out[0].start = first;
+    out[0].box = out[1].box = box;
+    out[0].offset = 0;
+    out[1].start = tb_morton_step(first, 0, level);
+    out[1].offset = 1;
+    int32_t count = 1 + (c->upper[0] >> level != x);
+    for (int32_t k = 0; k < 2; k++) {
+        out[count + k].start = out[k].start + along_y;
+        out[count + k].box = box;
+        out[count + k].offset = out[k].offset | 2;
     }
-    return count;
+    count <<= c->upper[1] >> level != y;
+    for (int32_t k = 0; k < 4; k++) {
+        out[count + k].start = out[k].start + along_z;
+        out[count + k].box = box;
+        out[count + k].offset = out[k].offset | 4;
+    }
+    return count << (c->upper[2] >> level != z);
 }
 
 /* Last code of a cube. */
