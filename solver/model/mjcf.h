@@ -4,7 +4,7 @@
  * assembles included files; mjcf_defaults.c resolves an element against its default classes and reads
  * attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion; mjcf_options.c
  * reads compiler and option; mjcf_assets.c meshes and height fields; mjcf_bodies.c the kinematic tree with
- * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c, mjcf_relations.c (contact, equality)
+ * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c with mjcf_gains.c, mjcf_relations.c (contact, equality)
  * and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected inertias that damping ratios need.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its answers where that is silent). */
@@ -85,6 +85,35 @@ typedef struct mjcf_actuator {
     double damping_ratio;  /* 0: none */
 } mjcf_actuator;
 
+/* places in the lists of kinds and types */
+enum {
+    MJCF_GENERAL,
+    MJCF_MOTOR,
+    MJCF_POSITION,
+    MJCF_VELOCITY,
+    MJCF_INTVELOCITY,
+    MJCF_DAMPER,
+    MJCF_CYLINDER,
+    MJCF_LAST_SUPPORTED = MJCF_CYLINDER
+};
+enum { MJCF_GAIN_FIXED, MJCF_GAIN_AFFINE };
+enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE };
+enum {
+    MJCF_DYNAMICS_NONE,
+    MJCF_DYNAMICS_INTEGRATOR,
+    MJCF_DYNAMICS_FILTER,
+    MJCF_DYNAMICS_FILTER_EXACT
+};
+
+/* MuJoCo's general actuator, as far as it is supported. */
+typedef struct mjcf_general {
+    int type; /* the kind of element that spoke last */
+    int32_t gain_type, bias_type, dynamics_type;
+    double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
+        dynamics[MJCF_ACTUATOR_PARAMETERS];
+    double inherit_range;
+} mjcf_general;
+
 typedef struct mjcf_mesh {
     const char *name;
     const xmlNode *node;
@@ -138,6 +167,7 @@ typedef struct mjcf {
 
     mjcf_class *classes;
     int32_t number_of_classes, class_capacity, main_class;
+    mjcf_general *class_actuators; /* number_of_classes */
     const xmlNode **sources;
     int32_t source_capacity;
 
@@ -242,6 +272,12 @@ int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
 
 tb_status mjcf_read_tendons(mjcf *m);
 tb_status mjcf_add_tendons(mjcf *m);
+/* The kind of an actuator element, -1 if it is none. */
+int mjcf_actuator_type(const xmlNode *node);
+/* The actuators that the default classes describe; call before the next. */
+tb_status mjcf_read_class_actuators(mjcf *m);
+/* Gain, bias and activation of an actuator element of a supported kind. */
+tb_status mjcf_read_general(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_general *g);
 tb_status mjcf_read_actuators(mjcf *m);
 tb_status mjcf_add_actuators(mjcf *m);
 /* Notes the names of geoms in pairs, which are kept whatever their masks say. */

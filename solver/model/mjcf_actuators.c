@@ -1,9 +1,6 @@
-/* MJCF actuators: one general form and shortcuts to it.
- *
- * A shortcut sets the general form's gain, bias and activation, and all of them share one set of defaults,
- * so defaults and element are applied in their order to one actuator. A shortcut finds what a general
- * element said before it; after another kind of shortcut it starts anew. A damping ratio is kept as a
- * positive bias[2], as MuJoCo keeps it, and becomes damping once the reflected inertia is known.
+/* MJCF actuators: what they act on, their limits, and what they add to joints and tendons. Gain, bias and
+ * activation are read in mjcf_gains.c; a damping ratio, kept as a positive bias[2], becomes damping once the
+ * reflected inertia is known.
  *
  * What an actuator adds to its joint (armature, damping times the square of the gear) goes there; a limit of
  * the joint's total actuator force becomes the actuator's, where it is the only one. */
@@ -11,20 +8,6 @@
 #include <string.h>
 
 #include "model/mjcf.h"
-
-static const char *const TAGS = "general motor position velocity intvelocity damper cylinder "
-                                "muscle adhesion pid orientation dcmotor "
-                                "plugin";
-enum {
-    GENERAL,
-    MOTOR,
-    POSITION,
-    VELOCITY,
-    INTVELOCITY,
-    DAMPER,
-    CYLINDER,
-    LAST_SUPPORTED = CYLINDER
-};
 
 #define COMMON                                                                                     \
     "name class group joint jointinparent tendon gear ctrllimited ctrlrange forcelimited "         \
@@ -53,187 +36,11 @@ static const mjcf_words WORDS[] = {
      .zero = "delay"},
 };
 
-enum { FIXED, AFFINE };                          /* gaintype */
-enum { NO_BIAS, AFFINE_BIAS };                   /* biastype */
-enum { NONE, INTEGRATOR, FILTER, FILTER_EXACT }; /* dyntype */
-
-/* MuJoCo's general actuator, as far as it is supported. */
-typedef struct general {
-    int type;
-    int32_t gain_type, bias_type, dynamics_type;
-    double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
-        dynamics[MJCF_ACTUATOR_PARAMETERS];
-    double inherit_range, damping, armature;
-} general;
-
-static void reset(general *g)
-{
-    memset(g->gain, 0, sizeof g->gain);
-    memset(g->bias, 0, sizeof g->bias);
-    memset(g->dynamics, 0, sizeof g->dynamics);
-    g->gain[0] = g->dynamics[0] = 1;
-}
-
-static int type_of(const xmlNode *node)
-{
-    int32_t type = 0;
-    const char *p = TAGS, *name = tb_xml_name(node);
-    const size_t length = strlen(name);
-    for (; *p != 0; type++) {
-        const size_t n = strcspn(p, " ");
-        if (n == length && strncmp(p, name, n) == 0) return type;
-        p += n;
-        while (*p == ' ') p++;
-    }
-    return -1;
-}
-
-static tb_status apply_general(mjcf *m, const xmlNode *node, general *g)
-{
-    static const char *const gains = "fixed affine muscle dcmotor pid so3 user";
-    static const char *const biases = "none affine muscle dcmotor so3 user";
-    static const char *const dynamics =
-        "none integrator filter filterexact pid dcmotor muscle user";
-    MJCF_TRY(tb_xml_choice(node, "gaintype", gains, &g->gain_type, m->error));
-    MJCF_TRY(tb_xml_choice(node, "biastype", biases, &g->bias_type, m->error));
-    MJCF_TRY(tb_xml_choice(node, "dyntype", dynamics, &g->dynamics_type, m->error));
-    const int32_t n = MJCF_ACTUATOR_PARAMETERS;
-    MJCF_TRY(tb_xml_numbers(node, "gainprm", 1, n, g->gain, NULL, m->error));
-    MJCF_TRY(tb_xml_numbers(node, "biasprm", 1, n, g->bias, NULL, m->error));
-    MJCF_TRY(tb_xml_numbers(node, "dynprm", 1, n, g->dynamics, NULL, m->error));
-    return tb_xml_number(node, "inheritrange", &g->inherit_range, m->error);
-}
-
-static tb_status negative(mjcf *m, const xmlNode *node, const char *name)
-{
-    return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, name, "%s is negative", name);
-}
-
-/* position and intvelocity */
-static tb_status apply_servo(mjcf *m, const xmlNode *node, general *g)
-{
-    const bool damped = tb_xml_attribute(node, "kv") != NULL;
-    const bool ratio = tb_xml_attribute(node, "dampratio") != NULL;
-    double kp = g->gain[0], kv = 0, damping_ratio = 0, time = 0;
-    if (damped && ratio)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "dampratio",
-                           "both kv and dampratio are given");
-    MJCF_TRY(tb_xml_number(node, "kp", &kp, m->error));
-    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
-    MJCF_TRY(tb_xml_number(node, "dampratio", &damping_ratio, m->error));
-    if (kv < 0) return negative(m, node, "kv");
-    if (damping_ratio < 0) return negative(m, node, "dampratio");
-    const double old = g->bias[2], old_time = g->dynamics[0];
-    const bool filtered = g->type == POSITION && g->dynamics_type == FILTER_EXACT;
-    const bool again = g->type == POSITION;
-    reset(g);
-    g->gain[0] = kp;
-    g->gain_type = FIXED;
-    g->bias_type = AFFINE_BIAS;
-    g->bias[1] = -kp;
-    g->bias[2] = damped ? -kv : (ratio ? damping_ratio : old);
-    g->dynamics_type = NONE;
-    if (type_of(node) == INTVELOCITY) {
-        g->dynamics_type = INTEGRATOR;
-    } else if (tb_xml_attribute(node, "timeconst") != NULL) {
-        MJCF_TRY(tb_xml_number(node, "timeconst", &time, m->error));
-        if (time < 0) return negative(m, node, "timeconst");
-        if (time > 0) g->dynamics_type = FILTER_EXACT;
-        if (time > 0) g->dynamics[0] = time;
-    } else if (again && filtered) {
-        g->dynamics_type = FILTER_EXACT;
-        g->dynamics[0] = old_time;
-    }
-    MJCF_TRY(tb_xml_number(node, "inheritrange", &g->inherit_range, m->error));
-    if (g->inherit_range < 0) return negative(m, node, "inheritrange");
-    return TB_OK;
-}
-
-static tb_status apply_velocity(mjcf *m, const xmlNode *node, general *g)
-{
-    double kv = g->gain[0];
-    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
-    reset(g);
-    g->gain_type = FIXED;
-    g->gain[0] = kv;
-    g->bias_type = AFFINE_BIAS;
-    g->bias[2] = -kv;
-    g->dynamics_type = NONE;
-    return TB_OK;
-}
-
-static tb_status apply_damper(mjcf *m, const xmlNode *node, general *g)
-{
-    double kv = g->gain_type == AFFINE ? -g->gain[2] : 0;
-    MJCF_TRY(tb_xml_number(node, "kv", &kv, m->error));
-    if (kv < 0) return negative(m, node, "kv");
-    reset(g);
-    g->gain[0] = 0;
-    g->gain_type = AFFINE;
-    g->gain[2] = -kv;
-    g->bias_type = NO_BIAS;
-    g->dynamics_type = NONE;
-    return TB_OK;
-}
-
-static tb_status apply_cylinder(mjcf *m, const xmlNode *node, general *g)
-{
-    double area = g->gain[0], diameter = 0, time = g->dynamics[0];
-    double bias[3] = {g->bias[0], g->bias[1], g->bias[2]};
-    MJCF_TRY(tb_xml_number(node, "area", &area, m->error));
-    if (tb_xml_attribute(node, "diameter") != NULL) {
-        MJCF_TRY(tb_xml_number(node, "diameter", &diameter, m->error));
-        area = 3.14159265358979323846 / 4 * diameter * diameter;
-    }
-    MJCF_TRY(tb_xml_number(node, "timeconst", &time, m->error));
-    MJCF_TRY(tb_xml_numbers(node, "bias", 3, 3, bias, NULL, m->error));
-    reset(g);
-    g->gain_type = FIXED;
-    g->gain[0] = area;
-    g->bias_type = AFFINE_BIAS;
-    memcpy(g->bias, bias, sizeof bias);
-    g->dynamics_type = FILTER;
-    g->dynamics[0] = time;
-    return TB_OK;
-}
-
-/* What one source says of gain, bias and activation. */
-static tb_status apply(mjcf *m, const xmlNode *node, bool own, general *g)
-{
-    const int type = type_of(node);
-    if (type < 0 || type > LAST_SUPPORTED) {
-        if (own || type < 0)
-            return tb_xml_fail(m->error, type < 0 ? TB_INVALID_ARGUMENT : TB_UNSUPPORTED, node,
-                               NULL,
-                               type < 0 ? "unknown element in 'actuator'"
-                                        : "actuators of this kind are not supported");
-        return TB_OK;
-    }
-    if (type == GENERAL) return apply_general(m, node, g);
-    if (g->type != GENERAL && g->type != type) reset(g);
-    tb_status status = TB_OK;
-    switch (type) {
-    case MOTOR:
-        reset(g);
-        g->gain_type = FIXED;
-        g->bias_type = NO_BIAS;
-        g->dynamics_type = NONE;
-        break;
-    case POSITION:
-    case INTVELOCITY: status = apply_servo(m, node, g); break;
-    case VELOCITY: status = apply_velocity(m, node, g); break;
-    case DAMPER: status = apply_damper(m, node, g); break;
-    default: status = apply_cylinder(m, node, g); break;
-    }
-    g->type = type;
-    return status;
-}
-
 static tb_status check_words(mjcf *m, const mjcf_element *element)
 {
     for (int32_t i = 0; i < element->number_of_sources; i++) {
-        const int type = type_of(element->sources[i]);
-        if (type >= 0 && type <= LAST_SUPPORTED)
+        const int type = mjcf_actuator_type(element->sources[i]);
+        if (type >= 0 && type <= MJCF_LAST_SUPPORTED)
             MJCF_TRY(mjcf_check_attributes(m, element->sources[i], &WORDS[type]));
     }
     return TB_OK;
@@ -324,7 +131,7 @@ static tb_status inherit(mjcf *m, const mjcf_element *element, mjcf_actuator *ac
     return TB_OK;
 }
 
-static tb_status read_ranges(mjcf *m, const mjcf_element *element, const general *g,
+static tb_status read_ranges(mjcf *m, const mjcf_element *element, const mjcf_general *g,
                              mjcf_actuator *actuator)
 {
     tb_actuator_def *def = &actuator->def;
@@ -336,7 +143,7 @@ static tb_status read_ranges(mjcf *m, const mjcf_element *element, const general
     def->control_lower = control[0], def->control_upper = control[1];
     def->force_lower = force[0], def->force_upper = force[1];
     def->activation_lower = activation[0], def->activation_upper = activation[1];
-    if (g->type == DAMPER) {
+    if (g->type == MJCF_DAMPER) {
         if (!(control[0] >= 0) || !(control[0] < control[1]))
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "ctrlrange",
                                "a damper's ctrlrange is %g to %g, not 0 or more and rising",
@@ -344,28 +151,30 @@ static tb_status read_ranges(mjcf *m, const mjcf_element *element, const general
         def->control_limited = true;
     }
     if (g->inherit_range > 0)
-        MJCF_TRY(inherit(m, element, actuator, g->inherit_range, g->dynamics_type == INTEGRATOR));
+        MJCF_TRY(inherit(m, element, actuator, g->inherit_range,
+                         g->dynamics_type == MJCF_DYNAMICS_INTEGRATOR));
     if (m->no_control_clamp) def->control_limited = false;
     return TB_OK;
 }
 
 /* ---- forces ---- */
 
-static tb_status translate(mjcf *m, const xmlNode *node, const general *g, mjcf_actuator *actuator)
+static tb_status translate(mjcf *m, const xmlNode *node, const mjcf_general *g,
+                           mjcf_actuator *actuator)
 {
     tb_actuator_def *def = &actuator->def;
-    if (g->gain_type > AFFINE)
+    if (g->gain_type > MJCF_GAIN_AFFINE)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "gaintype",
                            "gaintype is neither fixed nor affine");
-    if (g->bias_type > AFFINE_BIAS)
+    if (g->bias_type > MJCF_BIAS_AFFINE)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "biastype",
                            "biastype is neither none nor affine");
-    if (g->dynamics_type > FILTER_EXACT)
+    if (g->dynamics_type > MJCF_DYNAMICS_FILTER_EXACT)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "dyntype",
                            "dyntype is none of none, integrator, filter, filterexact");
     for (int i = 0; i < 3; i++) {
-        def->gain[i] = i == 0 || g->gain_type == AFFINE ? g->gain[i] : 0;
-        def->bias[i] = g->bias_type == AFFINE_BIAS ? g->bias[i] : 0;
+        def->gain[i] = i == 0 || g->gain_type == MJCF_GAIN_AFFINE ? g->gain[i] : 0;
+        def->bias[i] = g->bias_type == MJCF_BIAS_AFFINE ? g->bias[i] : 0;
     }
     static const tb_activation ACTIVATIONS[] = {TB_ACTIVATION_NONE, TB_ACTIVATION_INTEGRATOR,
                                                 TB_ACTIVATION_FILTER, TB_ACTIVATION_FILTER};
@@ -378,12 +187,14 @@ static tb_status translate(mjcf *m, const xmlNode *node, const general *g, mjcf_
                                def->time_constant);
     }
     /* a position servo with a positive bias[2] means a damping ratio */
-    if (g->gain_type == FIXED && g->bias_type == AFFINE_BIAS && g->gain[0] == -g->bias[1] &&
-        g->bias[2] > 0) {
+    if (g->gain_type == MJCF_GAIN_FIXED && g->bias_type == MJCF_BIAS_AFFINE &&
+        g->gain[0] == -g->bias[1] && g->bias[2] > 0) {
         actuator->damping_ratio = g->bias[2];
         def->bias[2] = 0;
         m->needs_inertia = true;
-        if (g->gain[0] < 0) return negative(m, node, "kp");
+        if (g->gain[0] < 0)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "kp",
+                               "kp is negative beside a damping ratio");
     }
     return TB_OK;
 }
@@ -446,20 +257,25 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
 {
     mjcf_element element;
     mjcf_actuator actuator = {.node = node, .joint = -1, .tendon = -1};
-    general g = {.type = GENERAL};
-    int32_t group = 0;
-    reset(&g);
+    mjcf_general g;
+    int32_t group = 0, class_index = m->main_class;
     actuator.def = tb_actuator_defaults();
     const double gear[6] = {1, 0, 0, 0, 0, 0};
     memcpy(actuator.def.gear, gear, sizeof gear);
-    const int type = type_of(node);
-    if (type < 0 || type > LAST_SUPPORTED) return apply(m, node, true, &g);
+    const int type = mjcf_actuator_type(node);
+    if (type < 0)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, NULL,
+                           "unknown element in 'actuator'");
+    if (type > MJCF_LAST_SUPPORTED)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, NULL,
+                           "actuators of this kind are not supported");
     MJCF_TRY(tb_xml_check_children(node, "", m->error));
 
+    const char *class_name = tb_xml_attribute(node, "class");
+    if (class_name != NULL) MJCF_TRY(mjcf_find_class(m, node, "class", class_name, &class_index));
     MJCF_TRY(mjcf_open(m, node, tb_xml_name(node), m->main_class, NULL, &element));
     MJCF_TRY(check_words(m, &element));
-    for (int32_t i = 0; i < element.number_of_sources; i++)
-        MJCF_TRY(apply(m, element.sources[i], i == element.number_of_sources - 1, &g));
+    MJCF_TRY(mjcf_read_general(m, node, class_index, &g));
     MJCF_TRY(mjcf_numbers(m, &element, "gear", 1, 6, actuator.def.gear, NULL));
     MJCF_TRY(mjcf_integer(m, &element, "group", &group));
     MJCF_TRY(read_target(m, &element, &actuator));
@@ -515,6 +331,7 @@ tb_status mjcf_read_actuators(mjcf *m)
                                                      {"jointinparent", TB_HANDLE_JOINT},
                                                      {"tendon", TB_HANDLE_TENDON},
                                                      {NULL, TB_HANDLE_NONE}};
+    MJCF_TRY(mjcf_read_class_actuators(m));
     MJCF_TRY(mjcf_for_section(m, "actuator", REFERENCES, read_actuator));
     for (int32_t i = 0; i < m->number_of_actuators; i++)
         MJCF_TRY(apply_force_ranges(m, &m->actuators[i]));

@@ -182,7 +182,6 @@ static tb_status read_replicate(mjcf *m, const xmlNode *node, int32_t childclass
     MJCF_TRY(tb_xml_numbers(node, "euler", 3, 3, euler, NULL, m->error));
     MJCF_TRY(read_childclass(m, node, &childclass));
     const char *separator = tb_xml_attribute(node, "sep");
-    const mjcf_pose step = {tb_v3_load(offset), mjcf_from_euler(m, euler)};
     int digits = 1;
     for (int32_t i = count; i >= 10; i /= 10) digits++;
 
@@ -194,7 +193,11 @@ static tb_status read_replicate(mjcf *m, const xmlNode *node, int32_t childclass
             push_replica(m, separator != NULL ? separator : "", i, digits, which == CHILD_BODIES));
         MJCF_TRY(read_children(m, node, childclass, &pose, at, which));
         m->suffix = outside;
-        local = mjcf_pose_mul(&local, &step);
+        /* as MuJoCo has it: the offset in the last copy's frame, the angles multiplied */
+        local.position =
+            tb_v3_add(local.position, tb_q_rotate(local.orientation, tb_v3_load(offset)));
+        const double angles[3] = {(i + 1) * euler[0], (i + 1) * euler[1], (i + 1) * euler[2]};
+        local.orientation = mjcf_from_euler(m, angles);
     }
     return TB_OK;
 }
