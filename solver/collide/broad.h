@@ -77,7 +77,8 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
     if (c->upper[1] - c->lower[1] > extent) extent = c->upper[1] - c->lower[1];
     if (c->upper[2] - c->lower[2] > extent) extent = c->upper[2] - c->lower[2];
     int32_t level = minimum_level;
-    while ((1u << level) < extent) level++;
+    /* an extent beyond the grid is that of a box inside out: its level is as good as any */
+    while (level < TB_GRID_BITS && (1u << level) < extent) level++;
     return level;
 }
 
