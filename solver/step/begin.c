@@ -109,9 +109,7 @@ static void add_actuators(tb_world *w, bool all)
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
         if (law.damping > 0 && !all) continue;
         const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
-        double velocity = 0;
-        for (int32_t i = 0; i < t.count; i++)
-            velocity += t.scale * t.coefficients[i] * (double)w->u[tb_transmission_dof(&t, i)];
+        const double velocity = tb_transmission_velocity(&t, w->u);
         const double force =
             fmin(fmax(law.constant - law.damping * velocity, law.lower), law.upper);
         w->actuator_force[a] = force;

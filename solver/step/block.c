@@ -18,34 +18,36 @@ static void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_
     return grown;
 }
 
+/* Grows w->array, whose `count` items have room for `capacity`, to hold `extra` more: by half again at least.
+ * True if there is room now. */
 #define GROW(w, array, count, capacity, extra)                                                     \
-    (((count) + (extra) <= (capacity)) ||                                                          \
-     ((w)->array = grow((w)->arena, (w)->array, sizeof *(w)->array, (count),                       \
-                        2 * ((count) + (extra)) + 64)) != NULL)
+    ((count) + (extra) <= (capacity) ||                                                            \
+     ((w)->array =                                                                                 \
+          grow((w)->arena, (w)->array, sizeof *(w)->array, (count), GROWN(count, extra))) != NULL)
+#define GROWN(count, extra) ((count) + (extra) + (count) / 2 + 64)
 
 static bool reserve_segments(tb_world *w, int32_t segments)
 {
-    if (!GROW(w, segments, w->number_of_segments, w->segment_capacity, segments)) return false;
-    if (w->number_of_segments + segments > w->segment_capacity)
-        w->segment_capacity = 2 * (w->number_of_segments + segments) + 64;
+    const int32_t n = w->number_of_segments;
+    if (!GROW(w, segments, n, w->segment_capacity, segments)) return false;
+    if (n + segments > w->segment_capacity) w->segment_capacity = GROWN(n, segments);
     return true;
 }
 
-static bool reserve(tb_world *w, int32_t rows, int32_t values)
+bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values)
 {
-    if (!GROW(w, blocks, w->number_of_blocks, w->block_capacity, 1)) return false;
-    if (w->number_of_blocks + 1 > w->block_capacity)
-        w->block_capacity = 2 * (w->number_of_blocks + 1) + 64;
-    if (!GROW(w, values, w->number_of_values, w->value_capacity, values)) return false;
-    if (w->number_of_values + values > w->value_capacity)
-        w->value_capacity = 2 * (w->number_of_values + values) + 64;
-    if (w->number_of_rows + rows > w->row_capacity) {
-        const int32_t n = w->number_of_rows, capacity = w->row_capacity;
-        if (!GROW(w, c, n, capacity, rows) || !GROW(w, compliance, n, capacity, rows) ||
-            !GROW(w, warm, n, capacity, rows) || !GROW(w, memory, n, capacity, rows))
-            return false;
-        w->row_capacity = 2 * (n + rows) + 64;
-    }
+    tb_world *w = world;
+    const int32_t b = w->number_of_blocks, r = w->number_of_rows;
+    const int64_t v = w->number_of_values;
+    if (!GROW(w, blocks, b, w->block_capacity, blocks)) return false;
+    if (b + blocks > w->block_capacity) w->block_capacity = GROWN(b, blocks);
+    if (!GROW(w, values, v, w->value_capacity, values)) return false;
+    if (v + values > w->value_capacity) w->value_capacity = GROWN(v, values);
+    if (r + rows <= w->row_capacity) return true;
+    if (!GROW(w, c, r, w->row_capacity, rows) || !GROW(w, compliance, r, w->row_capacity, rows) ||
+        !GROW(w, warm, r, w->row_capacity, rows) || !GROW(w, memory, r, w->row_capacity, rows))
+        return false;
+    w->row_capacity = GROWN(r, rows);
     return true;
 }
 
@@ -162,7 +164,8 @@ tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t
                         int32_t number_of_leaves, int32_t memory)
 {
     tb_world *w = world;
-    if (!take_chains(w, leaves, number_of_leaves) || !reserve(w, rows, rows * w->width))
+    if (!take_chains(w, leaves, number_of_leaves) ||
+        !tb_block_reserve(w, 1, rows, (int64_t)rows * w->width))
         return NULL;
     tb_block *b = &w->blocks[w->number_of_blocks++];
     *b = (tb_block){.law = (int32_t)law,

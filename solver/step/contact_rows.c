@@ -230,10 +230,34 @@ static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bo
     return TB_OK;
 }
 
+/* Dofs on the way from a body to its root. */
+static int32_t chain_length(const tb_world *w, int32_t body)
+{
+    const int32_t dof = w->model->bodies[body].last_dof;
+    if (dof < 0) return 0;
+    if (w->model->trees[w->model->dofs[dof].tree].single_free) return 6;
+    const int32_t *row = w->dynamics.mass_row + dof;
+    return row[1] - row[0];
+}
+
+static bool reserve_contacts(tb_world *w)
+{
+    int32_t rows = 0;
+    int64_t values = 0;
+    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+        const tb_world_contact *c = &w->contacts[i];
+        const int32_t own = rows_of(law_of(&c->surface));
+        rows += own;
+        values += (int64_t)own * (chain_length(w, c->body_a) + chain_length(w, c->body_b));
+    }
+    return tb_block_reserve(w, w->number_of_contacts, rows, values);
+}
+
 tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
     int32_t from = 0, kept_contacts = 0;
+    if (!reserve_contacts(w)) return tb_fail_memory(error, 0, "a step's contact rows");
     w->first_contact_block = w->number_of_blocks;
     for (int32_t i = 0; i < w->number_of_contacts; i++) {
         bool kept = false;

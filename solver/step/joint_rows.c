@@ -56,6 +56,16 @@ static double actuator_length(const tb_world *w, const tb_model_actuator *a)
     return a->gear[0] * (double)turn.x + a->gear[1] * (double)turn.y + a->gear[2] * (double)turn.z;
 }
 
+/* A spring k with a damper d on something at x that moves at v0 before the step and v1 after it:
+ * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step, with
+ * theta = 1/2 (x is at the midpoint) its mean over the step, as for springs and dampers on joints. */
+static void spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
+{
+    const double theta = (double)w->theta, stiffness = theta * theta * (double)w->dt * k;
+    *past = theta == 1 ? 0 : stiffness - (1 - theta) * d;
+    *damping = stiffness + theta * d;
+}
+
 tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
 {
     const tb_model_actuator *a = &world->model->actuators[actuator];
@@ -67,11 +77,12 @@ tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
     const double kl = a->gain[1] * x + a->bias[1];
     const double kv = a->gain[2] * x + a->bias[2];
 
-    /* the length moves on with the velocity at the end of the step */
-    const double ahead = (double)(world->dt * world->theta);
+    const tb_transmission t = tb_actuator_transmission(world->model, a);
+    double past;
     tb_actuator_law law;
+    spring_damper(world, -kl, -kv, &past, &law.damping);
     law.constant = k0 + kl * actuator_length(world, a);
-    law.damping = -(kl * ahead + kv);
+    if (past != 0) law.constant += past * tb_transmission_velocity(&t, world->u);
     law.lower = a->force_limited ? a->force_lower : -INFINITY;
     law.upper = a->force_limited ? a->force_upper : INFINITY;
     return law;
@@ -210,17 +221,19 @@ static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 
 /* ---- tendons ---- */
 
-/* Spring and damper of a tendon as one row: lambda = -dt (k (stretch + theta dt v) + d v). */
+/* Spring and damper of a tendon as one row. */
 static tb_status add_tendon_spring(tb_world *w, const tb_model_tendon *tendon,
                                    const tb_transmission *t, tb_real length, int32_t slot)
 {
-    const tb_real stretch = tb_tendon_stretch(tendon, length);
-    const tb_real k = stretch != 0 ? TB_R(tendon->stiffness) : 0;
-    const tb_real slope = k * w->dt * w->theta + TB_R(tendon->damping);
-    if (!(slope > 0)) return TB_OK;
+    const double stretch = (double)tb_tendon_stretch(tendon, length);
+    const double k = stretch != 0 ? tendon->stiffness : 0;
+    double past, damping;
+    spring_damper(w, k, tendon->damping, &past, &damping);
+    if (!(damping > 0)) return TB_OK;
     tb_real *values = begin_transmission(w, TB_LAW_BILATERAL, t, 1, slot);
     if (!values) return TB_RESOURCE_EXHAUSTED;
-    end_row(w, values, k * stretch / slope, 1 / (w->dt * slope));
+    const double force = past * tb_transmission_velocity(t, w->u) - k * stretch;
+    end_row(w, values, TB_R(-force / damping), TB_R(1 / ((double)w->dt * damping)));
     return TB_OK;
 }
 

@@ -93,6 +93,9 @@ tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_erro
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
 tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                         int32_t number_of_leaves, int32_t memory);
+/* Room for this many more blocks, rows and numbers at once, so that long lists are not copied as they grow. */
+#define tb_block_reserve TB_SYMBOL(tb_block_reserve)
+bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
 /* W_row . x for the block under construction. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
 tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
@@ -140,8 +143,8 @@ tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, 
 /* What c of an equality's rows has beside the free velocity and the drift, from their W, errors and drift. */
 #define tb_equality_bias TB_SYMBOL(tb_equality_bias)
 void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
-                      const tb_real errors[TB_EQUALITY_ROWS],
-                      const tb_real drift[TB_EQUALITY_ROWS], tb_real bias[TB_EQUALITY_ROWS]);
+                      const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
+                      tb_real bias[TB_EQUALITY_ROWS]);
 /* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if nothing else
  * pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
@@ -154,6 +157,15 @@ tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 poin
 static inline int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
 {
     return t->dofs ? t->dofs[i] : t->first + i;
+}
+
+/* How fast a transmission moves at velocities u. */
+static inline double tb_transmission_velocity(const tb_transmission *t, const tb_real *u)
+{
+    double velocity = 0;
+    for (int32_t i = 0; i < t->count; i++)
+        velocity += t->scale * t->coefficients[i] * (double)u[tb_transmission_dof(t, i)];
+    return velocity;
 }
 
 /* Length of a tendon at coordinates q. */
