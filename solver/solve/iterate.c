@@ -26,6 +26,10 @@ enum {
 };
 static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
 
+/* below it, a residual that does not fall is slow and not a cycle: many problems pause for thousands of
+ * sweeps and then go on */
+static const double RESIDUAL_OF_STAGNATION = 1e-3;
+
 typedef struct tb_iteration {
     const tb_problem *problem;
     const tb_solve_options *options;
@@ -210,7 +214,8 @@ static tb_status sweep_on(tb_iteration *it)
                 solution->status = TB_OK;
                 return TB_OK;
             }
-            if (n - it->best_sweep > it->best_sweep + SWEEPS_OF_STAGNATION &&
+            if (it->best_residual > RESIDUAL_OF_STAGNATION &&
+                n - it->best_sweep > it->best_sweep + SWEEPS_OF_STAGNATION &&
                 solution->halvings < options->maximum_halvings) {
                 roll_back(it);
                 it->best_sweep = n;

@@ -39,11 +39,10 @@ static inline void tb_add6x3(tb_real *a, const tb_real *y, int stride, const tb_
 {
     const tb_pair c0 = {change[0], change[0]}, c1 = {change[1], change[1]},
                   c2 = {change[2], change[2]};
-    for (int j = 0; j < 6; j += 2) {
-        const tb_pair sum = TB_PAIR(a, j) + (TB_PAIR(y, j) * c0 + TB_PAIR(y + stride, j) * c1 +
-                                             TB_PAIR(y + 2 * stride, j) * c2);
-        *(tb_pair *)(a + j) = sum;
-    }
+    /* the normal's change is known first */
+    for (int j = 0; j < 6; j += 2)
+        *(tb_pair *)(a + j) = (TB_PAIR(a, j) + TB_PAIR(y, j) * c0) +
+                              (TB_PAIR(y + stride, j) * c1 + TB_PAIR(y + 2 * stride, j) * c2);
 }
 
 /* xi (rows) of any block */

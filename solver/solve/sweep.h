@@ -36,12 +36,16 @@ typedef struct tb_sweep_block {
 TB_FN void tb_update_coulomb(const tb_sweep_block *block, int propagate, const tb_real xi[3],
                              tb_real lambda[3], tb_real change[3])
 {
+    /* one contact's work is a chain of waits: what does not need the new normal impulse stands before it */
+    const tb_real r = block->r_friction;
+    tb_real t[2] = {lambda[1] - r * xi[1], lambda[2] - r * xi[2]};
+    const tb_real carry[2] = {r * block->g[3], r * block->g[6]};
     const tb_real normal = tb_max(lambda[0] - block->r_normal * xi[0], 0);
     change[0] = normal - lambda[0];
-    const tb_real carried = propagate ? change[0] : 0;
-    tb_real t[2];
-    t[0] = lambda[1] - block->r_friction * (xi[1] + block->g[3] * carried);
-    t[1] = lambda[2] - block->r_friction * (xi[2] + block->g[6] * carried);
+    if (propagate) {
+        t[0] -= carry[0] * change[0];
+        t[1] -= carry[1] * change[0];
+    }
     tb_prox_disk(t, block->mu * normal);
     change[1] = t[0] - lambda[1];
     change[2] = t[1] - lambda[2];

@@ -4,8 +4,8 @@
  * 14 contacts on one free body, which stay in the cache. A sweep's cost is the difference between a solve of
  * many sweeps and one of few, so that set-up and the last residual do not count. Bandwidth is a copy of
  * an array larger than the caches, read plus write, measured between the solves of the same run. `traffic`
- * is what a sweep must move: rows of Y, blocks, impulses, c, and both bodies' velocities. One JSON object a
- * line; medians with the smallest and largest of all repetitions. */
+ * is what a sweep must move: rows of Y, blocks, impulses, c, and both bodies' velocities. Times are of this thread's processor, so that neighbours on the
+ * machine disturb them little. One JSON object a line; medians with the smallest and largest of all repetitions. */
 #include "solve/solve.h"
 
 #include <stdio.h>
@@ -27,7 +27,7 @@ typedef struct field {
 static double now(void)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
