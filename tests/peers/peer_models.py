@@ -9,12 +9,12 @@ Compared at the reference pose and at seeded random states, all to 1e-9:
 The models are those inside packages from PyPI. What Tribod refuses by design is listed as skipped
 with its reason; the models in REQUIRED must be read.
 
-Three things are taken out. MuJoCo gives a URDF no motors. Actearly, a matter of the discretisation, is
-switched off. And MuJoCo finds the principal axes of a mesh to about 4e-7 rad only (a box of vertices
-turned by 3e-7 rad comes back unturned, its tensor off by 7e-8, where ours is right to 1e-15). Where
-that shows in a body of meshes the line bears a star: the tensors must agree as far as such axes let
-them and their traces, which axes leave alone, to 1e-9; M and a are compared with the tensor put right
-in MuJoCo.
+Three things are taken out. MuJoCo gives a URDF no motors. Actearly, a matter of the
+discretisation, is switched off. And MuJoCo finds the principal axes of a mesh to about 4e-7 rad
+only (a box of vertices turned by 3e-7 rad comes back unturned, its tensor off by 7e-8, where ours
+is right to 1e-15). Where that shows in a body of meshes the line bears a star: the tensors must
+agree as far as such axes let them and their traces, which axes leave alone, to 1e-9; M and a are
+compared with the tensor put right in MuJoCo.
 """
 
 from pathlib import Path
@@ -185,8 +185,9 @@ def compare(report: Report, path: Path, name: str, required: bool) -> None:
             of_acceleration <= TOLERANCE,
             f"{name}: acceleration differs by {found[:, 1]} (state by state)",
         )
+    star = "*" if settled else " "
     print(
-        f"{name:44} {model.nbody - 1:6} {model.nv:5} {of_total:9.1e} {of_bodies:9.1e}{'*' if settled else ' '}"
+        f"{name:44} {model.nbody - 1:6} {model.nv:5} {of_total:9.1e} {of_bodies:9.1e}{star}"
         f" {of_mass:8.1e} {of_acceleration:9.1e}",
         flush=True,
     )
