@@ -115,15 +115,15 @@ typedef enum tb_handle_kind {
 
 /* How body masses come about when a scene is compiled. */
 typedef enum tb_inertia_source {
-    TB_INERTIA_AUTO,  /* given inertia where there is one, else from the shapes */
+    TB_INERTIA_AUTO,   /* given inertia where there is one, else from the shapes */
     TB_INERTIA_SHAPES, /* always from the shapes */
-    TB_INERTIA_GIVEN  /* only as given */
+    TB_INERTIA_GIVEN   /* only as given */
 } tb_inertia_source;
 
 typedef struct tb_scene_def {
-    const char *name;      /* copied; may be NULL */
-    double gravity[3];     /* m/s^2, world */
-    double dt;             /* s; the step that the scene asks for */
+    const char *name;  /* copied; may be NULL */
+    double gravity[3]; /* m/s^2, world */
+    double dt;         /* s; the step that the scene asks for */
     tb_inertia_source inertia_source;
     double minimum_mass;    /* kg; raises the masses of bodies below it; 0: off */
     double minimum_inertia; /* kg m^2; likewise for principal moments; 0: off */
@@ -134,26 +134,26 @@ typedef struct tb_scene_def {
 } tb_scene_def;
 
 typedef struct tb_body_def {
-    const char *name;       /* copied; unique if given */
-    tb_handle parent;       /* zeroed: the world */
-    double position[3];     /* m, of the body frame in the parent's frame, all joints at reference */
-    double orientation[4];  /* body to parent */
-    bool kinematic;         /* driven by given poses and velocities; child of the world, no joints */
-    bool has_inertia;       /* the next four hold */
-    double mass;            /* kg, > 0 for a moving body */
-    double com[3];          /* m, centre of mass in the body frame */
+    const char *name;      /* copied; unique if given */
+    tb_handle parent;      /* zeroed: the world */
+    double position[3];    /* m, of the body frame in the parent's frame, all joints at reference */
+    double orientation[4]; /* body to parent */
+    bool kinematic;        /* driven by given poses and velocities; child of the world, no joints */
+    bool has_inertia;      /* the next four hold */
+    double mass;           /* kg, > 0 for a moving body */
+    double com[3];         /* m, centre of mass in the body frame */
     double inertia_frame[4]; /* orientation of the inertia's axes in the body frame */
-    double inertia[6];      /* kg m^2 about the centre of mass: xx, yy, zz, xy, xz, yz */
+    double inertia[6];       /* kg m^2 about the centre of mass: xx, yy, zz, xy, xz, yz */
 } tb_body_def;
 
 typedef enum tb_joint_type {
-    TB_JOINT_FIXED,  /* welds the body to its parent; the same as no joint */
-    TB_JOINT_HINGE,  /* 1 dof, rad */
-    TB_JOINT_SLIDE,  /* 1 dof, m */
-    TB_JOINT_BALL,   /* 3 dofs; 4 coordinates (quaternion); velocity in body axes, rad/s */
-    TB_JOINT_FREE,   /* 6 dofs; 7 coordinates (position, quaternion); velocity: linear of the body
+    TB_JOINT_FIXED, /* welds the body to its parent; the same as no joint */
+    TB_JOINT_HINGE, /* 1 dof, rad */
+    TB_JOINT_SLIDE, /* 1 dof, m */
+    TB_JOINT_BALL,  /* 3 dofs; 4 coordinates (quaternion); velocity in body axes, rad/s */
+    TB_JOINT_FREE,  /* 6 dofs; 7 coordinates (position, quaternion); velocity: linear of the body
                         origin in world axes, then angular in body axes. Child of the world only */
-    TB_JOINT_PLANAR  /* 3 dofs: two slides and a hinge, in the plane normal to the axis; compiled into
+    TB_JOINT_PLANAR /* 3 dofs: two slides and a hinge, in the plane normal to the axis; compiled into
                         joints NAME_x, NAME_y, NAME_angle */
 } tb_joint_type;
 
@@ -162,16 +162,16 @@ typedef struct tb_joint_def {
     const char *name;
     tb_handle body;
     tb_joint_type type;
-    double position[3];  /* m, anchor in the body frame */
-    double axis[3];      /* in the body frame; normalised by the builder */
+    double position[3]; /* m, anchor in the body frame */
+    double axis[3];     /* in the body frame; normalised by the builder */
     bool limited;
-    double lower, upper; /* rad or m; ball: upper is the largest angle, lower is 0 */
-    double stiffness;    /* N/m or N m/rad */
+    double lower, upper;     /* rad or m; ball: upper is the largest angle, lower is 0 */
+    double stiffness;        /* N/m or N m/rad */
     double spring_reference; /* rad or m: coordinate of the spring's rest */
-    double damping;      /* N s/m or N m s/rad */
-    double dry_friction; /* N or N m, largest */
-    double armature;     /* kg or kg m^2, rotor inertia added to the dof */
-    double reference;    /* rad or m: the coordinate in the described pose */
+    double damping;          /* N s/m or N m s/rad */
+    double dry_friction;     /* N or N m, largest */
+    double armature;         /* kg or kg m^2, rotor inertia added to the dof */
+    double reference;        /* rad or m: the coordinate in the described pose */
 } tb_joint_def;
 
 typedef enum tb_shape_type {
@@ -204,19 +204,19 @@ typedef struct tb_surface {
 
 typedef struct tb_shape_def {
     const char *name;
-    tb_handle body;         /* zeroed: fixed to the world */
+    tb_handle body; /* zeroed: fixed to the world */
     tb_shape_type type;
-    double position[3];     /* m, shape frame in the body frame */
+    double position[3]; /* m, shape frame in the body frame */
     double orientation[4];
-    double size[3];         /* m, see tb_shape_type */
-    tb_handle asset;        /* mesh or height field */
-    double density;         /* kg/m^3 (shell: kg/m^2), used when mass < 0 */
-    double mass;            /* kg; < 0: from density and volume */
-    bool shell;             /* mass spread over the surface, not the volume */
+    double size[3];  /* m, see tb_shape_type */
+    tb_handle asset; /* mesh or height field */
+    double density;  /* kg/m^3 (shell: kg/m^2), used when mass < 0 */
+    double mass;     /* kg; < 0: from density and volume */
+    bool shell;      /* mass spread over the surface, not the volume */
     tb_surface surface;
-    uint32_t category;      /* two shapes collide if a.category & b.mask or b.category & a.mask */
+    uint32_t category; /* two shapes collide if a.category & b.mask or b.category & a.mask */
     uint32_t mask;
-    int32_t group;          /* see inertia_groups */
+    int32_t group; /* see inertia_groups */
 } tb_shape_def;
 
 /* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
@@ -229,9 +229,10 @@ typedef enum tb_mesh_inertia {
 
 typedef struct tb_mesh_def {
     const char *name;
-    const double *vertices;   /* number_of_vertices x 3, m; copied */
+    const double *vertices; /* number_of_vertices x 3, m; copied */
     int32_t number_of_vertices;
-    const int32_t *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
+    const int32_t
+        *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
     int32_t number_of_triangles;
     tb_mesh_inertia inertia;
 } tb_mesh_def;
@@ -239,7 +240,8 @@ typedef struct tb_mesh_def {
 /* A grid of heights; the shape is everything below the surface down to -base. */
 typedef struct tb_height_field_def {
     const char *name;
-    const double *heights; /* rows x columns, m, >= 0; row index runs along +Y, column along +X; copied */
+    const double
+        *heights; /* rows x columns, m, >= 0; row index runs along +Y, column along +X; copied */
     int32_t rows, columns; /* >= 2 */
     double half_x, half_y; /* m */
     double base;           /* m, >= 0, thickness below height 0 */
@@ -255,8 +257,8 @@ typedef struct tb_site_def {
 /* length = sum of coefficient times joint coordinate; hinge and slide joints only */
 typedef struct tb_tendon_def {
     const char *name;
-    const tb_handle *joints;     /* number_of_joints */
-    const double *coefficients;  /* number_of_joints */
+    const tb_handle *joints;    /* number_of_joints */
+    const double *coefficients; /* number_of_joints */
     int32_t number_of_joints;
     bool limited;
     double lower, upper;
@@ -276,8 +278,8 @@ typedef enum tb_activation {
  * the length is integrated implicitly, under the force limits. */
 typedef struct tb_actuator_def {
     const char *name;
-    tb_handle target;  /* joint or tendon */
-    double gear[6];    /* one number for hinge, slide, tendon; three for ball; six for free */
+    tb_handle target; /* joint or tendon */
+    double gear[6];   /* one number for hinge, slide, tendon; three for ball; six for free */
     double gain[3];
     double bias[3];
     bool control_limited;
@@ -300,13 +302,14 @@ typedef enum tb_equality_type {
 typedef struct tb_equality_def {
     const char *name;
     tb_equality_type type;
-    tb_handle a, b;      /* bodies (zeroed: world), joints or tendons (b zeroed: a is held constant) */
-    double anchor_a[3];  /* m, in the frame of body A (CONNECT, WELD) */
-    double anchor_b[3];  /* m, in the frame of body B */
-    bool has_anchor_b;   /* false: anchor_b is where anchor_a lies in the described pose */
+    tb_handle a, b; /* bodies (zeroed: world), joints or tendons (b zeroed: a is held constant) */
+    double anchor_a[3];    /* m, in the frame of body A (CONNECT, WELD) */
+    double anchor_b[3];    /* m, in the frame of body B */
+    bool has_anchor_b;     /* false: anchor_b is where anchor_a lies in the described pose */
     double orientation[4]; /* WELD: of body B in A */
     bool has_orientation;  /* false: as in the described pose */
-    double polynomial[5];  /* a - a0 = p0 + p1 y + p2 y^2 + p3 y^3 + p4 y^4, y = b - b0; the zeros are
+    double
+        polynomial[5]; /* a - a0 = p0 + p1 y + p2 y^2 + p3 y^3 + p4 y^4, y = b - b0; the zeros are
                               the coordinates in the described pose */
     bool disabled;
 } tb_equality_def;
@@ -323,9 +326,9 @@ typedef struct tb_pair_def {
 typedef struct tb_keyframe_def {
     const char *name;
     double time;
-    const double *q;  /* number_of_q or NULL: the reference state */
+    const double *q; /* number_of_q or NULL: the reference state */
     int32_t number_of_q;
-    const double *u;  /* or NULL: rest */
+    const double *u; /* or NULL: rest */
     int32_t number_of_u;
     const double *controls; /* or NULL: zero */
     int32_t number_of_controls;
@@ -361,7 +364,8 @@ tb_status tb_scene_add_body(tb_scene *, const tb_body_def *, tb_handle *, tb_err
 tb_status tb_scene_add_joint(tb_scene *, const tb_joint_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_shape(tb_scene *, const tb_shape_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_mesh(tb_scene *, const tb_mesh_def *, tb_handle *, tb_error *);
-tb_status tb_scene_add_height_field(tb_scene *, const tb_height_field_def *, tb_handle *, tb_error *);
+tb_status tb_scene_add_height_field(tb_scene *, const tb_height_field_def *, tb_handle *,
+                                    tb_error *);
 tb_status tb_scene_add_site(tb_scene *, const tb_site_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_tendon(tb_scene *, const tb_tendon_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_actuator(tb_scene *, const tb_actuator_def *, tb_handle *, tb_error *);
@@ -391,9 +395,9 @@ typedef struct tb_import_options {
     size_t file_limit;        /* bytes; larger files are refused */
     int32_t depth_limit;      /* nested elements and includes */
     double density;           /* kg/m^3 for OBJ and STL files loaded as scenes */
-    bool no_files;            /* refuse references to other files: for texts that came from a network */
-    bool fixed_base;          /* URDF: the root link is fixed to the world (the default) */
-    tb_log log;               /* receives warnings too */
+    bool no_files;   /* refuse references to other files: for texts that came from a network */
+    bool fixed_base; /* URDF: the root link is fixed to the world (the default) */
+    tb_log log;      /* receives warnings too */
 } tb_import_options;
 
 tb_import_options tb_import_defaults(void);
@@ -432,9 +436,9 @@ typedef struct tb_model_counts {
 
 tb_model_counts tb_model_count(const tb_model *);
 const char *tb_model_name(const tb_model *);
-double tb_model_dt(const tb_model *);                     /* s */
+double tb_model_dt(const tb_model *);                       /* s */
 void tb_model_gravity(const tb_model *, double gravity[3]); /* m/s^2 */
-double tb_model_total_mass(const tb_model *);             /* kg */
+double tb_model_total_mass(const tb_model *);               /* kg */
 const char *tb_model_warning(const tb_model *, int32_t index);
 
 /* Hex SHA-256 of the canonical bytes, 64 characters and a zero. The model owns it. */
@@ -452,10 +456,10 @@ const char *tb_model_thing_name(const tb_model *, tb_handle_kind kind, int32_t i
 typedef struct tb_body_info {
     int32_t parent;
     bool kinematic;
-    double mass;          /* kg */
-    double com[3];        /* m, body frame */
-    double inertia[6];    /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
-    double principal[3];  /* kg m^2, descending */
+    double mass;         /* kg */
+    double com[3];       /* m, body frame */
+    double inertia[6];   /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
+    double principal[3]; /* kg m^2, descending */
 } tb_body_info;
 
 tb_status tb_model_body_info(const tb_model *, int32_t body, tb_body_info *);
@@ -512,7 +516,7 @@ tb_status tb_state_set_kinematic(tb_state *, int32_t body, const double position
                                  const double angular_velocity[3], tb_error *);
 
 typedef struct tb_body_motion {
-    double position[3];         /* m, body origin, world */
+    double position[3]; /* m, body origin, world */
     double orientation[4];
     double com[3];              /* m, world */
     double linear_velocity[3];  /* m/s of the body origin, world axes */
@@ -550,12 +554,13 @@ typedef enum tb_contact_status {
 typedef struct tb_contact_info {
     int32_t shape_a, shape_b; /* model indices */
     uint64_t feature;
-    double position[3];       /* m, midway between both points */
-    double normal[3];         /* from A to B */
+    double position[3]; /* m, midway between both points */
+    double normal[3];   /* from A to B */
     double tangent1[3], tangent2[3];
-    double gap;               /* m, at the collision configuration of the step */
-    double impulse[6];        /* N s: normal, tangents; N m s: spin, rolling; acts on B, its negative on A */
-    double velocity[3];       /* m/s after the step: normal, tangents, of B relative to A */
+    double gap; /* m, at the collision configuration of the step */
+    double
+        impulse[6]; /* N s: normal, tangents; N m s: spin, rolling; acts on B, its negative on A */
+    double velocity[3]; /* m/s after the step: normal, tangents, of B relative to A */
     tb_contact_kind kind;
     tb_contact_status status;
 } tb_contact_info;
@@ -589,27 +594,27 @@ typedef enum tb_r_strategy {
 } tb_r_strategy;
 
 typedef enum tb_stop_test {
-    TB_STOP_RESIDUAL,  /* natural map over the norm of c; always computed for the certificate */
-    TB_STOP_ELEMENT,   /* |new - old| <= |old| tolerance + tolerance, every element (Nützi 4.49) */
-    TB_STOP_NORM,      /* the same in the 2-norm (Nützi 4.50) */
-    TB_STOP_EPSILON,   /* largest change of an impulse (Poulsen's epsilon-infinity) */
-    TB_STOP_MERIT,     /* sum of squared changes (Poulsen's Theta) */
-    TB_STOP_ONE_SIDED  /* rho_n > -tolerance; |rho_f| < tolerance or clamped (Betz) */
+    TB_STOP_RESIDUAL, /* natural map over the norm of c; always computed for the certificate */
+    TB_STOP_ELEMENT,  /* |new - old| <= |old| tolerance + tolerance, every element (Nützi 4.49) */
+    TB_STOP_NORM,     /* the same in the 2-norm (Nützi 4.50) */
+    TB_STOP_EPSILON,  /* largest change of an impulse (Poulsen's epsilon-infinity) */
+    TB_STOP_MERIT,    /* sum of squared changes (Poulsen's Theta) */
+    TB_STOP_ONE_SIDED /* rho_n > -tolerance; |rho_f| < tolerance or clamped (Betz) */
 } tb_stop_test;
 
 typedef struct tb_solve_options {
-    const char *solver;      /* "sor", "jor"; borrowed */
-    double tolerance;        /* on the stop test; TB_STOP_RESIDUAL: dimensionless */
+    const char *solver; /* "sor", "jor"; borrowed */
+    double tolerance;   /* on the stop test; TB_STOP_RESIDUAL: dimensionless */
     int32_t maximum_iterations;
-    double omega;            /* relaxation; 0: the solver's own */
+    double omega; /* relaxation; 0: the solver's own */
     tb_r_strategy r_strategy;
     tb_storage storage;
     tb_stop_test stop;
     bool warm_start;
-    bool local_solve;        /* solve contacts as 3x3 blocks where that pays, else by rows */
-    bool accelerate;         /* extrapolate over sweeps that converge slowly (Anderson) */
+    bool local_solve;         /* solve contacts as 3x3 blocks where that pays, else by rows */
+    bool accelerate;          /* extrapolate over sweeps that converge slowly (Anderson) */
     int32_t maximum_halvings; /* of omega after divergence */
-    int32_t threads;         /* 0: all processors; used by solvers that can */
+    int32_t threads;          /* 0: all processors; used by solvers that can */
 } tb_solve_options;
 
 tb_solve_options tb_solve_defaults(void);
@@ -619,19 +624,20 @@ const char *tb_solver_name(int32_t index);
 const char *tb_solver_summary(int32_t index);
 
 typedef struct tb_step_options {
-    double dt;               /* s; 0: the model's */
+    double dt; /* s; 0: the model's */
     tb_scheme scheme;
     tb_precision precision;
     tb_solve_options solve;
-    double recovery_speed;   /* m/s, cap on the speed at which penetration is removed */
+    double recovery_speed; /* m/s, cap on the speed at which penetration is removed */
     /* m; gaps within +-slop count as touching and ask for no motion. Without it the last bits of the gaps of
      * redundant contacts contradict each other, and solvers chase the contradiction. */
     double contact_slop;
-    double speculative_time; /* in steps: contacts are made ahead of bodies that may meet within this */
-    double contact_margin;   /* m, contacts are also made up to this gap */
+    double
+        speculative_time; /* in steps: contacts are made ahead of bodies that may meet within this */
+    double contact_margin;    /* m, contacts are also made up to this gap */
     double closure_tolerance; /* m or rad; loops are projected back to this after the step */
-    int32_t threads;         /* worlds in parallel; 0: all processors */
-    bool report_energy;      /* fill the certificate's energies (costs a few percent) */
+    int32_t threads;          /* worlds in parallel; 0: all processors */
+    bool report_energy;       /* fill the certificate's energies (costs a few percent) */
 } tb_step_options;
 
 tb_step_options tb_step_defaults(void);
@@ -646,19 +652,19 @@ typedef enum tb_certificate_flags {
 
 /* How exact a step was. Present with every answer. */
 typedef struct tb_certificate {
-    tb_status status;       /* OK, NOT_CONVERGED or DIVERGED */
-    uint32_t flags;         /* tb_certificate_flags */
-    int64_t step;           /* of the world, counted from 1 */
-    double time;            /* s, at the end of the step */
-    double residual;        /* natural map at rho = 1 in De Saxcé form over the norm of c; dimensionless */
-    double penetration;     /* m, largest */
-    double cone_error;      /* N s, largest excess of a tangential impulse over mu lambda_n */
+    tb_status status; /* OK, NOT_CONVERGED or DIVERGED */
+    uint32_t flags;   /* tb_certificate_flags */
+    int64_t step;     /* of the world, counted from 1 */
+    double time;      /* s, at the end of the step */
+    double residual; /* natural map at rho = 1 in De Saxcé form over the norm of c; dimensionless */
+    double penetration;           /* m, largest */
+    double cone_error;            /* N s, largest excess of a tangential impulse over mu lambda_n */
     double complementarity_error; /* N m s^-1 s = J, largest |lambda_n xi_n| */
-    double closure_error;   /* m or rad, largest, of equalities after the step */
-    double energy;          /* J, at the end */
-    double energy_change;   /* J, over the step */
+    double closure_error;         /* m or rad, largest, of equalities after the step */
+    double energy;                /* J, at the end */
+    double energy_change;         /* J, over the step */
     int32_t contacts, rows, iterations;
-    char solver[16];        /* which solver ended the work */
+    char solver[16]; /* which solver ended the work */
 } tb_certificate;
 
 /* Combines the certificates of several steps: worst errors, last time, sums of iterations. */
@@ -703,14 +709,14 @@ typedef struct tb_problem_info {
     int32_t dimension; /* 2 or 3 */
     int32_t contacts, rows;
     bool global, dense;
-    double asymmetry;  /* |W - W'| / |W|, Frobenius */
+    double asymmetry; /* |W - W'| / |W|, Frobenius */
 } tb_problem_info;
 
 tb_problem_info tb_problem_describe(const tb_problem_file *);
 
 typedef struct tb_problem_result {
-    tb_status status;    /* OK, NOT_CONVERGED, DIVERGED */
-    double residual;     /* natural map at rho = 1 in De Saxcé form over ||q||, double */
+    tb_status status; /* OK, NOT_CONVERGED, DIVERGED */
+    double residual;  /* natural map at rho = 1 in De Saxcé form over ||q||, double */
     int32_t iterations;
     double seconds;
     char solver[16];

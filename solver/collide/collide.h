@@ -15,24 +15,24 @@
 /* One shape at one instant. Borrows the model's geometry. */
 typedef struct tb_posed_shape {
     tb_shape_type type;
-    tb_vec3 size;                     /* as tb_shape_type says, m */
-    tb_pose pose;                     /* shape frame in the world */
-    const tb_hull *hull;              /* TB_SHAPE_CONVEX */
-    const tb_triangle_mesh *mesh;     /* TB_SHAPE_MESH */
-    const tb_height_field *field;     /* TB_SHAPE_HEIGHT_FIELD */
+    tb_vec3 size;                 /* as tb_shape_type says, m */
+    tb_pose pose;                 /* shape frame in the world */
+    const tb_hull *hull;          /* TB_SHAPE_CONVEX */
+    const tb_triangle_mesh *mesh; /* TB_SHAPE_MESH */
+    const tb_height_field *field; /* TB_SHAPE_HEIGHT_FIELD */
 } tb_posed_shape;
 
 typedef struct tb_contact_point {
-    tb_vec3 normal;  /* unit, from A to B, world */
-    tb_vec3 point_a; /* m, on the surface of A, world */
-    tb_vec3 point_b; /* m, on the surface of B: point_a + gap normal */
-    tb_real gap;     /* m, negative in penetration */
+    tb_vec3 normal;   /* unit, from A to B, world */
+    tb_vec3 point_a;  /* m, on the surface of A, world */
+    tb_vec3 point_b;  /* m, on the surface of B: point_a + gap normal */
+    tb_real gap;      /* m, negative in penetration */
     uint64_t feature; /* stable while the same features touch; unique within the pair */
 } tb_contact_point;
 
 enum {
-    TB_MANIFOLD_POINTS = 8,     /* most points of one convex pair */
-    TB_CONTACT_DEGENERATE = 1   /* flag: some point had no well-defined normal and got a fallback */
+    TB_MANIFOLD_POINTS = 8,   /* most points of one convex pair */
+    TB_CONTACT_DEGENERATE = 1 /* flag: some point had no well-defined normal and got a fallback */
 };
 
 /* All contact points of a pair with gap <= margin. Writes at most `capacity` points and returns how many
@@ -98,7 +98,8 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
 /* The test oracle: the same by comparing every box with every other. */
 #define tb_broad_phase_brute TB_SYMBOL(tb_broad_phase_brute)
 tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
-                               const void *context, tb_arena *arena, tb_pair **pairs, int32_t *count);
+                               const void *context, tb_arena *arena, tb_pair **pairs,
+                               int32_t *count);
 
 /* The intervals of one box, for tests and benchmarks: writes up to 8 (start, end) codes, returns how many.
  * cell: edge of the smallest cell, m; origin: corner of the grid. */
