@@ -72,6 +72,27 @@ START_TEST(shortcuts_share_one_set_of_defaults)
 }
 END_TEST
 
+START_TEST(a_shortcut_finds_its_own_kind_in_the_classes_around)
+{
+#define INNER(defaults) "<default class='a'>" defaults "</default>"
+    check(ACTUATED("<position kp='5' timeconst='.3'/>" INNER("<motor gear='2'/>"), "",
+                   "<position class='a' joint='j'/>"),
+          5, 0, 0, -5, 0, TB_ACTIVATION_FILTER);
+    check(ACTUATED("<general gainprm='7'/>" INNER("<position kp='5'/>"), "",
+                   "<velocity class='a' joint='j'/>"),
+          7, 0, 0, 0, -7, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='5'/>" INNER("<velocity kv='9'/>"
+                                              "<default class='b'><position kv='2'/></default>"),
+                   "", "<position class='b' joint='j'/>"),
+          5, 0, 0, -5, -2, TB_ACTIVATION_NONE);
+    check(ACTUATED("<position kp='5'/><velocity kv='4'/>" INNER("<position kv='1'/>"), "",
+                   "<position class='a' joint='j'/>"),
+          1, 0, 0, -1, -1, TB_ACTIVATION_NONE);
+    check(ACTUATED("<general gaintype='affine' gainprm='7 8 -9'/>", "", "<velocity joint='j'/>"), 1,
+          0, 0, 0, -1, TB_ACTIVATION_NONE);
+}
+END_TEST
+
 START_TEST(damping_ratios_use_the_reflected_inertia)
 {
     check(ACTUATED("", "armature='.3'", "<position joint='j' kp='100' dampratio='1' gear='2'/>"),
@@ -228,6 +249,7 @@ START_TEST(actuators_that_make_no_sense_are_refused)
 END_TEST
 
 TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
+          a_shortcut_finds_its_own_kind_in_the_classes_around,
           damping_ratios_use_the_reflected_inertia, ranges_limit_only_where_they_rise,
           armature_and_damping_of_an_actuator_belong_to_its_joint,
           a_joints_force_range_narrows_its_only_actuator, flags_and_groups_disable_actuators,

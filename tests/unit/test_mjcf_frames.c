@@ -109,6 +109,16 @@ START_TEST(replicas_step_from_one_to_the_next_and_are_numbered)
     mjcf_index(&c, TB_HANDLE_SHAPE, "h-00");
     mjcf_index(&c, TB_HANDLE_SHAPE, "h-10");
     mjcf_free(&c);
+
+    /* angles are multiplied, not rotations: MuJoCo's third copy */
+    c = mjcf_load(WORLD("<replicate count='3' offset='0 0 1' euler='7.91 86.8 12.5'>"
+                        "<geom name='g' size='1'/></replicate>"));
+    const double *q = mjcf_shape(&c, "g2")->orientation;
+    TEST_NEAR(q[0], 0.02424, 1e-5);
+    TEST_NEAR(q[1], 0.22155, 1e-5);
+    TEST_NEAR(q[2], 0.96384, 1e-5);
+    TEST_NEAR(q[3], 0.14611, 1e-5);
+    mjcf_free(&c);
 }
 END_TEST
 
