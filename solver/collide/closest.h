@@ -128,15 +128,29 @@ TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
     return 1;
 }
 
-/* Sharpens the normal by the parts of both cores that are in the simplex. */
-TB_FN void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c)
+/* Where the other's extreme point lies beside a cap, the normal leans from the cap's towards that point: over
+ * the rim there, by as much as the normal found before. */
+TB_FN tb_vec3 tb_closest_over_rim(const tb_core *a, const tb_core *b, const tb_closest *c,
+                                  tb_vec3 found)
+{
+    const tb_core *base = c->face == 2 ? b : a;
+    if (base->type != TB_SHAPE_CYLINDER) return found;
+    const tb_vec3 axis = tb_m33_column(base->rotation, 2);
+    tb_vec3 away = tb_v3_sub(c->face == 2 ? c->on_b : c->on_a, base->centre);
+    away = tb_v3_normalize(tb_v3_add_scaled(away, axis, -tb_v3_dot(away, axis)), tb_v3(0, 0, 0));
+    const tb_real lean = tb_max(tb_v3_length(tb_v3_cross(found, axis)), TB_COLLIDE_FLAT);
+    return tb_v3_normalize(tb_v3_add_scaled(c->normal, away, c->face == 2 ? -lean : lean),
+                           c->normal);
+}
+
+/* Sharpens the normal by the parts of both cores that are in the simplex, beginning at `guess`. */
+TB_FN void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c, tb_vec3 guess)
 {
     tb_part parts_a[TB_CORE_PARTS], parts_b[TB_CORE_PARTS];
     const int count_a = tb_core_parts(a, &c->simplex, 0, parts_a);
     const int count_b = tb_core_parts(b, &c->simplex, 1, parts_b);
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     const tb_real noise = TB_COLLIDE_NOISE * (a->extent + b->extent);
-    const tb_vec3 found = c->normal;
     tb_closest best = *c;
     for (int i = 0; i < count_a; i++) {
         for (int k = 0; k < count_b; k++) {
@@ -147,7 +161,7 @@ TB_FN void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c)
                 tb_v3_length2(tb_v3_cross(parts_a[i].u, parts_b[k].u)) <=
                     TB_COLLIDE_PARALLEL * TB_COLLIDE_PARALLEL)
                 continue;
-            tb_vec3 n = found, on_a = c->on_a, on_b = c->on_b;
+            tb_vec3 n = guess, on_a = c->on_a, on_b = c->on_b;
             tb_real separation = -TB_REAL_MAX;
             const int right =
                 tb_parts_normal(&parts_a[i], a, &parts_b[k], b, &n, &separation, &on_a, &on_b);
@@ -208,9 +222,11 @@ TB_FN int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
 
     /* flat shapes: edges that cross, then faces. Curved ones: a face if it is certain, else their parts */
     const int curved = tb_core_curved(a) || tb_core_curved(b);
-    if (!curved) tb_closest_sharpen(a, b, c);
-    if (tb_closest_take_face(a, b, c) && (c->face || !curved)) return 1;
-    tb_closest_sharpen(a, b, c);
+    if (!curved) tb_closest_sharpen(a, b, c, c->normal);
+    const tb_vec3 found = c->normal;
+    const int certain = tb_closest_take_face(a, b, c);
+    if (certain && (c->face || !curved)) return 1;
+    tb_closest_sharpen(a, b, c, certain ? c->normal : tb_closest_over_rim(a, b, c, found));
     if (!c->face) tb_closest_take_face(a, b, c);
     return 1;
 }

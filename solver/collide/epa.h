@@ -10,7 +10,7 @@
 
 #include "collide/gjk.h"
 
-enum { TB_EPA_VERTICES = 100, TB_EPA_FACES = 200, TB_EPA_EDGES = 200 };
+enum { TB_EPA_VERTICES = 128, TB_EPA_FACES = 256, TB_EPA_EDGES = 256 };
 
 typedef struct tb_epa_face {
     tb_vec3 normal; /* unit, outward; zero where the face has no area */
@@ -142,7 +142,7 @@ TB_FN int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
     }
     int unused = TB_EPA_FACES - e->number_of_faces;
     for (int f = 0; f < e->number_of_faces; f++) unused += e->faces[f].v[0] < 0;
-    if (unused + removed < edges) return 0;
+    if (edges < 3 || unused + removed < edges) return 0;
     for (int f = 0; f < e->number_of_faces; f++)
         if (seen[f]) e->faces[f].v[0] = -1;
     int slot = 0;
@@ -151,6 +151,14 @@ TB_FN int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
         tb_epa_face_set(e, slot, from[k], to[k], apex);
     }
     return 1;
+}
+
+/* the face as a simplex, with the weights of its point nearest to the origin */
+TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
+{
+    s->count = 3;
+    for (int i = 0; i < 3; i++) s->v[i] = e->vertices[face->v[i]];
+    tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
 }
 
 /* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the simplex that
@@ -197,28 +205,35 @@ TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb
 
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
-    int face = 0;
-    for (;;) {
-        face = tb_epa_nearest(&e);
+    int converged = 0;
+    tb_real reach = TB_REAL_MAX;
+    tb_epa_face best =
+        e.faces[tb_epa_nearest(&e)]; /* whose support plane is nearest to the origin */
+    while (!converged) {
+        const int face = tb_epa_nearest(&e);
         const tb_epa_face *f = &e.faces[face];
-        if (f->height == TB_REAL_MAX || e.number_of_vertices >= TB_EPA_VERTICES) break;
+        if (f->height == TB_REAL_MAX) break;
         const tb_vertex w = tb_cso_support(a, b, f->normal);
-        if (!(tb_v3_dot(f->normal, w.w) > f->height + tolerance)) break;
+        const tb_real support = tb_v3_dot(f->normal, w.w);
+        converged = !(support > f->height + tolerance);
+        if (converged || support < reach) best = *f;
+        reach = tb_min(reach, support);
+        if (converged || e.number_of_vertices >= TB_EPA_VERTICES) break;
         e.vertices[e.number_of_vertices] = w;
         if (!tb_epa_grow(&e, face, e.number_of_vertices, TB_COLLIDE_NOISE * scale)) break;
         e.number_of_vertices++;
     }
+    tb_epa_give(&e, &best, s);
 
     /* a flat side of the obstacle is many faces: the one that the origin's foot is on */
-    const tb_vec3 flat = e.faces[face].normal;
-    *normal = flat;
+    *normal = best.normal;
     tb_real least = TB_REAL_MAX;
-    const tb_real level = e.faces[face].height + TB_COLLIDE_NOISE * 8 * scale;
-    for (int k = 0; k < e.number_of_faces; k++) {
+    const tb_real level = best.height + TB_COLLIDE_NOISE * 8 * scale;
+    for (int k = 0; k < e.number_of_faces && converged; k++) {
         const tb_epa_face *f = &e.faces[k];
         if (f->v[0] < 0 || !(f->height <= level)) continue;
-        if (k != face && !(tb_v3_length(tb_v3_cross(f->normal, flat)) < 10 * TB_COLLIDE_FLAT &&
-                           tb_v3_dot(f->normal, flat) > 0))
+        if (!(tb_v3_length(tb_v3_cross(f->normal, best.normal)) < 10 * TB_COLLIDE_FLAT &&
+              tb_v3_dot(f->normal, best.normal) > 0))
             continue;
         tb_real weight[3];
         const tb_vec3 p = tb_nearest_triangle(e.vertices[f->v[0]].w, e.vertices[f->v[1]].w,
@@ -227,11 +242,7 @@ TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb
         if (!(distance2 < least)) continue;
         least = distance2;
         *normal = f->normal;
-        s->count = 3;
-        for (int i = 0; i < 3; i++) {
-            s->v[i] = e.vertices[f->v[i]];
-            s->weight[i] = weight[i];
-        }
+        tb_epa_give(&e, f, s);
     }
     *normal = tb_v3_normalize(*normal, tb_v3_normalize(ahead, tb_v3(0, 0, 1)));
     return 3;

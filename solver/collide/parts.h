@@ -124,6 +124,13 @@ TB_FN tb_vec3 tb_part_slope(const tb_part *part, const tb_core *core, tb_vec3 n,
     return tb_v3_scale(round, core->size.x * tb_v3_dot(round, m) / length);
 }
 
+/* sine between n and the axis of a rim; 1 for parts that turn no faster than n */
+TB_FN tb_real tb_part_tilt(const tb_part *part, const tb_core *core, tb_vec3 n)
+{
+    if (part->kind != TB_PART_RIM) return 1;
+    return tb_v3_length(tb_v3_cross(n, tb_m33_column(core->rotation, 2)));
+}
+
 /* Newton's method on the unit sphere for a normal at which the extreme point w of A's part minus B's has no
  * component along the tangents, only across `edge` if there is one. As n turns by m, the component along t
  * changes by t . Dw m - (w . n) t . m. 0 if it does not converge. */
@@ -134,7 +141,7 @@ TB_FN int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb, tb_c
     tb_vec3 n = *normal;
     if (edge) n = tb_v3_normalize(tb_v3_add_scaled(n, *edge, -tb_v3_dot(n, *edge)), n);
     tb_real before = TB_REAL_MAX;
-    for (int iteration = 0; iteration < 12; iteration++) {
+    for (int iteration = 0; iteration < 20; iteration++) {
         tb_vec3 t[2];
         tb_v3_tangents(n, &t[0], &t[1]);
         if (edge) t[0] = tb_v3_cross(n, *edge);
@@ -158,9 +165,12 @@ TB_FN int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb, tb_c
         const tb_real length = tb_sqrt(x0 * x0 + x1 * x1);
         /* at the floor that rounding makes, or lost */
         if (before < TB_R(1e-3) && length > TB_R(0.5) * before) return 1;
-        if (!(length < TB_R(0.7))) return 0;
-        before = length;
-        n = tb_v3_normalize(tb_v3_add_scaled(tb_v3_add_scaled(n, t[0], x0), t[1], x1), n);
+        if (!(length <= TB_REAL_MAX)) return 0;
+        /* a rim turns fast where n is near its axis: no step beyond half of what is left */
+        const tb_real trust = TB_R(0.5) * tb_min(tb_part_tilt(pa, a, n), tb_part_tilt(pb, b, n));
+        const tb_real f = length > trust ? trust / length : TB_R(1);
+        before = f < 1 ? TB_REAL_MAX : length;
+        n = tb_v3_normalize(tb_v3_add_scaled(tb_v3_add_scaled(n, t[0], f * x0), t[1], f * x1), n);
         if (edge) n = tb_v3_normalize(tb_v3_add_scaled(n, *edge, -tb_v3_dot(n, *edge)), n);
     }
     *normal = n;

@@ -122,6 +122,90 @@ TB_FN int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
     return tb_sphere_contact(a, b, surface, tb_v3(0, 0, sign.z), over.z, margin, points);
 }
 
+/* Point of the surface of an ellipsoid nearest to `p`, both in its axes, by the root of
+ * sum (e_i p_i / (t + e_i^2))^2 = 1 in scaled form (Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or
+ * a Hyperellipsoid, 2013). The sum is convex and falling and Newton's method starts above it, so that it runs
+ * straight to the root. */
+TB_FN tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
+{
+    tb_real e[3] = {size.x, size.y, size.z}, y[3] = {tb_abs(p.x), tb_abs(p.y), tb_abs(p.z)}, x[3];
+    int order[3] = {0, 1, 2}; /* semi-axes descending */
+    for (int i = 0; i < 2; i++)
+        for (int k = 0; k < 2 - i; k++)
+            if (e[order[k]] < e[order[k + 1]]) {
+                const int swap = order[k];
+                order[k] = order[k + 1];
+                order[k + 1] = swap;
+            }
+    const tb_real last = e[order[2]];
+    if (!(last > 0)) { /* flat: its disc, or less */
+        return tb_v3(tb_clamp(p.x, -e[0], e[0]), tb_clamp(p.y, -e[1], e[1]),
+                     tb_clamp(p.z, -e[2], e[2]));
+    }
+    tb_real r[3], z[3], s = -TB_REAL_MAX;
+    for (int i = 0; i < 3; i++) {
+        const int k = order[i];
+        const tb_real ratio = e[k] / last;
+        r[i] = ratio * ratio;
+        z[i] = y[k] / e[k];
+        if (z[i] > 0) s = tb_max(s, r[i] * (z[i] - 1));
+    }
+    /* in the plane of the two longer axes: the nearest point may lie off that plane */
+    tb_real rest = 1;
+    int off = !(z[2] > 0);
+    for (int i = 0; i < 2 && off; i++) {
+        if (!(z[i] > 0)) continue;
+        const tb_real f = r[i] > 1 ? r[i] * z[i] / (r[i] - 1) : TB_REAL_MAX;
+        rest = f < 2 ? rest - f * f : TB_R(-1);
+    }
+    off = off && rest >= 0;
+    if (off) {
+        s = -1;
+    } else {
+        for (int iteration = 0; iteration < 60; iteration++) {
+            tb_real g = -1, slope = 0;
+            for (int i = 0; i < 3; i++) {
+                if (!(z[i] > 0)) continue;
+                const tb_real f = r[i] * z[i] / (s + r[i]);
+                g += f * f;
+                slope -= 2 * f * f / (s + r[i]);
+            }
+            if (!(g > 0) || !(slope < 0)) break;
+            const tb_real next = s - g / slope;
+            if (!(next > s)) break;
+            s = next;
+        }
+    }
+    for (int i = 0; i < 3; i++) {
+        const int k = order[i];
+        x[k] = z[i] > 0 ? r[i] * y[k] / (s + r[i]) : TB_R(0);
+    }
+    if (off) x[order[2]] = last * tb_sqrt(rest);
+    return tb_v3(p.x < 0 ? -x[0] : x[0], p.y < 0 ? -x[1] : x[1], p.z < 0 ? -x[2] : x[2]);
+}
+
+TB_FN int tb_sphere_ellipsoid(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                              tb_contact_point *points, uint32_t *flags)
+{
+    const tb_vec3 h = b->size;
+    const tb_vec3 c = tb_pose_inverse_point(&b->pose, a->pose.position);
+    const tb_real reach = margin + a->size.x;
+    if (tb_abs(c.x) > h.x + reach || tb_abs(c.y) > h.y + reach || tb_abs(c.z) > h.z + reach)
+        return 0;
+    const tb_vec3 surface = tb_ellipsoid_nearest(h, c);
+    const tb_vec3 away = tb_v3_sub(c, surface);
+    /* the surface's own normal, scaled by the smallest axis so that nothing overflows */
+    const tb_real least = tb_min(h.x, tb_min(h.y, h.z));
+    tb_vec3 n = tb_v3_normalize(away, tb_v3(0, 0, 1));
+    if (least > 0)
+        n = tb_v3_normalize(tb_v3(surface.x / h.x * (least / h.x), surface.y / h.y * (least / h.y),
+                                  surface.z / h.z * (least / h.z)),
+                            n);
+    const int count = tb_sphere_contact(a, b, surface, n, tb_v3_dot(n, away), margin, points);
+    if (count && c.x == 0 && c.y == 0 && c.z == 0) *flags |= TB_CONTACT_DEGENERATE;
+    return count;
+}
+
 /* Parameters of the nearest points of two segments centre + s axis, |s| <= half, with unit axes.
  * offset: centre of B minus centre of A. The distance is convex in (s, t), so clamping s, then t, then s
  * again ends at the minimum (Ericson, Real-Time Collision Detection, 5.1.9). */
