@@ -319,7 +319,6 @@ typedef struct tb_pair_def {
     const char *name;
     tb_handle a, b;
     tb_surface surface;
-    double friction2; /* second tangent; < 0: as the first */
 } tb_pair_def;
 
 /* A stored state: q, u, controls as in the compiled model; sizes are checked when compiled. */

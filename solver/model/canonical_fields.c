@@ -337,7 +337,6 @@ void tb_canonical_pair(tb_canonical *io, tb_pair_def *x)
 {
     tb_canonical_text(io, &x->name);
     surface(io, &x->surface);
-    tb_canonical_double(io, &x->friction2);
 }
 
 void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x)

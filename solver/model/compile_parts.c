@@ -217,7 +217,6 @@ static tb_status compile_pairs(tb_compiler *c)
         sorted[i].pair.a = a < b ? a : b;
         sorted[i].pair.b = a < b ? b : a;
         sorted[i].pair.surface = def->surface;
-        sorted[i].pair.friction2 = def->friction2;
         sorted[i].scene = i;
     }
     if (count > 0) qsort(sorted, (size_t)count, sizeof *sorted, compare_pairs);

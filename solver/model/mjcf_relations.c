@@ -80,7 +80,10 @@ static tb_status read_pair(mjcf *m, const xmlNode *node)
     if (friction[1] < 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "friction",
                            "friction has a negative coefficient");
-    def.friction2 = condim > 1 && friction[1] != friction[0] ? friction[1] : -1;
+    if (condim > 1 &&
+        friction[1] != friction[0]) /* along which of the tangents would be arbitrary */
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "friction",
+                           "friction with two different sliding coefficients is not supported");
     MJCF_TRY(find(m, node, "geom1", TB_HANDLE_SHAPE, &def.a));
     MJCF_TRY(find(m, node, "geom2", TB_HANDLE_SHAPE, &def.b));
     MJCF_TRY(mjcf_name(m, node, &def.name));

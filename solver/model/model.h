@@ -144,7 +144,6 @@ typedef struct tb_model_equality {
 typedef struct tb_model_pair {
     int32_t a, b;
     tb_surface surface;
-    double friction2;
 } tb_model_pair;
 
 typedef struct tb_model_exclude {

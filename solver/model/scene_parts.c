@@ -45,7 +45,6 @@ tb_pair_def tb_pair_defaults(void)
 {
     tb_pair_def def = {0};
     def.surface = tb_surface_defaults();
-    def.friction2 = -1;
     return def;
 }
 
@@ -386,8 +385,6 @@ tb_status tb_scene_add_pair(tb_scene *scene, const tb_pair_def *def, tb_handle *
     tb_check_handle(&check, scene, "b", def->b, TB_HANDLE_SHAPE, false, &b);
     if (check.status == TB_OK && a == b) tb_check_fail(&check, "b", "must not be the same as a");
     tb_check_surface(&check, &pair.surface);
-    tb_check_numbers(&check, "friction2", &pair.friction2, 1);
-    if (pair.friction2 < 0) pair.friction2 = -1;
     tb_check_name(&check, scene);
     if (check.status != TB_OK) return check.status;
 

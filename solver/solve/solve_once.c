@@ -24,7 +24,7 @@ tb_solve_options tb_solve_defaults(void)
     return (tb_solve_options){
         .solver = "sor",
         .tolerance = 1e-6,
-        .maximum_iterations = 500,
+        .maximum_iterations = 2000,
         .omega = 0,
         .r_strategy = TB_R_DIAGONAL,
         .storage = TB_STORAGE_AUTO,

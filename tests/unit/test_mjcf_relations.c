@@ -16,12 +16,13 @@ START_TEST(pairs_have_surfaces_of_their_own)
     ck_assert_int_eq(p->surface.kind, TB_CONTACT_COULOMB);
     mjcf_free(&c);
     c = mjcf_load(BALLS("<default><pair condim='4'/></default><contact><pair geom1='ga' geom2='gb' "
-                        "friction='.5 .4 .01'/><exclude body1='world' body2='b'/>"
+                        "friction='.5 .5 .01'/><exclude body1='world' body2='b'/>"
                         "<exclude body1='a' body2='a'/></contact>"));
     p = &c.model->pairs[0];
     TEST_NEAR(p->surface.friction, 0.5, 0);
-    TEST_NEAR(p->friction2, 0.4, 0);
     TEST_NEAR(2.0 / 3.0 * p->surface.friction * p->surface.spin_radius, 0.01, 1e-15);
+    mjcf_refuses(BALLS("<contact><pair geom1='ga' geom2='gb' friction='.5 .4'/></contact>"),
+                 TB_UNSUPPORTED, 1, "two different sliding coefficients");
     ck_assert_int_eq(c.model->number_of_excludes, 1);
     ck_assert_int_eq(c.model->excludes[0].a, 0);
     mjcf_free(&c);
