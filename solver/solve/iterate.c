@@ -164,8 +164,8 @@ static bool leave_blocks(tb_iteration *it)
     bool any = false;
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
         tb_sweep_block *block = &sweeper->blocks[b];
-        if (block->law != TB_LAW_COULOMB || !block->block_solve) continue;
-        block->block_solve = 0;
+        if (block->law != TB_LAW_COULOMB || block->block_solve != TB_SOLVE_WHOLE) continue;
+        block->block_solve = TB_SOLVE_BY_ROWS;
         any = true;
     }
     if (!any) return false;

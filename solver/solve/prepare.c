@@ -38,6 +38,13 @@ static bool block_solve_pays(const tb_real g[9])
     return tb_min(g[4], g[8]) < TB_R(0.7) * tb_max(g[4], g[8]);
 }
 
+/* Sliding friction can press the contact together faster than its normal impulse parts it (Painleve): then no r makes
+ * projected steps contract, and a single contact needs a solution of the whole. Rare: a slender body, mu > 1. */
+static bool jams(const tb_real g[9], tb_real mu)
+{
+    return mu * tb_hypot2(g[1], g[2]) >= g[0] || mu * tb_hypot2(g[3], g[6]) >= g[0];
+}
+
 /* Cholesky factor in place of g; false (g restored) where g is not safely positive definite */
 static bool factor_bilateral(tb_real *g, int n)
 {
@@ -57,8 +64,9 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
                                 bool gauss_seidel, tb_arena *scratch)
 {
     const tb_problem *problem = sweeper->problem;
-    const bool whole = options->local_solve && sweeper->storage != TB_STORAGE_T &&
-                       options->r_strategy == TB_R_DIAGONAL;
+    const bool can_solve_whole =
+        gauss_seidel && sweeper->storage != TB_STORAGE_T && options->r_strategy == TB_R_DIAGONAL;
+    sweeper->whole = can_solve_whole && options->local_solve;
     int64_t local_count = 0;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const int32_t rows = problem->blocks[b].rows;
@@ -68,7 +76,7 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
     sweeper->local = TB_ARENA_ARRAY(scratch, tb_real, local_count);
     sweeper->alpha = NULL;
     if (!sweeper->blocks || !sweeper->local) return TB_RESOURCE_EXHAUSTED;
-    if (whole) {
+    if (can_solve_whole) {
         sweeper->alpha = TB_ARENA_ZEROED(scratch, tb_real, problem->number_of_blocks);
         if (!sweeper->alpha) return TB_RESOURCE_EXHAUSTED;
     }
@@ -82,7 +90,7 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
         block->row = source->row;
         block->value = source->value;
         block->mu = source->mu;
-        block->block_solve = 0;
+        block->block_solve = TB_SOLVE_BY_ROWS;
         block->local = 0;
         block->dof_a = block->dof_b = 0;
         const tb_sweep_shape shape =
@@ -109,8 +117,9 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
             tb_problem_local_block(problem, b, g);
         }
 
-        if (whole && gauss_seidel && source->law == TB_LAW_COULOMB)
-            block->block_solve = block_solve_pays(g);
+        if (source->law != TB_LAW_COULOMB) continue;
+        if (sweeper->whole && block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
+        if (can_solve_whole && jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
     }
     return TB_OK;
 }
@@ -215,7 +224,7 @@ void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, 
             diagonal_r(block, g, omega);
             /* an exact solve wants 1 / G_NN; its relaxation stands apart */
             if (block->block_solve) block->r_normal = over(1, g[0]);
-            if (first && sweeper->alpha && block->law == TB_LAW_BILATERAL && block->rows > 1)
+            if (first && sweeper->whole && block->law == TB_LAW_BILATERAL && block->rows > 1)
                 block->block_solve = factor_bilateral(g, block->rows);
         }
     }

@@ -19,9 +19,16 @@ typedef enum tb_sweep_shape {
     TB_SHAPE_OF_TWO  /* two runs of 6: two free bodies */
 } tb_sweep_shape;
 
+/* How a block is solved. */
+enum {
+    TB_SOLVE_BY_ROWS,
+    TB_SOLVE_WHOLE,       /* exactly for the others as they are, for a while (see leave_blocks) */
+    TB_SOLVE_WHOLE_ALWAYS /* likewise, because rows cannot (see jams) */
+};
+
 /* One block as the sweep reads it: 128 bytes in double. */
 typedef struct tb_sweep_block {
-    uint8_t law, rows, shape, block_solve; /* block_solve: as a whole, else row by row */
+    uint8_t law, rows, shape, block_solve;
     int32_t row;
     int32_t dof_a, dof_b; /* first dofs of the runs, in the shapes ONE and TWO */
     int64_t value;        /* into problem->values */

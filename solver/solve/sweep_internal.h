@@ -26,6 +26,7 @@ struct tb_sweeper {
     tb_real *d;         /* T form: -R c, rows */
     tb_matrix matrix;   /* G as swept: the problem's own or `g` */
     tb_storage storage; /* as resolved */
+    bool whole;         /* blocks are solved as wholes where that pays */
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };
