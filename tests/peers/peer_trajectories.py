@@ -22,7 +22,7 @@ from pathlib import Path
 import common
 import mujoco
 import numpy as np
-from common import Array, Report, tribo
+from common import Array, Refused, Report, tribo
 
 STEPS_S = (2e-3, 1e-3, 5e-4)
 REFERENCE_S = 2.5e-5
@@ -156,6 +156,8 @@ def ours(file: Path, seconds: float, dt: float, scheme: str) -> Array:
     """Coordinates at the end."""
     steps = ["--steps", str(round(seconds / dt)), "--dt", repr(dt), "--threads", "1"]
     answer = tribo("run", file, "--keyframe", "start", "--scheme", scheme, "--quiet", *steps)
+    if answer["status"] != "OK":
+        raise Refused(f"{file.name}: {answer['status']}")
     parts = [np.atleast_1d(joint["position"]) for joint in answer["joints"].values()]
     return np.concatenate(parts).astype(np.float64)
 
