@@ -163,7 +163,7 @@ START_TEST(boxes_that_are_not_finite_or_inside_out_are_refused)
         else if (trial % 5 == 2)
             *p[which] = -TB_R(INFINITY);
         else if (trial % 5 == 3)
-            b->lower.y = b->upper.y + 1;
+            b->lower.y = 2 * tb_abs(b->upper.y) + 1;
         else
             b->lower.x = b->lower.y = b->lower.z = TB_R(NAN);
         tb_pair *pairs;
