@@ -139,8 +139,12 @@ static tb_status free_velocity(tb_world *w)
         for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
         tb_dynamics_solve(d, middle);
         for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * middle[i];
-        /* loops pull as hard as anything: without them the prediction is of first order only */
-        if (w->theta != 1 && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
+        /* what comes as rows pulls too: without it the prediction is of first order only */
+        const bool second_order = w->theta != 1 && w->dt > 0;
+        if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
+            tb_servos_predict(w, middle) != TB_OK)
+            return TB_RESOURCE_EXHAUSTED;
+        if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
             return TB_RESOURCE_EXHAUSTED;
         for (int32_t i = 0; i < dofs; i++) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
         tb_dynamics_velocities(d, middle, w->kinematic);

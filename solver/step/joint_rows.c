@@ -221,19 +221,35 @@ static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 
 /* ---- tendons ---- */
 
-/* Spring and damper of a tendon as one row. */
-static tb_status add_tendon_spring(tb_world *w, const tb_model_tendon *tendon,
-                                   const tb_transmission *t, tb_real length, int32_t slot)
+static tb_transmission tendon_transmission(const tb_model *m, int32_t tendon)
 {
-    const double stretch = (double)tb_tendon_stretch(tendon, length);
-    const double k = stretch != 0 ? tendon->stiffness : 0;
-    double past, damping;
-    spring_damper(w, k, tendon->damping, &past, &damping);
-    if (!(damping > 0)) return TB_OK;
-    tb_real *values = begin_transmission(w, TB_LAW_BILATERAL, t, 1, slot);
+    const tb_model_tendon *t = &m->tendons[tendon];
+    return (tb_transmission){m->tendon_dofs + t->first, m->tendon_coefficients + t->first, 0,
+                             t->count, 1};
+}
+
+/* Spring and damper of a tendon, like an actuator without limits. */
+static tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
+{
+    const tb_model_tendon *t = &w->model->tendons[tendon];
+    const tb_transmission transmission = tendon_transmission(w->model, tendon);
+    const double stretch = (double)tb_tendon_stretch(t, tb_tendon_length(w->model, tendon, w->q));
+    const double k = stretch != 0 ? t->stiffness : 0;
+    double past;
+    tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
+    spring_damper(w, k, t->damping, &past, &law.damping);
+    law.constant = past * tb_transmission_velocity(&transmission, w->u) - k * stretch;
+    return law;
+}
+
+static tb_status add_tendon_spring(tb_world *w, int32_t tendon, int32_t slot)
+{
+    const tb_transmission t = tendon_transmission(w->model, tendon);
+    const tb_actuator_law law = tendon_law(w, tendon);
+    if (!(law.damping > 0)) return TB_OK;
+    tb_real *values = begin_transmission(w, TB_LAW_BILATERAL, &t, 1, slot);
     if (!values) return TB_RESOURCE_EXHAUSTED;
-    const double force = past * tb_transmission_velocity(t, w->u) - k * stretch;
-    end_row(w, values, TB_R(-force / damping), TB_R(1 / ((double)w->dt * damping)));
+    end_row(w, values, TB_R(-law.constant / law.damping), TB_R(1 / ((double)w->dt * law.damping)));
     return TB_OK;
 }
 
@@ -243,8 +259,7 @@ static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
         const tb_model_tendon *tendon = &m->tendons[i];
         const int32_t slot = memory->tendon_rows + TB_TENDON_ROWS * i;
-        const tb_transmission t = {m->tendon_dofs + tendon->first,
-                                   m->tendon_coefficients + tendon->first, 0, tendon->count, 1};
+        const tb_transmission t = tendon_transmission(m, i);
         const tb_real length = tb_tendon_length(m, i, w->q);
         tb_real speed = 0;
         for (int32_t k = 0; k < t.count; k++)
@@ -266,8 +281,45 @@ static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
             b->lower = -b->upper;
             end_row(w, values, 0, 0);
         }
-        if (add_tendon_spring(w, tendon, &t, length, slot + 3) != TB_OK)
-            return TB_RESOURCE_EXHAUSTED;
+        if (add_tendon_spring(w, i, slot + 3) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    }
+    return TB_OK;
+}
+
+/* ---- prediction ---- */
+
+/* Adds to u what force = constant - damping v, within its limits, gives it within the step, v taken at its end.
+ * push: dofs, scratch. */
+static void predict_push(const tb_world *w, const tb_transmission *t, const tb_actuator_law *law,
+                         tb_real *push, tb_real *u)
+{
+    const int32_t dofs = w->model->number_of_dofs;
+    for (int32_t i = 0; i < dofs; i++) push[i] = 0;
+    for (int32_t i = 0; i < t->count; i++)
+        push[tb_transmission_dof(t, i)] += TB_R(t->scale * t->coefficients[i]);
+    tb_dynamics_solve(&w->dynamics, push);
+    const double dt = (double)w->dt;
+    const double force = (law->constant - law->damping * tb_transmission_velocity(t, u)) /
+                         (1 + dt * law->damping * tb_transmission_velocity(t, push));
+    const tb_real impulse = TB_R(dt * fmin(fmax(force, law->lower), law->upper));
+    for (int32_t i = 0; i < dofs; i++) u[i] += impulse * push[i];
+}
+
+tb_status tb_servos_predict(tb_world *world, tb_real *u)
+{
+    const tb_world *w = world;
+    const tb_model *m = w->model;
+    tb_real *push = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_dofs);
+    if (!push) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < m->number_of_tendons; i++) {
+        const tb_transmission t = tendon_transmission(m, i);
+        const tb_actuator_law law = tendon_law(w, i);
+        if (law.damping > 0) predict_push(w, &t, &law, push, u);
+    }
+    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        const tb_actuator_law law = tb_actuator_evaluate(w, a);
+        if (law.damping > 0) predict_push(w, &t, &law, push, u);
     }
     return TB_OK;
 }

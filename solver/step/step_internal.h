@@ -134,6 +134,11 @@ typedef struct tb_actuator_law {
 #define tb_actuator_evaluate TB_SYMBOL(tb_actuator_evaluate)
 tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
 
+/* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows give it, one
+ * after another, as if nothing else pushed. */
+#define tb_servos_predict TB_SYMBOL(tb_servos_predict)
+tb_status tb_servos_predict(tb_world *world, tb_real *u);
+
 /* One equality at the present poses: begins its block (BILATERAL) with W filled. errors: how far it is off, m or
  * rad, per row; drift: velocity of the row that kinematic bodies cause. NULL if memory is refused. */
 #define tb_equality_begin TB_SYMBOL(tb_equality_begin)
