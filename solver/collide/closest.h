@@ -35,6 +35,18 @@ TB_FN int tb_core_holds(const tb_core *core, tb_vec3 point)
                tb_abs(p.z) <= h.z + slack;
     if (core->type == TB_SHAPE_CYLINDER) return tb_sqrt(p.x * p.x + p.y * p.y) <= h.x + slack;
     if (core->type != TB_SHAPE_CONVEX) return 1;
+    if (core->hull->number_of_faces == 2) { /* a flat polygon has no planes at its sides */
+        const tb_hull *hull = core->hull;
+        const tb_vec3 m = tb_v3_load(hull->planes);
+        for (int32_t k = 0; k < hull->face_start[1]; k++) {
+            const int32_t next = k + 1 < hull->face_start[1] ? k + 1 : 0;
+            const tb_vec3 v = tb_v3_load(&hull->vertices[3 * hull->face_vertices[k]]);
+            const tb_vec3 w = tb_v3_load(&hull->vertices[3 * hull->face_vertices[next]]);
+            const tb_vec3 side = tb_v3_normalize(tb_v3_cross(tb_v3_sub(w, v), m), tb_v3(0, 0, 0));
+            if (tb_v3_dot(side, tb_v3_sub(p, v)) > slack) return 0;
+        }
+        return 1;
+    }
     for (int32_t f = 0; f < core->hull->number_of_faces; f++) {
         const tb_vec3 m = tb_v3_load(&core->hull->planes[4 * f]);
         if (tb_v3_dot(m, p) > TB_R(core->hull->planes[4 * f + 3]) + slack) return 0;

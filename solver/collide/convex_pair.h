@@ -6,6 +6,7 @@
 #ifndef TB_COLLIDE_CONVEX_PAIR_H
 #define TB_COLLIDE_CONVEX_PAIR_H
 
+#include "collide/face_first.h"
 #include "collide/overlay.h"
 
 /* the name of what a shape has in the simplex */
@@ -35,6 +36,7 @@ TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
 {
     if (inc->kind == TB_PATCH_POINT) {
         const tb_vec3 out = ref_is_b ? tb_v3_negate(o->normal) : o->normal;
+        if (!tb_overlay_over(ref, out, inc->p[0])) return;
         tb_overlay_add(o, inc->p[0], !ref_is_b, tb_overlay_height(ref, out, inc->p[0]),
                        TB_FEATURE_VERTEX | inc->id[0], TB_FEATURE_SURFACE);
     } else if (inc->kind == TB_PATCH_SEGMENT) {
@@ -50,41 +52,66 @@ TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
     }
 }
 
+/* Contacts along the normal of a flat face, the one that c names. Returns the smallest gap. */
+TB_FN tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
+{
+    tb_patch patch_a, patch_b;
+    o->normal = c->normal;
+    o->count = 0;
+    tb_patch_of(a, c->normal, &patch_a);
+    tb_patch_of(b, tb_v3_negate(c->normal), &patch_b);
+    if (c->face == 2)
+        tb_overlay_on_face(o, &patch_b, 1, &patch_a);
+    else
+        tb_overlay_on_face(o, &patch_a, 0, &patch_b);
+    tb_real least = TB_REAL_MAX;
+    for (int k = 0; k < o->count; k++) least = tb_min(least, o->points[k].gap);
+    return least;
+}
+
+/* Contacts of any features: on a face, along edges side by side, or at the nearest points. */
+TB_FN void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
+                                 tb_overlay *o)
+{
+    const tb_real gap = c->separation - a->radius - b->radius;
+    tb_real least = TB_REAL_MAX;
+    o->normal = c->normal;
+    o->count = 0;
+    if (c->face) {
+        least = tb_convex_on_face(a, b, c, o);
+    } else {
+        tb_patch patch_a, patch_b;
+        if (tb_patch_edge(a, c->normal, &patch_a) &&
+            tb_patch_edge(b, tb_v3_negate(c->normal), &patch_b))
+            tb_overlay_edges(o, &patch_a, &patch_b);
+        for (int k = 0; k < o->count; k++) least = tb_min(least, o->points[k].gap);
+    }
+    if (least <= gap + 4 * tie) return;
+    /* nothing there has the distance: the nearest points do */
+    tb_overlay_add(o, tb_v3_add_scaled(c->on_a, c->normal, a->radius), 0, gap,
+                   tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
+}
+
 TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                              tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 origin = a->pose.position;
     tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
-    const tb_real radii = core_a.radius + core_b.radius;
-    tb_closest c;
-    if (!tb_closest_find(&core_a, &core_b, tb_max(margin + radii, 0), &c)) return 0;
-    if (!(c.separation - radii <= margin)) return 0;
-    if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
-
+    const tb_real radii = core_a.radius + core_b.radius, limit = margin + radii;
     const tb_real tie = TB_COLLIDE_TIE * (core_a.extent + core_b.extent + radii);
-    const int on_b = c.face == 2;
-    const tb_real gap = c.separation - radii;
-
+    tb_closest c;
     tb_overlay o;
-    o.normal = c.normal;
     o.margin = margin;
     o.count = 0;
-    tb_patch patch_a, patch_b;
-    const tb_vec3 back = tb_v3_negate(c.normal);
-    if (c.face) {
-        tb_patch_of(&core_a, c.normal, &patch_a);
-        tb_patch_of(&core_b, back, &patch_b);
-        tb_overlay_on_face(&o, on_b ? &patch_b : &patch_a, on_b, on_b ? &patch_a : &patch_b);
-    } else if (tb_patch_edge(&core_a, c.normal, &patch_a) &&
-               tb_patch_edge(&core_b, back, &patch_b)) {
-        tb_overlay_edges(&o, &patch_a, &patch_b);
-    }
-    tb_real least = TB_REAL_MAX;
-    for (int k = 0; k < o.count; k++) least = tb_min(least, o.points[k].gap);
-    if (!(least <= gap + 4 * tie)) { /* nothing there has the distance: the nearest points do */
-        tb_overlay_add(&o, tb_v3_add_scaled(c.on_a, c.normal, core_a.radius), 0, gap,
-                       tb_simplex_feature(&c.simplex, &core_a, 0),
-                       tb_simplex_feature(&c.simplex, &core_b, 1));
+
+    const int face = tb_face_first_find(&core_a, &core_b, tie, limit, &c);
+    if (face == 0) return 0;
+    if (face == 1 ||
+        !(tb_convex_on_face(&core_a, &core_b, &c, &o) <= c.separation - radii + 4 * tie)) {
+        if (!tb_closest_find(&core_a, &core_b, tb_max(limit, 0), &c)) return 0;
+        if (!(c.separation <= limit)) return 0;
+        if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
+        tb_convex_on_features(&core_a, &core_b, &c, tie, &o);
     }
     const int count = tb_manifold_reduce(o.points, o.count);
     for (int k = 0; k < count; k++) {

@@ -27,6 +27,7 @@ static int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, 
     case TB_SHAPE_CAPSULE: return tb_sphere_capsule(a, b, margin, points, flags);
     case TB_SHAPE_CYLINDER: return tb_sphere_cylinder(a, b, margin, points, flags);
     case TB_SHAPE_BOX: return tb_sphere_box(a, b, margin, points);
+    case TB_SHAPE_ELLIPSOID: return tb_sphere_ellipsoid(a, b, margin, points, flags);
     default: return tb_convex_contacts(a, b, margin, points, flags);
     }
 }

@@ -118,6 +118,27 @@ TB_FN int tb_circle_crossing(tb_real px, tb_real py, tb_real dx, tb_real dy, tb_
     return 1;
 }
 
+/* Whether p lies over polygon or disc `ref`, seen along the unit direction `out`. */
+TB_FN int tb_overlay_over(const tb_patch *ref, tb_vec3 out, tb_vec3 p)
+{
+    const tb_real slack = TB_COLLIDE_FLAT * tb_patch_size(ref);
+    if (ref->kind == TB_PATCH_DISC) {
+        tb_vec3 d = tb_v3_sub(p, ref->centre);
+        d = tb_v3_add_scaled(d, out, -tb_v3_dot(d, out));
+        return tb_v3_length(d) <= ref->radius + slack;
+    }
+    tb_vec3 t1, t2;
+    const tb_vec3 d = tb_v3_sub(p, ref->p[0]);
+    tb_v3_tangents(out, &t1, &t2);
+    const tb_real u = tb_v3_dot(d, t1), v = tb_v3_dot(d, t2);
+    for (int k = 0; k < ref->count; k++) {
+        tb_clip_side side;
+        if (!tb_overlay_side(ref, k, ref->p[0], t1, t2, 1, &side)) continue;
+        if (side.nu * u + side.nv * v - side.d > slack) return 0;
+    }
+    return 1;
+}
+
 /* Segment `inc` over polygon or disc `ref`. */
 TB_FN void tb_overlay_segment(tb_overlay *o, const tb_patch *ref, int ref_is_b, const tb_patch *inc)
 {

@@ -172,8 +172,10 @@ TB_FN tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
             }
             if (!(g > 0) || !(slope < 0)) break;
             const tb_real next = s - g / slope;
-            if (!(next > s)) break;
+            const tb_real step = next - s;
+            if (!(step > 0)) break;
             s = next;
+            if (step <= 4 * TB_REAL_EPSILON * (s + 1)) break;
         }
     }
     for (int i = 0; i < 3; i++) {
