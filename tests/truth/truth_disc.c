@@ -7,9 +7,10 @@
  *     v' = -mu g f(eps),           f = mean of (eps - sin s) / d,      d^2 = 1 + eps^2 - 2 eps sin s,
  *     w' = -mu g t(eps) m R / I,   t = mean of (1 - eps sin s) / d     over the ring's angle s,
  *
- * which is integrated here for reference. The ratio eps moves towards f / eps = (m R^2 / I) t, where v' / v = w' / w; for
- * a hoop, I = m R^2, f(1) = t(1) makes that eps = 1. The ring is 24 feet on one body whose centre of mass lies at their height, so that friction does
- * not tilt it. How the load is shared is left open by statics; the jor sweep keeps the symmetry.
+ * which is integrated here for reference. The ratio eps moves towards f / eps = (m R^2 / I) t, where v' / v = w' / w;
+ * for a hoop, I = m R^2, f(1) = t(1) makes that eps = 1. The ring is 24 feet on one body whose centre of mass lies
+ * at their height, so that friction does not tilt it. How the load is shared is left open by statics; the jor
+ * sweep keeps the symmetry.
  *
  * A single contact with Contensou spin of radius R has the law (F / mu N)^2 + (T / (2/3 mu R N))^2 <= 1, so a
  * disc slides and spins with F : T = v : (2/3 R)^2 w, and
