@@ -196,9 +196,10 @@ typedef enum tb_contact_kind {
 
 typedef struct tb_surface {
     tb_contact_kind kind;
-    double friction;       /* mu, >= 0; of two shapes the larger counts */
-    double restitution;    /* Newton's e, 0 to 1; of two shapes the larger counts */
-    double spin_radius;    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n */
+    double friction;    /* mu, >= 0; of two shapes the larger counts */
+    double restitution; /* Newton's e, 0 to 1; of two shapes the larger counts */
+    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n; of two shapes the larger torque counts */
+    double spin_radius;
     double rolling_length; /* m; the rolling torque is at most rolling_length lambda_n */
 } tb_surface;
 

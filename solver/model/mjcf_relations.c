@@ -71,7 +71,13 @@ static tb_status read_pair(mjcf *m, const xmlNode *node)
     tb_pair_def def = tb_pair_defaults();
     MJCF_TRY(mjcf_open(m, node, "pair", m->main_class, &PAIR, &element));
     MJCF_TRY(mjcf_integer(m, &element, "condim", &condim));
-    MJCF_TRY(mjcf_numbers(m, &element, "friction", 1, 5, friction, NULL));
+    int32_t given = 0;
+    MJCF_TRY(mjcf_numbers(m, &element, "friction", 1, 5, friction, &given));
+    if (given == 1 && condim > 1 && friction[1] != friction[0]) {
+        MJCF_TRY(tb_xml_warn(m->scene, node, m->error,
+                             "pair: friction has one number, which counts for both tangents"));
+        friction[1] = friction[0];
+    }
     if (m->override) memcpy(friction, m->override_friction, sizeof friction);
     if (condim == 6 && friction[3] != friction[4])
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "friction",

@@ -196,7 +196,9 @@ tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b)
     surface.kind = p->kind > q->kind ? p->kind : q->kind;
     surface.friction = tb_max(p->friction, q->friction);
     surface.restitution = tb_max(p->restitution, q->restitution);
-    surface.spin_radius = tb_max(p->spin_radius, q->spin_radius);
+    /* the larger torque counts, and a torque is friction times radius */
+    const double torque = tb_max(p->friction * p->spin_radius, q->friction * q->spin_radius);
+    surface.spin_radius = surface.friction > 0 ? torque / surface.friction : 0;
     surface.rolling_length = tb_max(p->rolling_length, q->rolling_length);
     return surface;
 }

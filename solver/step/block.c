@@ -118,17 +118,61 @@ static bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number
     return true;
 }
 
+/* The same for two leaves of which each is a single free body's or none, without walking: the common case. False
+ * if it is another. */
+static bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
+{
+    const tb_model *m = w->model;
+    int32_t first[2] = {-1, -1};
+    for (int k = 0; k < 2; k++) {
+        if (leaves[k] < 0) continue;
+        const tb_model_tree *tree = &m->trees[m->dofs[leaves[k]].tree];
+        if (!tree->single_free) return false;
+        first[k] = tree->dof;
+    }
+    if (first[0] == first[1]) return false;
+
+    const int lower = first[0] >= 0 && (first[1] < 0 || first[0] < first[1]) ? 0 : 1;
+    const int order[2] = {lower, 1 - lower};
+    w->width = 0;
+    w->number_of_runs = 0;
+    w->segment = w->number_of_segments;
+    if (!reserve_segments(w, 2)) return false;
+    for (int k = 0; k < 2; k++) {
+        const int side = order[k];
+        w->heads[side] = -1;
+        if (first[side] < 0) continue;
+        for (int32_t i = 0; i < 6; i++) {
+            w->parents[w->width] = i == 0 ? -1 : w->width - 1;
+            w->sides[w->width] = side ? 1 : -1;
+            w->dofs[w->width++] = first[side] + i;
+        }
+        w->heads[side] = w->width - 1;
+        w->segments[w->number_of_segments++] = (tb_segment){first[side], 6};
+        w->number_of_runs++;
+    }
+    for (int k = 0; k < 2; k++) w->leaves[k] = leaves[k];
+    w->has_chains = true;
+    return true;
+}
+
+/* Whether dof i of the union begins a run: not next to the one before, or of another tree. */
+static bool begins_run(const tb_world *w, int32_t i)
+{
+    if (i == 0 || w->dofs[i] != w->dofs[i - 1] + 1) return true;
+    return w->model->dofs[w->dofs[i]].tree != w->model->dofs[w->dofs[i - 1]].tree;
+}
+
 /* Stores the union's runs as segments, and where every dof's parent stands in it. */
 static bool store_chains(tb_world *w)
 {
     int32_t runs = 0;
-    for (int32_t i = 0; i < w->width; i++) runs += i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
+    for (int32_t i = 0; i < w->width; i++) runs += begins_run(w, i);
     if (!reserve_segments(w, runs)) return false;
     w->segment = w->number_of_segments;
     w->number_of_runs = runs;
     for (int32_t i = 0; i < w->width; i++) {
-        if (i == 0 || w->dofs[i] != w->dofs[i - 1] + 1)
-            w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
+        if (begins_run(w, i)) w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
         w->segments[w->number_of_segments - 1].count++;
 
         const int32_t parent = w->model->dofs[w->dofs[i]].parent;
@@ -145,6 +189,7 @@ static bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_le
     const bool two = number_of_leaves == 2;
     if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
     w->has_chains = false;
+    if (two && merge_free_bodies(w, leaves)) return true;
     if (number_of_leaves <= MERGE_HEADS)
         merge_chains(w, leaves, number_of_leaves);
     else if (!merge_many_chains(w, leaves, number_of_leaves))

@@ -21,6 +21,11 @@ START_TEST(pairs_have_surfaces_of_their_own)
     p = &c.model->pairs[0];
     TEST_NEAR(p->surface.friction, 0.5, 0);
     TEST_NEAR(2.0 / 3.0 * p->surface.friction * p->surface.spin_radius, 0.01, 1e-15);
+    mjcf_case one =
+        mjcf_load(BALLS("<contact><pair geom1='ga' geom2='gb' friction='.3'/></contact>"));
+    TEST_NEAR(one.model->pairs[0].surface.friction, 0.3, 0);
+    ck_assert_ptr_nonnull(strstr(one.model->warnings[0], "both tangents"));
+    mjcf_free(&one);
     mjcf_refuses(BALLS("<contact><pair geom1='ga' geom2='gb' friction='.5 .4'/></contact>"),
                  TB_UNSUPPORTED, 1, "two different sliding coefficients");
     ck_assert_int_eq(c.model->number_of_excludes, 1);
