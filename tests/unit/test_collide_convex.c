@@ -526,6 +526,63 @@ START_TEST(no_pair_of_odd_shapes_gives_nonsense)
 }
 END_TEST
 
+START_TEST(a_triangle_is_a_flat_hull)
+{
+    static const double vertices[9] = {-1, -1, 0, 2, -1, 0, -1, 2, 0};
+    static const double planes[8] = {0, 0, 1, 0, 0, 0, -1, 0};
+    static const int32_t face_start[3] = {0, 3, 6}, face_vertices[6] = {0, 1, 2, 0, 2, 1};
+    static const int32_t neighbour_start[4] = {0, 2, 4, 6}, neighbours[6] = {1, 2, 0, 2, 0, 1};
+    tb_hull hull;
+    memset(&hull, 0, sizeof hull);
+    hull.number_of_vertices = 3;
+    hull.number_of_faces = 2;
+    hull.number_of_edges = 3;
+    hull.number_of_face_indices = 6;
+    hull.vertices = vertices;
+    hull.planes = planes;
+    hull.face_start = face_start;
+    hull.face_vertices = face_vertices;
+    hull.neighbour_start = neighbour_start;
+    hull.neighbours = neighbours;
+    tb_posed_shape triangle = shape_of(TB_SHAPE_CONVEX, 0, 0, 0);
+    triangle.hull = &hull;
+
+    const double g = 1e-3, half = 1.5707963267948966;
+    const tb_posed_shape sphere = shape_of(TB_SHAPE_SPHERE, 0.2, 0, 0);
+    const tb_posed_shape box = shape_of(TB_SHAPE_BOX, 0.2, 0.3, 0.1);
+    const tb_posed_shape capsule = shape_of(TB_SHAPE_CAPSULE, 0.1, 0.3, 0);
+    const tb_posed_shape cylinder = shape_of(TB_SHAPE_CYLINDER, 0.2, 0.3, 0);
+    const tb_posed_shape ellipsoid = shape_of(TB_SHAPE_ELLIPSOID, 0.2, 0.3, 0.4);
+    const struct {
+        tb_posed_shape shape;
+        int points;
+        double gap;
+    } cases[] = {
+        {shape_at(sphere, 0, 0, 0.2 + g), 1, g},
+        {shape_at(sphere, 0, -1.2 - g, 0), 1, g}, /* beside an edge */
+        {shape_at(sphere, 2.2 + g, -1, 0), 0, 0}, /* beside a corner, checked below */
+        {shape_at(box, 0, 0, 0.1 + g), 4, g},
+        {shape_turned(shape_at(capsule, 0, 0, 0.1 - g), half, 0, 0), 2, -g},
+        {shape_at(cylinder, 0, 0, 0.3 - g), 4, -g},
+        {shape_turned(shape_at(cylinder, 0, 0, -0.2 - g), half, 0, 0), 2, g},
+        {shape_at(ellipsoid, 0, 0, 0.4 - g), 1, -g},
+        {shape_at(ellipsoid, 0, -1.3 - g, 0), 1, g},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        tb_contact_point p[TB_MANIFOLD_POINTS];
+        uint32_t flags = 0;
+        const int n = tb_collide_convex(&cases[i].shape, &triangle, TB_R(5e-3), p, &flags);
+        if (cases[i].points == 0) {
+            ck_assert_int_eq(n, 1);
+            TEST_NEAR(p[0].gap, g, 0.1 * g);
+            continue;
+        }
+        ck_assert_msg(n == cases[i].points, "case %zu: %d points", i, n);
+        for (int k = 0; k < n; k++) TEST_NEAR(p[k].gap, cases[i].gap, exact);
+    }
+}
+END_TEST
+
 START_TEST(boxes_hold_their_shapes)
 {
     tb_random random = tb_random_stream(17, 0);
@@ -553,4 +610,4 @@ TEST_MAIN(distances_are_exact_by_both_bounds, manifolds_agree_with_the_distance,
           features_and_normals_survive_rounding,
           a_box_coming_down_keeps_its_contacts_through_touching,
           coincident_shapes_get_a_fallback_normal, no_pair_of_odd_shapes_gives_nonsense,
-          boxes_hold_their_shapes)
+          a_triangle_is_a_flat_hull, boxes_hold_their_shapes)
