@@ -232,6 +232,7 @@ static void add_nearest(job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_v
     c->feature = feature;
     c->code = TB_CODE_NEAREST;
     c->of_face = c->cut = c->witness = false;
+    c->instead_of = -1;
     j->points.count++;
 }
 
@@ -268,6 +269,23 @@ static void polytope_on_triangle(job *j, const tb_mesh_triangle *t, int32_t lowe
         tb_mesh_points_on_triangle(t, j->from, 1, NULL, j->margin, j->noise, j->to, out);
 }
 
+/* The triangle on a face of the polytope. */
+static void triangle_on_face(job *j, const tb_mesh_triangle *t, int32_t face)
+{
+    const tb_polytope *s = &j->polytope;
+    const int32_t start = s->face_start[face], sides = s->face_start[face + 1] - start;
+    tb_vec3 *corners = TB_ARENA_ARRAY(j->points.arena, tb_vec3, sides);
+    tb_mesh_contact *out = tb_mesh_points_room(&j->points, sides + 4);
+    if (!corners || !out) {
+        j->points.failed = true;
+        return;
+    }
+    for (int32_t i = 0; i < sides; i++) corners[i] = s->vertices[s->face_vertices[start + i]];
+    j->points.count +=
+        tb_mesh_points_on_face(t, s->normals[face], s->offsets[face], corners, sides,
+                               (uint32_t)face, j->margin, j->noise, j->from, j->to, out);
+}
+
 static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
 {
     const tb_polytope *s = &j->polytope;
@@ -289,19 +307,12 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
     const int32_t before = j->points.count;
     if (axis.kind == TB_MESH_AXIS_TRIANGLE) {
         polytope_on_triangle(j, t, axis.lowest);
+        const int32_t first = j->points.count;
+        if (axis.reserve >= 0) triangle_on_face(j, t, axis.reserve);
+        for (int32_t i = first; i < j->points.count && first > before; i++)
+            j->points.items[i].instead_of = before;
     } else if (axis.kind == TB_MESH_AXIS_FACE) {
-        const int32_t start = s->face_start[axis.index];
-        const int32_t sides = s->face_start[axis.index + 1] - start;
-        tb_vec3 *corners = TB_ARENA_ARRAY(j->points.arena, tb_vec3, sides);
-        tb_mesh_contact *out = tb_mesh_points_room(&j->points, sides + 4);
-        if (!corners || !out) {
-            j->points.failed = true;
-            return;
-        }
-        for (int32_t i = 0; i < sides; i++) corners[i] = s->vertices[s->face_vertices[start + i]];
-        j->points.count += tb_mesh_points_on_face(t, s->normals[axis.index], s->offsets[axis.index],
-                                                  corners, sides, (uint32_t)axis.index, j->margin,
-                                                  j->noise, j->from, j->to, out);
+        triangle_on_face(j, t, axis.index);
     } else if (axis.kind == TB_MESH_AXIS_EDGES) {
         tb_mesh_contact *out = tb_mesh_points_room(&j->points, 1);
         if (!out) return;
@@ -578,6 +589,7 @@ static void push_out(job *j)
     c->feature = id;
     c->code = TB_CODE_INSIDE;
     c->of_face = c->cut = c->witness = false;
+    c->instead_of = -1;
     j->points.count++;
 }
 
@@ -622,6 +634,7 @@ static void collide_plane(job *j)
             c->feature = 0;
             c->code = TB_CODE_CORNER;
             c->of_face = c->cut = c->witness = false;
+            c->instead_of = -1;
             j->points.count++;
         }
     }
@@ -858,6 +871,8 @@ int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
     const tb_vec3 origin = (j.other->type == TB_SHAPE_PLANE ? shape : j.other)->pose.position;
     j.origin = origin;
     tb_triangle_mesh part_a, part_b;
+    tb_mesh_view other_view;
+    tb_mesh_pair pair = {.view = &j.view};
     const int32_t *names = NULL;
     int32_t count = -1;
 
@@ -881,11 +896,12 @@ int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
         const tb_triangle_mesh *mesh_b = mesh_of(j.other, lower, upper, scratch, &part_b, &names_b);
         if (!mesh || !mesh_b) goto done;
         j.view = view_of(mesh, &shape->pose, origin);
-        const tb_mesh_view view = view_of(mesh_b, &j.other->pose, origin);
+        other_view = view_of(mesh_b, &j.other->pose, origin);
+        pair.other = &other_view;
         j.noise = noise_of(&j);
         j.polyhedral = true;
         if (!job_buffers(&j, 3)) goto done;
-        collide_meshes(&j, &view);
+        collide_meshes(&j, &other_view);
     } else {
         j.core = tb_core_of(j.other, origin);
         j.centre = j.core.inside;
@@ -901,9 +917,10 @@ int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
                           : j.other->type == TB_SHAPE_BOX ? polytope_of_box(&j)
                                                           : polytope_of_hull(&j);
         if (!room) goto done;
+        if (j.polyhedral) pair.solid = &j.polytope;
         collide_convex(&j);
     }
-    if (tb_mesh_reduce(&j.points, &j.view, j.noise) < 0) goto done;
+    if (tb_mesh_reduce(&j.points, &pair, j.noise) < 0) goto done;
     *flags |= j.flags;
     count = write_points(&j, names, flip, points, capacity);
 done:

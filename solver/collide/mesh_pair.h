@@ -38,6 +38,8 @@ typedef struct tb_mesh_contact {
     bool of_face;     /* the normal is the triangle's */
     bool cut;     /* of_face: lies on an edge of the mesh beyond which the shape goes on deeper */
     bool witness; /* only there to judge the face by: the triangle touches along another normal */
+    int32_t
+        instead_of; /* -1, or a point: this one counts where that one's face is not what touches */
 } tb_mesh_contact;
 
 /* codes: the second half of a point's name */
@@ -112,10 +114,11 @@ typedef struct tb_mesh_axis {
     tb_vec3 normal;
     tb_real separation;
     int32_t index, other;
-    int32_t lowest; /* vertex of the polytope nearest to the triangle's plane, or below it most */
-    bool behind;    /* the polytope's middle lies behind the triangle */
-    bool faces_it;  /* the polytope is on the front of the triangle */
-    bool touching;  /* no axis shows the two apart by more than the margin */
+    int32_t lowest;  /* vertex of the polytope nearest to the triangle's plane, or below it most */
+    bool behind;     /* the polytope's middle lies behind the triangle */
+    bool faces_it;   /* the polytope is on the front of the triangle */
+    int32_t reserve; /* another face of the polytope that would do nearly as well, or -1 */
+    bool touching;   /* no axis shows the two apart by more than the margin */
 } tb_mesh_axis;
 
 /* Whether arcs of normals (a, b) of the mesh and (c, d) of the other shape, both as directions of contact,
@@ -166,6 +169,7 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
     best.separation = -TB_REAL_MAX;
     best.index = best.other = 0;
     best.lowest = 0;
+    best.reserve = -1;
     best.touching = best.faces_it = false;
 
     /* the triangle's face: everything is before it, around it or behind it */
@@ -176,7 +180,8 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
         highest = tb_max(highest, h);
     }
     best.behind = tb_v3_dot(t->normal, s->centre) - t->offset < 0;
-    if (lowest > margin || highest < -noise) return best;
+    /* a solid behind the plane is inside or beyond a wall; a triangle there may be what went in */
+    if (lowest > margin || (!s->triangle && highest < -noise)) return best;
     best.faces_it = s->triangle ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
                                       tb_mesh_vertex_holds(s->view, s->triangle->index, best.lowest,
                                                            tb_v3_negate(t->normal))
@@ -189,26 +194,28 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
     /* the polytope's faces, where the triangle's corner is a summit of the mesh */
     for (int32_t f = 0; f < s->number_of_faces; f++) {
         const tb_vec3 d = tb_v3_negate(s->normals[f]);
-        tb_real separation = TB_REAL_MAX, farthest = -TB_REAL_MAX;
+        tb_real separation = TB_REAL_MAX;
         int corner = 0;
         for (int k = 0; k < 3; k++) {
             const tb_real h = tb_v3_dot(s->normals[f], t->v[k]) - s->offsets[f];
             if (h < separation) separation = h, corner = k;
-            farthest = tb_max(farthest, h);
         }
         if (separation > margin) {
             best.kind = TB_MESH_AXIS_NONE;
             return best;
         }
-        /* a triangle of a mesh has a back, where nothing can touch it */
-        if (s->triangle && farthest < -noise) {
-            best.kind = TB_MESH_AXIS_NONE;
-            return best;
-        }
         if (tb_v3_dot(d, t->normal) < -TB_MESH_ANGLE) continue;
-        if (separation <= best.separation + noise + TB_R(1e-6) * tb_abs(best.separation)) continue;
         if (tb_mesh_same_direction(d, t->normal) && best.kind == TB_MESH_AXIS_TRIANGLE) continue;
-        if (!tb_mesh_summit_holds(view, t, corner, d, s, f)) continue;
+        const bool better =
+            separation > best.separation + noise + TB_R(1e-6) * tb_abs(best.separation);
+        /* Of two triangles that are nearly level neither shows by itself which face the other side stands on;
+         * both are noted, and all triangles together tell. */
+        const bool level = s->triangle && tb_v3_dot(d, t->normal) > TB_R(0.9);
+        if (!(better || level) || !tb_mesh_summit_holds(view, t, corner, d, s, f)) continue;
+        if (!better) {
+            best.reserve = f;
+            continue;
+        }
         best.kind = TB_MESH_AXIS_FACE;
         best.separation = separation;
         best.normal = d;
@@ -256,7 +263,8 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
                                          int32_t count, const tb_vec3 *slope, tb_real margin,
                                          tb_real noise, tb_mesh_corner *to, tb_mesh_contact *out)
 {
-    /* how the shape's height over the plane changes outward across each edge */
+    /* how the shape's height over the plane changes outward across each edge; a slope that counts as level
+     * elsewhere must do so here, or neither normal would be left */
     bool deeper[3];
     for (int k = 0; k < 3; k++) {
         tb_real run = 1, rise = 0;
@@ -269,7 +277,7 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
             rise = tb_v3_dot(u, t->normal);
             if (run < 0) run = -run, rise = -rise;
         }
-        deeper[k] = t->open[k] && rise < -TB_MESH_ANGLE * run;
+        deeper[k] = t->open[k] && rise < -8 * TB_MESH_ANGLE * run;
     }
 
     for (int k = 0; k < 3; k++) {
@@ -294,6 +302,7 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
         c->of_face = true;
         c->cut = from[i].cut >= 0 && deeper[from[i].cut];
         c->witness = false;
+        c->instead_of = -1;
     }
     return n;
 }
@@ -334,6 +343,7 @@ TB_FN int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal, 
         c->code =
             (uint8_t)((from[i].cut < 0 ? TB_CODE_CORNER : TB_CODE_OUTLINE) + (int)from[i].feature);
         c->of_face = c->cut = c->witness = false;
+        c->instead_of = -1;
     }
     return n;
 }
@@ -357,6 +367,7 @@ TB_FN bool tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *
     c->feature = (uint32_t)axis->index;
     c->code = (uint8_t)(TB_CODE_EDGES + k);
     c->of_face = c->cut = c->witness = false;
+    c->instead_of = -1;
     return true;
 }
 

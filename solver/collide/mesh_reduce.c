@@ -76,19 +76,49 @@ static bool region_is_cut(const regions *r, const region *g, const tb_mesh_conta
     return false;
 }
 
-/* Whether a point leaves its triangle over a convex or boundary edge when the shape moves by `way`. */
-static bool point_leaves(const tb_mesh_view *view, const tb_mesh_contact *c, tb_vec3 way)
+/* Whether x is outside the prism over a triangle's face, beyond a convex or boundary edge; flat edges are
+ * crossed. */
+static bool leaves_face(const tb_mesh_view *view, int32_t triangle, tb_vec3 x)
 {
-    tb_mesh_triangle t;
-    tb_mesh_triangle_load(view, c->triangle, &t);
-    const tb_vec3 x = tb_v3_add(c->on_shape, way);
-    for (int k = 0; k < 3; k++)
-        if (t.open[k] && tb_v3_dot(t.side[k], tb_v3_sub(x, t.v[k])) > 0) return true;
+    enum { STEPS = 16 };
+    int32_t before = -1;
+    for (int step = 0; step < STEPS && triangle >= 0; step++) {
+        tb_mesh_triangle t;
+        tb_mesh_triangle_load(view, triangle, &t);
+        int32_t next = -1;
+        for (int k = 0; k < 3; k++) {
+            if (!(tb_v3_dot(t.side[k], tb_v3_sub(x, t.v[k])) > 0)) continue;
+            if (t.open[k]) return true;
+            const int32_t across = view->mesh->adjacent[3 * triangle + k];
+            if (across != before && view->mesh->edge_kind[3 * triangle + k] == TB_EDGE_FLAT)
+                next = across;
+        }
+        before = triangle;
+        triangle = next;
+    }
+    return false;
+}
+
+static bool outside_solid(const tb_polytope *s, tb_vec3 x)
+{
+    for (int32_t f = 0; f < s->number_of_faces; f++)
+        if (tb_v3_dot(s->normals[f], x) > s->offsets[f]) return true;
+    return false;
+}
+
+/* Whether a contact is gone when the shape moves by `way`: its point then lies beside the face that it was
+ * under, or its point of the mesh outside the shape. */
+static bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_vec3 way)
+{
+    if (c->of_face) return leaves_face(pair->view, c->triangle, tb_v3_add(c->on_shape, way));
+    const tb_vec3 x = tb_v3_sub(c->on_mesh, way);
+    if (pair->solid) return outside_solid(pair->solid, x);
+    if (pair->other) return leaves_face(pair->other, (int32_t)(c->feature >> 2), x);
     return false;
 }
 
 /* Drops points that a smaller depth elsewhere explains. */
-static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_view *view,
+static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_pair *pair,
                               tb_real noise)
 {
     int32_t kept = 0;
@@ -99,8 +129,7 @@ static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb
             const region *g = &r->items[i];
             if (g->dropped || g->deepest >= -noise || g->deepest < TB_R(0.25) * c.gap) continue;
             if (tb_v3_dot(g->normal, c.normal) > TB_R(0.7)) continue;
-            const tb_vec3 way = tb_v3_scale(g->normal, 4 * noise - g->deepest);
-            explained = point_leaves(view, &c, way);
+            explained = contact_ends(&c, pair, tb_v3_scale(g->normal, 4 * noise - g->deepest));
         }
         if (!explained) points->items[kept++] = c;
     }
@@ -157,6 +186,13 @@ static bool turns_left(const spot *a, const spot *b, const spot *c, tb_real nois
 static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points, tb_real noise,
                              spot *hull)
 {
+    /* abscissas that rounding alone tells apart become equal, or points on one vertical would come in any
+     * order and the chain lose its ends */
+    sort_spots(s, count);
+    for (int32_t i = 1, first = 0; i < count; i++) {
+        if (s[i].u - s[first].u > 4 * noise) first = i;
+        s[i].u = s[first].u;
+    }
     sort_spots(s, count);
     int32_t n = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -276,7 +312,7 @@ static void name_apart(tb_mesh_contact *c, int32_t count)
         }
 }
 
-int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real noise)
+int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise)
 {
     if (points->failed) return -1;
     if (points->count == 0) return 0;
@@ -296,12 +332,16 @@ int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_view *view, tb_real
         g->dropped = region_is_cut(&r, g, points->items, noise);
         for (int32_t p = g->first; p >= 0; p = r.next[p]) points->items[p].cut = g->dropped;
     }
+    for (int32_t p = 0; p < points->count; p++) {
+        tb_mesh_contact *c = &points->items[p];
+        if (c->instead_of >= 0 && !points->items[c->instead_of].cut) c->witness = true;
+    }
     int32_t kept = 0;
     for (int32_t p = 0; p < points->count; p++)
         if (!points->items[p].cut && !points->items[p].witness)
             points->items[kept++] = points->items[p];
     points->count = kept;
-    points->count = drop_explained(points, &r, view, noise);
+    points->count = drop_explained(points, &r, pair, noise);
 
     /* what is left, by normal */
     r.count = 0;

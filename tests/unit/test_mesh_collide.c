@@ -636,6 +636,83 @@ START_TEST(a_small_room_for_points_says_how_many_there_are_and_the_same_comes_tw
 }
 END_TEST
 
+/* A foot that tilts by far less than its size keeps all corners in touch, whichever side is the mesh. */
+START_TEST(a_nearly_level_foot_keeps_its_four_corners)
+{
+    tb_arena arena = {0}, model = {0};
+    tb_random random = tb_random_stream(47, 2);
+    soup s = {0};
+    soup_floor(&s, 2, 0, 5, 0.2, &random);
+    const tb_triangle_mesh floor_mesh = soup_mesh(&s, &model);
+    memset(&s, 0, sizeof s);
+    soup_box(&s, 0.5, 0.5, 0.5, 3);
+    const tb_triangle_mesh cube_mesh = soup_mesh(&s, &model);
+    for (int trial = 0; trial < 120; trial++) {
+        const double x = tb_random_between(&random, -1, 1), y = tb_random_between(&random, -1, 1);
+        tb_pose pose = pose_at(x, y, 0.5 - 1e-4);
+        const tb_quaternion turn =
+            tb_q_from_rotation_vector(tb_v3(TB_R(tb_random_between(&random, -2e-3, 2e-3)),
+                                            TB_R(tb_random_between(&random, -2e-3, 2e-3)), 0));
+        const double a = tb_random_between(&random, -3, 3);
+        pose.rotation = tb_q_matrix(tb_q_mul(turn, tb_q(TB_R(cos(a / 2)), 0, 0, TB_R(sin(a / 2)))));
+        const tb_posed_shape floor = shape_of_mesh(&floor_mesh, tb_pose_identity());
+        const tb_posed_shape slab = shape_of(TB_SHAPE_BOX, 2, 2, 0.5, pose_at(0, 0, -0.5));
+        const tb_posed_shape cube = shape_of_mesh(&cube_mesh, pose);
+        const tb_posed_shape box = shape_of(TB_SHAPE_BOX, 0.5, 0.5, 0.5, pose);
+        const tb_posed_shape *pairs[3][2] = {{&floor, &cube}, {&floor, &box}, {&slab, &cube}};
+        for (int k = 0; k < 3; k++)
+            for (int way = 0; way < 2; way++) {
+                const contacts c = collide(pairs[k][way], pairs[k][1 - way], 0.01, &arena);
+                int corners = 0;
+                for (int32_t i = 0; i < c.count; i++) {
+                    const tb_vec3 at =
+                        tb_pose_inverse_point(&pose, way ? c.p[i].point_a : c.p[i].point_b);
+                    corners += fabs(fabs((double)at.x) - 0.5) < 0.01 &&
+                               fabs(fabs((double)at.y) - 0.5) < 0.01;
+                    ck_assert((way ? -c.p[i].normal.z : c.p[i].normal.z) > TB_R(0.9999));
+                }
+                ck_assert_msg(corners >= 4, "trial %d, pair %d %d: %d corners of %d points", trial,
+                              k, way, corners, c.count);
+            }
+    }
+    tb_arena_destroy(&arena);
+    tb_arena_destroy(&model);
+}
+END_TEST
+
+START_TEST(two_boxes_of_triangles_are_as_far_apart_as_the_boxes)
+{
+    tb_arena arena = {0}, model = {0};
+    tb_random random = tb_random_stream(53, 2);
+    soup s = {0};
+    soup_box(&s, 0.5, 0.4, 0.3, 2);
+    const tb_triangle_mesh a_mesh = soup_mesh(&s, &model);
+    memset(&s, 0, sizeof s);
+    soup_box(&s, 0.2, 0.3, 0.6, 3);
+    const tb_triangle_mesh b_mesh = soup_mesh(&s, &model);
+    int apart = 0;
+    for (int trial = 0; trial < 1500; trial++) {
+        const tb_pose pa = pose_random(&random, 0.2), pb = pose_random(&random, 1.1);
+        const tb_posed_shape a = shape_of_mesh(&a_mesh, pa), b = shape_of_mesh(&b_mesh, pb);
+        const tb_posed_shape box_a = shape_of(TB_SHAPE_BOX, 0.5, 0.4, 0.3, pa);
+        const tb_posed_shape box_b = shape_of(TB_SHAPE_BOX, 0.2, 0.3, 0.6, pb);
+        tb_vec3 n, x, y;
+        uint32_t flags = 0;
+        const double gap = (double)tb_convex_distance(&box_a, &box_b, &n, &x, &y, &flags);
+        if (gap < 0.001 || gap > 0.15) continue;
+        apart++;
+        const contacts c = collide(&a, &b, 0.2, &arena);
+        ck_assert_msg(c.count > 0, "trial %d: nothing at %g", trial, gap);
+        const double slack = sizeof(tb_real) == 4 ? 2e-4 : 1e-7;
+        ck_assert_msg(fabs(least_gap(&c) - gap) < slack, "trial %d: gap %.12g, not %.12g", trial,
+                      least_gap(&c), gap);
+    }
+    ck_assert_int_gt(apart, 100);
+    tb_arena_destroy(&arena);
+    tb_arena_destroy(&model);
+}
+END_TEST
+
 TEST_MAIN(a_floor_of_triangles_is_a_plane,
           a_floor_of_triangles_is_a_plane_at_a_micrometre_and_at_a_kilometre,
           sliding_over_a_floor_never_meets_a_bump,
@@ -650,5 +727,6 @@ TEST_MAIN(a_floor_of_triangles_is_a_plane,
           crossed_ridges_of_triangles_meet_edge_on_edge,
           a_mesh_on_a_plane_rests_on_its_extreme_corners,
           a_level_height_field_is_a_plane_and_a_solid, a_height_field_and_the_mesh_of_it_agree,
-          needles_and_triangles_without_area_do_no_harm,
+          needles_and_triangles_without_area_do_no_harm, a_nearly_level_foot_keeps_its_four_corners,
+          two_boxes_of_triangles_are_as_far_apart_as_the_boxes,
           a_small_room_for_points_says_how_many_there_are_and_the_same_comes_twice)
