@@ -629,11 +629,12 @@ typedef struct tb_step_options {
     tb_precision precision;
     tb_solve_options solve;
     double recovery_speed; /* m/s, cap on the speed at which penetration is removed */
-    /* m; gaps within +-slop count as touching and ask for no motion. Without it the last bits of the gaps of
-     * redundant contacts contradict each other, and solvers chase the contradiction. */
+    /* m; gaps within +-slop count as touching and ask for no motion, larger ones count in eighths of it. Without
+     * it the last bits of the gaps of redundant contacts contradict each other, and solvers chase the
+     * contradiction. */
     double contact_slop;
-    double
-        speculative_time; /* in steps: contacts are made ahead of bodies that may meet within this */
+    /* in steps: contacts are made ahead of bodies that may meet within this */
+    double speculative_time;
     double contact_margin;    /* m, contacts are also made up to this gap */
     double closure_tolerance; /* m or rad; loops are projected back to this after the step */
     int32_t threads;          /* worlds in parallel; 0: all processors */

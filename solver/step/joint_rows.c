@@ -162,12 +162,11 @@ static bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
 }
 
-/* c of a limit row. Stewart and Trinkle: gap / dt. Moreau: a closed limit is an inelastic impact. */
+/* c of a limit row. Stewart and Trinkle: gap / dt, to the last bit, for a limit is one row. Moreau: a closed limit is an inelastic impact. */
 static tb_real limit_bias(const tb_world *w, tb_real gap)
 {
     if (w->theta != 1) return 0;
-    return tb_gap_velocity(gap, TB_R(w->options->contact_slop), w->dt,
-                           TB_R(w->options->recovery_speed));
+    return tb_gap_velocity(gap, 0, w->dt, TB_R(w->options->recovery_speed));
 }
 
 static tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real sign,

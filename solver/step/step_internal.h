@@ -181,11 +181,16 @@ tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q
 tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
 
 /* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
- * penetration back no faster than at the recovery speed. Nothing within the slop. */
+ * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps count in
+ * eighths of it, so that contacts which differ by the last bits close together and do not contradict each
+ * other; penetrations are given back down to the slop. */
 TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
 {
-    if (gap > slop) return gap / time;
-    return tb_max(tb_min(gap + slop, 0) / time, -recovery_speed);
+    if (gap <= slop)
+        gap = tb_min(gap + slop, 0);
+    else if (slop > 0)
+        gap = tb_floor(gap * 8 / slop) * slop / 8;
+    return tb_max(gap / time, -recovery_speed);
 }
 
 #endif
