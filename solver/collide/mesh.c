@@ -324,7 +324,9 @@ static void triangle_and_polytope(job *j, const tb_mesh_triangle *t)
     if (axis.kind != TB_MESH_AXIS_TRIANGLE && axis.faces_it) {
         const int32_t first = j->points.count;
         polytope_on_triangle(j, t, axis.lowest);
-        for (int32_t i = first; i < j->points.count; i++) j->points.items[i].witness = true;
+        /* unless the better axis has nearly the same normal and runs where nothing touches */
+        const bool real = first == before && tb_v3_dot(axis.normal, t->normal) > TB_R(0.9);
+        for (int32_t i = first; i < j->points.count; i++) j->points.items[i].witness = !real;
     }
 
     /* Apart, and no point has the gap that the planes have: corners or edges are nearest to each other. */
