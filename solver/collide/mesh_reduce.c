@@ -129,7 +129,9 @@ static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb
             const region *g = &r->items[i];
             if (g->dropped || g->deepest >= -noise || g->deepest < TB_R(0.25) * c.gap) continue;
             if (tb_v3_dot(g->normal, c.normal) > TB_R(0.7)) continue;
-            explained = contact_ends(&c, pair, tb_v3_scale(g->normal, 4 * noise - g->deepest));
+            /* a little farther than the small depth: over a great one, a slight tilt counts */
+            const tb_real way = 4 * noise - g->deepest - c.gap / 64;
+            explained = contact_ends(&c, pair, tb_v3_scale(g->normal, way));
         }
         if (!explained) points->items[kept++] = c;
     }
