@@ -11,6 +11,9 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#ifdef __linux__
+#include <sys/mman.h>
+#endif
 
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
@@ -29,7 +32,10 @@
 #define UNPOISON(start, size) ((void)(start), (void)(size))
 #endif
 
-enum { FIRST_BLOCK_SIZE = 4096 }; /* a page; most arenas that matter outgrow it at once */
+enum {
+    FIRST_BLOCK_SIZE = 4096, /* a page; most arenas that matter outgrow it at once */
+    HUGE_PAGE_SIZE = 2 << 20
+};
 
 struct tb_arena_block {
     tb_arena_block *older;
@@ -50,12 +56,23 @@ static unsigned char *memory_of(tb_arena_block *block)
 static bool push_block(tb_arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - header_size - arena->capacity) return false;
-    const size_t total = header_size + size;
+    size_t total = header_size + size;
+
+    /* a large world walks through all of its block every step: huge pages spare it the page walks */
+    size_t alignment = TB_ARENA_ALIGNMENT;
+    if (total >= 2 * (size_t)HUGE_PAGE_SIZE && arena->limit == 0 && total < PTRDIFF_MAX / 2) {
+        alignment = HUGE_PAGE_SIZE;
+        total = (total + alignment - 1) / alignment * alignment;
+        size = total - header_size;
+    }
     if (arena->limit != 0 && arena->capacity + total > arena->limit) return false;
 
     arena->allocations++;
-    tb_arena_block *block = aligned_alloc(TB_ARENA_ALIGNMENT, total);
+    tb_arena_block *block = aligned_alloc(alignment, total);
     if (block == NULL) return false;
+#ifdef MADV_HUGEPAGE
+    if (alignment == HUGE_PAGE_SIZE) (void)madvise(block, total, MADV_HUGEPAGE); /* only a wish */
+#endif
     block->older = arena->current;
     block->size = size;
     block->offset = 0;
