@@ -10,7 +10,7 @@
 #include <string.h>
 
 enum {
-    BRUTE_BOXES = 80, /* up to so many boxes brute force is faster */
+    BRUTE_BOXES = 128, /* up to so many boxes brute force is faster */
     SAMPLE_SIZE = 64,
     LARGE_LEVEL = 18,       /* boxes of more than 2^18 cells are tested against all */
     CHUNK_INTERVALS = 1024, /* the sweep's unit of parallel work */
@@ -60,8 +60,8 @@ typedef struct generation {
 } generation;
 
 /* While they are sorted and swept, start codes bear 31 less the level in their lowest bits, which are zero
- * in all codes: so equal keys are equal cubes, and a cube stands before the smaller ones that begin with
- * it. */
+ * in all codes: so equal keys are equal cubes,
+ * and a cube stands before the smaller ones that begin with it. */
 static int32_t key_level(uint64_t key)
 {
     return 31 - (int32_t)(key & 31);
