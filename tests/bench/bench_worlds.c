@@ -1,8 +1,8 @@
 /* Whole steps: growth with the size of one world, two threads against one over many worlds.
  *
- * Growth: n balls in columns of 10 under gravity, settled; the time of a step at 20 fixed sweeps, so that what
- * grows is the work and not the difficulty. The exponent is the slope of log(time) over log(contacts)
- * between 100 and 100,000 balls. */
+ * Growth: n balls in columns of 10 under gravity, settled; the time of a step at 20 fixed sweeps,
+ * so that what grows is the work and not the difficulty. The exponent is the slope of log(time)
+ * over log(contacts) between 100 and 100,000 balls. */
 #include "common_bench.h"
 
 static tb_model *columns(int n)
@@ -42,7 +42,7 @@ static tb_model *columns(int n)
     return model;
 }
 
-static tb_step_options fixed_sweeps(int32_t threads)
+static tb_step_options few_sweeps(int32_t threads)
 {
     tb_step_options options = tb_step_defaults();
     options.solve.tolerance = 0;
@@ -58,7 +58,7 @@ static double time_step(int n, int32_t *contacts)
     tb_model *model = columns(n);
     tb_state *state = NULL;
     tb_stepper *stepper = NULL;
-    const tb_step_options options = fixed_sweeps(1);
+    const tb_step_options options = few_sweeps(1);
     bench_check(tb_state_create(model, &state, &error), &error);
     bench_check(tb_stepper_create(&options, &stepper, &error), &error);
     bench_check(tb_step(stepper, state, 3, NULL, &error), &error);
@@ -103,7 +103,7 @@ static void threads(void)
     for (int i = 0; i < WORLDS; i++)
         bench_check(tb_state_create(model, &states[i], &error), &error);
     for (int i = 0; i < 2; i++) {
-        const tb_step_options options = fixed_sweeps(i + 1);
+        const tb_step_options options = few_sweeps(i + 1);
         bench_check(tb_stepper_create(&options, &steppers[i], &error), &error);
     }
     bench_figure times[2] = {{.name = "64 worlds, one thread", .unit = "s"},
