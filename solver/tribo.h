@@ -6,9 +6,9 @@
  * a `tb_certificate` that says how exact the step was.
  *
  * Conventions. SI units, radians, seconds. World frame right-handed, Z up. Quaternions are
- * (w, x, y, z), unit, and rotate body coordinates into the parent's or world's. Arrays are row-major.
- * Contact normals point from shape A to shape B in world axes; a positive gap is a separation.
- * Impulses are N s (N m s for torques), forces N (N m).
+ * (w, x, y, z), unit, and rotate body coordinates into the parent's or world's. Arrays are
+ * row-major. Contact normals point from shape A to shape B in world axes; a positive gap is a
+ * separation. Impulses are N s (N m s for torques), forces N (N m).
  *
  * Errors. A function that can fail returns `tb_status` and, where it has a `tb_error *` (may be
  * NULL), leaves a message that names the thing at fault. Nothing aborts, nothing exits.
@@ -84,13 +84,13 @@ typedef struct tb_log {
     void *context;
 } tb_log;
 
-/* ---- scenes: descriptions that can still change ------------------------------------------------ */
+/* ---- scenes: descriptions that can still change ---------------------------------------------- */
 
 typedef struct tb_scene tb_scene;
 
 /* A thing in a scene. Carries its kind and its scene's stamp, so that a handle of another scene or
- * of another kind is refused and not mistaken. A zeroed handle means "none"; as a body it means the
- * world. */
+ * of another kind is refused and not mistaken. A zeroed handle means "none";
+ * as a body it means the world. */
 typedef struct tb_handle {
     uint32_t index; /* 1-based; 0: none */
     uint16_t kind;  /* tb_handle_kind */
@@ -153,8 +153,9 @@ typedef enum tb_joint_type {
     TB_JOINT_BALL,  /* 3 dofs; 4 coordinates (quaternion); velocity in body axes, rad/s */
     TB_JOINT_FREE,  /* 6 dofs; 7 coordinates (position, quaternion); velocity: linear of the body
                         origin in world axes, then angular in body axes. Child of the world only */
-    TB_JOINT_PLANAR /* 3 dofs: two slides and a hinge, in the plane normal to the axis; compiled into
-                        joints NAME_x, NAME_y, NAME_angle */
+    /* 3 dofs: two slides and a hinge, in the plane normal to the axis; compiled into joints NAME_x,
+     * NAME_y, NAME_angle */
+    TB_JOINT_PLANAR
 } tb_joint_type;
 
 /* Joints of one body act in the order in which they were added, the first nearest to the parent. */
@@ -198,7 +199,8 @@ typedef struct tb_surface {
     tb_contact_kind kind;
     double friction;    /* mu, >= 0; of two shapes the larger counts */
     double restitution; /* Newton's e, 0 to 1; of two shapes the larger counts */
-    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n; of two shapes the larger torque counts */
+    /* m; the spin torque is at most 2/3 mu spin_radius lambda_n;
+     * of two shapes the larger torque counts */
     double spin_radius;
     double rolling_length; /* m; the rolling torque is at most rolling_length lambda_n */
 } tb_surface;
@@ -274,9 +276,9 @@ typedef enum tb_activation {
 } tb_activation;
 
 /* force = (gain . (1, length, velocity)) * x + bias . (1, length, velocity), clamped to the force
- * limits, with x the clamped control or activation; the joint gets gear times that force. length and
- * velocity are gear times the joint's or the tendon's. Every part that is affine in the velocity or
- * the length is integrated implicitly, under the force limits. */
+ * limits, with x the clamped control or activation; the joint gets gear times that force. length
+ * and velocity are gear times the joint's or the tendon's. Every part that is affine in the
+ * velocity or the length is integrated implicitly, under the force limits. */
 typedef struct tb_actuator_def {
     const char *name;
     tb_handle target; /* joint or tendon */
@@ -357,9 +359,9 @@ tb_status tb_scene_create(const tb_scene_def *def, tb_scene **scene, tb_error *e
 void tb_scene_destroy(tb_scene *scene); /* NULL is fine */
 
 /* Each adds one thing, copies what the definition points at, and gives its handle (may be NULL).
- * INVALID_ARGUMENT names the field: numbers that are not finite, negative sizes or masses, an inertia
- * that breaks the triangle inequality, a handle of another scene, a name used twice in its kind.
- * RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT things of a kind. */
+ * INVALID_ARGUMENT names the field: numbers that are not finite, negative sizes or masses, an
+ * inertia that breaks the triangle inequality, a handle of another scene, a name used twice in its
+ * kind. RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT things of a kind. */
 tb_status tb_scene_add_body(tb_scene *, const tb_body_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_joint(tb_scene *, const tb_joint_def *, tb_handle *, tb_error *);
 tb_status tb_scene_add_shape(tb_scene *, const tb_shape_def *, tb_handle *, tb_error *);
@@ -417,7 +419,7 @@ tb_status tb_scene_load_mesh(tb_scene *, const char *path, const char *name, con
                              tb_mesh_inertia inertia, const tb_import_options *, tb_handle *,
                              tb_error *);
 
-/* ---- models: immutable, shared, content-addressed --------------------------------------------- */
+/* ---- models: immutable, shared, content-addressed -------------------------------------------- */
 
 typedef struct tb_model tb_model;
 
@@ -475,7 +477,7 @@ typedef struct tb_joint_info {
 
 tb_status tb_model_joint_info(const tb_model *, int32_t joint, tb_joint_info *);
 
-/* ---- states: one world each ------------------------------------------------------------------- */
+/* ---- states: one world each ------------------------------------------------------------------ */
 
 typedef struct tb_state tb_state;
 
@@ -571,7 +573,7 @@ tb_status tb_state_contact(const tb_state *, int32_t index, tb_contact_info *);
 /* Impulses of the other rows of the last step: limits, dry friction, actuators (N s, N m s). */
 double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m, before the gear */
 
-/* ---- stepping ---------------------------------------------------------------------------------- */
+/* ---- stepping -------------------------------------------------------------------------------- */
 
 typedef enum tb_scheme {
     TB_SCHEME_STEWART_TRINKLE, /* gap term, no restitution by default: grasps and stacks */
@@ -629,9 +631,9 @@ typedef struct tb_step_options {
     tb_precision precision;
     tb_solve_options solve;
     double recovery_speed; /* m/s, cap on the speed at which penetration is removed */
-    /* m; gaps within +-slop count as touching and ask for no motion, larger ones count in eighths of it. Without
-     * it the last bits of the gaps of redundant contacts contradict each other, and solvers chase the
-     * contradiction. */
+    /* m; gaps within +-slop count as touching and ask for no motion, larger ones count in eighths
+     * of it. Without it the last bits of the gaps of redundant contacts contradict each other, and
+     * solvers chase the contradiction. */
     double contact_slop;
     /* in steps: contacts are made ahead of bodies that may meet within this */
     double speculative_time;
@@ -679,7 +681,8 @@ tb_status tb_stepper_create(const tb_step_options *, tb_stepper **, tb_error *);
 void tb_stepper_destroy(tb_stepper *);
 tb_step_options tb_stepper_options(const tb_stepper *);
 tb_status tb_stepper_set_options(tb_stepper *, const tb_step_options *, tb_error *);
-/* Bytes allocated so far, by this stepper and its scratch; a test's window on "warm allocates nothing". */
+/* Bytes allocated so far, by this stepper and its scratch;
+ * a test's window on "warm allocates nothing". */
 size_t tb_stepper_allocated(const tb_stepper *);
 int64_t tb_stepper_allocations(const tb_stepper *);
 
@@ -696,7 +699,7 @@ tb_status tb_step_batch(tb_stepper *, tb_state *const *states, int32_t worlds, i
 /* Writes the contact problem that the next step of this world would solve. */
 tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
 
-/* ---- contact problems on their own ------------------------------------------------------------- */
+/* ---- contact problems on their own ----------------------------------------------------------- */
 
 typedef struct tb_problem_file tb_problem_file;
 

@@ -1,5 +1,6 @@
-/* Small benchmarks. Times on a shared machine mean little alone, so each case is repeated, the cases take
- * turns, and what is told is the median with the smallest and the largest, and ratios within one turn. */
+/* Small benchmarks. Times on a shared machine mean little alone, so each case is repeated, the
+ * cases take turns, and what is told is the median with the smallest and the largest, and ratios
+ * within one turn. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -29,7 +30,8 @@ typedef double bench_function(void *context, tb_error *error);
 /* Runs all cases in turn, `repeats` times after one warm-up. */
 tb_status bench_measure(bench *b, bench_function *function, tb_error *error);
 
-/* Median, smallest and largest of a case's numbers: seconds / amount, or relative to the first case. */
+/* Median, smallest and largest of a case's numbers: seconds / amount,
+ * or relative to the first case. */
 typedef struct bench_summary {
     double median, low, high;
 } bench_summary;

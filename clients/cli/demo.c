@@ -1,5 +1,5 @@
-/* tribo demo: plays the grasps and tells of each whether the mug was held, how far it slipped, with what
- * forces, and how exact the steps were. */
+/* tribo demo: plays the grasps and tells of each whether the mug was held, how far it slipped, with
+ * what forces, and how exact the steps were. */
 #include "demo.h"
 
 #include <float.h>
@@ -246,7 +246,8 @@ int command_demo(int argc, char **argv)
             print_text(&r);
     }
     int code = cli_exit_code(status);
-    /* a step that stopped short of the tolerance shows in its residual; a world that broke is a failure */
+    /* a step that stopped short of the tolerance shows in its residual;
+     * a world that broke is a failure */
     for (int32_t i = 0; i < r.demo.count && code == CLI_OK; i++)
         if (r.demo.grasps[i].certificate.status == TB_DIVERGED) code = CLI_UNSOLVED;
     if (status != TB_OK) {

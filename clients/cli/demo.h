@@ -1,5 +1,6 @@
-/* The grasp demo: every keyframe of grasp.xml is a grasp, a hand open around a mug. All are played side
- * by side: close, lift 0.2 m, shake along and about the axes, come to rest, hold for a second. */
+/* The grasp demo: every keyframe of grasp.xml is a grasp, a hand open around a mug. All are played
+ * side by side: close, lift 0.2 m, shake along and about the axes, come to rest,
+ * hold for a second. */
 #ifndef CLI_DEMO_H
 #define CLI_DEMO_H
 
@@ -9,8 +10,9 @@
 
 /* ---- demo_data.c ---- */
 
-/* Folder for the demo's files beside the running program; made if it is not there. Has the generators
- * built beside it write mug.obj, hand.xml, hand.urdf and grasp.xml there, with this friction. */
+/* Folder for the demo's files beside the running program; made if it is not there. Has the
+ * generators built beside it write mug.obj, hand.xml, hand.urdf and grasp.xml there,
+ * with this friction. */
 tb_status demo_make_data(double friction, char *folder, size_t size, tb_error *error);
 
 /* ---- demo_script.c: when what happens ---- */

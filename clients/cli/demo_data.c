@@ -1,4 +1,5 @@
-/* The demo's scene is made by the generators of tests/data, which the build puts beside the program. */
+/* The demo's scene is made by the generators of tests/data,
+ * which the build puts beside the program. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

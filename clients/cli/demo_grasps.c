@@ -132,8 +132,9 @@ static void into_frame(const tb_body_motion *frame, const double point[3], doubl
     rotate(inverse, difference, out);
 }
 
-/* The mug's centre of mass and three points around it, seen from a finger. A mug that does not slip is at
- * rest in both fingers' frames, however the hand moves; that fingers give way along their slides is no slip. */
+/* The mug's centre of mass and three points around it, seen from a finger. A mug that does not slip
+ * is at rest in both fingers' frames, however the hand moves; that fingers give way along their
+ * slides is no slip. */
 static void mark_points(const tb_body_motion *mug, const tb_body_motion *finger,
                         double points[DEMO_POINTS][3])
 {
@@ -185,8 +186,8 @@ static void measure_forces(const demo *d, const tb_state *world, demo_grasp *g)
     }
 }
 
-/* Everything that the table and the plot show of one grasp, at the end of a step. `half` is half a step:
- * it keeps rounding of times from deciding on which side of a phase's end a step lies. */
+/* Everything that the table and the plot show of one grasp, at the end of a step. `half` is half a
+ * step: it keeps rounding of times from deciding on which side of a phase's end a step lies. */
 static void measure(demo *d, int32_t index, double before, double time)
 {
     const double half = d->dt / 2;

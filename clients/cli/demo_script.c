@@ -11,8 +11,8 @@ const double DEMO_CLOSED_S = 0.6, DEMO_LIFTED_S = 1.4, DEMO_SHAKEN_S = 3.9, DEMO
              DEMO_END_S = 5.4;
 const double DEMO_LIFT_M = 0.2;
 
-/* Each axis is shaken for half a second, one after the other: two swings under an envelope that begins
- * and ends with zero position, velocity and acceleration. */
+/* Each axis is shaken for half a second, one after the other: two swings under an envelope that
+ * begins and ends with zero position, velocity and acceleration. */
 static const double SHAKE_HZ = 3;
 static const double SHAKE_AMPLITUDE[DEMO_HAND_AXES] = {0.012, 0.012, 0.012, 0.1, 0.1}; /* m, rad */
 

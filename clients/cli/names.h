@@ -9,8 +9,8 @@ typedef struct name_list {
     int32_t count;
 } name_list;
 
-/* Names of all things of a kind by their compiled index, each different from the others. The world is
- * body 0, so that the first body is "body1"; other kinds count from 1 too. */
+/* Names of all things of a kind by their compiled index, each different from the others. The world
+ * is body 0, so that the first body is "body1"; other kinds count from 1 too. */
 tb_status name_list_create(const tb_model *model, tb_handle_kind kind, name_list *list,
                            tb_error *error);
 void name_list_free(name_list *list);

@@ -1,8 +1,8 @@
-/* Line plots as SVG files: panels above one another over a common x axis, each with ticks, a legend and
- * up to sixteen series in colours that colour-blind readers can tell apart (Okabe and Ito).
+/* Line plots as SVG files: panels above one another over a common x axis, each with ticks, a legend
+ * and up to sixteen series in colours that colour-blind readers can tell apart (Okabe and Ito).
  *
- * Samples are thinned as they come: a series never keeps more than PLOT_SAMPLES points. A thinned point
- * is the last one of its stretch, or the largest where a panel shows peaks. */
+ * Samples are thinned as they come: a series never keeps more than PLOT_SAMPLES points. A thinned
+ * point is the last one of its stretch, or the largest where a panel shows peaks. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 

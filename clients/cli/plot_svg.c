@@ -1,4 +1,5 @@
-/* Draws a plot. Everything is laid out in pixels of a fixed page; text is left to the reader's font. */
+/* Draws a plot. Everything is laid out in pixels of a fixed page;
+ * text is left to the reader's font. */
 #include "plot.h"
 
 #include <float.h>

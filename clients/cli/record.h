@@ -1,8 +1,8 @@
 /* Recordings: one row a step of the first world, as CSV or as JSON lines.
  *
- * CSV columns: time; for every body x, y, z (m), qw, qx, qy, qz, vx, vy, vz (m/s), wx, wy, wz (rad/s);
- * for every joint its coordinates and velocities; the number of contacts; the certificate. JSON lines
- * hold the same by name, laid out as in `tribo run --json`. */
+ * CSV columns: time; for every body x, y, z (m), qw, qx, qy, qz, vx, vy, vz (m/s), wx, wy, wz
+ * (rad/s); for every joint its coordinates and velocities; the number of contacts; the certificate.
+ * JSON lines hold the same by name, laid out as in `tribo run --json`. */
 #ifndef CLI_RECORD_H
 #define CLI_RECORD_H
 

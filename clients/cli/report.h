@@ -5,8 +5,8 @@
 #include "names.h"
 #include "simulation.h"
 
-/* A length, force, ... with three digits and a prefix that keeps it short: "12.3 um", "4 kN". Zero and
- * what is not finite are written plainly. Returns `text`. */
+/* A length, force, ... with three digits and a prefix that keeps it short: "12.3 um", "4 kN". Zero
+ * and what is not finite are written plainly. Returns `text`. */
 const char *report_quantity(double value, const char *unit, char *text, size_t size);
 
 /* Bodies and joints (a page of each) and the certificate of a run, on stdout. */

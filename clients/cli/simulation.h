@@ -1,5 +1,6 @@
-/* A model, its worlds and a stepper, set up from the options that several commands share, and run in
- * portions so that progress shows and Ctrl-C works. How the work is cut never changes a result. */
+/* A model, its worlds and a stepper, set up from the options that several commands share, and run
+ * in portions so that progress shows and Ctrl-C works.
+ * How the work is cut never changes a result. */
 #ifndef CLI_SIMULATION_H
 #define CLI_SIMULATION_H
 

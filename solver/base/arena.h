@@ -26,8 +26,8 @@ typedef struct tb_arena {
 void tb_arena_init(tb_arena *arena, size_t limit);
 void tb_arena_destroy(tb_arena *arena);
 
-/* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL where the system or the limit refuses.
- * A size of 0 gives a valid pointer. */
+/* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL where the system or the limit
+ * refuses. A size of 0 gives a valid pointer. */
 void *tb_arena_take(tb_arena *arena, size_t bytes);
 /* count x size bytes, zeroed; NULL also where the product overflows. */
 void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size);

@@ -2,7 +2,8 @@
  *
  * What a message quotes (names, values, paths) often comes from a stranger's file, and the message
  * goes to a terminal, a log and the wire. So it is made one line of valid UTF-8 here, once: control
- * characters become spaces, bytes that are no UTF-8 become '?', and a cut never splits a character. */
+ * characters become spaces, bytes that are no UTF-8 become '?',
+ * and a cut never splits a character. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -11,8 +12,9 @@
 
 enum { LOG_LINE_SIZE = 1024 };
 
-/* Bytes of the UTF-8 character at `text` (1 to 4), 0 where there is none. RFC 3629: no overlong forms,
- * no surrogates, nothing above U+10FFFF. The zero at the end ends a character that was cut. */
+/* Bytes of the UTF-8 character at `text` (1 to 4), 0 where there is none. RFC 3629: no overlong
+ * forms, no surrogates, nothing above U+10FFFF.
+ * The zero at the end ends a character that was cut. */
 static size_t utf8_length(const unsigned char *text)
 {
     const unsigned char c = text[0];
@@ -46,8 +48,8 @@ static bool is_cut(const unsigned char *text)
     return text[0] >= 0xC2 && length < wanted && text[length] == 0;
 }
 
-/* Makes text one line of valid UTF-8, in place. `cut`: it filled its buffer, so that its last character
- * may be a part of one, which is dropped. */
+/* Makes text one line of valid UTF-8, in place. `cut`: it filled its buffer, so that its last
+ * character may be a part of one, which is dropped. */
 static void make_clean(char *text, bool cut)
 {
     unsigned char *p = (unsigned char *)text;

@@ -12,15 +12,17 @@
 
 /* Fills `error` (may be NULL) and returns `status`, so that a failure is one line:
  *     return tb_fail(error, TB_NOT_FOUND, "no body named '%s'", name);
- * Whatever is quoted, the message is one line of valid UTF-8; long ones are cut at the buffer's end.
- * The arguments may point into `error` itself: "%s", error->message wraps a message in another. */
+ * Whatever is quoted, the message is one line of valid UTF-8; long ones are cut at the buffer's
+ * end. The arguments may point into `error` itself: "%s",
+ * error->message wraps a message in another. */
 tb_status tb_fail(tb_error *error, tb_status status, const char *format, ...) TB_PRINTF(3, 4);
 
 /* The same with the field at fault. */
 tb_status tb_fail_field(tb_error *error, tb_status status, const char *field, const char *format,
                         ...) TB_PRINTF(4, 5);
 
-/* The same with file, line (0: unknown) and field (may be NULL). The message begins "file:line: ". */
+/* The same with file, line (0: unknown) and field (may be NULL).
+ * The message begins "file:line: ". */
 tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int line,
                        const char *field, const char *format, ...) TB_PRINTF(6, 7);
 

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- byte buffers ------------------------------------------------------------------------------ */
+/* ---- byte buffers ---------------------------------------------------------------------------- */
 
 void tb_bytes_free(tb_bytes *bytes)
 {
@@ -49,7 +49,7 @@ tb_status tb_bytes_append(tb_bytes *bytes, const void *data, size_t size)
     return TB_OK;
 }
 
-/* ---- files ------------------------------------------------------------------------------------- */
+/* ---- files ----------------------------------------------------------------------------------- */
 
 /* Fills the error for a system call on a file that failed, by errno. */
 static tb_status fail_system(tb_error *error, const char *path, const char *verb)
@@ -92,8 +92,8 @@ static tb_status fail_too_large(tb_error *error, const char *path, size_t size, 
                         "has %zu bytes or more, %zu are allowed", size, limit);
 }
 
-/* Appends all of an open file to `bytes`. Its size is only a hint: the file may grow while it is read,
- * and files of /proc say 0. */
+/* Appends all of an open file to `bytes`. Its size is only a hint: the file may grow while it is
+ * read, and files of /proc say 0. */
 static tb_status read_all(int file, size_t hint, size_t limit, const char *path, tb_bytes *bytes,
                           tb_error *error)
 {
@@ -212,7 +212,7 @@ tb_status tb_file_write(const char *path, const void *data, size_t size, tb_erro
     return TB_OK;
 }
 
-/* ---- paths and numbers ------------------------------------------------------------------------- */
+/* ---- paths and numbers ----------------------------------------------------------------------- */
 
 tb_status tb_path_join(const char *base, const char *relative, char *joined, size_t size)
 {

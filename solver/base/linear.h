@@ -51,8 +51,8 @@ TB_FN void tb_cholesky_solve(const tb_real *l, int n, int stride, tb_real *x)
     tb_cholesky_backward(l, n, stride, x);
 }
 
-/* Eigenvalues (descending) and eigenvectors (columns of a proper rotation) of a symmetric 3x3 matrix,
- * by cyclic Jacobi rotations: slow, but exact to rounding also for repeated values. */
+/* Eigenvalues (descending) and eigenvectors (columns of a proper rotation) of a symmetric 3x3
+ * matrix, by cyclic Jacobi rotations: slow, but exact to rounding also for repeated values. */
 TB_FN void tb_m33_eigen(const tb_mat33 *symmetric, tb_real values[3], tb_mat33 *vectors)
 {
     tb_mat33 a = *symmetric, v = tb_m33_identity();

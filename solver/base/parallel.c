@@ -1,13 +1,13 @@
 /* Parallel loops by OpenMP: see parallel.h.
  *
- * Inside a parallel region a loop runs in its caller: a batch of worlds is parallel over the worlds,
- * and the loops of each world then have nothing to gain from threads of their own. */
+ * Inside a parallel region a loop runs in its caller: a batch of worlds is parallel over the
+ * worlds, and the loops of each world then have nothing to gain from threads of their own. */
 #include "base/parallel.h"
 
 #include <omp.h>
 
-/* More threads than any machine has would only bring OpenMP to end the process when it cannot start
- * them. */
+/* More threads than any machine has would only bring OpenMP to end the
+ * process when it cannot start them. */
 enum { THREAD_LIMIT = 1024 };
 
 int32_t tb_parallel_threads(int32_t threads)

@@ -8,14 +8,14 @@
 /* Does index `i` in thread `thread` (0 to threads - 1). */
 typedef void tb_parallel_function(void *context, int32_t i, int32_t thread);
 
-/* Runs function(context, i, thread) for 0 <= i < count on up to `threads` threads (0: all processors),
- * handing out `grain` consecutive indices at a time. Runs in the caller where one thread will do,
- * and inside another parallel loop, whose body then sees thread 0. */
+/* Runs function(context, i, thread) for 0 <= i < count on up to `threads` threads (0: all
+ * processors), handing out `grain` consecutive indices at a time. Runs in the caller where one
+ * thread will do, and inside another parallel loop, whose body then sees thread 0. */
 void tb_parallel_for(int32_t count, int32_t grain, int32_t threads, tb_parallel_function *function,
                      void *context);
 
-/* The most threads that tb_parallel_for would use for `threads` if called here (0: all processors, or
- * what OMP_NUM_THREADS says): arrays of one entry a thread have this size. */
+/* The most threads that tb_parallel_for would use for `threads` if called here (0: all processors,
+ * or what OMP_NUM_THREADS says): arrays of one entry a thread have this size. */
 int32_t tb_parallel_threads(int32_t threads);
 
 #endif

@@ -1,5 +1,6 @@
-/* Philox-4x32-10, a counter-based random generator: the same numbers on every platform, in any order,
- * from any thread. Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3, SC 2011. */
+/* Philox-4x32-10, a counter-based random generator: the same numbers on every platform, in any
+ * order, from any thread. Salmon, Moraes, Dror, Shaw: Parallel Random Numbers: As Easy as 1, 2, 3,
+ * SC 2011. */
 #ifndef TB_RANDOM_H
 #define TB_RANDOM_H
 

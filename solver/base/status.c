@@ -6,7 +6,8 @@ typedef struct status_row {
     int grpc, http;
 } status_row;
 
-/* The row of a status, or that of an unknown one: a status may come from a file or from the wire. */
+/* The row of a status, or that of an unknown one:
+ * a status may come from a file or from the wire. */
 static const status_row *row_of(tb_status status)
 {
     static const status_row rows[] = {

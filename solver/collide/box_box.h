@@ -1,8 +1,9 @@
 /* Box against box: fifteen axes, then face over face or edge over edge.
  *
- * The largest separation over the face normals and the crossed edges is the exact depth in penetration
- * (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996). Apart, it is the distance only where the features that
- * it names lie over each other; where they do not, the pair is left to the general method. */
+ * The largest separation over the face normals and the crossed edges is the exact depth in
+ * penetration (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996). Apart, it is the distance only
+ * where the features that it names lie over each other; where they do not, the pair is left to the
+ * general method. */
 #ifndef TB_COLLIDE_BOX_BOX_H
 #define TB_COLLIDE_BOX_BOX_H
 
@@ -16,7 +17,8 @@ TB_FN uint32_t tb_box_face_feature(int axis, int positive)
     return TB_FEATURE_FACE | (uint32_t)(2 * axis + (positive ? 1 : 0));
 }
 
-/* The k-th of the four corners, counter-clockwise seen from outside, of face (axis, positive): corner number. */
+/* The k-th of the four corners, counter-clockwise seen from outside, of face (axis, positive):
+ * corner number. */
 TB_FN uint32_t tb_box_face_corner(int axis, int positive, int k)
 {
     const int u = axis == 2 ? 0 : axis + 1, v = axis == 0 ? 2 : axis - 1;
@@ -25,9 +27,10 @@ TB_FN uint32_t tb_box_face_corner(int axis, int positive, int k)
     return (uint32_t)(((positive ? 1 : 0) << axis) | (plus_u << u) | (plus_v << v));
 }
 
-/* Clips the face of box `i` that looks against face (axis, positive) of box `r`, and writes the contacts.
- * t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] = r_k . i_l.
- * swapped: r is shape B. Returns how many points have gap <= margin; *least is the smallest gap. */
+/* Clips the face of box `i` that looks against face (axis, positive) of box `r`, and writes the
+ * contacts. t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] =
+ * r_k . i_l. swapped: r is shape B. Returns how many points have gap <= margin;
+ * *least is the smallest gap. */
 TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
                                int positive, tb_vec3 t, const tb_real q[9], int swapped,
                                tb_real margin, tb_contact_point *points, tb_real *least)
@@ -117,7 +120,8 @@ TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i,
     return written;
 }
 
-/* Edge along axis i of A over edge along axis j of B, with the unit normal from A to B in A's axes. */
+/* Edge along axis i of A over edge along axis j of B,
+ * with the unit normal from A to B in A's axes. */
 TB_FN int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shape *b, int i, int j,
                               tb_vec3 normal, tb_real gap, tb_vec3 t, const tb_real q[9],
                               tb_real margin, tb_contact_point *points)

@@ -1,10 +1,11 @@
-/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a second sort that puts the pairs in
- * order. broad.h has the method and its source.
+/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a second sort that puts the pairs
+ * in order. broad.h has the method and its source.
  *
- * What the sweep reads lies in sorted order, with each box packed to one word an end: a candidate costs
- * two subtractions instead of two cache misses, without a branch, and only survivors are tested exactly,
- * many at a time. The grid is chosen from a sample of the boxes by order statistics, so that one body that
- * flew away does not spoil it; a poor choice costs time and never a pair. */
+ * What the sweep reads lies in sorted order, with each box packed to one word an end: a candidate
+ * costs two subtractions instead of two cache misses, without a branch, and only survivors are
+ * tested exactly, many at a time. The grid is chosen from a sample of the boxes by order
+ * statistics, so that one body that flew away does not spoil it; a poor choice costs time and never
+ * a pair. */
 #include "collide/broad.h"
 
 #include <string.h>
@@ -21,8 +22,8 @@ enum {
     MOST_DIGIT_BITS = 11
 };
 
-/* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals, small
- * ones few candidates; measured, flat between 1.5 and 3 */
+/* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals,
+ * small ones few candidates; measured, flat between 1.5 and 3 */
 #define CUBE_EDGE_PER_SIZE TB_R(2.5)
 
 /* Pairs of one chunk: `count` were found, and stored if they fit `capacity`. */
@@ -59,9 +60,9 @@ typedef struct generation {
     chunk_items *chunks;
 } generation;
 
-/* While they are sorted and swept, start codes bear 31 less the level in their lowest bits, which are zero
- * in all codes: so equal keys are equal cubes,
- * and a cube stands before the smaller ones that begin with it. */
+/* While they are sorted and swept, start codes bear 31 less the level in their lowest bits, which
+ * are zero in all codes: so equal keys are equal cubes, and a cube stands before the smaller ones
+ * that begin with it. */
 static int32_t key_level(uint64_t key)
 {
     return 31 - (int32_t)(key & 31);
@@ -79,7 +80,7 @@ static void list_add(pair_list *list, int32_t index_bits, int32_t a, int32_t b)
     list->count++;
 }
 
-/* ---- radix sorts ------------------------------------------------------------------------------ */
+/* ---- radix sorts ----------------------------------------------------------------------------- */
 
 /* The digits of keys that differ in the bits of `varying` only: shifts of those that vary. */
 typedef struct digits {
@@ -94,7 +95,8 @@ static digits digits_of(uint64_t varying, int32_t number_of_items)
     int32_t top = 64, low = 0;
     while (!(varying >> (top - 1) & 1)) top--;
     while (!(varying >> low & 1)) low++;
-    /* a table of counts should not be longer than what is counted, nor spread writes beyond the cache */
+    /* a table of counts should not be longer than what is counted,
+     * nor spread writes beyond the cache */
     const int32_t most = number_of_items < 1024 ? 8 : MOST_DIGIT_BITS;
     const int32_t passes = (top - low + most - 1) / most;
     d.bits = (top - low + passes - 1) / passes;
@@ -151,7 +153,7 @@ static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, int32_t count, int32
     return keys;
 }
 
-/* ---- the grid ----------------------------------------------------------------------------------- */
+/* ---- the grid -------------------------------------------------------------------------------- */
 
 static void sort_sample(tb_real *x, int32_t count)
 {
@@ -169,8 +171,8 @@ static tb_real largest_extent(const tb_box *b)
                   tb_max(b->upper.y - b->lower.y, b->upper.z - b->lower.z));
 }
 
-/* The grid for these boxes, from a sample. Boxes are known to be valid where they are sampled; those
- * that have no bounds are passed over. */
+/* The grid for these boxes, from a sample. Boxes are known to be valid where they are sampled;
+ * those that have no bounds are passed over. */
 static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
 {
     tb_real sizes[SAMPLE_SIZE], centres[3][SAMPLE_SIZE];
@@ -207,8 +209,8 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
         }
     }
 
-    /* the finest cells whose grid holds the spread several times over; then the level whose cubes have
-     * the wanted edge, and cells fitted to it */
+    /* the finest cells whose grid holds the spread several times over; then the level whose cubes
+     * have the wanted edge, and cells fitted to it */
     const tb_real tiniest = sizeof(tb_real) == 4 ? TB_R(1e-30) : TB_R(1e-290);
     tb_grid grid;
     tb_real cell = tb_max(spread * (6 / TB_R(TB_GRID_CELLS)), tiniest);
@@ -221,8 +223,9 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
     }
     grid.inverse_cell = 1 / cell;
 
-    /* The middle lies at a third of the grid: 1/3 = 0.010101... in binary is a third or two thirds of a
-     * cube on every level, so that a layer of bodies in one plane is not cut by a face of the cubes. */
+    /* The middle lies at a third of the grid: 1/3 = 0.010101... in binary is a third or two thirds
+     * of a cube on every level, so that a layer of bodies in one plane
+     * is not cut by a face of the cubes. */
     const tb_real third = TB_R(TB_GRID_CELLS) / 3 * cell;
     grid.origin = tb_v3(middle[0] - third, middle[1] - third, middle[2] - third);
     return grid;
@@ -246,7 +249,7 @@ int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uin
     return count;
 }
 
-/* ---- intervals ---------------------------------------------------------------------------------- */
+/* ---- intervals ------------------------------------------------------------------------------- */
 
 /* The items of a chunk of boxes; large boxes give none. */
 static void generate_chunk(void *context, int32_t chunk, int32_t thread)
@@ -284,7 +287,7 @@ static void generate_chunk(void *context, int32_t chunk, int32_t thread)
     g->chunks[chunk] = result;
 }
 
-/* ---- pairs -------------------------------------------------------------------------------------- */
+/* ---- pairs ----------------------------------------------------------------------------------- */
 
 /* Two items that may be a pair: places in the sorted array. */
 typedef struct hit {
@@ -357,8 +360,8 @@ static void sweep_range(const sweep *s, pair_list *pairs, int32_t i, int32_t fir
     }
 }
 
-/* All cubes that begin in the chunk: the items of each with one another, and with those of the smaller
- * cubes inside it. */
+/* All cubes that begin in the chunk: the items of each with one another, and with those of the
+ * smaller cubes inside it. */
 static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
 {
     (void)thread;
@@ -476,8 +479,8 @@ static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t thread
     g.chunks = TB_ARENA_ARRAY(arena, chunk_items, chunks);
     if (!g.packed || !g.large || !g.items || !g.chunks) return TB_RESOURCE_EXHAUSTED;
 
-    /* one thread writes items one after another; of several, each chunk has the room it may need, and
-     * what it wrote is moved together */
+    /* one thread writes items one after another; of several, each chunk has the room it may need,
+     * and what it wrote is moved together */
     const bool alone = chunks == 1 || tb_parallel_threads(threads) == 1;
     if (!alone) {
         for (int32_t c = 0; c < chunks; c++) g.chunks[c].first = 8 * (size_t)c * CHUNK_BOXES;

@@ -1,5 +1,6 @@
-/* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the tests of
- * a pair of intervals. In the common part of C and CUDA, so that a GPU schedules the same functions.
+/* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the tests
+ * of a pair of intervals. In the common part of C and CUDA, so that a GPU schedules the same
+ * functions.
  *
  * A grid of 2^21 cells an axis covers the boxes. A box is covered by 1 to 8 cubes of one size, the
  * smallest power of two of cells that is not less than the box's largest extent, and a cube on the
@@ -8,9 +9,9 @@
  * and of these one interval contains the other; so sorted intervals that overlap give every pair.
  *
  * A pair can be met in several cubes. Instead of sorting pairs and dropping equal neighbours as the
- * thesis does (A12, quadratic in the run), a pair counts only where both cubes hold the lower corner
- * of the boxes' intersection: that is one pair of cubes exactly, and known at once. Quantizing is
- * monotonic, so the corner is the larger of the two lower cells on each axis. */
+ * thesis does (A12, quadratic in the run), a pair counts only where both cubes hold the lower
+ * corner of the boxes' intersection: that is one pair of cubes exactly, and known at once.
+ * Quantizing is monotonic, so the corner is the larger of the two lower cells on each axis. */
 #ifndef TB_BROAD_H
 #define TB_BROAD_H
 
@@ -86,12 +87,12 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
 typedef struct tb_cube {
     uint64_t start;
     uint32_t box;
-    uint32_t
-        offset; /* bits 0 to 2: the axes on which it lies above the cube of the box's lower corner */
+    /* bits 0 to 2: the axes on which it lies above the cube of the box's lower corner */
+    uint32_t offset;
 } tb_cube;
 
-/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry of an
- * addition runs through them. */
+/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry
+ * of an addition runs through them. */
 TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
 {
     const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
@@ -99,9 +100,9 @@ TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
     return (code & ~digits) | (next & digits);
 }
 
-/* The cubes of a box. Returns how many: 1, 2, 4 or 8, the first of the eight that are always written, so
- * that there is no branch for a processor or a warp to stumble over: each axis doubles the list and the
- * count follows where the box reaches into the next cube. */
+/* The cubes of a box. Returns how many: 1, 2, 4 or 8, the first of the eight that are always
+ * written, so that there is no branch for a processor or a warp to stumble over: each axis doubles
+ * the list and the count follows where the box reaches into the next cube. */
 TB_FN int32_t tb_cells_cubes(const tb_cells *c, int32_t level, uint32_t box, tb_cube out[8])
 {
     const uint32_t x = c->lower[0] >> level, y = c->lower[1] >> level, z = c->lower[2] >> level;
@@ -135,9 +136,10 @@ TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
 }
 
 /* Two corners of a box in two words, so that two subtractions compare all axes at once: 18 bits of
- * each cell (the lowest three of 21 are dropped), each under a guard bit that a subtraction takes away
- * where the minuend is smaller. Above them stands a field of one bit and a guard for each axis on which
- * a cube lies above the box's lower cube: the lower word bears the bit, the upper its complement. */
+ * each cell (the lowest three of 21 are dropped), each under a guard bit that a subtraction takes
+ * away where the minuend is smaller. Above them stands a field of one bit and a guard for each axis
+ * on which a cube lies above the box's lower cube: the lower word bears the bit,
+ * the upper its complement. */
 enum { TB_PACKED_DROPPED = 3 };
 #define TB_PACKED_BOX_GUARDS  ((uint64_t)1 << 18 | (uint64_t)1 << 37 | (uint64_t)1 << 56)
 #define TB_PACKED_CUBE_GUARDS ((uint64_t)1 << 58 | (uint64_t)1 << 60 | (uint64_t)1 << 62)
@@ -172,17 +174,17 @@ TB_FN tb_packed_box tb_packed_cube(tb_packed_box p, uint32_t offset)
     return p;
 }
 
-/* Whether boxes overlap as far as packed cells tell: false only if the boxes themselves do not. With
- * guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, for two boxes in one and the same cube, also
- * whether the cube holds the lower corner of their intersection: it does unless it lies above the lower
- * cubes of both on some axis. */
+/* Whether boxes overlap as far as packed cells tell: false only if the boxes themselves do not.
+ * With guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, for two boxes in one and the same
+ * cube, also whether the cube holds the lower corner of their intersection: it does unless it lies
+ * above the lower cubes of both on some axis. */
 TB_FN bool tb_packed_overlap(tb_packed_box a, tb_packed_box b, uint64_t guards)
 {
     return ((a.upper - b.lower) & (b.upper - a.lower) & guards) == guards;
 }
 
-/* Whether the lower corner of the intersection of two boxes lies in the cube of box b, where b's cubes
- * are not larger than a's. Levels are at least TB_PACKED_DROPPED. */
+/* Whether the lower corner of the intersection of two boxes lies in the cube of box b, where b's
+ * cubes are not larger than a's. Levels are at least TB_PACKED_DROPPED. */
 TB_FN bool tb_packed_owns(uint64_t lower_a, uint64_t lower_b, uint32_t offset_b, int32_t level_b)
 {
     for (int axis = 0; axis < 3; axis++) {

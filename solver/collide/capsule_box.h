@@ -1,15 +1,17 @@
-/* Capsule against box: the segment and the box by six axes, then the segment over a face or across an edge.
+/* Capsule against box: the segment and the box by six axes, then the segment over a face or across
+ * an edge.
  *
- * The three face normals and the three crossings of edges with the segment hold the shallowest way out of
- * penetration, as for two boxes. Apart, the same features are taken where they lie over each other; the rest
- * (corners, ends beyond an edge, parallel edges) goes to the general method. */
+ * The three face normals and the three crossings of edges with the segment hold the shallowest way
+ * out of penetration, as for two boxes. Apart, the same features are taken where they lie over each
+ * other; the rest (corners, ends beyond an edge, parallel edges) goes to the general method. */
 #ifndef TB_COLLIDE_CAPSULE_BOX_H
 #define TB_COLLIDE_CAPSULE_BOX_H
 
 #include "collide/box_box.h"
 #include "collide/patch.h"
 
-/* The segment over face (axis, positive) of the box; c, u: middle and direction in the box's axes. */
+/* The segment over face (axis, positive) of the box; c,
+ * u: middle and direction in the box's axes. */
 TB_FN int tb_capsule_on_face(const tb_posed_shape *a, const tb_posed_shape *b, int axis,
                              int positive, const tb_real c[3], const tb_real u[3], tb_real slack,
                              tb_real margin, tb_contact_point *points, tb_real *least)

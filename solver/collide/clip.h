@@ -1,9 +1,9 @@
 /* Two faces laid over each other: where a convex polygon of one shape lies over that of the other.
  *
- * The reference face gives the contact normal. The incident face of the other shape is projected along it
- * and cut by the sides of the reference face (Sutherland and Hodgman, Reentrant Polygon Clipping, CACM
- * 1974). Corners that survive keep their exact height over the reference face; corners that arise carry the
- * names of the features that cross there. */
+ * The reference face gives the contact normal. The incident face of the other shape is projected
+ * along it and cut by the sides of the reference face (Sutherland and Hodgman, Reentrant Polygon
+ * Clipping, CACM 1974). Corners that survive keep their exact height over the reference face;
+ * corners that arise carry the names of the features that cross there. */
 #ifndef TB_COLLIDE_CLIP_H
 #define TB_COLLIDE_CLIP_H
 
@@ -35,8 +35,9 @@ TB_FN uint32_t tb_clip_corner(uint32_t edge_a, uint32_t edge_b)
     return (edge_a ^ (edge_b << 7)) | TB_FEATURE_EDGE;
 }
 
-/* Cuts a polygon by one side; `from` and `to` are different buffers, `to` of `capacity` points. Returns
- * the new count. face: feature of the incident face. slack: points so little outside are inside. */
+/* Cuts a polygon by one side; `from` and `to` are different buffers, `to` of `capacity` points.
+ * Returns the new count. face: feature of the incident face.
+ * slack: points so little outside are inside. */
 TB_FN int tb_clip_by_side(const tb_clip_point *from, int count, const tb_clip_side *side,
                           uint32_t face, tb_real slack, tb_clip_point *to, int capacity)
 {

@@ -1,4 +1,5 @@
-/* The best separating direction of two convex cores, to rounding: GJK or EPA, then what their features say. */
+/* The best separating direction of two convex cores, to rounding: GJK or EPA,
+ * then what their features say. */
 #ifndef TB_COLLIDE_CLOSEST_H
 #define TB_COLLIDE_CLOSEST_H
 
@@ -13,8 +14,9 @@ typedef struct tb_closest {
     int degenerate;
 } tb_closest;
 
-/* How well the extreme point along a unit direction is defined: 0 if a whole cap or a line on the side of a
- * cylinder is extreme, or (flat shapes) nobody has looked; 1 if it is one point of a curved surface. */
+/* How well the extreme point along a unit direction is defined: 0 if a whole cap or a line on the
+ * side of a cylinder is extreme, or (flat shapes) nobody has looked; 1 if it is one point of a
+ * curved surface. */
 TB_FN int tb_core_sharp(const tb_core *core, tb_vec3 out)
 {
     if (core->type == TB_SHAPE_SPHERE || core->type == TB_SHAPE_ELLIPSOID) return 1;
@@ -54,8 +56,8 @@ TB_FN int tb_core_holds(const tb_core *core, tb_vec3 point)
     return 1;
 }
 
-/* Points of a cap of one core (of: 1 A, 2 B) and of what lies on it: of the features in the simplex, the point
- * nearest to the cap's middle. */
+/* Points of a cap of one core (of: 1 A, 2 B) and of what lies on it: of the features in the
+ * simplex, the point nearest to the cap's middle. */
 TB_FN void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_closest *c)
 {
     const tb_core *cap = of == 1 ? a : b, *other = of == 1 ? b : a;
@@ -97,10 +99,11 @@ TB_FN void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_clos
     c->on_b = of == 1 ? on : opposite;
 }
 
-/* Takes the exact normal of a flat face, A's before B's, if it separates better than what was found. One that
- * separates as well but for a little more than rounding is taken if it is also nearly the same direction:
- * so faces that lie flat on each other keep one normal. Returns 0 if the face was taken and yet cannot be the
- * nearest feature, because the other's extreme point lies beside it. */
+/* Takes the exact normal of a flat face, A's before B's, if it separates better than what was
+ * found. One that separates as well but for a little more than rounding is taken if it is also
+ * nearly the same direction: so faces that lie flat on each other keep one normal. Returns 0 if the
+ * face was taken and yet cannot be the nearest feature,
+ * because the other's extreme point lies beside it. */
 TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
 {
     const tb_real tie = TB_COLLIDE_TIE * (a->extent + b->extent + a->radius + b->radius);
@@ -140,8 +143,8 @@ TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
     return 1;
 }
 
-/* Where the other's extreme point lies beside a cap, the normal leans from the cap's towards that point: over
- * the rim there, by as much as the normal found before. */
+/* Where the other's extreme point lies beside a cap, the normal leans from the cap's towards that
+ * point: over the rim there, by as much as the normal found before. */
 TB_FN tb_vec3 tb_closest_over_rim(const tb_core *a, const tb_core *b, const tb_closest *c,
                                   tb_vec3 found)
 {
@@ -210,8 +213,9 @@ TB_FN void tb_closest_point_in_hull(const tb_core *a, const tb_core *b, tb_close
     c->face = 2;
 }
 
-/* Two ellipsoids by Newton's method from the line of their middles. Apart, a normal that solves the equation is
- * the only one; in shallow penetration (a tenth of the smallest semi-axis) it is the nearest. */
+/* Two ellipsoids by Newton's method from the line of their middles. Apart, a normal that solves the
+ * equation is the only one; in shallow penetration (a tenth of the smallest semi-axis)
+ * it is the nearest. */
 TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
 {
     const tb_vec3 none = tb_v3(0, 0, 0), ahead = tb_v3_sub(b->centre, a->centre);
@@ -254,7 +258,8 @@ TB_FN int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
     tb_simplex_points(&c->simplex, &c->on_a, &c->on_b);
     c->separation = tb_core_separation(a, b, c->normal);
 
-    /* flat shapes: edges that cross, then faces. Curved ones: a face if it is certain, else their parts */
+    /* flat shapes: edges that cross, then faces. Curved ones: a face if it is certain,
+     * else their parts */
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     if (!curved) tb_closest_sharpen(a, b, c, c->normal);
     const tb_vec3 found = c->normal;

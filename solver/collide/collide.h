@@ -35,18 +35,19 @@ enum {
     TB_CONTACT_DEGENERATE = 1 /* flag: some point had no well-defined normal and got a fallback */
 };
 
-/* All contact points of a pair with gap <= margin. Writes at most `capacity` points and returns how many
- * there are in all: a larger number means that the caller grows and asks again. Convex pairs give at most
- * TB_MANIFOLD_POINTS; meshes and height fields any number (each face region reduced to a manifold).
- * The order of points is a function of the input alone. `flags` gets TB_CONTACT_DEGENERATE or'ed in.
- * `scratch` serves mesh pairs; it is returned to where it was. Returns -1 if scratch memory is refused. */
+/* All contact points of a pair with gap <= margin. Writes at most `capacity` points and returns how
+ * many there are in all: a larger number means that the caller grows and asks again. Convex pairs
+ * give at most TB_MANIFOLD_POINTS; meshes and height fields any number (each face region reduced to
+ * a manifold). The order of points is a function of the input alone. `flags` gets
+ * TB_CONTACT_DEGENERATE or'ed in. `scratch` serves mesh pairs; it is returned to where it was.
+ * Returns -1 if scratch memory is refused. */
 #define tb_collide_pair TB_SYMBOL(tb_collide_pair)
 int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                         tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                         uint32_t *flags);
 
-/* The convex half of it (neither shape a MESH or HEIGHT_FIELD); also used per triangle by the mesh half,
- * with a triangle given as a flat hull. */
+/* The convex half of it (neither shape a MESH or HEIGHT_FIELD); also used per triangle by the mesh
+ * half, with a triangle given as a flat hull. */
 #define tb_collide_convex TB_SYMBOL(tb_collide_convex)
 int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                           tb_contact_point points[TB_MANIFOLD_POINTS], uint32_t *flags);
@@ -57,13 +58,15 @@ int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
                         tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                         uint32_t *flags);
 
-/* Signed distance of two convex shapes with witness points, by GJK and EPA: the common ground of every
- * pair without a closed form, and the oracle of those that have one. Returns the gap; normal from A to B. */
+/* Signed distance of two convex shapes with witness points, by GJK and EPA: the common ground of
+ * every pair without a closed form, and the oracle of those that have one. Returns the gap; normal
+ * from A to B. */
 #define tb_convex_distance TB_SYMBOL(tb_convex_distance)
 tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
                            tb_vec3 *point_a, tb_vec3 *point_b, uint32_t *flags);
 
-/* World-axis box of a posed shape, not enlarged. Planes and unbounded things give +-TB_REAL_MAX / 4. */
+/* World-axis box of a posed shape, not enlarged.
+ * Planes and unbounded things give +-TB_REAL_MAX / 4. */
 typedef struct tb_box {
     tb_vec3 lower, upper;
 } tb_box;
@@ -81,15 +84,16 @@ typedef struct tb_pair {
     int32_t a, b; /* a < b */
 } tb_pair;
 
-/* Decides whether a pair of boxes is wanted (masks, same body, excludes). Pure; any order of calls. */
+/* Decides whether a pair of boxes is wanted (masks, same body, excludes). Pure;
+ * any order of calls. */
 typedef bool tb_pair_filter(const void *context, int32_t a, int32_t b);
 
-/* Every pair of boxes that overlap (closed boxes) and that the filter wants (NULL: all), a < b, sorted by
- * (a, b), without duplicates, taken from the arena; *pairs and *count are set. Sorted Morton intervals
- * (Göteman and Roxling 3.8, A9 to A12): 21 bits an axis, cell size from the boxes' statistics, 1 to 8
- * intervals a box. Boxes far larger than a cell are tested against all others instead. Few boxes are
- * tested by brute force, where that is faster; the result is the same. RESOURCE_EXHAUSTED if the arena
- * refuses; INVALID_ARGUMENT for boxes that are not finite. */
+/* Every pair of boxes that overlap (closed boxes) and that the filter wants (NULL: all), a < b,
+ * sorted by (a, b), without duplicates, taken from the arena; *pairs and *count are set. Sorted
+ * Morton intervals (Göteman and Roxling 3.8, A9 to A12): 21 bits an axis, cell size from the boxes'
+ * statistics, 1 to 8 intervals a box. Boxes far larger than a cell are tested against all others
+ * instead. Few boxes are tested by brute force, where that is faster; the result is the same.
+ * RESOURCE_EXHAUSTED if the arena refuses; INVALID_ARGUMENT for boxes that are not finite. */
 #define tb_broad_phase TB_SYMBOL(tb_broad_phase)
 tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
                          const void *context, int32_t threads, tb_arena *arena, tb_pair **pairs,
@@ -101,8 +105,8 @@ tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_
                                const void *context, tb_arena *arena, tb_pair **pairs,
                                int32_t *count);
 
-/* The intervals of one box, for tests and benchmarks: writes up to 8 (start, end) codes, returns how many.
- * cell: edge of the smallest cell, m; origin: corner of the grid. */
+/* The intervals of one box, for tests and benchmarks: writes up to 8 (start, end) codes, returns
+ * how many. cell: edge of the smallest cell, m; origin: corner of the grid. */
 #define tb_morton_intervals TB_SYMBOL(tb_morton_intervals)
 int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uint64_t start[8],
                             uint64_t end[8]);

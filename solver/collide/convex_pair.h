@@ -1,8 +1,9 @@
-/* Any two convex shapes: nearest features by GJK or EPA, then contacts where the features lie over each other.
+/* Any two convex shapes: nearest features by GJK or EPA, then contacts where the features lie over
+ * each other.
  *
- * If a flat face's own normal separates as well as the best direction found, that normal is taken, exactly,
- * and the shapes' patches are laid over each other along it. Else edges side by side give two points, and
- * all other features one. */
+ * If a flat face's own normal separates as well as the best direction found, that normal is taken,
+ * exactly, and the shapes' patches are laid over each other along it. Else edges side by side give
+ * two points, and all other features one. */
 #ifndef TB_COLLIDE_CONVEX_PAIR_H
 #define TB_COLLIDE_CONVEX_PAIR_H
 

@@ -1,10 +1,12 @@
-/* Penetration depth of two convex cores by an expanding polytope (van den Bergen, Proximity Queries and
- * Penetration Depth Computation on 3D Game Objects, GDC 2001), with one change: face distances are signed.
+/* Penetration depth of two convex cores by an expanding polytope (van den Bergen, Proximity Queries
+ * and Penetration Depth Computation on 3D Game Objects, GDC 2001), with one change: face distances
+ * are signed.
  *
- * The polytope lies inside the obstacle A - B and grows towards its support planes. The face with the least
- * signed distance is grown, whether the origin is inside the polytope or not. So it needs no start that
- * encloses the origin, and shapes that touch or are apart by a rounding error give the same normal as
- * shapes that overlap by one. A flat obstacle (two crossing segments) has its plane's normal. */
+ * The polytope lies inside the obstacle A - B and grows towards its support planes. The face with
+ * the least signed distance is grown, whether the origin is inside the polytope or not. So it needs
+ * no start that encloses the origin, and shapes that touch or are apart by a rounding error give
+ * the same normal as shapes that overlap by one. A flat obstacle (two crossing segments) has its
+ * plane's normal. */
 #ifndef TB_COLLIDE_EPA_H
 #define TB_COLLIDE_EPA_H
 
@@ -111,7 +113,8 @@ TB_FN int tb_epa_nearest(const tb_epa *e)
     return best;
 }
 
-/* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim. 0: no room. */
+/* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim.
+ * 0: no room. */
 TB_FN int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
 {
     int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
@@ -161,9 +164,9 @@ TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
     tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
 }
 
-/* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the simplex that
- * GJK ended with, and gets the face found with its weights. Returns the rank of the obstacle: below 3 it is
- * flat, below 2 the normal is one of many. */
+/* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the
+ * simplex that GJK ended with, and gets the face found with its weights. Returns the rank of the
+ * obstacle: below 3 it is flat, below 2 the normal is one of many. */
 TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal)
 {
     tb_epa e;

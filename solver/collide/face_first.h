@@ -1,9 +1,9 @@
 /* The flat faces of a pair, tried before anything iterates.
  *
- * Most pairs of a scene are apart by a face's plane, or rest on one. The separation along a face normal is a
- * lower bound of the distance: above the margin the pair is done, and if points of both shapes really are that
- * far apart along it, it is the distance. In shallow penetration the same holds as long as the shapes are much
- * thicker than the penetration is deep. */
+ * Most pairs of a scene are apart by a face's plane, or rest on one. The separation along a face
+ * normal is a lower bound of the distance: above the margin the pair is done, and if points of both
+ * shapes really are that far apart along it, it is the distance. In shallow penetration the same
+ * holds as long as the shapes are much thicker than the penetration is deep. */
 #ifndef TB_COLLIDE_FACE_FIRST_H
 #define TB_COLLIDE_FACE_FIRST_H
 
@@ -34,7 +34,8 @@ TB_FN int tb_face_first_try(tb_core *a, tb_core *b, tb_vec3 normal, tb_real tie,
     return 1;
 }
 
-/* The faces of A (of 1) or B (of 2) that look towards the other. 0 if one separates by more than `limit`. */
+/* The faces of A (of 1) or B (of 2) that look towards the other.
+ * 0 if one separates by more than `limit`. */
 TB_FN int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real limit,
                            tb_face_first *best)
 {
@@ -71,8 +72,8 @@ TB_FN int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real 
     return 1;
 }
 
-/* 0: farther apart than `limit`. 1: nothing found. 2: *c holds the best face's normal and separation; the pair
- * is solved by it if contacts at that separation are found. */
+/* 0: farther apart than `limit`. 1: nothing found. 2: *c holds the best face's normal and
+ * separation; the pair is solved by it if contacts at that separation are found. */
 TB_FN int tb_face_first_find(tb_core *a, tb_core *b, tb_real tie, tb_real limit, tb_closest *c)
 {
     tb_face_first of_a, of_b;

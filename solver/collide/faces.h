@@ -7,8 +7,9 @@
 /* A cylinder shows its cap above this cosine between axis and direction, else its side. */
 #define TB_PATCH_CAP TB_R(0.7)
 
-/* Number of the hull face that looks most along a local direction among those at the vertex farthest along it:
- * a face elsewhere may look there better and yet lie behind. Ties by number. `from`: where to begin. */
+/* Number of the hull face that looks most along a local direction among those at the vertex
+ * farthest along it: a face elsewhere may look there better and yet lie behind. Ties by number.
+ * `from`: where to begin. */
 TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t from)
 {
     const tb_vec3 v = tb_v3_load(&hull->vertices[3 * tb_hull_support(hull, local, from)]);
@@ -27,7 +28,8 @@ TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t f
     return best < 0 ? 0 : best;
 }
 
-/* The unit normal of the flat face that looks most along `towards`; 0 where the shape has none near it. */
+/* The unit normal of the flat face that looks most along `towards`;
+ * 0 where the shape has none near it. */
 TB_FN int tb_core_face_normal(const tb_core *core, tb_vec3 towards, tb_vec3 *normal)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, towards);

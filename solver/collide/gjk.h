@@ -1,9 +1,9 @@
 /* Distance of two convex cores by the method of Gilbert, Johnson and Keerthi (IEEE J. Robotics and
- * Automation 4, 1988), with the nearest point of a simplex by its Voronoi regions (Ericson, Real-Time
- * Collision Detection, 5.1).
+ * Automation 4, 1988), with the nearest point of a simplex by its Voronoi regions (Ericson,
+ * Real-Time Collision Detection, 5.1).
  *
- * All tests are relative to the size of what is tested. The loop ends by convergence, by a support point
- * that is no news, by a distance that no longer falls, and at the latest by its count. */
+ * All tests are relative to the size of what is tested. The loop ends by convergence, by a support
+ * point that is no news, by a distance that no longer falls, and at the latest by its count. */
 #ifndef TB_COLLIDE_GJK_H
 #define TB_COLLIDE_GJK_H
 
@@ -67,8 +67,8 @@ TB_FN tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real weigh
     return best;
 }
 
-/* Nearest point of the simplex to the origin; drops the vertices that it does not need. *inside: the origin
- * is in the tetrahedron. */
+/* Nearest point of the simplex to the origin; drops the vertices that it does not need.
+ * *inside: the origin is in the tetrahedron. */
 TB_FN tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
 {
     *inside = 0;
@@ -115,8 +115,8 @@ TB_FN tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
     return best;
 }
 
-/* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances above it
- * need not be known. scale: size of both, m. */
+/* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances
+ * above it need not be known. scale: size of both, m. */
 TB_FN tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
                         tb_vec3 *nearest)
 {

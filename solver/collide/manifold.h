@@ -1,9 +1,10 @@
 /* Contact points and their names: what every narrow-phase pair writes.
  *
  * A point is named by the topological features that make it: a vertex of one shape on a face of the
- * other, an edge on an edge. The name does not say which of the two shapes was taken as the reference
- * of clipping, so it survives a change of reference. A pair that can only have one point of a kind
- * that slides (a sphere rolling over a box) calls it 0 throughout, because it is one contact. */
+ * other, an edge on an edge. The name does not say which of the two shapes was taken as the
+ * reference of clipping, so it survives a change of reference. A pair that can only have one point
+ * of a kind that slides (a sphere rolling over a box) calls it 0 throughout,
+ * because it is one contact. */
 #ifndef TB_COLLIDE_MANIFOLD_H
 #define TB_COLLIDE_MANIFOLD_H
 
@@ -34,7 +35,8 @@
 #define TB_COLLIDE_ROUND    TB_R(1e-5)
 #endif
 
-/* Sine of the angle below which two edges, or an edge and the contact plane, touch along a stretch. */
+/* Sine of the angle below which two edges, or an edge and the contact plane,
+ * touch along a stretch. */
 #define TB_COLLIDE_SIDE_BY_SIDE TB_R(2e-3)
 
 TB_FN uint64_t tb_feature(uint32_t a, uint32_t b)
@@ -82,9 +84,9 @@ TB_FN void tb_contact_mirror(tb_contact_point *points, int count)
     }
 }
 
-/* Keeps at most TB_MANIFOLD_POINTS of `count` points (at most 160), in place and in their order: the
- * deepest, then again and again the one farthest from all kept. Points that tie within a tolerance go by
- * their order, so that rounding does not reshuffle a flat contact. */
+/* Keeps at most TB_MANIFOLD_POINTS of `count` points (at most 160), in place and in their order:
+ * the deepest, then again and again the one farthest from all kept. Points that tie within a
+ * tolerance go by their order, so that rounding does not reshuffle a flat contact. */
 TB_FN int tb_manifold_reduce(tb_contact_point *points, int count)
 {
     if (count <= TB_MANIFOLD_POINTS) return count;

@@ -1,4 +1,5 @@
-/* The narrow phase of one pair: which function serves which two shapes. The mathematics is in the headers. */
+/* The narrow phase of one pair: which function serves which two shapes.
+ * The mathematics is in the headers. */
 #include "collide/box_box.h"
 #include "collide/capsule_box.h"
 #include "collide/convex_pair.h"

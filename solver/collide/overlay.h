@@ -1,7 +1,8 @@
 /* Patches laid over each other along a common normal: the contact points of a convex pair.
  *
- * Every function takes the patch of A and that of B in either role, writes the points of their overlap with
- * the gap between both surfaces along the normal, and keeps those within the margin. */
+ * Every function takes the patch of A and that of B in either role, writes the points of their
+ * overlap with the gap between both surfaces along the normal,
+ * and keeps those within the margin. */
 #ifndef TB_COLLIDE_OVERLAY_H
 #define TB_COLLIDE_OVERLAY_H
 
@@ -16,8 +17,8 @@ typedef struct tb_overlay {
     tb_contact_point points[TB_OVERLAY_POINTS];
 } tb_overlay;
 
-/* Adds a point that lies on the surface of A (on_b: B) at p, with features of the patch that it lies on and of
- * the other. */
+/* Adds a point that lies on the surface of A (on_b: B) at p, with features of the patch that it
+ * lies on and of the other. */
 TB_FN void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap, uint32_t own,
                           uint32_t other)
 {
@@ -28,8 +29,8 @@ TB_FN void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap, uint3
         tb_contact_set_a(&o->points[o->count++], o->normal, p, gap, tb_feature(own, other));
 }
 
-/* Height of p, a point of the patch that is not `base`, over base's plane along the normal. out: the normal
- * as base sees it, outward. */
+/* Height of p, a point of the patch that is not `base`, over base's plane along the normal.
+ * out: the normal as base sees it, outward. */
 TB_FN tb_real tb_overlay_height(const tb_patch *base, tb_vec3 out, tb_vec3 p)
 {
     return tb_v3_dot(base->normal,
@@ -37,8 +38,8 @@ TB_FN tb_real tb_overlay_height(const tb_patch *base, tb_vec3 out, tb_vec3 p)
            tb_v3_dot(base->normal, out);
 }
 
-/* Side k of a polygon in the plane spanned by t1, t2 around `origin`; turn -1 if it runs clockwise there. 0 if
- * the side has no length. */
+/* Side k of a polygon in the plane spanned by t1, t2 around `origin`; turn -1 if it runs clockwise
+ * there. 0 if the side has no length. */
 TB_FN int tb_overlay_side(const tb_patch *polygon, int k, tb_vec3 origin, tb_vec3 t1, tb_vec3 t2,
                           tb_real turn, tb_clip_side *side)
 {
@@ -102,7 +103,8 @@ TB_FN void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b,
     }
 }
 
-/* Parameters where a line p + t d crosses a circle about the origin of the plane; 0 if it does not. */
+/* Parameters where a line p + t d crosses a circle about the origin of the plane;
+ * 0 if it does not. */
 TB_FN int tb_circle_crossing(tb_real px, tb_real py, tb_real dx, tb_real dy, tb_real radius,
                              tb_real *low, tb_real *high)
 {
@@ -190,8 +192,9 @@ TB_FN void tb_overlay_segment(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
     }
 }
 
-/* The four named points of a disc, and the point of its rim that is nearest to the other plane unless the two
- * are level. Returns how many (4 or 5), in *x and *y of the disc's axes; id: features. */
+/* The four named points of a disc, and the point of its rim that is nearest to the other plane
+ * unless the two are level. Returns how many (4 or 5), in *x and *y of the disc's axes;
+ * id: features. */
 TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5], tb_real y[5],
                          uint32_t id[5])
 {
@@ -213,7 +216,8 @@ TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5
     return 5;
 }
 
-/* A disc and a polygon. Everything is reckoned in the disc's plane, to which the polygon is projected. */
+/* A disc and a polygon. Everything is reckoned in the disc's plane,
+ * to which the polygon is projected. */
 TB_FN void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc_is_b,
                                    const tb_patch *polygon)
 {
@@ -322,7 +326,8 @@ TB_FN void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
     }
 }
 
-/* Edges side by side: both ends of the stretch that they share. Nothing if they cross or only meet. */
+/* Edges side by side: both ends of the stretch that they share.
+ * Nothing if they cross or only meet. */
 TB_FN void tb_overlay_edges(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 {
     const tb_vec3 ea = tb_v3_sub(a->p[1], a->p[0]), eb = tb_v3_sub(b->p[1], b->p[0]);

@@ -1,10 +1,10 @@
 /* Parts of convex cores, and the common normal of two of them.
  *
- * GJK and EPA give the normal of curved shapes to about half the digits, and say which parts are near:
- * corners, edges, rims, sides. For two parts the normal obeys a smooth equation: the line between their
- * extreme points along n is n itself, apart from what edges let slide. Newton's method solves it in a few
- * steps, because a part, unlike its shape, has no kinks. The answer counts if the parts are extreme in their
- * shapes along it. */
+ * GJK and EPA give the normal of curved shapes to about half the digits, and say which parts are
+ * near: corners, edges, rims, sides. For two parts the normal obeys a smooth equation: the line
+ * between their extreme points along n is n itself, apart from what edges let slide. Newton's
+ * method solves it in a few steps, because a part, unlike its shape, has no kinks. The answer
+ * counts if the parts are extreme in their shapes along it. */
 #ifndef TB_COLLIDE_PARTS_H
 #define TB_COLLIDE_PARTS_H
 
@@ -89,7 +89,8 @@ TB_FN int tb_core_parts(const tb_core *core, const tb_simplex *s, int of_b,
     return count;
 }
 
-/* point of the part farthest along n; of a straight part that is level with n, one at its beginning */
+/* point of the part farthest along n; of a straight part that is level with n,
+ * one at its beginning */
 TB_FN tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 n)
 {
     uint32_t id;
@@ -131,9 +132,9 @@ TB_FN tb_real tb_part_tilt(const tb_part *part, const tb_core *core, tb_vec3 n)
     return tb_v3_length(tb_v3_cross(n, tb_m33_column(core->rotation, 2)));
 }
 
-/* Newton's method on the unit sphere for a normal at which the extreme point w of A's part minus B's has no
- * component along the tangents, only across `edge` if there is one. As n turns by m, the component along t
- * changes by t . Dw m - (w . n) t . m. 0 if it does not converge. */
+/* Newton's method on the unit sphere for a normal at which the extreme point w of A's part minus
+ * B's has no component along the tangents, only across `edge` if there is one. As n turns by m, the
+ * component along t changes by t . Dw m - (w . n) t . m. 0 if it does not converge. */
 TB_FN int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
                           const tb_vec3 *edge, tb_vec3 *normal)
 {
@@ -186,8 +187,9 @@ TB_FN int tb_part_beside(const tb_part *part, tb_vec3 p)
     return s >= -slack && s <= part->length + slack;
 }
 
-/* The common normal of two parts, from a guess, with the nearest points. Returns 1 if it is one: both parts
- * extreme in their shapes and the points on the parts; *normal and *separation are set if they could be had. */
+/* The common normal of two parts, from a guess, with the nearest points. Returns 1 if it is one:
+ * both parts extreme in their shapes and the points on the parts; *normal and *separation are set
+ * if they could be had. */
 TB_FN int tb_parts_normal(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
                           tb_vec3 *normal, tb_real *separation, tb_vec3 *on_a, tb_vec3 *on_b)
 {

@@ -1,5 +1,5 @@
-/* What a convex shape turns towards a direction: a point, a segment, a disc or a polygon. Contacts of two
- * shapes along a common normal are where their patches lie over each other. */
+/* What a convex shape turns towards a direction: a point, a segment, a disc or a polygon. Contacts
+ * of two shapes along a common normal are where their patches lie over each other. */
 #ifndef TB_COLLIDE_PATCH_H
 #define TB_COLLIDE_PATCH_H
 

@@ -6,8 +6,8 @@
 
 #include "collide/faces.h"
 
-/* Cosines between a shape's axis and the normal: above UPRIGHT a cylinder stands on its cap and a box on its
- * face, so far that the far end is left out; below LYING a cylinder lies on its side. */
+/* Cosines between a shape's axis and the normal: above UPRIGHT a cylinder stands on its cap and a
+ * box on its face, so far that the far end is left out; below LYING a cylinder lies on its side. */
 #define TB_COLLIDE_UPRIGHT TB_R(0.8)
 #define TB_COLLIDE_LYING   TB_R(0.7)
 
@@ -46,8 +46,8 @@ TB_FN int tb_plane_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     return count;
 }
 
-/* Corners by their number's bits: bit i set is the + side of axis i. Of a box that stands on a face the
- * upper corners are left out: they could only touch after a turn of half a right angle. */
+/* Corners by their number's bits: bit i set is the + side of axis i. Of a box that stands on a face
+ * the upper corners are left out: they could only touch after a turn of half a right angle. */
 TB_FN int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                        tb_contact_point *points)
 {
@@ -82,8 +82,8 @@ TB_FN int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real
     return count;
 }
 
-/* The lowest point of each rim, and, of a cylinder that stands, four points fixed to the lower cap: they keep
- * their names while it stands, and the lowest point of the rim makes tipping exact. */
+/* The lowest point of each rim, and, of a cylinder that stands, four points fixed to the lower cap:
+ * they keep their names while it stands, and the lowest point of the rim makes tipping exact. */
 TB_FN int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                             tb_contact_point *points)
 {
@@ -91,7 +91,8 @@ TB_FN int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb
     const tb_vec3 axis = tb_m33_column(&b->pose.rotation, 2);
     const tb_real radius = b->size.x, half = b->size.y;
     const tb_real cosine = tb_v3_dot(n, axis);
-    /* sine and direction of steepest descent over the caps, from the other two axes: exact when small */
+    /* sine and direction of steepest descent over the caps, from the other two axes:
+     * exact when small */
     const tb_vec3 ax = tb_m33_column(&b->pose.rotation, 0);
     const tb_vec3 ay = tb_m33_column(&b->pose.rotation, 1);
     const tb_real nx = tb_v3_dot(n, ax), ny = tb_v3_dot(n, ay);

@@ -7,8 +7,8 @@
 
 #include "collide/manifold.h"
 
-/* Two balls whose centres differ by `offset` (from A to B). `fallback`: a unit normal for the case that they
- * coincide. Writes the point if the gap allows it. */
+/* Two balls whose centres differ by `offset` (from A to B). `fallback`: a unit normal for the case
+ * that they coincide. Writes the point if the gap allows it. */
 TB_FN int tb_ball_ball(tb_vec3 centre_a, tb_real radius_a, tb_vec3 offset, tb_real radius_b,
                        tb_real margin, tb_vec3 fallback, uint64_t feature, tb_contact_point *point,
                        uint32_t *flags)
@@ -48,8 +48,8 @@ TB_FN int tb_sphere_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb
                         margin, tb_m33_column(&b->pose.rotation, 0), 0, points, flags);
 }
 
-/* Writes the contact of a sphere A with the surface point `surface` of B, whose outward normal there is
- * `outward` and over which the centre stands by `height`; all but height in B's frame. */
+/* Writes the contact of a sphere A with the surface point `surface` of B, whose outward normal
+ * there is `outward` and over which the centre stands by `height`; all but height in B's frame. */
 TB_FN int tb_sphere_contact(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 surface,
                             tb_vec3 outward, tb_real height, tb_real margin,
                             tb_contact_point *point)
@@ -123,9 +123,9 @@ TB_FN int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
 }
 
 /* Point of the surface of an ellipsoid nearest to `p`, both in its axes, by the root of
- * sum (e_i p_i / (t + e_i^2))^2 = 1 in scaled form (Eberly, Distance from a Point to an Ellipse, an Ellipsoid, or
- * a Hyperellipsoid, 2013). The sum is convex and falling and Newton's method starts above it, so that it runs
- * straight to the root. */
+ * sum (e_i p_i / (t + e_i^2))^2 = 1 in scaled form (Eberly, Distance from a Point to an Ellipse, an
+ * Ellipsoid, or a Hyperellipsoid, 2013). The sum is convex and falling and Newton's method starts
+ * above it, so that it runs straight to the root. */
 TB_FN tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
 {
     tb_real e[3] = {size.x, size.y, size.z}, y[3] = {tb_abs(p.x), tb_abs(p.y), tb_abs(p.z)}, x[3];
@@ -209,8 +209,8 @@ TB_FN int tb_sphere_ellipsoid(const tb_posed_shape *a, const tb_posed_shape *b, 
 }
 
 /* Parameters of the nearest points of two segments centre + s axis, |s| <= half, with unit axes.
- * offset: centre of B minus centre of A. The distance is convex in (s, t), so clamping s, then t, then s
- * again ends at the minimum (Ericson, Real-Time Collision Detection, 5.1.9). */
+ * offset: centre of B minus centre of A. The distance is convex in (s, t), so clamping s, then t,
+ * then s again ends at the minimum (Ericson, Real-Time Collision Detection, 5.1.9). */
 TB_FN void tb_segment_segment(tb_vec3 offset, tb_vec3 axis_a, tb_real half_a, tb_vec3 axis_b,
                               tb_real half_b, tb_real *at_a, tb_real *at_b)
 {
@@ -232,8 +232,9 @@ TB_FN void tb_segment_segment(tb_vec3 offset, tb_vec3 axis_a, tb_real half_a, tb
     *at_b = t;
 }
 
-/* Crossing capsules touch in one point. Capsules within a few degrees of parallel touch as well at the two
- * ends of the stretch they share; each end is a ball against the other capsule, exact for itself. */
+/* Crossing capsules touch in one point. Capsules within a few degrees of parallel touch as well at
+ * the two ends of the stretch they share; each end is a ball against the other capsule,
+ * exact for itself. */
 TB_FN int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                              tb_contact_point *points, uint32_t *flags)
 {

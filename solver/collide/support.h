@@ -1,8 +1,9 @@
 /* Convex shapes as their support functions: the farthest point along a direction.
  *
- * A sphere is a point and a capsule a segment, each with a radius around it; the radius is added in closed
- * form afterwards, so their distances are as exact as those of polytopes. Coordinates are in world axes
- * relative to a common origin near both shapes, so that a scene far from the world's origin loses nothing. */
+ * A sphere is a point and a capsule a segment, each with a radius around it; the radius is added in
+ * closed form afterwards, so their distances are as exact as those of polytopes. Coordinates are in
+ * world axes relative to a common origin near both shapes, so that a scene far from the world's
+ * origin loses nothing. */
 #ifndef TB_COLLIDE_SUPPORT_H
 #define TB_COLLIDE_SUPPORT_H
 
@@ -91,7 +92,8 @@ TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
     return best;
 }
 
-/* The point of the core farthest along `direction` (any length). *id: the vertex; the cap of a cylinder. */
+/* The point of the core farthest along `direction` (any length). *id: the vertex;
+ * the cap of a cylinder. */
 TB_FN tb_vec3 tb_core_support(tb_core *core, tb_vec3 direction, uint32_t *id)
 {
     *id = 0;
@@ -135,8 +137,8 @@ TB_FN tb_vertex tb_cso_support(tb_core *a, tb_core *b, tb_vec3 direction)
     return v;
 }
 
-/* Separation of the cores along a unit normal from A to B: positive where a plane fits between them. The
- * signed distance is its largest value over all normals. */
+/* Separation of the cores along a unit normal from A to B: positive where a plane fits between
+ * them. The signed distance is its largest value over all normals. */
 TB_FN tb_real tb_core_separation(tb_core *a, tb_core *b, tb_vec3 normal)
 {
     const tb_vertex v = tb_cso_support(a, b, normal);

@@ -2,14 +2,16 @@
  *
  *     xi = G lambda + E lambda + c,     per block:  lambda = prox_C(lambda - r xi)  for any r > 0
  *
- * with lambda the impulses, xi = gamma+ + e gamma- (plus gap terms), G the Delassus matrix, E a diagonal
- * compliance (zero for contacts; a servo's 1 / (dt (k dt + d))), and C the law's set (Nützi 4.34).
+ * with lambda the impulses, xi = gamma+ + e gamma- (plus gap terms), G the Delassus matrix, E a
+ * diagonal compliance (zero for contacts; a servo's 1 / (dt (k dt + d))), and C the law's set
+ * (Nützi 4.34).
  *
  * G comes in one of two forms.
- * Factorized: G = Y' Y with Y = L^-T W where M = L' L (or Y = M^-1/2 W). Each block's rows touch a few
- * contiguous runs of dofs, and Y has the sparsity of W because L is sparse along the kinematic chains.
- * A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is Y_row . s + E lambda + c, an
- * update adds Y_row dlambda. One array does the work of both W and M^-1 W, halving the traffic.
+ * Factorized: G = Y' Y with Y = L^-T W where M = L' L (or Y = M^-1/2 W). Each block's rows touch a
+ * few contiguous runs of dofs, and Y has the sparsity of W because L is sparse along the kinematic
+ * chains. A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is
+ * Y_row . s + E lambda + c, an update adds Y_row dlambda. One array does the work of both W and
+ * M^-1 W, halving the traffic.
  * Given: G itself, dense or sparse, as a file had it, symmetric or not.
  *
  * Everything is in working precision. The problem borrows all its arrays. */
@@ -22,10 +24,12 @@ typedef enum tb_law {
     TB_LAW_UNILATERAL, /* 1 row: lambda >= 0 (frictionless contact, limit) */
     TB_LAW_PLANAR,     /* 2 rows: normal, tangent; |lambda_t| <= mu lambda_n */
     TB_LAW_COULOMB,    /* 3 rows: normal, tangents; disk of radius mu lambda_n */
-    TB_LAW_SPIN, /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin
-                          row is scaled by the spin radius, so that it is a velocity in m/s and lambda in N s */
-    TB_LAW_ROLLING, /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by
-                          the rolling length */
+    /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin row is
+     * scaled by the spin radius, so that it is a velocity in m/s and lambda in N s */
+    TB_LAW_SPIN,
+    /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by the rolling
+     * length */
+    TB_LAW_ROLLING,
     TB_LAW_BILATERAL, /* 1 to 6 rows: lambda free, xi = 0 */
     TB_LAW_BOX        /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
 } tb_law;
@@ -73,9 +77,9 @@ typedef struct tb_problem {
 /* ---- residuals ---- */
 
 typedef struct tb_residuals {
-    double
-        natural; /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé);
-                               laws without that form by lambda - prox_C(lambda - xi). Not divided where c = 0 */
+    /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé); laws
+     * without that form by lambda - prox_C(lambda - xi). Not divided where c = 0 */
+    double natural;
     double natural_absolute;     /* the same, not divided */
     double complementarity;      /* largest |lambda_n xi_n|, J */
     double cone;                 /* largest excess of friction over its set, N s */
@@ -85,21 +89,23 @@ typedef struct tb_residuals {
 /* Largest finite double stands for a residual that is not a number, so that none ever leaves. */
 #define TB_RESIDUAL_UNKNOWN DBL_MAX
 
-/* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's numbers,
- * whatever the solver believed. `scratch` gives max(rows, dofs) doubles. */
+/* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's
+ * numbers, whatever the solver believed. `scratch` gives max(rows, dofs) doubles. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
 tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
                                tb_real *xi, tb_residuals *residuals);
 
-/* The other measures of the literature, all in double, from impulses and the xi that belongs to them. */
+/* The other measures of the literature, all in double,
+ * from impulses and the xi that belongs to them. */
 
-/* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all rows
- * (he takes 100; it must be at least ten times the solver's r). */
+/* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all
+ * rows (he takes 100; it must be at least ten times the solver's r). */
 #define TB_POULSEN_R             100.0
 #define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
 double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
                                 double constant_r);
-/* Poulsen's Theta = e . e and epsilon-infinity = max |e_i| of the increment e = lambda - previous. */
+/* Poulsen's Theta = e . e and epsilon-infinity = max |e_i| of the
+ * increment e = lambda - previous. */
 #define tb_increment_theta TB_SYMBOL(tb_increment_theta)
 double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows);
 #define tb_increment_epsilon TB_SYMBOL(tb_increment_epsilon)
@@ -118,7 +124,8 @@ bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int3
 bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
                                const tb_real *r, double tolerance);
 
-/* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the factorized form. */
+/* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the
+ * factorized form. */
 #define tb_problem_apply TB_SYMBOL(tb_problem_apply)
 void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi);
 
@@ -141,7 +148,8 @@ void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const
 
 /* ---- contact graph ---- */
 
-/* Blocks that share a dof: for colouring, ordering and islands. CSR over blocks, self left out, sorted. */
+/* Blocks that share a dof: for colouring, ordering and islands. CSR over blocks,
+ * self left out, sorted. */
 typedef struct tb_contact_graph {
     int32_t number_of_blocks;
     const int32_t *start; /* number_of_blocks + 1 */
@@ -155,9 +163,9 @@ tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena,
 /* ---- files (double only) ---- */
 
 #ifndef TB_SINGLE
-/* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Coulomb contacts with frictionless
- * ones (padded by two rows that do nothing), or planar ones; bilateral rows are eliminated. Other laws are
- * refused with UNSUPPORTED naming the law. */
+/* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Coulomb contacts with
+ * frictionless ones (padded by two rows that do nothing), or planar ones; bilateral rows are
+ * eliminated. Other laws are refused with UNSUPPORTED naming the law. */
 tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
 
 /* The local problem that a file holds, or that its global form reduces to. Borrowed. */

@@ -3,8 +3,9 @@
  *     /fclib_local:   W, vectors q, mu, spacedim              u = W r + q
  *     /fclib_global:  M, H, vectors f, w, mu, spacedim        M v = f + H r,  u = H' v + w
  *
- * A matrix is a group of m, n, nz, nzmax, p, i, x as CSparse has it: nz = -1 compressed columns, -2 compressed
- * rows, else nz triplets. Problems with bilateral rows beside the contacts (V, R, s; G, b) are refused.
+ * A matrix is a group of m, n, nz, nzmax, p, i, x as CSparse has it: nz = -1 compressed columns, -2
+ * compressed rows, else nz triplets. Problems with bilateral rows beside the contacts (V, R, s; G,
+ * b) are refused.
  *
  * HDF5 prints its errors unless told not to; here they become statuses. */
 #include "contact/problem_file.h"

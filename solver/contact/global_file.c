@@ -2,9 +2,10 @@
  *
  *     W = H' inverse(M) H,    q = H' inverse(M) f + b.
  *
- * M couples few dofs (a body, a tree), so it is split into its connected parts and each is factorized dense:
- * by Cholesky where it is symmetric, so that W comes out symmetric to the last bit, else by LU with pivots.
- * Only columns of H that touch a part contribute, and W stays sparse. */
+ * M couples few dofs (a body, a tree), so it is split into its connected parts and each is
+ * factorized dense: by Cholesky where it is symmetric, so that W comes out symmetric to the last
+ * bit, else by LU with pivots. Only columns of H that touch a part contribute,
+ * and W stays sparse. */
 #include "contact/problem_file.h"
 
 #include <stdlib.h>

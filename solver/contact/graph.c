@@ -1,5 +1,6 @@
-/* The contact graph: which blocks share a dof (Nützi 4.7, Poulsen 3.10). Kinematic bodies have no dofs, so
- * a floor joins nothing. In the given form, blocks are joined by the numbers of G that are not zero. */
+/* The contact graph: which blocks share a dof (Nützi 4.7, Poulsen 3.10). Kinematic bodies have no
+ * dofs, so a floor joins nothing. In the given form, blocks are joined by the numbers of G that are
+ * not zero. */
 #include "contact/contact.h"
 
 #include <stdlib.h>
@@ -45,7 +46,8 @@ static tb_status touches_of_dofs(const tb_problem *problem, tb_arena *arena, tou
     return TB_OK;
 }
 
-/* calls for each neighbour of block b once, in no order; returns their number, and lists them if asked */
+/* calls for each neighbour of block b once, in no order; returns their number,
+ * and lists them if asked */
 static int32_t neighbours_by_dofs(const tb_problem *problem, const touches *t, int32_t b,
                                   int32_t stamp, int32_t *seen, int32_t *list)
 {

@@ -9,10 +9,10 @@
  *     lambda_T(alpha) = -inverse(A + alpha 1) beta,          A = W_TT - W_TN W_NT / W_NN,
  *     lambda_N(alpha) = -(b_N + W_NT lambda_T) / W_NN,    beta = b_T - W_TN b_N / W_NN,
  *
- * and the rim condition |lambda_T| = mu lambda_N is one equation in alpha (the quartic of Bonnefon and
- * Daviet, RR-7923, in secular form). psi = mu lambda_N / |lambda_T| - 1 is nearly straight in alpha, so
- * Newton on it takes a few steps; a bracket keeps it safe, also for W that is not symmetric. Where the
- * equation fails (W singular or indefinite) damped projections take its place.
+ * and the rim condition |lambda_T| = mu lambda_N is one equation in alpha (the quartic of Bonnefon
+ * and Daviet, RR-7923, in secular form). psi = mu lambda_N / |lambda_T| - 1 is nearly straight in
+ * alpha, so Newton on it takes a few steps; a bracket keeps it safe, also for W that is not
+ * symmetric. Where the equation fails (W singular or indefinite) damped projections take its place.
  *
  * Floor on alpha: a few ulps of W, so that a singular A gives a finite stick. */
 #ifndef TB_LOCAL_SOLVE_H
@@ -92,8 +92,8 @@ TB_FN int tb_local_stick(const tb_local_contact *local, const tb_real beta[2], t
     return radius >= 0 && x * x + y * y <= radius * radius;
 }
 
-/* Damped projections lambda <- prox(lambda - r (W lambda + b)), normal first, for matrices that the rim
- * equation cannot take. Leaves lambda in the cone whatever W is. */
+/* Damped projections lambda <- prox(lambda - r (W lambda + b)), normal first, for matrices that the
+ * rim equation cannot take. Leaves lambda in the cone whatever W is. */
 TB_FN void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu, tb_real lambda[3])
 {
     tb_real row = 0;
@@ -119,10 +119,11 @@ TB_FN void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu, 
         if (!(tb_abs(lambda[i]) <= TB_REAL_MAX)) lambda[0] = lambda[1] = lambda[2] = 0;
 }
 
-/* Solves one contact. `b` is the velocity without its own impulse. `alpha` (in and out, may start at 0) is
- * the slip parameter of the last solve: a good first guess. `newton` bounds the steps on the rim equation;
- * 60 makes it exact to rounding, and 2 or 3 are enough within a sweep, since the answer is brought back
- * into the cone. `lambda` comes in as the last impulse and goes out as the solution. */
+/* Solves one contact. `b` is the velocity without its own impulse. `alpha` (in and out, may start
+ * at 0) is the slip parameter of the last solve: a good first guess. `newton` bounds the steps on
+ * the rim equation; 60 makes it exact to rounding, and 2 or 3 are enough within a sweep, since the
+ * answer is brought back into the cone. `lambda` comes in as the last
+ * impulse and goes out as the solution. */
 TB_FN tb_contact_status tb_local_solve(const tb_local_contact *local, const tb_real w[9],
                                        const tb_real b[3], tb_real mu, int newton, tb_real *alpha,
                                        tb_real lambda[3])

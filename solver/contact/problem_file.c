@@ -1,7 +1,9 @@
-/* Contact problems on their own: loading by content, describing, saving; and writing a live problem.
+/* Contact problems on their own: loading by content, describing, saving; and writing a live
+ * problem.
  *
- * What is kept is the local form, u = W r + q, with W exactly as the file had it: symmetric or not, to as
- * many digits as were written. A file in global form is reduced on loading and saved in local form. */
+ * What is kept is the local form, u = W r + q, with W exactly as the file had it: symmetric or not,
+ * to as many digits as were written. A file in global form is reduced
+ * on loading and saved in local form. */
 #include "contact/problem_file.h"
 
 #include <stdlib.h>

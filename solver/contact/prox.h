@@ -104,8 +104,8 @@ TB_FN void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
     x[2] *= axis * axis / (axis * axis + d);
 }
 
-/* Projects a whole block: x (rows numbers) is replaced by prox_C(x). Blocks with friction take their
- * normal row first. Bilateral rows are free and stay. */
+/* Projects a whole block: x (rows numbers) is replaced by prox_C(x). Blocks with friction take
+ * their normal row first. Bilateral rows are free and stay. */
 TB_FN void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_real upper, tb_real *x)
 {
     (void)rows;
@@ -129,7 +129,8 @@ TB_FN void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_real u
 
 /* ---- the second-order cone K = { |x_T| <= mu x_N } of the De Saxcé form ---- */
 
-/* Nearest point of K, in place; x = (normal, tangents), `rows` 2 or 3. mu = 0 leaves the normal's ray. */
+/* Nearest point of K, in place; x = (normal, tangents), `rows` 2 or 3.
+ * mu = 0 leaves the normal's ray. */
 TB_FN void tb_project_cone(tb_real *x, int rows, tb_real mu)
 {
     const tb_real slip = rows == 2 ? tb_abs(x[1]) : tb_hypot2(x[1], x[2]);
@@ -144,7 +145,8 @@ TB_FN void tb_project_cone(tb_real *x, int rows, tb_real mu)
     for (int i = 1; i < rows; i++) x[i] *= scale;
 }
 
-/* Nearest point of the dual cone K* = { x_N >= mu |x_T| }, in place (Moreau: x = proj_K* x - proj_K(-x)). */
+/* Nearest point of the dual cone K* = { x_N >= mu |x_T| }, in place (Moreau:
+ * x = proj_K* x - proj_K(-x)). */
 TB_FN void tb_project_dual_cone(tb_real *x, int rows, tb_real mu)
 {
     tb_real y[3] = {-x[0], -x[1], rows == 3 ? -x[2] : 0};

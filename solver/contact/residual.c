@@ -1,7 +1,7 @@
 /* How wrong a proposed solution is, in the measures of the field and of the theses.
  *
- * Every sum is in double, whatever the working precision, and starts from the problem's own numbers:
- * nothing that a solver carried along is believed. */
+ * Every sum is in double, whatever the working precision, and starts from the problem's own
+ * numbers: nothing that a solver carried along is believed. */
 #include "contact/contact.h"
 
 #include <math.h>
@@ -76,7 +76,8 @@ static void project_cone(double *x, int rows, double mu)
     for (int i = 1; i < rows; i++) x[i] *= mu * normal / slip;
 }
 
-/* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...), squared and summed */
+/* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...),
+ * squared and summed */
 static double block_natural(const tb_block *block, const double *lambda, const double *xi)
 {
     double x[TB_BLOCK_ROWS];
@@ -98,7 +99,8 @@ static double block_natural(const tb_block *block, const double *lambda, const d
     case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
     case TB_LAW_SPIN:
     case TB_LAW_ROLLING: {
-        /* the projection's own error, an ulp of the impulse, is far below any tolerance of these laws */
+        /* the projection's own error, an ulp of the impulse,
+         * is far below any tolerance of these laws */
         tb_real y[TB_BLOCK_ROWS];
         for (int32_t i = 0; i < n; i++) y[i] = TB_R(x[i]);
         tb_prox_block(block->law, n, block->mu, block->lower, block->upper, y);

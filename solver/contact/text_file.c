@@ -3,10 +3,10 @@
  *     local:  d, nc, W, q (d nc), mu (nc)          u = W r + q
  *     global: d, nc, M, H, q (dofs), b (d nc), mu (nc)      M v = q + H r,  u = H' v + b
  *
- * A matrix begins with its storage kind, rows, columns. Kind 0 repeats rows and columns and gives all numbers
- * column-major. Kind 1 gives sparse blocks by compressed block rows. Kind 2 is what CSparse prints. Older
- * files end with one more number. Which of the two forms a file has is seen from M's size, or, where M is
- * as large as W would be, from how many numbers follow it. */
+ * A matrix begins with its storage kind, rows, columns. Kind 0 repeats rows and columns and gives
+ * all numbers column-major. Kind 1 gives sparse blocks by compressed block rows. Kind 2 is what
+ * CSparse prints. Older files end with one more number. Which of the two forms a file has is seen
+ * from M's size, or, where M is as large as W would be, from how many numbers follow it. */
 #include "contact/problem_file.h"
 
 #include <stdio.h>
@@ -59,7 +59,8 @@ static tb_status read_count(reader *r, const char *what, int32_t largest, int32_
     return TB_OK;
 }
 
-/* every number takes two characters at least: a count beyond that is wrong, and asks for no memory */
+/* every number takes two characters at least: a count beyond that is wrong,
+ * and asks for no memory */
 static tb_status check_room(const reader *r, const char *what, double numbers)
 {
     if (numbers > ((double)(r->end - r->at) + 1) / 2)

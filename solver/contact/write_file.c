@@ -1,8 +1,9 @@
 /* Writing a live contact problem as a file that other programs can read.
  *
- * The files know Coulomb contacts of one dimension only. So bilateral rows are eliminated (with xi_b = 0,
- * lambda_b = -inverse(G_bb)(c_b + G_bc lambda_c), the contacts see G_cc - G_cb inverse(G_bb) G_bc), a
- * frictionless contact becomes one with mu = 0 and tangents that nothing moves, and what remains is refused. */
+ * The files know Coulomb contacts of one dimension only. So bilateral rows are eliminated (with
+ * xi_b = 0, lambda_b = -inverse(G_bb)(c_b + G_bc lambda_c), the contacts see G_cc - G_cb
+ * inverse(G_bb) G_bc), a frictionless contact becomes one with mu = 0 and tangents that nothing
+ * moves, and what remains is refused. */
 #include "contact/problem_file.h"
 
 #include <stdlib.h>
@@ -49,8 +50,8 @@ static tb_status lay_out(const tb_problem *problem, layout *l, tb_error *error)
     return TB_OK;
 }
 
-/* g and c without the eliminated rows' freedom: symmetric elimination, one pivot row after the other. Rows
- * that are redundant among themselves have no pivot left and are dropped. */
+/* g and c without the eliminated rows' freedom: symmetric elimination, one pivot row after the
+ * other. Rows that are redundant among themselves have no pivot left and are dropped. */
 static void eliminate(double *g, double *c, int32_t n, const layout *l)
 {
     for (int32_t k = 0; k < l->eliminated; k++) {

@@ -1,7 +1,7 @@
 /* The CPU backend: worlds handed out to threads, each with a workspace of its own.
  *
- * A world is stepped start to end by one thread, so its bytes cannot depend on its neighbours or on the
- * number of threads. Which precision runs is one function pointer. */
+ * A world is stepped start to end by one thread, so its bytes cannot depend on its neighbours or on
+ * the number of threads. Which precision runs is one function pointer. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,14 +1,15 @@
 /* The layout of canonical bytes, read and written by the same description.
  *
- *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then the SHA-256
- *   of all bytes before it.
+ *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then the
+ *   SHA-256 of all bytes before it.
  *
- * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a text is its
- * length (u32) and its bytes. Things stand in the model's numbering, so the bytes do not depend on the
- * order in which a scene was described. References are numbers in that order, plus 1, 0 for none.
+ * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a
+ * text is its length (u32) and its bytes. Things stand in the model's numbering, so the bytes do
+ * not depend on the order in which a scene was described. References are numbers in that order,
+ * plus 1, 0 for none.
  *
- * One function per kind walks its fields with a `tb_canonical`, which either writes or reads them: so the
- * two directions cannot differ. */
+ * One function per kind walks its fields with a `tb_canonical`, which either writes or reads them:
+ * so the two directions cannot differ. */
 #ifndef TB_CANONICAL_H
 #define TB_CANONICAL_H
 
@@ -31,7 +32,8 @@ void tb_canonical_bool(tb_canonical *io, bool *x);
 void tb_canonical_double(tb_canonical *io, double *x);
 void tb_canonical_doubles(tb_canonical *io, double *x, int count);
 void tb_canonical_text(tb_canonical *io, const char **text);
-/* A count of things that take at least `least` bytes each, so that a false count asks for no memory. */
+/* A count of things that take at least `least` bytes each,
+ * so that a false count asks for no memory. */
 void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least);
 /* Arrays with their count, which the caller has written or read by tb_canonical_count. */
 void tb_canonical_double_array(tb_canonical *io, const double **x, int32_t count);

@@ -1,5 +1,5 @@
-/* Compiling a scene into a model, stage by stage; see model_internal.h. A model never changes after it
- * leaves here, and the scene is never changed. */
+/* Compiling a scene into a model, stage by stage; see model_internal.h. A model never changes after
+ * it leaves here, and the scene is never changed. */
 #include "model/model_internal.h"
 
 #include <stdarg.h>

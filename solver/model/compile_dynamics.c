@@ -1,10 +1,11 @@
-/* Compiling what the dynamics need to know at once: that the mass matrix can be inverted, and the constant
- * inverses of bodies that fly free.
+/* Compiling what the dynamics need to know at once: that the mass matrix can be inverted, and the
+ * constant inverses of bodies that fly free.
  *
- * A massless body is fine where others hang on it and no motion of its own joints is free of inertia; so
- * the test is not on masses but on the articulated-body inertias of the described pose (Featherstone,
- * Rigid Body Dynamics Algorithms, ch. 7): every joint's block D = S' I_A S + armature must be positive
- * definite. Inertias are in world axes about the origin of their body, and are moved to the parent's. */
+ * A massless body is fine where others hang on it and no motion of its own joints is free of
+ * inertia; so the test is not on masses but on the articulated-body inertias of the described pose
+ * (Featherstone, Rigid Body Dynamics Algorithms, ch. 7): every joint's block D = S' I_A S +
+ * armature must be positive definite. Inertias are in world axes about the origin of their body,
+ * and are moved to the parent's. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -37,8 +38,8 @@ static void add_rigid(spatial_inertia *into, const tb_model_body *body, const tb
     }
 }
 
-/* Moves the reference point by -r, where it then sees the old one at r, and adds the result. With blocks
- * A (rotation), B, C (translation) and S = r x: A - B S + S B' - S C S, B + S C, C. */
+/* Moves the reference point by -r, where it then sees the old one at r, and adds the result. With
+ * blocks A (rotation), B, C (translation) and S = r x: A - B S + S B' - S C S, B + S C, C. */
 static void add_moved(spatial_inertia *into, const spatial_inertia *from, tb_vec3 r)
 {
     tb_mat33 s = {{0, -r.z, r.y, r.z, 0, -r.x, -r.y, r.x, 0}}, a, b, c;
@@ -60,7 +61,8 @@ static void add_moved(spatial_inertia *into, const spatial_inertia *from, tb_vec
         }
 }
 
-/* Motion of unit velocity of the joint's dof number k: rotation, then velocity of the reference point. */
+/* Motion of unit velocity of the joint's dof number k: rotation,
+ * then velocity of the reference point. */
 static void motion_of(const tb_model_joint *joint, const tb_pose *pose, int k, tb_vec3 reference,
                       double s[6])
 {
@@ -83,8 +85,9 @@ static void motion_of(const tb_model_joint *joint, const tb_pose *pose, int k, t
     tb_v3_store(s + 3, v);
 }
 
-/* Takes one dof out of an articulated inertia: I -= U U' / D. False where D is not positive. A joint of
- * several dofs is taken out dof by dof, the last first, which is the Cholesky elimination of its block. */
+/* Takes one dof out of an articulated inertia: I -= U U' / D. False where D is not positive. A
+ * joint of several dofs is taken out dof by dof, the last first, which is the Cholesky elimination
+ * of its block. */
 static bool remove_dof(spatial_inertia *inertia, const double s[6], double armature)
 {
     double u[6], d = armature, largest = armature;

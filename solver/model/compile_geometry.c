@@ -1,6 +1,6 @@
-/* Compiling geometry: shapes in their bodies, and the hulls, triangle meshes and height fields that they
- * share. An asset is built once, and only if a shape that can collide uses it: what is only there to be
- * looked at may be flat, open or huge. */
+/* Compiling geometry: shapes in their bodies, and the hulls, triangle meshes and height fields that
+ * they share. An asset is built once, and only if a shape that can collide uses it: what is only
+ * there to be looked at may be flat, open or huge. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -29,7 +29,8 @@ static double farthest(const tb_pose *pose, const double *vertices, int32_t coun
     return sqrt(square);
 }
 
-/* Largest distance of a corner of the box +-half around `centre` (shape frame) from the body origin. */
+/* Largest distance of a corner of the box +-half around `centre` (shape frame)
+ * from the body origin. */
 static double farthest_corner(const tb_pose *pose, const double centre[3], const double half[3])
 {
     double corners[24];

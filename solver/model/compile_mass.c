@@ -1,11 +1,12 @@
-/* Compiling masses: what every body weighs, in MuJoCo's order. Given inertia or the shapes' sum; then
- * the smallest mass and moments, the triangle inequality, and last the scaling to a total mass. */
+/* Compiling masses: what every body weighs, in MuJoCo's order. Given inertia or the shapes' sum;
+ * then the smallest mass and moments, the triangle inequality,
+ * and last the scaling to a total mass. */
 #include "model/model_internal.h"
 
 #include <string.h>
 
-/* Mass properties of a mesh asset, worked out once. On a body that cannot move, a mesh that has none (a
- * terrain, a plate) weighs nothing; on one that can it is an error. */
+/* Mass properties of a mesh asset, worked out once. On a body that cannot move, a mesh that has
+ * none (a terrain, a plate) weighs nothing; on one that can it is an error. */
 static tb_status asset_mass(tb_compiler *c, const tb_shape_def *shape, tb_mass_properties *cache,
                             bool *known, tb_mass_properties *result, tb_error *error)
 {
@@ -22,7 +23,8 @@ static tb_status asset_mass(tb_compiler *c, const tb_shape_def *shape, tb_mass_p
     return status;
 }
 
-/* Adds a shape's mass at its place in the body: mass, first moment, and inertia about the body origin. */
+/* Adds a shape's mass at its place in the body: mass, first moment,
+ * and inertia about the body origin. */
 static void place(const tb_shape_def *shape, const tb_mass_properties *own, double com[3],
                   double inertia[6])
 {

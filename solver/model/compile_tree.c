@@ -1,8 +1,10 @@
-/* Compiling the tree: the model's numbering, its joints and dofs, and the pose that the scene describes.
+/* Compiling the tree: the model's numbering, its joints and dofs, and the pose that the scene
+ * describes.
  *
- * Bodies are numbered depth first and children in the order in which they were added, as MuJoCo numbers
- * them. Joints, shapes and sites are grouped by body in that order. A scene that was described in another
- * order but means the same therefore compiles to the same model, with the same canonical bytes. */
+ * Bodies are numbered depth first and children in the order in which they were added, as MuJoCo
+ * numbers them. Joints, shapes and sites are grouped by body in that order. A scene that was
+ * described in another order but means the same therefore compiles to the same model, with the same
+ * canonical bytes. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -46,8 +48,8 @@ static tb_status order_bodies(tb_compiler *c)
     return TB_OK;
 }
 
-/* Groups `count` things by their body (model index), stably: sorted gets their scene indices, start the
- * first of each body. */
+/* Groups `count` things by their body (model index), stably: sorted gets their scene indices, start
+ * the first of each body. */
 static void group_by_body(const int32_t *body, int32_t count, int32_t bodies, int32_t *start,
                           int32_t *sorted)
 {

@@ -1,17 +1,18 @@
 /* Convex polyhedra for collision: qhull's facets made into clean polygons with full topology.
  *
- * Files give coordinates as floats or decimals, so the six sides of a box arrive as facets that differ in
- * direction by rounding. Contact manifolds and feature ids want six faces. So facets grow into faces:
- * starting from the largest, neighbours join whose vertices lie in its plane to MERGE_DISTANCE; vertices
- * left between two faces only lie on an edge and are dropped. A region that does not come out as one
- * polygon, or a polyhedron that does not close, is taken back and stays as qhull had it. */
+ * Files give coordinates as floats or decimals, so the six sides of a box arrive as facets that
+ * differ in direction by rounding. Contact manifolds and feature ids want six faces. So facets grow
+ * into faces: starting from the largest, neighbours join whose vertices lie in its plane to
+ * MERGE_DISTANCE; vertices left between two faces only lie on an edge and are dropped. A region
+ * that does not come out as one polygon, or a polyhedron that does not close, is taken back and
+ * stays as qhull had it. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Distance from the plane at which a vertex still lies in a face, over the largest half extent: above the
- * rounding of floats, below what is made on purpose. */
+/* Distance from the plane at which a vertex still lies in a face, over the largest half extent:
+ * above the rounding of floats, below what is made on purpose. */
 #define MERGE_DISTANCE 1e-6
 /* Cosine of the largest angle between the planes of facets that are merged (0.57 degrees). */
 #define MERGE_COSINE 0.99995
@@ -205,8 +206,8 @@ static int32_t next_border(const hull_work *w, int32_t edge)
     return edge;
 }
 
-/* Traces each face's border. Vertices with `degree` below 3 are left out. *sound tells whether every face
- * is one polygon of at least 3 corners. */
+/* Traces each face's border. Vertices with `degree` below 3 are left out. *sound tells whether
+ * every face is one polygon of at least 3 corners. */
 static bool trace_loops(hull_work *w, const int32_t *degree, bool *sound)
 {
     int32_t *borders = TB_ARENA_ZEROED(&w->arena, int32_t, w->number_of_faces); /* edges in all */
@@ -262,8 +263,8 @@ static int compare_loop_edges(const void *left, const void *right)
     return (int)r->forward - (int)l->forward;
 }
 
-/* Edges of the loops in pairs, forward first; false in *sound if some edge is not walked exactly once in
- * each direction or Euler's formula does not hold. */
+/* Edges of the loops in pairs, forward first; false in *sound if some edge is not walked exactly
+ * once in each direction or Euler's formula does not hold. */
 static loop_edge *pair_edges(hull_work *w, int32_t vertices, bool *sound)
 {
     const int32_t corners = w->loop_start[w->number_of_faces];

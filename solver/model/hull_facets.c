@@ -1,9 +1,9 @@
-/* Facets of a convex hull by qhull (Barber, Dobkin, Huhdanpaa, The quickhull algorithm for convex hulls,
- * ACM TOMS 22, 1996), in its reentrant form.
+/* Facets of a convex hull by qhull (Barber, Dobkin, Huhdanpaa, The quickhull algorithm for convex
+ * hulls, ACM TOMS 22, 1996), in its reentrant form.
  *
- * qhull is given distinct points, sorted, moved to the middle and scaled to one: so its answer does not
- * depend on the order or the repetition of points, nor on how far from the origin they lie. It reports
- * failures by longjmp and prints them; both end here. */
+ * qhull is given distinct points, sorted, moved to the middle and scaled to one: so its answer does
+ * not depend on the order or the repetition of points, nor on how far from the origin they lie. It
+ * reports failures by longjmp and prints them; both end here. */
 #include "model/model_internal.h"
 
 #include <stdio.h>
@@ -72,7 +72,8 @@ typedef struct hull_run {
     bool out_of_memory;
 } hull_run;
 
-/* Copies the facets out. May leave by longjmp from within qhull: it owns nothing but what *facets holds. */
+/* Copies the facets out. May leave by longjmp from within qhull:
+ * it owns nothing but what *facets holds. */
 static void copy_facets(hull_run *run)
 {
     qhT *qh = &run->qh;

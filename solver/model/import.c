@@ -1,5 +1,5 @@
-/* The front door of the importers: a path goes in, a scene comes out. What the file is, is decided by
- * its content; the extension only tells OBJ from STL where both are possible. */
+/* The front door of the importers: a path goes in, a scene comes out. What the file is, is decided
+ * by its content; the extension only tells OBJ from STL where both are possible. */
 #include "model/import.h"
 
 #include <stdio.h>
@@ -179,7 +179,8 @@ static tb_status warn_about(tb_scene *scene, const char *path, const char *text,
     return tb_scene_warn(scene, line, error);
 }
 
-/* One free body made of the mesh: its convex hull if that is what the mesh is, else its triangles. */
+/* One free body made of the mesh: its convex hull if that is what the mesh is,
+ * else its triangles. */
 static tb_status scene_from_mesh(tb_mesh_data *mesh, const char *path,
                                  const tb_import_options *options, tb_scene **scene,
                                  tb_error *error)

@@ -1,9 +1,9 @@
 /* Mass properties of shapes and meshes.
  *
- * The importers' results are compared with MuJoCo's to 1e-9, so where a shape has no closed form (the
- * shell of an ellipsoid) or a mesh is not a closed surface, the definition is MuJoCo's; everything else
- * is the analytic value. Meshes: signed tetrahedra, Göteman and Roxling 3.11; Tonon, Explicit exact
- * formulas for the 3-D tetrahedron inertia tensor, 2004. */
+ * The importers' results are compared with MuJoCo's to 1e-9, so where a shape has no closed form
+ * (the shell of an ellipsoid) or a mesh is not a closed surface, the definition is MuJoCo's;
+ * everything else is the analytic value. Meshes: signed tetrahedra, Göteman and Roxling 3.11;
+ * Tonon, Explicit exact formulas for the 3-D tetrahedron inertia tensor, 2004. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -74,8 +74,8 @@ static double cylinder_moments(double r, double half, bool shell, double k[3])
     return area;
 }
 
-/* A tube or cylinder and two hemispheres; those are moved from the sphere's centre to their own centre
- * of mass (3/8 r, shell r/2) and out by half the length. */
+/* A tube or cylinder and two hemispheres; those are moved from the sphere's centre to their own
+ * centre of mass (3/8 r, shell r/2) and out by half the length. */
 static double capsule_moments(double r, double half, bool shell, double k[3])
 {
     const double h = 2 * half;
@@ -111,8 +111,9 @@ static double box_moments(const double s[3], bool shell, double k[3])
     return 8 * f;
 }
 
-/* The shell's area is Thomsen's approximation (error below 1.1 %) and its moments are those of the layer
- * between the ellipsoid and one whose semi-axes are a micrometre longer: MuJoCo's definition. */
+/* The shell's area is Thomsen's approximation (error below 1.1 %) and its moments are those of the
+ * layer between the ellipsoid and one whose semi-axes are a micrometre longer:
+ * MuJoCo's definition. */
 static double ellipsoid_moments(const double s[3], bool shell, double k[3])
 {
     const double a2 = s[0] * s[0], b2 = s[1] * s[1], c2 = s[2] * s[2];
@@ -208,7 +209,8 @@ static double product_sum(const triangle *t, int i, int j)
            a[1] * c[0] + b[0] * c[1] + b[1] * c[0];
 }
 
-/* First pass: centre of mass, with apexes at the centroid of the surface, which matters for LEGACY only. */
+/* First pass: centre of mass, with apexes at the centroid of the surface,
+ * which matters for LEGACY only. */
 static tb_vec3 centre_of_mass(const double *vertices, const int32_t *triangles, int32_t count,
                               tb_mesh_inertia kind)
 {

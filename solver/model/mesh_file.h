@@ -25,15 +25,16 @@ typedef struct tb_mesh_data {
 
 void tb_mesh_data_free(tb_mesh_data *mesh);
 
-/* Wavefront OBJ. text[size] must be a zero byte. Faces of any number of sides become triangles; vertices
- * that no face uses are left out, unless there is no face at all (a cloud of points, good for a hull).
- * INVALID_ARGUMENT for malformed text and indices out of range, UNSUPPORTED for free-form surfaces,
- * RESOURCE_EXHAUSTED beyond the limits. The caller frees *mesh. */
+/* Wavefront OBJ. text[size] must be a zero byte. Faces of any number of sides become triangles;
+ * vertices that no face uses are left out, unless there is no face at all (a cloud of points, good
+ * for a hull). INVALID_ARGUMENT for malformed text and indices out of range, UNSUPPORTED for
+ * free-form surfaces, RESOURCE_EXHAUSTED beyond the limits. The caller frees *mesh. */
 tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
-/* STL, ASCII or binary by content. bytes[size] must be a zero byte. Equal vertices are merged. DATA_LOSS
- * for a file that ends early or whose count of triangles does not fit its size. The caller frees *mesh. */
+/* STL, ASCII or binary by content. bytes[size] must be a zero byte. Equal vertices are merged.
+ * DATA_LOSS for a file that ends early or whose count of triangles does not fit its size. The
+ * caller frees *mesh. */
 tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
@@ -41,10 +42,10 @@ tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh
 tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                              tb_error *error);
 
-/* Cuts the polygon of `count` >= 3 vertex indices into count - 2 triangles (3 indices each): a fan from
- * its first vertex if it is convex, ears if it is simple, else a fan again. Faces should be nearly planar.
- * Ear clipping: Meisters, Polygons have ears, 1975. RESOURCE_EXHAUSTED without memory or beyond
- * TB_MESH_FACE_LIMIT. */
+/* Cuts the polygon of `count` >= 3 vertex indices into count - 2 triangles (3 indices each): a fan
+ * from its first vertex if it is convex, ears if it is simple, else a fan again. Faces should be
+ * nearly planar. Ear clipping: Meisters, Polygons have ears, 1975. RESOURCE_EXHAUSTED without
+ * memory or beyond TB_MESH_FACE_LIMIT. */
 tb_status tb_polygon_triangulate(const double *vertices, const int32_t *polygon, int32_t count,
                                  int32_t *triangles);
 

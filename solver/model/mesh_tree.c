@@ -1,9 +1,10 @@
 /* Bounding-volume tree of a triangle mesh.
  *
- * Nodes are split where the surface-area heuristic is least along the longest axis of the centroids, with
- * at least a quarter of the triangles on either side: so the tree is good where triangles differ in size,
- * and its depth stays below 2.5 log2(n), which callers rely on for stacks of fixed size. Triangles are
- * sorted once an axis and then partitioned stably, so the same mesh gives the same tree everywhere. */
+ * Nodes are split where the surface-area heuristic is least along the longest axis of the
+ * centroids, with at least a quarter of the triangles on either side: so the tree is good where
+ * triangles differ in size, and its depth stays below 2.5 log2(n), which callers rely on for stacks
+ * of fixed size. Triangles are sorted once an axis and then partitioned stably, so the same mesh
+ * gives the same tree everywhere. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>

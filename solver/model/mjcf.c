@@ -1,7 +1,7 @@
 /* MJCF, MuJoCo's model format, into a scene. The order of work, and what its parts share.
  *
- * Format: MuJoCo's XML reference. What changes motion and is not supported is refused with file, line and
- * name; what does not is noted, and each kind of it becomes one warning. */
+ * Format: MuJoCo's XML reference. What changes motion and is not supported is refused with file,
+ * line and name; what does not is noted, and each kind of it becomes one warning. */
 #include "model/mjcf.h"
 
 #include <stdio.h>

@@ -1,11 +1,12 @@
 /* The MJCF importer's own floor: what its files share. Nothing here is for other rooms.
  *
  * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
- * assembles included files; mjcf_defaults.c resolves an element against its default classes and reads
- * attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion; mjcf_options.c
- * reads compiler and option; mjcf_assets.c meshes and height fields; mjcf_bodies.c the kinematic tree with
- * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c with mjcf_gains.c, mjcf_relations.c (contact, equality)
- * and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected inertias that damping ratios need.
+ * assembles included files; mjcf_defaults.c resolves an element against its default classes and
+ * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
+ * mjcf_options.c reads compiler and option; mjcf_assets.c meshes and height fields; mjcf_bodies.c
+ * the kinematic tree with mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c with
+ * mjcf_gains.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c
+ * the reflected inertias that damping ratios need.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its answers where that is silent). */
 #ifndef TB_MJCF_H
@@ -33,7 +34,8 @@ typedef struct mjcf_words {
         *zero; /* changes physics in a way that is not supported: refused unless zero or false */
 } mjcf_words;
 
-/* An element with the defaults that stand behind it, weakest first; the element itself is the last. */
+/* An element with the defaults that stand behind it, weakest first;
+ * the element itself is the last. */
 typedef struct mjcf_element {
     const xmlNode *node;
     const xmlNode **sources; /* borrowed from the context, until the next mjcf_open */
@@ -193,18 +195,19 @@ typedef struct mjcf {
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
 
-    /* the second round has the reflected inertias that the first one found; per joint and actuator */
+    /* the second round has the reflected inertias that the first one found;
+     * per joint and actuator */
     bool needs_inertia;
     const double *joint_inertia, *actuator_inertia;
 } mjcf;
 
 /* ---- mjcf_include.c ---- */
 
-/* Replaces every include by what it includes, and checks the assembled tree: depth, and that no number is
- * NaN or infinite. */
+/* Replaces every include by what it includes, and checks the assembled tree: depth, and that no
+ * number is NaN or infinite. */
 tb_status mjcf_assemble(mjcf *m);
-/* Full path of a file named in the document, from the main file's folder; refused where no_files is set.
- * `folder` is meshdir or "". */
+/* Full path of a file named in the document, from the main file's folder; refused where no_files is
+ * set. `folder` is meshdir or "". */
 tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char *file, char *path,
                     size_t size);
 
@@ -214,16 +217,16 @@ tb_status mjcf_read_defaults(mjcf *m);
 /* The class's index in *index; INVALID_ARGUMENT naming `attribute` if there is none. */
 tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
                           int32_t *index);
-/* Collects the sources of an element whose defaults stand under `tag` (NULL: it has none) in its own class,
- * else in `childclass`; checks the attributes of all of them. */
+/* Collects the sources of an element whose defaults stand under `tag` (NULL: it has none) in its
+ * own class, else in `childclass`; checks the attributes of all of them. */
 tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t childclass,
                     const mjcf_words *words, mjcf_element *element);
 tb_status mjcf_check_attributes(mjcf *m, const xmlNode *node, const mjcf_words *words);
 /* The attribute's last word, or NULL; and the node that says it. */
 const char *mjcf_text(const mjcf_element *element, const char *name);
 const xmlNode *mjcf_source(const mjcf_element *element, const char *name);
-/* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the largest
- * number of entries that any source gave. */
+/* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the
+ * largest number of entries that any source gave. */
 tb_status mjcf_numbers(mjcf *m, const mjcf_element *element, const char *name, int32_t least,
                        int32_t most, double *numbers, int32_t *count);
 tb_status mjcf_number(mjcf *m, const mjcf_element *element, const char *name, double *number);
@@ -231,7 +234,8 @@ tb_status mjcf_integer(mjcf *m, const mjcf_element *element, const char *name, i
 tb_status mjcf_bool(mjcf *m, const mjcf_element *element, const char *name, bool *value);
 tb_status mjcf_choice(mjcf *m, const mjcf_element *element, const char *name, const char *words,
                       int32_t *choice);
-/* Reads `NAMElimited` and `NAMErange` by autolimits; `range` keeps its value where none is given. */
+/* Reads `NAMElimited` and `NAMErange` by autolimits;
+ * `range` keeps its value where none is given. */
 tb_status mjcf_limits(mjcf *m, const mjcf_element *element, const char *limited_name,
                       const char *range_name, bool *limited, double range[2]);
 
@@ -286,8 +290,8 @@ tb_status mjcf_read_contacts(mjcf *m);
 tb_status mjcf_read_equalities(mjcf *m);
 tb_status mjcf_read_keyframes(mjcf *m);
 
-/* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its first
- * dofs) and of each actuator's transmission. The caller frees both arrays. */
+/* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its
+ * first dofs) and of each actuator's transmission. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
 
 /* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */
@@ -310,8 +314,8 @@ tb_status mjcf_find_body(mjcf *m, const xmlNode *node, const char *attribute, co
 tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size);
 
 /* Calls `read` for every child element of the document's sections `section`: first for those whose
- * references (the attributes in `references`, also of their children) mean things outside replicas, then
- * once for each replica in which all of them are found, as MuJoCo orders them. */
+ * references (the attributes in `references`, also of their children) mean things outside replicas,
+ * then once for each replica in which all of them are found, as MuJoCo orders them. */
 typedef tb_status mjcf_reader(mjcf *m, const xmlNode *node);
 typedef struct mjcf_reference_kind {
     const char *attribute;

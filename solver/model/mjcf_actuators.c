@@ -1,9 +1,9 @@
-/* MJCF actuators: what they act on, their limits, and what they add to joints and tendons. Gain, bias and
- * activation are read in mjcf_gains.c; a damping ratio, kept as a positive bias[2], becomes damping once the
- * reflected inertia is known.
+/* MJCF actuators: what they act on, their limits, and what they add to joints and tendons. Gain,
+ * bias and activation are read in mjcf_gains.c; a damping ratio, kept as a positive bias[2],
+ * becomes damping once the reflected inertia is known.
  *
- * What an actuator adds to its joint (armature, damping times the square of the gear) goes there; a limit of
- * the joint's total actuator force becomes the actuator's, where it is the only one. */
+ * What an actuator adds to its joint (armature, damping times the square of the gear) goes there; a
+ * limit of the joint's total actuator force becomes the actuator's, where it is the only one. */
 #include <stdlib.h>
 #include <string.h>
 

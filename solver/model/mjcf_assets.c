@@ -1,9 +1,10 @@
 /* MJCF assets: meshes and height fields, read when a geom first asks for them.
  *
- * A mesh's vertices are moved by -refpos, turned by the inverse of refquat, then scaled. Where scaling and
- * turning commute, the file is scaled as it is and the rest goes into the pose of the shapes; else the
- * vertices themselves are moved. MuJoCo puts the centre and the principal axes of a mesh into the geom's
- * frame and undoes it by the geom's pose; the surface lies where the document says, and so it does here. */
+ * A mesh's vertices are moved by -refpos, turned by the inverse of refquat, then scaled. Where
+ * scaling and turning commute, the file is scaled as it is and the rest goes into the pose of the
+ * shapes; else the vertices themselves are moved. MuJoCo puts the centre and the principal axes of
+ * a mesh into the geom's frame and undoes it by the geom's pose; the surface lies where the
+ * document says, and so it does here. */
 #include <ctype.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -209,7 +210,8 @@ static tb_status parse_inline(mjcf *m, const xmlNode *node, tb_mesh_data *data)
 static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion refquat,
                            const double scale[3], mjcf_pose *offset)
 {
-    /* MuJoCo reads all vertices in single precision; masses agree with it to the last digit only so */
+    /* MuJoCo reads all vertices in single precision;
+     * masses agree with it to the last digit only so */
     for (size_t i = 0; i < 3 * (size_t)data->number_of_vertices; i++)
         data->vertices[i] = (double)(float)data->vertices[i];
 

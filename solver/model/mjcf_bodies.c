@@ -1,10 +1,10 @@
 /* MJCF worldbody: the kinematic tree, with frames and replicates.
  *
- * A frame is a pose that its children take on; it leaves nothing behind. A replicate makes its children
- * several times, each copy displaced from the one before, and adds the copy's number to their names; what
- * refers to them elsewhere is made as often (mjcf_for_section). A body's own things are read before its
- * child bodies, so that bodies come depth first and the joints of a body stand together, as coordinates
- * are counted. */
+ * A frame is a pose that its children take on; it leaves nothing behind. A replicate makes its
+ * children several times, each copy displaced from the one before, and adds the copy's number to
+ * their names; what refers to them elsewhere is made as often (mjcf_for_section). A body's own
+ * things are read before its child bodies, so that bodies come depth first and the joints of a body
+ * stand together, as coordinates are counted. */
 #include <stdio.h>
 #include <string.h>
 

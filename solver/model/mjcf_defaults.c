@@ -1,9 +1,10 @@
 /* MJCF defaults: what an element says where it says nothing.
  *
- * A class inherits from the class that it stands in, the outermost is "main". Instead of filling a dummy
- * element for every class, an element is read through the list of everything that speaks for it, weakest
- * first: the defaults of its class from the root down, then itself. A list of numbers given in part
- * replaces the front part only, which is what copying defaults and overwriting them comes to. */
+ * A class inherits from the class that it stands in, the outermost is "main". Instead of filling a
+ * dummy element for every class, an element is read through the list of everything that speaks for
+ * it, weakest first: the defaults of its class from the root down, then itself. A list of numbers
+ * given in part replaces the front part only,
+ * which is what copying defaults and overwriting them comes to. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* MJCF's ways to say where a frame is: position with one of five orientations, or two end points.
  *
- * Angles are in degrees unless the compiler says radians. In an Euler sequence lower-case letters turn about
- * the frame's own axes, upper-case ones about the parent's, and the two may be mixed. */
+ * Angles are in degrees unless the compiler says radians. In an Euler sequence lower-case letters
+ * turn about the frame's own axes, upper-case ones about the parent's, and the two may be mixed. */
 #include <string.h>
 
 #include "model/mjcf.h"

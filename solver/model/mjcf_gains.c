@@ -1,10 +1,11 @@
 /* What MJCF actuators do with their input: one general form and the shortcuts to it.
  *
- * All kinds share one actuator in each default class. A general element changes what it says and leaves the
- * rest; a shortcut sets gain, bias and activation, and builds on what it finds if that came from its own
- * kind or from a general element. Where the class's last word was another shortcut, it looks for such a
- * find in the classes around, outwards, and else starts anew. A damping ratio is kept as a positive bias[2],
- * as MuJoCo keeps it. These rules are read off MuJoCo 4.0's answers. */
+ * All kinds share one actuator in each default class. A general element changes what it says and
+ * leaves the rest; a shortcut sets gain, bias and activation, and builds on what it finds if that
+ * came from its own kind or from a general element. Where the class's last word was another
+ * shortcut, it looks for such a find in the classes around, outwards, and else starts anew. A
+ * damping ratio is kept as a positive bias[2], as MuJoCo keeps it. These rules are read off MuJoCo
+ * 4.0's answers. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,7 +156,8 @@ static void apply_motor(mjcf_general *g)
     g->dynamics_type = MJCF_DYNAMICS_NONE;
 }
 
-/* Whether a shortcut can build on this: its own kind, or a general element with its kind of gain. */
+/* Whether a shortcut can build on this: its own kind,
+ * or a general element with its kind of gain. */
 static bool is_base(const mjcf_general *g, int type)
 {
     const int32_t gain_type = type == MJCF_DAMPER ? MJCF_GAIN_AFFINE : MJCF_GAIN_FIXED;
@@ -176,7 +178,8 @@ static void find_base(const mjcf *m, int type, int32_t class_index, mjcf_general
     reset(g);
 }
 
-/* What one source says of gain, bias and activation; `class_index` is the class to look for others in. */
+/* What one source says of gain, bias and activation;
+ * `class_index` is the class to look for others in. */
 static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_general *g)
 {
     const int type = mjcf_actuator_type(node);

@@ -1,7 +1,7 @@
 /* MJCF geoms: the shapes of bodies.
  *
- * A geom that touches nothing and weighs nothing is there to be looked at and is left out, with its mesh:
- * robot models carry large meshes of that kind. */
+ * A geom that touches nothing and weighs nothing is there to be looked at and is left out, with its
+ * mesh: robot models carry large meshes of that kind. */
 #include <string.h>
 
 #include "model/mjcf.h"
@@ -23,8 +23,8 @@ static const tb_shape_type TYPES[] = {
     TB_SHAPE_ELLIPSOID, TB_SHAPE_CYLINDER,     TB_SHAPE_BOX,    TB_SHAPE_CONVEX,
 };
 
-/* MuJoCo bounds the torque of spin by the torsional coefficient (m) times the normal force; here it is
- * bounded by 2/3 mu spin_radius times it. */
+/* MuJoCo bounds the torque of spin by the torsional coefficient (m) times the normal force; here it
+ * is bounded by 2/3 mu spin_radius times it. */
 tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double sliding,
                        double torsional, double rolling, tb_surface *surface)
 {

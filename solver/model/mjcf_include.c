@@ -1,8 +1,8 @@
 /* MJCF include: other files' elements in the place of an include element.
  *
- * A file is looked for in the folder of the main file, then in that of the file that names it. No file is
- * taken twice, so cycles end and nothing multiplies. Afterwards the assembled tree is checked once for what
- * holds everywhere: its depth, and that nothing in it is NaN or infinite. */
+ * A file is looked for in the folder of the main file, then in that of the file that names it. No
+ * file is taken twice, so cycles end and nothing multiplies. Afterwards the assembled tree is
+ * checked once for what holds everywhere: its depth, and that nothing in it is NaN or infinite. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -107,8 +107,8 @@ static tb_status enter_file(assembly *a, const xmlNode *node, const char *path, 
     return TB_OK;
 }
 
-/* Puts an included file in the place of `node`. Its own includes are expanded first, so that the walk over
- * the main document goes on behind what was put in. */
+/* Puts an included file in the place of `node`. Its own includes are expanded first, so that the
+ * walk over the main document goes on behind what was put in. */
 static tb_status expand_children(assembly *a, tb_xml *xml, xmlNode *parent, int32_t depth);
 
 static tb_status expand(assembly *a, tb_xml *xml, xmlNode *node, int32_t depth)

@@ -1,8 +1,8 @@
 /* Reflected inertias, for what MJCF gives by time constants and damping ratios.
  *
- * A joint's springdamper and a servo's dampratio need 1 / (J M^-1 J'), the inertia that a force along J
- * feels, with M the mass matrix of the described pose. The scene as read so far is compiled for its masses
- * and poses, M is summed from every body's Jacobian, and both are thrown away. */
+ * A joint's springdamper and a servo's dampratio need 1 / (J M^-1 J'), the inertia that a force
+ * along J feels, with M the mass matrix of the described pose. The scene as read so far is compiled
+ * for its masses and poses, M is summed from every body's Jacobian, and both are thrown away. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,6 +1,6 @@
-/* MJCF joints. They wait in the context until the whole document has been read: an actuator's armature and
- * damping belong to its joint, limits of a joint's actuator force belong to its actuator, and a springdamper
- * needs the mass matrix. */
+/* MJCF joints. They wait in the context until the whole document has been read: an actuator's
+ * armature and damping belong to its joint, limits of a joint's actuator force belong to its
+ * actuator, and a springdamper needs the mass matrix. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -36,7 +36,8 @@ static void write_reference(const mjcf *m, double *q)
     }
 }
 
-/* Reads a vector of at most `count` numbers over the front of `values`; *given is false if it is absent. */
+/* Reads a vector of at most `count` numbers over the front of `values`;
+ * *given is false if it is absent. */
 static tb_status read_vector(mjcf *m, const xmlNode *node, const char *name, int32_t count,
                              double *values, bool *given)
 {

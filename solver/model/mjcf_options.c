@@ -1,7 +1,7 @@
 /* MJCF compiler and option: how to read the document, and the scene's own numbers.
  *
- * Both may appear several times; later ones overwrite attribute by attribute. They hold for the whole
- * document wherever they stand. */
+ * Both may appear several times; later ones overwrite attribute by attribute. They hold for the
+ * whole document wherever they stand. */
 #include <string.h>
 
 #include "model/mjcf.h"

@@ -177,7 +177,8 @@ bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b)
     if (model->number_of_pairs > 0 && tb_model_find_pair(model, a, b) != NULL) return true;
     if (!(shape_a->category & shape_b->mask) && !(shape_b->category & shape_a->mask)) return false;
 
-    /* parent and child, bodies fixed to each other counting as one; what cannot move is no parent */
+    /* parent and child, bodies fixed to each other counting as one;
+     * what cannot move is no parent */
     const int32_t root_a = body_a->fixed_to, root_b = body_b->fixed_to;
     if (model->filter_parent && root_a != 0 && root_b != 0) {
         if (model->bodies[model->bodies[root_a].parent].fixed_to == root_b) return false;

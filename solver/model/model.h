@@ -1,9 +1,9 @@
 /* The compiled model: everything about a scene that does not change while it is stepped.
  *
- * Structure of arrays in double, indexed by body, joint, dof, shape, ... Body 0 is the world. Bodies are
- * numbered depth first, so a parent has a smaller number than its children and every kinematic tree owns
- * a contiguous range of bodies, joints, coordinates and dofs. Nothing here is precision-dependent: the
- * float build converts as it loads. */
+ * Structure of arrays in double, indexed by body, joint, dof, shape, ... Body 0 is the world.
+ * Bodies are numbered depth first, so a parent has a smaller number than its children and every
+ * kinematic tree owns a contiguous range of bodies, joints, coordinates and dofs. Nothing here is
+ * precision-dependent: the float build converts as it loads. */
 #ifndef TB_MODEL_H
 #define TB_MODEL_H
 
@@ -30,8 +30,8 @@ typedef struct tb_tree_node {
     int32_t first, count; /* leaf: range in tree_triangles */
 } tb_tree_node;
 
-/* Triangles with topology. A triangle of zero area stays in the list (so that numbers hold) but is left
- * out of the tree. */
+/* Triangles with topology. A triangle of zero area stays in the list (so that numbers hold) but is
+ * left out of the tree. */
 typedef struct tb_triangle_mesh {
     int32_t number_of_vertices, number_of_triangles, number_of_nodes, number_of_tree_triangles;
     const double *vertices;   /* x 3, m; equal vertices merged */
@@ -104,8 +104,9 @@ typedef struct tb_model_dof {
 typedef struct tb_model_shape {
     tb_shape_type type;
     int32_t body;
-    int32_t asset; /* index in hulls, meshes or height_fields by type; -1 for other types and for
-                            shapes that cannot collide (category and mask 0, not in a listed pair) */
+    /* index in hulls, meshes or height_fields by type; -1 for other types and for shapes that
+     * cannot collide (category and mask 0, not in a listed pair) */
+    int32_t asset;
     double position[3], orientation[4], rotation[9]; /* body frame */
     double size[3];
     double reach; /* m, radius of the ball around the body origin that holds the shape; 1e15
@@ -205,9 +206,9 @@ struct tb_model {
     char sha256[65];
 };
 
-/* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies fixed to
- * each other, and shapes that both cannot give way. Else listed pairs always; the rest by masks, parent
- * and child, excludes. */
+/* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies
+ * fixed to each other, and shapes that both cannot give way. Else listed pairs always; the rest by
+ * masks, parent and child, excludes. */
 bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
 /* The surface of their contact: the listed pair's, else the larger of both in every number. */
 tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
@@ -216,8 +217,9 @@ const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_
 
 /* ---- mesh work, shared by the compiler, tests and importers ---- */
 
-/* Hull of a point cloud, from the arena. INVALID_ARGUMENT for fewer than 4 points, points that are not
- * finite, or a flat cloud (use a mesh shape for those). Near-coplanar facets are merged to polygons. */
+/* Hull of a point cloud, from the arena. INVALID_ARGUMENT for fewer than 4 points, points that are
+ * not finite, or a flat cloud (use a mesh shape for those).
+ * Near-coplanar facets are merged to polygons. */
 tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,
                         tb_error *error);
 

@@ -94,13 +94,15 @@ typedef struct tb_check {
 tb_check tb_check_begin(tb_handle_kind kind, const char *name, int32_t index, tb_error *error);
 /* Fails with "<kind> '<name>': <field> <text>". */
 void tb_check_fail(tb_check *check, const char *field, const char *format, ...) TB_PRINTF(3, 4);
-/* The checks take a pointer because they also turn -0 into 0, so that equal models have equal bytes. */
+/* The checks take a pointer because they also turn -0 into 0,
+ * so that equal models have equal bytes. */
 void tb_check_numbers(tb_check *check, const char *field, double *x, int count);
 void tb_check_not_negative(tb_check *check, const char *field, double *x, int count);
 void tb_check_positive(tb_check *check, const char *field, double *x, int count);
 /* Finite bounds with lower <= upper if `on`, else both set to 0. */
 void tb_check_bounds(tb_check *check, const char *field, bool on, double *lower, double *upper);
-/* Makes them unit; a vector that is unit to rounding stays as it is, so that this can be repeated. */
+/* Makes them unit; a vector that is unit to rounding stays as it is,
+ * so that this can be repeated. */
 void tb_check_quaternion(tb_check *check, const char *field, double q[4]);
 void tb_check_axis(tb_check *check, const char *field, double v[3]);
 void tb_check_surface(tb_check *check, tb_surface *surface);
@@ -129,12 +131,12 @@ void tb_inertia_rotate(const double r[9], const double in[6], double out[6]);
 /* Adds mass m at offset d from the reference point to an inertia about that point. */
 void tb_inertia_add_offset(double inertia[6], double mass, const double d[3]);
 
-/* What `minimum` and `balance` make of principal moments; false if they break the triangle inequality
- * (by more than 1e-9 of the largest) or are negative. */
+/* What `minimum` and `balance` make of principal moments; false if they break the triangle
+ * inequality (by more than 1e-9 of the largest) or are negative. */
 bool tb_moments_repair(double moments[3], double minimum, bool balance);
 
-/* Mass properties of a shape in its own frame, from its mass or density. INVALID_ARGUMENT for a mesh
- * without volume. `mesh` is the asset of CONVEX and MESH shapes. */
+/* Mass properties of a shape in its own frame, from its mass or density. INVALID_ARGUMENT for a
+ * mesh without volume. `mesh` is the asset of CONVEX and MESH shapes. */
 tb_status tb_shape_mass(const tb_shape_def *shape, const tb_mass_properties *mesh,
                         tb_mass_properties *result, tb_error *error);
 
@@ -155,8 +157,8 @@ typedef struct tb_facets {
 tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets, tb_error *error);
 void tb_facets_free(tb_facets *facets);
 
-/* Bounding-volume tree over the triangles listed in `ids`: sets nodes, tree_triangles and box of `mesh`,
- * with arrays from the arena. RESOURCE_EXHAUSTED. */
+/* Bounding-volume tree over the triangles listed in `ids`: sets nodes, tree_triangles and box of
+ * `mesh`, with arrays from the arena. RESOURCE_EXHAUSTED. */
 tb_status tb_mesh_tree_build(const double *vertices, const int32_t *triangles, const int32_t *ids,
                              int32_t count, tb_arena *arena, tb_triangle_mesh *mesh,
                              tb_error *error);

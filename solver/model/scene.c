@@ -1,7 +1,7 @@
 /* The scene builder: creation, options, bodies, joints, shapes, sites; names and warnings.
  *
- * Every definition is checked as it is added, so an error names the line of the caller who made it and
- * a scene that exists is sound but for what only the whole can show (see compile.c). */
+ * Every definition is checked as it is added, so an error names the line of the caller who made it
+ * and a scene that exists is sound but for what only the whole can show (see compile.c). */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -235,8 +235,8 @@ tb_status tb_scene_add_body(tb_scene *scene, const tb_body_def *def, tb_handle *
 
 /* ---- joints ---- */
 
-/* The rules about several joints on one body, which are MJCF's: a free joint stands alone, no rotation
- * follows a ball, at most six dofs. */
+/* The rules about several joints on one body, which are MJCF's: a free joint stands alone, no
+ * rotation follows a ball, at most six dofs. */
 static void check_combination(tb_check *check, scene_body *body, tb_joint_type type)
 {
     static const int dofs[] = {[TB_JOINT_FIXED] = 0, [TB_JOINT_HINGE] = 1, [TB_JOINT_SLIDE] = 1,

@@ -1,5 +1,5 @@
-/* Checks of definitions. Scenes come from files and networks, so everything that a definition can get
- * wrong is refused here, with the thing and the field named, before any arithmetic sees it. */
+/* Checks of definitions. Scenes come from files and networks, so everything that a definition can
+ * get wrong is refused here, with the thing and the field named, before any arithmetic sees it. */
 #include "model/model_internal.h"
 
 #include <stdarg.h>

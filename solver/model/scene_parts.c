@@ -1,5 +1,5 @@
-/* The scene builder, second half: assets, tendons, actuators, equalities, pairs, excludes, keyframes.
- * These refer to bodies, joints and shapes, and own arrays of their own. */
+/* The scene builder, second half: assets, tendons, actuators, equalities, pairs, excludes,
+ * keyframes. These refer to bodies, joints and shapes, and own arrays of their own. */
 #include "model/model_internal.h"
 
 #include <string.h>

@@ -1,9 +1,9 @@
 /* STL from memory, ASCII and binary: see mesh_file.h.
  *
- * A binary file has an 80-byte header, a little-endian count and 50 bytes for each triangle: normal,
- * three corners (float32) and an attribute word. Its header may begin with "solid" like an ASCII
- * file, so size decides first: no ASCII file of any sane length fits the count that its own letters
- * would spell. Normals are passed over: the order of the corners says where outside is. */
+ * A binary file has an 80-byte header, a little-endian count and 50 bytes for each triangle:
+ * normal, three corners (float32) and an attribute word. Its header may begin with "solid" like an
+ * ASCII file, so size decides first: no ASCII file of any sane length fits the count that its own
+ * letters would spell. Normals are passed over: the order of the corners says where outside is. */
 #include "model/mesh_file.h"
 
 #include <stdlib.h>
@@ -251,7 +251,8 @@ static tb_status read_ascii(stl_reader *r, const char *text, size_t size)
     return status;
 }
 
-/* Text that begins with "solid" and has no zero byte where a binary file's first triangles would be. */
+/* Text that begins with "solid" and has no zero byte where a binary
+ * file's first triangles would be. */
 static bool looks_ascii(const char *bytes, size_t size)
 {
     size_t start = 0;

@@ -1,9 +1,9 @@
 /* Triangle meshes for collision: vertices merged, neighbours found, edges classified, tree built.
  *
- * The kind of an edge is what keeps contacts off internal edges: on a flat or concave edge no contact
- * normal but a face's is possible. It is found from the height of the neighbour's far vertex over the
- * triangle's plane. Triangles without area keep their place in the list, and edges look through them to
- * what lies behind. */
+ * The kind of an edge is what keeps contacts off internal edges: on a flat or concave edge no
+ * contact normal but a face's is possible. It is found from the height of the neighbour's far
+ * vertex over the triangle's plane. Triangles without area keep their place in the list, and edges
+ * look through them to what lies behind. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -126,8 +126,8 @@ static int32_t edge_start(const mesh_work *w, int32_t place)
     return w->triangles[place];
 }
 
-/* Two triangles that walk an edge in opposite directions are neighbours. An edge of three triangles or of
- * two that disagree about outside is a boundary to each of them. */
+/* Two triangles that walk an edge in opposite directions are neighbours. An edge of three triangles
+ * or of two that disagree about outside is a boundary to each of them. */
 static bool link_triangles(mesh_work *w)
 {
     const int32_t count = 3 * w->number_of_triangles;
@@ -156,7 +156,8 @@ static bool link_triangles(mesh_work *w)
     return true;
 }
 
-/* The nearest triangle with area behind an edge, through neighbours without; -1 if there is none. */
+/* The nearest triangle with area behind an edge, through neighbours without;
+ * -1 if there is none. */
 static int32_t behind(const mesh_work *w, int32_t place)
 {
     int32_t from = place / 3, at = w->adjacent[place];

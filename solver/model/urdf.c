@@ -1,20 +1,22 @@
-/* Importing URDF: the way from a text to a scene. http://wiki.ros.org/urdf/XML says what a URDF is; what
- * follows here is what Tribod makes of it beyond that.
+/* Importing URDF: the way from a text to a scene. http://wiki.ros.org/urdf/XML says what a URDF is;
+ * what follows here is what Tribod makes of it beyond that.
  *
- * - The root link is fixed to the world unless the option fixed_base is off (a link named "world" without
- *   mass always is). Links joined by "fixed" joints stay bodies of their own that move as one.
- * - Collision meshes of links collide as their convex hulls, or as they are where a collision or link
- *   says concave="yes". Visuals are not read.
- * - Links next to each other never collide: the scene's parent filter, and excludes where the parent
- *   cannot move.
+ * - The root link is fixed to the world unless the option fixed_base is off (a link named "world"
+ *   without mass always is). Links joined by "fixed" joints stay bodies of their own that move as
+ *   one.
+ * - Collision meshes of links collide as their convex hulls, or as they are where a collision or
+ *   link says concave="yes". Visuals are not read.
+ * - Links next to each other never collide: the scene's parent filter, and excludes where the
+ *   parent cannot move.
  * - URDF knows no actuators: every revolute, continuous and prismatic joint that mimics none gets a
- *   motor of its own name whose control is the force, limited to +-effort. Velocity limits, soft limits
- *   and transmissions are not enforced, and a warning says so.
- * - A moving link without inertial has the mass of what is fixed to it; if that is none, its collision
- *   shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that has mass.
+ *   motor of its own name whose control is the force, limited to +-effort. Velocity limits, soft
+ *   limits and transmissions are not enforced, and a warning says so.
+ * - A moving link without inertial has the mass of what is fixed to it; if that is none, its
+ *   collision shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that
+ *   has mass.
  * - Bullet's <contact> gives friction, restitution, spin and rolling; MuJoCo's <mujoco> gives
- *   balanceinertia, boundmass, boundinertia, timestep and gravity. What else others added is noted in a
- *   warning; an element that nobody knows is an error. */
+ *   balanceinertia, boundmass, boundinertia, timestep and gravity. What else others added is noted
+ *   in a warning; an element that nobody knows is an error. */
 #include "model/urdf.h"
 
 #include <stdarg.h>

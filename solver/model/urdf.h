@@ -1,8 +1,8 @@
 /* Inside of the URDF importer.
  *
- * A URDF is read into links and joints first (urdf_read.c), which are then sorted into a tree with the
- * masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c). Names and nodes are
- * borrowed from the document, which lives until the scene is made. */
+ * A URDF is read into links and joints first (urdf_read.c), which are then sorted into a tree with
+ * the masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c). Names and
+ * nodes are borrowed from the document, which lives until the scene is made. */
 #ifndef TB_URDF_H
 #define TB_URDF_H
 
@@ -102,8 +102,8 @@ tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double o
 
 /* Remembers that something was passed over; the same text again is only counted. */
 void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...) TB_PRINTF(3, 4);
-/* Deals with a child element that is not read: noted if it is among the space-separated `ignored` or of a
- * foreign namespace, else INVALID_ARGUMENT. */
+/* Deals with a child element that is not read: noted if it is among the space-separated `ignored`
+ * or of a foreign namespace, else INVALID_ARGUMENT. */
 tb_status urdf_other_element(urdf *u, const xmlNode *node, const char *ignored);
 /* Passes on a failure of the builder as one of this node. */
 tb_status urdf_fail_from(urdf *u, tb_status status, const xmlNode *node, const tb_error *cause);

@@ -208,9 +208,10 @@ static tb_status add_shapes(urdf *u, const urdf_link *link)
 
 /* ---- neighbours that do not collide ---- */
 
-/* The scene's parent filter makes an exception for parents that cannot move, which is right for a ball on a
- * table and wrong for an arm on its base: so exclude a joint's moving links from the static links
- * between it and the root. Links without collisions are skipped, so the work is the number of excludes. */
+/* The scene's parent filter makes an exception for parents that cannot move, which is right for a
+ * ball on a table and wrong for an arm on its base: so exclude a joint's moving links from the
+ * static links between it and the root. Links without collisions are skipped, so the work is the
+ * number of excludes. */
 static tb_status exclude_base(urdf *u, const urdf_joint *joint, const int32_t *group_start,
                               const int32_t *group_links)
 {

@@ -1,9 +1,9 @@
 /* Finding and loading the mesh files of a URDF: see urdf.h.
  *
- * ROS looks a package:// address up in an environment that we do not have. We look in the folders of
- * the option package_path, then in the URDF's own folder and every folder above it, where a package's
- * meshes lie beside or above its URDF. Plain relative paths are looked up in the same places, own
- * folder first. */
+ * ROS looks a package:// address up in an environment that we do not have. We look in the folders
+ * of the option package_path, then in the URDF's own folder and every folder above it, where a
+ * package's meshes lie beside or above its URDF. Plain relative paths are looked up in the same
+ * places, own folder first. */
 #include "model/urdf.h"
 
 #include <limits.h>

@@ -65,8 +65,8 @@ static tb_status find_root(urdf *u, int32_t *root)
                        u->links[0].name);
 }
 
-/* Fills `order` breadth first, children in the order of the file. A tree so deep that a recursion would
- * not come back is no trouble. */
+/* Fills `order` breadth first, children in the order of the file. A tree so deep that a recursion
+ * would not come back is no trouble. */
 static tb_status order_links(urdf *u, int32_t root)
 {
     const size_t n = (size_t)u->number_of_links;

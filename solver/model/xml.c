@@ -28,8 +28,9 @@ static xml_watch *watch_of(void *context)
     return ((xmlParserCtxt *)context)->_private;
 }
 
-/* The parser's line, moved back to where the tag that was just read begins. A '<' cannot stand inside an
- * attribute of well-formed text, so the nearest one before the parser's place opens the tag. */
+/* The parser's line, moved back to where the tag that was just read begins. A '<' cannot stand
+ * inside an attribute of well-formed text, so the nearest one before
+ * the parser's place opens the tag. */
 static int tag_line(const xmlParserCtxt *context)
 {
     const xmlParserInput *input = context->input;
@@ -364,8 +365,8 @@ static bool is_space(char c)
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* The next number of a list: 1 and *number, 0 at the end, -1 for text that is no number or a number that
- * is not finite. */
+/* The next number of a list: 1 and *number, 0 at the end, -1 for text that is no number or a number
+ * that is not finite. */
 static int next_number(const char **text, double *number)
 {
     while (is_space(**text)) ++*text;

@@ -1,9 +1,10 @@
 /* Reading XML that comes from strangers, for the MJCF and URDF importers.
  *
- * libxml2 builds the tree; this file keeps it on a lead. No network, no files, no entities: a document
- * with a DOCTYPE is refused, because entities are what XML bombs are made of and no scene needs them.
- * Size and depth are limited. Every failure says "file:line: element: what", and readers refuse what
- * they do not know, so that a misspelt attribute is never taken for an absent one.
+ * libxml2 builds the tree; this file keeps it on a lead. No network, no files, no entities: a
+ * document with a DOCTYPE is refused, because entities are what XML bombs are made of and no scene
+ * needs them. Size and depth are limited. Every failure says "file:line: element: what", and
+ * readers refuse what they do not know, so that a misspelt attribute is never taken for an absent
+ * one.
  *
  * A node knows its document, so errors need the node alone. */
 #ifndef TB_XML_H
@@ -21,8 +22,8 @@ typedef struct tb_xml {
 } tb_xml;
 
 /* Parses `size` bytes. `options` gives file_limit and depth_limit (may be NULL: the defaults).
- * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED beyond
- * the limits. The caller destroys *xml. */
+ * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED
+ * beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                        const tb_import_options *options, tb_xml **xml, tb_error *error);
 /* Reads and parses a file. */
@@ -30,13 +31,13 @@ tb_status tb_xml_load(const char *path, const tb_import_options *options, tb_xml
                       tb_error *error);
 void tb_xml_destroy(tb_xml *xml); /* NULL is fine */
 
-/* Puts copies of the elements below `from`'s root in the place of `place`, a node of `into`; they keep
- * their files and lines. *first is the first of them (NULL where there are none). */
+/* Puts copies of the elements below `from`'s root in the place of `place`, a node of `into`; they
+ * keep their files and lines. *first is the first of them (NULL where there are none). */
 tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode **first,
                        tb_error *error);
 
-/* The root element, the first element below a node, the next one beside it; NULL where there is none.
- * Text, comments and processing instructions are passed over. */
+/* The root element, the first element below a node, the next one beside it; NULL where there is
+ * none. Text, comments and processing instructions are passed over. */
 xmlNode *tb_xml_root(const tb_xml *xml);
 xmlNode *tb_xml_first(const xmlNode *node);
 xmlNode *tb_xml_next(const xmlNode *node);
@@ -51,8 +52,8 @@ const char *tb_xml_file(const xmlNode *node);
 /* An attribute's value as it stands, borrowed; NULL if absent. */
 const char *tb_xml_attribute(const xmlNode *node, const char *name);
 
-/* Fills `error` with "file:line: element ['name']: text", file, line and field (an attribute, or NULL: the
- * element) and returns `status`. */
+/* Fills `error` with "file:line: element ['name']: text", file, line and field (an attribute, or
+ * NULL: the element) and returns `status`. */
 tb_status tb_xml_fail(tb_error *error, tb_status status, const xmlNode *node, const char *field,
                       const char *format, ...) TB_PRINTF(5, 6);
 
@@ -60,16 +61,16 @@ tb_status tb_xml_fail(tb_error *error, tb_status status, const xmlNode *node, co
 tb_status tb_xml_warn(tb_scene *scene, const xmlNode *node, tb_error *error, const char *format,
                       ...) TB_PRINTF(4, 5);
 
-/* INVALID_ARGUMENT for an attribute that is not among the space-separated `names`. Attributes of a foreign
- * namespace are passed over. */
+/* INVALID_ARGUMENT for an attribute that is not among the space-separated `names`. Attributes of a
+ * foreign namespace are passed over. */
 tb_status tb_xml_check_attributes(const xmlNode *node, const char *names, tb_error *error);
 /* INVALID_ARGUMENT for a child element that is not among the space-separated `names`. */
 tb_status tb_xml_check_children(const xmlNode *node, const char *names, tb_error *error);
 /* Whether `word` is one of the space-separated `words`. */
 bool tb_xml_in_words(const char *words, const char *word);
 
-/* Reads a list of at least `least` and at most `most` finite numbers into `numbers`. Absent: *count is 0
- * and `numbers` is left as it is. `count` may be NULL. */
+/* Reads a list of at least `least` and at most `most` finite numbers into `numbers`. Absent: *count
+ * is 0 and `numbers` is left as it is. `count` may be NULL. */
 tb_status tb_xml_numbers(const xmlNode *node, const char *name, int32_t least, int32_t most,
                          double *numbers, int32_t *count, tb_error *error);
 /* One finite number; absent: *number is left as it is. */
@@ -78,13 +79,15 @@ tb_status tb_xml_number(const xmlNode *node, const char *name, double *number, t
 tb_status tb_xml_integer(const xmlNode *node, const char *name, int32_t *integer, tb_error *error);
 /* "true" or "false" (also "1" and "0"); absent: left as it is. */
 tb_status tb_xml_bool(const xmlNode *node, const char *name, bool *value, tb_error *error);
-/* As many finite numbers as there are, on the heap (caller frees); NULL and 0 if absent or empty. */
+/* As many finite numbers as there are, on the heap (caller frees);
+ * NULL and 0 if absent or empty. */
 tb_status tb_xml_number_list(const xmlNode *node, const char *name, double **numbers,
                              int32_t *count, tb_error *error);
 /* INVALID_ARGUMENT if a required attribute is absent. */
 tb_status tb_xml_require(const xmlNode *node, const char *name, const char **value,
                          tb_error *error);
-/* The place of the attribute's value among the space-separated `words`; absent: *choice is left as it is. */
+/* The place of the attribute's value among the space-separated `words`;
+ * absent: *choice is left as it is. */
 tb_status tb_xml_choice(const xmlNode *node, const char *name, const char *words, int32_t *choice,
                         tb_error *error);
 

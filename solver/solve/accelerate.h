@@ -1,10 +1,11 @@
-/* Anderson acceleration of a sweep: from the last few sweeps' changes, the combination of their results
- * whose changes cancel best (Anderson, J. ACM 12, 1965; type II of Fang and Saad, 2009).
+/* Anderson acceleration of a sweep: from the last few sweeps' changes, the combination of their
+ * results whose changes cancel best (Anderson, J. ACM 12, 1965; type II of Fang and Saad, 2009).
  *
- * A sweep maps impulses x to g(x), and its change f = g(x) - x vanishes at the solution. Once the set of
- * open, sticking and sliding contacts has settled, g is smooth and close to linear, and the combination does what
- * GMRES would; before that it may jump too far. So the combined impulses are brought back into their
- * sets, and an accelerated step after which changes are larger than before is taken back. */
+ * A sweep maps impulses x to g(x), and its change f = g(x) - x vanishes at the solution. Once the
+ * set of open, sticking and sliding contacts has settled, g is smooth and close to linear, and the
+ * combination does what GMRES would; before that it may jump too far. So the combined impulses are
+ * brought back into their sets, and an accelerated step after which changes are larger than before
+ * is taken back. */
 #ifndef TB_ACCELERATE_H
 #define TB_ACCELERATE_H
 
@@ -38,8 +39,8 @@ void tb_accelerate_restart(tb_acceleration *a);
 #define tb_accelerate_begin TB_SYMBOL(tb_accelerate_begin)
 void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda);
 
-/* After a sweep: replaces `lambda` (the sweep's result) by an accelerated start for the next. True where it
- * did, so that s must be summed afresh. */
+/* After a sweep: replaces `lambda` (the sweep's result) by an accelerated start for the next. True
+ * where it did, so that s must be summed afresh. */
 #define tb_accelerate_step TB_SYMBOL(tb_accelerate_step)
 bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *lambda);
 

@@ -1,7 +1,8 @@
 /* One sweep in each storage form, for sor.c and jor.c to instantiate.
  *
- * `gauss_seidel` is a constant where these are used. True: a block sees all changes made before it, its own
- * rows see each other. False (Jacobi): every block sees the last sweep's impulses; changes go to `next`. */
+ * `gauss_seidel` is a constant where these are used. True: a block sees all changes made before it,
+ * its own rows see each other. False (Jacobi): every block sees the last sweep's impulses; changes
+ * go to `next`. */
 #ifndef TB_FORMS_H
 #define TB_FORMS_H
 
@@ -153,7 +154,8 @@ static inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
     return measure;
 }
 
-/* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block 1 - T. */
+/* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
+ * 1 - T. */
 static inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;

@@ -1,17 +1,17 @@
 /* The iteration around the sweeps: start, stop tests, divergence, the honest account.
  *
- * Stopping. What counts is the natural map of the impulses in double (tb_problem_residuals). It costs about
- * a sweep, so it is not computed after every one: the changes of a sweep, in velocity units, follow the
- * residual up to a factor, the factor is learnt at every check, and the next check comes when the
- * estimate passes the tolerance or after half as many sweeps more. At least one sweep is always made, also
- * from a start that satisfies the tolerance: a stuck contact is refined from step to step until it
- * stands still to the last bit.
+ * Stopping. What counts is the natural map of the impulses in double (tb_problem_residuals). It
+ * costs about a sweep, so it is not computed after every one: the changes of a sweep, in velocity
+ * units, follow the residual up to a factor, the factor is learnt at every check, and the next
+ * check comes when the estimate passes the tolerance or after half as many sweeps more. At least
+ * one sweep is always made, also from a start that satisfies the tolerance: a stuck contact is
+ * refined from step to step until it stands still to the last bit.
  *
- * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a multiple of
- * the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for a few sweeps in
- * problems that converge), or a residual that stays above its best for long: friction keeps impulses bounded,
- * so that too large an omega often ends in a cycle. Then the impulses go back to the best ones known and
- * omega is halved. */
+ * Divergence. Numbers that are not finite, or changes that grow for several sweeps in a row to a
+ * multiple of the smallest seen (Poulsen 3.7 reacts to the first growth, but changes also grow for
+ * a few sweeps in problems that converge), or a residual that stays above its best for long:
+ * friction keeps impulses bounded, so that too large an omega often ends in a cycle. Then the
+ * impulses go back to the best ones known and omega is halved. */
 #include "solve/accelerate.h"
 
 #include <string.h>
@@ -26,8 +26,8 @@ enum {
 };
 static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
 
-/* below it, a residual that does not fall is slow and not a cycle: many problems pause for thousands of
- * sweeps and then go on */
+/* below it, a residual that does not fall is slow and not a cycle: many problems pause for
+ * thousands of sweeps and then go on */
 static const double RESIDUAL_OF_STAGNATION = 1e-3;
 
 typedef struct tb_iteration {
@@ -156,8 +156,9 @@ static void roll_back(tb_iteration *it)
     it->smallest = it->last = DBL_MAX;
 }
 
-/* Exact local solves settle easy problems in fewer sweeps, but in hard ones (many contacts on the rim of
- * their cones, W singular) neighbours can push each other round a cycle for ever; a projected step gives way. */
+/* Exact local solves settle easy problems in fewer sweeps, but in hard ones (many contacts on the
+ * rim of their cones, W singular) neighbours can push each other round a cycle for ever; a
+ * projected step gives way. */
 static bool leave_blocks(tb_iteration *it)
 {
     tb_sweeper *sweeper = &it->sweeper;

@@ -1,5 +1,6 @@
-/* Jacobi over-relaxed prox, "JOR Prox" (Nützi 4.40): all blocks see the same impulses, so that the order of
- * the work does not matter. Needs a small omega, since the changes of neighbours add up. */
+/* Jacobi over-relaxed prox, "JOR Prox" (Nützi 4.40): all blocks see the same impulses, so that the
+ * order of the work does not matter. Needs a small omega,
+ * since the changes of neighbours add up. */
 #include "solve/forms.h"
 
 /* the largest that was stable in Nützi's dense packings (sec. 6.2); divergence halves it */

@@ -3,8 +3,8 @@
 
 #include <string.h>
 
-/* Coupling of a contact's rows above which it pays to solve it as a block. Below, a projected step is as
- * good and half the price: a sphere's own block is diagonal. */
+/* Coupling of a contact's rows above which it pays to solve it as a block. Below, a projected step
+ * is as good and half the price: a sphere's own block is diagonal. */
 static const tb_real COUPLING_THAT_PAYS = TB_R(0.05);
 
 static tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *block)
@@ -28,7 +28,8 @@ static void local_of_fixed(const tb_real *y, int width, tb_real g[9])
         }
 }
 
-/* largest off-diagonal number of a 3x3 block against its diagonal, squared; and its tangents' ratio */
+/* largest off-diagonal number of a 3x3 block against its diagonal, squared;
+ * and its tangents' ratio */
 static bool block_solve_pays(const tb_real g[9])
 {
     if (!(g[0] > 0) || !(g[4] > 0) || !(g[8] > 0)) return false;
@@ -38,8 +39,9 @@ static bool block_solve_pays(const tb_real g[9])
     return tb_min(g[4], g[8]) < TB_R(0.7) * tb_max(g[4], g[8]);
 }
 
-/* Sliding friction can press the contact together faster than its normal impulse parts it (Painleve): then no r makes
- * projected steps contract, and a single contact needs a solution of the whole. Rare: a slender body, mu > 1. */
+/* Sliding friction can press the contact together faster than its normal impulse parts it
+ * (Painleve): then no r makes projected steps contract, and a single contact needs a solution of
+ * the whole. Rare: a slender body, mu > 1. */
 static bool jams(const tb_real g[9], tb_real mu)
 {
     return mu * tb_hypot2(g[1], g[2]) >= g[0] || mu * tb_hypot2(g[3], g[6]) >= g[0];

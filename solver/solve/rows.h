@@ -1,7 +1,7 @@
 /* Row kernels of the factorized form: Y_row . s for the rows of a block, and s += rows' change.
  *
- * The lengths 6 and 6 + 6 (free bodies) are fixed, unrolled and kept in pairs of lanes: the same sums in
- * the same order on every machine, whatever its vector unit. */
+ * The lengths 6 and 6 + 6 (free bodies) are fixed, unrolled and kept in pairs of lanes: the same
+ * sums in the same order on every machine, whatever its vector unit. */
 #ifndef TB_ROWS_H
 #define TB_ROWS_H
 

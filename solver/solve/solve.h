@@ -1,7 +1,7 @@
 /* Solvers: one file each, all of one signature, found by name.
  *
- * A solver sees a contact problem and nothing of bodies or time. It starts from `warm` where it is told to,
- * and leaves impulses, statuses and an honest account in `solution`. */
+ * A solver sees a contact problem and nothing of bodies or time. It starts from `warm` where it is
+ * told to, and leaves impulses, statuses and an honest account in `solution`. */
 #ifndef TB_SOLVE_H
 #define TB_SOLVE_H
 
@@ -29,8 +29,9 @@ typedef struct tb_solution {
     char solver[16];        /* which solver ended the work */
 } tb_solution;
 
-/* Failures (memory, bad options) are the return value; not reaching the tolerance is solution->status.
- * A solver never returns numbers that are not finite: it says DIVERGED and gives its last good ones. */
+/* Failures (memory, bad options) are the return value; not reaching the tolerance is
+ * solution->status. A solver never returns numbers that are not finite: it says DIVERGED and gives
+ * its last good ones. */
 #define tb_solve_function TB_SYMBOL(tb_solve_function)
 typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_options *options,
                                     tb_warm_start *warm, tb_solution *solution);

@@ -1,9 +1,10 @@
-/* One r for all rows from the spectrum of G: r = 2 / (smallest + largest eigenvalue) is the best step of
- * the Richardson iteration for a symmetric G (Poulsen 3.7).
+/* One r for all rows from the spectrum of G: r = 2 / (smallest + largest eigenvalue) is the best
+ * step of the Richardson iteration for a symmetric G (Poulsen 3.7).
  *
- * The largest comes from the power method on G; the smallest from the power method on (largest 1 - G),
- * which finds largest - smallest. Redundant contacts make the smallest 0, and then r = 2 / largest stands at
- * the limit of stability: divergence is found by the iteration and omega halved. */
+ * The largest comes from the power method on G; the smallest from the power method on (largest 1 -
+ * G), which finds largest - smallest. Redundant contacts make the smallest 0, and then r = 2 /
+ * largest stands at the limit of stability: divergence is found by the
+ * iteration and omega halved. */
 #include "solve/sweep_internal.h"
 
 enum { POWER_STEPS = 40 };

@@ -1,12 +1,14 @@
 /* What the sweeping solvers share: the prepared problem, and one block's update.
  *
- * A sweep visits the blocks in their order. It gathers a block's xi (from the whitened velocity s, from
- * rows of G, or from rows of T), moves its impulses by the law, and in the factorized form scatters the
- * change into s. The update in the middle sees only a block's own numbers (its diagonal block of G, its
- * r-factors) and is the same in every form, for SOR and JOR, on CPU and GPU.
+ * A sweep visits the blocks in their order. It gathers a block's xi (from the whitened velocity s,
+ * from rows of G, or from rows of T), moves its impulses by the law, and in the factorized form
+ * scatters the change into s. The update in the middle sees only a block's own numbers (its
+ * diagonal block of G, its r-factors) and is the same in every form, for SOR and JOR, on CPU and
+ * GPU.
  *
- * Rows of friction are projected together with the new normal impulse, after the normal's own change has
- * been propagated to them (Nützi 3.7). They share one r, since their set is round (4.41). */
+ * Rows of friction are projected together with the new normal impulse, after the normal's own
+ * change has been propagated to them (Nützi 3.7). They share one r,
+ * since their set is round (4.41). */
 #ifndef TB_SWEEP_H
 #define TB_SWEEP_H
 
@@ -43,7 +45,8 @@ typedef struct tb_sweep_block {
 TB_FN void tb_update_coulomb(const tb_sweep_block *block, int propagate, const tb_real xi[3],
                              tb_real lambda[3], tb_real change[3])
 {
-    /* one contact's work is a chain of waits: what does not need the new normal impulse stands before it */
+    /* one contact's work is a chain of waits:
+     * what does not need the new normal impulse stands before it */
     const tb_real r = block->r_friction;
     tb_real t[2] = {lambda[1] - r * xi[1], lambda[2] - r * xi[2]};
     const tb_real carry[2] = {r * block->g[3], r * block->g[6]};
@@ -61,8 +64,8 @@ TB_FN void tb_update_coulomb(const tb_sweep_block *block, int propagate, const t
     lambda[2] = t[1];
 }
 
-/* The same contact solved exactly for xi of all others as they are, then over-relaxed by omega and brought
- * back into the cone. `alpha` is kept from sweep to sweep. */
+/* The same contact solved exactly for xi of all others as they are, then over-relaxed by omega and
+ * brought back into the cone. `alpha` is kept from sweep to sweep. */
 TB_FN void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega, const tb_real xi[3],
                                    tb_real lambda[3], tb_real change[3], tb_real *alpha)
 {
@@ -80,8 +83,8 @@ TB_FN void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega, c
     for (int i = 0; i < 3; i++) change[i] = lambda[i] - old[i];
 }
 
-/* Any law, row group by row group, from its diagonal block g (rows x rows). For TB_LAW_BILATERAL each row
- * in turn. r: of the first row and of the others. */
+/* Any law, row group by row group, from its diagonal block g (rows x rows). For TB_LAW_BILATERAL
+ * each row in turn. r: of the first row and of the others. */
 TB_FN void tb_update_any(const tb_sweep_block *block, const tb_real *g, tb_real lower,
                          tb_real upper, int propagate, tb_real *xi, tb_real *lambda,
                          tb_real *change)

@@ -1,4 +1,5 @@
-/* The iteration that sor and jor share: set-up, sweeps, stop tests, divergence, the honest account. */
+/* The iteration that sor and jor share: set-up, sweeps, stop tests, divergence,
+ * the honest account. */
 #ifndef TB_SWEEP_INTERNAL_H
 #define TB_SWEEP_INTERNAL_H
 

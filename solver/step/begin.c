@@ -1,8 +1,8 @@
 /* The first half of a step: state in, collision configuration, dynamics, forces, free velocity.
  *
- * Moreau's midpoint rule moves to q + dt/2 u first (Nützi ch. 4); Stewart and Trinkle's stays at q (Betz
- * 3.4). Springs and dampers on joints are implicit: with theta = 1 at the end of the step, with theta = 1/2
- * at its middle, which keeps the midpoint rule's second order,
+ * Moreau's midpoint rule moves to q + dt/2 u first (Nützi ch. 4); Stewart and Trinkle's stays at q
+ * (Betz 3.4). Springs and dampers on joints are implicit: with theta = 1 at the end of the step,
+ * with theta = 1/2 at its middle, which keeps the midpoint rule's second order,
  *
  *     (M + dt theta D + dt^2 theta^2 K) (u1 - u0) = dt (f - K (x - x0) - D u0 ...)
  *
@@ -64,8 +64,8 @@ static void add_joint_springs(tb_world *w)
         const tb_real *x = w->q + joint->coordinate;
         const int32_t dof = joint->dof;
         if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
-            /* stretch at the end of the step (theta 1), or its mean over the step (theta 1/2, from the
-             * midpoint), if the velocity stayed */
+            /* stretch at the end of the step (theta 1), or its mean over the step (theta 1/2, from
+             * the midpoint), if the velocity stayed */
             const tb_real ahead = w->theta == 1 ? w->dt * w->u[dof] : 0;
             w->force[dof] -= k * (x[0] + ahead - TB_R(joint->spring_reference));
             w->diagonal[dof] += h * h * k;
@@ -80,8 +80,8 @@ static void add_joint_springs(tb_world *w)
     }
 }
 
-/* Joints of type free have their linear velocity in world axes and their angular in body axes; wrenches are
- * in world axes about the centre of mass. */
+/* Joints of type free have their linear velocity in world axes and their angular in body axes;
+ * wrenches are in world axes about the centre of mass. */
 static void add_wrenches(tb_world *w)
 {
     const tb_model *m = w->model;
@@ -100,8 +100,8 @@ static void add_wrenches(tb_world *w)
     }
 }
 
-/* Actuators without a stabilising velocity term push with a constant force; the others get rows, unless all
- * are wanted. */
+/* Actuators without a stabilising velocity term push with a constant force; the others get rows,
+ * unless all are wanted. */
 static void add_actuators(tb_world *w, bool all)
 {
     const tb_model *m = w->model;
@@ -118,8 +118,9 @@ static void add_actuators(tb_world *w, bool all)
     }
 }
 
-/* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity, which makes
- * the step second order in them; single free bodies turn by the energy-keeping implicit rule. */
+/* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity,
+ * which makes the step second order in them;
+ * single free bodies turn by the energy-keeping implicit rule. */
 static tb_status free_velocity(tb_world *w)
 {
     const tb_model *m = w->model;
@@ -231,8 +232,8 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
     double *force = status == TB_OK ? TB_ARENA_ARRAY(w.arena, double, m->number_of_dofs) : NULL;
     if (!force) return status == TB_OK ? tb_fail_memory(error, 0, "an acceleration") : status;
 
-    /* tb_world_begin left the other forces in place and the velocities at u; its actuators without rows
-     * are in there, so begin again with all of them */
+    /* tb_world_begin left the other forces in place and the velocities at u; its actuators without
+     * rows are in there, so begin again with all of them */
     memset(w.force, 0, (size_t)m->number_of_dofs * sizeof *w.force);
     add_joint_springs(&w);
     add_tendon_springs(&w);

@@ -1,9 +1,9 @@
 /* Blocks of rows: from force directions W over kinematic chains to whitened rows Y = H^-T W.
  *
- * A block's rows share one list of dofs: the union of the chains from its leaves to their roots, ascending,
- * so every ancestor stands before its descendants. Whitening walks the list from the leaves down: a dof's
- * entry is final when it is reached, it is pushed on to its ancestors, which are all in the list, and then
- * scaled. */
+ * A block's rows share one list of dofs: the union of the chains from its leaves to their roots,
+ * ascending, so every ancestor stands before its descendants. Whitening walks the list from the
+ * leaves down: a dof's entry is final when it is reached, it is pushed on to its ancestors, which
+ * are all in the list, and then scaled. */
 #include <string.h>
 
 #include "step/step_internal.h"
@@ -18,8 +18,8 @@ static void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_
     return grown;
 }
 
-/* Grows w->array, whose `count` items have room for `capacity`, to hold `extra` more: by half again at least.
- * True if there is room now. */
+/* Grows w->array, whose `count` items have room for `capacity`, to hold `extra` more: by half again
+ * at least. True if there is room now. */
 #define GROW(w, array, count, capacity, extra)                                                     \
     ((count) + (extra) <= (capacity) ||                                                            \
      ((w)->array =                                                                                 \
@@ -118,8 +118,8 @@ static bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number
     return true;
 }
 
-/* The same for two leaves of which each is a single free body's or none, without walking: the common case. False
- * if it is another. */
+/* The same for two leaves of which each is a single free body's or none, without walking: the
+ * common case. False if it is another. */
 static bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
 {
     const tb_model *m = w->model;

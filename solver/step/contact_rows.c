@@ -1,9 +1,10 @@
 /* Contacts become rows: force directions, free velocities, restitution and gap terms, warm start.
  *
- * Rows are written about the point midway between both surfaces, the same for A and B, so that what moves both
- * bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi 4.31):
- * its free velocity, plus e times the velocity before where the contact closes, plus gap / time where it has
- * a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster than the recovery speed. */
+ * Rows are written about the point midway between both surfaces, the same for A and B, so that what
+ * moves both bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi
+ * 4.31): its free velocity, plus e times the velocity before where the contact closes, plus gap /
+ * time where it has a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster
+ * than the recovery speed. */
 #include <string.h>
 
 #include "step/step_internal.h"
@@ -19,8 +20,8 @@ tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 poin
     return v;
 }
 
-/* The last step's record of this contact, or NULL. Records are sorted by pair like contacts, so `*from` only
- * moves on. */
+/* The last step's record of this contact, or NULL. Records are sorted by pair like contacts, so
+ * `*from` only moves on. */
 static const tb_contact_record *find_record(const tb_state *state, const tb_world_contact *c,
                                             int32_t *from)
 {
@@ -131,12 +132,14 @@ static tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real
         return tb_gap_velocity(c->gap, TB_R(w->options->contact_slop), w->dt,
                                TB_R(w->options->recovery_speed));
     }
-    /* Moreau: Newton's law; an open inelastic contact (see moreau_skips) may close in the half step left */
+    /* Moreau: Newton's law; an open inelastic contact (see moreau_skips)
+     * may close in the half step left */
     if (c->gap <= TB_R(w->options->contact_slop) || e > 0) return e * before;
     return c->gap / (w->dt * (1 - w->theta));
 }
 
-/* Smallest extent of a shape, m; 0 where it is not known (then every open contact that would close counts). */
+/* Smallest extent of a shape, m; 0 where it is not known (then every
+ * open contact that would close counts). */
 static tb_real thickness(const tb_model_shape *shape)
 {
     const double *size = shape->size;
@@ -155,9 +158,9 @@ static tb_real thickness(const tb_model_shape *shape)
     }
 }
 
-/* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added only if the
- * shapes would pass so deep into each other before the next midpoint that the overlap would no longer
- * tell the side they came from. */
+/* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added
+ * only if the shapes would pass so deep into each other before the next midpoint that the overlap
+ * would no longer tell the side they came from. */
 static bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
 {
     if (w->theta == 1 || c->gap <= TB_R(w->options->contact_slop)) return false;

@@ -1,9 +1,9 @@
 /* Contacts of one world: boxes that may meet within the step, pairs, contact points.
  *
- * Speculative contacts stand in for swept ones. A pair's margin is the contact margin plus the way by which
- * the two shapes can approach each other within the step; a contact with a positive gap only bounds the
- * approach speed by gap / time, so making one too many costs a row and never a force, and making one too few
- * is what lets a finger through a wall. */
+ * Speculative contacts stand in for swept ones. A pair's margin is the contact margin plus the way
+ * by which the two shapes can approach each other within the step; a contact with a positive gap
+ * only bounds the approach speed by gap / time, so making one too many costs a row and never a
+ * force, and making one too few is what lets a finger through a wall. */
 #include "step/step_internal.h"
 
 typedef struct detection {
@@ -32,8 +32,8 @@ static void pose_shape(detection *d, int32_t s)
     posed->field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
 }
 
-/* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body that is
- * just let go has no speed yet, but will have g dt. */
+/* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body
+ * that is just let go has no speed yet, but will have g dt. */
 static void shape_velocity(detection *d, int32_t s)
 {
     const tb_world *w = d->world;

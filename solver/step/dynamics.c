@@ -1,7 +1,8 @@
 /* Kinematics, composite rigid bodies, sparse factorization, recursive Newton-Euler.
  *
- * Method: Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, with all spatial vectors of a tree
- * about one point in world axes, so that no transforms stand between a body and its parent. */
+ * Method: Featherstone, Rigid Body Dynamics Algorithms, 2008, ch. 5 and 6, with all spatial vectors
+ * of a tree about one point in world axes, so that no transforms stand
+ * between a body and its parent. */
 #include "step/dynamics.h"
 
 tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena)
@@ -51,8 +52,9 @@ static void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quaternio
     d->poses[b].rotation = tb_q_matrix(orientation);
 }
 
-/* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the motion axes:
- * both are those before the joint's own motion, which leaves a hinge's axis and anchor where they are. */
+/* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the
+ * motion axes: both are those before the joint's own motion, which leaves a hinge's axis and anchor
+ * where they are. */
 static void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_real *q,
                          tb_vec3 *position, tb_quaternion *orientation)
 {
@@ -334,8 +336,8 @@ void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
 
 /* ---- bias ---- */
 
-/* Velocity-dependent part of a body's acceleration: every joint's own motion carried along by what stands
- * before it. `v` is the velocity before the body's joints. */
+/* Velocity-dependent part of a body's acceleration: every joint's own motion carried along by what
+ * stands before it. `v` is the velocity before the body's joints. */
 static tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const tb_real *u,
                          tb_motion v)
 {

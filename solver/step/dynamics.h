@@ -1,11 +1,11 @@
 /* Dynamics of kinematic trees: poses, motion axes, mass matrix and its sparse factor, bias forces.
  *
- * A tb_dynamics holds what one world needs of this within a step; its arrays come from the step's arena.
- * The mass matrix is stored by rows along the kinematic chains: row i holds (i, i), (i, parent(i)), ... and
- * is factorized in place into M = L' D L without fill-in (Featherstone 6.5). With H = D^1/2 L,
- * M^-1 = H^-1 H^-T, and whitening W -> H^-T W keeps the sparsity of W: it only ever moves numbers from a
- * dof to its ancestors. Trees of one free body with its centre of mass at the origin skip all that: their M
- * is constant. */
+ * A tb_dynamics holds what one world needs of this within a step; its arrays come from the step's
+ * arena. The mass matrix is stored by rows along the kinematic chains: row i holds (i, i), (i,
+ * parent(i)), ... and is factorized in place into M = L' D L without fill-in (Featherstone 6.5).
+ * With H = D^1/2 L, M^-1 = H^-1 H^-T, and whitening W -> H^-T W keeps the sparsity of W: it only
+ * ever moves numbers from a dof to its ancestors. Trees of one free body with its centre of mass at
+ * the origin skip all that: their M is constant. */
 #ifndef TB_DYNAMICS_H
 #define TB_DYNAMICS_H
 
@@ -34,8 +34,8 @@ typedef struct tb_dynamics {
 #define tb_dynamics_take TB_SYMBOL(tb_dynamics_take)
 tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena);
 
-/* Poses, references and axes at q. kinematic: per kinematic body 13 numbers: position, orientation, linear
- * velocity of the origin, angular velocity (world). */
+/* Poses, references and axes at q. kinematic: per kinematic body 13 numbers: position, orientation,
+ * linear velocity of the origin, angular velocity (world). */
 #define tb_dynamics_positions TB_SYMBOL(tb_dynamics_positions)
 void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic);
 
@@ -43,11 +43,13 @@ void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double
 #define tb_dynamics_velocities TB_SYMBOL(tb_dynamics_velocities)
 void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic);
 
-/* Inertias about O, and the mass matrix with armature, plus `diagonal` (dofs, may be NULL) on its diagonal. */
+/* Inertias about O, and the mass matrix with armature, plus `diagonal` (dofs, may be NULL)
+ * on its diagonal. */
 #define tb_dynamics_mass TB_SYMBOL(tb_dynamics_mass)
 void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal);
 
-/* Factorizes in place; FAILED_PRECONDITION where a pivot is not positive (a dof without inertia). */
+/* Factorizes in place; FAILED_PRECONDITION where a pivot is not
+ * positive (a dof without inertia). */
 #define tb_dynamics_factor TB_SYMBOL(tb_dynamics_factor)
 tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 
@@ -60,8 +62,8 @@ void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
 
 /* Bias force per dof at the velocities u that tb_dynamics_velocities saw: Coriolis, centrifugal and
- * gravity terms, so that M du/dt + bias = forces (recursive Newton-Euler). Single free bodies get gravity
- * only: their gyroscopic term is integrated by tb_gyroscopic_step. */
+ * gravity terms, so that M du/dt + bias = forces (recursive Newton-Euler). Single free bodies get
+ * gravity only: their gyroscopic term is integrated by tb_gyroscopic_step. */
 #define tb_dynamics_bias TB_SYMBOL(tb_dynamics_bias)
 void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, bool gyroscopic,
                       tb_real *bias);

@@ -1,13 +1,14 @@
 /* Equalities: loops closed by points or frames, joints and tendons that follow one another.
  *
- * On the velocity level they are bilateral rows. On the position level what the rows let drift, of second
- * order in dt, is projected away after the step in the metric of the mass matrix,
+ * On the velocity level they are bilateral rows. On the position level what the rows let drift, of
+ * second order in dt, is projected away after the step in the metric of the mass matrix,
  *
  *     q <- q - M^-1 W (W' M^-1 W)^-1 error,
  *
- * so that a loop's error is that of the arithmetic and not of the time step. Moreau's scheme treats the velocity
- * likewise, u <- u - M^-1 W (W' M^-1 W)^-1 W' u with W at the end of the step: only from a velocity that keeps
- * the loop closed does the next step's midpoint rule have its second order (see tb_equality_bias). */
+ * so that a loop's error is that of the arithmetic and not of the time step. Moreau's scheme treats
+ * the velocity likewise, u <- u - M^-1 W (W' M^-1 W)^-1 W' u with W at the end of the step: only
+ * from a velocity that keeps the loop closed does the next step's midpoint rule have its second
+ * order (see tb_equality_bias). */
 #include <math.h>
 #include <string.h>
 
@@ -133,10 +134,10 @@ tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, 
 
 /* Stewart and Trinkle: error / dt.
  *
- * Moreau: the rows change their direction within the step, so a velocity that keeps the loop closed at its beginning
- * has the velocity dt/2 W'' u along the rows of its middle, and one that does so at the end the opposite. The
- * rows hence turn the velocity round, like a collision with e = 1, and like it they keep the energy. Bodies far
- * apart are drawn together at the recovery speed. */
+ * Moreau: the rows change their direction within the step, so a velocity that keeps the loop closed
+ * at its beginning has the velocity dt/2 W'' u along the rows of its middle, and one that does so
+ * at the end the opposite. The rows hence turn the velocity round, like a collision with e = 1, and
+ * like it they keep the energy. Bodies far apart are drawn together at the recovery speed. */
 void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
                       const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
                       tb_real bias[TB_EQUALITY_ROWS])
@@ -201,8 +202,9 @@ static tb_status assemble(tb_world *w, const tb_real *q, const tb_real *u, closu
     return TB_OK;
 }
 
-/* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows, by Cholesky with a trace of ridge,
- * because loops in a plane have rows that say the same. Zero where that has no answer. */
+/* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows, by Cholesky with
+ * a trace of ridge, because loops in a plane have rows that say the same.
+ * Zero where that has no answer. */
 static tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
 {
     const tb_problem problem = tb_world_problem(w);

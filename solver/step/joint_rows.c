@@ -1,10 +1,10 @@
-/* Everything that is not a contact and still pushes by a set-valued law: actuators, dry friction, limits,
- * tendons, equalities.
+/* Everything that is not a contact and still pushes by a set-valued law: actuators, dry friction,
+ * limits, tendons, equalities.
  *
  * An actuator whose force falls with the speed, f = constant - damping v, is a row with compliance
- * E = 1 / (dt damping) and box limits: xi = v + E lambda - constant / damping = 0 while the force is
- * within its limits, and the limit when it is not. A servo is thus integrated implicitly and never gives
- * more than its limit (design decision 3). */
+ * E = 1 / (dt damping) and box limits: xi = v + E lambda - constant / damping = 0 while the force
+ * is within its limits, and the limit when it is not. A servo is thus integrated implicitly and
+ * never gives more than its limit (design decision 3). */
 #include <math.h>
 
 #include "step/step_internal.h"
@@ -57,8 +57,9 @@ static double actuator_length(const tb_world *w, const tb_model_actuator *a)
 }
 
 /* A spring k with a damper d on something at x that moves at v0 before the step and v1 after it:
- * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step, with
- * theta = 1/2 (x is at the midpoint) its mean over the step, as for springs and dampers on joints. */
+ * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step,
+ * with theta = 1/2 (x is at the midpoint) its mean over the step,
+ * as for springs and dampers on joints. */
 static void spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
 {
     const double theta = (double)w->theta, stiffness = theta * theta * (double)w->dt * k;
@@ -97,7 +98,8 @@ static void fill_transmission(const tb_world *w, const tb_transmission *t, doubl
             TB_R(scale * t->scale * t->coefficients[i]);
 }
 
-/* Begins a one-row block over a transmission. Dofs of a joint are one chain; a tendon's are many. */
+/* Begins a one-row block over a transmission. Dofs of a joint are one chain;
+ * a tendon's are many. */
 static tb_real *begin_transmission(tb_world *w, tb_law law, const tb_transmission *t, double scale,
                                    int32_t memory)
 {
@@ -162,7 +164,8 @@ static bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
 }
 
-/* c of a limit row. Stewart and Trinkle: gap / dt, to the last bit, for a limit is one row. Moreau: a closed limit is an inelastic impact. */
+/* c of a limit row. Stewart and Trinkle: gap / dt, to the last bit, for a limit is one row.
+ * Moreau: a closed limit is an inelastic impact. */
 static tb_real limit_bias(const tb_world *w, tb_real gap)
 {
     if (w->theta != 1) return 0;
@@ -287,8 +290,8 @@ static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
 
 /* ---- prediction ---- */
 
-/* Adds to u what force = constant - damping v, within its limits, gives it within the step, v taken at its end.
- * push: dofs, scratch. */
+/* Adds to u what force = constant - damping v, within its limits, gives it within the step, v taken
+ * at its end. push: dofs, scratch. */
 static void predict_push(const tb_world *w, const tb_transmission *t, const tb_actuator_law *law,
                          tb_real *push, tb_real *u)
 {

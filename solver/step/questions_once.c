@@ -1,5 +1,5 @@
-/* Questions about a state: where bodies are, energy, mass matrix, smooth acceleration. Double, outside the
- * step. */
+/* Questions about a state: where bodies are, energy, mass matrix, smooth acceleration. Double,
+ * outside the step. */
 #include <math.h>
 #include <string.h>
 

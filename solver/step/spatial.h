@@ -1,8 +1,9 @@
 /* Spatial vectors: rigid-body motion, force and inertia as six-vectors about a fixed point.
  *
- * Everything of one kinematic tree is expressed in world axes about one point O of space, the origin of
- * the tree's root body at the instant of the step. A motion is (angular velocity, velocity of the body
- * point at O); a force is (moment about O, force). Featherstone, Rigid Body Dynamics Algorithms, ch. 2. */
+ * Everything of one kinematic tree is expressed in world axes about one point O of space, the
+ * origin of the tree's root body at the instant of the step. A motion is (angular velocity,
+ * velocity of the body point at O); a force is (moment about O, force). Featherstone, Rigid Body
+ * Dynamics Algorithms, ch. 2. */
 #ifndef TB_SPATIAL_H
 #define TB_SPATIAL_H
 
@@ -114,8 +115,8 @@ TB_FN void tb_inertia_add(tb_inertia *a, const tb_inertia *b)
 
 /* Body-frame angular velocity after dt of torque-free rotation, by the implicit midpoint rule
  *     I (w1 - w0) = -dt wm x I wm,  wm = (w0 + w1) / 2,
- * which keeps energy and the length of the angular momentum to rounding (both are quadratic). Newton
- * from w0; where it does not contract (dt |w| of order 1) the last iterate is returned.
+ * which keeps energy and the length of the angular momentum to rounding (both are quadratic).
+ * Newton from w0; where it does not contract (dt |w| of order 1) the last iterate is returned.
  * inertia, inverse: body axes, kg m^2 and its inverse. */
 TB_FN tb_vec3 tb_gyroscopic_step(const tb_mat33 *inertia, tb_vec3 w0, tb_real dt)
 {

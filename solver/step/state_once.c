@@ -1,7 +1,7 @@
 /* Worlds: creation, access, snapshots.
  *
- * All numbers of a state but its contacts lie in one block, so copying a state is two memcpy's, and a
- * snapshot is a header, the block and the contacts. */
+ * All numbers of a state but its contacts lie in one block, so copying a state is two memcpy's, and
+ * a snapshot is a header, the block and the contacts. */
 #include <stdlib.h>
 #include <string.h>
 

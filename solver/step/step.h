@@ -1,9 +1,11 @@
 /* State and time stepping.
  *
- * A tb_state is precision-free: it stores doubles, and a float stepper rounds what it stores, so that a
- * snapshot resumes bit-exactly in either precision. One step is a pipeline of stages over one world:
+ * A tb_state is precision-free: it stores doubles, and a float stepper rounds what it stores, so
+ * that a snapshot resumes bit-exactly in either precision. One step is a pipeline of stages over
+ * one world:
  *
- *     move to the collision configuration -> dynamics -> detect -> assemble -> solve -> integrate -> remember
+ *     move to the collision configuration -> dynamics -> detect -> assemble -> solve
+ *         -> integrate -> remember
  *
  * tb_world_step runs it; backends decide for which worlds and where. */
 #ifndef TB_STEP_H
@@ -13,8 +15,9 @@
 #include "model/model.h"
 #include "solve/solve.h"
 
-/* One contact of the last step: what tb_state_contact tells, and what warm-starts the next step. Impulses
- * of friction are remembered as a vector in world axes, because tangents may turn between steps. */
+/* One contact of the last step: what tb_state_contact tells, and what warm-starts the next step.
+ * Impulses of friction are remembered as a vector in world axes,
+ * because tangents may turn between steps. */
 typedef struct tb_contact_record {
     int32_t shape_a, shape_b;
     uint64_t feature;
@@ -59,8 +62,8 @@ typedef struct tb_workspace {
     int32_t threads; /* that a stage within one world may use; 1 inside a parallel batch */
 } tb_workspace;
 
-/* One step of one world. Fills the certificate. A world that has diverged is left as it is and says so.
- * Failures other than DIVERGED (memory) leave the state as it was. */
+/* One step of one world. Fills the certificate. A world that has diverged is left as it is and says
+ * so. Failures other than DIVERGED (memory) leave the state as it was. */
 #define tb_world_step TB_SYMBOL(tb_world_step)
 tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
                         tb_certificate *certificate, tb_error *error);
@@ -69,10 +72,11 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
 tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
                           tb_workspace *workspace, const char *path, tb_error *error);
 
-/* Fills certificate->energy at the state's q and u: kinetic, gravity, joint springs, tendon springs. */
+/* Energy (J) at the state's q and u: kinetic, gravity, joint springs, tendon springs. */
 double tb_world_energy(const tb_state *state, tb_arena *arena);
 
-/* Acceleration (dofs) from gravity, Coriolis terms, springs, dampers, actuators and applied forces. */
+/* Acceleration (dofs) from gravity, Coriolis terms, springs, dampers, actuators and applied
+ * forces. */
 tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *workspace,
                                        double *acceleration, tb_error *error);
 
@@ -89,8 +93,8 @@ tb_status tb_step_options_check(const tb_step_options *options, tb_error *error)
 
 enum { TB_BACKEND_ABI = 1 };
 
-/* A backend schedules the per-world and per-element functions of the rooms above; it holds no formula.
- * The CPU's is built in; others are plug-ins that say the same ABI number. */
+/* A backend schedules the per-world and per-element functions of the rooms above; it holds no
+ * formula. The CPU's is built in; others are plug-ins that say the same ABI number. */
 typedef struct tb_backend {
     int32_t abi;      /* TB_BACKEND_ABI */
     const char *name; /* "cpu" */

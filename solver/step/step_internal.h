@@ -53,8 +53,8 @@ typedef struct tb_world {
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is block first_contact_block + k */
 
-    /* scratch of the block under construction; consecutive blocks often stand on the same chains, which are
-     * merged and stored as segments only once */
+    /* scratch of the block under construction; consecutive blocks often stand on the same chains,
+     * which are merged and stored as segments only once */
     int32_t *dofs;    /* union of its chains, ascending; model dofs */
     int32_t *parents; /* of each: position of its parent in the union, -1 */
     int8_t *sides;    /* of each: +1 moves B, -1 moves A, 0 both or generic */
@@ -87,13 +87,14 @@ tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_erro
 
 /* ---- pieces ---- */
 
-/* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the arrays
- * and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs stand in
- * world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1. */
+/* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the
+ * arrays and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs
+ * stand in world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1. */
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
 tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                         int32_t number_of_leaves, int32_t memory);
-/* Room for this many more blocks, rows and numbers at once, so that long lists are not copied as they grow. */
+/* Room for this many more blocks, rows and numbers at once, so that long lists are not copied as
+ * they grow. */
 #define tb_block_reserve TB_SYMBOL(tb_block_reserve)
 bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
 /* W_row . x for the block under construction. */
@@ -125,7 +126,8 @@ typedef struct tb_transmission {
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
 tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator);
 
-/* What an actuator does now: force = constant - damping v (v at the end of the step), N before the gear. */
+/* What an actuator does now: force = constant - damping v (v at the end of the step),
+ * N before the gear. */
 typedef struct tb_actuator_law {
     double constant, damping;
     double lower, upper; /* force limits, infinite where there are none */
@@ -134,28 +136,31 @@ typedef struct tb_actuator_law {
 #define tb_actuator_evaluate TB_SYMBOL(tb_actuator_evaluate)
 tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
 
-/* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows give it, one
- * after another, as if nothing else pushed. */
+/* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows
+ * give it, one after another, as if nothing else pushed. */
 #define tb_servos_predict TB_SYMBOL(tb_servos_predict)
 tb_status tb_servos_predict(tb_world *world, tb_real *u);
 
-/* One equality at the present poses: begins its block (BILATERAL) with W filled. errors: how far it is off, m or
- * rad, per row; drift: velocity of the row that kinematic bodies cause. NULL if memory is refused. */
+/* One equality at the present poses: begins its block (BILATERAL) with W filled. errors: how far it
+ * is off, m or rad, per row; drift: velocity of the row that kinematic bodies cause. NULL if memory
+ * is refused. */
 #define tb_equality_begin TB_SYMBOL(tb_equality_begin)
 tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
                            tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS]);
 
-/* What c of an equality's rows has beside the free velocity and the drift, from their W, errors and drift. */
+/* What c of an equality's rows has beside the free velocity and the drift, from their W,
+ * errors and drift. */
 #define tb_equality_bias TB_SYMBOL(tb_equality_bias)
 void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
                       const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
                       tb_real bias[TB_EQUALITY_ROWS]);
-/* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if nothing else
- * pushed. Uses the blocks and leaves none. */
+/* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if
+ * nothing else pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
 tb_status tb_equality_predict(tb_world *world, tb_real *u);
 
-/* Velocity and angular velocity of a body that no dof moves: kinematic, fixed to a kinematic one, or still. */
+/* Velocity and angular velocity of a body that no dof moves: kinematic, fixed to a kinematic one,
+ * or still. */
 #define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
 tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
 
@@ -181,9 +186,9 @@ tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q
 tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
 
 /* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
- * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps count in
- * eighths of it, so that contacts which differ by the last bits close together and do not contradict each
- * other; penetrations are given back down to the slop. */
+ * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps
+ * count in eighths of it, so that contacts which differ by the last bits close together and do not
+ * contradict each other; penetrations are given back down to the slop. */
 TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
 {
     if (gap <= slop)

@@ -1,9 +1,10 @@
-/* The broad phase beside brute force on the billiards triangle of Göteman and Roxling (C1: rows of balls of
- * 1 m, 100 rows and one ball more are 5,051), its growth, and their Table 8.1 (intervals per body).
+/* The broad phase beside brute force on the billiards triangle of Göteman and Roxling (C1: rows of
+ * balls of 1 m, 100 rows and one ball more are 5,051), its growth, and their Table 8.1 (intervals
+ * per body).
  *
- * Both run alternately in this process. One thread is measured by the processor time that it took, so that
- * other programs do not count against the longer run; several by the clock. Figures are medians with the
- * 10th and 90th percentile. */
+ * Both run alternately in this process. One thread is measured by the processor time that it took,
+ * so that other programs do not count against the longer run; several by the clock. Figures are
+ * medians with the 10th and 90th percentile. */
 #include "collide/collide.h"
 
 #include <stdio.h>

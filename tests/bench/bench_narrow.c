@@ -1,7 +1,7 @@
 /* Nanoseconds per pair of the narrow phase, by kind of pair and situation.
  *
- * Each line times 256 slightly different poses in turn, so that branches are as hard to foresee as in a
- * scene; the median of 15 rounds is printed with the smallest and the largest. */
+ * Each line times 256 slightly different poses in turn, so that branches are as hard to foresee as
+ * in a scene; the median of 15 rounds is printed with the smallest and the largest. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

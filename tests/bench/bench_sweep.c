@@ -1,11 +1,13 @@
 /* What a sweep of factorized `sor` costs, per contact, beside this machine's copy bandwidth.
  *
- * Two problems: a field of 100,000 contacts between free bodies on a grid (each body with its neighbours), and
- * 14 contacts on one free body, which stay in the cache. A sweep's cost is the difference between a solve of
- * many sweeps and one of few, so that set-up and the last residual do not count. Bandwidth is a copy of
- * an array larger than the caches, read plus write, measured between the solves of the same run. `traffic`
- * is what a sweep must move: rows of Y, blocks, impulses, c, and both bodies' velocities. Times are of this thread's processor, so that neighbours on the
- * machine disturb them little. One JSON object a line; medians with the smallest and largest of all repetitions. */
+ * Two problems: a field of 100,000 contacts between free bodies on a grid (each body with its
+ * neighbours), and 14 contacts on one free body, which stay in the cache. A sweep's cost is the
+ * difference between a solve of many sweeps and one of few, so that set-up and the last residual do
+ * not count. Bandwidth is a copy of an array larger than the caches, read plus write, measured
+ * between the solves of the same run. `traffic` is what a sweep must move: rows of Y, blocks,
+ * impulses, c, and both bodies' velocities. Times are of this thread's processor, so that
+ * neighbours on the machine disturb them little. One JSON object a line; medians with the smallest
+ * and largest of all repetitions. */
 #include "solve/solve.h"
 
 #include <stdio.h>
@@ -38,7 +40,8 @@ static void *take(size_t count, size_t size)
     return p;
 }
 
-/* contacts of unit spheres with random normals: the first 6 numbers of a row on body a, the next on b */
+/* contacts of unit spheres with random normals: the first 6 numbers of a row on body a,
+ * the next on b */
 static void add_contact(field *f, int32_t i, int32_t a, int32_t b, tb_random *random)
 {
     const bool two = b >= 0;

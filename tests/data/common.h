@@ -26,8 +26,9 @@ const char *data_folder(int argc, char **argv, const char *usage);
 #define MUG_HANDLE_WIDE_M  0.006  /* half width along Y */
 #define MUG_HANDLE_THICK_M 0.0045 /* half thickness */
 
-/* The handle's middle line from the upper joint (s = 0) to the lower (s = 1) in the XZ plane: position
- * and unit direction, (x, z). A half of the superellipse of exponent 2.5: it leaves the wall at right angles. */
+/* The handle's middle line from the upper joint (s = 0) to the lower (s = 1) in the XZ plane:
+ * position and unit direction, (x, z). A half of the superellipse of exponent 2.5: it leaves the
+ * wall at right angles. */
 void mug_handle(double s, double position[2], double direction[2]);
 
 #endif

@@ -1,10 +1,12 @@
-/* Contact problems of our own, written as text files into a folder: the committed set in tests/data/problems.
+/* Contact problems of our own, written as text files into a folder: the committed set in
+ * tests/data/problems.
  *
  *     build/tests/data/contact_problems tests/data/problems
  *
- * Each is one step of free rigid bodies of simple shape under gravity, in contact where they touch: W from
- * W' inverse(M) W with M diagonal, q the velocity that the contacts would have without impulses. Stacks
- * and grasps are over-determined on purpose: four contacts a face where three would do. */
+ * Each is one step of free rigid bodies of simple shape under gravity, in contact where they touch:
+ * W from W' inverse(M) W with M diagonal, q the velocity that the contacts would have without
+ * impulses. Stacks and grasps are over-determined on purpose:
+ * four contacts a face where three would do. */
 #include "common.h"
 
 #include <stdlib.h>

@@ -1,15 +1,17 @@
 /* A parallel-jaw hand the size of a Franka hand, and a scene in which it grasps the mug of mug.c.
  *
- * The hand's frame lies between its pads, +Z towards the palm, Y the closing direction. In hand.xml it
- * hangs on slides x, y, lift and hinges turn (Z), tilt (Y) with position servos, so that it can reach a
- * pose, lift and shake; fingers are slides whose coordinate is the way closed (0 to 40 mm), with force
- * motors. hand.urdf is the same hand on a lift alone, the right finger a mimic of the left one.
+ * The hand's frame lies between its pads, +Z towards the palm, Y the closing direction. In hand.xml
+ * it hangs on slides x, y, lift and hinges turn (Z), tilt (Y) with position servos, so that it can
+ * reach a pose, lift and shake; fingers are slides whose coordinate is the way closed (0 to 40 mm),
+ * with force motors. hand.urdf is the same hand on a lift alone, the right finger a mimic of the
+ * left one.
  *
- * MJCF takes a mesh for its convex hull, so the mug of grasp.xml collides as boxes and capsules; its
- * OBJ mesh is there to be seen. Every keyframe of grasp.xml is one grasp, hand open and in place:
- * closing, lifting and shaking is left to whoever runs it.
+ * MJCF takes a mesh for its convex hull, so the mug of grasp.xml collides as boxes and capsules;
+ * its OBJ mesh is there to be seen. Every keyframe of grasp.xml is one grasp, hand open and in
+ * place: closing, lifting and shaking is left to whoever runs it.
  *
- * hand FOLDER [MU] writes hand.xml, hand.urdf and grasp.xml (MU 0.7). grasp.xml needs mug.obj there. */
+ * hand FOLDER [MU] writes hand.xml, hand.urdf and grasp.xml (MU 0.7).
+ * grasp.xml needs mug.obj there. */
 #include "common.h"
 
 #include <math.h>
@@ -19,7 +21,8 @@ enum { WALL_BOXES = 24, HANDLE_CAPSULES = 8 };
 
 static const double PI = 3.14159265358979323846;
 
-/* a box or cylinder of the hand: centre and half extents (cylinder: radius, radius, half length), m, kg */
+/* a box or cylinder of the hand: centre and half extents (cylinder: radius, radius,
+ * half length), m, kg */
 typedef struct part {
     const char *name;
     int cylinder;

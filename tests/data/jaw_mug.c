@@ -1,8 +1,9 @@
-/* The grasp scene that contact solvers are timed on: two 20 N slide fingers around a mug of primitives.
+/* The grasp scene that contact solvers are timed on: two 20 N slide fingers around a mug of
+ * primitives.
  *
- * The same geometry, masses, names and rounding as the project's common peers' scene, so that numbers
- * compare: a mug of 0.3 kg (a cylinder as bottom, 16 boxes as wall, 4 capsules as handle), a palm on a
- * vertical slide with a position servo, fingers on slides with force motors, dt 2 ms.
+ * The same geometry, masses, names and rounding as the project's common peers' scene, so that
+ * numbers compare: a mug of 0.3 kg (a cylinder as bottom, 16 boxes as wall, 4 capsules as handle),
+ * a palm on a vertical slide with a position servo, fingers on slides with force motors, dt 2 ms.
  *
  * jaw_mug FOLDER [MU] writes FOLDER/jaw_mug.xml (MU 0.6). */
 #include "common.h"

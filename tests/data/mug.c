@@ -1,8 +1,9 @@
 /* A mug with a handle as one watertight triangle mesh, normals outwards.
  *
- * Five surfaces of revolution (outer wall, rim, inner wall, bottom from inside and outside) and a swept
- * tube. Where the handle grows out of the wall, a patch of the wall's grid is left open, and the tube's
- * first and last ring are the patches' boundaries: so the mesh closes without any cutting of surfaces.
+ * Five surfaces of revolution (outer wall, rim, inner wall, bottom from inside and outside) and a
+ * swept tube. Where the handle grows out of the wall, a patch of the wall's grid is left open, and
+ * the tube's first and last ring are the patches' boundaries: so the mesh closes without any
+ * cutting of surfaces.
  *
  * mug FOLDER [DETAIL] writes FOLDER/mug.obj. DETAIL 1 to 16 scales the number of quads along each
  * direction (default 2: 64 around). */
@@ -67,8 +68,8 @@ static int row_at(const mug *m, double z)
     return (int)lround(z / MUG_HEIGHT_M * m->rows);
 }
 
-/* Whether a quad of the outer wall belongs to a patch where the handle grows. Columns are counted from
- * the handle's middle, from -around / 2. */
+/* Whether a quad of the outer wall belongs to a patch where the handle grows. Columns are counted
+ * from the handle's middle, from -around / 2. */
 static int in_patch(const mug *m, int column, int row)
 {
     const int half_columns = m->patch_columns / 2, half_rows = m->patch_rows / 2;
@@ -78,8 +79,8 @@ static int in_patch(const mug *m, int column, int row)
            (row >= high - half_rows && row < high + half_rows);
 }
 
-/* The vertex of the wall (first vertex `wall`) at a place k of a patch's boundary, counted from the middle
- * of its right side upwards (sign 1) or downwards (sign -1), seen from outside. */
+/* The vertex of the wall (first vertex `wall`) at a place k of a patch's boundary, counted from the
+ * middle of its right side upwards (sign 1) or downwards (sign -1), seen from outside. */
 static int patch_vertex(const mug *m, int wall, int row, int sign, int k)
 {
     const int a = m->patch_columns / 2, b = m->patch_rows / 2;

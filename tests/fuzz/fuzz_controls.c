@@ -1,5 +1,6 @@
-/* Any bytes as a controls file: rows of finite numbers in the order of time, or a failure that names its
- * line. The reader is part of the command, not of the library, and is compiled in here. */
+/* Any bytes as a controls file: rows of finite numbers in the order of time, or a failure that
+ * names its line. The reader is part of the command, not of the library,
+ * and is compiled in here. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

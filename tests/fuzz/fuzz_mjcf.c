@@ -1,5 +1,6 @@
-/* Any bytes as an MJCF: a scene that compiles or says why not, or a failure with a message. No other file may
- * be touched, so includes and mesh files are refused; an odd size gives a shallow depth limit. */
+/* Any bytes as an MJCF: a scene that compiles or says why not, or a failure with a message. No
+ * other file may be touched, so includes and mesh files are refused; an odd size gives a shallow
+ * depth limit. */
 #include <stdlib.h>
 
 #include "base/base.h"

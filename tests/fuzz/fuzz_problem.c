@@ -1,5 +1,6 @@
-/* Any bytes as a contact problem in text form: a problem that can be solved a little, or a failure with a
- * message. HDF5 files are left to the HDF5 library: its own parser would be all that is fuzzed. */
+/* Any bytes as a contact problem in text form: a problem that can be solved a little, or a failure
+ * with a message. HDF5 files are left to the HDF5 library:
+ * its own parser would be all that is fuzzed. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -1,5 +1,5 @@
-/* Any bytes as a URDF: a scene that compiles or says why not, or a failure with a message. Its path names
- * a folder that does not exist, so that no mesh beside it is found. */
+/* Any bytes as a URDF: a scene that compiles or says why not, or a failure with a message. Its path
+ * names a folder that does not exist, so that no mesh beside it is found. */
 #include <stdlib.h>
 
 #include "base/base.h"

@@ -1,12 +1,12 @@
-/* What the truth cases about mechanisms share: bodies with given inertia, joints, and an integrator for the
- * reference solutions that knows nothing of libtribo. */
+/* What the truth cases about mechanisms share: bodies with given inertia, joints, and an integrator
+ * for the reference solutions that knows nothing of libtribo. */
 #ifndef COMMON_MECHANISM_H
 #define COMMON_MECHANISM_H
 
 #include "common_truth.h"
 
-/* A body without shapes. position (m) in the parent's frame; inertia: principal moments (kg m^2) about com (m)
- * along the body's axes. */
+/* A body without shapes. position (m) in the parent's frame; inertia: principal moments (kg m^2)
+ * about com (m) along the body's axes. */
 tb_handle mechanism_body(truth *t, const char *name, tb_handle parent, const double position[3],
                          double mass, const double com[3], const double inertia[3]);
 
@@ -28,11 +28,13 @@ void set_joint_force(truth *t, const char *name, double value);
 /* dx/dt = f(x); context is handed through. */
 typedef void reference_rate(const double *x, double *rate, const void *context);
 
-/* Moves x (n <= 32 numbers) for `steps` steps of dt by the classical Runge-Kutta method, fourth order. */
+/* Moves x (n <= 32 numbers) for `steps` steps of dt by the classical Runge-Kutta method,
+ * fourth order. */
 void reference_run(reference_rate *f, const void *context, int n, double *x, double dt,
                    int64_t steps);
 
-/* Solves the dense symmetric positive definite a x = b (n x n, row-major; both are overwritten; x in b). */
+/* Solves the dense symmetric positive definite a x = b (n x n, row-major; both are overwritten;
+ * x in b). */
 void reference_solve(double *a, double *b, int n);
 
 /* Small vectors and quaternions (w, x, y, z) of the reference solutions. */

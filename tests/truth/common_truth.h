@@ -29,14 +29,15 @@ typedef struct truth {
     tb_certificate worst; /* of all steps so far */
 } truth;
 
-/* An empty scene with gravity along -z (m/s^2; 0 for none) and a step of dt (s). Options are the defaults but
- * for a tolerance of 1e-12 and 5,000 iterations. */
+/* An empty scene with gravity along -z (m/s^2; 0 for none) and a step of dt (s). Options are the
+ * defaults but for a tolerance of 1e-12 and 5,000 iterations. */
 truth truth_begin(double gravity, double dt);
 
 /* A plane with unit normal (nx, ny, nz) through the origin, fixed to the world. */
 tb_handle truth_plane(truth *t, double nx, double ny, double nz, tb_surface surface);
 
-/* A free body at a position with one shape of its name and the given mass (kg); orientation NULL: none. */
+/* A free body at a position with one shape of its name and the given mass (kg);
+ * orientation NULL: none. */
 tb_handle truth_body(truth *t, const char *name, tb_shape_type type, const double size[3],
                      double mass, const double position[3], const double orientation[4],
                      tb_surface surface);
@@ -47,7 +48,8 @@ tb_surface truth_surface(double mu, double e);
 /* Compiles the scene and makes state and stepper from t->options. */
 void truth_start(truth *t);
 
-/* Steps; merges certificates; fails the test unless every step is OK or (if allowed) NOT_CONVERGED. */
+/* Steps; merges certificates; fails the test unless every step is OK
+ * or (if allowed) NOT_CONVERGED. */
 void truth_run(truth *t, int32_t steps);
 
 /* Motion of a body by name. */

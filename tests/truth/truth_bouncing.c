@@ -1,12 +1,12 @@
 /* Spheres that bounce: energy kept for e = 1, rest in finite time for e < 1, Newton's cradle.
  *
- * Sources: the bouncing and 6x6x6 scenes of the SimBenchmark suite (Hwangbo, Kang, Hutter), with its error
- * measures: the mean over time of the squared error of the total energy (J^2), and of the summed squared
- * penetration (m^2); Newton's impact law in closed form; Glocker, Set-Valued Force Laws, ch. 8, for the
- * simultaneous impact of three equal balls.
+ * Sources: the bouncing and 6x6x6 scenes of the SimBenchmark suite (Hwangbo, Kang, Hutter), with
+ * its error measures: the mean over time of the squared error of the total energy (J^2), and of the
+ * summed squared penetration (m^2); Newton's impact law in closed form; Glocker, Set-Valued Force
+ * Laws, ch. 8, for the simultaneous impact of three equal balls.
  *
- * e = 1 runs use Moreau's scheme. Its midpoint rule keeps the energy of free flight exactly, and at a
- * closed contact (u+ + u-)' M (u+ - u-) = xi' lambda = 0. */
+ * e = 1 runs use Moreau's scheme. Its midpoint rule keeps the energy of free flight exactly, and at
+ * a closed contact (u+ + u-)' M (u+ - u-) = xi' lambda = 0. */
 #include "base/base.h"
 #include "common_truth.h"
 

@@ -1,21 +1,25 @@
 /* A disc that slides and spins stops both at once.
  *
- * Sources: Farkas, Bartels, Unger and Wolf, Frictional coupling between sliding and spinning motion, Phys. Rev. Lett.
- * 90 (2003) 248302; Weidman and Malhotra, On the terminal motion of sliding spinning disks with uniform Coulomb
- * friction, Physica D 233 (2007) 1. With eps = v / (R w) and uniform pressure on a ring of radius R,
+ * Sources: Farkas, Bartels, Unger and Wolf, Frictional coupling between sliding and spinning
+ * motion, Phys. Rev. Lett. 90 (2003) 248302; Weidman and Malhotra, On the terminal motion of
+ * sliding spinning disks with uniform Coulomb friction, Physica D 233 (2007) 1. With
+ * eps = v / (R w) and uniform pressure on a ring of radius R,
  *
- *     v' = -mu g f(eps),           f = mean of (eps - sin s) / d,      d^2 = 1 + eps^2 - 2 eps sin s,
+ *     v' = -mu g f(eps),           f = mean of (eps - sin s) / d,
  *     w' = -mu g t(eps) m R / I,   t = mean of (1 - eps sin s) / d     over the ring's angle s,
+ *                                  d^2 = 1 + eps^2 - 2 eps sin s,
  *
- * which is integrated here for reference. The ratio eps moves towards f / eps = (m R^2 / I) t, where v' / v = w' / w;
- * for a hoop, I = m R^2, f(1) = t(1) makes that eps = 1. The ring is 24 feet on one body whose centre of mass lies
- * at their height, so that friction does not tilt it. How the load is shared is left open by statics; the jor
- * sweep keeps the symmetry.
+ * which is integrated here for reference. The ratio eps moves towards f / eps = (m R^2 / I) t,
+ * where v' / v = w' / w; for a hoop, I = m R^2, f(1) = t(1) makes that eps = 1. The ring is 24 feet
+ * on one body whose centre of mass lies at their height, so that friction does not tilt it. How the
+ * load is shared is left open by statics; the jor sweep keeps the symmetry.
  *
- * A single contact with Contensou spin of radius R has the law (F / mu N)^2 + (T / (2/3 mu R N))^2 <= 1, so a
- * disc slides and spins with F : T = v : (2/3 R)^2 w, and
+ * A single contact with Contensou spin of radius R has the law (F / mu N)^2 + (T / (2/3 mu R N))^2
+ * <= 1, so a disc slides and spins with F : T = v : (2/3 R)^2 w, and
  *
- *     dv / dw = (I / m) v / ((2/3 R)^2 w),    v w^(-p) constant,    p = I / (m (2/3 R)^2), 9/8 for I = m R^2 / 2. */
+ *     dv / dw = (I / m) v / ((2/3 R)^2 w),    v w^(-p) constant,    p = I / (m (2/3 R)^2),
+ *
+ * 9/8 for I = m R^2 / 2. */
 #include "common_mechanism.h"
 
 #define RADIUS 0.1
@@ -124,7 +128,8 @@ START_TEST(ring_of_feet_slows_down_as_a_ring_does)
         const double v = 0.5, w = v / RADIUS / ratios[i % 2];
         double x[2] = {v, w};
         truth t = disc(FEET, inertias[i / 2], v, w);
-        /* until a tenth is left: feet that come to rest for a moment tell a ring of them from a ring */
+        /* until a tenth is left: feet that come to rest for a moment
+         * tell a ring of them from a ring */
         while (x[0] > 0.1 * v && x[1] > 0.1 * w) {
             truth_run(&t, 10);
             reference_run(ring_rate, &inertias[i / 2], 2, x, 10 * DT, 1);

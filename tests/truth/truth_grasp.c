@@ -1,8 +1,9 @@
 /* What is held stays held: after a second of settling nothing moves, to the last bits.
  *
- * Source: Coulomb's law. A body held by n pads of force F each needs mu n F >= m g and then has velocity zero,
- * not a creep of micrometres per second as with regularised friction. The jaw-and-mug scene is the one on
- * which other simulators are timed: 0.3 kg, 20 N fingers, mu 0.6. */
+ * Source: Coulomb's law. A body held by n pads of force F each needs mu n F >= m g and then has
+ * velocity zero, not a creep of micrometres per second as with regularised friction. The
+ * jaw-and-mug scene is the one on which other simulators are timed: 0.3 kg, 20 N fingers,
+ * mu 0.6. */
 #include "common_truth.h"
 
 /* A finger of `side` -1 or +1: a pad box on a slide along x, pushed inward by a motor. */

@@ -1,4 +1,5 @@
-/* A block on an incline sticks if and only if tan(theta) <= mu, and slides with g (sin - mu cos) else.
+/* A block on an incline sticks if and only if tan(theta) <= mu, and slides with g (sin - mu cos)
+ * else.
  *
  * Source: Coulomb's law; closed form. The block lies flat, wide enough not to tip. */
 #include "common_truth.h"

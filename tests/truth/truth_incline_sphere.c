@@ -1,9 +1,9 @@
 /* A sphere on an incline rolls with 5/7 g sin(theta) where friction can hold it, slides with
- * g (sin - mu cos) and spins up by 5/2 mu g cos / r where not; a sphere thrown along a floor slides, then
- * rolls.
+ * g (sin - mu cos) and spins up by 5/2 mu g cos / r where not; a sphere thrown along a floor
+ * slides, then rolls.
  *
- * Source: rigid-body mechanics of a solid sphere, I = 2/5 m r^2; closed forms. The limit between rolling and
- * sliding is mu = 2/7 tan(theta). */
+ * Source: rigid-body mechanics of a solid sphere, I = 2/5 m r^2; closed forms. The limit between
+ * rolling and sliding is mu = 2/7 tan(theta). */
 #include "common_truth.h"
 
 #define RADIUS 0.1

@@ -1,5 +1,5 @@
-/* What single joints do: springs and dampers, servos with force limits, dry friction, limits, couplings, planar
- * joints, and a body carried by one that is driven.
+/* What single joints do: springs and dampers, servos with force limits, dry friction, limits,
+ * couplings, planar joints, and a body carried by one that is driven.
  *
  * Sources: closed forms, stated at each case. */
 #include "common_mechanism.h"
@@ -40,7 +40,8 @@ static tb_handle slider(truth *t, const char *name, double mass, const tb_joint_
 
 /* ---- spring and damper ---- */
 
-/* m x'' + d x' + k x = 0 from x0 at rest: x = x0 exp(-a t) (cos w t + a / w sin w t), a = d / 2m, w^2 = k/m - a^2 */
+/* m x'' + d x' + k x = 0 from x0 at rest: x = x0 exp(-a t) (cos w t + a / w sin w t), a = d / 2m,
+ * w^2 = k/m - a^2 */
 static double oscillator_error(int scheme, double dt)
 {
     const double m = 2, k = 200, d = 4, x0 = 0.1;
@@ -151,8 +152,9 @@ END_TEST
 
 START_TEST(limits_stop_a_joint)
 {
-    /* a slide that drops onto its limit and rests on it; a hinge that falls against its own. Stewart and Trinkle's
-     * scheme meets a limit where it is, Moreau's within the way of one step. */
+    /* a slide that drops onto its limit and rests on it; a hinge that falls against its own.
+     * Stewart and Trinkle's scheme meets a limit where it is,
+     * Moreau's within the way of one step. */
     for (int s = 0; s < 2; s++) {
         truth t = begin(s, GRAVITY, DT);
         const double moments[3] = {0.01, 0.01, 0.01}, com[3] = {0.3, 0, 0};
@@ -198,8 +200,9 @@ END_TEST
 
 START_TEST(ball_joint_keeps_its_cone)
 {
-    /* a ball joint may turn by 0.6 rad; the body tips over and hangs in its limit, which Moreau's scheme meets
-     * within the way of a step: at most sqrt(2 m g c (1 - cos 0.6) / I) dt = 3.2 rad/s dt */
+    /* a ball joint may turn by 0.6 rad; the body tips over and hangs in its limit, which Moreau's
+     * scheme meets within the way of a step: at most
+     * sqrt(2 m g c (1 - cos 0.6) / I) dt = 3.2 rad/s dt */
     const double limits[2] = {3.3e-3, 1e-9};
     for (int s = 0; s < 2; s++) {
         truth t = begin(s, GRAVITY, DT);
@@ -266,7 +269,8 @@ START_TEST(mimic_joint_follows)
 }
 END_TEST
 
-/* x_b = x_a + x_a^2: energy 1/2 (m_a + m_b (1 + 2 x)^2) v^2 is kept without forces, so v follows from x */
+/* x_b = x_a + x_a^2: energy 1/2 (m_a + m_b (1 + 2 x)^2) v^2 is kept without forces,
+ * so v follows from x */
 static void curve_rate(const double *x, double *rate, const void *context)
 {
     const double *p = context, slope = 1 + 2 * x[0]; /* energy, m_a, m_b */
@@ -298,7 +302,8 @@ END_TEST
 
 START_TEST(tendon_keeps_its_length)
 {
-    /* Atwood's machine: a tendon of constant length x_a + x_b over a pulley; a = (m_a - m_b) g / (m_a + m_b) */
+    /* Atwood's machine: a tendon of constant length x_a + x_b over a pulley;
+     * a = (m_a - m_b) g / (m_a + m_b) */
     const double m_a = 3, m_b = 2;
     for (int s = 0; s < 2; s++) {
         truth t = begin(s, GRAVITY, DT);
@@ -332,8 +337,9 @@ END_TEST
 
 START_TEST(planar_joint_keeps_its_plane)
 {
-    /* a plate thrown and spun in a vertical plane: its centre of mass flies a parabola within the plane, and spins
-     * on at its rate; the plane's normal is y, and the centre of mass lies off the joint */
+    /* a plate thrown and spun in a vertical plane: its centre of mass flies a parabola within the
+     * plane, and spins on at its rate; the plane's normal is y,
+     * and the centre of mass lies off the joint */
     const double com[3] = {0.04, 0, 0.03}, moments[3] = {0.02, 0.03, 0.01};
     const double seconds = 0.5, spin = 4;
     const double limits[2] = {1e-5, 2e-2};
@@ -370,7 +376,8 @@ END_TEST
 
 /* ---- a driven body carries another ---- */
 
-/* A table with a box on it is driven along x with acceleration a; the box follows, or slides with mu g. */
+/* A table with a box on it is driven along x with acceleration a; the box follows,
+ * or slides with mu g. */
 static void carried(int s, double a, double mu, double expected, const char *text)
 {
     tb_error error;

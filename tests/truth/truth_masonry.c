@@ -1,10 +1,12 @@
-/* Structures that stand by friction and compression alone: a house of two cards, an arch of 13 stones.
+/* Structures that stand by friction and compression alone: a house of two cards, an arch of 13
+ * stones.
  *
- * Card house: by symmetry the cards push each other horizontally with H; moments about the foot give
- * H / (m g) = tan(alpha) / 2 - t / (2 L) for cards of length L and thickness t whose inner corners touch, so it
- * stands if and only if the floor's mu is at least that (Glocker; with t = 0 the textbook's tan(alpha) / 2).
- * Arch: a semicircular arch of joints that do not slide stands by itself if t / R >= 0.1075 (Milankovitch
- * 1907; Heyman, The Stone Skeleton; R to the middle line). */
+ * Card house: by symmetry the cards push each other horizontally with H; moments about the foot
+ * give H / (m g) = tan(alpha) / 2 - t / (2 L) for cards of length L and thickness t whose inner
+ * corners touch, so it stands if and only if the floor's mu is at least that (Glocker; with t = 0
+ * the textbook's tan(alpha) / 2).
+ * Arch: a semicircular arch of joints that do not slide stands by itself if t / R >= 0.1075
+ * (Milankovitch 1907; Heyman, The Stone Skeleton; R to the middle line). */
 #include "common_truth.h"
 
 #define CARD_LENGTH    0.1  /* m */

@@ -1,11 +1,12 @@
 /* Linkages and bodies on joints against reference integrations in double precision.
  *
- * The references know nothing of libtribo: minimal coordinates where a mechanism has them (double pendulum,
- * four-bar), Euler's equations of a heavy body about a point, Newton and Euler's for a chain of hinges; classical
- * Runge-Kutta, fourth order, at a tenth of a millisecond, where its own error is below 1e-9.
+ * The references know nothing of libtribo: minimal coordinates where a mechanism has them (double
+ * pendulum, four-bar), Euler's equations of a heavy body about a point, Newton and Euler's for a
+ * chain of hinges; classical Runge-Kutta, fourth order, at a tenth of a millisecond, where its own
+ * error is below 1e-9.
  *
- * Moreau's midpoint rule is of second order for smooth motion, Stewart and Trinkle's scheme of first: measured from
- * two step lengths, as log2 of the ratio of their errors. */
+ * Moreau's midpoint rule is of second order for smooth motion, Stewart and Trinkle's scheme of
+ * first: measured from two step lengths, as log2 of the ratio of their errors. */
 #include "common_mechanism.h"
 
 #define REFERENCE_DT 1e-4
@@ -107,8 +108,8 @@ END_TEST
 
 /* ---- four-bar linkage ---- */
 
-/* Crank from (0, 0), ground to (0.5, 0), in the x-z plane; Grashof, so that the crank turns right round. Each bar has
- * its centre of mass at the middle. */
+/* Crank from (0, 0), ground to (0.5, 0), in the x-z plane; Grashof, so that the crank turns right
+ * round. Each bar has its centre of mass at the middle. */
 enum { CRANK, COUPLER, ROCKER };
 static const double BARS[3] = {0.15, 0.5, 0.3}, GROUND = 0.5;
 static const double BAR_MASS[3] = {0.6, 1.0, 0.8}, BAR_INERTIA[3] = {2e-3, 2e-2, 8e-3};
@@ -155,7 +156,8 @@ static void four_bar_energies(double crank, double *mass, double *potential)
     }
 }
 
-/* One degree of freedom and energy kept: the crank never stops, so its speed follows from its angle. */
+/* One degree of freedom and energy kept: the crank never stops,
+ * so its speed follows from its angle. */
 static void four_bar_rate(const double *x, double *rate, const void *context)
 {
     double mass, potential;
@@ -300,9 +302,10 @@ static void add_carried(const double rate[3], const double w[3], const double d[
     for (int k = 0; k < 3; k++) r[k] += b[k];
 }
 
-/* Newton and Euler's equations of every link, summed along the directions in which the joints move it: with J and
- * W the velocities of centre of mass and link for unit joint speeds,
- *     sum (m J'J + W'I W) u' = forces - sum (m J'(a - g) + W'(I w' + w x I w)),    a, w' those at u' = 0. */
+/* Newton and Euler's equations of every link, summed along the directions in which the joints move
+ * it: with J and W the velocities of centre of mass and link for unit joint speeds,
+ *     sum (m J'J + W'I W) u' = forces - sum (m J'(a - g) + W'(I w' + w x I w)),
+ * a and w' those at u' = 0. */
 static void arm_rate(const double *x, double *rate, const void *context)
 {
     const arm_extras *extras = context;

@@ -1,18 +1,21 @@
-/* Painleve's rod: a slender rod slides with its lower tip on a rough floor and leans away from its motion.
+/* Painleve's rod: a slender rod slides with its lower tip on a rough floor and leans away from its
+ * motion.
  *
- * Source: Genot and Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A 18 (1999) 653; the closed forms
- * follow from rigid-body mechanics. Mass m, length 2 l, I = m l^2 / 3 about the centre, which lies at
- * l (cos, sin)(theta) from the tip. A force (F, N) at the tip accelerates the tip by
+ * Source: Genot and Brogliato, New results on Painleve paradoxes, Eur. J. Mech. A 18 (1999) 653;
+ * the closed forms follow from rigid-body mechanics. Mass m, length 2 l, I = m l^2 / 3 about the
+ * centre, which lies at l (cos, sin)(theta) from the tip. A force (F, N) at the tip accelerates the
+ * tip by
  *
  *     m a_x = (1 + 3 sin^2) F -     3 sin cos N
  *     m a_z =    -3 sin cos F + (1 + 3 cos^2) N - m g + m w^2 l sin
  *
- * While the tip slides towards -x, F = mu N and m a_z = A N - m g, A = 1 + 3 cos^2 - 3 mu sin cos. A vanishes at
- * mu = (1 + 3 cos^2) / (3 sin cos), which is 4/3 at tan(theta) = 2 (sin^2 = 4/5, sin cos = 2/5).
+ * While the tip slides towards -x, F = mu N and m a_z = A N - m g, A = 1 + 3 cos^2 - 3 mu sin cos.
+ * A vanishes at mu = (1 + 3 cos^2) / (3 sin cos), which is 4/3 at tan(theta) = 2 (sin^2 = 4/5, sin
+ * cos = 2/5).
  *
- * Below: A > 0, and the rod slides on with N = m g / A, however large that is. Above: A < 0, w = 0 leaves no finite
- * force, and the motion goes on by an impact without collision: of all impulses in the cone only one stops the
- * tip dead. With the tip's velocity -v and G the matrix above,
+ * Below: A > 0, and the rod slides on with N = m g / A, however large that is. Above: A < 0, w = 0
+ * leaves no finite force, and the motion goes on by an impact without collision: of all impulses in
+ * the cone only one stops the tip dead. With the tip's velocity -v and G the matrix above,
  *
  *     (lambda_t, lambda_n) = G^-1 m (v, g dt) -> m v (0.4, 0.3),    ratio 4/3 <= mu,
  *
@@ -26,7 +29,8 @@
 
 static const double SIN = 0.89442719099991588, COS = 0.44721359549995794; /* tan = 2 */
 
-/* The rod as a body with its centre of mass at the origin and a small ball whose lowest point is the tip. */
+/* The rod as a body with its centre of mass at the origin and a small
+ * ball whose lowest point is the tip. */
 static truth rod(double mu, tb_scheme scheme, double dt)
 {
     truth t = truth_begin(GRAVITY, dt);
@@ -36,7 +40,8 @@ static truth rod(double mu, tb_scheme scheme, double dt)
     truth_plane(&t, 0, 0, 1, truth_surface(mu, 0));
     const double inertia = MASS * HALF * HALF / 3;
 
-    /* Moreau's scheme takes up contacts that are closed: a touch of overlap decides the first step */
+    /* Moreau's scheme takes up contacts that are closed:
+     * a touch of overlap decides the first step */
     const double deep = scheme == TB_SCHEME_MOREAU ? 1e-12 : 0;
     const double centre[3] = {HALF * COS, 0, HALF * SIN - deep};
     const tb_handle body =
@@ -149,9 +154,9 @@ START_TEST(rod_is_stopped_without_collision_above_it)
 }
 END_TEST
 
-/* What follows: the rod slides, or stops and turns over its tip, jumps, falls. No step needs a larger impulse than
- * the tangential impact of the closed form, no impulse leaves its law, the tip does not sink, and energy does not
- * grow. */
+/* What follows: the rod slides, or stops and turns over its tip, jumps, falls. No step needs a
+ * larger impulse than the tangential impact of the closed form, no impulse leaves its law, the tip
+ * does not sink, and energy does not grow. */
 static void go_on(tb_scheme scheme, const char *const names[4])
 {
     double gain = 0, residual = 0, penetration = 0, largest = 0;

@@ -1,10 +1,11 @@
 /* Contact problems of other people's simulations and of our own, solved to 1e-8.
  *
- * Source of the first: the test data of Siconos in ../shared/data/contact-problems, read where it lies and
- * skipped visibly where it does not. Residual: natural map at rho = 1 in De Saxcé form over ||q|| (Acary,
- * Brémond, Huber, RR-9118), in double, by W as the file has it. For files in global form, q is the local
- * one, H' inverse(M) f + w. A problem that `sor` solved once must go on being solved; for the ones that it
- * does not solve, the residual that it reached must not grow. Prints the table of the closing note. */
+ * Source of the first: the test data of Siconos in ../shared/data/contact-problems, read where it
+ * lies and skipped visibly where it does not. Residual: natural map at rho = 1 in De Saxcé form
+ * over ||q|| (Acary, Brémond, Huber, RR-9118), in double, by W as the file has it. For files in
+ * global form, q is the local one, H' inverse(M) f + w. A problem that `sor` solved once must go on
+ * being solved; for the ones that it does not solve, the residual that it reached must not grow.
+ * Prints the table of the closing note. */
 #include "common_truth.h"
 
 #include <dirent.h>

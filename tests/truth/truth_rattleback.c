@@ -1,16 +1,18 @@
 /* A rattleback, spun in one sense, rattles, stops and turns round; spun in the other it does not.
  *
- * Source: Kane and Levinson, Realistic mathematical modeling of the rattleback, Int. J. Non-Linear Mechanics 17
- * (1982) 175, with their numbers: an ellipsoid of semi-axes 0.2, 0.03, 0.02 m, the centre of mass 0.01 m below
- * its centre, mass 1 kg, central inertia A = 0.0002, B = 0.0016, C = 0.0017, D = -0.00002 kg m^2, tilted by
- * 0.5 deg about both horizontal axes, spun at 5 rad/s. It rolls without slipping: friction is ample here.
+ * Source: Kane and Levinson, Realistic mathematical modeling of the rattleback, Int. J. Non-Linear
+ * Mechanics 17 (1982) 175, with their numbers: an ellipsoid of semi-axes 0.2, 0.03, 0.02 m, the
+ * centre of mass 0.01 m below its centre, mass 1 kg, central inertia A = 0.0002, B = 0.0016, C =
+ * 0.0017, D = -0.00002 kg m^2, tilted by 0.5 deg about both horizontal axes, spun at 5 rad/s. It
+ * rolls without slipping: friction is ample here.
  *
- * The reference is their model, integrated here by Runge and Kutta's method: r from the centre of mass to the
- * contact point moves within the body as the vertical n does, n' = n x w, and v = r x w.
+ * The reference is their model, integrated here by Runge and Kutta's method: r from the centre of
+ * mass to the contact point moves within the body as the vertical n does, n' = n x w, and
+ * v = r x w.
  *
- * The fast rocking (up to 107 rad/s) that feeds on the spin is damped by the step, by the order of w^2 dt, because
- * the contact's velocity vanishes at the end of a step in the directions of its middle. So the step is
- * short, and the reversal still comes a little early. */
+ * The fast rocking (up to 107 rad/s) that feeds on the spin is damped by the step, by the order of
+ * w^2 dt, because the contact's velocity vanishes at the end of a step in the directions of its
+ * middle. So the step is short, and the reversal still comes a little early. */
 #include "common_mechanism.h"
 
 #define MASS    1.0
@@ -46,8 +48,9 @@ static void contact_point(const double n[3], const double rate_n[3], double r[3]
     r[2] += LOWER;
 }
 
-/* The contact force is F = m (v' + g n); moments about the centre of mass, I w' + w x I w = r x F, with the velocity
- * of the centre of mass v = r x w and v' = r' x w + r x w' + w x (r x w), all in body axes. */
+/* The contact force is F = m (v' + g n); moments about the centre of mass, I w' + w x I w = r x F,
+ * with the velocity of the centre of mass v = r x w and v' = r' x w + r x w' + w x (r x w), all in
+ * body axes. */
 static void rolling_rate(const double *x, double *rate, const void *context)
 {
     (void)context;

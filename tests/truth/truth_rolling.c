@@ -1,17 +1,20 @@
 /* A pushed box below 25 spheres: the box slides on the ground, the spheres roll on the box.
  *
- * Source: the rolling test of the SimBenchmark suite (Hwangbo, Kang, Hutter), force oblique to the axes so that a
- * friction pyramid fails. A box of M = 10 kg slides on the ground (mu 0.4) under F = 150 N and carries n = 25
- * spheres of m = 1 kg that roll on it (mu 0.8). The ground takes mu (M + n m) g from F. A sphere is moved by
- * the friction f at its lowest point alone: m a = f, and with I = 2/5 m r^2 its lowest point runs ahead with
- * a + f r^2 / I = 7/2 a, which is the box's acceleration A because nothing slips there. Hence
+ * Source: the rolling test of the SimBenchmark suite (Hwangbo, Kang, Hutter), force oblique to the
+ * axes so that a friction pyramid fails. A box of M = 10 kg slides on the ground (mu 0.4) under F =
+ * 150 N and carries n = 25 spheres of m = 1 kg that roll on it (mu 0.8). The ground takes mu (M + n
+ * m) g from F. A sphere is moved by the friction f at its lowest point alone: m a = f, and with I =
+ * 2/5 m r^2 its lowest point runs ahead with a + f r^2 / I = 7/2 a, which is the box's acceleration
+ * A because nothing slips there. Hence
  *
  *     A = (F - mu (M + n m) g) / (M + 2/7 n m) = 0.7385 m/s^2,    a = 2/7 A = 0.2110 m/s^2.
  *
- * Measure: the mean over all steps of the squared velocity error of box and sphere; RaiSim reached 5.7e-9.
+ * Measure: the mean over all steps of the squared velocity error of box and sphere; RaiSim reached
+ * 5.7e-9.
  *
- * Moreau's scheme counts a contact from the step in which it is closed at the midpoint. There the bodies start
- * 1 um deep, as the suite lets them (5 um), so that rounding does not decide about the first step. */
+ * Moreau's scheme counts a contact from the step in which it is closed at the midpoint. There the
+ * bodies start 1 um deep, as the suite lets them (5 um), so that rounding does not decide about the
+ * first step. */
 #include "common_truth.h"
 
 #define BOX_MASS  10.0  /* kg */

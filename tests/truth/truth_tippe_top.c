@@ -1,16 +1,18 @@
 /* The Tippe Top stands up on its stem when it spins fast on a rough floor, and not otherwise.
  *
- * Source: Leine and Glocker, A set-valued force law for spatial Coulomb-Contensou friction, Eur. J. Mech. A 22 (2003)
- * 193, with their numbers: m = 6 g, I1 = 8e-7, I3 = 7e-7 kg m^2, body sphere R1 = 1.5 cm with its centre a1 =
- * 0.3 cm above the centre of mass, stem sphere R2 = 0.5 cm at a2 = 1.6 cm, mu = 0.3, spin 180 rad/s, tilted by
- * 0.1 rad, no restitution, Contensou friction with a small contact radius (0.5 mm here).
+ * Source: Leine and Glocker, A set-valued force law for spatial Coulomb-Contensou friction, Eur. J.
+ * Mech. A 22 (2003) 193, with their numbers: m = 6 g, I1 = 8e-7, I3 = 7e-7 kg m^2, body sphere R1 =
+ * 1.5 cm with its centre a1 = 0.3 cm above the centre of mass, stem sphere R2 = 0.5 cm at a2 = 1.6
+ * cm, mu = 0.3, spin 180 rad/s, tilted by 0.1 rad, no restitution, Contensou friction with a small
+ * contact radius (0.5 mm here).
  *
- * The angle between the axis and the vertical passes 90 deg, the stem touches, and the centre of mass rises from R1 -
- * a1 cos to a2 + R2 above the floor. The needed work comes from the spin, so the sum of energies falls throughout.
+ * The angle between the axis and the vertical passes 90 deg, the stem touches, and the centre of
+ * mass rises from R1 - a1 cos to a2 + R2 above the floor. The needed work comes from the spin, so
+ * the sum of energies falls throughout.
  *
- * Jellett's integral: let rho run from the centre of mass to the contact point, rho = -R1 n + a1 e. Then
- * d/dt (L . rho) = 0 whatever the force at the contact point is, as long as only the body sphere touches and
- * no spin torque acts (Jellett 1872). */
+ * Jellett's integral: let rho run from the centre of mass to the contact point, rho = -R1 n + a1 e.
+ * Then d/dt (L . rho) = 0 whatever the force at the contact point is, as long as only the body
+ * sphere touches and no spin torque acts (Jellett 1872). */
 #include "common_mechanism.h"
 
 #define BODY_RADIUS    15e-3 /* m */

@@ -1,18 +1,18 @@
-/* A free body tumbles about its middle axis for 60 s: energy and angular momentum stay, and the period is that of
- * Euler's solution.
+/* A free body tumbles about its middle axis for 60 s: energy and angular momentum stay, and the
+ * period is that of Euler's solution.
  *
- * Source: Landau and Lifshitz, Mechanics, par. 37. With moments I1 < I2 < I3, L^2 > 2 T I2, the middle component
- * of the angular velocity is a multiple of sn(tau, k) and returns to itself after
+ * Source: Landau and Lifshitz, Mechanics, par. 37. With moments I1 < I2 < I3, L^2 > 2 T I2, the
+ * middle component of the angular velocity is a multiple of sn(tau, k) and returns to itself after
  *
  *     P = 4 K(k) sqrt(I1 I2 I3 / ((I3 - I2) (L^2 - 2 T I1))),
  *     k^2 = (I2 - I1) (2 T I3 - L^2) / ((I3 - I2) (L^2 - 2 T I1)).
  *
- * K is computed by the arithmetic-geometric mean. The body starts close to the unstable axis, where k is near 1
- * and the body flips over again and again (Dzhanibekov's nut).
+ * K is computed by the arithmetic-geometric mean. The body starts close to the unstable axis, where
+ * k is near 1 and the body flips over again and again (Dzhanibekov's nut).
  *
- * Both schemes turn a single free body by a rule that keeps its energy. Moreau's, of second order, steps 1 ms;
- * Stewart and Trinkle's turns the body by the velocity at the end of the step, which is of first order in the
- * direction of the angular momentum (about 0.3 w dt), and steps 0.25 ms. */
+ * Both schemes turn a single free body by a rule that keeps its energy. Moreau's, of second order,
+ * steps 1 ms; Stewart and Trinkle's turns the body by the velocity at the end of the step, which is
+ * of first order in the direction of the angular momentum (about 0.3 w dt), and steps 0.25 ms. */
 #include "common_mechanism.h"
 
 #define SECONDS 60
@@ -53,7 +53,8 @@ static void angular_momentum(const tb_body_motion *m, double momentum[3])
     reference_rotate(m->orientation, body, momentum);
 }
 
-/* com: where the centre of mass lies in the body frame; off the origin the body is a tree like any other */
+/* com: where the centre of mass lies in the body frame;
+ * off the origin the body is a tree like any other */
 static void tumble(tb_scheme scheme, double dt, const double com[3], const char *const names[3])
 {
     truth t = truth_begin(0, dt);

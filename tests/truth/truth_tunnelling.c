@@ -1,8 +1,9 @@
-/* A finger that closes at 3 m/s moves 6 mm in a step of 2 ms and still does not pass a wall of 3 mm.
+/* A finger that closes at 3 m/s moves 6 mm in a step of 2 ms and still does not pass a wall of
+ * 3 mm.
  *
- * Source: the impenetrability of rigid bodies. The wall is a box or a closed mesh of the same size, fixed or
- * free and heavy; the finger a sphere, box, capsule or convex hull, free or on a slide with a motor behind it. It
- * starts at 40 distances that are no multiples of the step's way. */
+ * Source: the impenetrability of rigid bodies. The wall is a box or a closed mesh of the same size,
+ * fixed or free and heavy; the finger a sphere, box, capsule or convex hull, free or on a slide
+ * with a motor behind it. It starts at 40 distances that are no multiples of the step's way. */
 #include "common_truth.h"
 
 #define SPEED     3.0    /* m/s */
@@ -77,7 +78,8 @@ END_TEST
 
 START_TEST(moreau_stops_the_finger_within_half_a_step)
 {
-    /* the midpoint rule sees the contact half a step late: at most 3 mm deep, never out at the back */
+    /* the midpoint rule sees the contact half a step late: at most 3 mm deep,
+     * never out at the back */
     TRUTH_CHECK("finger at 3 m/s, Moreau: beyond the near face, m", worst(TB_SCHEME_MOREAU),
                 SPEED * 1e-3 + 1e-5);
 }

@@ -71,8 +71,8 @@ static inline tb_triangle_mesh soup_mesh(soup *s, tb_arena *arena)
     return mesh;
 }
 
-/* A parallelogram of n x m quads from `origin` along u and v, normal u x v. Vertices inside are moved about
- * within the plane by up to `jitter` of a step. */
+/* A parallelogram of n x m quads from `origin` along u and v, normal u x v. Vertices inside are
+ * moved about within the plane by up to `jitter` of a step. */
 static inline void soup_patch(soup *s, const double origin[3], const double u[3], const double v[3],
                               int n, int m, double jitter, tb_random *random)
 {
@@ -146,8 +146,8 @@ static inline void soup_sphere(soup *s, double radius, int n)
     }
 }
 
-/* A mug without a handle: outer radius r, wall t, floor t thick, height h, n segments around, m up the wall;
- * axis +Z, bottom at z = 0. */
+/* A mug without a handle: outer radius r, wall t, floor t thick, height h, n segments around, m up
+ * the wall; axis +Z, bottom at z = 0. */
 static inline void soup_mug(soup *s, double r, double t, double h, int n, int m)
 {
     const double pi = 3.14159265358979323846;

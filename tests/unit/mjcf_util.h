@@ -1,6 +1,7 @@
 /* MJCF documents in few lines, for the importer's tests. Any failure ends the test.
  *
- * Expected numbers were read from MuJoCo 4.0 given the same documents, where they are not obvious. */
+ * Expected numbers were read from MuJoCo 4.0 given the same documents,
+ * where they are not obvious. */
 #ifndef MJCF_UTIL_H
 #define MJCF_UTIL_H
 
@@ -34,8 +35,8 @@ static inline void mjcf_free(mjcf_case *c)
     tb_scene_destroy(c->scene);
 }
 
-/* Loads, expects a refusal with this status at this line whose message begins with the place and holds
- * `words`. */
+/* Loads, expects a refusal with this status at this line whose message begins with the place and
+ * holds `words`. */
 static inline void mjcf_refuses(const char *text, tb_status expected, int line, const char *words)
 {
     tb_scene *scene = NULL;

@@ -1,5 +1,5 @@
-/* Contact problems made by hand and at random, for the tests of contact/ and solve/. In the precision that
- * the including test is compiled for. */
+/* Contact problems made by hand and at random, for the tests of contact/ and solve/. In the
+ * precision that the including test is compiled for. */
 #ifndef PROBLEM_UTIL_H
 #define PROBLEM_UTIL_H
 
@@ -53,9 +53,9 @@ static inline tb_block *made_add(made_problem *m, tb_law law, int32_t rows, tb_r
     return block;
 }
 
-/* Coulomb contacts between random pairs of free bodies, some against the world; scale of impulses over
- * velocities is 1 / scale^2. c is the contacts' velocity in a motion of the bodies, so that bodies at rest
- * are a way out and a solution exists however many contacts there are. */
+/* Coulomb contacts between random pairs of free bodies, some against the world; scale of impulses
+ * over velocities is 1 / scale^2. c is the contacts' velocity in a motion of the bodies, so that
+ * bodies at rest are a way out and a solution exists however many contacts there are. */
 static inline void made_random(made_problem *m, uint64_t seed, int32_t contacts, int32_t bodies,
                                double mu, double scale)
 {

@@ -1,5 +1,5 @@
-/* The broad phase against brute force on thousands of random scenes, Morton codes and intervals, and what
- * is said of bad boxes. test_broad_f32.c compiles this again in float. */
+/* The broad phase against brute force on thousands of random scenes, Morton codes and intervals,
+ * and what is said of bad boxes. test_broad_f32.c compiles this again in float. */
 #include "collide/broad.h"
 #include "test_util.h"
 
@@ -257,8 +257,8 @@ START_TEST(intervals_of_a_box_are_the_cubes_that_cover_it)
 }
 END_TEST
 
-/* Göteman and Roxling, Table 8.1, with the printed kernel's arithmetic: balls of 1 m in a triangle of 100
- * rows, and one in front. In float the sums of cells lose the last bits that decide. */
+/* Göteman and Roxling, Table 8.1, with the printed kernel's arithmetic: balls of 1 m in a triangle
+ * of 100 rows, and one in front. In float the sums of cells lose the last bits that decide. */
 START_TEST(intervals_per_body_are_those_of_the_published_table)
 {
     if (sizeof(tb_real) == 4) return;

@@ -1,12 +1,13 @@
 /* The narrow phase of convex pairs against what is known without it.
  *
- * A separation along any direction is a lower bound of the signed distance, two points an upper bound: where
- * a result has both, it is exact, whatever method found it. In penetration the bound is searched by many
- * directions. test_collide_convex_f32.c compiles this again in float. */
+ * A separation along any direction is a lower bound of the signed distance, two points an upper
+ * bound: where a result has both, it is exact, whatever method found it. In penetration the bound
+ * is searched by many directions. test_collide_convex_f32.c compiles this again in float. */
 #include "convex_util.h"
 
-/* exact: closed forms, GJK and EPA on flat shapes; smooth: curved shapes; tie: where a face's normal may be
- * preferred; deep, rough: points and gaps of curved shapes deep in each other, where Newton may be lost */
+/* exact: closed forms, GJK and EPA on flat shapes; smooth: curved shapes; tie: where a face's
+ * normal may be preferred; deep, rough: points and gaps of curved shapes deep in each other, where
+ * Newton may be lost */
 #ifdef TB_SINGLE
 static const double exact = 3e-5, smooth = 1e-3, tie = 1e-3, deep = 2e-2, rough = 2e-3;
 #else

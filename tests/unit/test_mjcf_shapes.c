@@ -104,7 +104,8 @@ START_TEST(inline_meshes_are_moved_turned_and_scaled)
     const tb_model_shape *g = mjcf_shape(&c, "g");
     ck_assert_int_eq(g->type, TB_SHAPE_CONVEX);
     TEST_NEAR_RELATIVE(mjcf_body(&c, "b")->mass, 1000, 1e-12);
-    /* centroid (1/4, 1/4, 1/4) - p = (-1/4, 0, -1/2), turned by -90 about x, scaled, at (1, 1, 1) */
+    /* centroid (1/4, 1/4, 1/4) - p = (-1/4, 0, -1/2), turned by -90 about x, scaled,
+     * at (1, 1, 1) */
     MJCF_NEAR3(mjcf_body(&c, "b")->com, 0.75, 0, 1);
     mjcf_free(&c);
 

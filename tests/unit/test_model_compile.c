@@ -1,5 +1,5 @@
-/* What the compiler makes of a scene: numbering, trees, references, filters, and what only the whole can
- * show to be wrong. */
+/* What the compiler makes of a scene: numbering, trees, references, filters, and what only the
+ * whole can show to be wrong. */
 #include "model_util.h"
 
 static const tb_handle NONE = {0};

@@ -1,5 +1,5 @@
-/* Masses and inertias against closed forms: every shape, solid and shell, turned and moved, summed; the
- * rules of minimum, balance and total. */
+/* Masses and inertias against closed forms: every shape, solid and shell, turned and moved, summed;
+ * the rules of minimum, balance and total. */
 #include "model_util.h"
 
 static const double PI = 3.141592653589793;
@@ -80,7 +80,8 @@ END_TEST
 
 START_TEST(shells_have_the_moments_of_thin_solids)
 {
-    /* the difference of two solids that differ by a layer, extrapolated to none: central difference */
+    /* the difference of two solids that differ by a layer, extrapolated to none:
+     * central difference */
     static const tb_shape_type types[] = {TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE, TB_SHAPE_CYLINDER,
                                           TB_SHAPE_BOX};
     const double d = 1e-5, size[3] = {0.3, 0.7, 0.4};

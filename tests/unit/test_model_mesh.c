@@ -322,7 +322,8 @@ END_TEST
 
 START_TEST(an_edge_looks_through_a_triangle_without_area)
 {
-    /* (0,0) (2,0) below, a needle with its third corner in the middle of that edge, two triangles above */
+    /* (0,0) (2,0) below, a needle with its third corner in the middle of that edge,
+     * two triangles above */
     static const double v[15] = {0, 0, 0, 2, 0, 0, 1, -1, 0, 1, 0, 0, 1, 1, 0};
     static const int32_t t[12] = {0, 2, 1, 0, 1, 3, 0, 3, 4, 3, 1, 4};
     tb_arena arena;
@@ -336,7 +337,8 @@ START_TEST(an_edge_looks_through_a_triangle_without_area)
 }
 END_TEST
 
-/* Depth of the tree below a node; adds up the nodes, and the corners that lie outside of their leaf. */
+/* Depth of the tree below a node; adds up the nodes,
+ * and the corners that lie outside of their leaf. */
 static int depth_below(const tb_triangle_mesh *mesh, int32_t node, int32_t *visited, int *outside)
 {
     const tb_tree_node *n = &mesh->nodes[node];

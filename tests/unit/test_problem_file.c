@@ -1,4 +1,5 @@
-/* Problem files: both forms, three storage kinds, round trips without the loss of a bit, and bad files. */
+/* Problem files: both forms, three storage kinds, round trips without the loss of a bit,
+ * and bad files. */
 #include "test_util.h"
 
 #include <unistd.h>
@@ -110,7 +111,8 @@ END_TEST
 START_TEST(a_global_problem_is_reduced)
 {
     tb_error error;
-    /* M = diag(2, 4, 4), H = 1, q = (-20, 0, 4), b = (1, 0, 0): W = inverse(M), q = inverse(M) q + b */
+    /* M = diag(2, 4, 4), H = 1, q = (-20, 0, 4), b = (1, 0, 0): W = inverse(M),
+     * q = inverse(M) q + b */
     tb_problem_file *file =
         load_text("3 1  0 3 3 3 3 2 0 0 0 4 0 0 0 4  0 3 3 3 3 1 0 0 0 1 0 0 0 1 "
                   "-20 0 4  1 0 0  0.5",

@@ -1,5 +1,5 @@
-/* Prox operators against their definition (no point of the set is nearer) and against closed forms, and the
- * exact solve of one contact against its law. */
+/* Prox operators against their definition (no point of the set is nearer) and against closed forms,
+ * and the exact solve of one contact against its law. */
 #include "test_util.h"
 
 #include "contact/contact.h"

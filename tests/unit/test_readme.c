@@ -1,5 +1,5 @@
-/* The README's example in C, word for word: it compiles, runs on the README's scene, and prints what the
- * README says that it prints. */
+/* The README's example in C, word for word: it compiles, runs on the README's scene, and prints
+ * what the README says that it prints. */
 #include <unistd.h>
 
 #include "test_util.h"

@@ -1,5 +1,5 @@
-/* Stepping as a service wants it: no allocation once warm, bit-exact resume, bytes that depend on neither
- * the batch nor the threads, worlds that fail alone. */
+/* Stepping as a service wants it: no allocation once warm, bit-exact resume, bytes that depend on
+ * neither the batch nor the threads, worlds that fail alone. */
 #include "test_util.h"
 
 enum { BALLS = 27 };
