@@ -38,7 +38,7 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
 
 /* The registry: a new solver is a file and a line. */
 #define TB_SOLVER_LIST(X)                                                                          \
-    X(sor, "projected Gauss-Seidel with over-relaxation; contacts solved exactly in turn")         \
+    X(sor, "projected Gauss-Seidel with over-relaxation, slow sweeps accelerated (Anderson)")      \
     X(jor, "projected Jacobi with over-relaxation; order of contacts does not matter")
 
 /* by name; NULL if there is none. */
