@@ -115,8 +115,7 @@ static double of_actuator(const mjcf *m, const tb_model *model, const double *fa
     memset(row, 0, (size_t)n * sizeof *row);
     if (actuator->joint >= 0) {
         const tb_model_joint *joint = &model->joints[actuator->joint];
-        const int dofs = joint->type == TB_JOINT_FREE ? 6 : (joint->type == TB_JOINT_BALL ? 3 : 1);
-        for (int i = 0; i < dofs; i++) row[joint->dof + i] = gear[i];
+        for (int32_t i = 0; i < tb_joint_dofs(joint->type); i++) row[joint->dof + i] = gear[i];
     } else {
         const mjcf_tendon *tendon = &m->tendons[actuator->tendon];
         for (int32_t i = 0; i < tendon->def.number_of_joints; i++)

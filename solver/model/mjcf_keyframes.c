@@ -3,21 +3,12 @@
 #include <string.h>
 
 #include "model/mjcf.h"
+#include "model/model.h"
 
 static const mjcf_words KEY = {
     .used = "name time qpos qvel ctrl act mpos mquat",
     .zero = "plastic",
 };
-
-static int32_t coordinates_of(tb_joint_type type)
-{
-    return type == TB_JOINT_FREE ? 7 : (type == TB_JOINT_BALL ? 4 : 1);
-}
-
-static int32_t dofs_of(tb_joint_type type)
-{
-    return type == TB_JOINT_FREE ? 6 : (type == TB_JOINT_BALL ? 3 : 1);
-}
 
 /* Coordinates in the described pose, in the order of the joints. */
 static void write_reference(const mjcf *m, double *q)
@@ -32,7 +23,7 @@ static void write_reference(const mjcf *m, double *q)
         } else {
             q[0] = joint->def.reference;
         }
-        q += coordinates_of(joint->def.type);
+        q += tb_joint_coordinates(joint->def.type);
     }
 }
 
@@ -100,8 +91,8 @@ tb_status mjcf_read_keyframes(mjcf *m)
 {
     int32_t number_of_q = 0, number_of_u = 0;
     for (int32_t i = 0; i < m->number_of_joints; i++) {
-        number_of_q += coordinates_of(m->joints[i].def.type);
-        number_of_u += dofs_of(m->joints[i].def.type);
+        number_of_q += tb_joint_coordinates(m->joints[i].def.type);
+        number_of_u += tb_joint_dofs(m->joints[i].def.type);
     }
     const size_t total = (size_t)number_of_q + (size_t)number_of_u + (size_t)m->number_of_actuators;
     double *memory = calloc(total + 1, sizeof *memory);

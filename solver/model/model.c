@@ -123,8 +123,8 @@ tb_status tb_model_joint_info(const tb_model *model, int32_t index, tb_joint_inf
     info->type = joint->type;
     info->coordinate = joint->coordinate;
     info->dof = joint->dof;
-    info->coordinates = joint->type == TB_JOINT_FREE ? 7 : joint->type == TB_JOINT_BALL ? 4 : 1;
-    info->dofs = joint->type == TB_JOINT_FREE ? 6 : joint->type == TB_JOINT_BALL ? 3 : 1;
+    info->coordinates = tb_joint_coordinates(joint->type);
+    info->dofs = tb_joint_dofs(joint->type);
     info->limited = joint->limited;
     info->lower = joint->lower;
     info->upper = joint->upper;

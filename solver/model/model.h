@@ -58,6 +58,17 @@ typedef struct tb_height_field {
     double highest; /* m, largest height */
 } tb_height_field;
 
+/* Numbers that a joint adds to q and to u, planar joints being taken apart. */
+static inline int32_t tb_joint_coordinates(tb_joint_type type)
+{
+    return type == TB_JOINT_FREE ? 7 : (type == TB_JOINT_BALL ? 4 : 1);
+}
+
+static inline int32_t tb_joint_dofs(tb_joint_type type)
+{
+    return type == TB_JOINT_FREE ? 6 : (type == TB_JOINT_BALL ? 3 : 1);
+}
+
 /* One joint after planar joints were taken apart. */
 typedef struct tb_model_joint {
     tb_joint_type type; /* HINGE, SLIDE, BALL or FREE */

@@ -268,7 +268,7 @@ static void check_target(tb_check *check, const tb_scene *scene, tb_actuator_def
             check->status == TB_OK ? scene->joints[target].type : TB_JOINT_HINGE;
         if (type == TB_JOINT_FIXED || type == TB_JOINT_PLANAR)
             tb_check_fail(check, "target", "must not be a fixed or planar joint");
-        gears = type == TB_JOINT_FREE ? 6 : type == TB_JOINT_BALL ? 3 : 1;
+        gears = tb_joint_dofs(type);
     }
     for (int i = gears; i < 6; i++) actuator->gear[i] = 0;
 }

@@ -347,7 +347,7 @@ static tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const 
         const tb_motion *axes = d->axes + joint->dof;
         const tb_real *w = u + joint->dof;
         tb_motion own = tb_motion_zero();
-        const int count = joint->type == TB_JOINT_FREE ? 6 : (joint->type == TB_JOINT_BALL ? 3 : 1);
+        const int32_t count = tb_joint_dofs(joint->type);
         for (int k = 0; k < count; k++) own = tb_motion_add_scaled(own, axes[k], w[k]);
         if (joint->type == TB_JOINT_FREE) {
             /* the point at O changes as the body's origin moves on: -w x v of the origin */

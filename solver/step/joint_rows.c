@@ -25,7 +25,7 @@ tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_a
     const tb_model_joint *joint = &model->joints[actuator->joint];
     t.first = joint->dof;
     t.coefficients = actuator->gear;
-    t.count = joint->type == TB_JOINT_FREE ? 6 : (joint->type == TB_JOINT_BALL ? 3 : 1);
+    t.count = tb_joint_dofs(joint->type);
     return t;
 }
 
