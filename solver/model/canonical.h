@@ -27,17 +27,10 @@ typedef struct tb_canonical {
 
 void tb_canonical_fail(tb_canonical *io, const char *what);
 void tb_canonical_u32(tb_canonical *io, uint32_t *x);
-void tb_canonical_i32(tb_canonical *io, int32_t *x);
 void tb_canonical_bool(tb_canonical *io, bool *x);
-void tb_canonical_double(tb_canonical *io, double *x);
-void tb_canonical_doubles(tb_canonical *io, double *x, int count);
-void tb_canonical_text(tb_canonical *io, const char **text);
 /* A count of things that take at least `least` bytes each,
  * so that a false count asks for no memory. */
 void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least);
-/* Arrays with their count, which the caller has written or read by tb_canonical_count. */
-void tb_canonical_double_array(tb_canonical *io, const double **x, int32_t count);
-void tb_canonical_index_array(tb_canonical *io, const int32_t **x, int32_t count);
 
 /* Fields of the definitions. Names included, handles not: those are references of their own. */
 void tb_canonical_options(tb_canonical *io, tb_scene_def *x);

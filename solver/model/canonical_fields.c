@@ -52,7 +52,7 @@ void tb_canonical_u32(tb_canonical *io, uint32_t *x)
     *x = (uint32_t)wide;
 }
 
-void tb_canonical_i32(tb_canonical *io, int32_t *x)
+static void io_i32(tb_canonical *io, int32_t *x)
 {
     uint32_t bits = 0;
     memcpy(&bits, x, sizeof bits);
@@ -68,7 +68,7 @@ void tb_canonical_bool(tb_canonical *io, bool *x)
     *x = wide == 1;
 }
 
-void tb_canonical_double(tb_canonical *io, double *x)
+static void io_double(tb_canonical *io, double *x)
 {
     uint64_t bits = 0;
     const double positive_zero = io->reading ? 0 : *x + 0.0;
@@ -77,16 +77,16 @@ void tb_canonical_double(tb_canonical *io, double *x)
     if (io->reading) memcpy(x, &bits, sizeof bits);
 }
 
-void tb_canonical_doubles(tb_canonical *io, double *x, int count)
+static void io_doubles(tb_canonical *io, double *x, int count)
 {
-    for (int i = 0; i < count; i++) tb_canonical_double(io, &x[i]);
+    for (int i = 0; i < count; i++) io_double(io, &x[i]);
 }
 
 /* Enums are int in memory and i32 in bytes; the builder checks their range. */
 #define ENUM(io, x)                                                                                \
     do {                                                                                           \
         int32_t value_ = (int32_t)(x);                                                             \
-        tb_canonical_i32(io, &value_);                                                             \
+        io_i32(io, &value_);                                                                       \
         if (value_ < 0 || value_ > 255) {                                                          \
             tb_canonical_fail(io, "a choice is out of range");                                     \
             value_ = 0;                                                                            \
@@ -94,7 +94,7 @@ void tb_canonical_doubles(tb_canonical *io, double *x, int count)
         if ((io)->reading) (x) = value_;                                                           \
     } while (0)
 
-void tb_canonical_text(tb_canonical *io, const char **text)
+static void io_text(tb_canonical *io, const char **text)
 {
     int32_t length = io->reading ? 0 : (int32_t)strlen(*text);
     tb_canonical_count(io, &length, 1);
@@ -130,12 +130,13 @@ void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least)
     *count = (int32_t)wide;
 }
 
-void tb_canonical_double_array(tb_canonical *io, const double **x, int32_t count)
+/* Arrays with their count, which the caller has written or read by tb_canonical_count. */
+static void io_double_array(tb_canonical *io, const double **x, int32_t count)
 {
     if (!io->reading) {
         for (int32_t i = 0; i < count; i++) {
             double value = (*x)[i];
-            tb_canonical_double(io, &value);
+            io_double(io, &value);
         }
         return;
     }
@@ -150,16 +151,16 @@ void tb_canonical_double_array(tb_canonical *io, const double **x, int32_t count
         io->status = tb_fail_memory(io->error, (size_t)count * sizeof *copy, "array");
         return;
     }
-    for (int32_t i = 0; i < count; i++) tb_canonical_double(io, &copy[i]);
+    for (int32_t i = 0; i < count; i++) io_double(io, &copy[i]);
     *x = copy;
 }
 
-void tb_canonical_index_array(tb_canonical *io, const int32_t **x, int32_t count)
+static void io_index_array(tb_canonical *io, const int32_t **x, int32_t count)
 {
     if (!io->reading) {
         for (int32_t i = 0; i < count; i++) {
             int32_t value = (*x)[i];
-            tb_canonical_i32(io, &value);
+            io_i32(io, &value);
         }
         return;
     }
@@ -174,7 +175,7 @@ void tb_canonical_index_array(tb_canonical *io, const int32_t **x, int32_t count
         io->status = tb_fail_memory(io->error, (size_t)count * sizeof *copy, "array");
         return;
     }
-    for (int32_t i = 0; i < count; i++) tb_canonical_i32(io, &copy[i]);
+    for (int32_t i = 0; i < count; i++) io_i32(io, &copy[i]);
     *x = copy;
 }
 
@@ -182,171 +183,170 @@ void tb_canonical_index_array(tb_canonical *io, const int32_t **x, int32_t count
 
 void tb_canonical_options(tb_canonical *io, tb_scene_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_doubles(io, x->gravity, 3);
-    tb_canonical_double(io, &x->dt);
+    io_text(io, &x->name);
+    io_doubles(io, x->gravity, 3);
+    io_double(io, &x->dt);
     ENUM(io, x->inertia_source);
-    tb_canonical_double(io, &x->minimum_mass);
-    tb_canonical_double(io, &x->minimum_inertia);
-    tb_canonical_double(io, &x->total_mass);
+    io_double(io, &x->minimum_mass);
+    io_double(io, &x->minimum_inertia);
+    io_double(io, &x->total_mass);
     tb_canonical_bool(io, &x->balance_inertia);
     tb_canonical_bool(io, &x->filter_parent);
-    tb_canonical_i32(io, &x->inertia_groups[0]);
-    tb_canonical_i32(io, &x->inertia_groups[1]);
+    io_i32(io, &x->inertia_groups[0]);
+    io_i32(io, &x->inertia_groups[1]);
 }
 
 void tb_canonical_body(tb_canonical *io, tb_body_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_doubles(io, x->position, 3);
-    tb_canonical_doubles(io, x->orientation, 4);
+    io_text(io, &x->name);
+    io_doubles(io, x->position, 3);
+    io_doubles(io, x->orientation, 4);
     tb_canonical_bool(io, &x->kinematic);
     tb_canonical_bool(io, &x->has_inertia);
     if (!x->has_inertia) return;
-    tb_canonical_double(io, &x->mass);
-    tb_canonical_doubles(io, x->com, 3);
-    tb_canonical_doubles(io, x->inertia_frame, 4);
-    tb_canonical_doubles(io, x->inertia, 6);
+    io_double(io, &x->mass);
+    io_doubles(io, x->com, 3);
+    io_doubles(io, x->inertia_frame, 4);
+    io_doubles(io, x->inertia, 6);
 }
 
 void tb_canonical_mesh(tb_canonical *io, tb_mesh_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     tb_canonical_count(io, &x->number_of_vertices, 24);
-    tb_canonical_double_array(
-        io, &x->vertices, 3 * (x->number_of_vertices <= TB_MESH_LIMIT ? x->number_of_vertices : 0));
+    io_double_array(io, &x->vertices,
+                    3 * (x->number_of_vertices <= TB_MESH_LIMIT ? x->number_of_vertices : 0));
     tb_canonical_count(io, &x->number_of_triangles, 12);
-    tb_canonical_index_array(
-        io, &x->triangles,
-        3 * (x->number_of_triangles <= TB_MESH_LIMIT ? x->number_of_triangles : 0));
+    io_index_array(io, &x->triangles,
+                   3 * (x->number_of_triangles <= TB_MESH_LIMIT ? x->number_of_triangles : 0));
     ENUM(io, x->inertia);
 }
 
 void tb_canonical_height_field(tb_canonical *io, tb_height_field_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_i32(io, &x->rows);
-    tb_canonical_i32(io, &x->columns);
+    io_text(io, &x->name);
+    io_i32(io, &x->rows);
+    io_i32(io, &x->columns);
     if (x->rows < 1 || x->columns < 1 || x->columns > TB_MESH_LIMIT / x->rows) {
         tb_canonical_fail(io, "a height field has an impossible size");
         return;
     }
-    tb_canonical_double_array(io, &x->heights, x->rows * x->columns);
-    tb_canonical_double(io, &x->half_x);
-    tb_canonical_double(io, &x->half_y);
-    tb_canonical_double(io, &x->base);
+    io_double_array(io, &x->heights, x->rows * x->columns);
+    io_double(io, &x->half_x);
+    io_double(io, &x->half_y);
+    io_double(io, &x->base);
 }
 
 void tb_canonical_joint(tb_canonical *io, tb_joint_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     ENUM(io, x->type);
-    tb_canonical_doubles(io, x->position, 3);
-    tb_canonical_doubles(io, x->axis, 3);
+    io_doubles(io, x->position, 3);
+    io_doubles(io, x->axis, 3);
     tb_canonical_bool(io, &x->limited);
-    tb_canonical_double(io, &x->lower);
-    tb_canonical_double(io, &x->upper);
-    tb_canonical_double(io, &x->stiffness);
-    tb_canonical_double(io, &x->spring_reference);
-    tb_canonical_double(io, &x->damping);
-    tb_canonical_double(io, &x->dry_friction);
-    tb_canonical_double(io, &x->armature);
-    tb_canonical_double(io, &x->reference);
+    io_double(io, &x->lower);
+    io_double(io, &x->upper);
+    io_double(io, &x->stiffness);
+    io_double(io, &x->spring_reference);
+    io_double(io, &x->damping);
+    io_double(io, &x->dry_friction);
+    io_double(io, &x->armature);
+    io_double(io, &x->reference);
 }
 
 static void surface(tb_canonical *io, tb_surface *x)
 {
     ENUM(io, x->kind);
-    tb_canonical_double(io, &x->friction);
-    tb_canonical_double(io, &x->restitution);
-    tb_canonical_double(io, &x->spin_radius);
-    tb_canonical_double(io, &x->rolling_length);
+    io_double(io, &x->friction);
+    io_double(io, &x->restitution);
+    io_double(io, &x->spin_radius);
+    io_double(io, &x->rolling_length);
 }
 
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     ENUM(io, x->type);
-    tb_canonical_doubles(io, x->position, 3);
-    tb_canonical_doubles(io, x->orientation, 4);
-    tb_canonical_doubles(io, x->size, 3);
-    tb_canonical_double(io, &x->density);
-    tb_canonical_double(io, &x->mass);
+    io_doubles(io, x->position, 3);
+    io_doubles(io, x->orientation, 4);
+    io_doubles(io, x->size, 3);
+    io_double(io, &x->density);
+    io_double(io, &x->mass);
     tb_canonical_bool(io, &x->shell);
     surface(io, &x->surface);
     tb_canonical_u32(io, &x->category);
     tb_canonical_u32(io, &x->mask);
-    tb_canonical_i32(io, &x->group);
+    io_i32(io, &x->group);
 }
 
 void tb_canonical_site(tb_canonical *io, tb_site_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_doubles(io, x->position, 3);
-    tb_canonical_doubles(io, x->orientation, 4);
+    io_text(io, &x->name);
+    io_doubles(io, x->position, 3);
+    io_doubles(io, x->orientation, 4);
 }
 
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     tb_canonical_count(io, &x->number_of_joints, 8);
-    tb_canonical_double_array(io, &x->coefficients, x->number_of_joints);
+    io_double_array(io, &x->coefficients, x->number_of_joints);
     tb_canonical_bool(io, &x->limited);
-    tb_canonical_double(io, &x->lower);
-    tb_canonical_double(io, &x->upper);
-    tb_canonical_double(io, &x->stiffness);
-    tb_canonical_double(io, &x->damping);
-    tb_canonical_double(io, &x->dry_friction);
-    tb_canonical_double(io, &x->spring_lower);
-    tb_canonical_double(io, &x->spring_upper);
+    io_double(io, &x->lower);
+    io_double(io, &x->upper);
+    io_double(io, &x->stiffness);
+    io_double(io, &x->damping);
+    io_double(io, &x->dry_friction);
+    io_double(io, &x->spring_lower);
+    io_double(io, &x->spring_upper);
 }
 
 void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_doubles(io, x->gear, 6);
-    tb_canonical_doubles(io, x->gain, 3);
-    tb_canonical_doubles(io, x->bias, 3);
+    io_text(io, &x->name);
+    io_doubles(io, x->gear, 6);
+    io_doubles(io, x->gain, 3);
+    io_doubles(io, x->bias, 3);
     tb_canonical_bool(io, &x->control_limited);
-    tb_canonical_double(io, &x->control_lower);
-    tb_canonical_double(io, &x->control_upper);
+    io_double(io, &x->control_lower);
+    io_double(io, &x->control_upper);
     tb_canonical_bool(io, &x->force_limited);
-    tb_canonical_double(io, &x->force_lower);
-    tb_canonical_double(io, &x->force_upper);
+    io_double(io, &x->force_lower);
+    io_double(io, &x->force_upper);
     ENUM(io, x->activation);
-    tb_canonical_double(io, &x->time_constant);
+    io_double(io, &x->time_constant);
     tb_canonical_bool(io, &x->activation_limited);
-    tb_canonical_double(io, &x->activation_lower);
-    tb_canonical_double(io, &x->activation_upper);
+    io_double(io, &x->activation_lower);
+    io_double(io, &x->activation_upper);
 }
 
 void tb_canonical_equality(tb_canonical *io, tb_equality_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     ENUM(io, x->type);
-    tb_canonical_doubles(io, x->anchor_a, 3);
+    io_doubles(io, x->anchor_a, 3);
     tb_canonical_bool(io, &x->has_anchor_b);
-    tb_canonical_doubles(io, x->anchor_b, 3);
+    io_doubles(io, x->anchor_b, 3);
     tb_canonical_bool(io, &x->has_orientation);
-    tb_canonical_doubles(io, x->orientation, 4);
-    tb_canonical_doubles(io, x->polynomial, 5);
+    io_doubles(io, x->orientation, 4);
+    io_doubles(io, x->polynomial, 5);
     tb_canonical_bool(io, &x->disabled);
 }
 
 void tb_canonical_pair(tb_canonical *io, tb_pair_def *x)
 {
-    tb_canonical_text(io, &x->name);
+    io_text(io, &x->name);
     surface(io, &x->surface);
 }
 
 void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x)
 {
-    tb_canonical_text(io, &x->name);
-    tb_canonical_double(io, &x->time);
+    io_text(io, &x->name);
+    io_double(io, &x->time);
     tb_canonical_count(io, &x->number_of_q, 8);
-    tb_canonical_double_array(io, &x->q, x->number_of_q);
+    io_double_array(io, &x->q, x->number_of_q);
     tb_canonical_count(io, &x->number_of_u, 8);
-    tb_canonical_double_array(io, &x->u, x->number_of_u);
+    io_double_array(io, &x->u, x->number_of_u);
     tb_canonical_count(io, &x->number_of_controls, 8);
-    tb_canonical_double_array(io, &x->controls, x->number_of_controls);
+    io_double_array(io, &x->controls, x->number_of_controls);
 }

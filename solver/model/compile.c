@@ -69,7 +69,7 @@ static bool enter_joints(tb_compiler *c, const char **list)
     return true;
 }
 
-tb_status tb_compile_names(tb_compiler *c)
+static tb_status compile_names(tb_compiler *c)
 {
     const tb_scene *s = c->scene;
     tb_model *m = c->model;
@@ -156,7 +156,7 @@ tb_status tb_scene_compile(const tb_scene *scene, tb_model **model, tb_error *er
     static tb_status (*const stages[])(tb_compiler *) = {
         compile_options,     tb_compile_order,    tb_compile_tree,
         tb_compile_mass,     tb_compile_geometry, tb_compile_parts,
-        tb_compile_dynamics, tb_compile_names,    finish};
+        tb_compile_dynamics, compile_names,       finish};
     tb_compiler compiler = {.scene = scene, .error = error};
     tb_status status = TB_OK;
     *model = NULL;

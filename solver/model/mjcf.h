@@ -222,9 +222,8 @@ tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, c
 tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t childclass,
                     const mjcf_words *words, mjcf_element *element);
 tb_status mjcf_check_attributes(mjcf *m, const xmlNode *node, const mjcf_words *words);
-/* The attribute's last word, or NULL; and the node that says it. */
+/* The attribute's last word, or NULL. */
 const char *mjcf_text(const mjcf_element *element, const char *name);
-const xmlNode *mjcf_source(const mjcf_element *element, const char *name);
 /* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the
  * largest number of entries that any source gave. */
 tb_status mjcf_numbers(mjcf *m, const mjcf_element *element, const char *name, int32_t least,
@@ -244,8 +243,6 @@ tb_status mjcf_limits(mjcf *m, const mjcf_element *element, const char *limited_
 mjcf_pose mjcf_pose_identity(void);
 /* a after b */
 mjcf_pose mjcf_pose_mul(const mjcf_pose *a, const mjcf_pose *b);
-/* The rotation that takes the z axis to `z`, the shortest. */
-tb_quaternion mjcf_from_z(tb_vec3 z);
 /* Rotation of Euler angles (as in the document) by the compiler's sequence. */
 tb_quaternion mjcf_from_euler(const mjcf *m, const double angles[3]);
 /* quat, axisangle, xyaxes, zaxis, euler: the last source that has one of them. */
@@ -308,9 +305,6 @@ tb_status mjcf_name(mjcf *m, const xmlNode *node, const char **name);
 tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name);
 /* Counts something that is read past, for one warning at the end. */
 tb_status mjcf_note_past(mjcf *m, const xmlNode *node, const char *what, const char *why);
-/* The body of that name; "world" is the world. NOT_FOUND naming the attribute. */
-tb_status mjcf_find_body(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
-                         tb_handle *body);
 tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size);
 
 /* Calls `read` for every child element of the document's sections `section`: first for those whose

@@ -157,7 +157,8 @@ tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t child
 
 /* ---- reading ---- */
 
-const xmlNode *mjcf_source(const mjcf_element *element, const char *name)
+/* The strongest source that has the attribute, or NULL. */
+static const xmlNode *source_of(const mjcf_element *element, const char *name)
 {
     for (int32_t i = element->number_of_sources - 1; i >= 0; i--)
         if (tb_xml_attribute(element->sources[i], name) != NULL) return element->sources[i];
@@ -166,7 +167,7 @@ const xmlNode *mjcf_source(const mjcf_element *element, const char *name)
 
 const char *mjcf_text(const mjcf_element *element, const char *name)
 {
-    const xmlNode *source = mjcf_source(element, name);
+    const xmlNode *source = source_of(element, name);
     return source != NULL ? tb_xml_attribute(source, name) : NULL;
 }
 

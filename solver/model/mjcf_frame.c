@@ -28,7 +28,8 @@ static tb_quaternion about(tb_vec3 unit_axis, double angle)
     return tb_q(cos(angle / 2), s * unit_axis.x, s * unit_axis.y, s * unit_axis.z);
 }
 
-tb_quaternion mjcf_from_z(tb_vec3 z)
+/* The rotation that takes the z axis to `z`, the shortest. */
+static tb_quaternion from_z(tb_vec3 z)
 {
     z = tb_v3_normalize(z, tb_v3(0, 0, 1));
     const tb_vec3 cross = tb_v3_cross(tb_v3(0, 0, 1), z);
@@ -102,7 +103,7 @@ static tb_status orientation_of(mjcf *m, const xmlNode *node, tb_quaternion *q, 
     } else if (n[3] > 0) {
         if (tb_v3_length(tb_v3_load(zaxis)) < SMALLEST_DIRECTION)
             return too_small(m, node, "zaxis");
-        *q = mjcf_from_z(tb_v3_load(zaxis));
+        *q = from_z(tb_v3_load(zaxis));
     } else if (n[4] > 0) {
         *q = mjcf_from_euler(m, euler);
     }
@@ -149,7 +150,7 @@ tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, dou
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "fromto",
                            "the points of fromto coincide or are too far apart");
     pose->position = tb_v3_scale(tb_v3_add(from, to), 0.5);
-    pose->orientation = mjcf_from_z(axis);
+    pose->orientation = from_z(axis);
     *half_length = length / 2;
     return TB_OK;
 }

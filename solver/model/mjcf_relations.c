@@ -18,8 +18,9 @@ static const mjcf_words EQUALITY = {
     .soft = "solref solimp",
 };
 
-tb_status mjcf_find_body(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
-                         tb_handle *body)
+/* The body of that name; "world" is the world. NOT_FOUND naming the attribute. */
+static tb_status find_body(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
+                           tb_handle *body)
 {
     const tb_handle none = {0};
     *body = none;
@@ -36,7 +37,7 @@ static tb_status find(mjcf *m, const xmlNode *node, const char *attribute, tb_ha
     const char *name = NULL;
     MJCF_TRY(tb_xml_require(node, attribute, &name, m->error));
     MJCF_TRY(mjcf_reference(m, node, attribute, &name));
-    if (kind == TB_HANDLE_BODY) return mjcf_find_body(m, node, attribute, name, handle);
+    if (kind == TB_HANDLE_BODY) return find_body(m, node, attribute, name, handle);
     *handle = tb_scene_find(m->scene, kind, name);
     if (!tb_handle_is_none(*handle)) return TB_OK;
     return tb_xml_fail(m->error, TB_NOT_FOUND, node, attribute, "there is no %s '%.100s'",

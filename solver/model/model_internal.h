@@ -202,7 +202,6 @@ tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, 
 tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
-tb_status tb_compile_names(tb_compiler *compiler);
 
 tb_status tb_compile_warn(tb_compiler *compiler, const char *format, ...) TB_PRINTF(2, 3);
 const char *tb_compile_body_name(const tb_compiler *compiler, int32_t body);

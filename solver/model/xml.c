@@ -172,20 +172,6 @@ done:
     return status;
 }
 
-tb_status tb_xml_load(const char *path, const tb_import_options *options, tb_xml **xml,
-                      tb_error *error)
-{
-    const tb_import_options defaults = tb_import_defaults();
-    tb_bytes bytes = {0};
-    *xml = NULL;
-    tb_status status =
-        tb_file_read(path, (options != NULL ? options : &defaults)->file_limit, &bytes, error);
-    if (status == TB_OK)
-        status = tb_xml_parse((const char *)bytes.base, bytes.size, path, options, xml, error);
-    tb_bytes_free(&bytes);
-    return status;
-}
-
 void tb_xml_destroy(tb_xml *xml)
 {
     if (xml == NULL) return;
