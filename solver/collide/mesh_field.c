@@ -1,5 +1,5 @@
-/* A part of a height field as a mesh: two triangles a cell for the surface, two for the bottom, and sides
- * along the field's border, so that the field is the solid that tribo.h promises. */
+/* A part of a height field as a mesh: two triangles a cell for the surface, two for the bottom, and
+ * sides along the field's border, so that the field is the solid that tribo.h promises. */
 #include "collide/mesh_internal.h"
 
 /* Vertices: the surface row by row, then the same below. */

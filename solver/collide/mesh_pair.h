@@ -1,10 +1,11 @@
 /* A triangle of a mesh against a polytope: which normal, and where.
  *
- * The polytope is a box, a hull, or a triangle of another mesh. The normal is the direction of greatest
- * separation among those that both surfaces allow: the triangle's own, the polytope's faces where the mesh
- * is a local summit, and crossings of two edges whose arcs of normals cross (Gregorius, The Separating Axis
- * Test between Convex Polyhedra, GDC 2013, with the arcs of the mesh instead of the triangle's). The points
- * are those of one face clipped by the sides of the other, or of the two edges.
+ * The polytope is a box, a hull, or a triangle of another mesh. The normal is the direction of
+ * greatest separation among those that both surfaces allow: the triangle's own, the polytope's
+ * faces where the mesh is a local summit, and crossings of two edges whose arcs of normals cross
+ * (Gregorius, The Separating Axis Test between Convex Polyhedra, GDC 2013, with the arcs of the
+ * mesh instead of the triangle's). The points are those of one face clipped by the sides of the
+ * other, or of the two edges.
  *
  * Normals point from the mesh to the polytope. */
 #ifndef TB_MESH_PAIR_H
@@ -53,16 +54,17 @@ enum {
     TB_CODE_INSIDE = 14   /* the shape's centre is inside the mesh */
 };
 
-/* A corner of a polygon that is clipped: its place, its name, and the side that cut it off (-1: none). */
+/* A corner of a polygon that is clipped: its place, its name, and the side that cut it
+ * off (-1: none). */
 typedef struct tb_mesh_corner {
     tb_vec3 x;
     uint32_t feature;
     int32_t cut;
 } tb_mesh_corner;
 
-/* Keeps what lies on the inner side of a plane (normal . x <= offset + slack) of a polygon, a segment or a
- * point; returns the count. `to` has room for count + 1. New corners get the name of the corner where their
- * edge begins, in the order in which the polygon is given. */
+/* Keeps what lies on the inner side of a plane (normal . x <= offset + slack) of a polygon, a
+ * segment or a point; returns the count. `to` has room for count + 1. New corners get the name of
+ * the corner where their edge begins, in the order in which the polygon is given. */
 TB_FN int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 normal,
                            tb_real offset, tb_real slack, int32_t side, tb_mesh_corner *to)
 {
@@ -88,8 +90,8 @@ TB_FN int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 no
     return n;
 }
 
-/* Where the segments p + s u and q + t v, s and t in 0 to 1, come nearest inside both; false where the lines
- * come nearest elsewhere. */
+/* Where the segments p + s u and q + t v, s and t in 0 to 1, come nearest inside both; false where
+ * the lines come nearest elsewhere. */
 TB_FN bool tb_mesh_edges_cross(tb_vec3 p, tb_vec3 u, tb_vec3 q, tb_vec3 v, tb_real *s, tb_real *t)
 {
     const tb_vec3 w = tb_v3_sub(q, p);
@@ -121,8 +123,8 @@ typedef struct tb_mesh_axis {
     bool touching;   /* no axis shows the two apart by more than the margin */
 } tb_mesh_axis;
 
-/* Whether arcs of normals (a, b) of the mesh and (c, d) of the other shape, both as directions of contact,
- * cross on the unit sphere. */
+/* Whether arcs of normals (a, b) of the mesh and (c, d) of the other shape, both as directions of
+ * contact, cross on the unit sphere. */
 TB_FN bool tb_mesh_arcs_cross(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_vec3 d)
 {
     const tb_vec3 bxa = tb_v3_cross(b, a), dxc = tb_v3_cross(d, c);
@@ -131,9 +133,10 @@ TB_FN bool tb_mesh_arcs_cross(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_vec3 d)
     return cba * dba < 0 && adc * bdc < 0 && cba * bdc > 0;
 }
 
-/* Whether the mesh has a summit along d under or over face f: at this corner of the triangle, or, where the
- * triangle is nearly level with the face, up the mesh from it. The second is what keeps the far corners of a
- * nearly level foot in touch: only one triangle has the summit, but all of them share its normal. */
+/* Whether the mesh has a summit along d under or over face f: at this corner of the triangle, or,
+ * where the triangle is nearly level with the face, up the mesh from it. The second is what keeps
+ * the far corners of a nearly level foot in touch: only one triangle has the summit, but all of
+ * them share its normal. */
 TB_FN bool tb_mesh_summit_holds(const tb_mesh_view *view, const tb_mesh_triangle *t, int corner,
                                 tb_vec3 d, const tb_polytope *s, int32_t f)
 {
@@ -208,8 +211,8 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
         if (tb_mesh_same_direction(d, t->normal) && best.kind == TB_MESH_AXIS_TRIANGLE) continue;
         const bool better =
             separation > best.separation + noise + TB_R(1e-6) * tb_abs(best.separation);
-        /* Of two triangles that are nearly level neither shows by itself which face the other side stands on;
-         * both are noted, and all triangles together tell. */
+        /* Of two triangles that are nearly level neither shows by itself which face the other side
+         * stands on; both are noted, and all triangles together tell. */
         const bool level = s->triangle && tb_v3_dot(d, t->normal) > TB_R(0.9);
         if (!(better || level) || !tb_mesh_summit_holds(view, t, corner, d, s, f)) continue;
         if (!better) {
@@ -256,15 +259,16 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
     return best;
 }
 
-/* Points of the triangle's face against a polygon, segment or point that the shape turns to it. The polygon
- * lies in `from` and is lost; `from` and `to` have room for count + 3. slope: unit normal of the polygon's
- * plane, or NULL. Returns how many points were written to `out`, which has room for count + 3. */
+/* Points of the triangle's face against a polygon, segment or point that the shape turns to it. The
+ * polygon lies in `from` and is lost; `from` and `to` have room for count + 3. slope: unit normal
+ * of the polygon's plane, or NULL. Returns how many points were written to `out`, which has room
+ * for count + 3. */
 TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corner *from,
                                          int32_t count, const tb_vec3 *slope, tb_real margin,
                                          tb_real noise, tb_mesh_corner *to, tb_mesh_contact *out)
 {
-    /* how the shape's height over the plane changes outward across each edge; a slope that counts as level
-     * elsewhere must do so here, or neither normal would be left */
+    /* how the shape's height over the plane changes outward across each edge; a slope that counts
+     * as level elsewhere must do so here, or neither normal would be left */
     bool deeper[3];
     for (int k = 0; k < 3; k++) {
         tb_real run = 1, rise = 0;
@@ -307,8 +311,8 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
     return n;
 }
 
-/* The triangle against a flat face of the shape, given by its corners counter-clockwise from outside, which
- * is the reference. Buffers `from`, `to` and `out` have room for sides + 3. */
+/* The triangle against a flat face of the shape, given by its corners counter-clockwise from
+ * outside, which is the reference. Buffers `from`, `to` and `out` have room for sides + 3. */
 TB_FN int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal, tb_real offset,
                                      const tb_vec3 *corners, int32_t sides, uint32_t face,
                                      tb_real margin, tb_real noise, tb_mesh_corner *from,

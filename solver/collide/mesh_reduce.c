@@ -1,10 +1,11 @@
 /* From points of single triangles to manifolds.
  *
- * Three things only show when triangles are compared. A face that lies deepest at a convex edge beyond which
- * the shape goes on is not where the shape touches: the edge is, and its own points say so. A depth that
- * disappears once a far smaller one is undone was never a contact: the side of a block that overlaps
- * another by a millimetre also lies half a metre under its top. And triangles of one plane, or all that
- * touch one flat face, make one manifold: its hull, its deepest point, nothing twice. */
+ * Three things only show when triangles are compared. A face that lies deepest at a convex edge
+ * beyond which the shape goes on is not where the shape touches: the edge is, and its own points
+ * say so. A depth that disappears once a far smaller one is undone was never a contact: the side of
+ * a block that overlaps another by a millimetre also lies half a metre under its top. And triangles
+ * of one plane, or all that touch one flat face, make one manifold: its hull, its deepest point,
+ * nothing twice. */
 #include "collide/mesh_internal.h"
 
 tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
@@ -76,8 +77,8 @@ static bool region_is_cut(const regions *r, const region *g, const tb_mesh_conta
     return false;
 }
 
-/* Whether x is outside the prism over a triangle's face, beyond a convex or boundary edge; flat edges are
- * crossed. */
+/* Whether x is outside the prism over a triangle's face, beyond a convex or boundary edge; flat
+ * edges are crossed. */
 static bool leaves_face(const tb_mesh_view *view, int32_t triangle, tb_vec3 x)
 {
     enum { STEPS = 16 };
@@ -106,8 +107,8 @@ static bool outside_solid(const tb_polytope *s, tb_vec3 x)
     return false;
 }
 
-/* Whether a contact is gone when the shape moves by `way`: its point then lies beside the face that it was
- * under, or its point of the mesh outside the shape. */
+/* Whether a contact is gone when the shape moves by `way`: its point then lies beside the face that
+ * it was under, or its point of the mesh outside the shape. */
 static bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_vec3 way)
 {
     if (c->of_face) return leaves_face(pair->view, c->triangle, tb_v3_add(c->on_shape, way));
@@ -183,13 +184,13 @@ static bool turns_left(const spot *a, const spot *b, const spot *c, tb_real nois
     return x1 * y2 - y1 * x2 > 4 * noise * length;
 }
 
-/* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in one place
- * the deepest. `hull` has room for 2 x count. Returns its size. */
+/* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in
+ * one place the deepest. `hull` has room for 2 x count. Returns its size. */
 static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points, tb_real noise,
                              spot *hull)
 {
-    /* abscissas that rounding alone tells apart become equal, or points on one vertical would come in any
-     * order and the chain lose its ends */
+    /* abscissas that rounding alone tells apart become equal, or points on one vertical would come
+     * in any order and the chain lose its ends */
     sort_spots(s, count);
     for (int32_t i = 1, first = 0; i < count; i++) {
         if (s[i].u - s[first].u > 4 * noise) first = i;
@@ -250,7 +251,8 @@ static void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, in
     }
 }
 
-/* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the hull of all. */
+/* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the
+ * hull of all. */
 static int32_t region_choose(const regions *r, const region *g, const tb_mesh_contact *points,
                              tb_real noise, spot *spots, spot *hull, int32_t *chosen)
 {

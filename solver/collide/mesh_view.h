@@ -1,20 +1,22 @@
-/* A triangle mesh as a pair sees it, and the directions in which its surface can touch something.
+/* A triangle mesh as a pair sees it, and the directions in which its surface can
+ * touch something.
  *
- * A contact normal d belongs to a point of a surface only if the point is farthest along d among its
- * neighbours (the point's normal cone, its Voronoi region for distances). For a face that leaves the face
- * normal; for a convex edge the arc between the normals of its two faces; for a vertex the cone of the
- * fan around it; for flat and concave edges nothing. A triangle by itself would allow far more, and that
- * is where the bumps of internal edges come from: here every direction is asked of the mesh.
+ * A contact normal d belongs to a point of a surface only if the point is farthest along d among
+ * its neighbours (the point's normal cone, its Voronoi region for distances). For a face that
+ * leaves the face normal; for a convex edge the arc between the normals of its two faces; for a
+ * vertex the cone of the fan around it; for flat and concave edges nothing. A triangle by itself
+ * would allow far more, and that is where the bumps of internal edges come from: here every
+ * direction is asked of the mesh.
  *
- * Coordinates are in world axes relative to the other shape's position, so that a mesh that is large or
- * far away costs no digits. */
+ * Coordinates are in world axes relative to the other shape's position, so that a mesh that is
+ * large or far away costs no digits. */
 #ifndef TB_MESH_VIEW_H
 #define TB_MESH_VIEW_H
 
 #include "collide/manifold.h"
 
-/* Sine of the angle within which directions count as equal, and lengths (relative to the pair's size)
- * within which points do. */
+/* Sine of the angle within which directions count as equal, and lengths (relative to the pair's
+ * size) within which points do. */
 #ifdef TB_SINGLE
 #define TB_MESH_ANGLE  TB_R(5e-4)
 #define TB_MESH_LENGTH TB_R(2e-6)
@@ -99,8 +101,8 @@ TB_FN void tb_mesh_climber_try(tb_mesh_climber *c, const tb_triangle_mesh *mesh,
     c->corner = corner;
 }
 
-/* The neighbour of a corner that is highest along the unit direction d, as a corner of some triangle; false
- * where the corner is itself the highest of its fan. */
+/* The neighbour of a corner that is highest along the unit direction d, as a corner of some
+ * triangle; false where the corner is itself the highest of its fan. */
 TB_FN bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int *corner, tb_vec3 d)
 {
     const tb_triangle_mesh *mesh = view->mesh;
