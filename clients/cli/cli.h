@@ -28,7 +28,6 @@ int command_info(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_demo(int argc, char **argv);
-int command_version(int argc, char **argv);
 
 /* The exit code that a status deserves. */
 int cli_exit_code(tb_status status);

@@ -13,6 +13,7 @@ typedef struct subcommand {
     int (*function)(int argc, char **argv);
 } subcommand;
 
+static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
 
 static const subcommand SUBCOMMANDS[] = {
@@ -72,7 +73,7 @@ tb_status cli_fail(tb_error *error, tb_status status, const char *file, int line
 
 /* ---- version and help ---- */
 
-int command_version(int argc, char **argv)
+static int command_version(int argc, char **argv)
 {
     static const args_command COMMAND = {.name = "version",
                                          .operands = "",

@@ -60,13 +60,6 @@ void name_list_free(name_list *list)
     list->count = 0;
 }
 
-int32_t name_list_find(const name_list *list, const char *name)
-{
-    for (int32_t i = 0; i < list->count; i++)
-        if (strcmp(list->names[i], name) == 0) return i;
-    return -1;
-}
-
 void name_list_join(const name_list *list, char *text, size_t size)
 {
     size_t used = 0;

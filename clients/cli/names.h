@@ -14,8 +14,6 @@ typedef struct name_list {
 tb_status name_list_create(const tb_model *model, tb_handle_kind kind, name_list *list,
                            tb_error *error);
 void name_list_free(name_list *list);
-/* Index of a name, -1 if there is none. */
-int32_t name_list_find(const name_list *list, const char *name);
 /* The names joined by ", ", cut with "..." where they do not fit. */
 void name_list_join(const name_list *list, char *text, size_t size);
 
