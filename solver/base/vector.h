@@ -183,11 +183,6 @@ TB_FN tb_vec3 tb_m33_column(const tb_mat33 *a, int j)
     return tb_v3(a->m[j], a->m[3 + j], a->m[6 + j]);
 }
 
-TB_FN tb_vec3 tb_m33_row(const tb_mat33 *a, int i)
-{
-    return tb_v3(a->m[3 * i], a->m[3 * i + 1], a->m[3 * i + 2]);
-}
-
 /* the matrix with these columns */
 TB_FN tb_mat33 tb_m33_from_columns(tb_vec3 a, tb_vec3 b, tb_vec3 c)
 {

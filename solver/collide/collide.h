@@ -74,10 +74,6 @@ typedef struct tb_box {
 #define tb_shape_box TB_SYMBOL(tb_shape_box)
 tb_box tb_shape_box(const tb_posed_shape *shape);
 
-/* Ball around a shape's local origin that holds it, m; for margins of swept motion. */
-#define tb_shape_reach TB_SYMBOL(tb_shape_reach)
-tb_real tb_shape_reach(const tb_posed_shape *shape);
-
 /* ---- broad phase ---- */
 
 typedef struct tb_pair {

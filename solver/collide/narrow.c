@@ -178,30 +178,3 @@ tb_box tb_shape_box(const tb_posed_shape *shape)
     box.upper = tb_v3_add(centre, half);
     return box;
 }
-
-tb_real tb_shape_reach(const tb_posed_shape *shape)
-{
-    const tb_vec3 s = shape->size;
-    tb_real reach2 = 0;
-    switch (shape->type) {
-    case TB_SHAPE_PLANE: return TB_REAL_MAX / 4;
-    case TB_SHAPE_SPHERE: return s.x;
-    case TB_SHAPE_CAPSULE: return s.x + s.y;
-    case TB_SHAPE_CYLINDER: return tb_sqrt(s.x * s.x + s.y * s.y);
-    case TB_SHAPE_ELLIPSOID: return tb_max(s.x, tb_max(s.y, s.z));
-    case TB_SHAPE_BOX: return tb_v3_length(s);
-    case TB_SHAPE_CONVEX:
-        for (int32_t i = 0; i < shape->hull->number_of_vertices; i++)
-            reach2 = tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->hull->vertices[3 * i])));
-        return tb_sqrt(reach2);
-    case TB_SHAPE_MESH:
-        for (int32_t i = 0; i < shape->mesh->number_of_vertices; i++)
-            reach2 = tb_max(reach2, tb_v3_length2(tb_v3_load(&shape->mesh->vertices[3 * i])));
-        return tb_sqrt(reach2);
-    default: {
-        const tb_real z = TB_R(shape->field->highest > shape->field->base ? shape->field->highest
-                                                                          : shape->field->base);
-        return tb_v3_length(tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y), z));
-    }
-    }
-}

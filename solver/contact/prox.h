@@ -145,13 +145,4 @@ TB_FN void tb_project_cone(tb_real *x, int rows, tb_real mu)
     for (int i = 1; i < rows; i++) x[i] *= scale;
 }
 
-/* Nearest point of the dual cone K* = { x_N >= mu |x_T| }, in place (Moreau:
- * x = proj_K* x - proj_K(-x)). */
-TB_FN void tb_project_dual_cone(tb_real *x, int rows, tb_real mu)
-{
-    tb_real y[3] = {-x[0], -x[1], rows == 3 ? -x[2] : 0};
-    tb_project_cone(y, rows, mu);
-    for (int i = 0; i < rows; i++) x[i] += y[i];
-}
-
 #endif
