@@ -141,10 +141,9 @@ tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
 #define tb_problem_local_block TB_SYMBOL(tb_problem_local_block)
 void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
 
-/* OPEN, STICK, SLIP of every block from its impulses and xi. */
+/* OPEN, STICK, SLIP of every block from its impulses. */
 #define tb_problem_statuses TB_SYMBOL(tb_problem_statuses)
-void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                         uint8_t *statuses);
+void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, uint8_t *statuses);
 
 /* ---- contact graph ---- */
 

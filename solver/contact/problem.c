@@ -149,10 +149,8 @@ tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
     return TB_OK;
 }
 
-void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                         uint8_t *statuses)
+void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, uint8_t *statuses)
 {
-    (void)xi;
     /* on the rim to within rounding is slip: a stuck contact lies inside by more than that */
     const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {

@@ -74,10 +74,8 @@ static void start(tb_iteration *it, const tb_warm_start *warm)
         const tb_block *block = &it->problem->blocks[b];
         tb_real *lambda = sweeper->lambda + block->row;
         memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
-        bool finite = true;
-        for (int32_t i = 0; i < block->rows; i++)
-            finite = finite && tb_abs(lambda[i]) <= TB_REAL_MAX;
-        if (!finite) memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
+        if (!tb_all_finite(lambda, block->rows))
+            memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
     }
     refresh(sweeper);
@@ -232,13 +230,6 @@ static tb_status sweep_on(tb_iteration *it)
     return TB_OK;
 }
 
-static bool all_finite(const tb_real *x, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++)
-        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
-    return true;
-}
-
 /* what leaves: the converged impulses, else the best; never a number that is not one */
 static tb_status account(tb_iteration *it)
 {
@@ -252,13 +243,13 @@ static tb_status account(tb_iteration *it)
         if (status != TB_OK) return status;
     }
     memcpy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
-    if (!all_finite(solution->xi, rows)) {
+    if (!tb_all_finite(solution->xi, rows)) {
         memset(solution->xi, 0, (size_t)rows * sizeof(tb_real));
         solution->status = TB_DIVERGED;
     }
     if (solution->whitened && it->problem->values)
         tb_problem_whiten(it->problem, solution->lambda, solution->whitened);
-    tb_problem_statuses(it->problem, solution->lambda, solution->xi, solution->statuses);
+    tb_problem_statuses(it->problem, solution->lambda, solution->statuses);
     return TB_OK;
 }
 
@@ -311,7 +302,7 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
     if (status != TB_OK) goto done;
     status = tb_sweeper_prepare(&it.sweeper, problem, options, gauss_seidel, warm->scratch);
     if (status != TB_OK) goto done;
-    if (!all_finite(problem->c, problem->number_of_rows)) {
+    if (!tb_all_finite(problem->c, problem->number_of_rows)) {
         solution->status = TB_DIVERGED;
         status = account(&it);
         goto done;

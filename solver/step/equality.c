@@ -226,11 +226,7 @@ static tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
     tb_cholesky_solve(g, n, n, mu);
     tb_problem_apply(&problem, mu, s, xi);
     tb_dynamics_unwhiten(&w->dynamics, s);
-    for (int32_t i = 0; i < dofs; i++) {
-        if (tb_abs(s[i]) <= TB_REAL_MAX) continue;
-        memset(s, 0, (size_t)dofs * sizeof *s);
-        break;
-    }
+    if (!tb_all_finite(s, dofs)) memset(s, 0, (size_t)dofs * sizeof *s);
     return TB_OK;
 }
 

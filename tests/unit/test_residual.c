@@ -168,13 +168,12 @@ START_TEST(statuses_tell_open_stick_and_slip)
 {
     block_on_floor(-2, -3, 0.5);
     uint8_t status;
-    double xi[3] = {0};
     const double open[3] = {0, 0, 0}, stick[3] = {2, 0.9, 0}, slip[3] = {2, 1, 0};
-    tb_problem_statuses(&made.problem, open, xi, &status);
+    tb_problem_statuses(&made.problem, open, &status);
     ck_assert(status == TB_CONTACT_OPEN);
-    tb_problem_statuses(&made.problem, stick, xi, &status);
+    tb_problem_statuses(&made.problem, stick, &status);
     ck_assert(status == TB_CONTACT_STICK);
-    tb_problem_statuses(&made.problem, slip, xi, &status);
+    tb_problem_statuses(&made.problem, slip, &status);
     ck_assert(status == TB_CONTACT_SLIP);
 }
 END_TEST
