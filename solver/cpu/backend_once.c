@@ -34,8 +34,9 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     c->threads = tb_parallel_threads(options->threads);
     c->workspaces = calloc((size_t)c->threads, sizeof *c->workspaces);
     if (!c->workspaces) {
+        const size_t bytes = (size_t)c->threads * sizeof *c->workspaces;
         free(c);
-        return tb_fail_memory(error, sizeof *c->workspaces, "the CPU backend");
+        return tb_fail_memory(error, bytes, "the CPU backend");
     }
     *context = c;
     return TB_OK;

@@ -251,6 +251,7 @@ tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real 
 
 /* ---- whitening ---- */
 
+/* x <- (s x, C' x), the transpose of what tb_dynamics_unwhiten does */
 static void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 {
     const double *c = tree->inverse_root;

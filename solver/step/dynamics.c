@@ -273,14 +273,14 @@ tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
     return TB_OK;
 }
 
-/* x <- C x and its like for the constant 3x3 of a single free body */
-static void multiply_inverse(const tb_model_tree *tree, tb_real *x)
+/* x <- (s x, C x): the constant s and 3x3 matrix C of a single free body */
+static void multiply_single_free(double s, const double c[9], tb_real x[6])
 {
-    for (int k = 0; k < 3; k++) x[k] *= TB_R(tree->inverse_mass);
-    const double *c = tree->inverse_inertia;
     const tb_real a = x[3], b = x[4], e = x[5];
-    for (int k = 0; k < 3; k++)
+    for (int k = 0; k < 3; k++) {
+        x[k] *= TB_R(s);
         x[3 + k] = TB_R(c[3 * k]) * a + TB_R(c[3 * k + 1]) * b + TB_R(c[3 * k + 2]) * e;
+    }
 }
 
 void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
@@ -291,7 +291,7 @@ void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
         if (tree->single_free) {
-            multiply_inverse(tree, x + first);
+            multiply_single_free(tree->inverse_mass, tree->inverse_inertia, x + first);
             continue;
         }
         for (int32_t i = end - 1; i >= first; i--) {
@@ -316,13 +316,7 @@ void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
         if (tree->single_free) {
-            const double *c = tree->inverse_root;
-            const tb_real a = x[first + 3], b = x[first + 4], e = x[first + 5];
-            for (int k = 0; k < 3; k++) {
-                x[first + k] *= TB_R(tree->inverse_mass_root);
-                x[first + 3 + k] =
-                    TB_R(c[3 * k]) * a + TB_R(c[3 * k + 1]) * b + TB_R(c[3 * k + 2]) * e;
-            }
+            multiply_single_free(tree->inverse_mass_root, tree->inverse_root, x + first);
             continue;
         }
         for (int32_t i = first; i < end; i++) {

@@ -70,8 +70,7 @@ static void spring_damper(const tb_world *w, double k, double d, double *past, d
 tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
 {
     const tb_model_actuator *a = &world->model->actuators[actuator];
-    double x = world->state->controls[actuator];
-    if (a->control_limited) x = fmin(fmax(x, a->control_lower), a->control_upper);
+    double x = tb_actuator_control(a, world->state->controls[actuator]);
     if (a->activation >= 0) x = world->state->activations[a->activation];
 
     const double k0 = a->gain[0] * x + a->bias[0];

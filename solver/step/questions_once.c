@@ -1,10 +1,8 @@
 /* Questions about a state: where bodies are, energy, mass matrix, smooth acceleration. Double,
  * outside the step. */
-#include <math.h>
 #include <string.h>
 
-#include "step/dynamics.h"
-#include "step/step.h"
+#include "step/step_internal.h"
 
 /* Dynamics of a state in an arena of their own. */
 static tb_status look(const tb_state *state, tb_dynamics *d, tb_arena *arena)
@@ -81,11 +79,7 @@ static double spring_energy(const tb_state *state)
     }
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
-        double length = 0;
-        for (int32_t i = tendon->first; i < tendon->first + tendon->count; i++)
-            length += m->tendon_coefficients[i] * state->q[m->tendon_coordinates[i]];
-        const double stretch =
-            fmax(length - tendon->spring_upper, 0) + fmin(length - tendon->spring_lower, 0);
+        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(m, t, state->q));
         energy += 0.5 * tendon->stiffness * stretch * stretch;
     }
     return energy;

@@ -86,9 +86,6 @@ void tb_kinematic_move(double *numbers, int32_t count, double dt);
 /* Room for `count` contact records; RESOURCE_EXHAUSTED if refused. */
 tb_status tb_state_reserve_contacts(tb_state *state, int32_t count);
 
-/* Checks options and names the field at fault. */
-tb_status tb_step_options_check(const tb_step_options *options, tb_error *error);
-
 /* ---- backends ---- */
 
 enum { TB_BACKEND_ABI = 1 };

@@ -126,6 +126,13 @@ typedef struct tb_transmission {
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
 tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator);
 
+/* What the actuator was told, within its limits. */
+static inline double tb_actuator_control(const tb_model_actuator *actuator, double control)
+{
+    if (!actuator->control_limited) return control;
+    return fmin(fmax(control, actuator->control_lower), actuator->control_upper);
+}
+
 /* What an actuator does now: force = constant - damping v (v at the end of the step),
  * N before the gear. */
 typedef struct tb_actuator_law {

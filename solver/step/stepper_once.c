@@ -35,7 +35,8 @@ static tb_status check_number(double x, double lower, double upper, const char *
                          lower, upper);
 }
 
-tb_status tb_step_options_check(const tb_step_options *o, tb_error *error)
+/* Names the field at fault. */
+static tb_status check_options(const tb_step_options *o, tb_error *error)
 {
     const struct {
         double x, lower, upper;
@@ -66,10 +67,12 @@ tb_status tb_step_options_check(const tb_step_options *o, tb_error *error)
 
 /* ---- steppers ---- */
 
+/* The solver's name may be the stepper's own: tb_stepper_options lends it. */
 static void keep_options(tb_stepper *stepper, const tb_step_options *options)
 {
+    const char *name = options->solve.solver;
+    if (name != stepper->solver) strncpy(stepper->solver, name, sizeof stepper->solver - 1);
     stepper->options = *options;
-    strncpy(stepper->solver, options->solve.solver, sizeof stepper->solver - 1);
     stepper->options.solve.solver = stepper->solver;
 }
 
@@ -78,7 +81,7 @@ tb_status tb_stepper_create(const tb_step_options *options, tb_stepper **stepper
     const tb_step_options defaults = tb_step_defaults();
     if (!options) options = &defaults;
     *stepper = NULL;
-    tb_status status = tb_step_options_check(options, error);
+    tb_status status = check_options(options, error);
     if (status != TB_OK) return status;
     tb_stepper *s = calloc(1, sizeof *s);
     if (!s) return tb_fail_memory(error, sizeof *s, "a stepper");
@@ -108,7 +111,7 @@ tb_step_options tb_stepper_options(const tb_stepper *stepper)
 tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *options,
                                  tb_error *error)
 {
-    const tb_status status = tb_step_options_check(options, error);
+    const tb_status status = check_options(options, error);
     if (status != TB_OK) return status;
 
     /* the number of threads decides the working memory */
@@ -119,13 +122,7 @@ tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *opt
         stepper->backend->destroy(stepper->context);
         stepper->context = context;
     }
-    const tb_step_options copy = *options;
-    char name[sizeof stepper->solver];
-    strncpy(name, copy.solve.solver, sizeof name - 1);
-    name[sizeof name - 1] = '\0';
-    stepper->options = copy;
-    memcpy(stepper->solver, name, sizeof name);
-    stepper->options.solve.solver = stepper->solver;
+    keep_options(stepper, options);
     return TB_OK;
 }
 

@@ -29,20 +29,13 @@ tb_problem tb_world_problem(const tb_world *world)
                         .compliance = world->compliance};
 }
 
-static bool all_finite(const tb_real *x, int32_t count)
-{
-    for (int32_t i = 0; i < count; i++)
-        if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return false;
-    return true;
-}
-
 /* DIVERGED where the motion has left the range of numbers before any contact is looked for. */
 static tb_status assemble(tb_world *w, tb_error *error)
 {
     tb_arena_reset(w->arena);
     tb_status status = tb_world_begin(w, error);
-    if (status == TB_OK && !(all_finite(w->q, w->model->number_of_coordinates) &&
-                             all_finite(w->u_free, w->model->number_of_dofs)))
+    if (status == TB_OK && !(tb_all_finite(w->q, w->model->number_of_coordinates) &&
+                             tb_all_finite(w->u_free, w->model->number_of_dofs)))
         return TB_DIVERGED;
     if (status == TB_OK) status = tb_world_detect(w, error);
     if (status == TB_OK) status = tb_world_assemble_rows(w, error);
@@ -84,10 +77,10 @@ static bool integrate(tb_world *w, const tb_solution *solution)
     memcpy(w->u_end, solution->whitened, (size_t)dofs * sizeof *w->u_end);
     tb_dynamics_unwhiten(&w->dynamics, w->u_end);
     for (int32_t i = 0; i < dofs; i++) w->u_end[i] += w->u_free[i];
-    if (!all_finite(w->u_end, dofs)) return false;
+    if (!tb_all_finite(w->u_end, dofs)) return false;
     tb_dynamics_integrate(m, w->u_end, w->dt * w->theta, w->q);
     tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies, (double)(w->dt * w->theta));
-    return all_finite(w->q, m->number_of_coordinates);
+    return tb_all_finite(w->q, m->number_of_coordinates);
 }
 
 static void store_contact(const tb_world *w, int32_t index, const tb_solution *solution,
@@ -128,9 +121,8 @@ static void store_actuators(const tb_world *w, tb_state *state)
         state->actuator_force[a] =
             w->actuator_force[a] + state->row_impulses[memory.actuators + a] / dt;
         if (actuator->activation < 0) continue;
-        double x = state->controls[a], *act = &state->activations[actuator->activation];
-        if (actuator->control_limited)
-            x = fmin(fmax(x, actuator->control_lower), actuator->control_upper);
+        const double x = tb_actuator_control(actuator, state->controls[a]);
+        double *act = &state->activations[actuator->activation];
         if (actuator->activation_kind == TB_ACTIVATION_INTEGRATOR)
             *act += dt * x;
         else /* exact for a control that is held */
