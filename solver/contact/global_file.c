@@ -51,36 +51,6 @@ static tb_status dense_to_entries(tb_raw_matrix *m, tb_error *error)
 
 /* ---- dense factorizations, n x n row-major, in place ---- */
 
-static bool cholesky(double *a, int32_t n)
-{
-    for (int32_t i = 0; i < n; i++) {
-        double *row = a + (int64_t)i * n;
-        for (int32_t j = 0; j <= i; j++) {
-            const double *other = a + (int64_t)j * n;
-            double sum = row[j];
-            for (int32_t k = 0; k < j; k++) sum -= row[k] * other[k];
-            if (j < i) {
-                row[j] = sum / other[j];
-            } else {
-                if (!(sum > 0)) return false;
-                row[i] = sqrt(sum);
-            }
-        }
-    }
-    return true;
-}
-
-/* y <- inverse(L) y */
-static void forward(const double *l, int32_t n, double *y)
-{
-    for (int32_t i = 0; i < n; i++) {
-        const double *row = l + (int64_t)i * n;
-        double sum = y[i];
-        for (int32_t k = 0; k < i; k++) sum -= row[k] * y[k];
-        y[i] = sum / row[i];
-    }
-}
-
 static bool lu(double *a, int32_t n, int32_t *pivot)
 {
     for (int32_t k = 0; k < n; k++) {
@@ -195,6 +165,51 @@ static tb_status split(const tb_raw_problem *raw, parts *p, tb_error *error)
     return TB_OK;
 }
 
+/* y <- inverse(a) x for `count` columns x of n numbers, one after another; or, where a is symmetric
+ * and positive definite, half of it, y = inverse(L) x. W = left' y either way. False where a is
+ * singular. */
+static bool solve_columns(const double *a, int32_t n, const double *x, int32_t count,
+                          double *factor, int32_t *pivot, double *y, const double **left)
+{
+    const size_t square = (size_t)n * (size_t)n * sizeof *a;
+    bool symmetric = true;
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = 0; j < i; j++)
+            symmetric = symmetric && a[(int64_t)i * n + j] == a[(int64_t)j * n + i];
+    memcpy(factor, a, square);
+    memcpy(y, x, (size_t)n * (size_t)count * sizeof *y);
+    if (symmetric && tb_cholesky(factor, n, n) == n) {
+        /* both sides by half: W = (inverse(L) H)' (inverse(L) H) */
+        for (int32_t j = 0; j < count; j++) tb_cholesky_forward(factor, n, n, y + (int64_t)j * n);
+        *left = y;
+        return true;
+    }
+    memcpy(factor, a, square);
+    if (!lu(factor, n, pivot)) return false;
+    for (int32_t j = 0; j < count; j++) lu_solve(factor, n, pivot, y + (int64_t)j * n);
+    *left = x;
+    return true;
+}
+
+/* adds left' y to W, and its last column, that of f, to q; name: columns of W */
+static tb_status add_share(const double *left, const double *y, int32_t n, int32_t columns,
+                           const int32_t *name, tb_raw_matrix *w, double *q, tb_error *error)
+{
+    for (int32_t i = 0; i < columns; i++) {
+        for (int32_t j = 0; j <= columns; j++) {
+            double sum = 0;
+            for (int32_t k = 0; k < n; k++) sum += left[(int64_t)i * n + k] * y[(int64_t)j * n + k];
+            if (j == columns) {
+                q[name[i]] += sum;
+                continue;
+            }
+            const tb_status status = tb_raw_matrix_add(w, name[i], name[j], sum, error);
+            if (status != TB_OK) return status;
+        }
+    }
+    return TB_OK;
+}
+
 /* one part's share of W and q */
 static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t part,
                              const double *f, tb_raw_matrix *w, double *q, const char *path,
@@ -231,36 +246,12 @@ static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t 
     for (int32_t i = 0; i < raw->w.rows; i++)
         if (p->part[i] == part) x[(int64_t)columns * n + p->place[i]] = f[i];
 
-    bool symmetric = true;
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t j = 0; j < i; j++)
-            symmetric = symmetric && a[(int64_t)i * n + j] == a[(int64_t)j * n + i];
-    memcpy(factor, a, square * sizeof *a);
-    memcpy(y, x, side * sizeof *x);
-    const bool root = symmetric && cholesky(factor, n);
-    if (root) {
-        /* both sides by half: W = (inverse(L) H)' (inverse(L) H) */
-        for (int32_t j = 0; j <= columns; j++) forward(factor, n, y + (int64_t)j * n);
-    } else {
-        memcpy(factor, a, square * sizeof *a);
-        if (!lu(factor, n, pivot)) {
-            status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, "M", "M is singular");
-            goto done;
-        }
-        for (int32_t j = 0; j <= columns; j++) lu_solve(factor, n, pivot, y + (int64_t)j * n);
+    const double *left = NULL;
+    if (!solve_columns(a, n, x, columns + 1, factor, pivot, y, &left)) {
+        status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, "M", "M is singular");
+        goto done;
     }
-    const double *left = root ? y : x;
-    for (int32_t i = 0; i < columns; i++) {
-        for (int32_t j = 0; j <= columns; j++) {
-            double sum = 0;
-            for (int32_t k = 0; k < n; k++) sum += left[(int64_t)i * n + k] * y[(int64_t)j * n + k];
-            if (j == columns)
-                q[name[i]] += sum;
-            else
-                status = tb_raw_matrix_add(w, name[i], name[j], sum, error);
-            if (status != TB_OK) goto done;
-        }
-    }
+    status = add_share(left, y, n, columns, name, w, q, error);
 done:
     free(a);
     free(factor);
