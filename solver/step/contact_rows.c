@@ -233,27 +233,28 @@ static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bo
     return TB_OK;
 }
 
-/* Dofs on the way from a body to its root. */
-static int32_t chain_length(const tb_world *w, int32_t body)
+/* Dofs on the longest way from a body to its root. */
+static int32_t longest_chain(const tb_world *w)
 {
-    const int32_t dof = w->model->bodies[body].last_dof;
-    if (dof < 0) return 0;
-    if (w->model->trees[w->model->dofs[dof].tree].single_free) return 6;
-    const int32_t *row = w->dynamics.mass_row + dof;
-    return row[1] - row[0];
+    int32_t longest = 6; /* a free body */
+    for (int32_t t = 0; t < w->model->number_of_trees; t++) {
+        const tb_model_tree *tree = &w->model->trees[t];
+        if (tree->single_free) continue;
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+            const int32_t length = w->dynamics.mass_row[i + 1] - w->dynamics.mass_row[i];
+            if (length > longest) longest = length;
+        }
+    }
+    return longest;
 }
 
+/* Room for all contacts at once. A generous bound will do: what is not written costs nothing. */
 static bool reserve_contacts(tb_world *w)
 {
-    int32_t rows = 0;
-    int64_t values = 0;
-    for (int32_t i = 0; i < w->number_of_contacts; i++) {
-        const tb_world_contact *c = &w->contacts[i];
-        const int32_t own = rows_of(law_of(&c->surface));
-        rows += own;
-        values += (int64_t)own * (chain_length(w, c->body_a) + chain_length(w, c->body_b));
-    }
-    return tb_block_reserve(w, w->number_of_contacts, rows, values);
+    const int32_t rows = w->number_of_contacts < INT32_MAX / TB_CONTACT_ROLLING
+                             ? w->number_of_contacts * w->most_contact_rows
+                             : 0;
+    return tb_block_reserve(w, w->number_of_contacts, rows, 2 * (int64_t)rows * longest_chain(w));
 }
 
 tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error)
@@ -266,7 +267,9 @@ tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error)
         bool kept = false;
         if (add_contact(w, &w->contacts[i], &from, &kept) != TB_OK)
             return tb_fail_memory(error, 0, "a step's contact rows");
-        if (kept) w->contacts[kept_contacts++] = w->contacts[i];
+        if (!kept) continue;
+        if (kept_contacts != i) w->contacts[kept_contacts] = w->contacts[i];
+        kept_contacts++;
     }
     w->number_of_contacts = kept_contacts;
     return TB_OK;

@@ -80,7 +80,9 @@ static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
     tb_world *w = d->world;
     const tb_model *m = w->model;
     if (w->number_of_contacts + count > w->contact_capacity) {
-        const int32_t capacity = 2 * w->contact_capacity + count + 64;
+        /* about as many as in the last step, so that a warm world copies nothing */
+        const int32_t last = w->state->number_of_contacts, room = 2 * w->contact_capacity;
+        const int32_t capacity = count + 64 + (room > last + last / 8 ? room : last + last / 8);
         tb_world_contact *grown = TB_ARENA_ARRAY(w->arena, tb_world_contact, capacity);
         if (!grown) return TB_RESOURCE_EXHAUSTED;
         for (int32_t i = 0; i < w->number_of_contacts; i++) grown[i] = w->contacts[i];
@@ -88,6 +90,7 @@ static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
         w->contact_capacity = capacity;
     }
     const tb_surface surface = tb_model_pair_surface(m, a, b);
+    if ((int32_t)surface.kind > w->most_contact_rows) w->most_contact_rows = (int32_t)surface.kind;
     for (int32_t i = 0; i < count; i++) {
         const tb_contact_point *p = &d->points[i];
         tb_world_contact *c = &w->contacts[w->number_of_contacts++];

@@ -39,6 +39,7 @@ typedef struct tb_world {
 
     tb_world_contact *contacts;
     int32_t number_of_contacts, contact_capacity;
+    int32_t most_contact_rows; /* of any contact */
     uint32_t collide_flags;
 
     /* the problem while it grows */
