@@ -2,8 +2,9 @@
  *
  * The kind of an edge is what keeps contacts off internal edges: on a flat or concave edge no
  * contact normal but a face's is possible. It is found from the height of the neighbour's far
- * vertex over the triangle's plane. Triangles without area keep their place in the list, and edges
- * look through them to what lies behind. */
+ * vertex over the triangle's plane. Triangles without area (needles) keep their place in the list;
+ * an edge that two others share is theirs whatever needles lie on it, and where a needle stands
+ * between triangles, as at a corner on a long edge, their edges look through it. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -126,8 +127,42 @@ static int32_t edge_start(const mesh_work *w, int32_t place)
     return w->triangles[place];
 }
 
-/* Two triangles that walk an edge in opposite directions are neighbours. An edge of three triangles
- * or of two that disagree about outside is a boundary to each of them. */
+/* Links two places of one edge if their triangles walk it in opposite directions. */
+static bool link_places(mesh_work *w, int32_t a, int32_t b)
+{
+    if (a / 3 == b / 3 || edge_start(w, a) == edge_start(w, b)) return false;
+    w->adjacent[a] = b / 3;
+    w->adjacent[b] = a / 3;
+    return true;
+}
+
+/* Whether two corners are one: such a needle walks its edge both ways and has nothing behind it. */
+static bool is_folded(const mesh_work *w, int32_t triangle)
+{
+    const int32_t *v = w->triangles + 3 * (size_t)triangle;
+    return v[0] == v[1] || v[1] == v[2] || v[2] == v[0];
+}
+
+/* Links the triangles of one edge. Those with area come first: where two of them share the edge,
+ * the needles that lie on it change nothing. One alone, or none, is linked to a needle. An edge of
+ * three triangles with area, or of two that disagree about outside, is a boundary to all. */
+static void link_edge(mesh_work *w, const mesh_edge *edges, int32_t count)
+{
+    int32_t sound[2] = {-1, -1}, number_of_sound = 0;
+    for (int32_t i = 0; i < count; i++) {
+        if (!has_area(w, edges[i].place / 3)) continue;
+        if (number_of_sound < 2) sound[number_of_sound] = edges[i].place;
+        number_of_sound++;
+    }
+    if (number_of_sound == 2) link_places(w, sound[0], sound[1]);
+    if (number_of_sound > 1) return;
+    int32_t first = sound[0];
+    for (int32_t i = 0; i < count && first < 0; i++)
+        if (!is_folded(w, edges[i].place / 3)) first = edges[i].place;
+    for (int32_t i = 0; i < count && first >= 0; i++)
+        if (!is_folded(w, edges[i].place / 3) && link_places(w, first, edges[i].place)) return;
+}
+
 static bool link_triangles(mesh_work *w)
 {
     const int32_t count = 3 * w->number_of_triangles;
@@ -145,15 +180,27 @@ static bool link_triangles(mesh_work *w)
         int32_t end = i + 1;
         while (end < count && edges[end].low == edges[i].low && edges[end].high == edges[i].high)
             end++;
-        const int32_t a = edges[i].place, b = edges[end - 1].place;
-        if (end - i == 2 && edges[i].low != edges[i].high && a / 3 != b / 3 &&
-            edge_start(w, a) != edge_start(w, b)) {
-            w->adjacent[a] = b / 3;
-            w->adjacent[b] = a / 3;
-        }
+        if (edges[i].low != edges[i].high) link_edge(w, edges + i, end - i);
         i = end;
     }
     return true;
+}
+
+/* The neighbour of a needle away from the triangle that one comes from: across the longest of its
+ * other edges, since the short ones lie side by side against the long one. */
+static int32_t through(const mesh_work *w, int32_t needle, int32_t from)
+{
+    int32_t next = -1;
+    double longest = -1;
+    for (int k = 0; k < 3; k++) {
+        const int32_t other = w->adjacent[3 * needle + k];
+        const double length =
+            tb_v3_length2(tb_v3_sub(corner(w, needle, (k + 1) % 3), corner(w, needle, k)));
+        if (other < 0 || other == from || length <= longest) continue;
+        longest = length;
+        next = other;
+    }
+    return next;
 }
 
 /* The nearest triangle with area behind an edge, through neighbours without;
@@ -162,11 +209,7 @@ static int32_t behind(const mesh_work *w, int32_t place)
 {
     int32_t from = place / 3, at = w->adjacent[place];
     for (int guard = 0; at >= 0 && !has_area(w, at) && guard < 16; guard++) {
-        int32_t next = -1;
-        for (int k = 0; k < 3 && next < 0; k++) {
-            const int32_t other = w->adjacent[3 * at + k];
-            if (other >= 0 && other != from) next = other;
-        }
+        const int32_t next = through(w, at, from);
         from = at;
         at = next;
     }
@@ -175,7 +218,7 @@ static int32_t behind(const mesh_work *w, int32_t place)
 
 static tb_edge_kind kind_of(const mesh_work *w, int32_t place)
 {
-    const int32_t a = place / 3, b = behind(w, place);
+    const int32_t a = place / 3, b = w->adjacent[place];
     if (b < 0) return TB_EDGE_BOUNDARY;
     const tb_vec3 n = normal_of(w, a), m = normal_of(w, b);
     if (tb_v3_length(tb_v3_cross(n, m)) <= FLAT_SINE) /* or folded back on itself: a sharp edge */
@@ -244,8 +287,13 @@ tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_verti
         status = tb_fail_memory(error, (size_t)number_of_triangles * 36, "triangle mesh");
         goto done;
     }
-    for (int32_t i = 0; i < 3 * number_of_triangles; i++)
-        w.kinds[i] = (uint8_t)(has_area(&w, i / 3) ? kind_of(&w, i) : TB_EDGE_BOUNDARY);
+    for (int32_t i = 0; i < 3 * number_of_triangles; i++) {
+        w.kinds[i] = TB_EDGE_BOUNDARY;
+        if (!has_area(&w, i / 3)) continue;
+        /* needles keep their neighbours, so that the next edge can still look through them */
+        w.adjacent[i] = behind(&w, i);
+        w.kinds[i] = (uint8_t)kind_of(&w, i);
+    }
     mesh->number_of_vertices = w.number_of_vertices;
     mesh->number_of_triangles = number_of_triangles;
     mesh->vertices = w.vertices;

@@ -713,7 +713,40 @@ START_TEST(two_boxes_of_triangles_are_as_far_apart_as_the_boxes)
 }
 END_TEST
 
-TEST_MAIN(a_floor_of_triangles_is_a_plane,
+/* Triangles without area on the inner edges of a floor are not felt. */
+START_TEST(a_capsule_slides_over_needles)
+{
+    tb_arena arena = {0}, model = {0};
+    soup s = {0};
+    soup_floor(&s, 1, 0, 4, 0, NULL);
+    const int32_t count = s.number_of_triangles;
+    for (int32_t t = 0; t < count; t++)
+        for (int k = 0; k < 3; k++) {
+            const int32_t a = s.triangles[3 * t + k], b = s.triangles[3 * t + (k + 1) % 3];
+            const double *p = &s.vertices[3 * a], *q = &s.vertices[3 * b];
+            const int32_t middle = soup_vertex(&s, (p[0] + q[0]) / 2, (p[1] + q[1]) / 2, 0);
+            soup_triangle(&s, a, b, middle);
+            soup_triangle(&s, b, b, a);
+        }
+    const tb_triangle_mesh floor = soup_mesh(&s, &model);
+    const tb_posed_shape mesh = shape_of_mesh(&floor, tb_pose_identity());
+    for (int i = 0; i < 200; i++) {
+        tb_posed_shape capsule =
+            shape_of(TB_SHAPE_CAPSULE, 0.1, 0.2, 0, pose_at(-0.6 + 0.006 * i, 0.1, 0.099));
+        capsule.pose.rotation = (tb_mat33){{1, 0, 0, 0, 0, -1, 0, 1, 0}};
+        const contacts c = collide(&mesh, &capsule, 0.01, &arena);
+        ck_assert_int_eq(c.count, 2);
+        for (int32_t k = 0; k < c.count; k++) {
+            TEST_NEAR(c.p[k].normal.z, 1, tight);
+            TEST_NEAR(c.p[k].gap, -0.001, tight);
+        }
+    }
+    tb_arena_destroy(&arena);
+    tb_arena_destroy(&model);
+}
+END_TEST
+
+TEST_MAIN(a_capsule_slides_over_needles, a_floor_of_triangles_is_a_plane,
           a_floor_of_triangles_is_a_plane_at_a_micrometre_and_at_a_kilometre,
           sliding_over_a_floor_never_meets_a_bump,
           a_level_box_on_a_floor_has_its_four_corners_and_nothing_else,

@@ -337,6 +337,67 @@ START_TEST(an_edge_looks_through_a_triangle_without_area)
 }
 END_TEST
 
+/* edge: 3 triangle + edge */
+static void check_edge(const tb_triangle_mesh *mesh, int32_t edge, int32_t across,
+                       tb_edge_kind kind)
+{
+    ck_assert_int_eq(mesh->adjacent[edge], across);
+    ck_assert_int_eq(mesh->edge_kind[edge], kind);
+}
+
+START_TEST(needles_on_a_shared_edge_leave_it_shared)
+{
+    /* two triangles on the edge from 0 to 1, and needles of every sort on it; 4 is its middle */
+    static const double v[15] = {0, 0, 0, 2, 0, 0, 1, -1, 0, 1, 1, 0, 1, 0, 0};
+    static const int32_t needles[8][3] = {{0, 1, 4}, {1, 0, 4}, {4, 0, 1}, {4, 1, 0},
+                                          {0, 0, 1}, {1, 0, 1}, {1, 1, 1}, {0, 4, 1}};
+    for (int pairs = 0; pairs < 64; pairs++)
+        for (int32_t first = 0; first <= 2; first += 2) { /* of the triangles with area */
+            int32_t t[12];
+            memcpy(t + 3 * first, (const int32_t[]){0, 2, 1, 0, 1, 3}, 6 * sizeof *t);
+            memcpy(t + 6 - 3 * first, needles[pairs % 8], 3 * sizeof *t);
+            memcpy(t + 9 - 3 * first, needles[pairs / 8], 3 * sizeof *t);
+            tb_arena arena;
+            tb_error error = {0};
+            tb_triangle_mesh mesh;
+            tb_arena_init(&arena, 0);
+            TEST_OK(tb_triangle_mesh_build(v, 5, t, 4, &arena, &mesh, &error), &error);
+            ck_assert_int_eq(mesh.number_of_tree_triangles, 2);
+            check_edge(&mesh, 3 * first + 2, first + 1, TB_EDGE_FLAT);
+            check_edge(&mesh, 3 * first + 3, first, TB_EDGE_FLAT);
+            check_edge(&mesh, 3 * first, -1, TB_EDGE_BOUNDARY);
+            check_edge(&mesh, 3 * first + 4, -1, TB_EDGE_BOUNDARY);
+            tb_arena_destroy(&arena);
+        }
+}
+END_TEST
+
+START_TEST(an_edge_looks_across_a_needle_not_along_it)
+{
+    /* one triangle below, two above that share the middle of its edge, the needle between them
+     * and another that is folded; the upper two rise, lie flat or fall */
+    static const tb_edge_kind kinds[3] = {TB_EDGE_CONCAVE, TB_EDGE_FLAT, TB_EDGE_CONVEX};
+    static const int32_t needle[3] = {0, 1, 3};
+    for (int i = 0; i < 3; i++)
+        for (int turn = 0; turn < 3; turn++) {
+            const double v[15] = {0, 0, 0, 2, 0, 0, 1, -1, 0, 1, 0, 0, 1, 1, 0.2 * (1 - i)};
+            int32_t t[15] = {0, 2, 1, 0, 3, 4, 3, 1, 4, 0, 0, 1};
+            for (int k = 0; k < 3; k++) t[12 + k] = needle[(turn + k) % 3];
+            tb_arena arena;
+            tb_error error = {0};
+            tb_triangle_mesh mesh;
+            tb_arena_init(&arena, 0);
+            TEST_OK(tb_triangle_mesh_build(v, 5, t, 5, &arena, &mesh, &error), &error);
+            ck_assert(mesh.adjacent[2] == 1 || mesh.adjacent[2] == 2);
+            ck_assert_int_eq(mesh.edge_kind[2], kinds[i]);
+            check_edge(&mesh, 3, 0, kinds[i]);
+            check_edge(&mesh, 6, 0, kinds[i]);
+            check_edge(&mesh, 4, 2, TB_EDGE_FLAT);
+            tb_arena_destroy(&arena);
+        }
+}
+END_TEST
+
 /* Depth of the tree below a node; adds up the nodes,
  * and the corners that lie outside of their leaf. */
 static int depth_below(const tb_triangle_mesh *mesh, int32_t node, int32_t *visited, int *outside)
@@ -396,5 +457,6 @@ TEST_MAIN(a_tetrahedron_has_its_exact_moments, a_torus_has_the_moments_of_a_toru
           a_sampled_box_has_six_faces, prisms_tiny_and_huge_keep_their_faces,
           points_without_a_hull_are_refused, a_soup_of_triangles_becomes_a_box_with_neighbours,
           edges_know_valleys_ridges_borders_and_needles,
-          an_edge_looks_through_a_triangle_without_area,
+          an_edge_looks_through_a_triangle_without_area, needles_on_a_shared_edge_leave_it_shared,
+          an_edge_looks_across_a_needle_not_along_it,
           the_tree_holds_every_triangle_and_stays_shallow)
