@@ -19,8 +19,8 @@
 static const mjcf_words WORDS[] = {
     {.used =
          COMMON "actlimited actrange dyntype gaintype biastype dynprm gainprm biasprm inheritrange "
-                "actdim " TRANSMISSIONS,
-     .silent = SILENT " velrange ffrange actearly",
+                "actdim actearly " TRANSMISSIONS,
+     .silent = SILENT " velrange ffrange",
      .zero = "delay"},
     {.used = COMMON TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
     {.used = COMMON "kp kv dampratio timeconst inheritrange " TRANSMISSIONS,
@@ -150,6 +150,11 @@ static tb_status read_ranges(mjcf *m, const mjcf_element *element, const mjcf_ge
                                control[0], control[1]);
         def->control_limited = true;
     }
+    bool early = false;
+    MJCF_TRY(mjcf_bool(m, element, "actearly", &early));
+    if (early && g->dynamics_type != MJCF_DYNAMICS_NONE)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "actearly",
+                           "actearly is not supported: a force follows the activation as it was");
     if (g->inherit_range > 0)
         MJCF_TRY(inherit(m, element, actuator, g->inherit_range,
                          g->dynamics_type == MJCF_DYNAMICS_INTEGRATOR));

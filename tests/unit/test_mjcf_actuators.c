@@ -172,6 +172,8 @@ START_TEST(a_joints_force_range_narrows_its_only_actuator)
     TEST_NEAR(c.model->actuators[0].force_lower, -2, 0);
     TEST_NEAR(c.model->actuators[0].force_upper, 3, 0);
     mjcf_free(&c);
+    mjcf_refuses(ACTUATED("", "", "<general joint='j' dyntype='integrator' actearly='true'/>"),
+                 TB_UNSUPPORTED, 1, "actearly");
     mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor joint='j'/><motor joint='j'/>"),
                  TB_UNSUPPORTED, 1, "more than one actuator");
     mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor tendon='t'/>"), TB_UNSUPPORTED, 1,
