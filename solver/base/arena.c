@@ -1,11 +1,12 @@
 /* Arenas: see arena.h.
  *
  * Blocks hang on each other, newest first. Each is at least as large as all before it together, so
- * that a cold arena asks the system a logarithmic number of times. A mark returned to frees the blocks
- * taken after it; `peak` remembers their size, and the next reset makes one block for all of it.
+ * that a cold arena asks the system a logarithmic number of times. A mark returned to frees the
+ * blocks taken after it; `peak` remembers their size, and the next reset makes one block for all of
+ * it.
  *
- * Under AddressSanitizer, bytes that are not taken are poisoned: a read past an array's end or after
- * a reset is reported as if each array came from malloc. */
+ * Under AddressSanitizer, bytes that are not taken are poisoned: a read past an array's end or
+ * after a reset is reported as if each array came from malloc. */
 #include "base/arena.h"
 
 #include <stdbool.h>
@@ -52,13 +53,15 @@ static unsigned char *memory_of(tb_arena_block *block)
     return (unsigned char *)block + header_size;
 }
 
-/* Gets a block with `size` bytes (a multiple of the alignment) from the system, if the limit allows. */
+/* Gets a block with `size` bytes (a multiple of the alignment) from the system, if the limit
+ * allows. */
 static bool push_block(tb_arena *arena, size_t size)
 {
     if (size > PTRDIFF_MAX - header_size - arena->capacity) return false;
     size_t total = header_size + size;
 
-    /* a large world walks through all of its block every step: huge pages spare it the page walks */
+    /* a large world walks through all of its block every step: huge pages spare it the page
+     * walks */
     size_t alignment = TB_ARENA_ALIGNMENT;
     if (total >= 2 * (size_t)HUGE_PAGE_SIZE && arena->limit == 0 && total < PTRDIFF_MAX / 2) {
         alignment = HUGE_PAGE_SIZE;

@@ -52,7 +52,9 @@ static void check_failure(const char *file, tb_status expected, const char *word
 }
 
 #define CUBE_VERTICES "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 0 1 0\nv 0 0 1\nv 2 0 1\nv 2 1 1\nv 0 1 1\n"
-#define CUBE          CUBE_VERTICES "f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\nf 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
+#define CUBE                                                                                       \
+    CUBE_VERTICES "f 4 3 2 1\nf 5 6 7 8\nf 1 2 6 5\n"                                              \
+                  "f 2 3 7 6\nf 3 4 8 7\nf 4 1 5 8\n"
 /* an L of volume 3 and height 1 */
 #define ANGLE                                                                                      \
     "v 0 0 0\nv 2 0 0\nv 2 1 0\nv 1 1 0\nv 1 2 0\nv 0 2 0\n"                                       \
