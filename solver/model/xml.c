@@ -15,6 +15,9 @@
 #define LINE_MASK  (((intptr_t)1 << FILE_SHIFT) - 1)
 _Static_assert(sizeof(intptr_t) >= 8, "a node's private word holds a file and a line");
 
+/* Far beyond what any element of a scene has. */
+enum { ATTRIBUTE_LIMIT = 1000 };
+
 /* What the parser's callbacks need to know and want to say. */
 typedef struct xml_watch {
     int depth_limit;
@@ -90,6 +93,55 @@ static void on_error(void *context, xmlError *error)
     if (watch->line == 0) watch->line = error->line;
 }
 
+/* The line of the first tag that has more attributes than ATTRIBUTE_LIMIT, 0 if there is none.
+ * libxml2 before 2.12 compares each attribute with all before it, and would take hours over a tag
+ * that fills a file. In wide encodings the zero bytes are passed over. */
+static int crowded_tag_line(const char *text, size_t size)
+{
+    enum { CONTENT, TAG, SKIPPED } where = CONTENT;
+    const char *end_mark = "";
+    size_t matched = 0; /* of the end mark of a comment, CDATA section or instruction */
+    int line = 1, tag_line = 1, attributes = 0;
+    char quote = 0;
+    for (size_t i = 0; i < size; i++) {
+        const char c = text[i];
+        if (c == 0) continue;
+        if (c == '\n') line++;
+
+        if (where == CONTENT && c == '<') {
+            const size_t left = size - i;
+            const bool comment = left > 4 && memcmp(text + i, "<!--", 4) == 0;
+            const bool cdata = left > 9 && memcmp(text + i, "<![CDATA[", 9) == 0;
+            const bool instruction = left > 2 && text[i + 1] == '?';
+            where = comment || cdata || instruction ? SKIPPED : TAG;
+            end_mark = comment ? "-->" : cdata ? "]]>" : "?>";
+            if (comment) i += 3;
+            if (instruction) i += 1;
+            matched = 0;
+            tag_line = line;
+            attributes = 0;
+            quote = 0;
+        } else if (where == SKIPPED) {
+            /* "--->" and "]]]>" end too: a repeated first character keeps what it matched */
+            if (c == end_mark[matched])
+                matched++;
+            else if (!(matched > 1 && c == end_mark[0]))
+                matched = c == end_mark[0];
+            if (end_mark[matched] == 0) where = CONTENT;
+        } else if (where == TAG) {
+            if (quote != 0)
+                quote = c == quote ? 0 : quote;
+            else if (c == '"' || c == '\'')
+                quote = c;
+            else if (c == '>')
+                where = CONTENT;
+            else if (c == '=' && ++attributes > ATTRIBUTE_LIMIT)
+                return tag_line;
+        }
+    }
+    return 0;
+}
+
 static bool add_file(tb_xml *xml, const char *name)
 {
     if (xml->number_of_files == xml->capacity) {
@@ -125,6 +177,10 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
     if (!wide && memchr(text, 0, size) != NULL)
         return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, NULL,
                             "malformed XML: the text has a zero byte");
+    const int crowded = crowded_tag_line(text, size);
+    if (crowded > 0)
+        return tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, crowded, NULL,
+                            "a tag has more than %d attributes", ATTRIBUTE_LIMIT);
 
     tb_status status = TB_OK;
     xml_watch watch = {.depth_limit = options->depth_limit > 0 ? options->depth_limit : INT_MAX};

@@ -155,6 +155,21 @@ START_TEST(hostile_documents_are_refused)
     }
     free(text);
 
+    /* attributes without end, which libxml2 would compare each with each; not those of a comment */
+    enum { ATTRIBUTES = 100000 };
+    text = malloc(ATTRIBUTES * 12 + 100);
+    ck_assert_ptr_nonnull(text);
+    char *p = text + sprintf(text, "<mujoco>\n<option");
+    for (int i = 0; i < ATTRIBUTES; i++) p += sprintf(p, " a%d='='", i);
+    sprintf(p, "/></mujoco>");
+    mjcf_refuses(text, TB_RESOURCE_EXHAUSTED, 2, "attributes");
+    memcpy(text, "<!-- -- ", 8);
+    memset(text + 5, '=', ATTRIBUTES);
+    sprintf(text + 5 + ATTRIBUTES, " '\" --><mujoco model='a=b'><worldbody/></mujoco>");
+    mjcf_case c = mjcf_load(text);
+    mjcf_free(&c);
+    free(text);
+
     tb_scene *scene = NULL;
     tb_error error = {0};
     tb_import_options options = tb_import_defaults();
