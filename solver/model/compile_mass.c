@@ -35,6 +35,17 @@ static void place(const tb_shape_def *shape, const tb_mass_properties *own, doub
     tb_inertia_rotate(rotation.m, own->inertia, inertia);
 }
 
+/* Says whose mass cannot be told: a mesh has a name, other shapes seldom do. */
+static tb_status fail_shape(tb_compiler *c, const tb_shape_def *shape, int32_t body,
+                            tb_status status, const tb_error *why)
+{
+    if (shape->type == TB_SHAPE_CONVEX || shape->type == TB_SHAPE_MESH)
+        return tb_fail_field(c->error, status, why->field, "mesh '%.100s': %s",
+                             c->scene->meshes[scene_index(shape->asset)].name, why->message);
+    return tb_fail_field(c->error, status, why->field, "a shape of body '%.100s': %s",
+                         tb_compile_body_name(c, body), why->message);
+}
+
 /* Sums the shapes of a body that count for inertia; *found says whether there was one. */
 static tb_status sum_shapes(tb_compiler *c, int32_t body, tb_mass_properties *cache, bool *known,
                             bool *found)
@@ -64,10 +75,7 @@ static tb_status sum_shapes(tb_compiler *c, int32_t body, tb_mass_properties *ca
             status = TB_OK;
             weightless = true;
         }
-        if (status != TB_OK) {
-            if (c->error != NULL) *c->error = why;
-            return status;
-        }
+        if (status != TB_OK) return fail_shape(c, shape, body, status, &why);
         if (weightless) memset(&own, 0, sizeof own);
         tb_mass_properties *part = &parts[count++];
         *part = own;
