@@ -6,9 +6,9 @@
 
 #include <omp.h>
 
-/* More threads than any machine has would only bring OpenMP to end the
- * process when it cannot start them. */
-enum { THREAD_LIMIT = 1024 };
+/* More threads than machines have would only bring OpenMP to end the process when it cannot start
+ * them: the stacks of a thousand fill 8 GB of addresses. */
+enum { THREAD_LIMIT = 512 };
 
 int32_t tb_parallel_threads(int32_t threads)
 {
