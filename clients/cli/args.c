@@ -121,7 +121,8 @@ static bool parse_number(const args_command *command, const args_option *o, cons
     }
     if (value < o->lower || value > o->upper) {
         if (o->lower == DBL_MIN)
-            args_complain(command->name, "--%s must be above 0, not %s", o->name, text);
+            args_complain(command->name, "--%s must be above 0 and at most %g, not %s", o->name,
+                          o->upper, text);
         else
             args_complain(command->name, "--%s must be from %g to %g, not %s", o->name, o->lower,
                           o->upper, text);

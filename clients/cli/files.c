@@ -1,21 +1,28 @@
 #include "files.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "cli.h"
 
 tb_status files_read(const char *path, size_t limit, char **text, size_t *size, tb_error *error)
 {
     struct stat about;
-    FILE *file = fopen(path, "rb");
-    if (file == NULL || fstat(fileno(file), &about) != 0) {
+    /* without O_NONBLOCK a pipe would be waited for until somebody writes */
+    const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
+    if (file == NULL || fstat(descriptor, &about) != 0) {
         const tb_status status = errno == ENOENT ? TB_NOT_FOUND : TB_INVALID_ARGUMENT;
         cli_fail(error, status, path, 0, NULL, "%s", strerror(errno));
-        if (file != NULL) fclose(file);
+        if (file != NULL)
+            fclose(file);
+        else if (descriptor >= 0)
+            close(descriptor);
         return status;
     }
 

@@ -188,7 +188,11 @@ static int execute(run *r)
         cli_complain(&r->error);
         return cli_exit_code(status);
     }
-    return cli_exit_code(r->simulation.merged.status);
+    /* what nobody was told yet */
+    const tb_status solved = r->simulation.merged.status;
+    if (solved != TB_OK && r->options.quiet && !r->json)
+        fprintf(stderr, "tribo: %s: %s\n", r->options.path, tb_status_text(solved));
+    return cli_exit_code(solved);
 }
 
 static void clean_up(run *r)

@@ -36,7 +36,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", NULL};
     const args_option options[SIMULATION_OPTIONS] = {
-        {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1e3, NULL},
+        {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1, NULL},
         {"scheme", "NAME", "time stepping", ARGS_CHOICE, &o->scheme, 0, 0, SCHEMES},
         {"precision", "NAME", "of the arithmetic", ARGS_CHOICE, &o->precision, 0, 0, PRECISIONS},
         {"solver", "NAME", "contact solver: see 'tribo solve --help'", ARGS_TEXT, &o->solver, 0, 0,
