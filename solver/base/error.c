@@ -142,6 +142,7 @@ tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int 
 
 tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what)
 {
+    if (bytes == 0) return tb_fail(error, TB_RESOURCE_EXHAUSTED, "out of memory for %s", what);
     return tb_fail(error, TB_RESOURCE_EXHAUSTED, "out of memory: %zu bytes for %s", bytes, what);
 }
 

@@ -26,7 +26,7 @@ tb_status tb_fail_field(tb_error *error, tb_status status, const char *field, co
 tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int line,
                        const char *field, const char *format, ...) TB_PRINTF(6, 7);
 
-/* RESOURCE_EXHAUSTED for an allocation that failed; says how many bytes of what. */
+/* RESOURCE_EXHAUSTED for an allocation that failed; says how many bytes of what (0: not known). */
 tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what);
 
 /* Sends one line to the hook; nothing happens where there is none. */
