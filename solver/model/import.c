@@ -17,7 +17,7 @@ tb_import_options tb_import_defaults(void)
 {
     tb_import_options options = {0};
     options.file_limit = (size_t)256 << 20;
-    options.depth_limit = 100;
+    options.depth_limit = 250; /* a rope of 200 links passes */
     options.density = 1000;
     options.fixed_base = true;
     return options;

@@ -139,8 +139,9 @@ START_TEST(a_level_box_on_a_floor_has_its_four_corners_and_nothing_else)
     const tb_triangle_mesh floor = soup_mesh(&s, &model);
     const tb_posed_shape mesh = shape_of_mesh(&floor, tb_pose_identity());
     for (int trial = 0; trial < 50; trial++) {
-        tb_pose pose =
-            pose_at(tb_random_between(&random, -1, 1), tb_random_between(&random, -1, 1), 0.24);
+        const double at_y = tb_random_between(&random, -1, 1);
+        const double at_x = tb_random_between(&random, -1, 1);
+        tb_pose pose = pose_at(at_x, at_y, 0.24);
         const double a = tb_random_between(&random, -3, 3);
         pose.rotation = tb_q_matrix(tb_q(TB_R(cos(a / 2)), 0, 0, TB_R(sin(a / 2))));
         const tb_posed_shape box = shape_of(TB_SHAPE_BOX, 0.5, 0.3, 0.25, pose);
@@ -328,10 +329,9 @@ START_TEST(a_shape_whose_centre_sank_in_is_pushed_out_the_nearest_side)
     tb_random random = tb_random_stream(19, 2);
     for (int trial = 0; trial < 200; trial++) {
         const tb_shape_type type = convex_types[trial % (CONVEX_TYPES - 1)];
-        const tb_posed_shape shape =
-            convex_shape(type, 0.5, NULL,
-                         pose_at(tb_random_between(&random, -0.5, 0.5),
-                                 tb_random_between(&random, -0.5, 0.5), 0.92));
+        const double at_y = tb_random_between(&random, -0.5, 0.5);
+        const double at_x = tb_random_between(&random, -0.5, 0.5);
+        const tb_posed_shape shape = convex_shape(type, 0.5, NULL, pose_at(at_x, at_y, 0.92));
         const contacts c = collide(&mesh, &shape, 0.01, &arena);
         ck_assert_int_gt(c.count, 0);
         for (int32_t i = 0; i < c.count; i++) {
@@ -356,8 +356,9 @@ START_TEST(a_cube_of_triangles_on_a_floor_of_triangles_has_its_four_corners)
     const tb_triangle_mesh cube_mesh = soup_mesh(&s, &model);
     const tb_posed_shape floor = shape_of_mesh(&floor_mesh, tb_pose_identity());
     for (int trial = 0; trial < 40; trial++) {
-        tb_pose pose =
-            pose_at(tb_random_between(&random, -1, 1), tb_random_between(&random, -1, 1), 0.499);
+        const double at_y = tb_random_between(&random, -1, 1);
+        const double at_x = tb_random_between(&random, -1, 1);
+        tb_pose pose = pose_at(at_x, at_y, 0.499);
         const double a = tb_random_between(&random, -3, 3);
         pose.rotation = tb_q_matrix(tb_q(TB_R(cos(a / 2)), 0, 0, TB_R(sin(a / 2))));
         const tb_posed_shape cube = shape_of_mesh(&cube_mesh, pose);
@@ -650,9 +651,10 @@ START_TEST(a_nearly_level_foot_keeps_its_four_corners)
     for (int trial = 0; trial < 120; trial++) {
         const double x = tb_random_between(&random, -1, 1), y = tb_random_between(&random, -1, 1);
         tb_pose pose = pose_at(x, y, 0.5 - 1e-4);
-        const tb_quaternion turn =
-            tb_q_from_rotation_vector(tb_v3(TB_R(tb_random_between(&random, -2e-3, 2e-3)),
-                                            TB_R(tb_random_between(&random, -2e-3, 2e-3)), 0));
+        /* one draw a line: C leaves the order of a call's arguments open */
+        const double tilt_y = tb_random_between(&random, -2e-3, 2e-3);
+        const double tilt_x = tb_random_between(&random, -2e-3, 2e-3);
+        const tb_quaternion turn = tb_q_from_rotation_vector(tb_v3(TB_R(tilt_x), TB_R(tilt_y), 0));
         const double a = tb_random_between(&random, -3, 3);
         pose.rotation = tb_q_matrix(tb_q_mul(turn, tb_q(TB_R(cos(a / 2)), 0, 0, TB_R(sin(a / 2)))));
         const tb_posed_shape floor = shape_of_mesh(&floor_mesh, tb_pose_identity());
