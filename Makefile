@@ -6,6 +6,7 @@
 #                                                 (-DTB_SINGLE, *.f32.o) as float; once if the name
 #                                                 ends in _once.c or _file.c
 #   clients/cli/*.c                               the command tribo
+#   server/*.c, db/*.c, proto                     the daemon tribod: server/rules.mk
 #   tests/unit/test_*.c, tests/truth/truth_*.c    one libcheck program each
 #   tests/bench/bench_*.c                         one program each
 #   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
@@ -39,7 +40,6 @@ DATA  := $(call programs,data,)
 FUZZ  := $(call programs,fuzz,fuzz_)
 suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
-# what is run, narrowed by ONLY=word
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
 suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 ASAN_TESTS := $(call suites,$(ASAN_SUITES))
@@ -51,7 +51,7 @@ LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
-ALL := $(LIBRARY) $(if $(CLI_OBJECTS),$(B)/tribo) $(DATA:%=$(B)/%)
+ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(if $(wildcard server/main.c),$(B)/tribod)
 ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
 
 # ---- targets for people -------------------------------------------------------------------------
@@ -120,7 +120,7 @@ install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtribo.so
-	$(if $(CLI_OBJECTS),install -m 755 $(B)/tribo $(DESTDIR)$(PREFIX)/bin/)
+	install -m 755 $(filter %/tribo %/tribod,$(ALL)) $(DESTDIR)$(PREFIX)/bin/
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PACKAGES@|$(PACKAGES)|' \
 	    deploy/tribo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tribo.pc
 
@@ -195,4 +195,5 @@ replay_main := $(B)/tests/fuzz/replay_main.o
 $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
 	$(link)
 
--include $(shell find $(B)/solver $(B)/clients $(B)/tests -name '*.d' 2>/dev/null)
+include server/rules.mk
+-include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)

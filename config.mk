@@ -77,6 +77,10 @@ PACKAGES  += $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-se
 PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
+# of the daemon alone
+SERVER_PACKAGES := grpc libprotobuf-c libmicrohttpd sqlite3 inih gnutls zlib
+SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PACKAGES) 2>/dev/null)
+
 # Results must be the same bytes on every run and every machine: no fused multiply-add that one
 # compiler contracts and another does not, no -ffast-math. Ignoring errno and traps changes nothing.
 FLOATING := -ffp-contract=off -fno-math-errno -fno-trapping-math

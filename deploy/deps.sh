@@ -42,6 +42,15 @@ find_missing() {
             need libqhull-dev library qhull_r
             need libjansson-dev library jansson
             need libsodium-dev library libsodium
+            need libgrpc-dev library grpc
+            need protobuf-compiler have protoc
+            need protobuf-c-compiler have protoc-gen-c
+            need libprotobuf-c-dev library libprotobuf-c
+            need libmicrohttpd-dev library libmicrohttpd
+            need libsqlite3-dev library sqlite3
+            need libinih-dev library inih
+            need libgnutls28-dev library gnutls
+            need zlib1g-dev library zlib
             ;;
         test)
             need check library check

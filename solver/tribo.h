@@ -44,6 +44,8 @@ extern "C" {
     X(DEADLINE_EXCEEDED, "deadline exceeded", 4, 504)                                              \
     X(CANCELLED, "cancelled", 1, 499)                                                              \
     X(UNAVAILABLE, "unavailable", 14, 503)                                                         \
+    X(UNAUTHENTICATED, "no valid key", 16, 401)                                                    \
+    X(PERMISSION_DENIED, "permission denied", 7, 403)                                              \
     X(ABORTED, "aborted", 10, 409)                                                                 \
     X(INTERNAL, "internal error", 13, 500)
 
@@ -392,7 +394,17 @@ enum { TB_SCENE_LIMIT = 4000000 };
 
 /* ---- importers ------------------------------------------------------------------------------- */
 
+/* Where an importer finds the files that a scene refers to. */
+typedef struct tb_file_source {
+    /* Reads a whole file; `path` is what the referring file says, joined to that file's folder and
+     * normalised. `*bytes` is malloc'ed and then the library's. NOT_FOUND if there is none. */
+    tb_status (*read)(void *context, const char *path, unsigned char **bytes, size_t *size,
+                      tb_error *error);
+    void *context;
+} tb_file_source;
+
 typedef struct tb_import_options {
+    const tb_file_source *files; /* NULL: the disk. Otherwise nothing is read from the disk */
     const char *package_path; /* ':'-separated roots for package:// addresses; may be NULL */
     size_t file_limit;        /* bytes; larger files are refused */
     int32_t depth_limit;      /* nested elements and includes */

@@ -1,0 +1,242 @@
+/* The store: one SQLite file (WAL, STRICT tables) behind one writer thread.
+ *
+ * Writes are queued and committed together, every 100 jobs or 20 ms; snapshots that a client waits
+ * for are committed with synchronous = FULL before they are acknowledged. Reads run on the caller's
+ * thread over a small pool of read-only connections. A full queue drops step summaries first and
+ * counts them; everything that will be acknowledged waits or is refused, never dropped.
+ *
+ * Identifiers are 16 bytes (db_id) or SHA-256 digests (32 bytes). Times are microseconds UTC.
+ * Strings passed in are copied. This room knows nothing of wire types, transports or models. */
+#ifndef DB_DB_H
+#define DB_DB_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tribo.h"
+
+typedef struct db db;
+
+typedef struct db_id {
+    uint8_t bytes[16];
+} db_id;
+
+typedef struct db_sha256 {
+    uint8_t bytes[32];
+} db_sha256;
+
+typedef struct db_options {
+    const char *folder; /* NULL or "": in memory */
+    int32_t queue_length;
+    double retain_days;              /* 0: for ever */
+    uint64_t retain_snapshots_bytes; /* transient and automatic ones beyond this go, oldest first */
+    void (*log)(void *context, tb_log_level, const char *message);
+    void *log_context;
+} db_options;
+
+/* Opens or creates FOLDER/tribo.db and brings it up to this version; runs and sessions that were
+ * open when the last process ended are marked. FAILED_PRECONDITION for a file of a newer version or
+ * one that another process holds, DATA_LOSS for a damaged one. */
+tb_status db_open(const db_options *, db **, tb_error *);
+/* Commits what is queued, then closes. */
+void db_close(db *);
+
+typedef struct db_counters {
+    int64_t queued, committed_jobs, commits, dropped_summaries, file_bytes;
+    double last_commit_seconds;
+} db_counters;
+
+db_counters db_count(const db *);
+
+/* Told on the writer thread once the job's transaction is durable (or failed). */
+typedef void db_done(void *context, tb_status, const tb_error *);
+
+/* Waits until everything queued so far is committed. */
+tb_status db_flush(db *, tb_error *);
+
+/* ---- assets and scenes ---- */
+
+typedef struct db_asset {
+    db_sha256 sha256;
+    char name[128];
+    uint64_t size;
+    int64_t create_time_us;
+} db_asset;
+
+/* Borrows `bytes` until `done` is called. Putting what is there already is fine. */
+tb_status db_put_asset(db *, const db_asset *, const void *bytes, db_done *, void *context,
+                       tb_error *);
+/* malloc'ed bytes; NOT_FOUND. */
+tb_status db_get_asset(db *, const db_sha256 *, db_asset *, unsigned char **bytes, tb_error *);
+
+typedef struct db_scene {
+    db_sha256 sha256; /* of the canonical bytes */
+    char name[128];
+    int32_t counts[9]; /* as SceneCounts, in that order */
+    uint64_t size;
+    int64_t create_time_us;
+} db_scene;
+
+tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_done *,
+                       void *context, tb_error *);
+tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);
+
+/* Pages, newest first: up to `capacity` rows after `token` ("" for the first page); writes the next
+ * token (64 bytes; "" at the end). Returns the number of rows in *count. */
+enum { DB_TOKEN_SIZE = 64 };
+tb_status db_list_assets(db *, const char *token, db_asset *, int32_t capacity, int32_t *count,
+                         char next[DB_TOKEN_SIZE], tb_error *);
+tb_status db_list_scenes(db *, const char *token, db_scene *, int32_t capacity, int32_t *count,
+                         char next[DB_TOKEN_SIZE], tb_error *);
+
+/* ---- sessions and snapshots ---- */
+
+typedef struct db_session {
+    db_id id;
+    db_sha256 scene;
+    char owner[64], label[201];
+    int32_t worlds;
+    double ttl_seconds;
+    int32_t on_disconnect;
+    unsigned char options[256]; /* the session's own bytes */
+    uint32_t options_size;
+    int64_t create_time_us, expire_time_us;
+    bool ended; /* deleted, expired or evicted */
+} db_session;
+
+/* Inserts or updates. */
+tb_status db_put_session(db *, const db_session *, db_done *, void *context, tb_error *);
+tb_status db_end_session(db *, const db_id *, const char *reason, db_done *, void *context,
+                         tb_error *);
+/* All sessions that have not ended: for the start after a crash. malloc'ed array. */
+tb_status db_open_sessions(db *, db_session **, int32_t *count, tb_error *);
+
+typedef enum db_snapshot_kind {
+    DB_SNAPSHOT_CLIENT,    /* asked for and acknowledged: kept while the session lives */
+    DB_SNAPSHOT_CHECKPOINT /* automatic: the newest of a session counts */
+} db_snapshot_kind;
+
+typedef struct db_snapshot {
+    db_id id, session;
+    db_sha256 scene;
+    db_snapshot_kind kind;
+    char label[201];
+    int32_t worlds;
+    int64_t steps;
+    double time; /* s, simulated */
+    uint64_t size;
+    int64_t create_time_us;
+} db_snapshot;
+
+/* Takes over `bytes` (malloc'ed). Durable (synchronous FULL) when `done` says OK. */
+tb_status db_put_snapshot(db *, const db_snapshot *, unsigned char *bytes, db_done *, void *context,
+                          tb_error *);
+tb_status db_get_snapshot(db *, const db_id *, db_snapshot *, unsigned char **bytes, tb_error *);
+/* The newest of a session, of any kind; NOT_FOUND. */
+tb_status db_latest_snapshot(db *, const db_id *session, db_snapshot *, unsigned char **bytes,
+                             tb_error *);
+
+/* ---- runs ---- */
+
+/* Certificate as the store keeps it. */
+typedef struct db_certificate {
+    int32_t outcome; /* as tribo.v1.Outcome */
+    int64_t step;
+    double time, residual, penetration, cone_error, complementarity_error, closure_error, energy,
+        energy_change;
+    int64_t contacts, rows, iterations;
+    char solver[16];
+    uint32_t flags; /* tb_certificate_flags */
+} db_certificate;
+
+typedef struct db_run {
+    db_id id;             /* of a session's run: the session's id */
+    int32_t kind, status; /* as tribo.v1.RunKind, RunStatus */
+    char owner[64], label[201], build[128], device[64], message[256];
+    db_sha256 scene;
+    const char *options_json; /* in: copied; out: malloc'ed, the caller frees; may be NULL */
+    int64_t start_time_us, end_time_us, worlds, steps, compute_time_us, grasps, grasps_held;
+    db_certificate certificate;
+} db_run;
+
+/* Inserts or updates by id. */
+tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
+tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
+typedef struct db_run_filter {
+    int32_t kind;           /* 0: all */
+    const db_sha256 *scene; /* NULL: all */
+    const char *owner;      /* NULL: everybody's */
+} db_run_filter;
+tb_status db_list_runs(db *, const db_run_filter *, const char *token, db_run *, int32_t capacity,
+                       int32_t *count, char next[DB_TOKEN_SIZE], tb_error *);
+
+typedef struct db_step_summary {
+    db_id run;
+    int64_t step, time_us;
+    int32_t steps;
+    db_certificate certificate;
+} db_step_summary;
+
+/* May be dropped when the queue is full. */
+void db_put_step_summary(db *, const db_step_summary *);
+tb_status db_list_step_summaries(db *, const db_id *run, db_step_summary *, int32_t capacity,
+                                 int32_t *count, tb_error *);
+
+typedef struct db_event {
+    db_id run;
+    int64_t time_us;
+    char kind[32], message[256];
+} db_event;
+
+tb_status db_put_event(db *, const db_event *, tb_error *);
+tb_status db_list_events(db *, const db_id *run, db_event *, int32_t capacity, int32_t *count,
+                         tb_error *);
+
+/* ---- benchmarks ---- */
+
+enum { DB_BENCHMARK_SAMPLES = 1000 };
+
+typedef struct db_benchmark {
+    db_id id;
+    char name[128], metric[64], unit[32], testbed[256], build[128];
+    const double *samples; /* in: copied; out: malloc'ed, the caller frees */
+    int32_t number_of_samples;
+    double median, lower, upper; /* filled by the store */
+    double residual, iterations, penetration, energy_drift;
+    int64_t time_us;
+} db_benchmark;
+
+tb_status db_record_benchmark(db *, db_benchmark *, tb_error *); /* waits for the commit */
+tb_status db_list_benchmarks(db *, const char *name, const char *token, db_benchmark *,
+                             int32_t capacity, int32_t *count, char next[DB_TOKEN_SIZE],
+                             tb_error *);
+
+/* ---- API keys ---- */
+
+typedef struct db_api_key {
+    char id[16], name[64], hash[160]; /* hash: argon2id string */
+    int32_t scope;                    /* td_scope */
+    double calls_per_second;          /* 0: the configuration's */
+    int32_t sessions;                 /* quota; 0: the configuration's */
+    int64_t create_time_us;
+    bool revoked;
+} db_api_key;
+
+tb_status db_put_api_key(db *, const db_api_key *, tb_error *); /* waits for the commit */
+tb_status db_get_api_key(db *, const char *id, db_api_key *, tb_error *);
+tb_status db_list_api_keys(db *, db_api_key *, int32_t capacity, int32_t *count, tb_error *);
+
+/* ---- housekeeping ---- */
+
+/* Online backup into a new file while the store is in use; `progress` may be NULL. */
+tb_status db_backup(db *, const char *path, void (*progress)(void *context, double fraction),
+                    void *context, tb_error *);
+/* The same for a store that no daemon holds, or that one does: reads only. */
+tb_status db_backup_file(const char *folder, const char *path,
+                         void (*progress)(void *context, double fraction), void *context,
+                         tb_error *);
+/* Deletes what retention no longer wants; called by the writer on its own once a minute. */
+tb_status db_retain(db *, int64_t now_us, tb_error *);
+
+#endif

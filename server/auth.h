@@ -1,0 +1,33 @@
+/* Who may call what: API keys, scopes, rates and quotas.
+ *
+ * Keys are stored as argon2id hashes (libsodium) in the store's api_key table. A key is
+ * "tribo_" + an 8-digit id + "_" + a random secret: the id finds the row, the secret is verified.
+ * Verified keys are remembered for a while by a keyed hash, so that the slow hash is paid once.
+ * Anonymous callers have the configuration's scope on loopback, and none elsewhere. */
+#ifndef SERVER_AUTH_H
+#define SERVER_AUTH_H
+
+#include "call.h"
+#include "config.h"
+
+typedef struct td_auth td_auth;
+struct db;
+
+tb_status td_auth_create(const td_config *, struct db *, td_auth **, tb_error *);
+void td_auth_destroy(td_auth *);
+/* After a change of keys or configuration. */
+void td_auth_reload(td_auth *, const td_config *);
+
+/* Decides over one call before its first message is dispatched. `authorization` is the value of
+ * the header ("Bearer tribo_..."), or NULL; `peer_loopback` says whether the peer is on loopback.
+ * OK fills call->caller. Statuses: UNAUTHENTICATED for a bad or missing key, PERMISSION_DENIED for
+ * a scope that is too small, RESOURCE_EXHAUSTED above the key's rate (with *retry_after, s). May
+ * take tens of milliseconds for a key seen for the first time. */
+tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool peer_loopback,
+                        double *retry_after, tb_error *);
+
+/* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
+tb_status td_auth_create_key(struct db *, const char *name, td_scope, double calls_per_second,
+                             int32_t sessions, char key[128], tb_error *);
+
+#endif

@@ -1,0 +1,136 @@
+/* A call: one request of a client, whatever transport carried it.
+ *
+ * Transports (rpc_grpc.c, http.c) make a `td_call` for every request they accept, find its method
+ * in the table of methods.c, unpack request messages and hand them to the method's functions. Those
+ * answer by td_call_send and td_call_finish, at once or later and from any thread; they know
+ * nothing of gRPC or HTTP. A call is counted: the transport holds one reference until the call is
+ * off the wire, a handler that answers later takes another.
+ *
+ * Flow. Unary and server-streaming calls get exactly one request message. A method with a request
+ * stream gets the first message by itself and each further one after td_call_read. td_call_send
+ * never blocks: it packs and queues. A method that sends many messages watches td_call_queued and
+ * goes on in `writable`, so that a reader that stalls costs no memory. */
+#ifndef SERVER_CALL_H
+#define SERVER_CALL_H
+
+#include <protobuf-c/protobuf-c.h>
+#include <stdatomic.h>
+
+#include "tribo.h"
+
+typedef struct td_server td_server;
+typedef struct td_call td_call;
+typedef struct td_method td_method;
+
+/* What a caller may do; each includes those before it. */
+typedef enum td_scope { TD_SCOPE_NONE, TD_SCOPE_READ, TD_SCOPE_RUN, TD_SCOPE_ADMIN } td_scope;
+
+enum { TD_CALLER_NAME_SIZE = 64 };
+
+/* Who calls. Filled by td_auth_admit before a method sees the call. */
+typedef struct td_caller {
+    char name[TD_CALLER_NAME_SIZE]; /* owner of what the call makes: the key's name, "anonymous" */
+    td_scope scope;
+    bool loopback; /* came over a loopback address or a Unix socket */
+} td_caller;
+
+/* A request message with the bounded arena that it was unpacked into. */
+typedef struct td_request {
+    ProtobufCMessage *message;
+    struct td_message_arena *arena;
+} td_request;
+
+void td_request_free(td_request *); /* NULL is fine */
+
+/* One method of one service. Functions that are NULL do nothing. All may be called from any
+ * transport thread, but never two at once for one call, `cancelled` excepted. */
+struct td_method {
+    const char *service; /* "tribo.v1.Simulation" */
+    const char *name;    /* "Step" */
+    bool client_streaming, server_streaming;
+    td_scope scope;
+    const ProtobufCMessageDescriptor *input, *output;
+    /* A request message; the handler owns it and frees it by td_request_free. */
+    void (*message)(td_call *, td_request *);
+    /* The client sends no more (request streams only). */
+    void (*half_closed)(td_call *);
+    /* Everything that td_call_send queued has left. */
+    void (*writable)(td_call *);
+    /* The client went away or the deadline passed: stop the work, then still td_call_finish. May
+     * come while another function of the method runs, and at most once. */
+    void (*cancelled)(td_call *);
+};
+
+/* What a transport puts behind a call. */
+typedef struct td_call_transport {
+    void (*send)(td_call *, const ProtobufCMessage *);
+    void (*finish)(td_call *, tb_status, const tb_error *, double retry_after);
+    void (*read)(td_call *);
+    void (*destroy)(td_call *); /* last reference gone: frees the call */
+} td_call_transport;
+
+/* The part of a call that all transports share; a transport embeds it as its first member. */
+struct td_call {
+    const td_call_transport *transport;
+    const td_method *method;
+    td_server *server;
+    td_caller caller;
+    int64_t arrival_ns;  /* monotonic, when its headers were there */
+    int64_t deadline_ns; /* monotonic; INT64_MAX: none */
+    char peer[64];       /* address, for logs */
+    atomic_int references;
+    atomic_int queued;                  /* messages sent and not yet taken by the wire */
+    atomic_bool gone;                   /* cancelled by the client, or past its deadline */
+    atomic_bool finished;               /* td_call_finish was called */
+    void *state;                        /* the handler's own, for calls that last */
+    void (*destroy_state)(void *state); /* called with the last reference */
+};
+
+void td_call_init(td_call *, const td_call_transport *, td_server *);
+void td_call_hold(td_call *);
+void td_call_release(td_call *);
+
+/* Packs and queues one response message; silently nothing once the call is gone or finished. */
+void td_call_send(td_call *, const ProtobufCMessage *response);
+/* Ends the call, once; later calls are ignored. `error` may be NULL. With RESOURCE_EXHAUSTED or
+ * UNAVAILABLE, `retry_after` > 0 (s) tells the client when to come back. */
+void td_call_finish(td_call *, tb_status, const tb_error *error, double retry_after);
+/* Sends and ends well, or ends with the error: the end of every unary method. */
+void td_call_reply(td_call *, const ProtobufCMessage *response);
+void td_call_fail(td_call *, const tb_error *error);
+/* Asks for the next message of a request stream. */
+void td_call_read(td_call *);
+static inline int td_call_queued(td_call *call)
+{
+    return atomic_load_explicit(&call->queued, memory_order_acquire);
+}
+/* Whether anybody still waits: neither gone nor past the deadline at `now_ns`. */
+bool td_call_wanted(td_call *, int64_t now_ns);
+
+/* ---- for transports ---- */
+
+/* Finds "/tribo.v1.Simulation/Step" (leading slash optional); NULL if there is none. */
+const td_method *td_method_find(const char *path);
+/* All methods, ended by one with a NULL name: for reflection and the transcoder. */
+const td_method *td_methods(void);
+
+/* Checks the message's size and nesting, and unpacks it into a fresh bounded arena.
+ * INVALID_ARGUMENT if it is malformed, RESOURCE_EXHAUSTED if it would take too much memory. */
+tb_status td_request_unpack(const td_server *, const td_method *, const uint8_t *bytes, size_t size,
+                            td_request **, tb_error *);
+/* An empty request of this type in an arena of its own: for the JSON transcoder, which fills it by
+ * td_request_allocate. */
+tb_status td_request_create(const td_server *, const ProtobufCMessageDescriptor *, td_request **,
+                            tb_error *);
+void *td_request_allocate(td_request *, size_t size); /* zeroed; NULL beyond the arena's bound */
+
+/* Hands one message to the method after the caller was admitted, counts and times the call. */
+void td_call_dispatch(td_call *, td_request *);
+/* The client went away or its deadline passed. */
+void td_call_cancel(td_call *);
+
+/* The error as google.rpc.Status bytes (ErrorInfo, BadRequest, RetryInfo as they apply), malloc'ed;
+ * for `grpc-status-details-bin` and Connect's details. NULL without memory. */
+uint8_t *td_status_details(tb_status, const tb_error *, double retry_after, size_t *size);
+
+#endif

@@ -1,0 +1,71 @@
+/* Counters, gauges and histograms, written out as Prometheus text. Names and label names are
+ * listed once, in metrics.c; updating is lock-free. Base units: seconds and bytes. */
+#ifndef SERVER_METRICS_H
+#define SERVER_METRICS_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tribo.h"
+
+typedef struct td_metrics td_metrics;
+
+/* Plain numbers: id, name, type, help */
+#define TD_METRIC_LIST(X)                                                                          \
+    X(SESSIONS, "tribod_sessions", gauge, "Sessions open now")                                     \
+    X(SESSIONS_CREATED, "tribod_sessions_created_total", counter, "Sessions created")              \
+    X(SESSIONS_EXPIRED, "tribod_sessions_expired_total", counter, "Sessions whose lease ran out")  \
+    X(WORLD_STEPS, "tribod_world_steps_total", counter, "Steps taken, summed over worlds")         \
+    X(BATCHES, "tribod_batches_total", counter, "Batches launched")                                \
+    X(BATCHED_REQUESTS, "tribod_batched_requests_total", counter, "Requests in those batches")     \
+    X(NOT_CONVERGED, "tribod_not_converged_total", counter, "Requests above their tolerance")      \
+    X(DIVERGED, "tribod_diverged_total", counter, "Worlds that diverged")                          \
+    X(QUEUE_LENGTH, "tribod_queue_length", gauge, "Requests waiting for a device")                 \
+    X(QUEUE_REFUSED, "tribod_queue_refused_total", counter, "Requests refused by a full queue")    \
+    X(QUEUE_DROPPED, "tribod_queue_dropped_total", counter, "Requests dropped past deadline")      \
+    X(GRASPS, "tribod_grasps_total", counter, "Grasps evaluated")                                  \
+    X(STREAM_SKIPPED, "tribod_stream_skipped_total", counter, "States slow readers missed")        \
+    X(DB_QUEUE_LENGTH, "tribod_db_queue_length", gauge, "Writes waiting for the store")            \
+    X(DB_DROPPED, "tribod_db_dropped_total", counter, "Step summaries dropped by a full queue")    \
+    X(DB_COMMITS, "tribod_db_commits_total", counter, "Transactions committed")                    \
+    X(RATE_LIMITED, "tribod_rate_limited_total", counter, "Calls refused by a key's rate")         \
+    X(UNAUTHENTICATED, "tribod_unauthenticated_total", counter, "Calls without a valid key")       \
+    X(CONNECTIONS_HTTP, "tribod_http_connections", gauge, "HTTP connections open now")             \
+    X(CALLS_IN_FLIGHT, "tribod_calls_in_flight", gauge, "Calls being served now")
+
+typedef enum td_metric {
+#define TD_METRIC_ENUM(id, name, type, help) TD_METRIC_##id,
+    TD_METRIC_LIST(TD_METRIC_ENUM)
+#undef TD_METRIC_ENUM
+        TD_METRICS
+} td_metric;
+
+/* Histograms of seconds, with exponential buckets from 1 us to 100 s. */
+#define TD_HISTOGRAM_LIST(X)                                                                       \
+    X(QUEUE, "tribod_queue_seconds", "Time a request waited for its device")                       \
+    X(COMPUTE, "tribod_compute_seconds", "Time a request was computed")                            \
+    X(COPY, "tribod_copy_seconds", "Time packing and copying results")                             \
+    X(COMPILE, "tribod_compile_seconds", "Time compiling a scene")                                 \
+    X(DB_COMMIT, "tribod_db_commit_seconds", "Time of a commit")
+
+typedef enum td_histogram {
+#define TD_HISTOGRAM_ENUM(id, name, help) TD_HISTOGRAM_##id,
+    TD_HISTOGRAM_LIST(TD_HISTOGRAM_ENUM)
+#undef TD_HISTOGRAM_ENUM
+        TD_HISTOGRAMS
+} td_histogram;
+
+tb_status td_metrics_create(td_metrics **, tb_error *);
+void td_metrics_destroy(td_metrics *);
+void td_metrics_add(td_metrics *, td_metric, int64_t amount);
+void td_metrics_set(td_metrics *, td_metric, int64_t value);
+int64_t td_metrics_get(const td_metrics *, td_metric);
+void td_metrics_observe(td_metrics *, td_histogram, double seconds);
+/* One finished call: counted by method ("tribo.v1.Simulation/Step"), transport ("grpc", "http")
+ * and status, timed by method. */
+void td_metrics_call(td_metrics *, const char *service, const char *method, const char *transport,
+                     tb_status, double seconds);
+/* The whole page, malloc'ed; NULL without memory. */
+char *td_metrics_text(const td_metrics *, size_t *size);
+
+#endif

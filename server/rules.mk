@@ -1,0 +1,60 @@
+# Included by the Makefile: the wire language, the store, the daemon.
+#
+#   proto/**.proto             to C by protoc-c, into $(GEN); the set of descriptors beside it
+#   server/*.c, db/*.c         libtribod.a, all but server/main.c, which makes it the daemon tribod
+#   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
+#   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too
+
+GEN := $(BUILD)/generated
+PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
+PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
+PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
+DESCRIPTORS := $(GEN)/descriptors.pb.inc
+EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/pages/*))
+SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c db/*.c)))
+SERVER_LIBRARY := $(B)/libtribod.a
+SERVER_TESTS = $(filter tests/unit/test_server_% tests/unit/test_db_% tests/fuzz/fuzz_wire_% \
+                 tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz))
+
+GENERATED_FLAGS = -D_GNU_SOURCE -I$(GEN) -std=c11 $(OPTIMIZE) $(MARCH) -pthread -fPIC $(SANITIZE)
+COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
+
+.SECONDARY: $(PROTO_C)
+$(GEN)/%.pb-c.c $(GEN)/%.pb-c.h &: proto/%.proto
+	$(call say,PROTO,$<)
+	@mkdir -p $(GEN)
+	$(Q)protoc -Iproto --c_out=$(GEN) $<
+
+$(GEN)/descriptors.pb: $(PROTO:%=proto/%)
+	@mkdir -p $(@D)
+	$(Q)protoc -Iproto --include_imports --include_source_info --descriptor_set_out=$@ $^
+
+$(GEN)/%.inc: $(GEN)/%
+	@od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g' > $@
+$(GEN)/%.inc: %
+	@mkdir -p $(@D)
+	@od -An -v -tx1 $< | sed 's/ \([0-9a-f][0-9a-f]\)/0x\1,/g' > $@
+
+$(B)/generated/%.o: $(GEN)/%.c $(B)/stamp.flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(GENERATED_FLAGS) -c -o $@ $<
+
+# everything that may include a generated header waits until all are there
+$(SERVER_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECTS) $(CLIENT_OBJECTS) \
+    $(patsubst %,$(B)/%.o,$(filter-out tests/fuzz/replay_%,$(SERVER_TESTS))): \
+    | $(PROTO_C) $(EMBEDDED)
+$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -DTB_COMMIT='"$(COMMIT)"'
+$(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver
+
+$(SERVER_LIBRARY): $(SERVER_OBJECTS) $(PROTO_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/tribod: $(B)/server/main.o $(SERVER_LIBRARY) $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SERVER_LIBRARY) $(LIBRARY) $(SERVER_LIBS) $(LDLIBS)
+
+$(addprefix $(B)/,$(SERVER_TESTS)): $(SERVER_LIBRARY)
+$(addprefix $(B)/,$(SERVER_TESTS)): LIBRARY := $(SERVER_LIBRARY) $(LIBRARY)
+$(addprefix $(B)/,$(SERVER_TESTS)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)

@@ -1,0 +1,58 @@
+/* The scheduler: one owner thread per device, the only one that touches it.
+ *
+ * Two kinds of jobs. Step jobs advance worlds by a number of steps under the same options; those
+ * that are waiting together are merged into one batch, which changes no result. Slice jobs (grasps,
+ * problem files) do a few milliseconds of work of their own at each call. The owner picks by
+ * priority, then by fair share: the client that has used the least device time of late goes first.
+ * It looks at cancellation and deadlines before launch and between steps. A full queue refuses at
+ * once and says when to come back. */
+#ifndef SERVER_SCHEDULER_H
+#define SERVER_SCHEDULER_H
+
+#include "server.h"
+
+typedef enum td_priority { TD_PRIORITY_LOW, TD_PRIORITY_NORMAL, TD_PRIORITY_HIGH } td_priority;
+
+typedef struct td_job td_job;
+
+/* A job. The caller owns it, fills the first part, and must keep it until `done` was called. */
+struct td_job {
+    td_priority priority;
+    const td_caller *client; /* for fair share; borrowed */
+    td_call *call;           /* whose deadline and cancellation count; may be NULL */
+
+    /* a step job: `worlds` states that no one else touches until done */
+    tb_state *const *states;
+    int32_t worlds;
+    int32_t steps;
+    tb_step_options options;
+    tb_certificate *certificates; /* worlds; merged over the steps */
+
+    /* a slice job (steps == 0): works for about `budget_ns`; true when it is finished. A status
+     * other than OK in *status ends it. Runs on the owner thread. */
+    bool (*slice)(td_job *, int64_t budget_ns, tb_status *status, tb_error *);
+
+    /* Called once, on the owner thread. DEADLINE_EXCEEDED and CANCELLED tell how many steps were
+     * taken in `steps_done`. Must not block. */
+    void (*done)(td_job *, tb_status, const tb_error *);
+    void *context; /* the caller's own */
+
+    /* filled by the scheduler */
+    int32_t steps_done;
+    int64_t queued_ns, started_ns, finished_ns; /* monotonic; compute time is the job's share */
+    int64_t compute_ns;
+    td_job *next, *previous;
+};
+
+tb_status td_scheduler_create(td_server *, td_scheduler **, tb_error *);
+/* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
+ * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. */
+tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
+/* How many wait, and a description of the device ("cpu", "2 threads"). */
+int32_t td_scheduler_queued(const td_scheduler *);
+const char *td_scheduler_device(const td_scheduler *);
+/* Waits until no job is left or `seconds` have passed; false in that case. */
+bool td_scheduler_drain(td_scheduler *, double seconds);
+void td_scheduler_destroy(td_scheduler *);
+
+#endif
