@@ -225,6 +225,36 @@ tb_status tb_path_join(const char *base, const char *relative, char *joined, siz
     return TB_OK;
 }
 
+void tb_path_normalise(char *path)
+{
+    /* the part that ".." cannot leave: a scheme with its host or package, or the root */
+    char *scheme = strstr(path, "://");
+    char *start = scheme != NULL ? scheme + 3 : path;
+    const bool rooted = scheme != NULL || *start == '/';
+    char *end = scheme == NULL && rooted ? start + 1 : start;
+    char *const floor = end;
+
+    for (const char *p = start; *p != 0;) {
+        while (*p == '/') p++;
+        const size_t length = strcspn(p, "/");
+        const bool up = length == 2 && p[0] == '.' && p[1] == '.';
+        char *last = end;
+        while (last > floor && last[-1] != '/') last--;
+        const bool above = end - last == 2 && last[0] == '.' && last[1] == '.';
+        if (length == 0 || (length == 1 && p[0] == '.') || (up && end == floor && rooted)) {
+            /* nothing */
+        } else if (up && end > floor && !above) {
+            end = last > floor ? last - 1 : floor;
+        } else {
+            if (end > floor) *end++ = '/';
+            memmove(end, p, length);
+            end += length;
+        }
+        p += length;
+    }
+    *end = 0;
+}
+
 static locale_t plain_locale;
 
 static void make_plain_locale(void)

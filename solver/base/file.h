@@ -28,6 +28,10 @@ tb_status tb_file_write(const char *path, const void *data, size_t size, tb_erro
  * zero; RESOURCE_EXHAUSTED if longer. */
 tb_status tb_path_join(const char *base, const char *relative, char *joined, size_t size);
 
+/* Takes "." and "a/.." and doubled slashes out of a path, in place. A ".." with nothing before it
+ * stays, or goes behind a leading slash; what stands before "://" is kept. */
+void tb_path_normalise(char *path);
+
 /* The double nearest to the number at *text, in C syntax with a '.' whatever the locale; moves
  * *text behind it. False, and nothing moved, where there is none: also before white space, which is
  * the caller's to pass. Accepts inf and nan, and 1e999 is inf: callers say whether they do. */

@@ -78,7 +78,12 @@ tb_status tb_scene_load_mesh(tb_scene *scene, const char *path, const char *name
             status = tb_fail_field(error, TB_INVALID_ARGUMENT, "scale",
                                    "mesh '%s': scale %g is zero or not finite", path, scale[i]);
     if (status != TB_OK) goto done;
-    status = tb_file_read(path, options->file_limit, &file, error);
+    if (options->no_files) {
+        status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, "file",
+                              "the mesh is outside of the text, and no files may be read");
+        goto done;
+    }
+    status = tb_import_read(options, path, options->file_limit, &file, error);
     if (status != TB_OK) goto done;
     status = tb_mesh_data_parse((const char *)file.base, file.size, path, &mesh, error);
     if (status != TB_OK) goto done;
@@ -265,7 +270,7 @@ tb_status tb_scene_load(const char *path, const tb_import_options *options, tb_s
 
     *scene = NULL;
     tb_status status = tb_import_check(options, error);
-    if (status == TB_OK) status = tb_file_read(path, options->file_limit, &file, error);
+    if (status == TB_OK) status = tb_import_read(options, path, options->file_limit, &file, error);
     if (status != TB_OK) goto done;
     if (file.size == 0) {
         status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, NULL, "the file is empty");

@@ -11,6 +11,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "model/import.h"
 #include "model/mesh_file.h"
 #include "model/mjcf.h"
 
@@ -80,11 +81,9 @@ static tb_status read_mesh(mjcf *m, const xmlNode *node)
         char path[PATH_SIZE];
         MJCF_TRY(mjcf_path(m, node, m->mesh_directory, tb_xml_attribute(node, "file"), path,
                            sizeof path));
-        FILE *file = fopen(path, "rb");
-        if (file == NULL)
+        if (!tb_import_has(m->options, path))
             return tb_xml_fail(m->error, TB_NOT_FOUND, node, "file", "cannot read file '%.300s'",
                                path);
-        fclose(file);
     }
     MJCF_TRY(mjcf_grow(m, (void **)&m->meshes, m->number_of_meshes, &m->mesh_capacity,
                        sizeof *m->meshes));
@@ -151,7 +150,7 @@ static tb_status parse_file(mjcf *m, const xmlNode *node, tb_mesh_data *data)
     tb_bytes file = {0};
     tb_error refusal = {0};
     MJCF_TRY(mjcf_path(m, node, m->mesh_directory, name, path, sizeof path));
-    tb_status status = tb_file_read(path, m->options->file_limit, &file, &refusal);
+    tb_status status = tb_import_read(m->options, path, m->options->file_limit, &file, &refusal);
     if (status != TB_OK) return mjcf_refused(m, node, &refusal);
 
     const char *dot = strrchr(path, '.');
@@ -322,7 +321,7 @@ static tb_status parse_hfield_file(mjcf *m, const xmlNode *node, int32_t *rows, 
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "file",
                            "height fields from PNG images are not supported: '%.200s'", name);
     MJCF_TRY(mjcf_path(m, node, m->mesh_directory, name, path, sizeof path));
-    if (tb_file_read(path, m->options->file_limit, &file, &refusal) != TB_OK)
+    if (tb_import_read(m->options, path, m->options->file_limit, &file, &refusal) != TB_OK)
         return mjcf_refused(m, node, &refusal);
     tb_status status = TB_OK;
     if (file.size >= 8) {

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/import.h"
 #include "model/mjcf.h"
 
 enum { PATH_SIZE = 4096 };
@@ -61,21 +62,15 @@ tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char
     return TB_OK;
 }
 
-static bool is_file(const char *path)
-{
-    FILE *file = fopen(path, "rb");
-    if (file != NULL) fclose(file);
-    return file != NULL;
-}
-
 /* The path of an included file: beside the main file, else beside the file that includes it. */
 static tb_status find_file(assembly *a, const xmlNode *node, const char *file, char *path)
 {
     mjcf *m = a->m;
     MJCF_TRY(mjcf_path(m, node, "", file, path, PATH_SIZE));
-    if (is_file(path)) return TB_OK;
+    if (tb_import_has(m->options, path)) return TB_OK;
     char beside[PATH_SIZE];
-    if (tb_path_join(tb_xml_file(node), file, beside, sizeof beside) == TB_OK && is_file(beside)) {
+    if (tb_path_join(tb_xml_file(node), file, beside, sizeof beside) == TB_OK &&
+        tb_import_has(m->options, beside)) {
         memcpy(path, beside, sizeof beside);
         return TB_OK;
     }
@@ -85,8 +80,7 @@ static tb_status find_file(assembly *a, const xmlNode *node, const char *file, c
 /* Enters a file; fails if it is there already. */
 static tb_status enter_file(assembly *a, const xmlNode *node, const char *path, int32_t *index)
 {
-    char *resolved = realpath(path, NULL);
-    if (resolved == NULL) resolved = strdup(path);
+    char *resolved = tb_import_resolve(a->m->options, path);
     if (resolved == NULL) return tb_fail_memory(a->m->error, PATH_SIZE, "a path");
     for (int32_t i = 0; i < a->number_of_files; i++)
         if (strcmp(a->files[i].path, resolved) == 0) {
@@ -131,7 +125,8 @@ static tb_status expand(assembly *a, tb_xml *xml, xmlNode *node, int32_t depth)
     MJCF_TRY(enter_file(a, node, path, &index));
 
     tb_bytes bytes = {0};
-    tb_status status = tb_file_read(path, m->options->file_limit - a->bytes, &bytes, m->error);
+    tb_status status =
+        tb_import_read(m->options, path, m->options->file_limit - a->bytes, &bytes, m->error);
     a->bytes += bytes.size;
     if (status == TB_OK)
         status = tb_xml_parse((const char *)bytes.base, bytes.size, path, m->options, &included,

@@ -3,7 +3,9 @@
  * ROS looks a package:// address up in an environment that we do not have. We look in the folders
  * of the option package_path, then in the URDF's own folder and every folder above it, where a
  * package's meshes lie beside or above its URDF. Plain relative paths are looked up in the same
- * places, own folder first. */
+ * places, own folder first. Where the caller gave a source of files, a package:// address is first
+ * asked for as it stands, and "above" means the folders in the URDF's own path. */
+#include "model/import.h"
 #include "model/urdf.h"
 
 #include <limits.h>
@@ -11,30 +13,30 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <sys/stat.h>
 
 enum { PATH_SIZE = 4096 };
 
 /* Whether FOLDER/rest is a file; the folder is given by its length. */
-static bool is_file(const char *folder, size_t length, const char *rest, char path[PATH_SIZE])
+static bool is_file(const urdf *u, const char *folder, size_t length, const char *rest,
+                    char path[PATH_SIZE])
 {
-    struct stat status;
     const int n = length > 0 ? snprintf(path, PATH_SIZE, "%.*s/%s", (int)length, folder, rest)
                              : snprintf(path, PATH_SIZE, "%s", rest);
-    return n > 0 && n < PATH_SIZE && stat(path, &status) == 0 && S_ISREG(status.st_mode);
+    return n > 0 && n < PATH_SIZE && tb_import_has(u->options, path);
 }
 
 /* Looks in one folder: FOLDER/PACKAGE/REST, and FOLDER/REST where the folder is the package. */
-static bool find_in(const char *folder, size_t length, const char *address, char path[PATH_SIZE])
+static bool find_in(const urdf *u, const char *folder, size_t length, const char *address,
+                    char path[PATH_SIZE])
 {
     while (length > 1 && folder[length - 1] == '/') length--;
     if (length >= PATH_SIZE) return false;
-    if (is_file(folder, length, address, path)) return true;
+    if (is_file(u, folder, length, address, path)) return true;
     const size_t package = strcspn(address, "/");
     if (address[package] == 0 || length < package) return false;
     const bool own = strncmp(folder + length - package, address, package) == 0 &&
                      (length == package || folder[length - package - 1] == '/');
-    return own && is_file(folder, length, address + package + 1, path);
+    return own && is_file(u, folder, length, address + package + 1, path);
 }
 
 static bool find_in_packages(const urdf *u, const char *address, char path[PATH_SIZE])
@@ -42,13 +44,13 @@ static bool find_in_packages(const urdf *u, const char *address, char path[PATH_
     const char *roots = u->options->package_path;
     for (size_t n; roots != NULL && *roots != 0; roots += n + (roots[n] == ':')) {
         n = strcspn(roots, ":");
-        if (n > 0 && find_in(roots, n, address, path)) return true;
+        if (n > 0 && find_in(u, roots, n, address, path)) return true;
     }
     return false;
 }
 
 /* Looks in the URDF's folder, then in the folders above it. */
-static bool find_above(const char *file, const char *address, char path[PATH_SIZE])
+static bool find_above(const urdf *u, const char *file, const char *address, char path[PATH_SIZE])
 {
     char folder[PATH_SIZE], *absolute;
     const char *slash = strrchr(file, '/');
@@ -60,24 +62,30 @@ static bool find_above(const char *file, const char *address, char path[PATH_SIZ
     if (slash == NULL) strcpy(folder, ".");
 
     /* a path as it was given keeps messages short; go up by its absolute form */
-    if (find_in(slash != NULL ? folder : "", strlen(slash != NULL ? folder : ""), address, path))
+    if (find_in(u, slash != NULL ? folder : "", strlen(slash != NULL ? folder : ""), address, path))
         return true;
-    absolute = realpath(folder, NULL);
+    absolute = tb_import_resolve(u->options, folder);
     if (absolute == NULL) return false;
     bool found = false;
     for (size_t n = strlen(absolute); n > 0 && !found;) {
-        found = find_in(absolute, n, address, path);
+        found = find_in(u, absolute, n, address, path);
         while (n > 0 && absolute[n - 1] != '/') n--;
         if (n > 0) n--;
     }
     free(absolute);
+    /* the paths of a source need no root */
+    if (!found && u->options->files != NULL) found = find_in(u, "", 0, address, path);
     return found;
 }
 
 static tb_status find_file(urdf *u, const xmlNode *node, const char *address, char path[PATH_SIZE])
 {
     const char *file = tb_xml_file(node), *rest = address;
-    bool found, package = true;
+    bool found = false, package = true;
+    if (u->options->no_files)
+        return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, "filename",
+                           "file '%.200s' is outside of the text, and no files may be read",
+                           address);
     if (strncasecmp(rest, "package://", 10) == 0) {
         rest += 10;
     } else if (strncasecmp(rest, "model://", 8) == 0) {
@@ -90,12 +98,14 @@ static tb_status find_file(urdf *u, const xmlNode *node, const char *address, ch
             return tb_xml_fail(u->error, TB_UNSUPPORTED, node, "filename",
                                "'%.200s' is no package://, model:// or file:// address", address);
     }
+    if (package && u->options->files != NULL) found = is_file(u, "", 0, address, path);
+    if (found) return TB_OK;
     if (rest[0] == '/')
-        found = is_file("", 0, rest, path);
+        found = is_file(u, "", 0, rest, path);
     else if (package)
-        found = find_in_packages(u, rest, path) || find_above(file, rest, path);
+        found = find_in_packages(u, rest, path) || find_above(u, file, rest, path);
     else
-        found = find_above(file, rest, path) || find_in_packages(u, rest, path);
+        found = find_above(u, file, rest, path) || find_in_packages(u, rest, path);
     if (found) return TB_OK;
     return tb_xml_fail(u->error, TB_NOT_FOUND, node, "filename",
                        "mesh file '%.200s' was found neither in package_path nor beside or above "
