@@ -1,0 +1,41 @@
+"""Generates the protobuf and gRPC modules of `tribo.v1` into a folder: `generate.py [FOLDER]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+
+
+def proto_root() -> Path:
+    """The folder that holds tribo/v1/*.proto: of the checkout, or of a source distribution."""
+    for root in (HERE.parent.parent / "proto", HERE / "proto"):
+        if (root / "tribo" / "v1" / "common.proto").exists():
+            return root
+    raise FileNotFoundError("tribo/v1/common.proto: not in the checkout and not beside generate.py")
+
+
+def generate(target: Path) -> None:
+    """Writes target/tribo/v1/*_pb2.py, *_pb2.pyi and *_pb2_grpc.py."""
+    from grpc_tools import protoc
+
+    root = proto_root()
+    files = sorted((root / "tribo" / "v1").glob("*.proto"))
+    target.mkdir(parents=True, exist_ok=True)
+    arguments = [
+        "protoc",
+        f"-I{root}",
+        f"--python_out={target}",
+        f"--pyi_out={target}",
+        f"--grpc_python_out={target}",
+        *map(str, files),
+    ]
+    if protoc.main(arguments) != 0:
+        raise RuntimeError("protoc failed")
+    package = target / "tribo" / "v1" / "__init__.py"
+    package.write_text('"""Messages and stubs generated from the .proto files."""\n')
+
+
+if __name__ == "__main__":
+    generate(Path(sys.argv[1]) if len(sys.argv) > 1 else HERE / "src")

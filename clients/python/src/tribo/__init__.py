@@ -1,0 +1,96 @@
+"""Client of tribod: rigid and articulated contact dynamics with exact Coulomb friction.
+
+    import tribo
+
+    with tribo.connect("127.0.0.1:7410") as client:
+        scene = client.load("hand.xml")
+        with client.create_session(scene, worlds=16) as session:
+            answer = session.step(10)
+            print(answer.q, answer.certificates[0].residual)
+
+SI units, radians, seconds; world frame right-handed with Z up; quaternions are (w, x, y, z).
+Every answer carries certificates that say how exact it is.
+"""
+
+from tribo import aio
+from tribo._version import VERSION
+from tribo.client import Client, Session, StepStream, connect
+from tribo.daemon import Daemon
+from tribo.errors import (
+    AbortedError,
+    CancelledError,
+    DataLossError,
+    DeadlineExceededError,
+    FailedPreconditionError,
+    InternalError,
+    InvalidArgumentError,
+    NotFoundError,
+    PermissionDeniedError,
+    ResourceExhaustedError,
+    TriboError,
+    UnauthenticatedError,
+    UnavailableError,
+    UnsupportedError,
+)
+from tribo.types import (
+    Certificate,
+    Contacts,
+    GraspObject,
+    GraspPose,
+    GraspResult,
+    GraspSummary,
+    GraspTrial,
+    Hand,
+    Outcome,
+    Perturbation,
+    Protocol,
+    Scene,
+    Shake,
+    SolveOptions,
+    StepAnswer,
+    StepOptions,
+    Verdict,
+)
+
+__version__ = VERSION
+
+__all__ = [
+    "AbortedError",
+    "CancelledError",
+    "Certificate",
+    "Client",
+    "Contacts",
+    "Daemon",
+    "DataLossError",
+    "DeadlineExceededError",
+    "FailedPreconditionError",
+    "GraspObject",
+    "GraspPose",
+    "GraspResult",
+    "GraspSummary",
+    "GraspTrial",
+    "Hand",
+    "InternalError",
+    "InvalidArgumentError",
+    "NotFoundError",
+    "Outcome",
+    "PermissionDeniedError",
+    "Perturbation",
+    "Protocol",
+    "ResourceExhaustedError",
+    "Scene",
+    "Session",
+    "Shake",
+    "SolveOptions",
+    "StepAnswer",
+    "StepOptions",
+    "StepStream",
+    "TriboError",
+    "UnauthenticatedError",
+    "UnavailableError",
+    "UnsupportedError",
+    "Verdict",
+    "__version__",
+    "aio",
+    "connect",
+]

@@ -1,0 +1,533 @@
+"""The asyncio client: the same calls as `tribo.client`, awaited.
+
+async with tribo.aio.connect("127.0.0.1:7410") as client:
+    scene = await client.load("hand.xml")
+    async with await client.create_session(scene) as session:
+        answer = await session.step(10)
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterable, Sequence
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Callable
+
+import grpc
+import grpc.aio
+import numpy.typing as npt
+
+from tribo import requests
+from tribo.arrays import encode
+from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
+from tribo.errors import UnavailableError, translated
+from tribo.progress import Progress
+from tribo.types import (
+    Contacts,
+    GraspObject,
+    GraspPose,
+    GraspResult,
+    GraspSummary,
+    Hand,
+    Perturbation,
+    Protocol,
+    Scene,
+    SolveOptions,
+    Source,
+    StepAnswer,
+    StepOptions,
+)
+from tribo.v1 import (
+    grasp_pb2,
+    grasp_pb2_grpc,
+    runs_pb2,
+    runs_pb2_grpc,
+    simulation_pb2,
+    simulation_pb2_grpc,
+    solve_pb2,
+    solve_pb2_grpc,
+)
+
+if TYPE_CHECKING:
+    from typing_extensions import Self
+
+
+def connect(
+    address: str,
+    *,
+    api_key: str | None = None,
+    credentials: grpc.ChannelCredentials | None = None,
+    timeout: float | None = None,
+    attempts: int = 4,
+    message_bytes: int = DEFAULT_MESSAGE_BYTES,
+) -> Client:
+    """Connects to a daemon; see `tribo.connect`. Call it inside a running event loop."""
+    return Client(
+        address,
+        api_key=api_key,
+        credentials=credentials,
+        timeout=timeout,
+        attempts=attempts,
+        message_bytes=message_bytes,
+    )
+
+
+class Client:
+    """A connection to a daemon, for asyncio. See `tribo.Client` for what the arguments mean."""
+
+    def __init__(
+        self,
+        address: str,
+        *,
+        api_key: str | None = None,
+        credentials: grpc.ChannelCredentials | None = None,
+        timeout: float | None = None,
+        attempts: int = 4,
+        message_bytes: int = DEFAULT_MESSAGE_BYTES,
+    ) -> None:
+        options = requests.channel_options(message_bytes, attempts)
+        self._channel = (
+            grpc.aio.secure_channel(address, credentials, options=options)
+            if credentials is not None
+            else grpc.aio.insecure_channel(address, options=options)
+        )
+        self._metadata = requests.metadata(api_key)
+        self._timeout = timeout
+        self._simulation = requests.stub(simulation_pb2_grpc.SimulationStub, self._channel)
+        self._grasp = requests.stub(grasp_pb2_grpc.GraspStub, self._channel)
+        self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
+        self._runs = requests.stub(runs_pb2_grpc.RunsStub, self._channel)
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Closes the connection; sessions live on until their leases end."""
+        await self._channel.close()
+
+    async def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
+        with translated():
+            return await method(
+                request,
+                timeout=self._timeout if timeout is None else timeout,
+                metadata=self._metadata,
+            )
+
+    async def server_info(self) -> simulation_pb2.GetServerInfoResponse:
+        """Version, devices, solvers and limits of the server."""
+        answer: simulation_pb2.GetServerInfoResponse = await self._call(
+            self._simulation.GetServerInfo, simulation_pb2.GetServerInfoRequest()
+        )
+        return answer
+
+    async def put_asset(self, name: str, data: bytes) -> str:
+        """Uploads a file in pieces and returns its SHA-256."""
+        answer = await self._call(self._simulation.PutAsset, requests.put_chunks(name, data))
+        return str(answer.sha256)
+
+    async def _upload(
+        self, source: Source, name: str, default: str
+    ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
+        data, name, others = await asyncio.to_thread(requests.read_source, source, name, default)
+        uploaded = [
+            (path, await self.put_asset(file.name, await asyncio.to_thread(file.read_bytes)))
+            for path, file in others.items()
+        ]
+        return await self.put_asset(name, data), name, requests.scene_files(uploaded)
+
+    async def load(
+        self,
+        source: Source,
+        *,
+        name: str = "",
+        density: float = 0.0,
+        floating_base: bool = False,
+    ) -> Scene:
+        """Uploads a model with everything it refers to, and compiles it."""
+        digest, name, files = await self._upload(source, name, "model.xml")
+        request = simulation_pb2.CreateSceneRequest(
+            sha256=digest, path=name, files=files, density=density, floating_base=floating_base
+        )
+        return Scene.from_message(await self._call(self._simulation.CreateScene, request))
+
+    async def describe(self, scene: Scene | str) -> simulation_pb2.GetSceneResponse:
+        """Names, masses and joints of a scene."""
+        answer: simulation_pb2.GetSceneResponse = await self._call(
+            self._simulation.GetScene, simulation_pb2.GetSceneRequest(scene_id=_scene_id(scene))
+        )
+        return answer
+
+    async def create_session(
+        self,
+        scene: Scene | str,
+        *,
+        worlds: int = 1,
+        options: StepOptions | None = None,
+        ttl: float = 0.0,
+        on_disconnect: str = "keep",
+        keyframe: int | None = None,
+        label: str = "",
+        device: str = "",
+    ) -> Session:
+        """Opens a session of `worlds` worlds."""
+        request = requests.create_session(
+            _scene_id(scene), worlds, options, ttl, on_disconnect, keyframe, label, device
+        )
+        answer = await self._call(self._simulation.CreateSession, request)
+        return Session(self, answer.session_id)
+
+    def session(self, session_id: str) -> Session:
+        """A session that exists already."""
+        return Session(self, session_id)
+
+    async def sessions(self) -> AsyncIterator[simulation_pb2.SessionInfo]:
+        """The caller's sessions, newest first."""
+        token = ""
+        while True:
+            page = await self._call(
+                self._simulation.ListSessions,
+                simulation_pb2.ListSessionsRequest(page_token=token),
+            )
+            for session in page.sessions:
+                yield session
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def evaluate_grasps(
+        self,
+        target: GraspObject,
+        hand: Hand,
+        poses: Iterable[GraspPose],
+        *,
+        protocol: Protocol | None = None,
+        perturbation: Perturbation | None = None,
+        solve: SolveOptions | None = None,
+        confidence: float = 0.0,
+        label: str = "",
+        timeout: float | None = None,
+        progress: bool | Callable[[int, int], None] = False,
+    ) -> GraspJob:
+        """Plays every grasp through the protocol; iterate (`async for`) over the job."""
+        digest, name, files = await self._upload(target.source, target.name, "object.obj")
+        object_asset = grasp_pb2.GraspAsset(sha256=digest, path=name, files=files)
+        digest, name, files = await self._upload(hand.source, hand.name, "hand.xml")
+        hand_asset = grasp_pb2.GraspAsset(sha256=digest, path=name, files=files)
+        request = requests.evaluate_grasps(
+            target,
+            object_asset,
+            hand,
+            hand_asset,
+            poses,
+            protocol,
+            perturbation,
+            solve,
+            confidence,
+            label,
+        )
+        call = self._grasp.EvaluateGrasps(
+            request,
+            timeout=self._timeout if timeout is None else timeout,
+            metadata=self._metadata,
+        )
+        return GraspJob(call, Progress(progress, "grasps"))
+
+    async def solve_problem(
+        self, data: bytes, name: str, *, options: SolveOptions | None = None, solution: bool = False
+    ) -> solve_pb2.SolveProblemResponse:
+        """Solves a contact problem file (".dat" text or FCLIB ".hdf5", as `name` says)."""
+        answer: solve_pb2.SolveProblemResponse = await self._call(
+            self._solve.SolveProblem,
+            solve_pb2.SolveProblemRequest(
+                data=data,
+                name=name,
+                options=(options or SolveOptions()).message(),
+                want_solution=solution,
+            ),
+        )
+        return answer
+
+    async def runs(self, scene: Scene | str = "") -> AsyncIterator[runs_pb2.Run]:
+        """What ran, newest first."""
+        token = ""
+        while True:
+            page = await self._call(
+                self._runs.ListRuns,
+                runs_pb2.ListRunsRequest(
+                    page_token=token, scene_id=_scene_id(scene) if scene else ""
+                ),
+            )
+            for run in page.runs:
+                yield run
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def run(self, run_id: str) -> runs_pb2.GetRunResponse:
+        """One run with its step summaries and events."""
+        answer: runs_pb2.GetRunResponse = await self._call(
+            self._runs.GetRun, runs_pb2.GetRunRequest(run_id=run_id)
+        )
+        return answer
+
+
+class GraspJob(AsyncIterator[GraspResult]):
+    """Results of a grasp job as they come. After the last one, `summary` is there."""
+
+    def __init__(self, call: Any, progress: Progress) -> None:
+        self._call = call
+        self._progress = progress
+        self.summary: GraspSummary | None = None
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> GraspResult:
+        while True:
+            with translated():
+                event = await self._call.read()
+            if event is grpc.aio.EOF:
+                self._progress.close()
+                raise StopAsyncIteration
+            kind = event.WhichOneof("event")
+            if kind == "result":
+                return GraspResult.from_message(event.result)
+            if kind == "progress":
+                self._progress.show(event.progress.world_steps_done, event.progress.world_steps)
+            elif kind == "summary":
+                self.summary = GraspSummary.from_message(event.summary)
+
+    def cancel(self) -> None:
+        """Stops the rest of the job on the server."""
+        self._call.cancel()
+
+
+class Session:
+    """Worlds that live on the server. As a context manager it is deleted at the end."""
+
+    def __init__(self, client: Client, session_id: str) -> None:
+        self._client = client
+        self.id = session_id
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        try:
+            await self.delete()
+        except Exception:
+            # the first error is the one to be seen
+            if error is None:
+                raise
+
+    async def _call(self, name: str, request: Any, timeout: float | None = None) -> Any:
+        method = getattr(self._client._simulation, name)
+        return await self._client._call(method, request, timeout)
+
+    async def step(
+        self,
+        steps: int = 1,
+        *,
+        controls: npt.ArrayLike | None = None,
+        forces: npt.ArrayLike | None = None,
+        state: bool = True,
+        contacts: bool = False,
+        bodies: bool = False,
+        single: bool = False,
+        priority: str = "normal",
+        timeout: float | None = None,
+    ) -> StepAnswer:
+        """Steps all worlds; see `tribo.Session.step`."""
+        wanted = requests.want(state, contacts, bodies, single)
+        request = requests.step(self.id, steps, controls, forces, wanted, priority)
+        return StepAnswer.from_message(await self._call("Step", request, timeout))
+
+    def stream(
+        self,
+        *,
+        state: bool = True,
+        contacts: bool = False,
+        bodies: bool = False,
+        single: bool = False,
+        timeout: float | None = None,
+    ) -> StepStream:
+        """Opens a stream on which steps go back and forth without a call for each."""
+        return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
+
+    async def watch(
+        self,
+        *,
+        state: bool = True,
+        contacts: bool = False,
+        bodies: bool = False,
+        minimum_interval: float = 0.0,
+    ) -> AsyncIterator[simulation_pb2.WatchResponse]:
+        """Follows the session while others step it: states, and events when it ends."""
+        request = simulation_pb2.WatchRequest(
+            session_id=self.id,
+            want=requests.want(state, contacts, bodies, False),
+            minimum_interval=minimum_interval,
+        )
+        call = self._client._simulation.Watch(request, metadata=self._client._metadata)
+        while True:
+            with translated():
+                answer = await call.read()
+            if answer is grpc.aio.EOF:
+                return
+            yield answer
+
+    async def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
+        """The state as it is, with the certificates of the last step."""
+        wanted = requests.want(True, contacts, bodies, False)
+        m = await self._call(
+            "GetState", simulation_pb2.GetStateRequest(session_id=self.id, want=wanted)
+        )
+        return StepAnswer.from_parts(m.state, m.certificates, m.contacts)
+
+    async def set_state(
+        self,
+        q: npt.ArrayLike | None = None,
+        u: npt.ArrayLike | None = None,
+        controls: npt.ArrayLike | None = None,
+    ) -> None:
+        """Sets coordinates, velocities and controls, of all worlds or of each."""
+        await self._call(
+            "SetState",
+            simulation_pb2.SetStateRequest(
+                session_id=self.id,
+                q=encode(q) if q is not None else None,
+                u=encode(u) if u is not None else None,
+                controls=encode(controls) if controls is not None else None,
+            ),
+        )
+
+    async def reset(self, keyframe: int | None = None) -> None:
+        """Back to the reference pose, or to a keyframe."""
+        await self._call(
+            "Reset",
+            simulation_pb2.ResetRequest(
+                session_id=self.id, keyframe=keyframe or 0, use_keyframe=keyframe is not None
+            ),
+        )
+
+    async def contacts(self) -> list[Contacts]:
+        """The contacts of the last step, one entry a world."""
+        answer = await self._call(
+            "GetContacts", simulation_pb2.GetContactsRequest(session_id=self.id)
+        )
+        return [Contacts.from_message(c) for c in answer.contacts]
+
+    async def snapshot(
+        self, label: str = "", *, transient: bool = False, data: bool = False
+    ) -> simulation_pb2.SnapshotResponse:
+        """Keeps everything that the next step depends on; durable once this returns."""
+        answer: simulation_pb2.SnapshotResponse = await self._call(
+            "Snapshot",
+            simulation_pb2.SnapshotRequest(
+                session_id=self.id, label=label, transient=transient, want_data=data
+            ),
+        )
+        return answer
+
+    async def restore(self, snapshot: str | Sequence[bytes]) -> None:
+        """Back to a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
+        request = simulation_pb2.RestoreRequest(session_id=self.id)
+        if isinstance(snapshot, str):
+            request.snapshot_id = snapshot
+        else:
+            request.data.extend(snapshot)
+        await self._call("Restore", request)
+
+    async def fork(self, count: int = 1) -> list[Session]:
+        """New sessions that go on from here on their own."""
+        answer = await self._call(
+            "Fork", simulation_pb2.ForkRequest(session_id=self.id, count=count)
+        )
+        return [Session(self._client, name) for name in answer.session_ids]
+
+    async def heartbeat(self) -> None:
+        """Renews the lease."""
+        await self._call("Heartbeat", simulation_pb2.HeartbeatRequest(session_id=self.id))
+
+    async def delete(self) -> None:
+        """Ends the session."""
+        await self._call("DeleteSession", simulation_pb2.DeleteSessionRequest(session_id=self.id))
+
+
+class StepStream:
+    """A stream of steps; see `tribo.StepStream`."""
+
+    def __init__(
+        self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
+    ) -> None:
+        self._session_id = session.id
+        self._want = wanted
+        self._tag = 0
+        client = session._client
+        self._call = client._simulation.StepStream(
+            timeout=client._timeout if timeout is None else timeout, metadata=client._metadata
+        )
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        await self.close()
+
+    async def send(
+        self,
+        steps: int = 1,
+        *,
+        controls: npt.ArrayLike | None = None,
+        forces: npt.ArrayLike | None = None,
+    ) -> int:
+        """Sends a step without waiting; returns the tag that its answer will bear."""
+        self._tag += 1
+        request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
+        with translated():
+            await self._call.write(simulation_pb2.StepStreamRequest(step=request, tag=self._tag))
+        return self._tag
+
+    async def receive(self) -> StepAnswer:
+        """The next answer, in the order of the sends."""
+        with translated():
+            answer = await self._call.read()
+        if answer is grpc.aio.EOF:
+            raise UnavailableError("the server ended the stream")
+        return StepAnswer.from_message(answer.step, answer.tag)
+
+    async def step(
+        self,
+        steps: int = 1,
+        *,
+        controls: npt.ArrayLike | None = None,
+        forces: npt.ArrayLike | None = None,
+    ) -> StepAnswer:
+        """Sends a step and waits for its answer."""
+        await self.send(steps, controls=controls, forces=forces)
+        return await self.receive()
+
+    async def close(self) -> None:
+        """Ends the stream; the session goes on."""
+        with translated():
+            await self._call.done_writing()
+            while await self._call.read() is not grpc.aio.EOF:
+                pass

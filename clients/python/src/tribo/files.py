@@ -1,0 +1,96 @@
+"""Finds the files that a model refers to, so that they can be uploaded with it."""
+
+from __future__ import annotations
+
+import posixpath
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Iterator
+from pathlib import Path
+
+_LIMIT = 10_000
+
+
+def _resolve(folder: Path, root: Path, reference: str) -> Path:
+    """The file on disk behind a reference: beside the file that refers to it, or the main one."""
+    if reference.startswith("package://"):
+        rest = reference[len("package://") :]
+        name, _, inner = rest.partition("/")
+        for parent in (root, *root.parents):
+            if parent.name == name and (parent / inner).exists():
+                return parent / inner
+            if (parent / name / inner).exists():
+                return parent / name / inner
+        return root / rest
+    beside = folder / reference
+    return beside if beside.exists() else root / reference
+
+
+def _references(text: bytes) -> Iterator[tuple[str, str]]:
+    """(kind, reference) of a model's text: kind is "mesh", "include" or "other"."""
+    tree = ElementTree.fromstring(text)
+    mesh_folder = other_folder = ""
+    for compiler in tree.iter("compiler"):
+        other_folder = compiler.get("assetdir", other_folder)
+        mesh_folder = compiler.get("meshdir", compiler.get("assetdir", mesh_folder))
+    for element in tree.iter():
+        name = element.get("file") if tree.tag != "robot" else element.get("filename")
+        if not name:
+            continue
+        if element.tag == "include":
+            yield "include", name
+        elif tree.tag == "robot" and element.tag == "mesh":
+            yield "mesh", name
+        elif element.tag in ("mesh", "hfield"):
+            yield (
+                "mesh",
+                posixpath.join(mesh_folder if element.tag == "mesh" else other_folder, name),
+            )
+
+
+def collect(path: Path) -> dict[str, Path]:
+    """The files that a MJCF or URDF file refers to: reference as the importer asks for it -> file.
+
+    Includes are followed. Files that do not exist are left out: the server's own message names
+    them with the line that asks for them.
+    """
+    found: dict[str, Path] = {}
+    if path.suffix.lower() not in (".xml", ".mjcf", ".urdf"):
+        return found
+    root = path.parent
+    waiting = [(path, "")]
+    mesh_folders = [""]
+    while waiting:
+        file, prefix = waiting.pop()
+        text = file.read_bytes()
+        try:
+            references = list(_references(text))
+        except ElementTree.ParseError:
+            continue
+        for compiler in ElementTree.fromstring(text).iter("compiler"):
+            folder = compiler.get("meshdir", compiler.get("assetdir", ""))
+            if folder and folder not in mesh_folders:
+                mesh_folders.append(folder)
+        for kind, reference in references:
+            # an include's meshdir counts for meshes that another file names
+            candidates = [reference]
+            if kind == "mesh" and not reference.startswith("package://"):
+                candidates += [posixpath.join(folder, reference) for folder in mesh_folders]
+            for candidate in candidates:
+                target = _resolve(file.parent, root, candidate)
+                if not target.is_file():
+                    continue
+                keys = {
+                    posixpath.normpath(candidate),
+                    posixpath.normpath(posixpath.join(prefix, candidate)),
+                }
+                if candidate.startswith("package://"):
+                    keys = {candidate}
+                for key in keys:
+                    if key in found:
+                        continue
+                    if len(found) >= _LIMIT:
+                        raise ValueError(f"{path}: more than {_LIMIT} referenced files")
+                    found[key] = target
+                    if kind == "include":
+                        waiting.append((target, posixpath.dirname(key)))
+    return found

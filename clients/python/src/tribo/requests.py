@@ -1,0 +1,220 @@
+"""Requests that the blocking and the asyncio client build alike."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Callable
+
+import numpy.typing as npt
+
+from tribo import arrays, files
+from tribo.types import (
+    GraspObject,
+    GraspPose,
+    Hand,
+    Perturbation,
+    Protocol,
+    SolveOptions,
+    Source,
+    StepOptions,
+    pose_message,
+)
+from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2
+
+CHUNK_BYTES = 1 << 18
+
+#: Calls that may be sent again without harm: they change nothing, or the same thing twice.
+IDEMPOTENT = {
+    "tribo.v1.Simulation": [
+        "GetServerInfo",
+        "CreateAsset",
+        "ListAssets",
+        "CreateScene",
+        "GetScene",
+        "ListScenes",
+        "ListSessions",
+        "Heartbeat",
+        "GetState",
+        "GetContacts",
+        "ExportProblem",
+    ],
+    "tribo.v1.Solve": ["SolveProblem"],
+    "tribo.v1.Runs": ["ListRuns", "GetRun", "CompareRuns", "ListBenchmarks"],
+}
+
+
+def stub(make: Callable[..., Any], channel: Any) -> Any:
+    """A generated stub, which bears no types of its own."""
+    return make(channel)
+
+
+def service_config(attempts: int) -> str:
+    """gRPC's retry policy. A call refused by a full queue was not started: any may be retried."""
+    backoff = {"initialBackoff": "0.05s", "maxBackoff": "2s", "backoffMultiplier": 2}
+
+    def policy(codes: Sequence[str]) -> dict[str, object]:
+        return {"maxAttempts": attempts, "retryableStatusCodes": list(codes), **backoff}
+
+    names = [{"service": s, "method": m} for s, methods in IDEMPOTENT.items() for m in methods]
+    return json.dumps(
+        {
+            "methodConfig": [
+                {"name": names, "retryPolicy": policy(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])},
+                {
+                    "name": [{"service": "tribo.v1.Simulation", "method": "Step"}],
+                    "retryPolicy": policy(["RESOURCE_EXHAUSTED"]),
+                },
+            ]
+        }
+    )
+
+
+def channel_options(message_bytes: int, attempts: int) -> list[tuple[str, object]]:
+    """Options of a channel to a daemon."""
+    options: list[tuple[str, object]] = [
+        ("grpc.max_receive_message_length", message_bytes),
+        ("grpc.max_send_message_length", message_bytes),
+        ("grpc.keepalive_time_ms", 10_000),
+        ("grpc.keepalive_timeout_ms", 10_000),
+        ("grpc.keepalive_permit_without_calls", 1),
+        ("grpc.http2.max_pings_without_data", 0),
+    ]
+    if attempts > 1:
+        # gRPC itself caps the attempts at five
+        options.append(("grpc.service_config", service_config(min(attempts, 5))))
+        options.append(("grpc.enable_retries", 1))
+    return options
+
+
+def metadata(api_key: str | None) -> list[tuple[str, str]] | None:
+    """What every call carries."""
+    return [("authorization", f"Bearer {api_key}")] if api_key else None
+
+
+def read_source(source: Source, name: str, default: str) -> tuple[bytes, str, dict[str, Path]]:
+    """The bytes of a file, its name, and the files that it refers to."""
+    if isinstance(source, bytes):
+        return source, name or default, {}
+    path = Path(source)
+    return path.read_bytes(), name or path.name, files.collect(path)
+
+
+def put_chunks(name: str, data: bytes) -> Iterator[simulation_pb2.PutAssetRequest]:
+    """The messages of one PutAsset call."""
+    digest = hashlib.sha256(data).hexdigest()
+    yield simulation_pb2.PutAssetRequest(name=name, sha256=digest, data=data[:CHUNK_BYTES])
+    for at in range(CHUNK_BYTES, len(data), CHUNK_BYTES):
+        yield simulation_pb2.PutAssetRequest(data=data[at : at + CHUNK_BYTES])
+
+
+def scene_files(uploaded: Iterable[tuple[str, str]]) -> list[simulation_pb2.SceneFile]:
+    """(path, digest) pairs on the wire."""
+    return [simulation_pb2.SceneFile(path=path, sha256=digest) for path, digest in uploaded]
+
+
+def create_session(
+    scene_id: str,
+    worlds: int,
+    options: StepOptions | None,
+    ttl: float,
+    on_disconnect: str,
+    keyframe: int | None,
+    label: str,
+    device: str,
+) -> simulation_pb2.CreateSessionRequest:
+    """The request of CreateSession."""
+    kinds = {
+        "keep": simulation_pb2.ON_DISCONNECT_KEEP,
+        "pause": simulation_pb2.ON_DISCONNECT_PAUSE,
+        "delete": simulation_pb2.ON_DISCONNECT_DELETE,
+    }
+    return simulation_pb2.CreateSessionRequest(
+        scene_id=scene_id,
+        worlds=worlds,
+        options=(options or StepOptions()).message(),
+        ttl_seconds=ttl,
+        on_disconnect=kinds[on_disconnect],
+        keyframe=keyframe or 0,
+        use_keyframe=keyframe is not None,
+        label=label,
+        device=device,
+    )
+
+
+def want(state: bool, contacts: bool, bodies: bool, single: bool) -> simulation_pb2.StepReturn:
+    """What an answer is to hold."""
+    return simulation_pb2.StepReturn(
+        state=state,
+        contacts=contacts,
+        bodies=bodies,
+        dtype=common_pb2.DATA_TYPE_FLOAT32 if single else common_pb2.DATA_TYPE_FLOAT64,
+    )
+
+
+def step(
+    session_id: str,
+    steps: int,
+    controls: npt.ArrayLike | None,
+    forces: npt.ArrayLike | None,
+    wanted: simulation_pb2.StepReturn,
+    priority: str,
+) -> simulation_pb2.StepRequest:
+    """The request of Step."""
+    priorities = {
+        "low": simulation_pb2.PRIORITY_LOW,
+        "normal": simulation_pb2.PRIORITY_NORMAL,
+        "high": simulation_pb2.PRIORITY_HIGH,
+    }
+    return simulation_pb2.StepRequest(
+        session_id=session_id,
+        steps=steps,
+        controls=arrays.encode(controls) if controls is not None else None,
+        forces=arrays.encode(forces) if forces is not None else None,
+        want=wanted,
+        priority=priorities[priority],
+    )
+
+
+def evaluate_grasps(
+    target: GraspObject,
+    object_asset: grasp_pb2.GraspAsset,
+    hand: Hand,
+    hand_asset: grasp_pb2.GraspAsset,
+    poses: Iterable[GraspPose],
+    protocol: Protocol | None,
+    perturbation: Perturbation | None,
+    solve: SolveOptions | None,
+    confidence: float,
+    label: str,
+) -> grasp_pb2.EvaluateGraspsRequest:
+    """The request of EvaluateGrasps."""
+    tool = None
+    if hand.tool_position is not None or hand.tool_orientation is not None:
+        tool = pose_message(hand.tool_position, hand.tool_orientation)
+    return grasp_pb2.EvaluateGraspsRequest(
+        object=grasp_pb2.GraspObject(
+            asset=object_asset,
+            mass=target.mass,
+            density=target.density,
+            friction=target.friction,
+            convex=target.convex,
+            pose=pose_message(target.position, target.orientation),
+            no_table=not target.table,
+        ),
+        hand=grasp_pb2.GraspHand(
+            asset=hand_asset,
+            closing_actuators=hand.closing_actuators,
+            open_controls=hand.open_controls,
+            close_controls=hand.close_controls,
+            tool=tool,
+        ),
+        poses=[p.message() for p in poses],
+        protocol=(protocol or Protocol()).message(),
+        perturbation=(perturbation or Perturbation()).message(),
+        solve=(solve or SolveOptions()).message(),
+        confidence=confidence,
+        label=label,
+    )

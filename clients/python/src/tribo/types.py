@@ -1,0 +1,495 @@
+"""What calls take and return: plain dataclasses around the wire's messages."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, Union
+
+import numpy as np
+
+from tribo.arrays import AnyArray, Floats, decode
+from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2
+
+Source = Union[str, Path, bytes]
+
+
+class Outcome(enum.IntEnum):
+    """What became of a step."""
+
+    UNSPECIFIED = 0
+    OK = 1
+    NOT_CONVERGED = 2
+    DIVERGED = 3
+
+
+class Verdict(enum.IntEnum):
+    """What became of a grasp."""
+
+    UNSPECIFIED = 0
+    HELD = 1
+    SLIPPED = 2
+    DROPPED = 3
+    COLLIDED = 4
+    DIVERGED = 5
+
+
+@dataclass(frozen=True)
+class Certificate:
+    """How exact an answer is; over several steps the worst errors and the sums of iterations.
+
+    Lengths in m, impulses in N s, energies in J, time in s. `residual` is the natural map at
+    rho = 1 in De Saxcé form over the norm of c, without unit.
+    """
+
+    outcome: Outcome
+    step: int
+    time: float
+    residual: float
+    penetration: float
+    cone_error: float
+    complementarity_error: float
+    closure_error: float
+    energy: float
+    energy_change: float
+    contacts: int
+    rows: int
+    iterations: int
+    solver: str
+
+    @classmethod
+    def from_message(cls, m: common_pb2.Certificate) -> Certificate:
+        """Reads the wire's message."""
+        return cls(
+            Outcome(m.outcome),
+            m.step,
+            m.time,
+            m.residual,
+            m.penetration,
+            m.cone_error,
+            m.complementarity_error,
+            m.closure_error,
+            m.energy,
+            m.energy_change,
+            m.contacts,
+            m.rows,
+            m.iterations,
+            m.solver,
+        )
+
+
+@dataclass(frozen=True)
+class Contacts:
+    """Contacts of one world in the last step; n of them, world axes.
+
+    shapes (n, 2) model indices; positions (n, 3) m; normals (n, 3) from A to B; gaps (n) m;
+    impulses (n, 6) N s and N m s on B: normal, two tangents, spin, rolling; velocities (n, 3) m/s
+    of B relative to A; statuses (n): 1 open, 2 stick, 3 slip.
+    """
+
+    shapes: AnyArray
+    features: AnyArray
+    positions: Floats
+    normals: Floats
+    tangents: Floats
+    gaps: Floats
+    impulses: Floats
+    velocities: Floats
+    statuses: AnyArray
+
+    def __len__(self) -> int:
+        return len(self.gaps)
+
+    @classmethod
+    def from_message(cls, m: common_pb2.Contacts) -> Contacts:
+        """Reads the wire's message without copying its arrays."""
+        return cls(
+            decode(m.shapes),
+            decode(m.features),
+            decode(m.positions),
+            decode(m.normals),
+            decode(m.tangents),
+            decode(m.gaps),
+            decode(m.impulses),
+            decode(m.velocities),
+            decode(m.statuses),
+        )
+
+
+@dataclass(frozen=True)
+class StepAnswer:
+    """The answer to a step: certificates of every world, and the state that was asked for.
+
+    q (worlds, coordinates), u (worlds, dofs), controls (worlds, actuators), bodies
+    (worlds, bodies, 13): position, orientation, linear and angular velocity in world axes. Arrays
+    are read-only views; None where they were not asked for.
+    """
+
+    certificates: list[Certificate]
+    time: float
+    steps: int
+    q: Floats | None
+    u: Floats | None
+    controls: Floats | None
+    bodies: Floats | None
+    contacts: list[Contacts]
+    queue_seconds: float = 0.0
+    compute_seconds: float = 0.0
+    tag: int = 0
+
+    @classmethod
+    def from_parts(
+        cls,
+        state: simulation_pb2.State,
+        certificates: Sequence[common_pb2.Certificate],
+        contacts: Sequence[common_pb2.Contacts],
+    ) -> StepAnswer:
+        """Reads what the answers to Step, GetState and Watch have in common."""
+
+        def array(name: str) -> Floats | None:
+            return decode(getattr(state, name)) if state.HasField(name) else None
+
+        return cls(
+            [Certificate.from_message(c) for c in certificates],
+            state.time,
+            state.steps,
+            array("q"),
+            array("u"),
+            array("controls"),
+            array("bodies"),
+            [Contacts.from_message(c) for c in contacts],
+        )
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.StepResponse, tag: int = 0) -> StepAnswer:
+        """Reads the answer to Step."""
+        a = cls.from_parts(m.state, m.certificates, m.contacts)
+        return cls(
+            a.certificates,
+            a.time,
+            a.steps,
+            a.q,
+            a.u,
+            a.controls,
+            a.bodies,
+            a.contacts,
+            m.queue_time_us * 1e-6,
+            m.compute_time_us * 1e-6,
+            tag,
+        )
+
+
+@dataclass(frozen=True)
+class Scene:
+    """A compiled scene on the server. `id` is the SHA-256 of its canonical bytes."""
+
+    id: str
+    bodies: int
+    joints: int
+    coordinates: int
+    dofs: int
+    shapes: int
+    actuators: int
+    keyframes: int
+    total_mass: float
+    dt: float
+    warnings: list[str]
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.CreateSceneResponse) -> Scene:
+        """Reads the answer to CreateScene."""
+        c = m.counts
+        return cls(
+            m.scene_id,
+            c.bodies,
+            c.joints,
+            c.coordinates,
+            c.dofs,
+            c.shapes,
+            c.actuators,
+            c.keyframes,
+            m.total_mass,
+            m.dt,
+            list(m.warnings),
+        )
+
+
+@dataclass(frozen=True)
+class SolveOptions:
+    """How contact problems are solved; zeros take the server's defaults."""
+
+    solver: str = ""
+    tolerance: float = 0.0
+    maximum_iterations: int = 0
+    omega: float = 0.0
+
+    def message(self) -> common_pb2.SolveOptions:
+        """The wire's message."""
+        return common_pb2.SolveOptions(
+            solver=self.solver,
+            tolerance=self.tolerance,
+            maximum_iterations=self.maximum_iterations,
+            omega=self.omega,
+        )
+
+
+@dataclass(frozen=True)
+class StepOptions:
+    """How worlds are stepped; dt in s, 0 for the scene's own; recovery_speed in m/s."""
+
+    dt: float = 0.0
+    scheme: Literal["", "stewart-trinkle", "moreau"] = ""
+    precision: Literal["", "double", "single"] = ""
+    solve: SolveOptions = field(default_factory=SolveOptions)
+    recovery_speed: float = 0.0
+    report_energy: bool = False
+
+    def message(self) -> common_pb2.StepOptions:
+        """The wire's message."""
+        schemes = {
+            "": common_pb2.SCHEME_UNSPECIFIED,
+            "stewart-trinkle": common_pb2.SCHEME_STEWART_TRINKLE,
+            "moreau": common_pb2.SCHEME_MOREAU,
+        }
+        precisions = {
+            "": common_pb2.PRECISION_UNSPECIFIED,
+            "double": common_pb2.PRECISION_DOUBLE,
+            "single": common_pb2.PRECISION_SINGLE,
+        }
+        return common_pb2.StepOptions(
+            dt=self.dt,
+            scheme=schemes[self.scheme],
+            precision=precisions[self.precision],
+            solve=self.solve.message(),
+            recovery_speed=self.recovery_speed,
+            report_energy=self.report_energy,
+        )
+
+
+def pose_message(
+    position: Sequence[float] | Floats | None, orientation: Sequence[float] | Floats | None
+) -> common_pb2.Pose:
+    """A pose on the wire: position (3), m; orientation (w, x, y, z)."""
+    return common_pb2.Pose(
+        position=np.asarray(position if position is not None else (0, 0, 0), float).tolist(),
+        orientation=np.asarray(orientation, float).tolist() if orientation is not None else (),
+    )
+
+
+@dataclass(frozen=True)
+class GraspObject:
+    """What is grasped: a mesh or model file (or its bytes, with `name`), and what it is made of.
+
+    mass in kg (0: from density in kg/m^3), friction is mu (0: 0.7, or as the model says).
+    """
+
+    source: Source
+    name: str = ""
+    mass: float = 0.0
+    density: float = 0.0
+    friction: float = 0.0
+    convex: bool = False
+    position: Sequence[float] = (0.0, 0.0, 0.0)
+    orientation: Sequence[float] = (1.0, 0.0, 0.0, 0.0)
+    table: bool = True
+
+
+@dataclass(frozen=True)
+class Hand:
+    """The hand: MJCF or URDF, and which actuators close it from which to which control."""
+
+    source: Source
+    name: str = ""
+    closing_actuators: Sequence[str] = ()
+    open_controls: Sequence[float] = ()
+    close_controls: Sequence[float] = ()
+    tool_position: Sequence[float] | None = None
+    tool_orientation: Sequence[float] | None = None
+
+
+@dataclass(frozen=True)
+class GraspPose:
+    """Pose of the hand's tool frame in the object's frame; force in N (0: the protocol's)."""
+
+    position: Sequence[float] | Floats
+    orientation: Sequence[float] | Floats = (1.0, 0.0, 0.0, 0.0)
+    name: str = ""
+    force: float = 0.0
+
+    def message(self) -> grasp_pb2.GraspPose:
+        """The wire's message."""
+        return grasp_pb2.GraspPose(
+            name=self.name,
+            pose=pose_message(self.position, self.orientation),
+            force=self.force,
+        )
+
+
+@dataclass(frozen=True)
+class Shake:
+    """A sinusoidal motion along (m) and about (rad) a world axis, at `frequency` Hz."""
+
+    axis: Sequence[float]
+    amplitude: float = 0.0
+    angle: float = 0.0
+    frequency: float = 0.0
+    seconds: float = 0.0
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """What is done with every grasp: approach, close, lift, shake, hold. Zeros: the defaults."""
+
+    dt: float = 0.0
+    approach: Sequence[float] = ()
+    approach_distance: float = 0.0
+    approach_speed: float = 0.0
+    close_seconds: float = 0.0
+    force: float = 0.0
+    width: float = 0.0
+    lift: float = 0.0
+    lift_seconds: float = 0.0
+    shakes: Sequence[Shake] = ()
+    hold_seconds: float = 0.0
+    slip_limit: float = 0.0
+
+    def message(self) -> grasp_pb2.GraspProtocol:
+        """The wire's message."""
+        return grasp_pb2.GraspProtocol(
+            dt=self.dt,
+            approach=self.approach,
+            approach_distance=self.approach_distance,
+            approach_speed=self.approach_speed,
+            close_seconds=self.close_seconds,
+            force=self.force,
+            width=self.width,
+            lift=self.lift,
+            lift_seconds=self.lift_seconds,
+            shakes=[
+                grasp_pb2.ShakeMotion(
+                    axis=s.axis,
+                    amplitude=s.amplitude,
+                    angle=s.angle,
+                    frequency=s.frequency,
+                    seconds=s.seconds,
+                )
+                for s in self.shakes
+            ],
+            hold_seconds=self.hold_seconds,
+            slip_limit=self.slip_limit,
+        )
+
+
+@dataclass(frozen=True)
+class Perturbation:
+    """Perturbed copies of each grasp: standard deviations in m, rad, and relative."""
+
+    count: int = 0
+    seed: int = 0
+    position: float = 0.0
+    angle: float = 0.0
+    friction: float = 0.0
+    mass: float = 0.0
+
+    def message(self) -> grasp_pb2.GraspPerturbation:
+        """The wire's message."""
+        return grasp_pb2.GraspPerturbation(
+            count=self.count,
+            seed=self.seed,
+            position=self.position,
+            angle=self.angle,
+            friction=self.friction,
+            mass=self.mass,
+        )
+
+
+@dataclass(frozen=True)
+class GraspTrial:
+    """One perturbed copy of a grasp."""
+
+    verdict: Verdict
+    slip: float
+    drop_time: float
+    friction: float
+    mass: float
+
+
+@dataclass(frozen=True)
+class GraspResult:
+    """What came of one grasp. Forces in N, lengths in m, times in s.
+
+    wrenches (n, 6) about the object's centre of mass, world axes; contact_positions and
+    contact_normals (n, 3) in the object's frame; `success_interval` is Wilson's.
+    """
+
+    index: int
+    name: str
+    success: float
+    success_interval: tuple[float, float]
+    verdict: Verdict
+    slip: float
+    drop_time: float | None
+    finger_forces: Mapping[str, float]
+    wrenches: Floats
+    contact_positions: Floats
+    contact_normals: Floats
+    epsilon_quality: float
+    volume_quality: float
+    weakest_margin: float
+    certificate: Certificate
+    trials: list[GraspTrial]
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.GraspResult) -> GraspResult:
+        """Reads the wire's message."""
+        return cls(
+            m.index,
+            m.name,
+            m.success,
+            (m.success_lower, m.success_upper),
+            Verdict(m.verdict),
+            m.slip,
+            m.drop_time if m.drop_time >= 0 else None,
+            dict(zip(m.finger_names, m.finger_forces)),
+            decode(m.wrenches),
+            decode(m.contact_positions),
+            decode(m.contact_normals),
+            m.epsilon_quality,
+            m.volume_quality,
+            m.weakest_margin,
+            Certificate.from_message(m.certificate),
+            [
+                GraspTrial(Verdict(t.verdict), t.slip, t.drop_time, t.friction, t.mass)
+                for t in m.trials
+            ],
+        )
+
+
+@dataclass(frozen=True)
+class GraspSummary:
+    """The end of a grasp job; `run_id` finds it again among the server's runs."""
+
+    run_id: str
+    grasps: int
+    trials: int
+    world_steps: int
+    compute_seconds: float
+    certificate: Certificate
+    scene_id: str
+    warnings: list[str]
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.GraspSummary) -> GraspSummary:
+        """Reads the wire's message."""
+        return cls(
+            m.run_id,
+            m.grasps,
+            m.trials,
+            m.world_steps,
+            m.compute_time_us * 1e-6,
+            Certificate.from_message(m.certificate),
+            m.object_sha256,
+            list(m.warnings),
+        )
