@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+
 from tribo.arrays import decode, encode
 from tribo.v1 import common_pb2
 

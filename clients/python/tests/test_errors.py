@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import grpc
 import pytest
+
 import tribo
 from tribo.errors import from_rpc_error
 

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from tribo.v1 import common_pb2
 
-if TYPE_CHECKING:
-    from typing_extensions import TypeAlias
-
-    AnyArray: TypeAlias = npt.NDArray[Any]
-    Floats: TypeAlias = npt.NDArray[np.float64]
+AnyArray = npt.NDArray[Any]
+Floats = npt.NDArray[np.float64]
 
 _DTYPES: dict[int, np.dtype[Any]] = {
     common_pb2.DATA_TYPE_UNSPECIFIED: np.dtype("<f8"),
