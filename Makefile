@@ -142,10 +142,11 @@ run-fuzz: $(FUZZ:%=$(B)/%)
 
 # ---- rules --------------------------------------------------------------------------------------
 
-# stamps: their text changes with the flags and with the list of objects, and so their time does
-$(B)/stamp.flags: text = $(CC) $(CPPFLAGS) $(CFLAGS)
+# stamps change when their text does; FLAGS are expanded here, since targets add to CPPFLAGS
+FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS)
+$(B)/stamp.flags: text = $(FLAGS)
 $(B)/stamp.objects: text = $(LIB_OBJECTS)
-$(B)/stamp.flags $(B)/stamp.objects: force
+$(B)/stamp.flags $(B)/stamp.objects $(B)/stamp.commit: force
 	@mkdir -p $(@D)
 	@$(if $(PKG_LIBS),:,echo 'libraries are missing: run deploy/deps.sh' >&2; exit 1)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@

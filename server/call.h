@@ -31,7 +31,8 @@ enum { TD_CALLER_NAME_SIZE = 64 };
 typedef struct td_caller {
     char name[TD_CALLER_NAME_SIZE]; /* owner of what the call makes: the key's name, "anonymous" */
     td_scope scope;
-    bool loopback; /* came over a loopback address or a Unix socket */
+    bool loopback;    /* came over a loopback address or a Unix socket */
+    int32_t sessions; /* quota of open sessions; 0: the configuration's */
 } td_caller;
 
 /* A request message with the bounded arena that it was unpacked into. */

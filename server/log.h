@@ -16,6 +16,7 @@ typedef struct td_log td_log;
 tb_status td_log_create(tb_log_level least, bool json, td_log **, tb_error *);
 void td_log_destroy(td_log *);
 void td_log_set_level(td_log *, tb_log_level least);
+/* A NULL log is silent. */
 void td_log_write(td_log *, tb_log_level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
 /* For library objects that log through a tb_log hook. */

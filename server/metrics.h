@@ -65,6 +65,10 @@ void td_metrics_observe(td_metrics *, td_histogram, double seconds);
  * and status, timed by method. */
 void td_metrics_call(td_metrics *, const char *service, const char *method, const char *transport,
                      tb_status, double seconds);
+/* Called before each page is written, to set gauges that others hold (queue lengths). Set it before
+ * the metrics are shared. */
+typedef void td_metrics_refresh(void *context);
+void td_metrics_on_refresh(td_metrics *, td_metrics_refresh *, void *context);
 /* The whole page, malloc'ed; NULL without memory. */
 char *td_metrics_text(const td_metrics *, size_t *size);
 

@@ -44,8 +44,13 @@ $(B)/generated/%.o: $(GEN)/%.c $(B)/stamp.flags
 $(SERVER_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECTS) $(CLIENT_OBJECTS) \
     $(patsubst %,$(B)/%.o,$(filter-out tests/fuzz/replay_%,$(SERVER_TESTS))): \
     | $(PROTO_C) $(EMBEDDED)
-$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -DTB_COMMIT='"$(COMMIT)"'
+$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver
 $(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver
+
+# the commit stands in one file, so that a new one compiles one file
+$(B)/server/build.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
+$(B)/server/build.o: $(B)/stamp.commit
+$(B)/stamp.commit: text = $(COMMIT)
 
 $(SERVER_LIBRARY): $(SERVER_OBJECTS) $(PROTO_OBJECTS)
 	$(call say,AR,$@)
