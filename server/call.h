@@ -62,12 +62,15 @@ struct td_method {
     void (*cancelled)(td_call *);
 };
 
-/* What a transport puts behind a call. */
+/* What a transport puts behind a call. td_call_send has added one to `queued` before `send`; the
+ * transport takes one off for each message that the wire took (or that it dropped), and calls the
+ * method's `writable` when none is left. */
 typedef struct td_call_transport {
     void (*send)(td_call *, const ProtobufCMessage *);
     void (*finish)(td_call *, tb_status, const tb_error *, double retry_after);
     void (*read)(td_call *);
     void (*destroy)(td_call *); /* last reference gone: frees the call */
+    const char *name;           /* "grpc", "http": for the metrics */
 } td_call_transport;
 
 /* The part of a call that all transports share; a transport embeds it as its first member. */
@@ -83,6 +86,7 @@ struct td_call {
     atomic_int queued;                  /* messages sent and not yet taken by the wire */
     atomic_bool gone;                   /* cancelled by the client, or past its deadline */
     atomic_bool finished;               /* td_call_finish was called */
+    atomic_int stage;                   /* call.c's own: whether the method has seen the call */
     void *state;                        /* the handler's own, for calls that last */
     void (*destroy_state)(void *state); /* called with the last reference */
 };
@@ -125,9 +129,11 @@ tb_status td_request_create(const td_server *, const ProtobufCMessageDescriptor 
                             tb_error *);
 void *td_request_allocate(td_request *, size_t size); /* zeroed; NULL beyond the arena's bound */
 
-/* Hands one message to the method after the caller was admitted, counts and times the call. */
+/* Hands one message to the method after the caller was admitted, counts and times the call. A call
+ * that is over or past its deadline takes no message: the request is freed. */
 void td_call_dispatch(td_call *, td_request *);
-/* The client went away or its deadline passed. */
+/* The client went away or its deadline passed; further times do nothing. A call whose method has
+ * not seen a message ends here, any other is told by `cancelled`. */
 void td_call_cancel(td_call *);
 
 /* The error as google.rpc.Status bytes (ErrorInfo, BadRequest, RetryInfo as they apply), malloc'ed;

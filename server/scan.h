@@ -1,0 +1,39 @@
+/* Reading protobuf's wire format: field by field, and a whole request before it is unpacked.
+ *
+ * protobuf-c recurses for every nested message, keeps every unknown field and asks for memory as it
+ * goes, so a small hostile message can cost much. The scan walks the bytes first, with nothing but
+ * a counter: it refuses what is malformed, too deep, or not text where text is due, and tells how
+ * much memory the unpacked message will take. */
+#ifndef SERVER_SCAN_H
+#define SERVER_SCAN_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "tribo.h"
+
+/* Encoded fields that are still to be read. */
+typedef struct td_wire {
+    const uint8_t *at, *end;
+} td_wire;
+
+/* One field as it stands on the wire. */
+typedef struct td_wire_field {
+    uint32_t id;
+    ProtobufCWireType type;
+    uint64_t number;      /* of a varint or a fixed-width field */
+    const uint8_t *bytes; /* of a length-delimited field */
+    size_t size;
+} td_wire_field;
+
+/* Takes the next field. False at the end, with wire->at == wire->end, and where the bytes are
+ * malformed, with wire->at before the field at fault. Groups, which proto3 has not, count so. */
+bool td_wire_next(td_wire *wire, td_wire_field *field);
+
+/* Checks an encoded message of this type and adds to *memory the bytes that protobuf-c will ask for
+ * to unpack it, its own working memory included. `nesting` is how many messages may be inside one
+ * another. INVALID_ARGUMENT with the path of the field if the bytes are malformed, nested too deep,
+ * or hold a string that is no UTF-8 or has a NUL in it. */
+tb_status td_scan(const ProtobufCMessageDescriptor *, const uint8_t *bytes, size_t size,
+                  int32_t nesting, size_t *memory, tb_error *);
+
+#endif
