@@ -539,6 +539,8 @@ typedef struct tb_body_motion {
 
 /* Pose and velocity of a body from the state's q and u. */
 tb_status tb_state_body_motion(const tb_state *, int32_t body, tb_body_motion *);
+/* The same of all bodies at once: `motions` has as many entries as the model has bodies. */
+tb_status tb_state_body_motions(const tb_state *, tb_body_motion *motions);
 
 /* Kinetic plus potential energy (gravity and springs), J. */
 double tb_state_energy(const tb_state *);
@@ -681,6 +683,9 @@ typedef struct tb_certificate {
     int32_t contacts, rows, iterations;
     char solver[16]; /* which solver ended the work */
 } tb_certificate;
+
+/* Of the last step that this state took, zeroed before the first; borrowed until the next. */
+const tb_certificate *tb_state_certificate(const tb_state *);
 
 /* Combines the certificates of several steps: worst errors, last time, sums of iterations. */
 void tb_certificate_merge(tb_certificate *into, const tb_certificate *other);

@@ -26,38 +26,67 @@ static tb_vec3 origin_velocity(const tb_dynamics *d, int32_t body)
     return tb_motion_at(*v, tb_v3_sub(d->poses[body].position, about));
 }
 
-tb_status tb_state_body_motion(const tb_state *state, int32_t body, tb_body_motion *motion)
+/* A single free body needs no tree walked; false for any other. */
+static bool free_body_motion(const tb_state *state, int32_t body, tb_body_motion *motion)
 {
     const tb_model *m = state->model;
-    if (body < 0 || body >= m->number_of_bodies || !motion) return TB_INVALID_ARGUMENT;
     const tb_model_body *b = &m->bodies[body];
-    const double *com = b->com;
+    if (b->tree < 0 || m->trees[b->tree].number_of_bodies != 1 || b->number_of_joints != 1 ||
+        m->joints[b->joint].type != TB_JOINT_FREE)
+        return false;
+    const double *q = state->q + m->joints[b->joint].coordinate, *u = state->u + b->dof;
+    const tb_quaternion o = tb_q_normalize(tb_q_load(q + 3));
+    memcpy(motion->position, q, 3 * sizeof(double));
+    tb_q_store(motion->orientation, o);
+    tb_v3_store(motion->com, tb_v3_add(tb_v3_load(q), tb_q_rotate(o, tb_v3_load(b->com))));
+    memcpy(motion->linear_velocity, u, 3 * sizeof(double));
+    tb_v3_store(motion->angular_velocity, tb_q_rotate(o, tb_v3_load(u + 3)));
+    return true;
+}
 
-    /* a single free body needs no tree walked */
-    if (b->tree >= 0 && m->trees[b->tree].number_of_bodies == 1 && b->number_of_joints == 1 &&
-        m->joints[b->joint].type == TB_JOINT_FREE) {
-        const double *q = state->q + m->joints[b->joint].coordinate, *u = state->u + b->dof;
-        const tb_quaternion o = tb_q_normalize(tb_q_load(q + 3));
-        memcpy(motion->position, q, 3 * sizeof(double));
-        tb_q_store(motion->orientation, o);
-        tb_v3_store(motion->com, tb_v3_add(tb_v3_load(q), tb_q_rotate(o, tb_v3_load(com))));
-        memcpy(motion->linear_velocity, u, 3 * sizeof(double));
-        tb_v3_store(motion->angular_velocity, tb_q_rotate(o, tb_v3_load(u + 3)));
-        return TB_OK;
-    }
+static void walked_motion(const tb_dynamics *d, int32_t body, tb_body_motion *motion)
+{
+    tb_v3_store(motion->position, d->poses[body].position);
+    tb_q_store(motion->orientation, d->orientations[body]);
+    tb_v3_store(motion->com,
+                tb_pose_point(&d->poses[body], tb_v3_load(d->model->bodies[body].com)));
+    tb_v3_store(motion->linear_velocity, origin_velocity(d, body));
+    tb_v3_store(motion->angular_velocity, d->velocities[body].angular);
+}
 
+/* Bodies [first, last): the trees are walked once, and only if there is one. */
+static tb_status body_motions(const tb_state *state, int32_t first, int32_t last,
+                              tb_body_motion *motions)
+{
     tb_arena arena = {0};
     tb_dynamics d;
-    const tb_status status = look(state, &d, &arena);
-    if (status == TB_OK) {
-        tb_v3_store(motion->position, d.poses[body].position);
-        tb_q_store(motion->orientation, d.orientations[body]);
-        tb_v3_store(motion->com, tb_pose_point(&d.poses[body], tb_v3_load(com)));
-        tb_v3_store(motion->linear_velocity, origin_velocity(&d, body));
-        tb_v3_store(motion->angular_velocity, d.velocities[body].angular);
+    bool walked = false;
+    tb_status status = TB_OK;
+    for (int32_t b = first; b < last && status == TB_OK; b++) {
+        if (free_body_motion(state, b, &motions[b - first])) continue;
+        if (!walked) status = look(state, &d, &arena);
+        walked = true;
+        if (status == TB_OK) walked_motion(&d, b, &motions[b - first]);
     }
     tb_arena_destroy(&arena);
     return status;
+}
+
+tb_status tb_state_body_motion(const tb_state *state, int32_t body, tb_body_motion *motion)
+{
+    if (body < 0 || body >= state->model->number_of_bodies || !motion) return TB_INVALID_ARGUMENT;
+    return body_motions(state, body, body + 1, motion);
+}
+
+tb_status tb_state_body_motions(const tb_state *state, tb_body_motion *motions)
+{
+    if (!motions) return TB_INVALID_ARGUMENT;
+    return body_motions(state, 0, state->model->number_of_bodies, motions);
+}
+
+const tb_certificate *tb_state_certificate(const tb_state *state)
+{
+    return &state->certificate;
 }
 
 /* ---- energy ---- */

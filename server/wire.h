@@ -1,0 +1,80 @@
+/* Protobuf views of what the library holds: arrays, certificates, contacts, states, options.
+ *
+ * Answers are built without copying where the memory already lies as the wire wants it: message
+ * structs from a scratch arena point at the numbers of a state. They are good until the state or
+ * the arena changes, which is long enough: td_call_send packs at once. Requests are decoded into
+ * numbers that the library takes, and every error names the field. */
+#ifndef SERVER_WIRE_H
+#define SERVER_WIRE_H
+
+#include "tribo.h"
+
+#include "tribo/v1/common.pb-c.h"
+#include "tribo/v1/simulation.pb-c.h"
+
+/* ---- scratch ---- */
+
+struct td_wire_block;
+
+/* Memory of one answer. Zeroed at first; used again after a reset. When memory runs out, `failed`
+ * is set and takers give NULL, so a builder checks once at its end. */
+typedef struct td_wire {
+    struct td_wire_block *blocks;
+    bool failed;
+} td_wire;
+
+void *td_wire_take(td_wire *, size_t bytes); /* zeroed, 16-byte aligned; NULL sets `failed` */
+void td_wire_reset(td_wire *);               /* keeps one block for the next answer */
+void td_wire_destroy(td_wire *);
+
+/* ---- answers ---- */
+
+/* Views of `rows` x `columns` numbers (columns 0: a vector of `rows`). The data is borrowed. */
+Tribo__V1__Array *td_wire_array(td_wire *, Tribo__V1__DataType, const void *data, int64_t rows,
+                                int64_t columns);
+
+/* Fills a message that lives as long as the certificate. */
+void td_wire_certificate(const tb_certificate *, Tribo__V1__Certificate *);
+/* Pointers to `count` messages, as a repeated field wants them. */
+Tribo__V1__Certificate **td_wire_certificates(td_wire *, const tb_certificate *, int32_t count);
+
+Tribo__V1__Outcome td_wire_outcome(tb_status);
+
+/* What an answer holds of a state. */
+typedef struct td_wire_want {
+    bool state, controls, contacts, bodies;
+    Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */
+} td_wire_want;
+
+/* Of a StepReturn (NULL: nothing wanted). INVALID_ARGUMENT for another dtype, with `field`. */
+tb_status td_wire_read_want(const Tribo__V1__StepReturn *, td_wire_want *, tb_error *);
+
+/* The worlds `states[0..worlds)` as one message; time and steps always. NULL without memory. */
+Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worlds, td_wire_want);
+/* The contacts of each world's last step. */
+Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds);
+/* About how many bytes a world takes in an answer with `want` and a certificate. */
+size_t td_wire_world_bytes(const tb_state *, td_wire_want);
+
+/* ---- requests ---- */
+
+/* Numbers for each world: row i begins at numbers + i * stride. */
+typedef struct td_wire_rows {
+    const double *numbers; /* NULL: the field was absent */
+    int64_t stride;        /* 0: the same row for all */
+} td_wire_rows;
+
+/* Reads an Array of `columns` or `rows` x `columns` FLOAT64 or FLOAT32 elements, all finite. Borrows
+ * the array's data where it can, else takes from the arena. An absent array gives no numbers.
+ * INVALID_ARGUMENT names `field`, its shape, size or element at fault. */
+tb_status td_wire_read_rows(td_wire *, const Tribo__V1__Array *, const char *field, int64_t rows,
+                            int64_t columns, td_wire_rows *, tb_error *);
+
+/* Options of a request over the defaults: a zero field keeps its default. `solver` points at the
+ * library's own name. INVALID_ARGUMENT or NOT_FOUND names the field below `field` ("options"). */
+tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *, const char *field,
+                                    tb_step_options *, tb_error *);
+tb_status td_wire_read_solve_options(const Tribo__V1__SolveOptions *, const char *field,
+                                     tb_solve_options *, tb_error *);
+
+#endif
