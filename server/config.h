@@ -1,6 +1,7 @@
 /* The daemon's configuration: an INI file, then the environment (TRIBOD_SECTION_NAME), then flags;
  * the later one wins. Every option is listed once, in TD_CONFIG_LIST of config.c, which drives
- * parsing, checks, --print-config and --help. */
+ * defaults, parsing, ranges, reloading and --print-config. Options bear the names of their fields,
+ * but for what the section already says ([tls] key is tls_key). */
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
 
@@ -10,7 +11,8 @@
 
 #include "tribo.h"
 
-enum { TD_CONFIG_TEXT_SIZE = 256 };
+/* of a text; what a line of a file can hold is shorter: TD_CONFIG_TEXT_LIMIT */
+enum { TD_CONFIG_TEXT_SIZE = 256, TD_CONFIG_TEXT_LIMIT = 160 };
 
 typedef struct td_config {
     /* [server] */
@@ -48,7 +50,7 @@ typedef struct td_config {
     int32_t maximum_batch_worlds;
     double warm_up_seconds; /* at most, before ready */
     /* [auth] */
-    int32_t anonymous;     /* td_scope of anonymous callers on loopback */
+    int32_t anonymous;     /* td_scope of anonymous callers on loopback; "none", "read", ... */
     bool anonymous_remote; /* the same scope elsewhere too */
     /* [http] */
     char cors_origins[TD_CONFIG_TEXT_SIZE]; /* comma-separated, "*", or "": none */
@@ -59,14 +61,30 @@ typedef struct td_config {
 } td_config;
 
 td_config td_config_defaults(void);
-/* Reads a file; INVALID_ARGUMENT names file, line and option. */
+/* Sets one option from text. INVALID_ARGUMENT begins with `source` (a flag, a variable) and names
+ * the value; then nothing changed. */
+tb_status td_config_set(td_config *, const char *section, const char *option, const char *value,
+                        const char *source, tb_error *);
+/* Reads a file; INVALID_ARGUMENT names file, line, option and value. */
 tb_status td_config_read(td_config *, const char *path, tb_error *);
 /* Reads text, for tests and fuzzing; `name` stands for the file in messages. */
 tb_status td_config_parse(td_config *, const char *text, size_t size, const char *name, tb_error *);
+/* Takes the TRIBOD_SECTION_NAME of a NULL-terminated list of "NAME=value"; others are ignored. */
 tb_status td_config_environment(td_config *, char *const *environment, tb_error *);
 /* Checks what one option alone cannot know: files exist, addresses parse, limits fit together. */
 tb_status td_config_check(const td_config *, tb_error *);
 /* As an INI file that td_config_read takes. */
 void td_config_print(const td_config *, FILE *);
+
+/* Whether every option has the same value. */
+bool td_config_equal(const td_config *, const td_config *);
+/* For a reload: options that only a start can change go back to what `running` has; `kept` (may be
+ * NULL) is told "section.option" of each that differed. */
+void td_config_keep_fixed(td_config *, const td_config *running,
+                          void (*kept)(void *context, const char *option), void *context);
+
+/* "host:port", "[::1]:port" or ":port" (all interfaces), taken apart. `host` holds at least
+ * TD_CONFIG_TEXT_SIZE bytes. False if it is none of these. */
+bool td_address_parse(const char *address, char *host, uint16_t *port);
 
 #endif

@@ -1,0 +1,87 @@
+/* Every option of the configuration, listed once: section, name, field of td_config, kind, default,
+ * smallest and largest value, what a reload can change (LIVE, FIXED), and one line of help. For
+ * config.c alone. */
+#ifndef SERVER_CONFIG_OPTIONS_H
+#define SERVER_CONFIG_OPTIONS_H
+
+#define KIB 1024.0
+#define MIB (1024 * KIB)
+#define GIB (1024 * MIB)
+
+#define TD_CONFIG_LIST(X)                                                                          \
+    X(server, grpc_address, grpc_address, TEXT, "127.0.0.1:7410", 0, 0, FIXED,                     \
+      "where gRPC listens; port 0 picks a free one; empty: not over TCP")                          \
+    X(server, grpc_socket, grpc_socket, TEXT, "", 0, 0, FIXED,                                     \
+      "path of a Unix socket for gRPC; empty: none")                                               \
+    X(server, http_address, http_address, TEXT, "127.0.0.1:7480", 0, 0, FIXED,                     \
+      "where HTTP listens; port 0 picks a free one; empty: not at all")                            \
+    X(server, data, data, TEXT, "tribod-data", 0, 0, FIXED,                                        \
+      "folder of the store; empty: in memory, gone with the process")                              \
+    X(server, threads, threads, INTEGER, "0", 0, 4096, FIXED,                                      \
+      "threads that simulate; 0: one for each processor")                                          \
+    X(server, drain_seconds, drain_seconds, SECONDS, "20", 0, 86400, LIVE,                         \
+      "s; time for work in flight to finish after SIGTERM")                                        \
+    X(tls, certificate, tls_certificate, TEXT, "", 0, 0, FIXED,                                    \
+      "PEM file with the certificate chain, for gRPC and HTTP; empty: plain text")                 \
+    X(tls, key, tls_key, TEXT, "", 0, 0, FIXED, "PEM file with the private key")                   \
+    X(tls, client_ca, tls_client_ca, TEXT, "", 0, 0, FIXED,                                        \
+      "PEM file; given: clients must show a certificate that it signed")                           \
+    X(log, level, log_level, LEVEL, "info", 0, 0, LIVE, "debug, info, warning or error")           \
+    X(log, format, log_json, FORMAT, "text", 0, 0, FIXED, "text or json, one line an event")       \
+    X(limits, message_bytes, message_bytes, BYTES, "64 MiB", 4 * KIB, 1 * GIB, FIXED,              \
+      "largest request")                                                                           \
+    X(limits, chunk_bytes, chunk_bytes, BYTES, "1 MiB", 4 * KIB, 64 * MIB, LIVE,                   \
+      "answers of streams that are larger are sent in pieces of this size")                        \
+    X(limits, asset_bytes, asset_bytes, BYTES, "256 MiB", 4 * KIB, 1 * GIB, LIVE,                  \
+      "largest file that can be uploaded")                                                         \
+    X(limits, unpack_bytes, unpack_bytes, BYTES, "128 MiB", 64 * KIB, 64 * GIB, LIVE,              \
+      "memory that one unpacked request may take")                                                 \
+    X(limits, nesting, nesting, INTEGER, "64", 8, 1000, LIVE,                                      \
+      "levels of messages or JSON in a request")                                                   \
+    X(limits, sessions, sessions, INTEGER, "4096", 1, 1000000, LIVE, "sessions open at once")      \
+    X(limits, sessions_per_client, sessions_per_client, INTEGER, "2500", 1, 1000000, LIVE,         \
+      "of these, sessions of one client; a key may have a quota of its own")                       \
+    X(limits, worlds_per_session, worlds_per_session, INTEGER, "4096", 1, 1000000, LIVE,           \
+      "worlds of one session")                                                                     \
+    X(limits, queue_length, queue_length, INTEGER, "1024", 1, 1000000, FIXED,                      \
+      "requests that wait for a device; further ones are refused")                                 \
+    X(limits, steps_per_request, steps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,       \
+      "steps that one request may ask for")                                                        \
+    X(limits, grasps_per_request, grasps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,     \
+      "grasps times perturbations that one request may ask for")                                   \
+    X(limits, http_connections, http_connections, INTEGER, "1024", 1, 1000000, FIXED,              \
+      "HTTP connections at once")                                                                  \
+    X(limits, http_connections_per_address, http_connections_per_address, INTEGER, "256", 1,       \
+      1000000, FIXED, "of these, connections from one address")                                    \
+    X(limits, http_header_bytes, http_header_bytes, BYTES, "32 KiB", 1 * KIB, 1 * MIB, FIXED,      \
+      "memory for the headers of one connection")                                                  \
+    X(limits, http_timeout_seconds, http_timeout_seconds, SECONDS, "30", 0.1, 86400, FIXED,        \
+      "s; a connection that sends nothing for this long is closed")                                \
+    X(limits, calls_per_second, calls_per_second, NUMBER, "0", 0, 1e9, LIVE,                       \
+      "1/s; calls of one key or of one address without a key; 0: unlimited")                       \
+    X(sessions, ttl_seconds, session_ttl_seconds, SECONDS, "600", 1, 1e9, LIVE,                    \
+      "s; lease of a session that names none; each call renews it")                                \
+    X(sessions, maximum_ttl_seconds, session_maximum_ttl_seconds, SECONDS, "86400", 1, 1e9, LIVE,  \
+      "s; longest lease that a client may ask for")                                                \
+    X(sessions, checkpoint_seconds, checkpoint_seconds, SECONDS, "10", 0, 1e9, LIVE,               \
+      "s; changed sessions are written to the store this often; 0: never")                         \
+    X(scheduler, maximum_queue_delay_us, maximum_queue_delay_us, INTEGER, "0", 0, 1000000, LIVE,   \
+      "us; how long a request may wait for others to share its batch")                             \
+    X(scheduler, maximum_batch_worlds, maximum_batch_worlds, INTEGER, "4096", 1, 1000000, LIVE,    \
+      "worlds of one batch")                                                                       \
+    X(scheduler, warm_up_seconds, warm_up_seconds, SECONDS, "5", 0, 600, FIXED,                    \
+      "s; at most this long is spent on warming up before the first request")                      \
+    X(auth, anonymous, anonymous, SCOPE, "run", 0, 0, LIVE,                                        \
+      "what callers without a key may do on loopback: none, read, run or admin")                   \
+    X(auth, anonymous_remote, anonymous_remote, SWITCH, "no", 0, 0, LIVE,                          \
+      "yes or no: the same for callers from elsewhere")                                            \
+    X(http, cors_origins, cors_origins, TEXT, "", 0, 0, LIVE,                                      \
+      "origins whose pages may call, comma-separated; *: all; empty: none")                        \
+    X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \
+      "days that runs, their steps and events are kept; 0: for ever")                              \
+    X(store, retain_snapshots_bytes, retain_snapshots_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, \
+      FIXED, "transient and automatic snapshots beyond this go, the oldest first")                 \
+    X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \
+      "writes that wait; beyond it step summaries are dropped and counted")
+
+#endif
