@@ -14,9 +14,14 @@ tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 poin
     const tb_world *w = world;
     const tb_model_body *b = &w->model->bodies[body];
     tb_motion v = tb_motion_zero();
-    if (b->tree >= 0 || w->model->bodies[b->fixed_to].kinematic < 0) return v;
-    v = w->dynamics.velocities[b->fixed_to];
-    v.linear = tb_motion_at(v, tb_v3_sub(point, w->dynamics.poses[b->fixed_to].position));
+    int32_t base = b->fixed_to;
+    if (b->tree >= 0) {
+        const int32_t first = w->model->trees[b->tree].body;
+        base = w->model->bodies[w->model->bodies[first].parent].fixed_to;
+    }
+    if (w->model->bodies[base].kinematic < 0) return v;
+    v = w->dynamics.velocities[base];
+    v.linear = tb_motion_at(v, tb_v3_sub(point, w->dynamics.poses[base].position));
     return v;
 }
 

@@ -149,6 +149,22 @@ void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double
 
 /* ---- velocities ---- */
 
+/* Motion of what a tree stands on, about the tree's reference: a kinematic body, or the world. Adds
+ * to *acceleration (may be NULL) what a body of constant velocities has there, because the point
+ * of it that passes the reference is ever another one. */
+static tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acceleration)
+{
+    const tb_model *m = d->model;
+    const int32_t base = m->bodies[m->bodies[m->trees[tree].body].parent].fixed_to;
+    tb_motion v = tb_motion_zero();
+    if (m->bodies[base].kinematic < 0) return v;
+    v = d->velocities[base];
+    if (acceleration)
+        acceleration->linear = tb_v3_sub(acceleration->linear, tb_v3_cross(v.angular, v.linear));
+    v.linear = tb_motion_at(v, tb_v3_sub(d->references[tree], d->poses[base].position));
+    return v;
+}
+
 void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic)
 {
     tb_dynamics *d = dynamics;
@@ -162,9 +178,9 @@ void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const doubl
             d->velocities[b].angular = tb_v3_load(k + 10);
             continue;
         }
-        /* a tree's first body stands on something that moves with no dof of the tree: the world */
+        /* a tree's first body stands on something that moves with no dof of the tree */
         tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
-                          ? tb_motion_zero()
+                          ? base_motion(d, body->tree, NULL)
                           : d->velocities[body->parent];
         for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
             v = tb_motion_add_scaled(v, d->axes[i], u[i]);
@@ -386,9 +402,11 @@ void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, 
         /* outward: accelerations with the base falling upward, which stands for gravity */
         for (int32_t b = first; b < end; b++) {
             const tb_model_body *body = &m->bodies[b];
-            tb_motion v = tb_motion_zero(), a = tb_motion_zero();
+            tb_motion v, a = tb_motion_zero();
             a.linear = tb_v3_negate(gravity);
-            if (b != first) {
+            if (b == first) {
+                v = base_motion(d, t, &a);
+            } else {
                 v = d->velocities[body->parent];
                 a = d->accelerations[body->parent];
             }

@@ -167,8 +167,8 @@ void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
 tb_status tb_equality_predict(tb_world *world, tb_real *u);
 
-/* Velocity and angular velocity of a body that no dof moves: kinematic, fixed to a kinematic one,
- * or still. */
+/* Velocity and angular velocity at a point that a body has without its dofs: that of the kinematic
+ * body that it is fixed to or whose tree it stands in, or none. */
 #define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
 tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
 
