@@ -1,6 +1,7 @@
 # Included by the Makefile: the wire language, the store, the daemon.
 #
 #   proto/**.proto             to C by protoc-c, into $(GEN); the set of descriptors beside it
+#   clients/c/*.c              libtribo_client.a, which the command tribo links too
 #   server/*.c, db/*.c         libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too
@@ -13,6 +14,8 @@ DESCRIPTORS := $(GEN)/descriptors.pb.inc
 EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/pages/*))
 SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c db/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
+CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
+CLIENT_LIBRARY := $(B)/libtribo_client.a
 SERVER_TESTS = $(filter tests/unit/test_server_% tests/unit/test_db_% tests/fuzz/fuzz_wire_% \
                  tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz))
 
@@ -63,3 +66,15 @@ $(B)/tribod: $(B)/server/main.o $(SERVER_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): $(SERVER_LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): LIBRARY := $(SERVER_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
+
+# ---- the client library: its objects hold the messages that a program needs beside them ----
+
+$(CLIENT_OBJECTS): CPPFLAGS += -isystem $(GEN)
+$(CLI_OBJECTS): CPPFLAGS += -isystem $(GEN) -Iclients/c
+$(CLIENT_LIBRARY): $(CLIENT_OBJECTS) $(filter $(B)/generated/tribo/%,$(PROTO_OBJECTS))
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(B)/tribo: $(CLIENT_LIBRARY)
+$(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
+$(B)/tribo: LDLIBS := $(SERVER_LIBS) $(LDLIBS)

@@ -1,0 +1,144 @@
+/* Streams. Each has a completion queue of its own; sends and receives are plucked by their tags, so
+ * that one thread may send while another receives. */
+#include <grpc/support/time.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "client_internal.h"
+
+struct tbc_stream {
+    tbc_client *client;
+    grpc_completion_queue *queue;
+    grpc_call *call;
+    const ProtobufCMessageDescriptor *descriptor;
+    char method[128];
+    grpc_metadata authorization;
+    grpc_metadata_array initial;
+    tbc_end end;
+    bool half_closed, ended;
+    char begin_tag, send_tag, receive_tag, end_tag; /* their addresses are the tags */
+};
+
+static bool run(tbc_stream *s, const grpc_op *ops, size_t count, void *tag)
+{
+    if (grpc_call_start_batch(s->call, ops, count, tag, NULL) != GRPC_CALL_OK) return false;
+    return grpc_completion_queue_pluck(s->queue, tag, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL)
+               .success != 0;
+}
+
+tb_status tbc_stream_open(tbc_client *client, const char *method,
+                          const ProtobufCMessageDescriptor *descriptor, double timeout,
+                          tbc_stream **out, tb_error *error)
+{
+    *out = NULL;
+    tbc_stream *s = calloc(1, sizeof *s);
+    if (s == NULL) return tb_fail_memory(error, sizeof *s, "a stream");
+    s->client = client;
+    s->descriptor = descriptor;
+    strncpy(s->method, method, sizeof s->method - 1);
+    s->queue = tbc_queue_take(client);
+    s->call = tbc_call_create(client, method, timeout, s->queue);
+    grpc_metadata_array_init(&s->initial);
+    tbc_end_init(&s->end);
+
+    grpc_op ops[2];
+    memset(ops, 0, sizeof ops);
+    ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
+    ops[0].data.send_initial_metadata.metadata = &s->authorization;
+    tbc_metadata(client, &s->authorization, &ops[0].data.send_initial_metadata.count);
+    ops[1].op = GRPC_OP_RECV_INITIAL_METADATA;
+    ops[1].data.recv_initial_metadata.recv_initial_metadata = &s->initial;
+    /* the server's metadata comes with its first message: nobody waits for this batch alone */
+    grpc_call_error started = grpc_call_start_batch(s->call, ops, 2, &s->begin_tag, NULL);
+    memset(ops, 0, sizeof ops);
+    ops[0].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+    ops[0].data.recv_status_on_client.trailing_metadata = &s->end.trailing;
+    ops[0].data.recv_status_on_client.status = &s->end.code;
+    ops[0].data.recv_status_on_client.status_details = &s->end.message;
+    if (started == GRPC_CALL_OK)
+        started = grpc_call_start_batch(s->call, ops, 1, &s->end_tag, NULL);
+    *out = s;
+    if (started != GRPC_CALL_OK) {
+        grpc_call_cancel(s->call, NULL);
+        s->ended = true;
+        tbc_stream_close(s);
+        *out = NULL;
+        return tb_fail(error, TB_INTERNAL, "%s could not be started", method);
+    }
+    return TB_OK;
+}
+
+/* Waits for the end of the call and tells how it was. */
+static tb_status finish(tbc_stream *s, tb_error *error)
+{
+    if (!s->ended) {
+        grpc_completion_queue_pluck(s->queue, &s->end_tag, gpr_inf_future(GPR_CLOCK_MONOTONIC),
+                                    NULL);
+        grpc_completion_queue_pluck(s->queue, &s->begin_tag, gpr_inf_future(GPR_CLOCK_MONOTONIC),
+                                    NULL);
+        s->ended = true;
+    }
+    return tbc_end_status(s->client, &s->end, s->method, NULL, error);
+}
+
+tb_status tbc_stream_send(tbc_stream *s, const ProtobufCMessage *request, tb_error *error)
+{
+    grpc_byte_buffer *buffer = tbc_pack(request);
+    grpc_op op;
+    memset(&op, 0, sizeof op);
+    op.op = GRPC_OP_SEND_MESSAGE;
+    op.data.send_message.send_message = buffer;
+    const bool sent = run(s, &op, 1, &s->send_tag);
+    grpc_byte_buffer_destroy(buffer);
+    /* why it failed is in the call's status, which receive tells */
+    if (!sent) return tb_fail(error, TB_UNAVAILABLE, "%s has ended", s->method);
+    return TB_OK;
+}
+
+tb_status tbc_stream_half_close(tbc_stream *s, tb_error *error)
+{
+    if (s->half_closed) return TB_OK;
+    grpc_op op;
+    memset(&op, 0, sizeof op);
+    op.op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
+    s->half_closed = true;
+    if (!run(s, &op, 1, &s->send_tag))
+        return tb_fail(error, TB_UNAVAILABLE, "%s has ended", s->method);
+    return TB_OK;
+}
+
+tb_status tbc_stream_receive(tbc_stream *s, ProtobufCMessage **response, tb_error *error)
+{
+    grpc_byte_buffer *buffer = NULL;
+    grpc_op op;
+    *response = NULL;
+    if (s->ended) return finish(s, error);
+    memset(&op, 0, sizeof op);
+    op.op = GRPC_OP_RECV_MESSAGE;
+    op.data.recv_message.recv_message = &buffer;
+    if (!run(s, &op, 1, &s->receive_tag) || buffer == NULL) return finish(s, error);
+    const tb_status status = tbc_unpack(buffer, s->descriptor, response, error);
+    grpc_byte_buffer_destroy(buffer);
+    return status;
+}
+
+void tbc_stream_cancel(tbc_stream *s)
+{
+    grpc_call_cancel(s->call, NULL);
+}
+
+void tbc_stream_close(tbc_stream *s)
+{
+    if (s == NULL) return;
+    if (!s->ended) {
+        grpc_call_cancel(s->call, NULL);
+        finish(s, NULL);
+    }
+    grpc_metadata_array_destroy(&s->initial);
+    tbc_end_free(&s->end);
+    grpc_call_unref(s->call);
+    tbc_queue_give(s->client, s->queue);
+    free(s);
+}
