@@ -25,6 +25,9 @@ void td_auth_reload(td_auth *, const td_config *);
  * take tens of milliseconds for a key seen for the first time. */
 tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool peer_loopback,
                         double *retry_after, tb_error *);
+/* Whether td_auth_admit will answer for this header without the slow hash: there is none, or its
+ * key is remembered. Transports that must not wait hand the others to a worker. */
+bool td_auth_quick(td_auth *, const char *authorization);
 
 /* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
 tb_status td_auth_create_key(struct db *, const char *name, td_scope, double calls_per_second,
