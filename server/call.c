@@ -109,3 +109,13 @@ void td_call_cancel(td_call *call)
         tb_fail(&error, TB_CANCELLED, "the client cancelled the call before it began");
     td_call_finish(call, error.status, &error, 0);
 }
+
+void td_call_refuse(td_call *call, const tb_error *error)
+{
+    int stage = STAGE_FRESH;
+    if (atomic_load(&call->finished)) return;
+    td_call_fail(call, error);
+    if (atomic_exchange(&call->gone, true)) return;
+    if (atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) return;
+    if (call->method->cancelled != NULL) call->method->cancelled(call);
+}

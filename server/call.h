@@ -135,6 +135,9 @@ void td_call_dispatch(td_call *, td_request *);
 /* The client went away or its deadline passed; further times do nothing. A call whose method has
  * not seen a message ends here, any other is told by `cancelled`. */
 void td_call_cancel(td_call *);
+/* The transport cannot take the client's message: ends the call with the error; a method that has
+ * seen the call is told by `cancelled`. */
+void td_call_refuse(td_call *, const tb_error *);
 
 /* The error as google.rpc.Status bytes (ErrorInfo, BadRequest, RetryInfo as they apply), malloc'ed;
  * for `grpc-status-details-bin` and Connect's details. NULL without memory. */
