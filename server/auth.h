@@ -29,8 +29,16 @@ tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool pe
  * key is remembered. Transports that must not wait hand the others to a worker. */
 bool td_auth_quick(td_auth *, const char *authorization);
 
+/* What the key is stored under: 8 hexadecimal digits and a zero, taken from a key, from "tribo_" and
+ * the digits, or from the digits alone. False if it is none of these. */
+bool td_auth_key_id(const char *text, char id[16]);
+
 /* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
 tb_status td_auth_create_key(struct db *, const char *name, td_scope, double calls_per_second,
                              int32_t sessions, char key[128], tb_error *);
+/* Revokes a key by its id. NOT_FOUND. A daemon that runs learns it by td_auth_reload, or when it
+ * verifies the key again, at the latest after TD_AUTH_REMEMBER_SECONDS. */
+tb_status td_auth_revoke_key(struct db *, const char *id, tb_error *);
+enum { TD_AUTH_REMEMBER_SECONDS = 300 };
 
 #endif
