@@ -5,7 +5,11 @@
  * problem files) do a few milliseconds of work of their own at each call. The owner picks by
  * priority, then by fair share: the client that has used the least device time of late goes first.
  * It looks at cancellation and deadlines before launch and between steps. A full queue refuses at
- * once and says when to come back. */
+ * once and says when to come back.
+ *
+ * A step job runs in chunks of about a millisecond, so that jobs with different numbers of steps
+ * share batches and nobody waits for somebody else's thousand steps. A world that diverges stays
+ * where it is and says so in its certificate; its job and its neighbours go on. */
 #ifndef SERVER_SCHEDULER_H
 #define SERVER_SCHEDULER_H
 
@@ -27,6 +31,10 @@ struct td_job {
     int32_t steps;
     tb_step_options options;
     tb_certificate *certificates; /* worlds; merged over the steps */
+    const atomic_bool *stop;      /* true ends the job as CANCELLED; NULL: never */
+    /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
+     * leaves it here, the caller may carry it on to its next job of the same worlds. */
+    int64_t step_estimate_ns;
 
     /* a slice job (steps == 0): works for about `budget_ns`; true when it is finished. A status
      * other than OK in *status ends it. Runs on the owner thread. */
@@ -42,6 +50,8 @@ struct td_job {
     int64_t queued_ns, started_ns, finished_ns; /* monotonic; compute time is the job's share */
     int64_t compute_ns;
     td_job *next, *previous;
+    struct td_account *account;
+    bool waited; /* for companions, once */
 };
 
 tb_status td_scheduler_create(td_server *, td_scheduler **, tb_error *);

@@ -1,0 +1,223 @@
+/* The scheduler's queue: lists by client and priority, fair share, estimates.
+ *
+ * Fair share. Each client's device time is booked, and who has the least of it goes first. Only
+ * use of late shall count. Instead of letting every account decay at every look, a booking weighs
+ * 2^(t / half-life) more the later it is made; the order of the accounts is the same, and the
+ * weights are brought back to 1 before they grow too large. */
+#include "scheduler_internal.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+static const double HALF_LIFE_NS = 2e9;
+enum { LARGEST_EXPONENT = 100 };
+
+/* A first guess at a step of one world, until one has been measured. */
+static const double STEP_GUESS_NS = 20e3;
+
+/* ---- accounts ---- */
+
+static double largest(const td_queue *queue)
+{
+    double most = 0;
+    for (int32_t i = 0; i < queue->number_of_accounts; i++)
+        most = fmax(most, queue->accounts[i].used);
+    return most;
+}
+
+/* The idle account that has used the least; the last one, shared, if none is idle. */
+static td_account *recycle(td_queue *queue)
+{
+    td_account *last = &queue->accounts[TD_ACCOUNTS - 1], *idle = NULL;
+    for (td_account *a = queue->accounts; a <= last; a++)
+        if (a->jobs == 0 && (idle == NULL || a->used < idle->used)) idle = a;
+    if (idle == NULL) return last;
+    /* whoever comes back after being forgotten must not gain by it */
+    *idle = (td_account){.used = idle->used};
+    return idle;
+}
+
+td_account *td_queue_account(td_queue *queue, const td_caller *client)
+{
+    const char *name = client != NULL ? client->name : "";
+    for (int32_t i = 0; i < queue->number_of_accounts; i++)
+        if (strcmp(queue->accounts[i].name, name) == 0) return &queue->accounts[i];
+    td_account *account;
+    if (queue->number_of_accounts < TD_ACCOUNTS) {
+        account = &queue->accounts[queue->number_of_accounts++];
+        *account = (td_account){0};
+    } else {
+        account = recycle(queue);
+        if (account->jobs > 0) return account;
+    }
+    snprintf(account->name, sizeof account->name, "%s", name);
+    return account;
+}
+
+td_account *td_queue_next(td_queue *queue, int priority, const bool *skip)
+{
+    td_account *next = NULL;
+    for (int32_t i = 0; i < queue->number_of_accounts; i++) {
+        td_account *a = &queue->accounts[i];
+        if (a->first[priority] == NULL || (skip != NULL && skip[i])) continue;
+        if (next == NULL || a->used < next->used) next = a;
+    }
+    return next;
+}
+
+void td_queue_charge(td_queue *queue, td_account *account, int64_t used_ns, int64_t now_ns)
+{
+    double exponent = (double)(now_ns - queue->epoch_ns) / HALF_LIFE_NS;
+    if (exponent > LARGEST_EXPONENT) {
+        if (largest(queue) > 0)
+            for (int32_t i = 0; i < queue->number_of_accounts; i++)
+                queue->accounts[i].used *= exp2(-exponent);
+        queue->epoch_ns = now_ns;
+        exponent = 0;
+    }
+    account->used += (double)used_ns * exp2(exponent);
+}
+
+/* ---- lists ---- */
+
+void td_queue_push(td_queue *queue, td_job *job)
+{
+    td_account *a = job->account;
+    job->next = NULL;
+    job->previous = a->last[job->priority];
+    if (job->previous != NULL)
+        job->previous->next = job;
+    else
+        a->first[job->priority] = job;
+    a->last[job->priority] = job;
+    queue->waiting++;
+}
+
+void td_queue_remove(td_queue *queue, td_job *job)
+{
+    td_account *a = job->account;
+    if (job->previous != NULL)
+        job->previous->next = job->next;
+    else
+        a->first[job->priority] = job->next;
+    if (job->next != NULL)
+        job->next->previous = job->previous;
+    else
+        a->last[job->priority] = job->previous;
+    job->next = job->previous = NULL;
+    queue->waiting--;
+}
+
+/* ---- estimates ---- */
+
+double td_queue_step_ns(const td_queue *queue, const td_job *job)
+{
+    if (job->step_estimate_ns > 0) return (double)job->step_estimate_ns;
+    return (double)job->worlds * (queue->measured > 0 ? queue->step_ns : STEP_GUESS_NS);
+}
+
+double td_queue_remaining_ns(const td_queue *queue, const td_job *job)
+{
+    if (job->steps == 0) return (double)TD_SLICE_NS; /* nobody knows; the next slice counts */
+    return td_queue_step_ns(queue, job) * (double)(job->steps - job->steps_done);
+}
+
+double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td_account *account)
+{
+    /* jobs of a lower priority do not hold this one up */
+    double own = td_queue_remaining_ns(queue, job);
+    for (int p = (int)job->priority; p < TD_PRIORITIES; p++) own += account->backlog_ns[p];
+
+    /* by the time that this client has got so much, each other one has got no more */
+    double all = own;
+    for (int32_t i = 0; i < queue->number_of_accounts; i++) {
+        const td_account *a = &queue->accounts[i];
+        if (a == account || a->jobs == 0) continue;
+        double theirs = 0;
+        for (int p = (int)job->priority; p < TD_PRIORITIES; p++) theirs += a->backlog_ns[p];
+        all += fmin(theirs, own);
+    }
+    return all;
+}
+
+double td_queue_backlog_ns(const td_queue *queue)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < queue->number_of_accounts; i++)
+        for (int p = 0; p < TD_PRIORITIES; p++) sum += queue->accounts[i].backlog_ns[p];
+    return sum;
+}
+
+/* ---- who comes next ---- */
+
+void td_queue_note(td_queue *queue, const td_job *job, int64_t now_ns)
+{
+    td_submitter *oldest = &queue->submitters[0];
+    for (int i = 0; i < TD_SUBMITTERS; i++) {
+        td_submitter *s = &queue->submitters[i];
+        if (s->key == (const void *)job->states) {
+            const int64_t period = now_ns - s->last_ns;
+            s->period_ns = s->period_ns > 0 ? (3 * s->period_ns + period) / 4 : period;
+            s->last_ns = now_ns;
+            s->options = td_options_hash(&job->options);
+            return;
+        }
+        if (s->last_ns < oldest->last_ns) oldest = s;
+    }
+    *oldest = (td_submitter){
+        .key = job->states, .options = td_options_hash(&job->options), .last_ns = now_ns};
+}
+
+int64_t td_queue_companion_ns(const td_queue *queue, const td_job *job, int64_t now_ns,
+                              int64_t limit_ns)
+{
+    const uint64_t options = td_options_hash(&job->options);
+    int64_t soonest = 0;
+    for (int i = 0; i < TD_SUBMITTERS; i++) {
+        const td_submitter *s = &queue->submitters[i];
+        if (s->key == (const void *)job->states || s->period_ns <= 0 || s->options != options)
+            continue;
+        const int64_t in = s->last_ns + s->period_ns - now_ns;
+        if (in > 0 && in <= limit_ns && (soonest == 0 || in < soonest)) soonest = in;
+    }
+    return soonest;
+}
+
+/* ---- options ---- */
+
+/* The fields that decide over a step, but the number of threads, which does not. */
+#define OPTIONS(X)                                                                                 \
+    X(dt)                                                                                          \
+    X(scheme)                                                                                      \
+    X(precision)                                                                                   \
+    X(recovery_speed) X(contact_slop) X(speculative_time) X(contact_margin) X(closure_tolerance)   \
+        X(report_energy) X(solve.tolerance) X(solve.maximum_iterations) X(solve.omega)             \
+            X(solve.r_strategy) X(solve.storage) X(solve.stop) X(solve.warm_start)                 \
+                X(solve.local_solve) X(solve.accelerate) X(solve.maximum_halvings)
+
+bool td_options_equal(const tb_step_options *a, const tb_step_options *b)
+{
+#define SAME(field) &&a->field == b->field
+    return (a->solve.solver == b->solve.solver || strcmp(a->solve.solver, b->solve.solver) == 0)
+        OPTIONS(SAME);
+#undef SAME
+}
+
+uint64_t td_options_hash(const tb_step_options *o)
+{
+    uint64_t hash = 0xcbf29ce484222325u;
+#define MIX(field)                                                                                 \
+    {                                                                                              \
+        const double x = (double)o->field;                                                         \
+        uint64_t word;                                                                             \
+        memcpy(&word, &x, sizeof word);                                                            \
+        hash = (hash ^ word) * 0x100000001b3u;                                                     \
+        hash ^= hash >> 29;                                                                        \
+    }
+    OPTIONS(MIX)
+#undef MIX
+    for (const char *c = o->solve.solver; *c != '\0'; c++)
+        hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
+    return hash;
+}
