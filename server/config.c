@@ -352,6 +352,7 @@ bool td_address_parse(const char *address, char *host, uint16_t *port)
     const bool bracketed = length >= 2 && address[0] == '[' && colon[-1] == ']';
     if (bracketed) address++, length -= 2;
     if (!bracketed && memchr(address, ':', length) != NULL) return false;
+    if (length == 0) return false;
     for (size_t i = 0; i < length; i++)
         if (isspace((unsigned char)address[i]) || strchr("[]/", address[i]) != NULL) return false;
     memcpy(host, address, length);

@@ -83,7 +83,7 @@ bool td_config_equal(const td_config *, const td_config *);
 void td_config_keep_fixed(td_config *, const td_config *running,
                           void (*kept)(void *context, const char *option), void *context);
 
-/* "host:port", "[::1]:port" or ":port" (all interfaces), taken apart. `host` holds at least
+/* "host:port" or "[::1]:port", taken apart; all interfaces are 0.0.0.0 or [::]. `host` holds at least
  * TD_CONFIG_TEXT_SIZE bytes. False if it is none of these. */
 bool td_address_parse(const char *address, char *host, uint16_t *port);
 

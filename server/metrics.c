@@ -14,16 +14,9 @@
 #include "build.h"
 
 /* upper edges of the buckets, s; one more holds what lies beyond */
-#define BUCKET_LIST(X)                                                                             \
-    X(1e-06)                                                                                       \
-    X(2e-06) X(5e-06) X(1e-05) X(2e-05) X(5e-05) X(0.0001) X(0.0002) X(0.0005) X(0.001) X(0.002)   \
-        X(0.005) X(0.01) X(0.02) X(0.05) X(0.1) X(0.2) X(0.5) X(1) X(2) X(5) X(10) X(20) X(50)     \
-            X(100)
-
-#define BUCKET_EDGE(edge) edge,
-#define BUCKET_TEXT(edge) #edge,
-static const double EDGES[] = {BUCKET_LIST(BUCKET_EDGE)};
-static const char *const EDGE_TEXTS[] = {BUCKET_LIST(BUCKET_TEXT)};
+static const double EDGES[] = {1e-6, 2e-6, 5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 2e-4, 5e-4,
+                               1e-3, 2e-3, 5e-3, 1e-2, 2e-2, 5e-2, 0.1,  0.2,  0.5,
+                               1,    2,    5,    10,   20,   50,   100};
 
 enum { BUCKETS = sizeof EDGES / sizeof EDGES[0] };
 enum { STATUSES = TB_INTERNAL + 1, ROWS = 256, ROWS_USED_MAXIMUM = 192, ROW_NAME_SIZE = 96 };
@@ -206,8 +199,12 @@ static void print_histogram(FILE *out, const char *name, const char *labels, con
     int64_t count = 0;
     for (int i = 0; i <= BUCKETS; i++) {
         count += atomic_load_explicit(&h->buckets[i], memory_order_relaxed);
-        fprintf(out, "%s_bucket{%s%sle=\"%s\"} %" PRId64 "\n", name, labels, comma,
-                i < BUCKETS ? EDGE_TEXTS[i] : "+Inf", count);
+        fprintf(out, "%s_bucket{%s%sle=\"", name, labels, comma);
+        if (i < BUCKETS)
+            fprintf(out, "%g", EDGES[i]);
+        else
+            fputs("+Inf", out);
+        fprintf(out, "\"} %" PRId64 "\n", count);
     }
     const int64_t sum = atomic_load_explicit(&h->sum_ns, memory_order_relaxed);
     fprintf(out, "%s_sum%s%s%s %.9f\n", name, open, labels, close, (double)sum * 1e-9);

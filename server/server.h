@@ -25,7 +25,8 @@ typedef struct td_http td_http;           /* http.h */
 struct db;                                /* ../db/db.h */
 
 struct td_server {
-    const td_config *config; /* replaced as a whole by SIGHUP; read it once per call */
+    /* Replaced as a whole by SIGHUP; read it once per call. Old ones stay until the end. */
+    const td_config *_Atomic config;
     td_clock clock;
     td_log *log;
     td_metrics *metrics;
@@ -37,22 +38,34 @@ struct td_server {
     td_sessions *sessions;
     td_rpc *rpc;
     td_http *http;
-    int64_t start_time_us; /* UTC */
-    atomic_bool ready;     /* readiness: warm and not draining */
-    atomic_bool draining;  /* no new sessions, no new jobs */
-    atomic_bool alive;     /* liveness: false once a device is lost */
+    struct td_server_private *own; /* of server.c */
+    int64_t start_time_us;         /* UTC */
+    atomic_bool ready;             /* readiness: warm and not draining */
+    atomic_bool draining;          /* no new sessions, no new jobs */
+    atomic_bool alive;             /* liveness: false once a device is lost */
 };
 
 /* ---- server.c: making, running and ending it, in this order ---- */
 
+/* Makes every part and binds the ports, so that one in use is told at once. Copies the
+ * configuration, which was checked. Signals that the caller waits for must be blocked before, since
+ * threads start here. */
 tb_status td_server_create(const td_config *, td_server **, tb_error *);
-/* Opens the ports and prints the ready line. */
+/* Serves, warms up, and is ready. */
 tb_status td_server_start(td_server *, tb_error *);
+/* Where it listens, "-" where it does not. */
+const char *td_server_grpc_address(const td_server *);
+const char *td_server_http_address(const td_server *);
 /* Readiness false, no new work, work in flight finishes, sessions are checkpointed: all within the
- * configuration's drain_seconds; then transports shut down. */
-void td_server_drain(td_server *);
-void td_server_destroy(td_server *);
-/* Takes over what can change while running: keys, limits, log level, origins. */
-tb_status td_server_reload(td_server *, tb_error *);
+ * configuration's drain_seconds; then transports shut down. False if work was left undone. */
+bool td_server_drain(td_server *);
+void td_server_destroy(td_server *); /* NULL is fine; drains nothing */
+/* Takes over what can change while running: keys, limits, log level, origins. The configuration was
+ * checked; what only a start can change is logged and stays. */
+tb_status td_server_reload(td_server *, const td_config *, tb_error *);
+
+/* warm_up.c: steps a small scene on the device in both precisions, so that first answers are quick;
+ * gives up quietly after `seconds`. */
+tb_status td_server_warm_up(td_server *, double seconds, tb_error *);
 
 #endif

@@ -1,0 +1,270 @@
+/* The daemon's life: its parts are made in the order of their needs, and ended in the reverse.
+ *
+ * Draining. New calls are refused at once by both transports while those in flight go on; jobs
+ * finish; sessions are checkpointed and watchers told; then the transports wait for what is left
+ * and cancel it when drain_seconds are over. The transports' shutdowns block, and the jobs that they
+ * wait for need time at the same moment, so each shuts down on a thread of its own. */
+#include "server.h"
+
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "../db/db.h"
+#include "base/error.h"
+#include "catalog.h"
+#include "http.h"
+#include "rpc.h"
+#include "scheduler.h"
+#include "session.h"
+
+enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
+
+/* A configuration that somebody may still read. */
+typedef struct kept_config {
+    td_config config;
+    struct kept_config *older;
+} kept_config;
+
+struct td_server_private {
+    kept_config *configs; /* newest first */
+};
+
+/* ---- configurations --------------------------------------------------------------------------- */
+
+static tb_status publish_config(td_server *server, const td_config *config, tb_error *error)
+{
+    kept_config *kept = malloc(sizeof *kept);
+    if (kept == NULL) return tb_fail_memory(error, sizeof *kept, "the configuration");
+    kept->config = *config;
+    kept->older = server->own->configs;
+    server->own->configs = kept;
+    server->config = &kept->config;
+    return TB_OK;
+}
+
+static void log_kept(void *context, const char *option)
+{
+    td_log_write(context, TB_LOG_WARNING, "config.needs_restart", "option=%s", option);
+}
+
+tb_status td_server_reload(td_server *server, const td_config *wanted, tb_error *error)
+{
+    const td_config *running = server->config;
+    td_config config = *wanted;
+    td_config_keep_fixed(&config, running, log_kept, server->log);
+    /* only what differs is kept, so that signals without a change cost no memory */
+    if (!td_config_equal(&config, running)) {
+        const tb_status status = publish_config(server, &config, error);
+        if (status != TB_OK) return status;
+    }
+    td_log_set_level(server->log, config.log_level);
+    td_auth_reload(server->auth, &config);
+    return TB_OK;
+}
+
+/* ---- making ----------------------------------------------------------------------------------- */
+
+static void log_store(void *context, tb_log_level level, const char *message)
+{
+    td_log_write(context, level, "store", "message=%s", message);
+}
+
+static void refresh_metrics(void *context)
+{
+    td_server *server = context;
+    const db_counters counters = db_count(server->db);
+    td_metrics_set(server->metrics, TD_METRIC_DB_QUEUE_LENGTH, counters.queued);
+    td_metrics_set(server->metrics, TD_METRIC_DB_DROPPED, counters.dropped_summaries);
+    td_metrics_set(server->metrics, TD_METRIC_DB_COMMITS, counters.commits);
+}
+
+static tb_status open_store(td_server *server, const td_config *config, tb_error *error)
+{
+    const db_options options = {.folder = config->data,
+                                .queue_length = config->store_queue_length,
+                                .retain_days = config->retain_days,
+                                .retain_snapshots_bytes = config->retain_snapshots_bytes,
+                                .log = log_store,
+                                .log_context = server->log};
+    return db_open(&options, &server->db, error);
+}
+
+static tb_status make_workers(td_server *server, const td_config *config, tb_error *error)
+{
+    int threads = config->threads > 0 ? config->threads : (int)sysconf(_SC_NPROCESSORS_ONLN);
+    if (threads < WORKERS_MINIMUM) threads = WORKERS_MINIMUM;
+    if (threads > WORKERS_MAXIMUM) threads = WORKERS_MAXIMUM;
+    return td_workers_create(threads, WORKERS_QUEUE, &server->workers, error);
+}
+
+static tb_status make_transports(td_server *server, const td_config *config, tb_error *error)
+{
+    tb_status status = TB_OK;
+    if (*config->grpc_address != '\0' || *config->grpc_socket != '\0')
+        status = td_rpc_create(server, &server->rpc, error);
+    if (status == TB_OK && *config->http_address != '\0')
+        status = td_http_create(server, &server->http, error);
+    return status;
+}
+
+tb_status td_server_create(const td_config *config, td_server **created, tb_error *error)
+{
+    *created = NULL;
+    td_server *server = calloc(1, sizeof *server);
+    if (server == NULL) return tb_fail_memory(error, sizeof *server, "the server");
+    server->own = calloc(1, sizeof *server->own);
+    server->clock = td_clock_make();
+    server->start_time_us = td_clock_utc_us(&server->clock);
+    atomic_init(&server->alive, true);
+    tb_status status =
+        server->own != NULL ? TB_OK : tb_fail_memory(error, sizeof *server->own, "the server");
+    if (status == TB_OK) status = publish_config(server, config, error);
+    if (status == TB_OK)
+        status = td_log_create(config->log_level, config->log_json, &server->log, error);
+    if (status == TB_OK) status = td_metrics_create(&server->metrics, error);
+    if (status == TB_OK) status = open_store(server, config, error);
+    if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
+    if (status == TB_OK) status = make_workers(server, config, error);
+    if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
+    if (status == TB_OK) status = td_scheduler_create(server, &server->scheduler, error);
+    if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
+    if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
+    if (status == TB_OK) status = make_transports(server, config, error);
+    if (status != TB_OK) {
+        td_server_destroy(server);
+        return status;
+    }
+    td_metrics_on_refresh(server->metrics, refresh_metrics, server);
+    *created = server;
+    return TB_OK;
+}
+
+tb_status td_server_start(td_server *server, tb_error *error)
+{
+    const int64_t start = td_monotonic_ns();
+    tb_status status = TB_OK;
+    if (server->http != NULL) status = td_http_start(server->http, error);
+    if (status == TB_OK && server->rpc != NULL) status = td_rpc_start(server->rpc, error);
+    if (status == TB_OK) status = td_server_warm_up(server, server->config->warm_up_seconds, error);
+    if (status != TB_OK) return status;
+    atomic_store(&server->ready, true);
+    if (server->rpc != NULL) td_rpc_set_serving(server->rpc, true);
+    td_log_write(server->log, TB_LOG_INFO, "server.ready",
+                 "grpc=%s http=%s data=%s device=%s sessions=%d warm_up_seconds=%.3f",
+                 td_server_grpc_address(server), td_server_http_address(server),
+                 server->config->data, td_scheduler_device(server->scheduler),
+                 (int)td_sessions_count(server->sessions),
+                 1e-9 * (double)(td_monotonic_ns() - start));
+    return TB_OK;
+}
+
+const char *td_server_grpc_address(const td_server *server)
+{
+    return server->rpc != NULL ? td_rpc_address(server->rpc) : "-";
+}
+
+const char *td_server_http_address(const td_server *server)
+{
+    return server->http != NULL ? td_http_address(server->http) : "-";
+}
+
+/* ---- draining --------------------------------------------------------------------------------- */
+
+typedef struct shutdown {
+    td_server *server;
+    double seconds;
+} shutdown;
+
+static void *shut_rpc_down(void *context)
+{
+    const shutdown *s = context;
+    if (s->server->rpc != NULL) td_rpc_shutdown(s->server->rpc, s->seconds);
+    return NULL;
+}
+
+static void *shut_http_down(void *context)
+{
+    const shutdown *s = context;
+    if (s->server->http != NULL) td_http_shutdown(s->server->http, s->seconds);
+    return NULL;
+}
+
+static double seconds_until(int64_t deadline_ns)
+{
+    const double left = 1e-9 * (double)(deadline_ns - td_monotonic_ns());
+    return left > 0 ? left : 0;
+}
+
+static bool checkpoint(td_server *server, int64_t deadline_ns)
+{
+    tb_error error;
+    const tb_status status =
+        td_sessions_checkpoint_all(server->sessions, seconds_until(deadline_ns), &error);
+    if (status != TB_OK)
+        td_log_write(server->log, TB_LOG_ERROR, "drain.checkpoint", "status=%s message=%s",
+                     tb_status_name(status), error.message);
+    return status == TB_OK;
+}
+
+bool td_server_drain(td_server *server)
+{
+    const double allowed = server->config->drain_seconds;
+    const int64_t start = td_monotonic_ns(), deadline = start + (int64_t)(allowed * 1e9);
+    td_log_write(server->log, TB_LOG_INFO, "server.draining", "seconds=%g queued=%d sessions=%d",
+                 allowed, (int)td_scheduler_queued(server->scheduler),
+                 (int)td_sessions_count(server->sessions));
+    atomic_store(&server->draining, true);
+    atomic_store(&server->ready, false);
+    if (server->rpc != NULL) td_rpc_set_serving(server->rpc, false);
+
+    /* the last tenth is for ending what will not end by itself, and for its checkpoint */
+    shutdown down = {server, 0.9 * allowed};
+    pthread_t rpc, http;
+    const bool rpc_started = pthread_create(&rpc, NULL, shut_rpc_down, &down) == 0;
+    const bool http_started = pthread_create(&http, NULL, shut_http_down, &down) == 0;
+
+    bool complete = td_scheduler_drain(server->scheduler, 0.8 * allowed);
+    checkpoint(server, deadline);
+    if (rpc_started)
+        pthread_join(rpc, NULL);
+    else
+        shut_rpc_down(&down);
+    if (http_started)
+        pthread_join(http, NULL);
+    else
+        shut_http_down(&down);
+
+    /* steps that were in flight at the first checkpoint */
+    complete = td_scheduler_drain(server->scheduler, seconds_until(deadline)) && complete;
+    complete = checkpoint(server, deadline) && complete;
+    td_log_write(server->log, complete ? TB_LOG_INFO : TB_LOG_WARNING, "server.drained",
+                 "seconds=%.3f complete=%s", 1e-9 * (double)(td_monotonic_ns() - start),
+                 complete ? "yes" : "no");
+    return complete;
+}
+
+void td_server_destroy(td_server *server)
+{
+    if (server == NULL) return;
+    if (server->http != NULL) td_http_destroy(server->http);
+    if (server->rpc != NULL) td_rpc_destroy(server->rpc);
+    /* jobs and work still point at sessions and scenes: they end first */
+    if (server->scheduler != NULL) td_scheduler_drain(server->scheduler, 1e9);
+    if (server->workers != NULL) td_workers_destroy(server->workers);
+    if (server->sessions != NULL) td_sessions_destroy(server->sessions);
+    if (server->scheduler != NULL) td_scheduler_destroy(server->scheduler);
+    if (server->catalog != NULL) td_catalog_destroy(server->catalog);
+    if (server->auth != NULL) td_auth_destroy(server->auth);
+    if (server->db != NULL) db_close(server->db);
+    if (server->metrics != NULL) td_metrics_destroy(server->metrics);
+    if (server->log != NULL) td_log_destroy(server->log);
+    while (server->own != NULL && server->own->configs != NULL) {
+        kept_config *older = server->own->configs->older;
+        free(server->own->configs);
+        server->own->configs = older;
+    }
+    free(server->own);
+    free(server);
+}

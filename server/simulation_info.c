@@ -1,0 +1,59 @@
+/* GetServerInfo: what this server is and can do. Open to every caller, so it names nobody. */
+#include "build.h"
+#include "handlers.h"
+#include "scheduler.h"
+#include "session.h"
+#include "tribo/v1/simulation.pb-c.h"
+
+enum { SOLVERS_MAXIMUM = 64 };
+
+static void fill_limits(const td_config *config, Tribo__V1__Limits *limits)
+{
+    limits->message_bytes = config->message_bytes;
+    limits->asset_bytes = config->asset_bytes;
+    limits->sessions = config->sessions;
+    limits->sessions_per_client = config->sessions_per_client;
+    limits->worlds_per_session = config->worlds_per_session;
+    limits->queue_length = config->queue_length;
+    limits->session_ttl_seconds = config->session_maximum_ttl_seconds;
+}
+
+/* protobuf-c's strings are not const, though packing only reads them. */
+static char *text(const char *constant)
+{
+    return (char *)(uintptr_t)constant;
+}
+
+void td_simulation_get_server_info(td_call *call, td_request *request)
+{
+    td_server *server = call->server;
+    const td_config *config = server->config;
+    Tribo__V1__GetServerInfoResponse response = TRIBO__V1__GET_SERVER_INFO_RESPONSE__INIT;
+    Tribo__V1__DeviceInfo device = TRIBO__V1__DEVICE_INFO__INIT;
+    Tribo__V1__DeviceInfo *devices[] = {&device};
+    Tribo__V1__Limits limits = TRIBO__V1__LIMITS__INIT;
+    Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
+    td_request_free(request);
+
+    device.name = text("cpu");
+    device.description = text(td_scheduler_device(server->scheduler));
+    device.queued = td_scheduler_queued(server->scheduler);
+    for (int32_t i = 0; i < SOLVERS_MAXIMUM && tb_solver_name(i) != NULL; i++) {
+        tribo__v1__solver_info__init(&solvers[i]);
+        solvers[i].name = text(tb_solver_name(i));
+        solvers[i].summary = text(tb_solver_summary(i));
+        solver_list[i] = &solvers[i];
+        response.n_solvers = (size_t)i + 1;
+    }
+    fill_limits(config, &limits);
+    response.version = text(TB_VERSION);
+    response.build = text(td_build());
+    response.n_devices = 1;
+    response.devices = devices;
+    response.solvers = solver_list;
+    response.limits = &limits;
+    response.start_time_us = server->start_time_us;
+    response.draining = atomic_load(&server->draining);
+    response.sessions = td_sessions_count(server->sessions);
+    td_call_reply(call, &response.base);
+}

@@ -1,0 +1,132 @@
+/* Warm-up: one box on a floor is stepped through the scheduler, as a client's worlds will be, in
+ * both precisions. It starts the device's threads and grows its working memory. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "scheduler.h"
+
+enum { WARM_UP_STEPS = 20 };
+
+typedef struct warm_up {
+    tb_model *model;
+    tb_state *state;
+    td_job job;
+    tb_certificate certificate;
+    pthread_mutex_t mutex;
+    pthread_cond_t changed; /* monotonic */
+    bool done;
+    atomic_bool stop;
+    tb_status status;
+    tb_error error;
+} warm_up;
+
+/* A floor and a box of 1 kg that rests on it. */
+static tb_status make_model(tb_model **model, tb_error *error)
+{
+    const tb_scene_def scene_def = tb_scene_defaults();
+    tb_body_def body_def = tb_body_defaults();
+    tb_joint_def joint_def = tb_joint_defaults();
+    tb_shape_def floor_def = tb_shape_defaults(), box_def = tb_shape_defaults();
+    tb_scene *scene = NULL;
+
+    tb_status status = tb_scene_create(&scene_def, &scene, error);
+    if (status != TB_OK) goto done;
+    floor_def.type = TB_SHAPE_PLANE;
+    status = tb_scene_add_shape(scene, &floor_def, NULL, error);
+    if (status != TB_OK) goto done;
+    body_def.position[2] = 0.1;
+    status = tb_scene_add_body(scene, &body_def, &box_def.body, error);
+    if (status != TB_OK) goto done;
+    joint_def.body = box_def.body;
+    joint_def.type = TB_JOINT_FREE;
+    status = tb_scene_add_joint(scene, &joint_def, NULL, error);
+    if (status != TB_OK) goto done;
+    box_def.type = TB_SHAPE_BOX;
+    for (int i = 0; i < 3; i++) box_def.size[i] = 0.1;
+    box_def.mass = 1;
+    status = tb_scene_add_shape(scene, &box_def, NULL, error);
+    if (status == TB_OK) status = tb_scene_compile(scene, model, error);
+done:
+    tb_scene_destroy(scene);
+    return status;
+}
+
+static void finished(td_job *job, tb_status status, const tb_error *error)
+{
+    warm_up *w = job->context;
+    pthread_mutex_lock(&w->mutex);
+    w->status = status;
+    if (error != NULL) w->error = *error;
+    w->done = true;
+    pthread_cond_signal(&w->changed);
+    pthread_mutex_unlock(&w->mutex);
+}
+
+/* Steps the box once more in a precision and waits for it; stops it at `until`. */
+static tb_status run(td_server *server, warm_up *w, tb_precision precision,
+                     const struct timespec *until, tb_error *error)
+{
+    static const td_caller CALLER = {.name = "tribod", .scope = TD_SCOPE_ADMIN, .loopback = true};
+    double retry_after;
+    w->done = false;
+    w->job = (td_job){.priority = TD_PRIORITY_HIGH,
+                      .client = &CALLER,
+                      .states = &w->state,
+                      .worlds = 1,
+                      .steps = WARM_UP_STEPS,
+                      .options = tb_step_defaults(),
+                      .certificates = &w->certificate,
+                      .stop = &w->stop,
+                      .done = finished,
+                      .context = w};
+    w->job.options.precision = precision;
+    tb_status status = td_scheduler_submit(server->scheduler, &w->job, &retry_after, error);
+    if (status != TB_OK) return status;
+
+    pthread_mutex_lock(&w->mutex);
+    while (!w->done)
+        if (pthread_cond_timedwait(&w->changed, &w->mutex, until) != 0) {
+            /* the job ends within a step, and nothing is freed before */
+            atomic_store(&w->stop, true);
+            while (!w->done) pthread_cond_wait(&w->changed, &w->mutex);
+        }
+    status = w->status;
+    pthread_mutex_unlock(&w->mutex);
+    if (status != TB_OK && error != NULL) *error = w->error;
+    return status;
+}
+
+tb_status td_server_warm_up(td_server *server, double seconds, tb_error *error)
+{
+    pthread_condattr_t monotonic;
+    struct timespec until;
+    if (seconds <= 0) return TB_OK;
+    warm_up *w = calloc(1, sizeof *w);
+    if (w == NULL) return tb_fail_memory(error, sizeof *w, "warming up");
+    clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += (time_t)seconds;
+    until.tv_nsec += (long)((seconds - (double)(time_t)seconds) * 1e9);
+    if (until.tv_nsec >= 1000000000) until.tv_sec++, until.tv_nsec -= 1000000000;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&w->mutex, NULL);
+    pthread_cond_init(&w->changed, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+
+    tb_status status = make_model(&w->model, error);
+    if (status == TB_OK) status = tb_state_create(w->model, &w->state, error);
+    if (status == TB_OK) status = run(server, w, TB_DOUBLE, &until, error);
+    if (status == TB_OK) status = run(server, w, TB_FLOAT, &until, error);
+    /* that time ran out is no failure */
+    if (status == TB_CANCELLED) status = TB_OK;
+
+    tb_state_destroy(w->state);
+    tb_model_destroy(w->model);
+    pthread_cond_destroy(&w->changed);
+    pthread_mutex_destroy(&w->mutex);
+    free(w);
+    return status;
+}
