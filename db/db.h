@@ -29,8 +29,10 @@ typedef struct db_sha256 {
 typedef struct db_options {
     const char *folder; /* NULL or "": in memory */
     int32_t queue_length;
-    double retain_days;              /* 0: for ever */
-    uint64_t retain_snapshots_bytes; /* transient and automatic ones beyond this go, oldest first */
+    double retain_days; /* 0: for ever */
+    /* Snapshots of sessions that have ended go beyond this, oldest first; 0: no bound. Those of
+     * open sessions stay, but for checkpoints that a newer snapshot has overtaken. */
+    uint64_t retain_snapshots_bytes;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
 } db_options;
@@ -49,7 +51,8 @@ typedef struct db_counters {
 
 db_counters db_count(const db *);
 
-/* Told on the writer thread once the job's transaction is durable (or failed). */
+/* Told on the writer thread once the job's transaction is durable (or failed): exactly once for
+ * each put that returned OK, never for one that did not. Must not block; may put more, not wait. */
 typedef void db_done(void *context, tb_status, const tb_error *);
 
 /* Waits until everything queued so far is committed. */
@@ -78,6 +81,7 @@ typedef struct db_scene {
     int64_t create_time_us;
 } db_scene;
 
+/* Copies the bytes. */
 tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_done *,
                        void *context, tb_error *);
 tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);
@@ -105,7 +109,8 @@ typedef struct db_session {
     bool ended; /* deleted, expired or evicted */
 } db_session;
 
-/* Inserts or updates. */
+/* Inserts or updates; its scene must have been put before. An end is final: an update cannot undo
+ * it. NOT_FOUND when a session that is not there is ended. */
 tb_status db_put_session(db *, const db_session *, db_done *, void *context, tb_error *);
 tb_status db_end_session(db *, const db_id *, const char *reason, db_done *, void *context,
                          tb_error *);
@@ -129,7 +134,9 @@ typedef struct db_snapshot {
     int64_t create_time_us;
 } db_snapshot;
 
-/* Takes over `bytes` (malloc'ed). Durable (synchronous FULL) when `done` says OK. */
+/* Takes over `bytes` (malloc'ed), also when it refuses. Durable (synchronous FULL) when `done` says
+ * OK. The session must have been put before. Older checkpoints of the session go with the same
+ * commit. */
 tb_status db_put_snapshot(db *, const db_snapshot *, unsigned char *bytes, db_done *, void *context,
                           tb_error *);
 tb_status db_get_snapshot(db *, const db_id *, db_snapshot *, unsigned char **bytes, tb_error *);
@@ -160,7 +167,8 @@ typedef struct db_run {
     db_certificate certificate;
 } db_run;
 
-/* Inserts or updates by id. */
+/* Inserts or updates by id. An update leaves kind, owner, scene and start as they were, and the
+ * options where it brings none. */
 tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
 tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
 typedef struct db_run_filter {
@@ -178,8 +186,9 @@ typedef struct db_step_summary {
     db_certificate certificate;
 } db_step_summary;
 
-/* May be dropped when the queue is full. */
+/* May be dropped when the queue is full. Its run must have been put before. */
 void db_put_step_summary(db *, const db_step_summary *);
+/* The newest `capacity`, oldest of them first. */
 tb_status db_list_step_summaries(db *, const db_id *run, db_step_summary *, int32_t capacity,
                                  int32_t *count, tb_error *);
 
@@ -189,7 +198,9 @@ typedef struct db_event {
     char kind[32], message[256];
 } db_event;
 
+/* Its run must have been put before. */
 tb_status db_put_event(db *, const db_event *, tb_error *);
+/* The newest `capacity`, oldest of them first. */
 tb_status db_list_events(db *, const db_id *run, db_event *, int32_t capacity, int32_t *count,
                          tb_error *);
 

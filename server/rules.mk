@@ -55,6 +55,9 @@ $(B)/server/build.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
 $(B)/server/build.o: $(B)/stamp.commit
 $(B)/stamp.commit: text = $(COMMIT)
 
+# headers of the system's kind are not listed in .d files, so say who embeds what
+$(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
+
 $(SERVER_LIBRARY): $(SERVER_OBJECTS) $(PROTO_OBJECTS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
@@ -75,6 +78,15 @@ $(CLIENT_LIBRARY): $(CLIENT_OBJECTS) $(filter $(B)/generated/tribo/%,$(PROTO_OBJ
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/tribo: $(CLIENT_LIBRARY)
-$(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
+# of the daemon's library the command takes the store, for backups
+$(B)/tribo: $(CLIENT_LIBRARY) $(SERVER_LIBRARY)
+$(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(SERVER_LIBRARY) $(LIBRARY)
 $(B)/tribo: LDLIBS := $(SERVER_LIBS) $(LDLIBS)
+
+# benchmarks of the wire are clients
+WIRE_BENCH := $(filter tests/bench/bench_wire%,$(BENCH))
+$(patsubst %,$(B)/%.o,$(WIRE_BENCH)): CPPFLAGS += -isystem $(GEN) -Iclients/c
+$(patsubst %,$(B)/%.o,$(WIRE_BENCH)): | $(PROTO_C)
+$(addprefix $(B)/,$(WIRE_BENCH)): $(CLIENT_LIBRARY)
+$(addprefix $(B)/,$(WIRE_BENCH)): LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
+$(addprefix $(B)/,$(WIRE_BENCH)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)

@@ -1,0 +1,82 @@
+/* Retention: what is older than the store may keep, and the bytes of snapshots that no open session
+ * needs. Done in slices of a few rows, so that no write waits long behind one.
+ *
+ * Assets, scenes, benchmarks and keys stay: they are what people put there by hand. */
+#include "db_internal.h"
+
+enum { SLICE_ROWS = 200, SLICE_HISTORY = 2000, SLICE_SNAPSHOTS = 20 };
+static const double DAY_US = 86400e6;
+
+/* Runs one of the deletions; *more if it found a full slice of rows. */
+static tb_status delete_rows(db_connection *connection, db_statement statement, int64_t bound,
+                             int32_t limit, bool *more, tb_error *error)
+{
+    sqlite3_stmt *s = NULL;
+    tb_status status = db_take(connection, statement, &s, error);
+    if (status != TB_OK) return status;
+    sqlite3_bind_int64(s, 1, bound);
+    sqlite3_bind_int(s, 2, limit);
+    status = db_run_statement(connection, s, "retention", error);
+    if (status == TB_OK && sqlite3_changes(connection->handle) >= limit) *more = true;
+    return status;
+}
+
+static tb_status retain_age(db_connection *connection, int64_t oldest_us, bool *more,
+                            tb_error *error)
+{
+    static const struct {
+        db_statement statement;
+        int32_t limit;
+    } STEPS[] = {{DB_RETAIN_SUMMARIES, SLICE_HISTORY},
+                 {DB_RETAIN_EVENTS, SLICE_HISTORY},
+                 {DB_RETAIN_SESSIONS, SLICE_SNAPSHOTS},
+                 {DB_RETAIN_RUNS, SLICE_ROWS}};
+    tb_status status = TB_OK;
+    /* histories first: runs then have little to take with them */
+    for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS && status == TB_OK && !*more; i++)
+        status =
+            delete_rows(connection, STEPS[i].statement, oldest_us, STEPS[i].limit, more, error);
+    return status;
+}
+
+static tb_status retain_snapshots(db_connection *connection, uint64_t bytes, bool *more,
+                                  tb_error *error)
+{
+    sqlite3_stmt *s = NULL;
+    bool row = false;
+    tb_status status = db_take(connection, DB_RETAIN_SNAPSHOTS_SIZE, &s, error);
+    if (status == TB_OK) status = db_next_row(connection, s, &row, "retention", error);
+    if (status != TB_OK) return status;
+    const bool beyond = row && (uint64_t)sqlite3_column_int64(s, 0) > bytes;
+    if (row) db_give_back(s);
+    if (!beyond) return TB_OK;
+    return delete_rows(connection, DB_RETAIN_SNAPSHOTS, (int64_t)bytes, SLICE_SNAPSHOTS, more,
+                       error);
+}
+
+/* Gives pages back to the disk when more than a quarter of the file is free. */
+static tb_status shrink(db_connection *connection, bool *more, tb_error *error)
+{
+    enum { PAGES_KEPT = 4096 };
+    int64_t free_pages = 0, pages = 0;
+    tb_status status = db_ask_number(connection, "PRAGMA freelist_count", &free_pages, error);
+    if (status == TB_OK) status = db_ask_number(connection, "PRAGMA page_count", &pages, error);
+    if (status != TB_OK || free_pages < PAGES_KEPT || free_pages < pages / 4) return status;
+    *more = true;
+    return db_execute(connection, "PRAGMA incremental_vacuum(2048)", error);
+}
+
+tb_status db_retain_slice(db *store, db_connection *connection, int64_t now_us, bool *more,
+                          tb_error *error)
+{
+    *more = false;
+    tb_status status = TB_OK;
+    if (store->retain_days > 0) {
+        const int64_t oldest_us = now_us - (int64_t)(store->retain_days * DAY_US);
+        status = retain_age(connection, oldest_us, more, error);
+    }
+    if (status == TB_OK && !*more && store->retain_snapshots_bytes > 0)
+        status = retain_snapshots(connection, store->retain_snapshots_bytes, more, error);
+    if (status == TB_OK && !*more) status = shrink(connection, more, error);
+    return status;
+}
