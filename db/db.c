@@ -184,6 +184,31 @@ static tb_status open_file(db *store, const char *folder, tb_error *error)
     return status;
 }
 
+/* Opens a file that another process looks after, as it is. */
+static tb_status open_beside(db *store, const char *folder, tb_error *error)
+{
+    db_connection *connection = &store->writer.connection;
+    int64_t version = 0, application = 0;
+    if (snprintf(store->path, sizeof store->path, "%s/tribo.db", folder) >= DB_PATH_SIZE)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "folder",
+                             "folder: a path of %zu bytes is too long", strlen(folder));
+    if (access(store->path, F_OK) != 0)
+        return tb_fail(error, TB_NOT_FOUND, "%s: %s", store->path, strerror(errno));
+    tb_status status = db_connection_open(connection, store->path, true, error);
+    if (status == TB_OK)
+        status = db_ask_number(connection, "PRAGMA application_id", &application, error);
+    if (status == TB_OK) status = db_ask_number(connection, "PRAGMA user_version", &version, error);
+    if (status == TB_OK && application != DB_APPLICATION_ID)
+        status = tb_fail(error, TB_FAILED_PRECONDITION, "%s is not a store of tribod", store->path);
+    if (status == TB_OK && version != DB_VERSION)
+        status = tb_fail(error, TB_FAILED_PRECONDITION,
+                         "%s has version %lld, and this build works beside version %d only",
+                         store->path, (long long)version, DB_VERSION);
+    if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
+    if (status == TB_OK) status = db_writer_start(store, error);
+    return status;
+}
+
 static tb_status open_store(db *store, const char *folder, tb_error *error)
 {
     db_connection *connection = &store->writer.connection;
@@ -250,9 +275,13 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
     store->retain_snapshots_bytes = options->retain_snapshots_bytes;
     store->log = options->log;
     store->log_context = options->log_context;
+    store->committed = options->committed;
+    store->committed_context = options->committed_context;
     make_locks(store);
 
-    const tb_status status = open_store(store, options->folder, error);
+    const bool beside = options->beside && options->folder != NULL && options->folder[0] != '\0';
+    const tb_status status = beside ? open_beside(store, options->folder, error)
+                                    : open_store(store, options->folder, error);
     if (status != TB_OK) {
         destroy(store);
         return status;

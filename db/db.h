@@ -33,8 +33,14 @@ typedef struct db_options {
     /* Snapshots of sessions that have ended go beyond this, oldest first; 0: no bound. Those of
      * open sessions stay, but for checkpoints that a newer snapshot has overtaken. */
     uint64_t retain_snapshots_bytes;
+    /* Opens a store that another process holds, or none: takes no lock, changes no version, marks
+     * nothing. For changes of a few rows, API keys above all. */
+    bool beside;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
+    /* Told on the writer thread of each commit and how long it took; must be quick. */
+    void (*committed)(void *context, double seconds);
+    void *committed_context;
 } db_options;
 
 /* Opens or creates FOLDER/tribo.db and brings it up to this version; runs and sessions that were

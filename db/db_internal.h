@@ -145,6 +145,8 @@ struct db {
     uint64_t retain_snapshots_bytes;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
+    void (*committed)(void *context, double seconds);
+    void *committed_context;
 
     db_writer writer;
 

@@ -287,7 +287,9 @@ static void commit_batch(db *store, int32_t count)
         const tb_status alone = transact(store, &w->batch[i], &w->errors[i], 1, &fault);
         if (alone != TB_OK) w->errors[i] = fault, w->errors[i].status = alone;
     }
-    atomic_store(&store->last_commit_seconds, (double)(db_monotonic_ns() - start) * 1e-9);
+    const double seconds = (double)(db_monotonic_ns() - start) * 1e-9;
+    atomic_store(&store->last_commit_seconds, seconds);
+    if (store->committed != NULL) store->committed(store->committed_context, seconds);
     atomic_fetch_add(&store->commits, 1);
 
     int32_t failed = 0;

@@ -456,6 +456,39 @@ START_TEST(a_file_belongs_to_one_process)
 }
 END_TEST
 
+START_TEST(keys_can_be_changed_beside_the_holder)
+{
+    const char *folder = make_folder();
+    db_options options = options_for(folder);
+    options.beside = true;
+    db *beside = NULL;
+    tb_error error = {0};
+    db_api_key read;
+    TEST_STATUS(db_open(&options, &beside, &error), TB_NOT_FOUND, &error);
+    db *store = open_store(folder);
+    const db_api_key first = {.id = "00000001", .name = "a", .hash = "h", .scope = 2};
+    const db_api_key second = {.id = "00000002", .name = "b", .hash = "h", .scope = 1};
+    TEST_OK(db_put_api_key(store, &first, &error), &error);
+
+    /* either sees what the other wrote, also after the other has closed */
+    TEST_OK(db_open(&options, &beside, &error), &error);
+    TEST_OK(db_get_api_key(beside, "00000001", &read, &error), &error);
+    ck_assert_str_eq(read.name, "a");
+    TEST_OK(db_put_api_key(beside, &second, &error), &error);
+    db_close(beside);
+    TEST_OK(db_get_api_key(store, "00000002", &read, &error), &error);
+    ck_assert_str_eq(read.name, "b");
+    db_close(store);
+
+    /* the holder's lock was left alone */
+    TEST_OK(db_open(&options, &beside, &error), &error);
+    store = open_store(folder);
+    db_close(beside);
+    db_close(store);
+    remove_folder(folder);
+}
+END_TEST
+
 START_TEST(a_token_serves_its_own_list_only)
 {
     db *store = open_store(NULL);
@@ -557,5 +590,5 @@ END_TEST
 
 TEST_MAIN(what_is_put_into_memory_comes_out, what_is_put_into_a_file_comes_out_and_stays,
           runs_that_were_open_are_marked_at_the_next_start, a_file_belongs_to_one_process,
-          a_token_serves_its_own_list_only, a_large_asset_goes_in_and_out,
-          no_query_reads_a_table_from_end_to_end)
+          keys_can_be_changed_beside_the_holder, a_token_serves_its_own_list_only,
+          a_large_asset_goes_in_and_out, no_query_reads_a_table_from_end_to_end)
