@@ -24,7 +24,7 @@ MAKEFLAGS += --no-builtin-rules
 # ---- sources ------------------------------------------------------------------------------------
 
 twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step cpu))
-ONCE  := $(wildcard solver/*.c solver/base/*.c solver/model/*.c)
+ONCE  := $(wildcard solver/*.c solver/base/*.c solver/model/*.c solver/grasp/*.c)
 ONCE  += $(filter %_once.c %_file.c,$(twice_all))
 TWICE := $(filter-out $(ONCE),$(twice_all))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE) $(TWICE)) $(TWICE:%.c=$(B)/%.f32.o)
@@ -142,9 +142,8 @@ run-fuzz: $(FUZZ:%=$(B)/%)
 
 # ---- rules --------------------------------------------------------------------------------------
 
-# stamps change when their text does; FLAGS are expanded here, since targets add to CPPFLAGS
-FLAGS := $(CC) $(CPPFLAGS) $(CFLAGS)
-$(B)/stamp.flags: text = $(FLAGS)
+# stamps change when their text does; := since targets that ask for a stamp add to CPPFLAGS
+$(B)/stamp.flags: text := $(CC) $(CPPFLAGS) $(CFLAGS)
 $(B)/stamp.objects: text = $(LIB_OBJECTS)
 $(B)/stamp.flags $(B)/stamp.objects $(B)/stamp.commit: force
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@
 # where things go
 BUILD   ?= build
 PREFIX  ?= /usr/local
+SYSCONFDIR ?= /etc
 DESTDIR ?=
 
 # DEBUG=1 builds without optimization into $(BUILD)/debug; V=1 shows the commands

@@ -90,3 +90,14 @@ $(patsubst %,$(B)/%.o,$(WIRE_BENCH)): | $(PROTO_C)
 $(addprefix $(B)/,$(WIRE_BENCH)): $(CLIENT_LIBRARY)
 $(addprefix $(B)/,$(WIRE_BENCH)): LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(WIRE_BENCH)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
+
+# ---- the daemon's part of `make install`: an example of its configuration, and a systemd unit ----
+
+.PHONY: install-daemon
+install: install-daemon
+install-daemon: all
+	install -d $(DESTDIR)$(SYSCONFDIR) $(DESTDIR)$(PREFIX)/lib/systemd/system
+	[ -e $(DESTDIR)$(SYSCONFDIR)/tribod.ini ] || \
+	    install -m 644 deploy/tribod.ini $(DESTDIR)$(SYSCONFDIR)/tribod.ini
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@SYSCONFDIR@|$(SYSCONFDIR)|' deploy/tribod.service \
+	    > $(DESTDIR)$(PREFIX)/lib/systemd/system/tribod.service

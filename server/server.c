@@ -71,6 +71,11 @@ static void log_store(void *context, tb_log_level level, const char *message)
     td_log_write(context, level, "store", "message=%s", message);
 }
 
+static void observe_commit(void *context, double seconds)
+{
+    td_metrics_observe(context, TD_HISTOGRAM_DB_COMMIT, seconds);
+}
+
 static void refresh_metrics(void *context)
 {
     td_server *server = context;
@@ -87,7 +92,9 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .retain_days = config->retain_days,
                                 .retain_snapshots_bytes = config->retain_snapshots_bytes,
                                 .log = log_store,
-                                .log_context = server->log};
+                                .log_context = server->log,
+                                .committed = observe_commit,
+                                .committed_context = server->metrics};
     return db_open(&options, &server->db, error);
 }
 

@@ -1,0 +1,20 @@
+/* What the flags --create-key, --revoke-key and --list-keys do. All work beside a daemon that holds
+ * the store, too; it learns of a change by SIGHUP. */
+#ifndef SERVER_KEYS_COMMAND_H
+#define SERVER_KEYS_COMMAND_H
+
+#include "config.h"
+
+/* Values of flags, not yet understood; NULL: not given. */
+typedef struct td_key_request {
+    const char *scope; /* "read", "run", "admin" */
+    const char *rate, *sessions;
+} td_key_request;
+
+/* Makes a key in config->data and prints it, alone on a line of standard output. */
+tb_status td_key_create(const td_config *, const char *name, const td_key_request *, tb_error *);
+tb_status td_key_revoke(const td_config *, const char *id, tb_error *);
+/* Prints one line a key: id, scope, whether it holds, rate, sessions, time of creation, name. */
+tb_status td_key_list(const td_config *, tb_error *);
+
+#endif
