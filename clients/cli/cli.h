@@ -28,6 +28,11 @@ int command_info(int argc, char **argv);
 int command_export(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_demo(int argc, char **argv);
+int command_sessions(int argc, char **argv);
+int command_runs(int argc, char **argv);
+int command_load(int argc, char **argv);
+int command_top(int argc, char **argv);
+int command_backup(int argc, char **argv);
 
 /* The exit code that a status deserves. */
 int cli_exit_code(tb_status status);

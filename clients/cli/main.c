@@ -23,6 +23,11 @@ static const subcommand SUBCOMMANDS[] = {
     {"export", "write the contact problem of a step to a file", command_export},
     {"bench", "small benchmarks", command_bench},
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
+    {"sessions", "what is open on a daemon", command_sessions},
+    {"runs", "what ran on a daemon", command_runs},
+    {"top", "a daemon at a glance", command_top},
+    {"load", "how many calls a daemon answers, and how fast", command_load},
+    {"backup", "copy a daemon's store", command_backup},
     {"version", "version and solvers", command_version},
     {"help", "help on a command", command_help},
 };

@@ -20,6 +20,7 @@ enum { MOST_STEPS = 2000000000 };
 
 typedef struct run {
     simulation_options options;
+    remote_options remote;
     int64_t steps;
     double time;
     const char *controls_path, *record_path, *plot_path;
@@ -46,7 +47,8 @@ static const args_command COMMAND = {
     .examples = "  tribo run grasp.xml --time 2\n"
                 "  tribo run grasp.xml --controls lift.csv --record lift.csv --plot lift.svg\n"
                 "  tribo run pile.xml --steps 500 --dt 0.001 --tolerance 1e-10 --json\n"
-                "  tribo run hand.urdf --package-path ~/robots --worlds 64 --threads 4\n",
+                "  tribo run hand.urdf --package-path ~/robots --worlds 64 --threads 4\n"
+                "  tribo run grasp.xml --server robot7:7410 --json\n",
     .minimum_operands = 1,
     .maximum_operands = 1};
 
@@ -211,6 +213,9 @@ int command_run(int argc, char **argv)
     run r = {.options = simulation_defaults(), .steps = -1};
     args_option shared[SIMULATION_OPTIONS];
     simulation_option_list(&r.options, shared);
+    args_option connection[REMOTE_OPTIONS];
+    remote_option_list(&r.remote, connection);
+    connection[0].help = "have a daemon step: HOST:PORT or unix:PATH";
     bool no_energy = false;
     const args_option own[] = {
         {"steps", "N", "number of steps", ARGS_INTEGER, &r.steps, 0, MOST_STEPS, NULL},
@@ -227,7 +232,10 @@ int command_run(int argc, char **argv)
         {"no-energy", NULL, "leave energies out, which saves a few percent", ARGS_FLAG, &no_energy,
          0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
-    const args_group groups[] = {{"options", own}, {"how it is stepped", shared}, {NULL, NULL}};
+    const args_group groups[] = {{"options", own},
+                                 {"how it is stepped", shared},
+                                 {"with a daemon", connection},
+                                 {NULL, NULL}};
 
     int operands = 0;
     switch (args_parse(&COMMAND, groups, argc, argv, &operands)) {
@@ -237,6 +245,7 @@ int command_run(int argc, char **argv)
     }
     if (!simulation_check_solver(COMMAND.name, r.options.solver)) return CLI_USAGE;
     r.options.path = argv[1];
+    if (r.remote.address != NULL) r.options.remote = &r.remote;
     r.options.report_energy = !no_energy;
 
     int code;

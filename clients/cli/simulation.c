@@ -171,6 +171,12 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
         if (keyframe >= 0) status = tb_state_reset(s->worlds[i], keyframe, error);
         if (status != TB_OK) goto done;
     }
+    if (options->remote != NULL) {
+        const tb_step_options in_effect = tb_stepper_options(s->stepper);
+        const remote_step remote = {&in_effect, s->number_of_worlds, keyframe};
+        status = remote_session_open(options->remote, options->path, s->model, &remote, &s->remote,
+                                     error);
+    }
 done:
     if (status != TB_OK) simulation_close(s);
     return status;
@@ -181,6 +187,7 @@ void simulation_close(simulation *s)
     for (int32_t i = 0; i < s->number_of_worlds; i++) tb_state_destroy(s->worlds[i]);
     free(s->worlds);
     free(s->latest);
+    remote_session_close(s->remote);
     tb_stepper_destroy(s->stepper);
     tb_model_destroy(s->model);
     memset(s, 0, sizeof *s);
@@ -242,8 +249,11 @@ tb_status simulation_run(simulation *s, int64_t steps, const control_table *cont
         }
 
         const double start = progress_clock();
-        const tb_status status = tb_step_batch(s->stepper, s->worlds, s->number_of_worlds,
-                                               (int32_t)now, s->latest, error);
+        const tb_status status =
+            s->remote != NULL
+                ? remote_session_step(s->remote, s->worlds, (int32_t)now, s->latest, error)
+                : tb_step_batch(s->stepper, s->worlds, s->number_of_worlds, (int32_t)now, s->latest,
+                                error);
         const double elapsed = progress_clock() - start;
         merge(s);
         s->steps = tb_state_steps(s->worlds[0]);

@@ -8,6 +8,7 @@
 #include "controls.h"
 #include "names.h"
 #include "progress.h"
+#include "remote_session.h"
 #include "tribo.h"
 
 typedef struct simulation_options {
@@ -19,6 +20,7 @@ typedef struct simulation_options {
     int scheme, precision, storage, r_strategy;
     bool report_energy;
     bool quiet;
+    const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
 enum { SIMULATION_OPTIONS = 14 };
@@ -32,6 +34,7 @@ bool simulation_check_solver(const char *command, const char *solver);
 typedef struct simulation {
     tb_model *model;
     tb_stepper *stepper;
+    remote_session *remote; /* steps the worlds instead of the stepper; or NULL */
     tb_state **worlds;
     int32_t number_of_worlds;
     double dt; /* s, in effect */

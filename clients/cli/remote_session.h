@@ -1,0 +1,29 @@
+/* Worlds stepped by a daemon as if they were stepped here.
+ *
+ * The daemon compiles the same model (the digests must agree) and steps; after each portion its
+ * worlds' snapshots are restored into the states here, bit for bit. So everything that reads a
+ * state, recordings and reports for two, works with a daemon as without. */
+#ifndef CLI_REMOTE_SESSION_H
+#define CLI_REMOTE_SESSION_H
+
+#include "remote.h"
+
+typedef struct remote_session remote_session;
+
+typedef struct remote_step {
+    const tb_step_options *options;
+    int32_t worlds;
+    int32_t keyframe; /* -1: the reference pose */
+} remote_step;
+
+/* Uploads the model at `path` and opens a session. FAILED_PRECONDITION if the daemon makes another
+ * model of it than `model`. */
+tb_status remote_session_open(const remote_options *, const char *path, const tb_model *model,
+                              const remote_step *, remote_session **, tb_error *);
+/* Steps all worlds under the controls that the states hold, and brings the states up to date.
+ * `certificates` has an entry for each world. */
+tb_status remote_session_step(remote_session *, tb_state *const *worlds, int32_t steps,
+                              tb_certificate *certificates, tb_error *);
+void remote_session_close(remote_session *); /* deletes the session; NULL is fine */
+
+#endif
