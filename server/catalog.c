@@ -1,0 +1,382 @@
+/* Assets and scenes: two caches over the store. See catalog.h.
+ *
+ * The store's writer works in the order in which it is told, so a session that is durable implies
+ * that its scene is: nobody has to wait for a scene before using it. */
+#include "catalog.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "cache.h"
+
+/* What may lie about unused. */
+static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)256 << 20;
+/* A compiled model against its canonical bytes, with its trees and hulls. */
+enum { MODEL_OVER_BYTES = 4 };
+
+typedef struct asset_entry {
+    td_cached cached;
+    td_asset asset;
+} asset_entry;
+
+typedef struct scene_entry {
+    td_cached cached;
+    td_scene scene;
+} scene_entry;
+
+struct td_catalog {
+    td_server *server;
+    td_cache assets, scenes;
+    pthread_mutex_t loading; /* one scene is compiled from the store at a time */
+};
+
+/* ---- digests ---- */
+
+void td_sha256_print(const db_sha256 *digest, char text[TD_SHA256_TEXT])
+{
+    sodium_bin2hex(text, TD_SHA256_TEXT, digest->bytes, sizeof digest->bytes);
+}
+
+bool td_sha256_parse(const char *text, db_sha256 *digest)
+{
+    size_t size = 0;
+    if (strlen(text) != TD_SHA256_TEXT - 1 || strspn(text, "0123456789abcdef") != strlen(text))
+        return false;
+    return sodium_hex2bin(digest->bytes, sizeof digest->bytes, text, strlen(text), NULL, &size,
+                          NULL) == 0 &&
+           size == sizeof digest->bytes;
+}
+
+db_sha256 td_sha256_of(const void *bytes, size_t size)
+{
+    static const unsigned char nothing = 0;
+    db_sha256 digest;
+    crypto_hash_sha256(digest.bytes, size > 0 ? bytes : &nothing, size);
+    return digest;
+}
+
+static tb_status parse_digest(const char *text, const char *what, db_sha256 *digest,
+                              tb_error *error)
+{
+    if (td_sha256_parse(text, digest)) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, what,
+                         "%s is '%.80s', expected 64 lower-case hexadecimal digits", what, text);
+}
+
+/* ---- life ---- */
+
+static void destroy_asset(td_cached *cached)
+{
+    asset_entry *entry = (asset_entry *)cached;
+    free((void *)(uintptr_t)entry->asset.bytes);
+    free(entry);
+}
+
+static void destroy_scene(td_cached *cached)
+{
+    scene_entry *entry = (scene_entry *)cached;
+    tb_model_destroy(entry->scene.model);
+    free(entry);
+}
+
+tb_status td_catalog_create(td_server *server, td_catalog **catalog, tb_error *error)
+{
+    *catalog = NULL;
+    if (sodium_init() < 0) return tb_fail(error, TB_INTERNAL, "libsodium does not start");
+    td_catalog *c = calloc(1, sizeof *c);
+    if (c == NULL) return tb_fail_memory(error, sizeof *c, "the catalog");
+    c->server = server;
+    td_cache_init(&c->assets, IDLE_ASSET_BYTES, destroy_asset);
+    td_cache_init(&c->scenes, IDLE_SCENE_BYTES, destroy_scene);
+    pthread_mutex_init(&c->loading, NULL);
+    *catalog = c;
+    return TB_OK;
+}
+
+void td_catalog_destroy(td_catalog *c)
+{
+    if (c == NULL) return;
+    /* writes on their way borrow what is cached */
+    db_flush(c->server->db, NULL);
+    td_cache_destroy(&c->assets);
+    td_cache_destroy(&c->scenes);
+    pthread_mutex_destroy(&c->loading);
+    free(c);
+}
+
+/* ---- assets ---- */
+
+static asset_entry *new_asset(const char *sha256, const char *name, unsigned char *bytes,
+                              size_t size)
+{
+    asset_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) return NULL;
+    snprintf(entry->cached.key, sizeof entry->cached.key, "%s", sha256);
+    entry->cached.bytes = sizeof *entry + size;
+    snprintf(entry->asset.sha256, sizeof entry->asset.sha256, "%s", sha256);
+    snprintf(entry->asset.name, sizeof entry->asset.name, "%s", name);
+    entry->asset.size = size;
+    entry->asset.bytes = bytes;
+    return entry;
+}
+
+static const td_asset *asset_of(td_cached *cached)
+{
+    return &((asset_entry *)cached)->asset;
+}
+
+/* A write that borrows an entry until it is done. */
+typedef struct pending_write {
+    td_catalog *catalog;
+    td_cached *entry;
+    db_done *done;
+    void *context;
+    bool scene;
+} pending_write;
+
+static void on_written(void *context, tb_status status, const tb_error *error)
+{
+    pending_write *write = context;
+    td_catalog *c = write->catalog;
+    if (status != TB_OK)
+        td_log_write(c->server->log, TB_LOG_ERROR, "catalog.write_failed", "sha256=%s message=%s",
+                     write->entry->key, error != NULL ? error->message : "");
+    if (write->done != NULL) write->done(write->context, status, error);
+    td_cache_release(write->scene ? &c->scenes : &c->assets, write->entry);
+    free(write);
+}
+
+static pending_write *begin_write(td_catalog *c, td_cached *entry, bool scene, db_done *done,
+                                  void *context)
+{
+    pending_write *write = malloc(sizeof *write);
+    if (write == NULL) return NULL;
+    *write = (pending_write){
+        .catalog = c, .entry = entry, .done = done, .context = context, .scene = scene};
+    td_cache_hold(scene ? &c->scenes : &c->assets, entry);
+    return write;
+}
+
+static tb_status check_asset(td_catalog *c, const char *name, size_t size, tb_error *error)
+{
+    const td_config *config = c->server->config;
+    if (size > config->asset_bytes)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "data",
+                             "the file has %zu bytes, at most %llu are taken", size,
+                             (unsigned long long)config->asset_bytes);
+    const size_t length = strlen(name);
+    if (length >= sizeof((td_asset *)0)->name)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "name",
+                             "the file's name has %zu bytes, at most %zu are taken", length,
+                             sizeof((td_asset *)0)->name - 1);
+    return TB_OK;
+}
+
+tb_status td_catalog_put_durably(td_catalog *c, const char *name, const unsigned char *bytes,
+                                 size_t size, const char *expected, char sha256[TD_SHA256_TEXT],
+                                 db_done *done, void *context, tb_error *error)
+{
+    tb_status status = check_asset(c, name, size, error);
+    if (status != TB_OK) return status;
+    const db_sha256 digest = td_sha256_of(bytes, size);
+    td_sha256_print(&digest, sha256);
+    if (expected != NULL && *expected != '\0' && strcmp(expected, sha256) != 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sha256",
+                             "the file's SHA-256 is %s, not %.80s", sha256, expected);
+
+    td_cached *entry = td_cache_find(&c->assets, sha256);
+    if (entry == NULL) {
+        unsigned char *copy = malloc(size + 1);
+        asset_entry *made = copy != NULL ? new_asset(sha256, name, copy, size) : NULL;
+        if (made == NULL) {
+            free(copy);
+            return tb_fail_memory(error, size, "an asset");
+        }
+        if (size > 0) memcpy(copy, bytes, size);
+        entry = td_cache_add(&c->assets, &made->cached);
+    }
+    const td_asset *asset = asset_of(entry);
+    db_asset row = {
+        .sha256 = digest, .size = size, .create_time_us = td_clock_utc_us(&c->server->clock)};
+    snprintf(row.name, sizeof row.name, "%s", name);
+    pending_write *write = begin_write(c, entry, false, done, context);
+    if (write == NULL)
+        status = tb_fail_memory(error, sizeof *write, "an asset");
+    else
+        status = db_put_asset(c->server->db, &row, asset->bytes, on_written, write, error);
+    if (status != TB_OK && write != NULL) {
+        td_cache_release(&c->assets, entry);
+        free(write);
+    }
+    td_cache_release(&c->assets, entry);
+    return status;
+}
+
+tb_status td_catalog_put(td_catalog *c, const char *name, const unsigned char *bytes, size_t size,
+                         const char *expected, char sha256[TD_SHA256_TEXT], tb_error *error)
+{
+    return td_catalog_put_durably(c, name, bytes, size, expected, sha256, NULL, NULL, error);
+}
+
+tb_status td_catalog_asset(td_catalog *c, const char *sha256, const td_asset **asset,
+                           tb_error *error)
+{
+    *asset = NULL;
+    db_sha256 digest;
+    tb_status status = parse_digest(sha256, "sha256", &digest, error);
+    if (status != TB_OK) return status;
+    td_cached *entry = td_cache_find(&c->assets, sha256);
+    if (entry == NULL) {
+        db_asset row;
+        unsigned char *bytes = NULL;
+        status = db_get_asset(c->server->db, &digest, &row, &bytes, error);
+        if (status == TB_NOT_FOUND)
+            return tb_fail_field(error, status, "sha256", "there is no asset %s", sha256);
+        if (status != TB_OK) return status;
+        asset_entry *made = new_asset(sha256, row.name, bytes, (size_t)row.size);
+        if (made == NULL) {
+            free(bytes);
+            return tb_fail_memory(error, sizeof *made, "an asset");
+        }
+        entry = td_cache_add(&c->assets, &made->cached);
+    }
+    *asset = asset_of(entry);
+    return TB_OK;
+}
+
+void td_asset_release(td_catalog *c, const td_asset *asset)
+{
+    if (asset == NULL) return;
+    asset_entry *entry = (asset_entry *)(void *)((uintptr_t)asset - offsetof(asset_entry, asset));
+    td_cache_release(&c->assets, &entry->cached);
+}
+
+/* ---- scenes ---- */
+
+static const td_scene *scene_of(td_cached *cached)
+{
+    return &((scene_entry *)cached)->scene;
+}
+
+static td_cached *cached_scene(const td_scene *scene)
+{
+    scene_entry *entry = (scene_entry *)(void *)((uintptr_t)scene - offsetof(scene_entry, scene));
+    return &entry->cached;
+}
+
+/* Takes over the model, on failure too. */
+static tb_status add_model(td_catalog *c, tb_model *model, td_cached **cached, tb_error *error)
+{
+    scene_entry *entry = calloc(1, sizeof *entry);
+    if (entry == NULL) {
+        tb_model_destroy(model);
+        return tb_fail_memory(error, sizeof *entry, "a scene");
+    }
+    size_t size = 0;
+    tb_model_bytes(model, &size);
+    const char *id = tb_model_sha256(model);
+    snprintf(entry->cached.key, sizeof entry->cached.key, "%s", id);
+    snprintf(entry->scene.id, sizeof entry->scene.id, "%s", id);
+    entry->cached.bytes = sizeof *entry + MODEL_OVER_BYTES * size;
+    entry->scene.model = model;
+    *cached = td_cache_add(&c->scenes, &entry->cached);
+    return TB_OK;
+}
+
+static db_scene scene_row(const td_catalog *c, const tb_model *model)
+{
+    const tb_model_counts n = tb_model_count(model);
+    db_scene row = {.counts = {n.bodies, n.joints, n.coordinates, n.dofs, n.shapes, n.actuators,
+                               n.equalities, n.tendons, n.keyframes},
+                    .create_time_us = td_clock_utc_us(&c->server->clock)};
+    size_t size = 0;
+    tb_model_bytes(model, &size);
+    row.size = size;
+    td_sha256_parse(tb_model_sha256(model), &row.sha256);
+    snprintf(row.name, sizeof row.name, "%s", tb_model_name(model));
+    return row;
+}
+
+tb_status td_catalog_add_scene_durably(td_catalog *c, tb_model *model, const td_scene **scene,
+                                       db_done *done, void *context, tb_error *error)
+{
+    td_cached *entry = NULL;
+    *scene = NULL;
+    tb_status status = add_model(c, model, &entry, error);
+    if (status != TB_OK) return status;
+    const tb_model *kept = scene_of(entry)->model;
+    const db_scene row = scene_row(c, kept);
+    size_t size = 0;
+    const unsigned char *bytes = tb_model_bytes(kept, &size);
+    pending_write *write = begin_write(c, entry, true, done, context);
+    *scene = scene_of(entry); /* `done` may be told before this returns */
+    if (write == NULL)
+        status = tb_fail_memory(error, sizeof *write, "a scene");
+    else
+        status = db_put_scene(c->server->db, &row, bytes, on_written, write, error);
+    if (status == TB_OK) return TB_OK;
+    if (write != NULL) {
+        td_cache_release(&c->scenes, entry);
+        free(write);
+    }
+    td_cache_release(&c->scenes, entry);
+    *scene = NULL;
+    return status;
+}
+
+tb_status td_catalog_add_scene(td_catalog *c, tb_model *model, const td_scene **scene,
+                               tb_error *error)
+{
+    return td_catalog_add_scene_durably(c, model, scene, NULL, NULL, error);
+}
+
+static tb_status load_scene(td_catalog *c, const db_sha256 *digest, td_cached **entry,
+                            tb_error *error)
+{
+    db_scene row;
+    unsigned char *bytes = NULL;
+    tb_status status = db_get_scene(c->server->db, digest, &row, &bytes, error);
+    if (status != TB_OK) return status;
+    const int64_t begin = td_monotonic_ns();
+    tb_model *model = NULL;
+    status = tb_model_from_bytes(bytes, (size_t)row.size, &model, error);
+    free(bytes);
+    if (status != TB_OK) return status;
+    td_metrics_observe(c->server->metrics, TD_HISTOGRAM_COMPILE,
+                       1e-9 * (double)(td_monotonic_ns() - begin));
+    return add_model(c, model, entry, error);
+}
+
+tb_status td_catalog_scene(td_catalog *c, const char *id, const td_scene **scene, tb_error *error)
+{
+    *scene = NULL;
+    db_sha256 digest;
+    tb_status status = parse_digest(id, "scene_id", &digest, error);
+    if (status != TB_OK) return status;
+    td_cached *entry = td_cache_find(&c->scenes, id);
+    if (entry == NULL) {
+        /* many sessions of one scene may come back at once: the first compiles it */
+        pthread_mutex_lock(&c->loading);
+        entry = td_cache_find(&c->scenes, id);
+        if (entry == NULL) status = load_scene(c, &digest, &entry, error);
+        pthread_mutex_unlock(&c->loading);
+    }
+    if (status == TB_NOT_FOUND)
+        return tb_fail_field(error, status, "scene_id", "there is no scene %s", id);
+    if (status == TB_OK) *scene = scene_of(entry);
+    return status;
+}
+
+const td_scene *td_scene_hold(td_catalog *c, const td_scene *scene)
+{
+    td_cache_hold(&c->scenes, cached_scene(scene));
+    return scene;
+}
+
+void td_scene_release(td_catalog *c, const td_scene *scene)
+{
+    if (scene != NULL) td_cache_release(&c->scenes, cached_scene(scene));
+}
