@@ -12,15 +12,14 @@
 #   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
 #                                                 over tests/fuzz/corpus/X in `make check`
 #   tests/data/*.c                                generators, one program each
-#   tests/*/common*.c, tests/*/*_util.c           helpers, linked to every program of their folder
-#   tests/e2e/*.sh, tests/peers/peer_*.py         scripts that drive build/tribo
+#   tests/*/common*.c                             helpers, linked to every program of their folder
+#   tests/e2e/*.{sh,py}, tests/peers/peer_*.py    scripts that drive build/tribo and build/tribod
 include config.mk
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .SECONDARY:
 MAKEFLAGS += --no-builtin-rules
-
 # ---- sources ------------------------------------------------------------------------------------
 
 twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step cpu))
@@ -30,11 +29,11 @@ TWICE := $(filter-out $(ONCE),$(twice_all))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE) $(TWICE)) $(TWICE:%.c=$(B)/%.f32.o)
 CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
 
-helpers  = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
+helpers = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
 programs = $(patsubst %.c,%,$(filter-out $(call helpers,$(1)),$(wildcard tests/$(1)/$(2)*.c)))
 suite_unit  := $(call programs,unit,test_)
 suite_truth := $(call programs,truth,truth_)
-suite_e2e   := $(filter-out tests/e2e/common% %_util.sh,$(wildcard tests/e2e/*.sh))
+suite_e2e   := $(filter-out tests/e2e/common%,$(wildcard tests/e2e/*.sh tests/e2e/*.py))
 BENCH := $(call programs,bench,bench_)
 DATA  := $(call programs,data,)
 FUZZ  := $(call programs,fuzz,fuzz_)
@@ -61,7 +60,7 @@ say = $(if $(Q),@printf '%-5s %s\n' '$(1)' '$(2)')
 # a recipe that calls make again runs JOBS jobs unless the caller asked for another number
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
-      tests/run_all.sh $(BUILD)/log
+      TEST_PYTHON=$(PYTHON) tests/run_all.sh $(BUILD)/log
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
 .PHONY: install clean build-asan run-tsan run-fuzz force
@@ -71,16 +70,16 @@ help: ## this list
 
 all: $(ALL) ## the library, the command and the data generators, into build/
 
-demo: ## install what is missing, build, and run the grasp demo
-	@deploy/deps.sh build
-	@$(SUBMAKE) all
-	@$(B)/tribo demo
+demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
+	@BUILD=$(BUILD) deploy/deps.sh build python
+	@$(SUBMAKE) all $(PYTHON_CLIENT) $(B)/demo/grasp.xml
+	@TRIBOD=$(abspath $(B)/tribod) $(PYTHON) -m tribo.demo --data $(B)/demo
 
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
-	@deploy/deps.sh build test
-	@$(SUBMAKE) $(if $(ONLY),all $(addprefix $(B)/,$(filter-out %.sh,$(RELEASE_TESTS))),tests)
+	@BUILD=$(BUILD) deploy/deps.sh build test python
+	@$(SUBMAKE) $(PYTHON_CLIENT) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
 	@$(SUBMAKE) VARIANT=asan build-asan
 	@$(RUN) $(RELEASE_TESTS:%=$(B):%) $(ASAN_TESTS:%=$(BUILD)/asan:%)
 
@@ -129,7 +128,8 @@ clean: ## remove build/
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
 
-sanitized = $(addprefix $(B)/,$(filter-out %.sh,$(1))) $(if $(filter %.sh,$(1)),$(ALL))
+built = $(addprefix $(B)/,$(filter-out %.sh %.py,$(1)))
+sanitized = $(built) $(if $(filter %.sh %.py,$(1)),$(ALL))
 build-asan: $(call sanitized,$(ASAN_TESTS))
 run-tsan: $(call sanitized,$(TSAN_TESTS))
 	@$(RUN) $(TSAN_TESTS:%=$(B):%)
@@ -195,5 +195,5 @@ replay_main := $(B)/tests/fuzz/replay_main.o
 $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
 	$(link)
 
-include server/rules.mk
+include server/rules.mk clients/rules.mk
 -include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)

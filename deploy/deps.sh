@@ -1,18 +1,19 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [peers]        (all but peers when none is named)
+#   deploy/deps.sh [build] [test] [clang] [python] [peers]    (all but peers when none is named)
 #
 #   build   compiler and libraries
 #   test    libcheck and clang-format 14
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
+#   python  a Python environment in build/python for the client and its tests
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #
 # Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
 # Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- build test clang
+[ $# -gt 0 ] || set -- build test clang python
 
 # the Debian packages of a group that are not there yet
 missing=
@@ -61,9 +62,9 @@ find_missing() {
             need libclang-rt-14-dev fuzzer
             need libomp-dev archer
             ;;
-        peers) need python3-venv virtual_environment ;;
+        python | peers) need python3-venv virtual_environment ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang and peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python and peers" >&2
             exit 2
             ;;
         esac
@@ -111,6 +112,21 @@ if [ -n "$missing" ]; then
         exit 1
     fi
 fi
+
+case " $* " in
+*" python "*)
+    environment=${BUILD:-build}/python
+    python=$environment/bin/python
+    if ! [ -e "$environment/complete" ]; then
+        echo "installing: the Python client's packages into $environment"
+        python3 -m venv "$environment"
+        "$python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
+            grpcio grpcio-tools grpcio-health-checking grpcio-reflection protobuf numpy \
+            typing_extensions tqdm pytest pytest-asyncio ruff mypy types-grpcio types-protobuf
+        touch "$environment/complete"
+    fi
+    ;;
+esac
 
 # the peers come from PyPI; of some only the models inside are wanted, not what they depend on
 case " $* " in

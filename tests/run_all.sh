@@ -10,7 +10,8 @@
 # Each program's output goes to LOG_FOLDER; that of the failing ones is shown. The last line is the
 # sum, alone: "N passed, N failed, N skipped".
 #
-# Environment: JOBS (2), TEST_TIMEOUT in seconds for one program (600), PEERS_PYTHON, ARCHER.
+# Environment: JOBS (2), TEST_TIMEOUT in seconds for one program (600), TEST_PYTHON, PEERS_PYTHON,
+# ARCHER.
 
 jobs=${JOBS:-2}
 limit=${TEST_TIMEOUT:-600}
@@ -46,8 +47,8 @@ run_one() {
     name=${2#*:}
     label=$name
     TRIBO_BUILD=$(cd "$build" && pwd)
-    TRIBO=$TRIBO_BUILD/tribo
-    export TRIBO TRIBO_BUILD
+    TRIBO=$TRIBO_BUILD/tribo TRIBOD=$TRIBO_BUILD/tribod
+    export TRIBO TRIBOD TRIBO_BUILD
 
     # time limits are this script's; spinning threads would starve the program next door
     export CK_DEFAULT_TIMEOUT="$limit" OMP_WAIT_POLICY=passive CK_RUN_CASE= CK_VERBOSITY=normal
@@ -69,7 +70,8 @@ run_one() {
     esac
 
     case $name in
-    *.py) set -- "$1" "${PEERS_PYTHON:-python3}" "$name" ;;
+    tests/peers/*.py) set -- "$1" "${PEERS_PYTHON:-python3}" "$name" ;;
+    *.py) set -- "$1" "${TEST_PYTHON:-python3}" "$name" ;;
     *.sh) set -- "$1" "$name" ;;
     */replay_*) set -- "$1" "$build/$name" "tests/fuzz/corpus/${name##*/replay_}" ;;
     *) set -- "$1" "$build/$name" ;;
