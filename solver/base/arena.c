@@ -190,6 +190,19 @@ void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
     POISON(memory_of(arena->current) + mark.offset, arena->current->size - mark.offset);
 }
 
+void tb_wish_huge_pages(void *memory, size_t bytes)
+{
+#ifdef MADV_HUGEPAGE
+    if (bytes < 2 * (size_t)HUGE_PAGE_SIZE) return;
+    const uintptr_t mask = (uintptr_t)HUGE_PAGE_SIZE - 1;
+    const uintptr_t first = ((uintptr_t)memory + mask) & ~mask;
+    const uintptr_t end = ((uintptr_t)memory + bytes) & ~mask;
+    (void)madvise((void *)first, (size_t)(end - first), MADV_HUGEPAGE);
+#else
+    (void)memory, (void)bytes;
+#endif
+}
+
 void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size)
 {
     if (count < 0 || size == 0) return NULL;
@@ -205,6 +218,7 @@ void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size)
 
     void *grown = realloc(items, (size_t)wanted * size);
     if (grown == NULL) return NULL;
+    tb_wish_huge_pages(grown, (size_t)wanted * size);
     *capacity = (int32_t)wanted;
     return grown;
 }

@@ -53,6 +53,10 @@ void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
 #define TB_ARENA_ZEROED(arena, type, count)                                                        \
     ((type *)tb_arena_take_zeroed((arena), (size_t)(count), sizeof(type)))
 
+/* Asks the system for huge pages behind a block from malloc that a step walks through, before it is
+ * first written; small blocks are left alone. Only a wish. */
+void tb_wish_huge_pages(void *memory, size_t bytes);
+
 /* A heap array that grows by half: room for `count` items of `size` bytes, kept content, new
  * capacity in *capacity. NULL (and nothing changed) where memory is refused. */
 void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size);
