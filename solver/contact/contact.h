@@ -90,7 +90,12 @@ typedef struct tb_residuals {
 #define TB_RESIDUAL_UNKNOWN DBL_MAX
 
 /* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's
- * numbers, whatever the solver believed. `scratch` gives max(rows, dofs) doubles. */
+ * numbers, whatever the solver believed. `s` (dofs, may be NULL) receives the Y lambda that it came
+ * by in the factorized form. `scratch` gives max(rows, dofs) doubles. */
+#define tb_problem_judge TB_SYMBOL(tb_problem_judge)
+tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
+                           tb_real *s, tb_real *xi, tb_residuals *residuals);
+/* The same without s. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
 tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
                                tb_real *xi, tb_residuals *residuals);
@@ -132,6 +137,10 @@ void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real 
 /* s = Y lambda (dofs), the factorized form only. */
 #define tb_problem_whiten TB_SYMBOL(tb_problem_whiten)
 void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s);
+/* s += what the blocks from `first` on before `end` add to it. */
+#define tb_problem_whiten_blocks TB_SYMBOL(tb_problem_whiten_blocks)
+void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
+                              const tb_real *lambda, tb_real *s);
 
 /* The Delassus matrix, dense row-major rows x rows, compliance on the diagonal. */
 #define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)

@@ -36,8 +36,13 @@ static tb_real row_gather(const tb_problem *problem, const tb_block *block, int3
 void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s)
 {
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(tb_real));
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        block_scatter(problem, &problem->blocks[b], lambda, s);
+    tb_problem_whiten_blocks(problem, 0, problem->number_of_blocks, lambda, s);
+}
+
+void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
+                              const tb_real *lambda, tb_real *s)
+{
+    for (int32_t b = first; b < end; b++) block_scatter(problem, &problem->blocks[b], lambda, s);
 }
 
 static tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)

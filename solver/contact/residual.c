@@ -145,12 +145,23 @@ static double known(double x)
 tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
                                tb_real *xi, tb_residuals *residuals)
 {
+    return tb_problem_judge(problem, lambda, scratch, NULL, xi, residuals);
+}
+
+tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
+                           tb_real *whitened, tb_real *xi, tb_residuals *residuals)
+{
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     double *s = NULL;
     if (problem->values) {
-        s = TB_ARENA_ARRAY(scratch, double, problem->number_of_dofs);
+        /* in double, the sum is made where it is wanted */
+        const bool in_place = whitened && sizeof(tb_real) == sizeof(double);
+        s = in_place ? (double *)(void *)whitened
+                     : TB_ARENA_ARRAY(scratch, double, problem->number_of_dofs);
         if (!s) return TB_RESOURCE_EXHAUSTED;
         whiten(problem, lambda, s);
+        if (whitened && !in_place)
+            for (int32_t i = 0; i < problem->number_of_dofs; i++) whitened[i] = TB_R(s[i]);
     }
 
     double natural = 0, c2 = 0, complementarity = 0, cone = 0, penetration = 0;

@@ -25,18 +25,22 @@ tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper, i
     a->dg = TB_ARENA_ARRAY(scratch, tb_real, (size_t)n * (size_t)a->depth);
     a->df = TB_ARENA_ARRAY(scratch, tb_real, (size_t)n * (size_t)a->depth);
     if (!a->weight || !a->x || !a->g || !a->f || !a->dg || !a->df) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_sweep_block *block = &sweeper->blocks[b];
-        const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
-        for (int i = 0; i < block->rows; i++)
-            a->weight[block->row + i] = tb_abs(g[i * block->rows + i]);
-    }
     tb_accelerate_restart(a);
     a->pause = 1;
     a->smallest = DBL_MAX;
     a->safe = TB_ARENA_ARRAY(scratch, tb_real, n);
     if (!a->safe) return TB_RESOURCE_EXHAUSTED;
     return TB_OK;
+}
+
+void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first, int32_t end)
+{
+    for (int32_t b = first; b < end; b++) {
+        const tb_sweep_block *block = &sweeper->blocks[b];
+        const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
+        for (int i = 0; i < block->rows; i++)
+            a->weight[block->row + i] = tb_abs(g[i * block->rows + i]);
+    }
 }
 
 void tb_accelerate_restart(tb_acceleration *a)

@@ -31,6 +31,11 @@ typedef struct tb_acceleration {
 tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper, int32_t depth,
                                 tb_arena *scratch);
 
+/* The weights of the blocks from `first` on before `end`, once these are filled and before they
+ * get an omega. */
+#define tb_accelerate_weigh TB_SYMBOL(tb_accelerate_weigh)
+void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first, int32_t end);
+
 /* Forgets the past: after a roll-back, a new omega. */
 #define tb_accelerate_restart TB_SYMBOL(tb_accelerate_restart)
 void tb_accelerate_restart(tb_acceleration *a);

@@ -21,7 +21,8 @@ enum {
     SWEEPS_OF_STAGNATION = 200, /* and as many again as led to the best residual */
     SWEEPS_TO_REFRESH = 64,     /* s is summed afresh: it gathers rounding */
     BLOCK_SWEEPS = 60,          /* after these, contacts solved as blocks go on by rows */
-    PLAIN_SWEEPS = 5, /* before acceleration: contacts open, stick and slide as they find */
+    PLAIN_SWEEPS = 5,    /* before acceleration: contacts open, stick and slide as they find */
+    SET_UP_BLOCKS = 128, /* set up together, while what they read and write is in the cache */
     ACCELERATION_DEPTH = 5
 };
 static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
@@ -37,7 +38,8 @@ typedef struct tb_iteration {
     tb_solution *solution;
     tb_sweeper sweeper;
     double c_norm; /* 1 where c = 0: the residual is not divided then */
-    tb_real *best; /* impulses with the smallest residual so far */
+    tb_real *best; /* impulses with the smallest residual so far, where there are any */
+    bool has_best;
     double best_residual;
     int32_t best_sweep;    /* when they were found, or omega was halved since */
     tb_real *previous;     /* impulses before the sweep, for the tests of increments */
@@ -65,12 +67,11 @@ static void refresh(tb_sweeper *sweeper)
     tb_problem_whiten(sweeper->problem, sweeper->lambda, sweeper->s);
 }
 
-/* the start: what is warm and finite, inside its sets; else zero */
-static void start(tb_iteration *it, const tb_warm_start *warm)
+/* the start of some blocks: what is warm and finite, inside its sets */
+static void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, int32_t end)
 {
     tb_sweeper *sweeper = &it->sweeper;
-    if (!warm->lambda || !it->options->warm_start) return;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    for (int32_t b = first; b < end; b++) {
         const tb_block *block = &it->problem->blocks[b];
         tb_real *lambda = sweeper->lambda + block->row;
         memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
@@ -78,27 +79,60 @@ static void start(tb_iteration *it, const tb_warm_start *warm)
             memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
     }
-    refresh(sweeper);
-    it->next_check = 1; /* most warm starts are good already */
+    if (sweeper->storage == TB_STORAGE_FACTORIZED)
+        tb_problem_whiten_blocks(it->problem, first, end, sweeper->lambda, sweeper->s);
 }
 
-/* true residual of the sweeper's impulses; keeps them where they are the best */
+/* Diagonal blocks, r-factors and the start of all blocks, some at a time: each of these passes
+ * would be one through memory. */
+static void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega)
+{
+    tb_sweeper *sweeper = &it->sweeper;
+    const int32_t blocks = it->problem->number_of_blocks;
+    const bool is_warm = warm->lambda && it->options->warm_start;
+    for (int32_t first = 0, end = 0; first < blocks; first = end) {
+        end = blocks - first > SET_UP_BLOCKS ? first + SET_UP_BLOCKS : blocks;
+        tb_sweeper_fill(sweeper, first, end);
+        if (it->accelerate_from < INT32_MAX)
+            tb_accelerate_weigh(&it->acceleration, sweeper, first, end);
+        tb_sweeper_start_omega(sweeper, it->options, first, end, omega);
+        if (is_warm) start(it, warm, first, end);
+    }
+    if (is_warm) it->next_check = 1; /* most warm starts are good already */
+}
+
+/* true residual of the sweeper's impulses */
 static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
 {
     tb_solution *solution = it->solution;
-    const tb_status status = tb_problem_residuals(it->problem, it->sweeper.lambda, it->scratch,
-                                                  solution->xi, &solution->residuals);
+    const tb_status status =
+        tb_problem_judge(it->problem, it->sweeper.lambda, it->scratch, solution->whitened,
+                         solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
-    const double residual = solution->residuals.natural;
-    if (residual < it->best_residual) {
-        it->best_residual = residual;
-        it->best_sweep = sweeps;
-        memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
-    }
     if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
     const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
     it->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
     return TB_OK;
+}
+
+/* keeps the sweeper's impulses where they are the best that were checked */
+static void keep_best(tb_iteration *it, int32_t sweeps)
+{
+    if (!(it->solution->residuals.natural < it->best_residual)) return;
+    it->best_residual = it->solution->residuals.natural;
+    it->best_sweep = sweeps;
+    it->has_best = true;
+    memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+}
+
+/* the sweeper's impulses become the best known, or zero */
+static void return_to_best(tb_iteration *it)
+{
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+    if (it->has_best)
+        memcpy(it->sweeper.lambda, it->best, bytes);
+    else
+        memset(it->sweeper.lambda, 0, bytes);
 }
 
 /* the thesis's own test, where it is the one that is asked for */
@@ -143,7 +177,7 @@ static bool diverges(tb_iteration *it, double estimate)
 static void roll_back(tb_iteration *it)
 {
     tb_sweeper *sweeper = &it->sweeper;
-    memcpy(sweeper->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    return_to_best(it);
     refresh(sweeper);
     it->solution->halvings++;
     tb_sweeper_set_omega(sweeper, it->options, sweeper->omega / 2);
@@ -213,6 +247,7 @@ static tb_status sweep_on(tb_iteration *it)
                 solution->status = TB_OK;
                 return TB_OK;
             }
+            keep_best(it, n);
             if (it->best_residual > RESIDUAL_OF_STAGNATION &&
                 n - it->best_sweep > it->best_sweep + SWEEPS_OF_STAGNATION &&
                 solution->halvings < options->maximum_halvings) {
@@ -237,9 +272,10 @@ static tb_status account(tb_iteration *it)
     const int32_t rows = it->problem->number_of_rows;
     tb_real *lambda = it->sweeper.lambda;
     if (solution->status != TB_OK) {
-        memcpy(lambda, it->best, (size_t)rows * sizeof(tb_real));
-        const tb_status status = tb_problem_residuals(it->problem, lambda, it->scratch,
-                                                      solution->xi, &solution->residuals);
+        return_to_best(it);
+        const tb_status status =
+            tb_problem_judge(it->problem, lambda, it->scratch, solution->whitened, solution->xi,
+                             &solution->residuals);
         if (status != TB_OK) return status;
     }
     memcpy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
@@ -247,8 +283,6 @@ static tb_status account(tb_iteration *it)
         memset(solution->xi, 0, (size_t)rows * sizeof(tb_real));
         solution->status = TB_DIVERGED;
     }
-    if (solution->whitened && it->problem->values)
-        tb_problem_whiten(it->problem, solution->lambda, solution->whitened);
     tb_problem_statuses(it->problem, solution->lambda, solution->statuses);
     return TB_OK;
 }
@@ -257,7 +291,7 @@ static tb_status take_memory(tb_iteration *it)
 {
     const int32_t rows = it->problem->number_of_rows;
     const tb_stop_test stop = it->options->stop;
-    it->best = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
+    it->best = TB_ARENA_ARRAY(it->scratch, tb_real, rows);
     if (!it->best) return TB_RESOURCE_EXHAUSTED;
     if (stop == TB_STOP_ELEMENT || stop == TB_STOP_NORM || stop == TB_STOP_EPSILON ||
         stop == TB_STOP_MERIT) {
@@ -302,7 +336,7 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
     if (status != TB_OK) goto done;
     status = tb_sweeper_prepare(&it.sweeper, problem, options, gauss_seidel, warm->scratch);
     if (status != TB_OK) goto done;
-    if (!tb_all_finite(problem->c, problem->number_of_rows)) {
+    if (!(c2 <= DBL_MAX) && !tb_all_finite(problem->c, problem->number_of_rows)) {
         solution->status = TB_DIVERGED;
         status = account(&it);
         goto done;
@@ -320,8 +354,7 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
             tb_accelerate_prepare(&it.acceleration, &it.sweeper, ACCELERATION_DEPTH, warm->scratch);
     }
     if (status != TB_OK) goto done;
-    tb_sweeper_set_omega(&it.sweeper, options, TB_R(options->omega > 0 ? options->omega : omega));
-    start(&it, warm);
+    set_up(&it, warm, TB_R(options->omega > 0 ? options->omega : omega));
     status = sweep_on(&it);
     if (status == TB_OK) status = account(&it);
 done:

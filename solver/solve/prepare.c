@@ -62,29 +62,31 @@ static bool factor_bilateral(tb_real *g, int n)
     return false;
 }
 
-static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *options,
-                                bool gauss_seidel, tb_arena *scratch)
+static tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *options,
+                             bool gauss_seidel, tb_arena *scratch)
 {
     const tb_problem *problem = sweeper->problem;
-    const bool can_solve_whole =
+    sweeper->jams =
         gauss_seidel && sweeper->storage != TB_STORAGE_T && options->r_strategy == TB_R_DIAGONAL;
-    sweeper->whole = can_solve_whole && options->local_solve;
-    int64_t local_count = 0;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const int32_t rows = problem->blocks[b].rows;
-        if (rows > 3) local_count += rows * rows;
-    }
+    sweeper->whole = sweeper->jams && options->local_solve;
+    /* a bound that needs no look at the blocks; what is not written costs nothing */
+    const int64_t local_count = TB_BLOCK_ROWS * (int64_t)problem->number_of_rows;
     sweeper->blocks = TB_ARENA_ARRAY(scratch, tb_sweep_block, problem->number_of_blocks);
     sweeper->local = TB_ARENA_ARRAY(scratch, tb_real, local_count);
+    sweeper->filled = 0;
     sweeper->alpha = NULL;
     if (!sweeper->blocks || !sweeper->local) return TB_RESOURCE_EXHAUSTED;
-    if (can_solve_whole) {
+    if (sweeper->jams) {
         sweeper->alpha = TB_ARENA_ZEROED(scratch, tb_real, problem->number_of_blocks);
         if (!sweeper->alpha) return TB_RESOURCE_EXHAUSTED;
     }
+    return TB_OK;
+}
 
-    int64_t local = 0;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
+{
+    const tb_problem *problem = sweeper->problem;
+    for (int32_t b = first; b < end; b++) {
         const tb_block *source = &problem->blocks[b];
         tb_sweep_block *block = &sweeper->blocks[b];
         block->law = (uint8_t)source->law;
@@ -107,9 +109,9 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
         /* the diagonal block, beside the others or in a place of its own */
         tb_real *g = block->g;
         if (source->rows > 3) {
-            block->local = local;
-            g = sweeper->local + local;
-            local += source->rows * source->rows;
+            block->local = sweeper->filled;
+            g = sweeper->local + sweeper->filled;
+            sweeper->filled += source->rows * source->rows;
         }
         if (shape != TB_SHAPE_OF_ANY) {
             local_of_fixed(problem->values + source->value, source->width, g);
@@ -121,9 +123,8 @@ static tb_status prepare_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
 
         if (source->law != TB_LAW_COULOMB) continue;
         if (sweeper->whole && block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
-        if (can_solve_whole && jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
+        if (sweeper->jams && jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
     }
-    return TB_OK;
 }
 
 tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
@@ -175,7 +176,7 @@ tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
         const tb_status status = tb_spectrum_r(problem, scratch, &sweeper->r_global);
         if (status != TB_OK) return status;
     }
-    return prepare_blocks(sweeper, options, gauss_seidel, scratch);
+    return take_blocks(sweeper, options, gauss_seidel, scratch);
 }
 
 /* omega over the diagonal, or none where a row has no mass behind it */
@@ -206,50 +207,64 @@ static void diagonal_r(tb_sweep_block *block, const tb_real *g, tb_real omega)
     block->r_friction = over(omega, largest);
 }
 
-void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega)
+/* The r-factors of one block. */
+static void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                            tb_sweep_block *block, tb_real omega, bool first)
+{
+    tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
+    switch (options->r_strategy) {
+    case TB_R_RICHARDSON: block->r_normal = block->r_friction = omega; break;
+    case TB_R_SPECTRUM:
+        block->r_normal = block->r_friction = omega * TB_R(sweeper->r_global);
+        break;
+    default:
+        if (block->block_solve && block->law == TB_LAW_BILATERAL) break;
+        diagonal_r(block, g, omega);
+        /* an exact solve wants 1 / G_NN; its relaxation stands apart */
+        if (block->block_solve) block->r_normal = over(1, g[0]);
+        if (first && sweeper->whole && block->law == TB_LAW_BILATERAL && block->rows > 1)
+            block->block_solve = factor_bilateral(g, block->rows);
+    }
+}
+
+/* T = 1 - R G from G the first time, scaled after that (Poulsen 3.6): one block's rows. */
+static void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_real ratio, bool first)
 {
     const tb_problem *problem = sweeper->problem;
-    const tb_real ratio = sweeper->omega > 0 ? omega / sweeper->omega : 0;
-    const bool first = !(sweeper->omega > 0);
-    sweeper->omega = omega;
-
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        tb_sweep_block *block = &sweeper->blocks[b];
-        tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
-        switch (options->r_strategy) {
-        case TB_R_RICHARDSON: block->r_normal = block->r_friction = omega; break;
-        case TB_R_SPECTRUM:
-            block->r_normal = block->r_friction = omega * TB_R(sweeper->r_global);
-            break;
-        default:
-            if (block->block_solve && block->law == TB_LAW_BILATERAL) break;
-            diagonal_r(block, g, omega);
-            /* an exact solve wants 1 / G_NN; its relaxation stands apart */
-            if (block->block_solve) block->r_normal = over(1, g[0]);
-            if (first && sweeper->whole && block->law == TB_LAW_BILATERAL && block->rows > 1)
-                block->block_solve = factor_bilateral(g, block->rows);
-        }
-    }
-
-    /* T = 1 - R G from G the first time, scaled after that (Poulsen 3.6) */
-    if (!sweeper->t) return;
     const int64_t n = problem->number_of_rows;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_sweep_block *block = &sweeper->blocks[b];
-        for (int i = 0; i < block->rows; i++) {
-            const int64_t row = block->row + i;
-            tb_real r = block->r_friction;
-            if (i == 0 && block->law != TB_LAW_BILATERAL) r = block->r_normal;
-            tb_real *t = sweeper->t + row * n;
-            if (first) {
-                for (int64_t j = 0; j < n; j++) t[j] *= -r;
-                t[row] += 1;
-            } else {
-                const tb_real diagonal = 1 - ratio * (1 - t[row]);
-                for (int64_t j = 0; j < n; j++) t[j] *= ratio;
-                t[row] = diagonal;
-            }
-            sweeper->d[row] = -r * problem->c[row];
+    for (int i = 0; i < block->rows; i++) {
+        const int64_t row = block->row + i;
+        tb_real r = block->r_friction;
+        if (i == 0 && block->law != TB_LAW_BILATERAL) r = block->r_normal;
+        tb_real *t = sweeper->t + row * n;
+        if (first) {
+            for (int64_t j = 0; j < n; j++) t[j] *= -r;
+            t[row] += 1;
+        } else {
+            const tb_real diagonal = 1 - ratio * (1 - t[row]);
+            for (int64_t j = 0; j < n; j++) t[j] *= ratio;
+            t[row] = diagonal;
         }
+        sweeper->d[row] = -r * problem->c[row];
+    }
+}
+
+void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
+                            int32_t end, tb_real omega)
+{
+    for (int32_t b = first; b < end; b++) {
+        set_block_omega(sweeper, options, &sweeper->blocks[b], omega, true);
+        if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], 0, true);
+    }
+    if (end == sweeper->problem->number_of_blocks) sweeper->omega = omega;
+}
+
+void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega)
+{
+    const tb_real ratio = omega / sweeper->omega;
+    sweeper->omega = omega;
+    for (int32_t b = 0; b < sweeper->problem->number_of_blocks; b++) {
+        set_block_omega(sweeper, options, &sweeper->blocks[b], omega, false);
+        if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], ratio, false);
     }
 }

@@ -28,6 +28,8 @@ struct tb_sweeper {
     tb_matrix matrix;   /* G as swept: the problem's own or `g` */
     tb_storage storage; /* as resolved */
     bool whole;         /* blocks are solved as wholes where that pays */
+    bool jams;          /* and where rows cannot, in any case */
+    int64_t filled;     /* numbers of `local` that are filled */
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };
@@ -40,12 +42,22 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
                      bool gauss_seidel, tb_sweep_function *factorized, tb_sweep_function *given,
                      tb_sweep_function *t_form);
 
-/* Blocks, diagonal blocks, storage. FAILED_PRECONDITION for options that do not fit the problem. */
+/* Memory and storage. FAILED_PRECONDITION for options that do not fit the problem. */
 #define tb_sweeper_prepare TB_SYMBOL(tb_sweeper_prepare)
 tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
                              const tb_solve_options *options, bool gauss_seidel, tb_arena *scratch);
 
-/* r-factors for the sweeper's omega, and T where it is used (scaled, not built again). */
+/* Fills the blocks from `first` on before `end`, with their diagonal blocks; in order, each once. */
+#define tb_sweeper_fill TB_SYMBOL(tb_sweeper_fill)
+void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end);
+
+/* r-factors of the blocks from `first` on before `end` for the first omega, and their rows of T
+ * where it is used. The sweeper's omega is set when all have theirs. */
+#define tb_sweeper_start_omega TB_SYMBOL(tb_sweeper_start_omega)
+void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
+                            int32_t end, tb_real omega);
+
+/* r-factors for another omega, and T where it is used (scaled, not built again). */
 #define tb_sweeper_set_omega TB_SYMBOL(tb_sweeper_set_omega)
 void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega);
 
