@@ -169,6 +169,23 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
     memcpy(tree->inverse_root, root.m, sizeof tree->inverse_root);
 }
 
+/* Lists of the few things that a step would look for among many free bodies. */
+static tb_status add_lists(tb_compiler *c)
+{
+    tb_model *model = c->model;
+    int32_t *trees = TB_ARENA_ARRAY(&model->arena, int32_t, model->number_of_trees);
+    int32_t *dofs = TB_ARENA_ARRAY(&model->arena, int32_t, model->number_of_dofs);
+    if (trees == NULL || dofs == NULL)
+        return tb_fail_memory(c->error, (size_t)model->number_of_dofs * sizeof *dofs, "trees");
+    model->jointed_trees = trees;
+    model->dry_dofs = dofs;
+    for (int32_t t = 0; t < model->number_of_trees; t++)
+        if (!c->trees[t].single_free) trees[model->number_of_jointed_trees++] = t;
+    for (int32_t i = 0; i < model->number_of_dofs; i++)
+        if (c->dofs[i].dry_friction > 0) dofs[model->number_of_dry_dofs++] = i;
+    return TB_OK;
+}
+
 tb_status tb_compile_dynamics(tb_compiler *c)
 {
     for (int32_t t = 0; t < c->model->number_of_trees; t++) {
@@ -176,5 +193,5 @@ tb_status tb_compile_dynamics(tb_compiler *c)
         if (status != TB_OK) return status;
         set_single_free(c, &c->trees[t]);
     }
-    return TB_OK;
+    return add_lists(c);
 }

@@ -165,6 +165,30 @@ static tb_status add_shape(tb_compiler *c, geometry *g, int32_t index, int32_t b
     }
 }
 
+static tb_status add_filters(tb_compiler *c)
+{
+    tb_model *model = c->model;
+    const int32_t shapes = model->number_of_shapes;
+    tb_model_filter *filters = TB_ARENA_ARRAY(&model->arena, tb_model_filter, shapes);
+    if (filters == NULL)
+        return tb_fail_memory(c->error, (size_t)shapes * sizeof *filters, "shapes");
+    for (int32_t i = 0; i < shapes; i++) {
+        const tb_model_shape *shape = &c->shapes[i];
+        const tb_model_body *body = &c->bodies[shape->body];
+        tb_model_filter *f = &filters[i];
+        f->root = body->fixed_to;
+        f->above = -1;
+        f->category = shape->category;
+        f->mask = shape->mask;
+        f->moves = body->last_dof >= 0;
+        if (!model->filter_parent || f->root == 0) continue;
+        const int32_t above = c->bodies[c->bodies[f->root].parent].fixed_to;
+        if (above != 0) f->above = above; /* what cannot move is no parent */
+    }
+    model->filters = filters;
+    return TB_OK;
+}
+
 tb_status tb_compile_geometry(tb_compiler *c)
 {
     const tb_scene *scene = c->scene;
@@ -203,5 +227,5 @@ tb_status tb_compile_geometry(tb_compiler *c)
     model->hulls = g.hulls;
     model->meshes = g.meshes;
     model->height_fields = g.fields;
-    return TB_OK;
+    return add_filters(c);
 }

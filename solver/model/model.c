@@ -167,24 +167,18 @@ static bool is_excluded(const tb_model *model, int32_t body_a, int32_t body_b)
 
 bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b)
 {
-    const tb_model_shape *shape_a = &model->shapes[a], *shape_b = &model->shapes[b];
-    const tb_model_body *body_a = &model->bodies[shape_a->body];
-    const tb_model_body *body_b = &model->bodies[shape_b->body];
+    const tb_model_filter *p = &model->filters[a], *q = &model->filters[b];
 
     /* no joint between the two, or none that can give way: nothing to solve for, listed or not */
-    if (body_a->fixed_to == body_b->fixed_to) return false;
-    if (body_a->last_dof < 0 && body_b->last_dof < 0) return false;
+    if (p->root == q->root) return false;
+    if (!p->moves && !q->moves) return false;
     if (model->number_of_pairs > 0 && tb_model_find_pair(model, a, b) != NULL) return true;
-    if (!(shape_a->category & shape_b->mask) && !(shape_b->category & shape_a->mask)) return false;
+    if (!(p->category & q->mask) && !(q->category & p->mask)) return false;
 
-    /* parent and child, bodies fixed to each other counting as one;
-     * what cannot move is no parent */
-    const int32_t root_a = body_a->fixed_to, root_b = body_b->fixed_to;
-    if (model->filter_parent && root_a != 0 && root_b != 0) {
-        if (model->bodies[model->bodies[root_a].parent].fixed_to == root_b) return false;
-        if (model->bodies[model->bodies[root_b].parent].fixed_to == root_a) return false;
-    }
-    return model->number_of_excludes == 0 || !is_excluded(model, shape_a->body, shape_b->body);
+    /* parent and child, bodies fixed to each other counting as one */
+    if (p->above == q->root || q->above == p->root) return false;
+    return model->number_of_excludes == 0 ||
+           !is_excluded(model, model->shapes[a].body, model->shapes[b].body);
 }
 
 tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b)

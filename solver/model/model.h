@@ -126,6 +126,15 @@ typedef struct tb_model_shape {
     uint32_t category, mask;
 } tb_model_shape;
 
+/* What decides whether two shapes may touch, in 20 bytes: a broad phase asks about many pairs in no
+ * order, and should not wait for whole shapes and bodies. */
+typedef struct tb_model_filter {
+    int32_t root;  /* fixed_to of the shape's body */
+    int32_t above; /* root of the root's parent; -1: none, the world, or no parent is left out */
+    uint32_t category, mask;
+    bool moves; /* some dof moves it */
+} tb_model_filter;
+
 typedef struct tb_model_tendon {
     int32_t first, count; /* in tendon_dofs, tendon_coordinates, tendon_coefficients */
     bool limited;
@@ -183,13 +192,17 @@ struct tb_model {
         number_of_height_fields, number_of_sites, number_of_tendons, number_of_tendon_terms,
         number_of_actuators, number_of_activations, number_of_equalities, number_of_pairs,
         number_of_excludes, number_of_keyframes, number_of_kinematic_bodies, number_of_warnings,
-        number_of_mesh_assets, number_of_colliding_shapes;
+        number_of_mesh_assets, number_of_colliding_shapes, number_of_jointed_trees,
+        number_of_dry_dofs;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
     const tb_model_dof *dofs;
     const tb_model_tree *trees;
+    const int32_t *jointed_trees; /* trees that are no single free body, ascending */
+    const int32_t *dry_dofs;      /* dofs with dry friction, ascending */
     const tb_model_shape *shapes;
+    const tb_model_filter *filters; /* shapes */
     const tb_hull *hulls;
     const tb_triangle_mesh *meshes;
     const tb_height_field *height_fields;
