@@ -23,7 +23,7 @@ static tb_status take_arrays(tb_world *w)
     w->u_free = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     w->u_end = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     w->force = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
-    w->diagonal = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    w->diagonal = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     w->actuator_force = TB_ARENA_ZEROED(w->arena, double, m->number_of_actuators);
     w->kinematic =
         TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
@@ -47,17 +47,18 @@ static void load_state(tb_world *w)
 
 /* ---- forces ---- */
 
-static void add_joint_springs(tb_world *w)
+static void add_tree_springs(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model *m = w->model;
     const tb_real h = w->dt * w->theta;
-    for (int32_t i = 0; i < m->number_of_dofs; i++) {
+    for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
         const tb_real damping = TB_R(m->dofs[i].damping);
+        w->diagonal[i] = 0;
         if (damping == 0) continue;
         w->force[i] -= damping * w->u[i];
         w->diagonal[i] += h * damping;
     }
-    for (int32_t j = 0; j < m->number_of_joints; j++) {
+    for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
         const tb_real k = TB_R(joint->stiffness);
         if (k == 0) continue;
@@ -80,6 +81,14 @@ static void add_joint_springs(tb_world *w)
     }
 }
 
+/* A single free body has neither springs nor dampers. */
+static void add_joint_springs(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t t = 0; t < m->number_of_jointed_trees; t++)
+        add_tree_springs(w, &m->trees[m->jointed_trees[t]]);
+}
+
 /* Joints of type free have their linear velocity in world axes and their angular in body axes;
  * wrenches are in world axes about the centre of mass. */
 static void add_wrenches(tb_world *w)
@@ -96,7 +105,7 @@ static void add_wrenches(tb_world *w)
         f.force = tb_v3_load(wrench);
         f.moment = tb_v3_add(tb_v3_load(wrench + 3), tb_v3_cross(r, f.force));
         for (int32_t i = m->bodies[b].last_dof; i >= 0; i = m->dofs[i].parent)
-            w->force[i] += tb_motion_dot(w->dynamics.axes[i], f);
+            w->force[i] += tb_motion_dot(tb_dynamics_axis(&w->dynamics, i), f);
     }
 }
 
@@ -119,9 +128,8 @@ static void add_actuators(tb_world *w, bool all)
 }
 
 /* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity,
- * which makes the step second order in them;
- * single free bodies turn by the energy-keeping implicit rule. */
-static tb_status free_velocity(tb_world *w)
+ * which makes the step second order in them. */
+static tb_status jointed_velocity(tb_world *w)
 {
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
@@ -131,41 +139,56 @@ static tb_status free_velocity(tb_world *w)
     tb_real *middle = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     if (!bias || !middle) return TB_RESOURCE_EXHAUSTED;
 
-    tb_dynamics_velocities(d, w->u, w->kinematic);
     tb_dynamics_bias(d, w->u, gravity, false, bias);
-
-    bool articulated = false;
-    for (int32_t t = 0; t < m->number_of_trees; t++) articulated |= !m->trees[t].single_free;
-    if (articulated) {
-        for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
-        tb_dynamics_solve(d, middle);
-        for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * middle[i];
-        /* what comes as rows pulls too: without it the prediction is of first order only */
-        const bool second_order = w->theta != 1 && w->dt > 0;
-        if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
-            tb_servos_predict(w, middle) != TB_OK)
-            return TB_RESOURCE_EXHAUSTED;
-        if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
-            return TB_RESOURCE_EXHAUSTED;
-        for (int32_t i = 0; i < dofs; i++) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
-        tb_dynamics_velocities(d, middle, w->kinematic);
-        tb_dynamics_bias(d, middle, gravity, false, bias);
-        tb_dynamics_velocities(d, w->u, w->kinematic);
-    }
+    for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
+    tb_dynamics_solve(d, middle);
+    for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * middle[i];
+    /* what comes as rows pulls too: without it the prediction is of first order only */
+    const bool second_order = w->theta != 1 && w->dt > 0;
+    if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
+        tb_servos_predict(w, middle) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
+    if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < dofs; i++) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
+    tb_dynamics_velocities(d, middle, w->kinematic);
+    tb_dynamics_bias(d, middle, gravity, false, bias);
+    tb_dynamics_velocities(d, w->u, w->kinematic);
 
     for (int32_t i = 0; i < dofs; i++) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
     tb_dynamics_solve(d, w->u_free);
     for (int32_t i = 0; i < dofs; i++) w->u_free[i] += w->u[i];
+    return TB_OK;
+}
 
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        if (!tree->single_free) continue;
-        const tb_mat33 inertia = tb_m33_symmetric(m->bodies[tree->body].inertia);
-        const int32_t i = tree->dof + 3;
-        const tb_vec3 w0 = tb_v3(w->u[i], w->u[i + 1], w->u[i + 2]);
-        const tb_vec3 turn = tb_v3_sub(tb_gyroscopic_step(&inertia, w0, w->dt), w0);
-        for (int k = 0; k < 3; k++) w->u_free[i + k] += tb_v3_at(turn, k);
+/* The same for a single free body, which turns by the energy-keeping implicit rule. */
+static void single_free_velocity(tb_world *w, const tb_model_tree *tree)
+{
+    const tb_model_body *body = &w->model->bodies[tree->body];
+    const tb_vec3 gravity = tb_v3_load(w->model->gravity);
+    const tb_real *u = w->u + tree->dof, *force = w->force + tree->dof;
+    tb_real *u_free = w->u_free + tree->dof;
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    const tb_vec3 w0 = tb_v3(u[3], u[4], u[5]);
+    const tb_vec3 turn = tb_v3_sub(tb_gyroscopic_step(&inertia, w0, w->dt), w0);
+    for (int k = 0; k < 3; k++) {
+        u_free[k] = w->dt * (force[k] + TB_R(body->mass) * tb_v3_at(gravity, k));
+        u_free[3 + k] = w->dt * force[3 + k];
     }
+    tb_dynamics_solve_single_free(tree, u_free);
+    for (int k = 0; k < 3; k++) {
+        u_free[k] += u[k];
+        u_free[3 + k] = u_free[3 + k] + u[3 + k] + tb_v3_at(turn, k);
+    }
+}
+
+static tb_status free_velocity(tb_world *w)
+{
+    const tb_model *m = w->model;
+    if (m->number_of_jointed_trees > 0 && jointed_velocity(w) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
+    for (int32_t t = 0; t < m->number_of_trees; t++)
+        if (m->trees[t].single_free) single_free_velocity(w, &m->trees[t]);
     return TB_OK;
 }
 
@@ -182,7 +205,7 @@ tb_status tb_world_begin(tb_world *world, tb_error *error)
         tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies,
                           (double)(w->dt * (1 - w->theta)));
     }
-    tb_dynamics_positions(&w->dynamics, w->q, w->kinematic);
+    tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
 
     add_joint_springs(w);
     add_wrenches(w);

@@ -39,6 +39,7 @@ bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t val
     tb_world *w = world;
     const int32_t b = w->number_of_blocks, r = w->number_of_rows;
     const int64_t v = w->number_of_values;
+    if (!reserve_segments(w, 2 * blocks)) return false; /* free bodies: a run for each */
     if (!GROW(w, blocks, b, w->block_capacity, blocks)) return false;
     if (b + blocks > w->block_capacity) w->block_capacity = GROWN(b, blocks);
     if (!GROW(w, values, v, w->value_capacity, values)) return false;
@@ -223,9 +224,10 @@ tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t
     for (int32_t i = 0; i < rows; i++) {
         const int32_t row = b->row + i;
         w->c[row] = 0;
-        w->compliance[row] = 0;
         w->warm[row] = memory < 0 ? 0 : TB_R(w->state->row_impulses[memory + i]);
-        w->memory[row] = memory < 0 ? -1 : memory + i;
+        if (memory < 0) continue;
+        w->compliance[row] = 0;
+        w->memory[row] = memory + i;
     }
     w->number_of_rows += rows;
     tb_real *values = w->values + b->value;

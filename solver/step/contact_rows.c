@@ -199,18 +199,63 @@ static void warm_start(const tb_world_contact *c, const directions *k,
     }
 }
 
-static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bool *kept)
+/* What is known of a contact before the solve. */
+static void make_record(const tb_world_contact *c, const directions *k, tb_real bias,
+                        tb_contact_record *r)
 {
+    r->shape_a = c->shape_a;
+    r->shape_b = c->shape_b;
+    r->feature = c->feature;
+    tb_v3_store(r->position, c->position);
+    tb_v3_store(r->normal, c->normal);
+    tb_v3_store(r->tangent1, c->tangent1);
+    tb_v3_store(r->tangent2, c->tangent2);
+    r->gap = (double)c->gap;
+    for (int i = 0; i < 6; i++) r->impulse[i] = 0;
+    for (int32_t i = 0; i < k->rows; i++) r->impulse[i] = 1;
+    if (k->rows > 3) r->impulse[3] = c->surface.spin_radius;
+    for (int32_t i = 4; i < k->rows; i++) r->impulse[i] = c->surface.rolling_length;
+    r->velocity[0] = (double)bias;
+    r->velocity[1] = r->velocity[2] = 0;
+    r->kind = k->rows;
+    r->status = 0;
+}
+
+/* Room for `extra` more records. */
+static bool reserve_records(tb_world *w, int32_t extra)
+{
+    if (extra > INT32_MAX - w->number_of_contacts) return false;
+    const int32_t count = w->number_of_contacts + extra;
+    if (count <= w->record_capacity) return true;
+    if (w->home) {
+        if (tb_state_reserve_next(w->home, count) != TB_OK) return false;
+        w->records = w->home->next_contacts;
+        w->record_capacity = w->home->next_capacity;
+        return true;
+    }
+    const int32_t capacity = count < INT32_MAX / 2 ? count + count / 2 : count;
+    tb_contact_record *grown = TB_ARENA_ARRAY(w->arena, tb_contact_record, capacity);
+    if (!grown) return false;
+    if (w->number_of_contacts)
+        memcpy(grown, w->records, (size_t)w->number_of_contacts * sizeof *grown);
+    w->records = grown;
+    w->record_capacity = capacity;
+    return true;
+}
+
+bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
+{
+    tb_world *w = world;
+    const tb_world_contact *c = contact;
     const tb_model *m = w->model;
     const tb_law law = law_of(&c->surface);
     const directions k = directions_of(c, law);
     const int32_t leaves[2] = {m->bodies[c->body_a].last_dof, m->bodies[c->body_b].last_dof};
-    *kept = false;
     tb_real *values = tb_block_begin(w, law, k.rows, leaves, 2, -1);
-    if (!values) return TB_RESOURCE_EXHAUSTED;
+    if (!values || !reserve_records(w, 1)) return false;
     if (w->width == 0) { /* neither side can move */
         tb_block_cancel(w);
-        return TB_OK;
+        return true;
     }
     fill_rows(w, c, &k, values);
 
@@ -219,7 +264,7 @@ static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bo
     const tb_real before = tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given.linear);
     if (moreau_skips(w, c, before)) {
         tb_block_cancel(w);
-        return TB_OK;
+        return true;
     }
 
     tb_block *block = &w->blocks[w->number_of_blocks - 1];
@@ -230,21 +275,21 @@ static tb_status add_contact(tb_world *w, tb_world_contact *c, int32_t *from, bo
         free_velocity[n] =
             tb_block_dot(w, values + n * w->width, w->u_free) + k.scale[n] * tb_v3_dot(k.d[n], chi);
     }
-    c->bias = normal_term(w, c, before);
-    free_velocity[0] += c->bias;
-    warm_start(c, &k, find_record(w->state, c, from), w->warm + block->row);
+    const tb_real bias = normal_term(w, c, before);
+    free_velocity[0] += bias;
+    warm_start(c, &k, find_record(w->state, c, &w->record_from), w->warm + block->row);
     tb_block_end(w, values);
-    *kept = true;
-    return TB_OK;
+    make_record(c, &k, bias, &w->records[w->number_of_contacts++]);
+    w->deepest = tb_max(w->deepest, -c->gap);
+    return true;
 }
 
 /* Dofs on the longest way from a body to its root. */
 static int32_t longest_chain(const tb_world *w)
 {
     int32_t longest = 6; /* a free body */
-    for (int32_t t = 0; t < w->model->number_of_trees; t++) {
-        const tb_model_tree *tree = &w->model->trees[t];
-        if (tree->single_free) continue;
+    for (int32_t t = 0; t < w->model->number_of_jointed_trees; t++) {
+        const tb_model_tree *tree = &w->model->trees[w->model->jointed_trees[t]];
         for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
             const int32_t length = w->dynamics.mass_row[i + 1] - w->dynamics.mass_row[i];
             if (length > longest) longest = length;
@@ -253,29 +298,26 @@ static int32_t longest_chain(const tb_world *w)
     return longest;
 }
 
-/* Room for all contacts at once. A generous bound will do: what is not written costs nothing. */
-static bool reserve_contacts(tb_world *w)
-{
-    const int32_t rows = w->number_of_contacts < INT32_MAX / TB_CONTACT_ROLLING
-                             ? w->number_of_contacts * w->most_contact_rows
-                             : 0;
-    return tb_block_reserve(w, w->number_of_contacts, rows, 2 * (int64_t)rows * longest_chain(w));
-}
-
-tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error)
+/* A generous bound of the rows' numbers will do: what is not written costs nothing. */
+bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
 {
     tb_world *w = world;
-    int32_t from = 0, kept_contacts = 0;
-    if (!reserve_contacts(w)) return tb_fail_memory(error, 0, "a step's contact rows");
     w->first_contact_block = w->number_of_blocks;
-    for (int32_t i = 0; i < w->number_of_contacts; i++) {
-        bool kept = false;
-        if (add_contact(w, &w->contacts[i], &from, &kept) != TB_OK)
-            return tb_fail_memory(error, 0, "a step's contact rows");
-        if (!kept) continue;
-        if (kept_contacts != i) w->contacts[kept_contacts] = w->contacts[i];
-        kept_contacts++;
+    w->contact_rows = w->number_of_rows;
+    w->number_of_contacts = w->record_from = 0;
+    w->deepest = 0;
+    if (w->home) {
+        w->records = w->home->next_contacts;
+        w->record_capacity = w->home->next_capacity;
     }
-    w->number_of_contacts = kept_contacts;
-    return TB_OK;
+    const int32_t all = count < INT32_MAX / TB_CONTACT_ROLLING ? count * rows : 0;
+    return reserve_records(w, count) &&
+           tb_block_reserve(w, count, all, 2 * (int64_t)all * longest_chain(w));
+}
+
+void tb_contacts_end(tb_world *world)
+{
+    const tb_world *w = world;
+    if (!w->has_compliance) return;
+    for (int32_t row = w->contact_rows; row < w->number_of_rows; row++) w->compliance[row] = 0;
 }

@@ -1,4 +1,5 @@
-/* Contacts of one world: boxes that may meet within the step, pairs, contact points.
+/* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
+ * their rows: what a contact is made of is then still in the cache.
  *
  * Speculative contacts stand in for swept ones. A pair's margin is the contact margin plus the way
  * by which the two shapes can approach each other within the step; a contact with a positive gap
@@ -79,31 +80,19 @@ static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
 {
     tb_world *w = d->world;
     const tb_model *m = w->model;
-    if (w->number_of_contacts + count > w->contact_capacity) {
-        /* about as many as in the last step, so that a warm world copies nothing */
-        const int32_t last = w->state->number_of_contacts, room = 2 * w->contact_capacity;
-        const int32_t capacity = count + 64 + (room > last + last / 8 ? room : last + last / 8);
-        tb_world_contact *grown = TB_ARENA_ARRAY(w->arena, tb_world_contact, capacity);
-        if (!grown) return TB_RESOURCE_EXHAUSTED;
-        for (int32_t i = 0; i < w->number_of_contacts; i++) grown[i] = w->contacts[i];
-        w->contacts = grown;
-        w->contact_capacity = capacity;
-    }
-    const tb_surface surface = tb_model_pair_surface(m, a, b);
-    if ((int32_t)surface.kind > w->most_contact_rows) w->most_contact_rows = (int32_t)surface.kind;
+    tb_world_contact c = {.shape_a = a,
+                          .shape_b = b,
+                          .body_a = m->shapes[a].body,
+                          .body_b = m->shapes[b].body,
+                          .surface = tb_model_pair_surface(m, a, b)};
     for (int32_t i = 0; i < count; i++) {
         const tb_contact_point *p = &d->points[i];
-        tb_world_contact *c = &w->contacts[w->number_of_contacts++];
-        c->shape_a = a;
-        c->shape_b = b;
-        c->body_a = m->shapes[a].body;
-        c->body_b = m->shapes[b].body;
-        c->feature = p->feature;
-        c->position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
-        c->normal = p->normal;
-        tb_v3_tangents(p->normal, &c->tangent1, &c->tangent2);
-        c->gap = p->gap;
-        c->surface = surface;
+        c.feature = p->feature;
+        c.position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
+        c.normal = p->normal;
+        tb_v3_tangents(p->normal, &c.tangent1, &c.tangent2);
+        c.gap = p->gap;
+        if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
 }
@@ -139,11 +128,18 @@ tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (!d.shapes || !d.velocity || !d.spin || !d.points || !boxes)
         return tb_fail_memory(error, 0, "a step's shapes");
 
+    int32_t most = 1; /* rows that a contact can have */
+    for (int32_t i = 0; i < m->number_of_pairs; i++) {
+        const int32_t rows = (int32_t)m->pairs[i].surface.kind;
+        most = rows > most ? rows : most;
+    }
     for (int32_t i = 0; i < colliding; i++) {
         const int32_t s = m->colliding_shapes[i];
         pose_shape(&d, s);
         shape_velocity(&d, s);
         boxes[i] = swept_box(&d, s);
+        const int32_t rows = (int32_t)m->shapes[s].surface.kind;
+        most = rows > most ? rows : most;
     }
 
     tb_pair *pairs = NULL;
@@ -153,9 +149,14 @@ tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 
-    w->number_of_contacts = 0;
+    /* about as many as in the last step, so that a warm world copies nothing */
+    const int32_t last = w->state->number_of_contacts;
+    const int32_t count = last > number_of_pairs ? last : number_of_pairs;
+    if (!tb_contacts_begin(w, count + count / 8 + 64, most))
+        return tb_fail_memory(error, 0, "a step's contact rows");
     for (int32_t p = 0; p < number_of_pairs; p++)
         if (collide(&d, m->colliding_shapes[pairs[p].a], m->colliding_shapes[pairs[p].b]) != TB_OK)
             return tb_fail_memory(error, 0, "a step's contacts");
+    tb_contacts_end(w);
     return TB_OK;
 }

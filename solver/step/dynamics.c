@@ -16,14 +16,15 @@ tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_aren
 
     /* rows along the chains; the length of a row is one more than its parent's */
     int32_t entries = 0;
-    for (int32_t i = 0; i < dofs; i++) {
-        const int32_t parent = model->dofs[i].parent;
-        d->mass_row[i] = entries;
-        if (model->trees[model->dofs[i].tree].single_free) continue;
-        entries += parent < 0 ? 1 : d->mass_row[parent + 1] - d->mass_row[parent] + 1;
-        d->mass_row[i + 1] = entries;
+    for (int32_t t = 0; t < model->number_of_jointed_trees; t++) {
+        const tb_model_tree *tree = &model->trees[model->jointed_trees[t]];
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+            const int32_t parent = model->dofs[i].parent;
+            d->mass_row[i] = entries;
+            entries += parent < 0 ? 1 : d->mass_row[parent + 1] - d->mass_row[parent] + 1;
+            d->mass_row[i + 1] = entries;
+        }
     }
-    d->mass_row[dofs] = entries;
     d->number_of_mass_entries = entries;
 
     d->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
@@ -121,17 +122,32 @@ static void finish_axes(tb_dynamics *d, const tb_model_body *body, tb_vec3 refer
     }
 }
 
-void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic)
+static void place_single_free(tb_dynamics *d, const tb_model_tree *tree, const tb_real *q)
 {
-    tb_dynamics *d = dynamics;
-    const tb_model *m = d->model;
-    place_body(d, 0, tb_v3(0, 0, 0), tb_q_identity());
+    const tb_real *x = q + tree->coordinate;
+    const tb_vec3 position = tb_v3(x[0], x[1], x[2]);
+    place_body(d, tree->body, position, tb_q_normalize(tb_q(x[3], x[4], x[5], x[6])));
+    d->references[tree - d->model->trees] = position;
+}
 
-    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+/* Poses of the bodies from `first` on before `end`; those before are placed. */
+static void place_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *q,
+                         const double *kinematic)
+{
+    const tb_model *m = d->model;
+    for (int32_t b = first; b < end; b++) {
+        if (b == 0) {
+            place_body(d, 0, tb_v3(0, 0, 0), tb_q_identity());
+            continue;
+        }
         const tb_model_body *body = &m->bodies[b];
         if (body->kinematic >= 0) {
             const double *k = kinematic + 13 * body->kinematic;
             place_body(d, b, tb_v3_load(k), tb_q_normalize(tb_q_load(k + 3)));
+            continue;
+        }
+        if (body->tree >= 0 && m->trees[body->tree].single_free) {
+            place_single_free(d, &m->trees[body->tree], q);
             continue;
         }
         const tb_pose *parent = &d->poses[body->parent];
@@ -145,6 +161,11 @@ void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double
         if (m->trees[body->tree].body == b) d->references[body->tree] = position;
         if (body->number_of_joints) finish_axes(d, body, d->references[body->tree]);
     }
+}
+
+void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic)
+{
+    place_bodies(dynamics, 0, dynamics->model->number_of_bodies, q, kinematic);
 }
 
 /* ---- velocities ---- */
@@ -165,17 +186,27 @@ static tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acce
     return v;
 }
 
-void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic)
+static void move_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *u,
+                        const double *kinematic)
 {
-    tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    d->velocities[0] = tb_motion_zero();
-    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+    for (int32_t b = first; b < end; b++) {
+        if (b == 0) {
+            d->velocities[0] = tb_motion_zero();
+            continue;
+        }
         const tb_model_body *body = &m->bodies[b];
         if (body->kinematic >= 0) {
             const double *k = kinematic + 13 * body->kinematic;
             d->velocities[b].linear = tb_v3_load(k + 7);
             d->velocities[b].angular = tb_v3_load(k + 10);
+            continue;
+        }
+        if (body->tree >= 0 && m->trees[body->tree].single_free) {
+            const tb_real *w = u + body->dof;
+            d->velocities[b].linear = tb_v3(w[0], w[1], w[2]);
+            d->velocities[b].angular =
+                tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
             continue;
         }
         /* a tree's first body stands on something that moves with no dof of the tree */
@@ -185,6 +216,24 @@ void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const doubl
         for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
             v = tb_motion_add_scaled(v, d->axes[i], u[i]);
         d->velocities[b] = v;
+    }
+}
+
+void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic)
+{
+    move_bodies(dynamics, 0, dynamics->model->number_of_bodies, u, kinematic);
+}
+
+/* Some bodies at a time, so that the second look at them finds them in the cache. */
+void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
+                        const double *kinematic)
+{
+    enum { TOGETHER = 64 };
+    const int32_t bodies = dynamics->model->number_of_bodies;
+    for (int32_t first = 0, end = 0; first < bodies; first = end) {
+        end = bodies - first > TOGETHER ? first + TOGETHER : bodies;
+        place_bodies(dynamics, first, end, q, kinematic);
+        move_bodies(dynamics, first, end, u, kinematic);
     }
 }
 
@@ -205,9 +254,8 @@ void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        if (tree->single_free) continue;
+    for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
+        const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
         const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
 
         /* composite inertias, leaves first */
@@ -263,9 +311,8 @@ tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        if (tree->single_free) continue;
+    for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
+        const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
         for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
             tb_real *row_k = d->mass + d->mass_row[k];
             const tb_real pivot = row_k[0];
@@ -299,6 +346,11 @@ static void multiply_single_free(double s, const double c[9], tb_real x[6])
     }
 }
 
+void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6])
+{
+    multiply_single_free(tree->inverse_mass, tree->inverse_inertia, x);
+}
+
 void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_dynamics *d = dynamics;
@@ -307,7 +359,7 @@ void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
         if (tree->single_free) {
-            multiply_single_free(tree->inverse_mass, tree->inverse_inertia, x + first);
+            tb_dynamics_solve_single_free(tree, x + first);
             continue;
         }
         for (int32_t i = end - 1; i >= first; i--) {
@@ -324,24 +376,26 @@ void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
     }
 }
 
-void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
+void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree, tb_real *x)
 {
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
-        if (tree->single_free) {
-            multiply_single_free(tree->inverse_mass_root, tree->inverse_root, x + first);
-            continue;
-        }
-        for (int32_t i = first; i < end; i++) {
-            const tb_real *row = d->mass + d->mass_row[i] + 1;
-            x[i] *= d->inverse_root[i];
-            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
-                x[i] -= *row++ * x[j];
-        }
+    if (tree->single_free) {
+        multiply_single_free(tree->inverse_mass_root, tree->inverse_root, x + tree->dof);
+        return;
     }
+    for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+        const tb_real *row = d->mass + d->mass_row[i] + 1;
+        x[i] *= d->inverse_root[i];
+        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[i] -= *row++ * x[j];
+    }
+}
+
+void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
+{
+    const tb_model *m = dynamics->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++)
+        tb_dynamics_unwhiten_tree(dynamics, &m->trees[t], x);
 }
 
 /* ---- bias ---- */
@@ -437,9 +491,20 @@ static void turn(tb_real *x, const tb_real *w, tb_real dt)
     x[0] = o.w, x[1] = o.x, x[2] = o.y, x[3] = o.z;
 }
 
-void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q)
+void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt)
 {
-    for (int32_t j = 0; j < model->number_of_joints; j++) {
+    for (int k = 0; k < 3; k++) x[k] += dt * u[k];
+    turn(x + 3, u + 3, dt);
+}
+
+void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree, const tb_real *u,
+                                tb_real dt, tb_real *q)
+{
+    if (tree->single_free) {
+        tb_dynamics_fly(q + tree->coordinate, u + tree->dof, dt);
+        return;
+    }
+    for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
         const tb_model_joint *joint = &model->joints[j];
         tb_real *x = q + joint->coordinate;
         const tb_real *w = u + joint->dof;
@@ -447,11 +512,14 @@ void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, 
         case TB_JOINT_HINGE:
         case TB_JOINT_SLIDE: x[0] += dt * w[0]; break;
         case TB_JOINT_BALL: turn(x, w, dt); break;
-        case TB_JOINT_FREE:
-            for (int k = 0; k < 3; k++) x[k] += dt * w[k];
-            turn(x + 3, w + 3, dt);
-            break;
+        case TB_JOINT_FREE: tb_dynamics_fly(x, w, dt); break;
         default: break;
         }
     }
+}
+
+void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q)
+{
+    for (int32_t t = 0; t < model->number_of_trees; t++)
+        tb_dynamics_integrate_tree(model, &model->trees[t], u, dt, q);
 }

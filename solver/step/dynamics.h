@@ -5,7 +5,7 @@
  * parent(i)), ... and is factorized in place into M = L' D L without fill-in (Featherstone 6.5).
  * With H = D^1/2 L, M^-1 = H^-1 H^-T, and whitening W -> H^-T W keeps the sparsity of W: it only
  * ever moves numbers from a dof to its ancestors. Trees of one free body with its centre of mass at
- * the origin skip all that: their M is constant. */
+ * the origin skip all that: their M is constant, and nothing is stored that their pose tells. */
 #ifndef TB_DYNAMICS_H
 #define TB_DYNAMICS_H
 
@@ -18,7 +18,8 @@ typedef struct tb_dynamics {
     tb_pose *poses;              /* bodies */
     tb_quaternion *orientations; /* bodies */
     tb_vec3 *references;         /* trees: the point O, m */
-    tb_motion *axes;             /* dofs: motion for unit velocity, about O of the tree */
+    /* dofs: motion for unit velocity, about O of the tree; see tb_dynamics_axis */
+    tb_motion *axes;
     tb_motion *velocities;    /* bodies, about O of the tree; kinematic bodies about their origin */
     tb_inertia *inertias;     /* bodies, about O */
     tb_motion *accelerations; /* bodies, scratch of the bias */
@@ -39,9 +40,28 @@ tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_aren
 #define tb_dynamics_positions TB_SYMBOL(tb_dynamics_positions)
 void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic);
 
+/* Motion of a dof for unit velocity, about O of its tree: stored for all but single free bodies. */
+static inline tb_motion tb_dynamics_axis(const tb_dynamics *d, int32_t dof)
+{
+    const tb_model_tree *tree = &d->model->trees[d->model->dofs[dof].tree];
+    if (!tree->single_free) return d->axes[dof];
+    const int32_t k = dof - tree->dof;
+    tb_motion axis = tb_motion_zero();
+    if (k < 3)
+        axis.linear = tb_v3(TB_R(k == 0), TB_R(k == 1), TB_R(k == 2));
+    else
+        axis.angular = tb_m33_column(&d->poses[tree->body].rotation, k - 3);
+    return axis;
+}
+
 /* Velocities of all bodies at u. */
 #define tb_dynamics_velocities TB_SYMBOL(tb_dynamics_velocities)
 void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic);
+
+/* Positions, then velocities at u: both at once. */
+#define tb_dynamics_motion TB_SYMBOL(tb_dynamics_motion)
+void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
+                        const double *kinematic);
 
 /* Inertias about O, and the mass matrix with armature, plus `diagonal` (dofs, may be NULL)
  * on its diagonal. */
@@ -57,9 +77,17 @@ tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 #define tb_dynamics_solve TB_SYMBOL(tb_dynamics_solve)
 void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 
+/* x <- M^-1 x for the six dofs of a single free body. */
+#define tb_dynamics_solve_single_free TB_SYMBOL(tb_dynamics_solve_single_free)
+void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6]);
+
 /* x <- H^-1 x for all dofs: velocities from whitened ones. */
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
 void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
+
+/* The same for the dofs of one tree; x stands for all. */
+#define tb_dynamics_unwhiten_tree TB_SYMBOL(tb_dynamics_unwhiten_tree)
+void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree, tb_real *x);
 
 /* Bias force per dof at the velocities u that tb_dynamics_velocities saw: Coriolis, centrifugal and
  * gravity terms, so that M du/dt + bias = forces (recursive Newton-Euler). Single free bodies get
@@ -71,6 +99,15 @@ void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, 
 /* q <- q moved by velocity u for dt, joint by joint, quaternions by the exponential map. */
 #define tb_dynamics_integrate TB_SYMBOL(tb_dynamics_integrate)
 void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q);
+
+/* The same for one tree; u and q stand for all. */
+#define tb_dynamics_integrate_tree TB_SYMBOL(tb_dynamics_integrate_tree)
+void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree, const tb_real *u,
+                                tb_real dt, tb_real *q);
+
+/* Moves a free body's seven coordinates by its six velocities. */
+#define tb_dynamics_fly TB_SYMBOL(tb_dynamics_fly)
+void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt);
 
 /* y <- M x for the unfactorized matrix. */
 #define tb_dynamics_mass_multiply TB_SYMBOL(tb_dynamics_mass_multiply)

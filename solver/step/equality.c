@@ -80,12 +80,12 @@ static void fill_bodies(const tb_world *w, const tb_model_equality *e, const tb_
         for (int32_t dof = m->bodies[bodies[side]].last_dof; dof >= 0; dof = m->dofs[dof].parent) {
             do i--;
             while (w->dofs[i] != dof);
-            const tb_motion *axis = &w->dynamics.axes[dof];
+            const tb_motion axis = tb_dynamics_axis(&w->dynamics, dof);
             const tb_vec3 r = tb_v3_sub(points[side], w->dynamics.references[m->dofs[dof].tree]);
-            const tb_vec3 v = tb_motion_at(*axis, r);
+            const tb_vec3 v = tb_motion_at(axis, r);
             for (int k = 0; k < 3; k++) {
                 values[k * w->width + i] += sign * tb_v3_at(v, k);
-                if (rows == 6) values[(3 + k) * w->width + i] += sign * tb_v3_at(axis->angular, k);
+                if (rows == 6) values[(3 + k) * w->width + i] += sign * tb_v3_at(axis.angular, k);
             }
         }
     }
@@ -174,12 +174,19 @@ static bool take_closure(tb_world *w, closure *c)
     return c->errors && c->velocities && c->biases;
 }
 
+/* No blocks, and no chains that stand in the segments of some. */
+static void drop_blocks(tb_world *w)
+{
+    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
+    w->number_of_values = 0;
+    w->has_chains = false;
+}
+
 /* Assembles all equalities at q into fresh blocks; velocities are those under u. */
 static tb_status assemble(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
 {
     const tb_model *m = w->model;
-    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
-    w->number_of_values = 0;
+    drop_blocks(w);
     c->largest = 0;
     for (int32_t i = 0; i < m->number_of_equalities; i++) {
         if (m->equalities[i].disabled) continue;
@@ -241,8 +248,7 @@ tb_status tb_equality_predict(tb_world *world, tb_real *u)
         if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         for (int32_t i = 0; i < w->model->number_of_dofs; i++) u[i] += motion[i];
     }
-    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
-    w->number_of_values = 0;
+    drop_blocks(w);
     return TB_OK;
 }
 

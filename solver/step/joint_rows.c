@@ -114,6 +114,7 @@ static void end_row(tb_world *w, tb_real *values, tb_real bias, tb_real complian
     const int32_t row = w->blocks[w->number_of_blocks - 1].row;
     w->c[row] = tb_block_dot(w, values, w->u_free) + bias;
     w->compliance[row] = compliance;
+    w->has_compliance |= compliance != 0;
     tb_block_end(w, values);
 }
 
@@ -140,7 +141,8 @@ static tb_status add_actuators(tb_world *w, const tb_row_memory *memory)
 static tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
-    for (int32_t i = 0; i < m->number_of_dofs; i++) {
+    for (int32_t k = 0; k < m->number_of_dry_dofs; k++) {
+        const int32_t i = m->dry_dofs[k];
         const tb_real most = TB_R(m->dofs[i].dry_friction) * w->dt;
         if (!(most > 0)) continue;
         tb_real *values = tb_block_begin(w, TB_LAW_BOX, 1, &i, 1, memory->dof_friction + i);
@@ -199,23 +201,28 @@ static tb_status add_ball_limit(tb_world *w, const tb_model_joint *joint, int32_
     return TB_OK;
 }
 
+static tb_status add_joint_limits(tb_world *w, const tb_model_joint *joint, int32_t memory)
+{
+    if (!joint->limited) return TB_OK;
+    if (joint->type == TB_JOINT_BALL) return add_ball_limit(w, joint, memory);
+    if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) return TB_OK;
+    const tb_real x = w->q[joint->coordinate];
+    const tb_status status = add_scalar_limit(w, joint->dof, x - TB_R(joint->lower), 1, memory);
+    if (status != TB_OK) return status;
+    return add_scalar_limit(w, joint->dof, TB_R(joint->upper) - x, -1, memory + 1);
+}
+
+/* A single free body's joint has none. */
 static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
-    for (int32_t j = 0; j < m->number_of_joints; j++) {
-        const tb_model_joint *joint = &m->joints[j];
-        if (!joint->limited) continue;
-        const int32_t slot = memory->joint_limits + 2 * j;
-        tb_status status = TB_OK;
-        if (joint->type == TB_JOINT_BALL) {
-            status = add_ball_limit(w, joint, slot);
-        } else if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
-            const tb_real x = w->q[joint->coordinate];
-            status = add_scalar_limit(w, joint->dof, x - TB_R(joint->lower), 1, slot);
-            if (status == TB_OK)
-                status = add_scalar_limit(w, joint->dof, TB_R(joint->upper) - x, -1, slot + 1);
+    for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
+        const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
+        for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
+            const tb_status status =
+                add_joint_limits(w, &m->joints[j], memory->joint_limits + 2 * j);
+            if (status != TB_OK) return status;
         }
-        if (status != TB_OK) return status;
     }
     return TB_OK;
 }

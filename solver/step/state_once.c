@@ -57,6 +57,7 @@ static tb_status allocate(const tb_model *model, tb_state **state, tb_error *err
         free(s);
         return tb_fail_memory(error, numbers * sizeof(double), "a state's numbers");
     }
+    tb_wish_huge_pages(s->numbers, numbers * sizeof(double));
     s->model = model;
     s->number_of_numbers = numbers;
     lay_out(s);
@@ -78,6 +79,7 @@ void tb_state_destroy(tb_state *state)
     if (!state) return;
     free(state->numbers);
     free(state->contacts);
+    free(state->next_contacts);
     free(state);
 }
 
@@ -89,6 +91,27 @@ tb_status tb_state_reserve_contacts(tb_state *state, int32_t count)
     if (!grown) return TB_RESOURCE_EXHAUSTED;
     state->contacts = grown;
     return TB_OK;
+}
+
+tb_status tb_state_reserve_next(tb_state *state, int32_t count)
+{
+    if (count <= state->next_capacity) return TB_OK;
+    tb_contact_record *grown =
+        tb_grow(state->next_contacts, count, &state->next_capacity, sizeof *grown);
+    if (!grown) return TB_RESOURCE_EXHAUSTED;
+    state->next_contacts = grown;
+    return TB_OK;
+}
+
+void tb_state_take_next(tb_state *state, int32_t count)
+{
+    tb_contact_record *contacts = state->next_contacts;
+    const int32_t capacity = state->next_capacity;
+    state->next_contacts = state->contacts;
+    state->next_capacity = state->contact_capacity;
+    state->contacts = contacts;
+    state->contact_capacity = capacity;
+    state->number_of_contacts = count;
 }
 
 tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)

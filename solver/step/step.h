@@ -53,6 +53,9 @@ struct tb_state {
     double *actuator_force; /* actuators, N, last step */
     tb_contact_record *contacts;
     int32_t number_of_contacts, contact_capacity;
+    tb_contact_record
+        *next_contacts; /* those of the step that is being made; no part of the state */
+    int32_t next_capacity;
     tb_certificate certificate; /* of the last step */
 };
 
@@ -83,8 +86,12 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
 /* Moves `count` kinematic bodies (13 numbers each) by their own velocities for dt. */
 void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
-/* Room for `count` contact records; RESOURCE_EXHAUSTED if refused. */
+/* Room for `count` contact records, or for as many of the step that is being made;
+ * RESOURCE_EXHAUSTED if refused. */
 tb_status tb_state_reserve_contacts(tb_state *state, int32_t count);
+tb_status tb_state_reserve_next(tb_state *state, int32_t count);
+/* The first `count` contacts of the step that has been made are the state's now. */
+void tb_state_take_next(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 

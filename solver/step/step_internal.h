@@ -5,14 +5,13 @@
 #include "step/dynamics.h"
 #include "step/step.h"
 
-/* A contact as detected, before it becomes rows. */
+/* A contact as detected, on its way to rows and to a record. */
 typedef struct tb_world_contact {
     int32_t shape_a, shape_b, body_a, body_b; /* model indices */
     uint64_t feature;
     tb_vec3 position; /* m, midway between both points */
     tb_vec3 normal, tangent1, tangent2;
-    tb_real gap;  /* m */
-    tb_real bias; /* m/s: xi_n minus the normal velocity after the step */
+    tb_real gap; /* m */
     tb_surface surface;
 } tb_world_contact;
 
@@ -21,6 +20,7 @@ typedef struct tb_world_contact {
 typedef struct tb_world {
     const tb_model *model;
     const tb_state *state;
+    tb_state *home; /* the same where the step is to be kept, else NULL */
     const tb_step_options *options;
     tb_arena *arena;
     int32_t threads;
@@ -32,14 +32,21 @@ typedef struct tb_world {
     tb_real *u_free;        /* dofs after the step if no row pushed */
     tb_real *u_end;         /* dofs after the step */
     tb_real *force;         /* dofs, N: explicit generalized force */
-    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M */
+    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
+                               those of single free bodies */
     double *actuator_force; /* actuators, N: of those without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
     tb_dynamics dynamics;
 
-    tb_world_contact *contacts;
-    int32_t number_of_contacts, contact_capacity;
-    int32_t most_contact_rows; /* of any contact */
+    /* contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
+     * minus the normal velocity after the step, m/s), and impulse what the impulses are to be
+     * multiplied by */
+    tb_contact_record *records;
+    int32_t number_of_contacts, record_capacity;
+    int32_t record_from;  /* first record of the last step that may be the next contact's */
+    tb_real deepest;      /* penetration, m */
+    bool has_compliance;  /* some row has; else that of contacts is not written */
+    int32_t contact_rows; /* first row of a contact */
     uint32_t collide_flags;
 
     /* the problem while it grows */
@@ -50,9 +57,9 @@ typedef struct tb_world {
     tb_real *values;
     int64_t number_of_values, value_capacity;
     tb_real *c, *compliance, *warm; /* rows */
-    int32_t *memory;                /* rows: index in row_impulses, or -1 for contact rows */
+    int32_t *memory;                /* rows before the contacts': index in row_impulses */
     int32_t number_of_rows, row_capacity;
-    int32_t first_contact_block; /* contact k is block first_contact_block + k */
+    int32_t first_contact_block; /* contact k is this block + k */
 
     /* scratch of the block under construction; consecutive blocks often stand on the same chains,
      * which are merged and stored as segments only once */
@@ -71,14 +78,12 @@ typedef struct tb_world {
 /* Loads the state, moves to the collision configuration, computes dynamics, forces and u_free. */
 #define tb_world_begin TB_SYMBOL(tb_world_begin)
 tb_status tb_world_begin(tb_world *world, tb_error *error);
-/* Finds contacts. DIVERGED where the motion has left the range of numbers. */
-#define tb_world_detect TB_SYMBOL(tb_world_detect)
-tb_status tb_world_detect(tb_world *world, tb_error *error);
-/* Rows of actuators, dry friction, limits, tendons and equalities, then of contacts. */
+/* Rows of actuators, dry friction, limits, tendons and equalities. */
 #define tb_world_assemble_rows TB_SYMBOL(tb_world_assemble_rows)
 tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
-#define tb_world_assemble_contacts TB_SYMBOL(tb_world_assemble_contacts)
-tb_status tb_world_assemble_contacts(tb_world *world, tb_error *error);
+/* Finds contacts and adds their rows. DIVERGED where the motion has left the range of numbers. */
+#define tb_world_detect TB_SYMBOL(tb_world_detect)
+tb_status tb_world_detect(tb_world *world, tb_error *error);
 /* The problem as far as it has been assembled; borrows the world's arrays. */
 #define tb_world_problem TB_SYMBOL(tb_world_problem)
 tb_problem tb_world_problem(const tb_world *world);
@@ -88,9 +93,19 @@ tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_erro
 
 /* ---- pieces ---- */
 
+/* Begins the contacts' rows, with room for about `count` contacts of at most `rows` rows. */
+#define tb_contacts_begin TB_SYMBOL(tb_contacts_begin)
+bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
+/* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. */
+#define tb_contacts_add TB_SYMBOL(tb_contacts_add)
+bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
+#define tb_contacts_end TB_SYMBOL(tb_contacts_end)
+void tb_contacts_end(tb_world *world);
+
 /* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the
  * arrays and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs
- * stand in world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1. */
+ * stand in world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1 for a
+ * contact. */
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
 tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                         int32_t number_of_leaves, int32_t memory);

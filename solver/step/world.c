@@ -26,7 +26,7 @@ tb_problem tb_world_problem(const tb_world *world)
                         .segments = world->segments,
                         .values = world->values,
                         .c = world->c,
-                        .compliance = world->compliance};
+                        .compliance = world->has_compliance ? world->compliance : NULL};
 }
 
 /* DIVERGED where the motion has left the range of numbers before any contact is looked for. */
@@ -37,9 +37,8 @@ static tb_status assemble(tb_world *w, tb_error *error)
     if (status == TB_OK && !(tb_all_finite(w->q, w->model->number_of_coordinates) &&
                              tb_all_finite(w->u_free, w->model->number_of_dofs)))
         return TB_DIVERGED;
-    if (status == TB_OK) status = tb_world_detect(w, error);
     if (status == TB_OK) status = tb_world_assemble_rows(w, error);
-    if (status == TB_OK) status = tb_world_assemble_contacts(w, error);
+    if (status == TB_OK) status = tb_world_detect(w, error);
     return status;
 }
 
@@ -53,13 +52,16 @@ static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solu
                              options->solver ? options->solver : "");
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
     *solution =
-        (tb_solution){.lambda = TB_ARENA_ZEROED(w->arena, tb_real, rows),
-                      .xi = TB_ARENA_ZEROED(w->arena, tb_real, rows),
-                      .whitened = TB_ARENA_ZEROED(w->arena, tb_real, dofs),
-                      .statuses = TB_ARENA_ZEROED(w->arena, uint8_t, problem->number_of_blocks)};
+        (tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                      .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                      .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
+                      .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, problem->number_of_blocks)};
     if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses)
         return tb_fail_memory(error, 0, "a step's solution");
-    if (rows == 0) return TB_OK;
+    if (rows == 0) {
+        memset(solution->whitened, 0, (size_t)dofs * sizeof *solution->whitened);
+        return TB_OK;
+    }
     tb_warm_start warm = {.lambda = options->warm_start ? w->warm : NULL, .scratch = w->arena};
     const tb_status status = solver(problem, options, &warm, solution);
     if (status != TB_OK)
@@ -69,45 +71,40 @@ static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solu
 
 /* ---- after the solve ---- */
 
-/* u and q at the end; false if a number has left the range of numbers. */
+/* u and q at the end, tree by tree; false if a number has left the range of numbers. */
 static bool integrate(tb_world *w, const tb_solution *solution)
 {
     const tb_model *m = w->model;
-    const int32_t dofs = m->number_of_dofs;
-    memcpy(w->u_end, solution->whitened, (size_t)dofs * sizeof *w->u_end);
-    tb_dynamics_unwhiten(&w->dynamics, w->u_end);
-    for (int32_t i = 0; i < dofs; i++) w->u_end[i] += w->u_free[i];
-    if (!tb_all_finite(w->u_end, dofs)) return false;
-    tb_dynamics_integrate(m, w->u_end, w->dt * w->theta, w->q);
+    bool finite = true;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const int32_t first = tree->dof, dofs = tree->number_of_dofs;
+        for (int32_t i = first; i < first + dofs; i++) w->u_end[i] = solution->whitened[i];
+        tb_dynamics_unwhiten_tree(&w->dynamics, tree, w->u_end);
+        for (int32_t i = first; i < first + dofs; i++) w->u_end[i] += w->u_free[i];
+        tb_dynamics_integrate_tree(m, tree, w->u_end, w->dt * w->theta, w->q);
+        finite = finite && tb_all_finite(w->u_end + first, dofs) &&
+                 tb_all_finite(w->q + tree->coordinate, tree->number_of_coordinates);
+    }
     tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies, (double)(w->dt * w->theta));
-    return tb_all_finite(w->q, m->number_of_coordinates);
+    return finite;
 }
 
-static void store_contact(const tb_world *w, int32_t index, const tb_solution *solution,
-                          tb_contact_record *record)
+/* What the solve tells of the contacts; their rows stand one after another. */
+static void finish_records(tb_world *w, const tb_solution *solution)
 {
-    const tb_world_contact *c = &w->contacts[index];
-    const int32_t block = w->first_contact_block + index;
-    const tb_block *b = &w->blocks[block];
-    const tb_real *lambda = solution->lambda + b->row, *xi = solution->xi + b->row;
-    tb_contact_record r;
-    memset(&r, 0, sizeof r);
-    r.shape_a = c->shape_a;
-    r.shape_b = c->shape_b;
-    r.feature = c->feature;
-    tb_v3_store(r.position, c->position);
-    tb_v3_store(r.normal, c->normal);
-    tb_v3_store(r.tangent1, c->tangent1);
-    tb_v3_store(r.tangent2, c->tangent2);
-    r.gap = (double)c->gap;
-    r.velocity[0] = (double)(xi[0] - c->bias);
-    const double scale[6] = {
-        1, 1, 1, c->surface.spin_radius, c->surface.rolling_length, c->surface.rolling_length};
-    for (int32_t i = 0; i < b->rows; i++) r.impulse[i] = (double)lambda[i] * scale[i];
-    for (int32_t i = 1; i < b->rows && i < 3; i++) r.velocity[i] = (double)xi[i];
-    r.kind = b->rows;
-    r.status = solution->statuses[block];
-    *record = r;
+    const tb_real *lambda = solution->lambda + w->contact_rows;
+    const tb_real *xi = solution->xi + w->contact_rows;
+    const uint8_t *statuses = solution->statuses + w->first_contact_block;
+    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+        tb_contact_record *r = &w->records[i];
+        r->velocity[0] = (double)(xi[0] - TB_R(r->velocity[0]));
+        for (int32_t k = 1; k < r->kind && k < 3; k++) r->velocity[k] = (double)xi[k];
+        for (int32_t k = 0; k < r->kind; k++) r->impulse[k] *= (double)lambda[k];
+        r->status = statuses[i];
+        lambda += r->kind;
+        xi += r->kind;
+    }
 }
 
 /* Forces of the last step, and activations moved on. */
@@ -133,19 +130,14 @@ static void store_actuators(const tb_world *w, tb_state *state)
 }
 
 /* Impulses, contacts and actuator forces; q and u follow once the loops are closed. */
-static tb_status remember(tb_world *w, tb_state *state, const tb_solution *solution,
-                          tb_error *error)
+static void remember(tb_world *w, tb_state *state, const tb_solution *solution)
 {
-    if (tb_state_reserve_contacts(state, w->number_of_contacts) != TB_OK)
-        return tb_fail_memory(error, 0, "a state's contacts");
     memset(state->row_impulses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
-    for (int32_t r = 0; r < w->number_of_rows; r++)
-        if (w->memory[r] >= 0) state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
+    for (int32_t r = 0; r < w->contact_rows; r++)
+        state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
     store_actuators(w, state);
-    for (int32_t i = 0; i < w->number_of_contacts; i++)
-        store_contact(w, i, solution, &state->contacts[i]);
-    state->number_of_contacts = w->number_of_contacts;
-    return TB_OK;
+    finish_records(w, solution);
+    tb_state_take_next(state, w->number_of_contacts);
 }
 
 static void commit(const tb_world *w, tb_state *state)
@@ -170,8 +162,7 @@ static void certify(const tb_world *w, const tb_solution *solution, tb_certifica
     c->residual = (double)solution->residuals.natural;
     c->cone_error = (double)solution->residuals.cone;
     c->complementarity_error = (double)solution->residuals.complementarity;
-    for (int32_t i = 0; i < w->number_of_contacts; i++)
-        c->penetration = fmax(c->penetration, -(double)w->contacts[i].gap);
+    c->penetration = (double)w->deepest;
     c->contacts = w->number_of_contacts;
     c->rows = w->number_of_rows;
     c->iterations = solution->iterations;
@@ -197,6 +188,7 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
     tb_world w = make_world(state, options, workspace);
+    w.home = state;
     tb_status status = assemble(&w, error);
     if (status == TB_DIVERGED) return freeze(state, certificate, error);
     if (status != TB_OK) return status;
@@ -211,8 +203,7 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     certify(&w, &solution, certificate);
     if (!integrate(&w, &solution)) return freeze(state, certificate, error);
 
-    status = remember(&w, state, &solution, error);
-    if (status != TB_OK) return status;
+    remember(&w, state, &solution);
     status = tb_world_close_loops(&w, w.q, &certificate->closure_error, error);
     if (status != TB_OK) return status;
     commit(&w, state);
