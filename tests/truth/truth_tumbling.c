@@ -10,9 +10,10 @@
  * K is computed by the arithmetic-geometric mean. The body starts close to the unstable axis, where
  * k is near 1 and the body flips over again and again (Dzhanibekov's nut).
  *
- * Both schemes turn a single free body by a rule that keeps its energy. Moreau's, of second order,
- * steps 1 ms; Stewart and Trinkle's turns the body by the velocity at the end of the step, which is
- * of first order in the direction of the angular momentum (about 0.3 w dt), and steps 0.25 ms. */
+ * Both schemes turn a single free body by a rule of second order that keeps its energy, and step
+ * 1 ms. A free body whose frame is off its centre of mass is a tree like any other: Stewart and
+ * Trinkle's scheme turns it by the velocity at the end of the step, which is of first order in the
+ * direction of the angular momentum (about 0.3 w dt), and steps 0.25 ms. */
 #include "common_mechanism.h"
 
 #define SECONDS 60
@@ -110,7 +111,7 @@ END_TEST
 
 START_TEST(nut_flips_in_time_stewart_trinkle)
 {
-    tumble(TB_SCHEME_STEWART_TRINKLE, 2.5e-4, (const double[3]){0, 0, 0},
+    tumble(TB_SCHEME_STEWART_TRINKLE, 1e-3, (const double[3]){0, 0, 0},
            (const char *const[3]){"tumbling, Stewart-Trinkle: relative error of energy",
                                   "tumbling, Stewart-Trinkle: error of angular momentum",
                                   "tumbling, Stewart-Trinkle: relative error of the period"});
