@@ -1,0 +1,14 @@
+/* gzip of request and response bodies. */
+#ifndef SERVER_HTTP_GZIP_H
+#define SERVER_HTTP_GZIP_H
+
+#include "base/file.h"
+
+/* Appends what gzip bytes unpack to. RESOURCE_EXHAUSTED above `limit` bytes, however small the
+ * packed form is; INVALID_ARGUMENT if they are no gzip, cut off, or followed by something else. */
+tb_status http_gunzip(const unsigned char *packed, size_t size, uint64_t limit, tb_bytes *,
+                      tb_error *);
+/* Appends the bytes packed. */
+tb_status http_gzip(const void *bytes, size_t size, tb_bytes *packed, tb_error *);
+
+#endif
