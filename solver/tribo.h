@@ -405,10 +405,10 @@ typedef struct tb_file_source {
 
 typedef struct tb_import_options {
     const tb_file_source *files; /* NULL: the disk. Otherwise nothing is read from the disk */
-    const char *package_path; /* ':'-separated roots for package:// addresses; may be NULL */
-    size_t file_limit;        /* bytes; larger files are refused */
-    int32_t depth_limit;      /* nested elements and includes */
-    double density;           /* kg/m^3 for OBJ and STL files loaded as scenes */
+    const char *package_path;    /* ':'-separated roots for package:// addresses; may be NULL */
+    size_t file_limit;           /* bytes; larger files are refused */
+    int32_t depth_limit;         /* nested elements and includes */
+    double density;              /* kg/m^3 for OBJ and STL files loaded as scenes */
     bool no_files;   /* refuse references to other files: for texts that came from a network */
     bool fixed_base; /* URDF: the root link is fixed to the world (the default) */
     tb_log log;      /* receives warnings too */
@@ -715,6 +715,217 @@ tb_status tb_step_batch(tb_stepper *, tb_state *const *states, int32_t worlds, i
 
 /* Writes the contact problem that the next step of this world would solve. */
 tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
+
+/* ---- grasps ---------------------------------------------------------------------------------- */
+
+/* What happens when these fingers close on this object: each grasp is a world of its own in which a
+ * hand, carried along a prescribed path, approaches, closes, lifts, shakes and holds. */
+
+typedef struct tb_grasp_object {
+    const tb_scene *scene; /* one body, free or without joints (with children); borrowed */
+    double mass;           /* kg; 0: as the scene says */
+    double friction;       /* mu of every contact of the world; 0: as the scenes say */
+    bool convex;           /* meshes collide as their convex hulls */
+    double position[3];    /* m, of the object's frame in the world at the beginning */
+    double orientation[4];
+    /* false: a horizontal plane below its lowest point carries the object. true: nothing does, and
+     * it weighs nothing until the lift begins */
+    bool no_table;
+} tb_grasp_object;
+
+/* The base of a hand is the only body that hangs on its scene's world (its own joints are left out:
+ * the path replaces them), or, where several do or the world has shapes, the world itself. */
+typedef struct tb_grasp_hand {
+    const tb_scene *scene; /* borrowed */
+    /* Names of the actuators that close it; 0 of them: all that have a control range or that differ
+     * between the keyframes "open" and "closed". */
+    const char *const *closing;
+    int32_t number_of_closing;
+    /* Their controls, number_of_closing each; NULL: as the keyframes "open" and "closed" say, else
+     * the end of the control range with the fingers apart, and the other one. */
+    const double *open_controls, *close_controls;
+    double tool_position[3]; /* m, frame that the poses place, in the base's frame */
+    double tool_orientation[4];
+} tb_grasp_hand;
+
+typedef struct tb_grasp_pose {
+    const char *name;   /* may be NULL; copied */
+    double position[3]; /* m, of the tool frame in the object's frame */
+    double orientation[4];
+    double force; /* N or N m, limit of each closing actuator; 0: the protocol's */
+} tb_grasp_pose;
+
+/* amplitude sin(2 pi f t) along an axis and angle sin(2 pi f t) about it, through the tool frame's
+ * origin, under an envelope that is zero at both ends. */
+typedef struct tb_grasp_shake {
+    double axis[3];   /* world; normalised */
+    double amplitude; /* m */
+    double angle;     /* rad */
+    double frequency; /* Hz */
+    double seconds;
+} tb_grasp_shake;
+
+typedef struct tb_grasp_protocol {
+    double gravity[3];        /* m/s^2 */
+    double approach[3];       /* the way the hand comes, tool frame; normalised */
+    double approach_distance; /* m; 0: the hand begins in the pose */
+    double approach_speed;    /* m/s, mean */
+    double close_seconds;     /* controls change over the first half */
+    double force;             /* N or N m, limit of each closing actuator; 0: as the model says */
+    double width; /* m; > 0: two opposed sliding fingers stop at this distance from each other */
+    double lift;  /* m, upwards */
+    double lift_seconds;
+    const tb_grasp_shake *shakes; /* one after the other; copied */
+    int32_t number_of_shakes;
+    double hold_seconds;
+    double slip_limit; /* m */
+} tb_grasp_protocol;
+
+/* Copies of every grasp. The first is never perturbed; copy k of every grasp draws the same
+ * numbers, which depend on the seed and k alone, so that grasps compare and no result depends on
+ * what else is in the request. */
+typedef struct tb_grasp_perturbation {
+    int32_t count; /* copies of each grasp, the first included */
+    uint64_t seed;
+    double position; /* m, standard deviation of each coordinate of the pose */
+    double angle;    /* rad, standard deviation, about a random axis through the tool's origin */
+    double friction; /* relative standard deviation; factors stay >= 0 */
+    double mass;     /* relative standard deviation; factors stay >= 0.01 */
+} tb_grasp_perturbation;
+
+typedef struct tb_grasp_request {
+    tb_grasp_object object;
+    tb_grasp_hand hand;
+    const tb_grasp_pose *poses; /* copied */
+    int32_t number_of_poses;
+    tb_grasp_protocol protocol;
+    tb_grasp_perturbation perturbation;
+    tb_step_options step; /* of every world; dt 0: 0.002 s. threads: worlds side by side */
+    double confidence;    /* of the interval, between 0 and 1 */
+} tb_grasp_request;
+
+/* Everything but scenes and poses. */
+tb_grasp_request tb_grasp_defaults(void);
+tb_grasp_pose tb_grasp_pose_defaults(void);
+tb_grasp_shake tb_grasp_shake_defaults(void); /* 1 cm along Z, 2 Hz, 0.5 s */
+
+typedef enum tb_grasp_verdict {
+    TB_GRASP_HELD,
+    TB_GRASP_SLIPPED, /* carried to the end, but slipped by more than the limit */
+    TB_GRASP_DROPPED,
+    TB_GRASP_COLLIDED, /* the hand was inside the object or the table before it closed */
+    TB_GRASP_DIVERGED
+} tb_grasp_verdict;
+
+const char *tb_grasp_verdict_name(tb_grasp_verdict verdict); /* "held" */
+
+/* One copy of a grasp. */
+typedef struct tb_grasp_trial {
+    tb_grasp_verdict verdict;
+    /* m: largest way since the lift began of the object's centre of mass and of three points around
+     * it at the object's radius, seen from that part of the hand (its base or a body that touched
+     * the object when the lift began) in which they moved least */
+    double slip;
+    /* s since the beginning: when the hand last touched it, or when the lift began if that is
+     * later; -1: not dropped */
+    double drop_time;
+    double friction; /* mu that its contacts had (the largest of the object's) */
+    double mass;     /* kg, of the object */
+    int64_t steps;
+    tb_certificate certificate; /* of all its steps */
+} tb_grasp_trial;
+
+/* A contact of the hand with the object. */
+typedef struct tb_grasp_contact {
+    const char *body;   /* of the hand */
+    double position[3]; /* m, object frame */
+    double normal[3];   /* object frame, into the object */
+    double wrench[6];   /* N, N m about the object's centre of mass, world axes, on the object */
+    double force;       /* N, normal */
+    double margin;      /* 1 - |tangential| / (mu normal) */
+} tb_grasp_contact;
+
+typedef struct tb_grasp_finger {
+    const char *body;
+    double force; /* N, sum of its contacts' normal forces */
+} tb_grasp_finger;
+
+/* What came of one grasp. Contacts and what follows from them are the first copy's: at the end, or
+ * when the lift began if it was dropped. */
+typedef struct tb_grasp_result {
+    int32_t index; /* of the pose in the request */
+    const char *name;
+    const tb_grasp_trial *trials;
+    int32_t number_of_trials;
+    double success, lower, upper; /* fraction held, and its Wilson interval */
+    double slip;                  /* m, median over the trials that were not dropped */
+    const tb_grasp_contact *contacts;
+    const tb_grasp_finger *fingers;
+    int32_t number_of_contacts, number_of_fingers;
+    /* of the grasp wrench space: the hull of what unit normal forces at the contacts can do, with
+     * torques over the object's radius (Ferrari and Canny 1992, L1). Radius of the largest ball
+     * about zero in it, and its volume */
+    double epsilon, volume;
+    double margin;              /* smallest of the contacts; 0 without contacts */
+    tb_certificate certificate; /* over all copies and steps */
+} tb_grasp_result;
+
+typedef struct tb_grasp_progress {
+    int32_t grasps, grasps_done;
+    int64_t trials, trials_done, trials_held;
+    int64_t world_steps_done, world_steps; /* the latter shrinks as worlds end early */
+} tb_grasp_progress;
+
+typedef struct tb_grasp_job tb_grasp_job;
+
+/* Checks and compiles everything; the request may go afterwards. INVALID_ARGUMENT names the field
+ * ("poses[3].position"), NOT_FOUND an actuator that is not there. */
+tb_status tb_grasp_job_create(const tb_grasp_request *, tb_grasp_job **, tb_error *);
+void tb_grasp_job_destroy(tb_grasp_job *); /* at any time; NULL is fine */
+
+/* Plays for about this long (ns, at least a few steps of each world in play), on all of the step
+ * options' threads. *finished: all results are there. Results are the same bytes however the work
+ * is sliced and on any number of threads. */
+tb_status tb_grasp_job_advance(tb_grasp_job *, int64_t budget_ns, bool *finished, tb_error *);
+/* The next result in the order of the poses, valid until the next call; NULL: not ready yet. */
+const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *);
+tb_grasp_progress tb_grasp_job_progress(const tb_grasp_job *);
+/* The compiled world of the unperturbed copies; what was left out or replaced is among its
+ * warnings' count. Borrowed. */
+const tb_model *tb_grasp_job_model(const tb_grasp_job *);
+int32_t tb_grasp_job_number_of_warnings(const tb_grasp_job *);
+const char *tb_grasp_job_warning(const tb_grasp_job *, int32_t index);
+double tb_grasp_job_seconds(const tb_grasp_job *); /* of the protocol, without early ends */
+
+/* Wilson's score interval of a proportion: `successes` of `trials` at a confidence in (0, 1). */
+void tb_wilson_interval(int64_t successes, int64_t trials, double confidence, double *lower,
+                        double *upper);
+
+/* Ball and volume of the convex hull of points in 6 dimensions (count x 6): the radius of the
+ * largest ball about zero that lies in it, 0 if zero is not inside. Flat sets give 0 and 0. */
+tb_status tb_wrench_space(const double *wrenches, int32_t count, double *epsilon, double *volume,
+                          tb_error *error);
+
+typedef struct tb_grasp_sampling {
+    int32_t count;
+    uint64_t seed;
+    double opening;     /* m, largest distance of the two contacts */
+    double friction;    /* mu: both contacts lie in each other's friction cone */
+    double axis[3];     /* closing direction of the hand, tool frame */
+    double approach[3]; /* the way the hand comes, tool frame; normal to axis */
+    /* world; of the ways to come about the closing axis, those are drawn that come within `spread`
+     * (rad) of this direction. In the object's frame. */
+    double from_above[3];
+    double spread;
+} tb_grasp_sampling;
+
+tb_grasp_sampling tb_grasp_sampling_defaults(void);
+
+/* Antipodal grasps: pairs of surface points whose line lies in both friction cones, the tool frame
+ * in their middle. Writes up to `count` poses (names NULL) and their number to *found, which is
+ * less where few pairs are there. */
+tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *, tb_grasp_pose *poses,
+                          int32_t *found, tb_error *);
 
 /* ---- contact problems on their own ----------------------------------------------------------- */
 

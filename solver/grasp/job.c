@@ -1,0 +1,334 @@
+/* A grasp job: all copies of all grasps, played in slices by all threads.
+ *
+ * Every thread has one world in play and takes the next when it is done; worlds know nothing of each
+ * other, so it does not matter who plays which when. Results come out in the order of the poses,
+ * each put together from its trials in the order of the copies: the same bytes whatever the threads
+ * and slices. */
+#include <pthread.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "base/parallel.h"
+#include "grasp/grasp.h"
+
+enum { CHUNK = 16 }; /* steps between two looks at the clock */
+
+/* A grasp while it is played, and until its result is handed out. */
+typedef struct grasp_record {
+    tb_grasp_trial *trials; /* copies; NULL before the first begins */
+    int32_t done;
+    tb_grasp_contact *contacts;
+    int32_t number_of_contacts;
+    double epsilon, volume;
+} grasp_record;
+
+/* One thread's world. */
+typedef struct grasp_slot {
+    grasp_world world;
+    tb_stepper *stepper;
+    bool busy;
+} grasp_slot;
+
+struct tb_grasp_job {
+    tb_grasp_plan plan;
+    grasp_slot *slots;
+    int32_t number_of_slots;
+    grasp_record *records; /* poses */
+    int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
+    int64_t trials, trials_done, trials_held, steps_done, steps_total;
+    int32_t grasps_done;
+    int32_t given; /* results handed out */
+    int64_t until; /* ns: end of the slice */
+    pthread_mutex_t lock;
+    tb_status status; /* the first failure */
+    tb_error error;
+    /* the result handed out last */
+    tb_grasp_result result;
+    grasp_record out;
+    tb_grasp_finger *fingers;
+};
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* ---- life ---- */
+
+static tb_status make_slots(tb_grasp_job *job, int32_t threads, tb_error *error)
+{
+    tb_status status = TB_OK;
+    int64_t count = tb_parallel_threads(threads);
+    if (count > job->trials) count = job->trials;
+    job->slots = calloc((size_t)count, sizeof *job->slots);
+    if (job->slots == NULL) return tb_fail_memory(error, 0, "a grasp job");
+    for (int32_t i = 0; i < (int32_t)count && status == TB_OK; i++) {
+        job->number_of_slots = i + 1;
+        status = grasp_world_take(&job->plan, &job->slots[i].world, error);
+        if (status == TB_OK)
+            status = tb_stepper_create(&job->plan.step, &job->slots[i].stepper, error);
+    }
+    return status;
+}
+
+tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **job, tb_error *error)
+{
+    *job = NULL;
+    tb_stepper *trial = NULL;
+    tb_status status = grasp_check(request, error);
+    /* says what is wrong with the step's options before anything is compiled */
+    if (status == TB_OK) status = tb_stepper_create(&request->step, &trial, error);
+    tb_stepper_destroy(trial);
+    if (status != TB_OK) return status;
+    tb_grasp_job *made = calloc(1, sizeof *made);
+    if (made == NULL) return tb_fail_memory(error, sizeof *made, "a grasp job");
+    pthread_mutex_init(&made->lock, NULL);
+    status = grasp_plan_make(request, &made->plan, error);
+    if (status == TB_OK) {
+        made->trials = (int64_t)made->plan.number_of_poses * made->plan.perturbation.count;
+        made->steps_total = made->trials * made->plan.phases.end;
+        made->records = calloc((size_t)made->plan.number_of_poses, sizeof *made->records);
+        if (made->records == NULL) status = tb_fail_memory(error, 0, "a grasp job");
+    }
+    if (status == TB_OK) status = make_slots(made, request->step.threads, error);
+    if (status != TB_OK)
+        tb_grasp_job_destroy(made);
+    else
+        *job = made;
+    return status;
+}
+
+static void free_record(grasp_record *record)
+{
+    free(record->trials);
+    free(record->contacts);
+    memset(record, 0, sizeof *record);
+}
+
+void tb_grasp_job_destroy(tb_grasp_job *job)
+{
+    if (job == NULL) return;
+    for (int32_t i = 0; i < job->number_of_slots; i++) {
+        grasp_world_give(&job->slots[i].world);
+        tb_stepper_destroy(job->slots[i].stepper);
+    }
+    for (int32_t i = 0; i < job->plan.number_of_poses && job->records != NULL; i++)
+        free_record(&job->records[i]);
+    free_record(&job->out);
+    free(job->fingers);
+    free(job->slots);
+    free(job->records);
+    grasp_plan_free(&job->plan);
+    pthread_mutex_destroy(&job->lock);
+    free(job);
+}
+
+/* ---- playing ---- */
+
+/* Keeps the first failure; all threads stop at it. */
+static void fail(tb_grasp_job *job, tb_status status, const tb_error *error)
+{
+    pthread_mutex_lock(&job->lock);
+    if (job->status == TB_OK) {
+        job->status = status;
+        job->error = *error;
+    }
+    pthread_mutex_unlock(&job->lock);
+}
+
+/* Takes the next trial: false if there is none, or after a failure. */
+static bool take_trial(tb_grasp_job *job, int32_t *grasp, int32_t *copy)
+{
+    const int32_t copies = job->plan.perturbation.count;
+    bool taken = false;
+    pthread_mutex_lock(&job->lock);
+    if (job->status == TB_OK && job->next < job->trials) {
+        *grasp = (int32_t)(job->next / copies);
+        *copy = (int32_t)(job->next % copies);
+        grasp_record *record = &job->records[*grasp];
+        if (record->trials == NULL) record->trials = calloc((size_t)copies, sizeof *record->trials);
+        taken = record->trials != NULL;
+        if (taken)
+            job->next++;
+        else
+            job->status = tb_fail_memory(&job->error, 0, "a grasp's trials");
+    }
+    pthread_mutex_unlock(&job->lock);
+    return taken;
+}
+
+static tb_status finish_trial(tb_grasp_job *job, grasp_world *world, tb_error *error)
+{
+    grasp_record *record = &job->records[world->grasp];
+    tb_status status = TB_OK;
+    record->trials[world->copy] = world->trial;
+    if (world->copy == 0) {
+        status = grasp_quality(world, &record->epsilon, &record->volume, error);
+        record->contacts = world->contacts;
+        record->number_of_contacts = world->number_of_contacts;
+        world->contacts = NULL;
+    }
+    grasp_world_end(world);
+    pthread_mutex_lock(&job->lock);
+    record->done++;
+    job->trials_done++;
+    job->trials_held += world->trial.verdict == TB_GRASP_HELD;
+    job->steps_total -= job->plan.phases.end - world->trial.steps;
+    job->grasps_done += record->done == job->plan.perturbation.count;
+    pthread_mutex_unlock(&job->lock);
+    return status;
+}
+
+/* One thread's part of a slice. */
+static void play_slot(void *context, int32_t index, int32_t thread)
+{
+    (void)thread;
+    tb_grasp_job *job = context;
+    grasp_slot *slot = &job->slots[index];
+    tb_error error = {0};
+    tb_status status = TB_OK;
+    int32_t grasp, copy;
+    do {
+        bool done = false;
+        if (!slot->busy) {
+            if (!take_trial(job, &grasp, &copy)) return;
+            slot->busy = true;
+            status = grasp_world_begin(&slot->world, grasp, copy, &error);
+        }
+        const int64_t before = slot->world.trial.steps;
+        if (status == TB_OK)
+            status = grasp_world_play(&slot->world, slot->stepper, CHUNK, &done, &error);
+        pthread_mutex_lock(&job->lock);
+        job->steps_done += slot->world.trial.steps - before;
+        const bool stop = job->status != TB_OK;
+        pthread_mutex_unlock(&job->lock);
+        if (status == TB_OK && done) {
+            slot->busy = false;
+            status = finish_trial(job, &slot->world, &error);
+        }
+        if (stop) return;
+    } while (status == TB_OK && now_ns() < job->until);
+    if (status != TB_OK) fail(job, status, &error);
+}
+
+tb_status tb_grasp_job_advance(tb_grasp_job *job, int64_t budget_ns, bool *finished,
+                               tb_error *error)
+{
+    const int64_t now = now_ns();
+    job->until = budget_ns > 0 && now < INT64_MAX - budget_ns ? now + budget_ns : now;
+    if (job->trials_done < job->trials && job->status == TB_OK)
+        tb_parallel_for(job->number_of_slots, 1, job->number_of_slots, play_slot, job);
+    *finished = job->status != TB_OK || job->trials_done == job->trials;
+    if (job->status != TB_OK && error != NULL) *error = job->error;
+    return job->status;
+}
+
+/* ---- results ---- */
+
+static int compare_numbers(const void *left, const void *right)
+{
+    const double l = *(const double *)left, r = *(const double *)right;
+    return (l > r) - (l < r);
+}
+
+static double median_slip(const tb_grasp_trial *trials, int32_t count)
+{
+    double *slips = malloc(((size_t)count + 1) * sizeof *slips);
+    int32_t n = 0;
+    if (slips == NULL) return 0;
+    for (int32_t i = 0; i < count; i++)
+        if (trials[i].verdict == TB_GRASP_HELD || trials[i].verdict == TB_GRASP_SLIPPED)
+            slips[n++] = trials[i].slip;
+    qsort(slips, (size_t)n, sizeof *slips, compare_numbers);
+    const double median = n == 0 ? 0 : (slips[(n - 1) / 2] + slips[n / 2]) / 2;
+    free(slips);
+    return median;
+}
+
+/* Sums the contacts of each body of the hand, in the order in which they first appear. */
+static void sum_fingers(tb_grasp_job *job)
+{
+    tb_grasp_result *r = &job->result;
+    free(job->fingers);
+    job->fingers = calloc((size_t)r->number_of_contacts + 1, sizeof *job->fingers);
+    r->fingers = job->fingers;
+    r->number_of_fingers = 0;
+    for (int32_t i = 0; i < r->number_of_contacts && job->fingers != NULL; i++) {
+        int32_t k = 0;
+        while (k < r->number_of_fingers && job->fingers[k].body != r->contacts[i].body) k++;
+        if (k == r->number_of_fingers)
+            job->fingers[r->number_of_fingers++].body = r->contacts[i].body;
+        job->fingers[k].force += r->contacts[i].force;
+    }
+}
+
+const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *job)
+{
+    const tb_grasp_plan *plan = &job->plan;
+    const int32_t copies = plan->perturbation.count;
+    if (job->given == plan->number_of_poses || job->records[job->given].done < copies) return NULL;
+    free_record(&job->out);
+    job->out = job->records[job->given];
+    memset(&job->records[job->given], 0, sizeof *job->records);
+
+    tb_grasp_result *r = &job->result;
+    memset(r, 0, sizeof *r);
+    r->index = job->given++;
+    r->name = plan->poses[r->index].name;
+    r->trials = job->out.trials;
+    r->number_of_trials = copies;
+    r->contacts = job->out.contacts;
+    r->number_of_contacts = job->out.number_of_contacts;
+    r->epsilon = job->out.epsilon;
+    r->volume = job->out.volume;
+    int32_t held = 0;
+    for (int32_t i = 0; i < copies; i++) {
+        held += r->trials[i].verdict == TB_GRASP_HELD;
+        if (i == 0)
+            r->certificate = r->trials[i].certificate;
+        else if (r->trials[i].steps > 0)
+            tb_certificate_merge(&r->certificate, &r->trials[i].certificate);
+    }
+    r->success = (double)held / copies;
+    tb_wilson_interval(held, copies, plan->confidence, &r->lower, &r->upper);
+    r->slip = median_slip(r->trials, copies);
+    for (int32_t i = 0; i < r->number_of_contacts; i++)
+        r->margin = i == 0 ? r->contacts[i].margin : fmin(r->margin, r->contacts[i].margin);
+    sum_fingers(job);
+    return r;
+}
+
+tb_grasp_progress tb_grasp_job_progress(const tb_grasp_job *job)
+{
+    return (tb_grasp_progress){.grasps = job->plan.number_of_poses,
+                               .grasps_done = job->grasps_done,
+                               .trials = job->trials,
+                               .trials_done = job->trials_done,
+                               .trials_held = job->trials_held,
+                               .world_steps_done = job->steps_done,
+                               .world_steps = job->steps_total};
+}
+
+const tb_model *tb_grasp_job_model(const tb_grasp_job *job)
+{
+    return job->plan.model;
+}
+
+int32_t tb_grasp_job_number_of_warnings(const tb_grasp_job *job)
+{
+    return job->plan.number_of_warnings;
+}
+
+const char *tb_grasp_job_warning(const tb_grasp_job *job, int32_t index)
+{
+    return index >= 0 && index < job->plan.number_of_warnings ? job->plan.warnings[index] : "";
+}
+
+double tb_grasp_job_seconds(const tb_grasp_job *job)
+{
+    return (double)job->plan.phases.end * job->plan.dt;
+}

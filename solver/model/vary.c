@@ -1,0 +1,91 @@
+/* Variants of a compiled model: see merge.h. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "model/merge.h"
+
+/* A copy in the variant's memory; NULL if memory is refused (or if there is nothing to copy). */
+static void *copy(tb_model *variant, const void *items, int32_t count, size_t size)
+{
+    void *made = tb_arena_take_array(&variant->arena, (size_t)count + 1, size);
+    if (made != NULL && count > 0) memcpy(made, items, (size_t)count * size);
+    return made;
+}
+
+static bool scale_friction(tb_model *v, double scale)
+{
+    tb_model_shape *shapes = copy(v, v->shapes, v->number_of_shapes, sizeof *shapes);
+    tb_model_pair *pairs = copy(v, v->pairs, v->number_of_pairs, sizeof *pairs);
+    if (shapes == NULL || pairs == NULL) return false;
+    for (int32_t i = 0; i < v->number_of_shapes; i++) shapes[i].surface.friction *= scale;
+    for (int32_t i = 0; i < v->number_of_pairs; i++) pairs[i].surface.friction *= scale;
+    v->shapes = shapes;
+    v->pairs = pairs;
+    return true;
+}
+
+static bool scale_mass(tb_model *v, const tb_variation *variation)
+{
+    const double scale = variation->mass_scale;
+    tb_model_body *bodies = copy(v, v->bodies, v->number_of_bodies, sizeof *bodies);
+    tb_model_tree *trees = copy(v, v->trees, v->number_of_trees, sizeof *trees);
+    if (bodies == NULL || trees == NULL) return false;
+    for (int32_t b = variation->first_body; b < variation->last_body; b++) {
+        v->total_mass += (scale - 1) * bodies[b].mass;
+        bodies[b].mass *= scale;
+        for (int k = 0; k < 6; k++) bodies[b].inertia[k] *= scale;
+    }
+    for (int32_t t = 0; t < v->number_of_trees; t++) {
+        tb_model_tree *tree = &trees[t];
+        if (!tree->single_free || tree->body < variation->first_body ||
+            tree->body >= variation->last_body)
+            continue;
+        tree->inverse_mass /= scale;
+        tree->inverse_mass_root /= sqrt(scale);
+        for (int k = 0; k < 9; k++) {
+            tree->inverse_inertia[k] /= scale;
+            tree->inverse_root[k] /= sqrt(scale);
+        }
+    }
+    v->bodies = bodies;
+    v->trees = trees;
+    return true;
+}
+
+static bool limit_force(tb_model *v, const tb_variation *variation)
+{
+    tb_model_actuator *actuators = copy(v, v->actuators, v->number_of_actuators, sizeof *actuators);
+    if (actuators == NULL) return false;
+    for (int32_t i = 0; i < variation->number_of_actuators; i++) {
+        tb_model_actuator *a = &actuators[variation->actuators[i]];
+        a->force_limited = true;
+        a->force_lower = -variation->force;
+        a->force_upper = variation->force;
+    }
+    v->actuators = actuators;
+    return true;
+}
+
+tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb_model **variant,
+                        tb_error *error)
+{
+    *variant = NULL;
+    tb_model *v = malloc(sizeof *v);
+    if (v == NULL) return tb_fail_memory(error, sizeof *v, "a variant of a model");
+    *v = *model;
+    tb_arena_init(&v->arena, 0);
+    v->bytes = NULL; /* not its own: the model it was made of frees them */
+    v->bytes_size = 0;
+    v->name_index = NULL;
+    bool done = variation->friction_scale == 1 || scale_friction(v, variation->friction_scale);
+    if (done && variation->mass_scale != 1) done = scale_mass(v, variation);
+    if (done && variation->force > 0 && variation->number_of_actuators > 0)
+        done = limit_force(v, variation);
+    if (!done) {
+        tb_model_destroy(v);
+        return tb_fail_memory(error, 0, "a variant of a model");
+    }
+    *variant = v;
+    return TB_OK;
+}
