@@ -1,7 +1,10 @@
-/* Worlds: creation, access, snapshots.
+/* Worlds: creation, access, snapshots, forks.
  *
- * All numbers of a state but its contacts lie in one block, so copying a state is two memcpy's, and
- * a snapshot is a header, the block and the contacts. */
+ * All numbers of a state but its contacts lie in one block, and a snapshot is a header, the block
+ * and the contacts. Contacts are most of a state under contact, and a step reads the old ones and
+ * writes new ones elsewhere; so a fork copies the block and shares the contacts, which are counted
+ * and go with their last owner. */
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,20 +53,99 @@ static tb_status allocate(const tb_model *model, tb_state **state, tb_error *err
 {
     *state = NULL;
     const size_t numbers = count_numbers(model);
-    tb_state *s = calloc(1, sizeof *s);
-    if (!s) return tb_fail_memory(error, sizeof *s, "a state");
-    s->numbers = calloc(numbers ? numbers : 1, sizeof(double));
-    if (!s->numbers) {
-        free(s);
-        return tb_fail_memory(error, numbers * sizeof(double), "a state's numbers");
-    }
-    tb_wish_huge_pages(s->numbers, numbers * sizeof(double));
+    const size_t bytes = sizeof(tb_state) + numbers * sizeof(double);
+    tb_state *s = calloc(1, bytes);
+    if (!s) return tb_fail_memory(error, bytes, "a state");
+    tb_wish_huge_pages(s, bytes);
+    s->numbers = (double *)(s + 1);
     s->model = model;
     s->number_of_numbers = numbers;
     lay_out(s);
     *state = s;
     return TB_OK;
 }
+
+/* ---- contacts ---- */
+
+/* What stands before the records that `contacts` and `next_contacts` point at. */
+typedef struct contact_block {
+    atomic_int owners; /* states; only a sole owner writes */
+    tb_contact_record records[];
+} contact_block;
+
+static contact_block *block_of(tb_contact_record *records)
+{
+    return (contact_block *)((char *)records - offsetof(contact_block, records));
+}
+
+/* One owner less; the last one frees. Whatever that one reads must have been written before. */
+static void release_contacts(tb_contact_record *records)
+{
+    if (records &&
+        atomic_fetch_sub_explicit(&block_of(records)->owners, 1, memory_order_acq_rel) == 1)
+        free(block_of(records));
+}
+
+static bool shared(tb_contact_record *records)
+{
+    return atomic_load_explicit(&block_of(records)->owners, memory_order_acquire) > 1;
+}
+
+/* Grows a block that has no other owner, or makes one where there was none. */
+static tb_status grow_contacts(tb_contact_record **records, int32_t *capacity, int32_t count)
+{
+    if (count <= *capacity) return TB_OK;
+    /* half as much again, so that a growing heap of bodies does not ask at every step */
+    int64_t wanted = (int64_t)*capacity + *capacity / 2;
+    if (wanted < count) wanted = count;
+    if (wanted > INT32_MAX) wanted = INT32_MAX;
+    const size_t bytes = sizeof(contact_block) + (size_t)wanted * sizeof(tb_contact_record);
+    contact_block *block = realloc(*records ? block_of(*records) : NULL, bytes);
+    if (!block) return TB_RESOURCE_EXHAUSTED;
+    tb_wish_huge_pages(block, bytes);
+    atomic_init(&block->owners, 1);
+    *records = block->records;
+    *capacity = (int32_t)wanted;
+    return TB_OK;
+}
+
+/* Room for contacts that replace those that are there, if any: a block that forks share stays with
+ * them. */
+static tb_status replace_contacts(tb_state *state, int32_t count)
+{
+    if (count > 0 && state->contacts && shared(state->contacts)) {
+        tb_contact_record *own = NULL;
+        int32_t capacity = 0;
+        if (grow_contacts(&own, &capacity, count) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        release_contacts(state->contacts);
+        state->contacts = own;
+        state->contact_capacity = capacity;
+    }
+    return grow_contacts(&state->contacts, &state->contact_capacity, count);
+}
+
+tb_status tb_state_reserve_next(tb_state *state, int32_t count)
+{
+    return grow_contacts(&state->next_contacts, &state->next_capacity, count);
+}
+
+void tb_state_take_next(tb_state *state, int32_t count)
+{
+    tb_contact_record *old = state->contacts;
+    int32_t capacity = state->contact_capacity;
+    if (old && shared(old)) {
+        release_contacts(old);
+        old = NULL;
+        capacity = 0;
+    }
+    state->contacts = state->next_contacts;
+    state->contact_capacity = state->next_capacity;
+    state->number_of_contacts = count;
+    state->next_contacts = old;
+    state->next_capacity = capacity;
+}
+
+/* ---- life ---- */
 
 tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *error)
 {
@@ -77,41 +159,9 @@ tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *err
 void tb_state_destroy(tb_state *state)
 {
     if (!state) return;
-    free(state->numbers);
-    free(state->contacts);
-    free(state->next_contacts);
+    release_contacts(state->contacts);
+    release_contacts(state->next_contacts);
     free(state);
-}
-
-tb_status tb_state_reserve_contacts(tb_state *state, int32_t count)
-{
-    if (count <= state->contact_capacity) return TB_OK;
-    tb_contact_record *grown =
-        tb_grow(state->contacts, count, &state->contact_capacity, sizeof *grown);
-    if (!grown) return TB_RESOURCE_EXHAUSTED;
-    state->contacts = grown;
-    return TB_OK;
-}
-
-tb_status tb_state_reserve_next(tb_state *state, int32_t count)
-{
-    if (count <= state->next_capacity) return TB_OK;
-    tb_contact_record *grown =
-        tb_grow(state->next_contacts, count, &state->next_capacity, sizeof *grown);
-    if (!grown) return TB_RESOURCE_EXHAUSTED;
-    state->next_contacts = grown;
-    return TB_OK;
-}
-
-void tb_state_take_next(tb_state *state, int32_t count)
-{
-    tb_contact_record *contacts = state->next_contacts;
-    const int32_t capacity = state->next_capacity;
-    state->next_contacts = state->contacts;
-    state->next_capacity = state->contact_capacity;
-    state->contacts = contacts;
-    state->contact_capacity = capacity;
-    state->number_of_contacts = count;
 }
 
 tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
@@ -432,7 +482,7 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
         if (r.shape_a < 0 || r.shape_a >= shapes || r.shape_b < 0 || r.shape_b >= shapes)
             return tb_fail(error, TB_DATA_LOSS, "the snapshot names a shape that does not exist");
     }
-    const tb_status status = tb_state_reserve_contacts(state, (int32_t)h.number_of_contacts);
+    const tb_status status = replace_contacts(state, (int32_t)h.number_of_contacts);
     if (status != TB_OK) return tb_fail_memory(error, size, "a snapshot's contacts");
 
     memcpy(state->numbers, bytes + sizeof h, numbers);
@@ -448,20 +498,16 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
 
 tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
 {
-    tb_status status = allocate(state->model, fork, error);
+    const tb_status status = allocate(state->model, fork, error);
     if (status != TB_OK) return status;
     tb_state *f = *fork;
-    status = tb_state_reserve_contacts(f, state->number_of_contacts);
-    if (status != TB_OK) {
-        tb_state_destroy(f);
-        *fork = NULL;
-        return tb_fail_memory(error, sizeof(tb_contact_record), "a fork's contacts");
-    }
     memcpy(f->numbers, state->numbers, state->number_of_numbers * sizeof(double));
-    if (state->number_of_contacts)
-        memcpy(f->contacts, state->contacts,
-               (size_t)state->number_of_contacts * sizeof *f->contacts);
-    f->number_of_contacts = state->number_of_contacts;
+    if (state->number_of_contacts) {
+        atomic_fetch_add_explicit(&block_of(state->contacts)->owners, 1, memory_order_relaxed);
+        f->contacts = state->contacts;
+        f->contact_capacity = state->contact_capacity;
+        f->number_of_contacts = state->number_of_contacts;
+    }
     f->time = state->time;
     f->steps = state->steps;
     f->status = state->status;

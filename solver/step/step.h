@@ -51,10 +51,11 @@ struct tb_state {
     double *kinematic;      /* kinematic bodies x 13 */
     double *row_impulses;   /* tb_row_memory_layout */
     double *actuator_force; /* actuators, N, last step */
+    /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
+     * share these until each has stepped. */
     tb_contact_record *contacts;
     int32_t number_of_contacts, contact_capacity;
-    tb_contact_record
-        *next_contacts; /* those of the step that is being made; no part of the state */
+    tb_contact_record *next_contacts; /* no part of the state */
     int32_t next_capacity;
     tb_certificate certificate; /* of the last step */
 };
@@ -86,9 +87,8 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
 /* Moves `count` kinematic bodies (13 numbers each) by their own velocities for dt. */
 void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
-/* Room for `count` contact records, or for as many of the step that is being made;
+/* Room for `count` contact records of the step that is being made, beside those that are there;
  * RESOURCE_EXHAUSTED if refused. */
-tb_status tb_state_reserve_contacts(tb_state *state, int32_t count);
 tb_status tb_state_reserve_next(tb_state *state, int32_t count);
 /* The first `count` contacts of the step that has been made are the state's now. */
 void tb_state_take_next(tb_state *state, int32_t count);
