@@ -1,9 +1,10 @@
 /* The daemon's life: its parts are made in the order of their needs, and ended in the reverse.
  *
- * Draining. New calls are refused at once by both transports while those in flight go on; jobs
- * finish; sessions are checkpointed and watchers told; then the transports wait for what is left
- * and cancel it when drain_seconds are over. The transports' shutdowns block, and the jobs that they
- * wait for need time at the same moment, so each shuts down on a thread of its own. */
+ * Draining. New calls are refused at once by both transports while those in flight go on; sessions
+ * are checkpointed, watchers and streams told; jobs finish; the transports wait for what is left and
+ * cancel it when drain_seconds are nearly over; what changed meanwhile is checkpointed again. The
+ * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so each
+ * shuts down on a thread of its own. */
 #include "server.h"
 
 #include <pthread.h>
@@ -232,8 +233,10 @@ bool td_server_drain(td_server *server)
     const bool rpc_started = pthread_create(&rpc, NULL, shut_rpc_down, &down) == 0;
     const bool http_started = pthread_create(&http, NULL, shut_http_down, &down) == 0;
 
-    bool complete = td_scheduler_drain(server->scheduler, 0.8 * allowed);
+    /* streams are told to end, or jobs would go on coming; what they do until then is checkpointed
+     * once more below */
     checkpoint(server, deadline);
+    bool complete = td_scheduler_drain(server->scheduler, 0.8 * seconds_until(deadline));
     if (rpc_started)
         pthread_join(rpc, NULL);
     else
@@ -243,7 +246,6 @@ bool td_server_drain(td_server *server)
     else
         shut_http_down(&down);
 
-    /* steps that were in flight at the first checkpoint */
     complete = td_scheduler_drain(server->scheduler, seconds_until(deadline)) && complete;
     complete = checkpoint(server, deadline) && complete;
     td_log_write(server->log, complete ? TB_LOG_INFO : TB_LOG_WARNING, "server.drained",
