@@ -7,7 +7,6 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 enum { PATH_SIZE = 4096 };
@@ -69,8 +68,8 @@ tb_status tb_import_read(const tb_import_options *options, const char *path, siz
 bool tb_import_has(const tb_import_options *options, const char *path)
 {
     if (options->files == NULL) {
-        struct stat about;
-        return stat(path, &about) == 0 && S_ISREG(about.st_mode) && access(path, R_OK) == 0;
+        /* a folder is there too: reading it says what is wrong */
+        return access(path, R_OK) == 0;
     }
     char key[PATH_SIZE];
     unsigned char *base = NULL;
