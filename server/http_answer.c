@@ -24,7 +24,9 @@ static void common_headers(const http_exchange *x, struct MHD_Response *response
 {
     MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
     MHD_add_response_header(response, MHD_HTTP_HEADER_SERVER, "tribod");
-    if (x->close_after) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
+    /* a client that goes on over a connection which is about to end would see it break */
+    if (x->close_after || atomic_load(&x->http->draining))
+        MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
     http_cors(x, response);
 }
 

@@ -10,6 +10,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "../db/db.h"
@@ -21,6 +22,9 @@
 #include "session.h"
 
 enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
+
+/* at the end of a drain, for HTTP connections to be closed by their clients */
+static const int64_t LINGER_NS = 500000000;
 
 /* A configuration that somebody may still read. */
 typedef struct kept_config {
@@ -216,6 +220,18 @@ static bool checkpoint(td_server *server, int64_t deadline_ns)
     return status == TB_OK;
 }
 
+/* HTTP connections that are open but idle: a request may be on its way over each. It is still told
+ * to come back later, which a closed connection could not say. */
+static void linger(const td_server *server, int64_t deadline_ns)
+{
+    const struct timespec pause = {.tv_nsec = 5000000};
+    const int64_t longest = td_monotonic_ns() + LINGER_NS;
+    const int64_t end = longest < deadline_ns ? longest : deadline_ns;
+    while (td_metrics_get(server->metrics, TD_METRIC_CONNECTIONS_HTTP) > 0 &&
+           td_monotonic_ns() < end)
+        nanosleep(&pause, NULL);
+}
+
 bool td_server_drain(td_server *server)
 {
     const double allowed = server->config->drain_seconds;
@@ -248,6 +264,7 @@ bool td_server_drain(td_server *server)
 
     complete = td_scheduler_drain(server->scheduler, seconds_until(deadline)) && complete;
     complete = checkpoint(server, deadline) && complete;
+    linger(server, deadline);
     td_log_write(server->log, complete ? TB_LOG_INFO : TB_LOG_WARNING, "server.drained",
                  "seconds=%.3f complete=%s", 1e-9 * (double)(td_monotonic_ns() - start),
                  complete ? "yes" : "no");
