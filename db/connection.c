@@ -7,8 +7,6 @@
 
 #include "db_internal.h"
 
-enum { BUSY_TIMEOUT_MS = 10000 };
-
 static const char *const TEXTS[DB_STATEMENTS] = {
 #define STATEMENT_TEXT(name, text) text,
     DB_STATEMENT_LIST(STATEMENT_TEXT)
@@ -89,7 +87,7 @@ tb_status db_connection_open(db_connection *connection, const char *path, bool w
         return status;
     }
     sqlite3_extended_result_codes(connection->handle, 1);
-    sqlite3_busy_timeout(connection->handle, BUSY_TIMEOUT_MS);
+    sqlite3_busy_timeout(connection->handle, DB_BUSY_TIMEOUT_MS);
     /* a damaged schema runs nothing of its own; a page that lies is an error, not an answer */
     sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     sqlite3_db_config(connection->handle, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);

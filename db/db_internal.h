@@ -20,6 +20,9 @@ enum { DB_ID_SIZE = 16, DB_SHA256_SIZE = 32, DB_CERTIFICATE_COLUMNS = 15 };
 
 /* ---- connections (connection.c) ---- */
 
+/* How long SQLite waits for a lock of another process, a backup for example. */
+enum { DB_BUSY_TIMEOUT_MS = 10000 };
+
 /* One SQLite connection; used by one thread at a time. */
 typedef struct db_connection {
     sqlite3 *handle;

@@ -18,7 +18,8 @@ static const int64_t ROOM_NS = 250000000;       /* how long a submitter waits fo
 static const int64_t RETAIN_NS = 60000000000;   /* from one retention to the next */
 static const uint64_t BATCH_BYTES = 64u << 20;  /* a transaction ends beyond this */
 static const uint64_t QUEUE_BYTES = 512u << 20; /* held by queued jobs; one larger goes alone */
-enum { CHECKPOINT_PAGES = 1000 };               /* as SQLite's own default */
+/* pages in the log: when to copy them back (each time costs two syncs), and when to insist */
+enum { CHECKPOINT_PAGES = 4000, LONG_LOG_PAGES = 32000, INSIST_MS = 100 };
 
 static struct timespec time_at(int64_t ns)
 {
@@ -319,18 +320,24 @@ static void tell_and_release(db_writer *w, int32_t count)
 }
 
 /* Copies the log back into the file once it is long, after the waiters were told: none of them pays
- * for it. */
+ * for it. A log starts anew only when no reader looks into it; where readers follow each other
+ * without a gap it would grow for ever, so a very long one makes new readers wait a moment. */
 static void checkpoint(db *store)
 {
     db_writer *w = &store->writer;
     if (w->log_pages < w->checkpoint_at) return;
+    const bool insist = w->log_pages > LONG_LOG_PAGES;
     int in_log = 0, copied = 0;
-    const int code = sqlite3_wal_checkpoint_v2(w->connection.handle, NULL,
-                                               SQLITE_CHECKPOINT_PASSIVE, &in_log, &copied);
+    if (insist) sqlite3_busy_timeout(w->connection.handle, INSIST_MS);
+    const int code = sqlite3_wal_checkpoint_v2(
+        w->connection.handle, NULL, insist ? SQLITE_CHECKPOINT_RESTART : SQLITE_CHECKPOINT_PASSIVE,
+        &in_log, &copied);
+    if (insist) sqlite3_busy_timeout(w->connection.handle, DB_BUSY_TIMEOUT_MS);
     if (code != SQLITE_OK && code != SQLITE_BUSY)
         db_log(store, TB_LOG_WARNING, "checkpoint: %s", sqlite3_errmsg(w->connection.handle));
-    /* a reader that looks at an old moment holds the log back: try again later */
+    /* a reader that looks at an old moment, a backup say, holds the log back: try again later */
     w->checkpoint_at = copied == in_log ? CHECKPOINT_PAGES : w->log_pages + CHECKPOINT_PAGES;
+    if (copied == in_log) w->log_pages = 0;
 }
 
 static int note_log_pages(void *context, sqlite3 *handle, const char *name, int pages)
