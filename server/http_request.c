@@ -91,10 +91,17 @@ static void check_headers(http_exchange *x, const char *url)
     }
 }
 
+/* What probes ask for: answered to everybody, whatever the limits say. */
+static bool is_health(const http_exchange *x)
+{
+    return x->route == HTTP_ROUTE_LIVE || x->route == HTTP_ROUTE_READY ||
+           x->route == HTTP_ROUTE_METRICS;
+}
+
 /* With a client CA, the client's certificate is asked for by the handshake and judged here. */
 static void check_certificate(http_exchange *x)
 {
-    if (x->http->client_ca.size == 0) return;
+    if (x->http->client_ca.size == 0 || is_health(x)) return;
     const union MHD_ConnectionInfo *info =
         MHD_get_connection_info(x->wire, MHD_CONNECTION_INFO_GNUTLS_SESSION);
     unsigned verdict = 0;
@@ -367,10 +374,16 @@ static http_exchange *exchange_create(td_http *http, http_connection *connection
     return x;
 }
 
-static bool is_health(const http_exchange *x)
+/* Whether a refused request is answered before its body has come. Many clients only look for an
+ * answer once they have sent everything, so short bodies, and those in chunks, are waited for. */
+static bool answer_early(const http_exchange *x, uint64_t length)
 {
-    return x->route == HTTP_ROUTE_LIVE || x->route == HTTP_ROUTE_READY ||
-           x->route == HTTP_ROUTE_METRICS;
+    const td_method *method = x->call.method;
+    if (length == 0) return false;
+    if (http_header(x, MHD_HTTP_HEADER_EXPECT) != NULL) return true;
+    if (length != UINT64_MAX) return length > DISCARD_LIMIT;
+    /* a client that talks and listens at a time may not end its request before it has heard */
+    return method != NULL && method->client_streaming && method->server_streaming;
 }
 
 /* The request line and the headers are there. */
@@ -401,8 +414,7 @@ static enum MHD_Result begin(http_exchange *x, const char *url, const char *meth
 
     const uint64_t length = promised_length(x);
     check_length(x, length);
-    const bool waits = http_header(x, MHD_HTTP_HEADER_EXPECT) != NULL;
-    if (x->route == HTTP_ROUTE_REFUSED && length > 0 && (waits || length > DISCARD_LIMIT)) {
+    if (x->route == HTTP_ROUTE_REFUSED && answer_early(x, length)) {
         x->close_after = true;
         http_receive_end(x->connection);
         return http_answer_refusal(x);

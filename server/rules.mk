@@ -57,6 +57,8 @@ $(B)/stamp.commit: text = $(COMMIT)
 
 # headers of the system's kind are not listed in .d files, so say who embeds what
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
+$(B)/server/http_pages.o: $(patsubst %,$(GEN)/%.inc,$(wildcard server/pages/*))
+$(B)/server/rpc_grpc_reflection.o: $(DESCRIPTORS)
 
 $(SERVER_LIBRARY): $(SERVER_OBJECTS) $(PROTO_OBJECTS)
 	$(call say,AR,$@)

@@ -1,9 +1,9 @@
 /* The HTTP transport over real sockets: Connect, gRPC-Web, pages, limits, and clients that do not
  * behave. The methods are the test's own, so that they can be as slow or as busy as it takes; the
  * rest is the daemon's. */
+#include <gnutls/gnutls.h>
+#include <gnutls/x509.h>
 #include <pthread.h>
-#include <sodium.h>
-#include <zlib.h>
 
 #include "../../db/db.h"
 #include "base/error.h"
@@ -432,8 +432,15 @@ START_TEST(refusals_say_what_would_do)
              400, "invalid_argument", "no timeout");
     is_error(post("Size", "Content-Type: application/json\r\nContent-Encoding: br\r\n", "{}"), 501,
              "unimplemented", "gzip and identity");
-    /* a refused request with a body leaves the connection as good as before */
+    /* a refused request with a body leaves the connection as good as before, also one in chunks */
     const int s = http_connect(at);
+    const char chunks[] = "POST /tribo.v1.Test/None HTTP/1.1\r\nHost: localhost\r\n"
+                          "Transfer-Encoding: chunked\r\n\r\n";
+    http_write(s, chunks, strlen(chunks));
+    usleep(50000); /* an early answer would close the connection */
+    http_write(s, "2\r\n{}\r\n0\r\n\r\n", 12);
+    ck_assert(http_receive(s, &answer));
+    is_error(answer, 404, "unimplemented", "");
     http_send(s, "POST", "/tribo.v1.Test/None", JSON, "{\"name\":\"a\"}", 12);
     ck_assert(http_receive(s, &answer));
     is_error(answer, 404, "unimplemented", "");
@@ -992,7 +999,7 @@ static void page_is(const char *path, int status, const char *text)
 {
     http_answer answer = http_ask(at, "GET", path, "", "", 0);
     ck_assert_int_eq(answer.status, status);
-    ck_assert_msg(strstr((char *)answer.body.base, text) != NULL, "%s: %s", path,
+    ck_assert_msg(strstr((char *)answer.body.base, text) != NULL, "%s: %.300s", path,
                   (char *)answer.body.base);
     http_answer_free(&answer);
 }
@@ -1009,6 +1016,7 @@ START_TEST(health_metrics_and_the_status_page)
     page_is("/readyz", 503, "stopping");
     atomic_store(&server.alive, false);
     page_is("/livez", 503, "not alive");
+    EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
     page_is("/metrics", 200, "\ntribod_http_connections 1\n");
     page_is("/", 200, "<title>Tribod</title>");
 
@@ -1141,6 +1149,125 @@ START_TEST(stopping_lets_calls_finish_and_answers_health)
 }
 END_TEST
 
+/* ---- TLS ------------------------------------------------------------------------------------- */
+
+/* A key and a certificate that it signed itself, as two PEM files. */
+static void write_certificate(const char *certificate_path, const char *key_path)
+{
+    gnutls_x509_crt_t certificate;
+    gnutls_x509_privkey_t key;
+    gnutls_datum_t text;
+    tb_error e = {0};
+    const unsigned char serial[] = {1};
+    gnutls_x509_privkey_init(&key);
+    gnutls_x509_crt_init(&certificate);
+    ck_assert_int_eq(gnutls_x509_privkey_generate(key, GNUTLS_PK_EDDSA_ED25519, 256, 0), 0);
+    gnutls_x509_crt_set_version(certificate, 3);
+    gnutls_x509_crt_set_serial(certificate, serial, sizeof serial);
+    gnutls_x509_crt_set_activation_time(certificate, time(NULL) - 60);
+    gnutls_x509_crt_set_expiration_time(certificate, time(NULL) + 3600);
+    gnutls_x509_crt_set_dn_by_oid(certificate, GNUTLS_OID_X520_COMMON_NAME, 0, "localhost", 9);
+    gnutls_x509_crt_set_key(certificate, key);
+    gnutls_x509_crt_set_basic_constraints(certificate, 1, 0);
+    ck_assert_int_eq(gnutls_x509_crt_sign2(certificate, certificate, key, GNUTLS_DIG_SHA512, 0), 0);
+    ck_assert_int_eq(gnutls_x509_crt_export2(certificate, GNUTLS_X509_FMT_PEM, &text), 0);
+    TEST_OK(tb_file_write(certificate_path, text.data, text.size, &e), &e);
+    gnutls_free(text.data);
+    ck_assert_int_eq(gnutls_x509_privkey_export2_pkcs8(key, GNUTLS_X509_FMT_PEM, NULL, 0, &text),
+                     0);
+    TEST_OK(tb_file_write(key_path, text.data, text.size, &e), &e);
+    gnutls_free(text.data);
+    gnutls_x509_crt_deinit(certificate);
+    gnutls_x509_privkey_deinit(key);
+}
+
+/* Asks over TLS, with the server's own certificate as the client's if `with_certificate`; appends
+ * the answer. */
+static void ask_tls(const char *request, bool with_certificate, tb_bytes *answer)
+{
+    gnutls_session_t session;
+    gnutls_certificate_credentials_t credentials;
+    char piece[4096];
+    ck_assert_int_eq(gnutls_certificate_allocate_credentials(&credentials), 0);
+    if (with_certificate)
+        ck_assert_int_eq(gnutls_certificate_set_x509_key_file(credentials, config.tls_certificate,
+                                                              config.tls_key, GNUTLS_X509_FMT_PEM),
+                         0);
+    ck_assert_int_eq(gnutls_init(&session, GNUTLS_CLIENT), 0);
+    gnutls_set_default_priority(session);
+    gnutls_credentials_set(session, GNUTLS_CRD_CERTIFICATE, credentials);
+    const int s = http_connect(at);
+    gnutls_transport_set_int(session, s);
+    ck_assert_int_eq(gnutls_handshake(session), 0);
+    ck_assert_int_eq(gnutls_record_send(session, request, strlen(request)), (int)strlen(request));
+    for (;;) {
+        const ssize_t got = gnutls_record_recv(session, piece, sizeof piece);
+        if (got == GNUTLS_E_AGAIN || got == GNUTLS_E_INTERRUPTED) continue;
+        if (got <= 0) break;
+        ck_assert_int_eq(tb_bytes_append(answer, piece, (size_t)got), TB_OK);
+    }
+    gnutls_deinit(session);
+    gnutls_certificate_free_credentials(credentials);
+    close(s);
+}
+
+START_TEST(tls_and_certificates_of_clients)
+{
+    char folder[] = "/tmp/tribo_test_XXXXXX";
+    tb_error e = {0};
+    tb_bytes answer = {0};
+    static const char ASK[] = "POST /tribo.v1.Test/Late HTTP/1.1\r\nHost: localhost\r\nConnection: "
+                              "close\r\nContent-Type: application/json\r\nContent-Length: "
+                              "15\r\n\r\n{\"pageSize\":20}";
+    static const char HEALTH[] =
+        "GET /livez HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    prepare();
+    snprintf(config.tls_certificate, sizeof config.tls_certificate, "%s/certificate", folder);
+    snprintf(config.tls_key, sizeof config.tls_key, "%s/key", folder);
+    write_certificate(config.tls_certificate, config.tls_key);
+    start();
+    ask_tls(ASK, false, &answer);
+    ck_assert_ptr_nonnull(strstr((char *)answer.base, "\r\n\r\n{\"nextPageToken\":\"late\"}"));
+    tb_bytes_free(&answer);
+    /* a client that speaks no TLS is cut off */
+    const int plain = http_connect(at);
+    http_write(plain, HEALTH, strlen(HEALTH));
+    ck_assert(http_closes(plain, 5));
+    close(plain);
+    stop();
+
+    /* with an authority for clients, theirs is asked for; probes have none */
+    prepare();
+    snprintf(config.tls_certificate, sizeof config.tls_certificate, "%s/certificate", folder);
+    snprintf(config.tls_key, sizeof config.tls_key, "%s/key", folder);
+    strcpy(config.tls_client_ca, config.tls_certificate);
+    start();
+    ask_tls(ASK, true, &answer);
+    ck_assert_ptr_nonnull(strstr((char *)answer.base, "HTTP/1.1 200"));
+    tb_bytes_free(&answer);
+    ask_tls(ASK, false, &answer);
+    ck_assert_ptr_nonnull(strstr((char *)answer.base, "HTTP/1.1 403"));
+    tb_bytes_free(&answer);
+    ask_tls(HEALTH, false, &answer);
+    ck_assert_ptr_nonnull(strstr((char *)answer.base, "HTTP/1.1 200"));
+    tb_bytes_free(&answer);
+    stop();
+
+    /* a key that is none */
+    prepare();
+    snprintf(config.tls_certificate, sizeof config.tls_certificate, "%s/certificate", folder);
+    strcpy(config.tls_key, config.tls_certificate);
+    TEST_OK(td_http_create(&server, &server.http, &e), &e);
+    TEST_STATUS(td_http_start(server.http, &e), TB_FAILED_PRECONDITION, &e);
+    stop();
+    remove(config.tls_certificate);
+    snprintf(config.tls_key, sizeof config.tls_key, "%s/key", folder);
+    remove(config.tls_key);
+    ck_assert_int_eq(rmdir(folder), 0);
+}
+END_TEST
+
 /* Many callers, late answers, and some that leave in the middle: for the sanitizers. */
 static void *caller_run(void *context)
 {
@@ -1195,4 +1322,5 @@ TEST_MAIN(a_unary_call_in_json_and_in_protobuf, a_connection_is_kept_and_request
           bodies_that_are_too_large_are_refused, gzip_both_ways_and_no_bombs,
           connections_and_headers_are_limited, health_metrics_and_the_status_page,
           other_origins_need_leave, an_address_in_use_is_named,
-          stopping_lets_calls_finish_and_answers_health, clients_come_and_go)
+          stopping_lets_calls_finish_and_answers_health, tls_and_certificates_of_clients,
+          clients_come_and_go)
