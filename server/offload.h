@@ -1,4 +1,5 @@
-/* Handlers that may wait for the disk or work for milliseconds do so on a worker. */
+/* What handlers share. Those that may wait for the disk or work for milliseconds do so on a
+ * worker. */
 #ifndef SERVER_OFFLOAD_H
 #define SERVER_OFFLOAD_H
 
@@ -8,6 +9,18 @@
  * held until `work` returns. Without room the call fails with RESOURCE_EXHAUSTED and the request is
  * freed. */
 void td_offload(td_call *, td_request *, void (*work)(td_call *, td_request *));
+
+/* A call's state where `cancelled` may look for it while `message` still makes it. After setting
+ * it, `message` looks at call->gone once more: one of the two sees the other. */
+static inline void td_call_set_state(td_call *call, void *state)
+{
+    __atomic_store_n(&call->state, state, __ATOMIC_SEQ_CST);
+}
+
+static inline void *td_call_state(td_call *call)
+{
+    return __atomic_load_n(&call->state, __ATOMIC_SEQ_CST);
+}
 
 /* The page size that a list request asks for: 0 means 100. INVALID_ARGUMENT outside of 0..1000. */
 tb_status td_page_size(int32_t asked, int32_t *size, tb_error *);

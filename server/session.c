@@ -1,0 +1,689 @@
+/* The table of sessions: identity, owner, lease, quota, and the end of a session. The reaper, a
+ * thread of its own, ends those whose lease has run out and has checkpoints made. */
+#include <errno.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/error.h"
+#include "session_internal.h"
+
+enum { FIRST_BUCKETS = 256 };
+/* How often the reaper looks at the server's clock, which a test may have moved. */
+static const int64_t REAPER_NS = 200000000;
+
+/* ---- identifiers ---- */
+
+void td_id_print(const db_id *id, char text[33])
+{
+    sodium_bin2hex(text, 33, id->bytes, sizeof id->bytes);
+}
+
+bool td_id_parse(const char *text, db_id *id)
+{
+    size_t size = 0;
+    if (strlen(text) != 32 || strspn(text, "0123456789abcdef") != 32) return false;
+    return sodium_hex2bin(id->bytes, sizeof id->bytes, text, 32, NULL, &size, NULL) == 0 &&
+           size == sizeof id->bytes;
+}
+
+db_id td_id_random(void)
+{
+    db_id id;
+    randombytes_buf(id.bytes, sizeof id.bytes);
+    return id;
+}
+
+/* Identifiers are random: any part of them is a hash. */
+static uint32_t hash_of(const db_id *id)
+{
+    uint32_t hash;
+    memcpy(&hash, id->bytes, sizeof hash);
+    return hash;
+}
+
+/* ---- one session's memory ---- */
+
+void td_session_hold(td_session *s)
+{
+    atomic_fetch_add_explicit(&s->references, 1, memory_order_relaxed);
+}
+
+void td_session_release(td_session *s)
+{
+    if (s == NULL || atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) != 1)
+        return;
+    td_session_destroy_worlds(s, s->states);
+    td_scene_release(s->all->server->catalog, s->scene);
+    if (s->origin != NULL) td_origin_release(s->all, s->origin);
+    free(s->certificates);
+    pthread_mutex_destroy(&s->mutex);
+    free(s);
+}
+
+td_session *td_session_new(td_sessions *all, tb_error *error)
+{
+    td_session *s = calloc(1, sizeof *s);
+    if (s == NULL) {
+        tb_fail_memory(error, sizeof *s, "a session");
+        return NULL;
+    }
+    s->all = all;
+    s->keyframe = -1;
+    atomic_init(&s->references, 1);
+    pthread_mutex_init(&s->mutex, NULL);
+    s->id = td_id_random();
+    td_id_print(&s->id, s->text);
+    return s;
+}
+
+/* ---- the table, under its mutex ---- */
+
+static td_session **bucket_of(td_sessions *all, const db_id *id)
+{
+    return &all->buckets[hash_of(id) & (all->number_of_buckets - 1)];
+}
+
+/* Longer lists are only slower, so there is no failure. */
+static void grow(td_sessions *all)
+{
+    const uint32_t n = 2 * all->number_of_buckets;
+    td_session **buckets = calloc(n, sizeof(td_session *));
+    if (buckets == NULL) return;
+    free(all->buckets);
+    all->buckets = buckets;
+    all->number_of_buckets = n;
+    for (td_session *s = all->oldest; s != NULL; s = s->newer) {
+        td_session **bucket = bucket_of(all, &s->id);
+        s->hash_next = *bucket;
+        *bucket = s;
+    }
+}
+
+static td_session *look_up(td_sessions *all, const db_id *id)
+{
+    td_session *s = *bucket_of(all, id);
+    while (s != NULL && memcmp(&s->id, id, sizeof *id) != 0) s = s->hash_next;
+    return s;
+}
+
+/* True if it was there. */
+static bool take_out(td_sessions *all, td_session *s)
+{
+    td_session **link = bucket_of(all, &s->id);
+    while (*link != NULL && *link != s) link = &(*link)->hash_next;
+    if (*link == NULL) return false;
+    *link = s->hash_next;
+    *(s->newer != NULL ? &s->newer->older : &all->newest) = s->older;
+    *(s->older != NULL ? &s->older->newer : &all->oldest) = s->newer;
+    all->count--;
+    td_metrics_set(all->server->metrics, TD_METRIC_SESSIONS, all->count);
+    return true;
+}
+
+static td_owner *owner_of(td_sessions *all, const char *name)
+{
+    for (int32_t i = 0; i < all->number_of_owners; i++)
+        if (strcmp(all->owners[i].name, name) == 0) return &all->owners[i];
+    return NULL;
+}
+
+static td_owner *add_owner(td_sessions *all, const char *name)
+{
+    if (all->number_of_owners == all->owner_capacity) {
+        const int32_t capacity = 2 * all->owner_capacity + 16;
+        td_owner *grown = realloc(all->owners, (size_t)capacity * sizeof *grown);
+        if (grown == NULL) return NULL;
+        all->owners = grown;
+        all->owner_capacity = capacity;
+    }
+    td_owner *owner = &all->owners[all->number_of_owners++];
+    *owner = (td_owner){.sessions = 0};
+    snprintf(owner->name, sizeof owner->name, "%s", name);
+    return owner;
+}
+
+/* An owner has `count` sessions less. */
+static void discount(td_sessions *all, const char *name, int32_t count)
+{
+    td_owner *owner = owner_of(all, name);
+    if (owner == NULL) return;
+    owner->sessions -= count;
+    if (owner->sessions <= 0) *owner = all->owners[--all->number_of_owners];
+}
+
+/* ---- quota ---- */
+
+static tb_status check_quota(td_sessions *all, const td_caller *caller, int32_t count,
+                             tb_error *error)
+{
+    const td_config *config = all->server->config;
+    const td_owner *owner = owner_of(all, caller->name);
+    const int64_t mine = owner != NULL ? owner->sessions : 0;
+    const int64_t total = (int64_t)all->count + all->reserved;
+    const int32_t quota = caller->sessions > 0 ? caller->sessions : config->sessions_per_client;
+    if (mine + count > quota)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "sessions",
+                             "%s has %lld sessions, %d more would be over its quota of %d",
+                             caller->name, (long long)mine, count, quota);
+    if (total + count > config->sessions)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "sessions",
+                             "%lld sessions are open, %d more would be over the limit of %d",
+                             (long long)total, count, config->sessions);
+    return TB_OK;
+}
+
+tb_status td_sessions_reserve(td_sessions *all, const td_caller *caller, int32_t count,
+                              tb_error *error)
+{
+    if (atomic_load(&all->server->draining))
+        return tb_fail(error, TB_UNAVAILABLE, "the server is stopping");
+    pthread_mutex_lock(&all->mutex);
+    tb_status status = check_quota(all, caller, count, error);
+    if (status == TB_OK) {
+        td_owner *owner = owner_of(all, caller->name);
+        if (owner == NULL) owner = add_owner(all, caller->name);
+        if (owner != NULL) {
+            owner->sessions += count;
+            all->reserved += count;
+        } else {
+            status = tb_fail_memory(error, sizeof *owner, "a client");
+        }
+    }
+    pthread_mutex_unlock(&all->mutex);
+    return status;
+}
+
+void td_sessions_unreserve(td_sessions *all, const char *owner, int32_t count)
+{
+    pthread_mutex_lock(&all->mutex);
+    all->reserved -= count;
+    discount(all, owner, count);
+    pthread_mutex_unlock(&all->mutex);
+}
+
+void td_sessions_insert(td_sessions *all, td_session *s)
+{
+    td_session_hold(s);
+    pthread_mutex_lock(&all->mutex);
+    all->reserved--;
+    all->count++;
+    td_session **bucket = bucket_of(all, &s->id);
+    s->hash_next = *bucket;
+    *bucket = s;
+    s->sequence = all->next_sequence++;
+    s->older = all->newest;
+    s->newer = NULL;
+    *(s->older != NULL ? &s->older->newer : &all->oldest) = s;
+    all->newest = s;
+    if ((uint32_t)all->count > 2 * all->number_of_buckets) grow(all);
+    td_metrics_set(all->server->metrics, TD_METRIC_SESSIONS, all->count);
+    pthread_mutex_unlock(&all->mutex);
+}
+
+void td_sessions_adopt(td_sessions *all, td_session *s)
+{
+    pthread_mutex_lock(&all->mutex);
+    td_owner *owner = owner_of(all, s->owner);
+    if (owner == NULL) owner = add_owner(all, s->owner);
+    if (owner != NULL) owner->sessions++;
+    all->reserved++;
+    pthread_mutex_unlock(&all->mutex);
+    td_sessions_insert(all, s);
+}
+
+/* ---- finding ---- */
+
+void td_session_renew(td_session *s)
+{
+    const int64_t now = td_clock_utc_us(&s->all->server->clock);
+    atomic_store_explicit(&s->expire_time_us, now + (int64_t)(s->ttl_seconds * 1e6),
+                          memory_order_relaxed);
+}
+
+tb_status td_sessions_find(td_sessions *all, const td_caller *caller, const char *text,
+                           td_session **session, tb_error *error)
+{
+    *session = NULL;
+    db_id id;
+    if (!td_id_parse(text, &id))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "session_id",
+                             "session_id is '%.80s', expected 32 lower-case hexadecimal digits",
+                             text);
+    pthread_mutex_lock(&all->mutex);
+    td_session *s = look_up(all, &id);
+    if (s != NULL && caller->scope < TD_SCOPE_ADMIN && strcmp(s->owner, caller->name) != 0)
+        s = NULL;
+    if (s != NULL) td_session_hold(s);
+    pthread_mutex_unlock(&all->mutex);
+    if (s == NULL)
+        return tb_fail_field(error, TB_NOT_FOUND, "session_id", "there is no session %s", text);
+    td_session_renew(s);
+    *session = s;
+    return TB_OK;
+}
+
+int32_t td_sessions_count(const td_sessions *all)
+{
+    td_sessions *open = (td_sessions *)(uintptr_t)all; /* the mutex is no part of the value */
+    pthread_mutex_lock(&open->mutex);
+    const int32_t count = open->count;
+    pthread_mutex_unlock(&open->mutex);
+    return count;
+}
+
+/* ---- the end of a session ---- */
+
+static const char *event_kind(Tribo__V1__SessionEvent event)
+{
+    switch (event) {
+    case TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EXPIRED: return "expired";
+    case TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EVICTED: return "evicted";
+    case TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DEVICE_LOST: return "device_lost";
+    default: return "deleted";
+    }
+}
+
+bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *reason)
+{
+    td_sessions *all = s->all;
+    pthread_mutex_lock(&all->mutex);
+    const bool there = take_out(all, s);
+    if (there) discount(all, s->owner, 1);
+    pthread_mutex_unlock(&all->mutex);
+    if (!there) return false;
+
+    atomic_store(&s->stop, true);
+    pthread_mutex_lock(&s->mutex);
+    s->ended = true;
+    snprintf(s->end_reason, sizeof s->end_reason, "%s", event_kind(event));
+    td_task *tasks = s->first;
+    s->first = s->last = NULL;
+    s->waiting = 0;
+    const bool close_now = !s->busy;
+    s->busy = true; /* for good */
+    pthread_mutex_unlock(&s->mutex);
+
+    tb_error error;
+    tb_fail(&error, TB_NOT_FOUND, "the session has ended: %s", reason);
+    while (tasks != NULL) {
+        td_task *next = tasks->next;
+        tasks->refuse(s, tasks, &error);
+        tasks = next;
+    }
+    td_session_tell(s, event, reason, true);
+    td_transients_drop(all, &s->id);
+    td_log_write(all->server->log, TB_LOG_INFO, "session.ended", "session=%s reason=%s steps=%lld",
+                 s->text, event_kind(event), (long long)atomic_load(&s->steps));
+    if (close_now) td_session_close(s);
+    td_session_release(s); /* the table's */
+    return true;
+}
+
+/* ---- the reaper ---- */
+
+enum { SWEEP = 256 };
+
+/* Up to SWEEP sessions, held, that `wanted` chooses, from `*from` on in the order of creation. */
+static int32_t sweep(td_sessions *all, uint64_t *from, td_session *found[SWEEP],
+                     bool (*wanted)(const td_session *, int64_t now_us), int64_t now_us)
+{
+    int32_t n = 0;
+    pthread_mutex_lock(&all->mutex);
+    td_session *s = all->oldest;
+    for (; s != NULL && n < SWEEP; s = s->newer) {
+        if (s->sequence < *from || !wanted(s, now_us)) continue;
+        td_session_hold(s);
+        found[n++] = s;
+    }
+    *from = n > 0 ? found[n - 1]->sequence + 1 : UINT64_MAX;
+    pthread_mutex_unlock(&all->mutex);
+    return n;
+}
+
+static bool has_expired(const td_session *s, int64_t now_us)
+{
+    return atomic_load_explicit(&s->expire_time_us, memory_order_relaxed) <= now_us;
+}
+
+static bool has_changed(const td_session *s, int64_t now_us)
+{
+    (void)now_us;
+    return atomic_load(&s->dirty);
+}
+
+static bool has_no_run(const td_session *s, int64_t now_us)
+{
+    (void)now_us;
+    return atomic_load(&s->run_dirty);
+}
+
+void td_sessions_reap(td_sessions *all)
+{
+    const int64_t now = td_clock_utc_us(&all->server->clock);
+    td_session *found[SWEEP];
+    for (uint64_t from = 0; from != UINT64_MAX;) {
+        const int32_t n = sweep(all, &from, found, has_expired, now);
+        for (int32_t i = 0; i < n; i++) {
+            td_session *s = found[i];
+            pthread_mutex_lock(&s->mutex);
+            const bool busy = s->busy; /* somebody's call is at work */
+            pthread_mutex_unlock(&s->mutex);
+            if (!busy && has_expired(s, now) &&
+                td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EXPIRED,
+                               "its lease ran out"))
+                td_metrics_add(all->server->metrics, TD_METRIC_SESSIONS_EXPIRED, 1);
+            td_session_release(s);
+        }
+    }
+}
+
+static void checkpoint_changed(td_sessions *all, td_checkpoint_wait *told)
+{
+    td_session *found[SWEEP];
+    for (uint64_t from = 0; from != UINT64_MAX;) {
+        const int32_t n = sweep(all, &from, found, has_changed, 0);
+        for (int32_t i = 0; i < n; i++) {
+            td_session_checkpoint(found[i], told);
+            td_session_release(found[i]);
+        }
+    }
+}
+
+static void write_runs(td_sessions *all)
+{
+    td_session *found[SWEEP];
+    for (uint64_t from = 0; from != UINT64_MAX;) {
+        const int32_t n = sweep(all, &from, found, has_no_run, 0);
+        for (int32_t i = 0; i < n; i++) {
+            td_session_write_run(found[i]);
+            td_session_release(found[i]);
+        }
+    }
+}
+
+static void checkpoint_when_due(td_sessions *all)
+{
+    const double every = all->server->config->checkpoint_seconds;
+    const int64_t now = td_clock_utc_us(&all->server->clock);
+    if (every <= 0 || now < all->next_checkpoint_us || atomic_load(&all->checkpoints) > 0) return;
+    if (all->next_checkpoint_us > 0) checkpoint_changed(all, NULL);
+    all->next_checkpoint_us = now + (int64_t)(every * 1e6);
+}
+
+static void *reap_for_ever(void *context)
+{
+    td_sessions *all = context;
+    int64_t next_look = 0;
+    pthread_mutex_lock(&all->reaper_mutex);
+    while (!all->ending) {
+        const int64_t now = td_monotonic_ns();
+        const int64_t due = all->next_due_ns < next_look ? all->next_due_ns : next_look;
+        if (now < due) {
+            const struct timespec until = {.tv_sec = (time_t)(due / 1000000000),
+                                           .tv_nsec = (long)(due % 1000000000)};
+            pthread_cond_timedwait(&all->reaper_wake, &all->reaper_mutex, &until);
+            continue;
+        }
+        const bool look = now >= next_look;
+        if (look) next_look = now + REAPER_NS;
+        all->next_due_ns = INT64_MAX;
+        pthread_mutex_unlock(&all->reaper_mutex);
+        if (look) {
+            td_sessions_reap(all);
+            write_runs(all);
+            checkpoint_when_due(all);
+        }
+        const int64_t next_due = td_sessions_flush_watchers(all, now);
+        pthread_mutex_lock(&all->reaper_mutex);
+        if (next_due < all->next_due_ns) all->next_due_ns = next_due;
+    }
+    pthread_mutex_unlock(&all->reaper_mutex);
+    return NULL;
+}
+
+void td_sessions_wake_at(td_sessions *all, int64_t due_ns)
+{
+    pthread_mutex_lock(&all->reaper_mutex);
+    const bool sooner = due_ns < all->next_due_ns;
+    if (sooner) all->next_due_ns = due_ns;
+    pthread_mutex_unlock(&all->reaper_mutex);
+    if (sooner) pthread_cond_signal(&all->reaper_wake);
+}
+
+/* ---- draining ---- */
+
+void td_drain_add(td_sessions *all, td_drain_node *node)
+{
+    pthread_mutex_lock(&all->mutex);
+    node->previous = NULL;
+    node->next = all->draining;
+    if (node->next != NULL) node->next->previous = node;
+    all->draining = node;
+    pthread_mutex_unlock(&all->mutex);
+}
+
+static void take_node(td_sessions *all, td_drain_node *node)
+{
+    if (node->previous == NULL && all->draining != node) return;
+    *(node->previous != NULL ? &node->previous->next : &all->draining) = node->next;
+    if (node->next != NULL) node->next->previous = node->previous;
+    node->next = node->previous = NULL;
+}
+
+void td_drain_remove(td_sessions *all, td_drain_node *node)
+{
+    pthread_mutex_lock(&all->mutex);
+    take_node(all, node);
+    pthread_mutex_unlock(&all->mutex);
+}
+
+static bool any(const td_session *s, int64_t now_us)
+{
+    (void)s, (void)now_us;
+    return true;
+}
+
+struct td_checkpoint_wait {
+    pthread_mutex_t mutex;
+    pthread_cond_t told;
+    int32_t open;
+    int references; /* who waits, and each checkpoint */
+    tb_status status;
+    tb_error error;
+};
+
+static void drop_wait(td_checkpoint_wait *wait)
+{
+    pthread_mutex_lock(&wait->mutex);
+    const bool last = --wait->references == 0;
+    pthread_mutex_unlock(&wait->mutex);
+    if (!last) return;
+    pthread_mutex_destroy(&wait->mutex);
+    pthread_cond_destroy(&wait->told);
+    free(wait);
+}
+
+void td_checkpoint_begin(td_checkpoint_wait *wait)
+{
+    if (wait == NULL) return;
+    pthread_mutex_lock(&wait->mutex);
+    wait->open++;
+    wait->references++;
+    pthread_mutex_unlock(&wait->mutex);
+}
+
+void td_checkpoint_told(td_checkpoint_wait *wait, tb_status status, const tb_error *error)
+{
+    if (wait == NULL) return;
+    pthread_mutex_lock(&wait->mutex);
+    wait->open--;
+    if (status != TB_OK && wait->status == TB_OK) {
+        wait->status = status;
+        if (error != NULL) wait->error = *error;
+    }
+    pthread_cond_broadcast(&wait->told);
+    pthread_mutex_unlock(&wait->mutex);
+    drop_wait(wait);
+}
+
+/* Streams end when they are idle, watchers at once. */
+static void tell_drained(td_sessions *all)
+{
+    td_session *found[SWEEP];
+    for (uint64_t from = 0; from != UINT64_MAX;) {
+        const int32_t n = sweep(all, &from, found, any, 0);
+        for (int32_t i = 0; i < n; i++) {
+            td_session_tell(found[i], TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DRAINED,
+                            "the server is stopping; the session is checkpointed", true);
+            td_session_release(found[i]);
+        }
+    }
+    for (;;) {
+        pthread_mutex_lock(&all->mutex);
+        td_drain_node *node = all->draining;
+        td_call *call = node != NULL ? node->call : NULL;
+        void (*drain)(td_call *) = node != NULL ? node->drain : NULL;
+        if (node != NULL) {
+            take_node(all, node);
+            td_call_hold(call);
+        }
+        pthread_mutex_unlock(&all->mutex);
+        if (call == NULL) break;
+        drain(call);
+        td_call_release(call);
+    }
+}
+
+tb_status td_sessions_checkpoint_all(td_sessions *all, double seconds, tb_error *error)
+{
+    td_checkpoint_wait *wait = calloc(1, sizeof *wait);
+    if (wait == NULL) return tb_fail_memory(error, sizeof *wait, "a checkpoint");
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&wait->mutex, NULL);
+    pthread_cond_init(&wait->told, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    wait->references = 1;
+
+    const int64_t end = td_monotonic_ns() + (int64_t)(seconds * 1e9);
+    const struct timespec until = {.tv_sec = (time_t)(end / 1000000000),
+                                   .tv_nsec = (long)(end % 1000000000)};
+    checkpoint_changed(all, wait);
+    int late = 0;
+    pthread_mutex_lock(&wait->mutex);
+    while (wait->open > 0 && late != ETIMEDOUT)
+        late = pthread_cond_timedwait(&wait->told, &wait->mutex, &until);
+    const int32_t open = wait->open;
+    tb_status status = wait->status;
+    if (status != TB_OK && error != NULL) *error = wait->error;
+    pthread_mutex_unlock(&wait->mutex);
+    drop_wait(wait);
+    if (status == TB_OK && open > 0)
+        status = tb_fail(error, TB_DEADLINE_EXCEEDED,
+                         "%d sessions were not checkpointed within %.3g s", open, seconds);
+    tell_drained(all);
+    return status;
+}
+
+/* ---- answers ---- */
+
+int32_t td_session_piece(const td_session *s, int32_t first, td_wire_want want, uint64_t bytes)
+{
+    uint64_t sum = td_wire_world_bytes(s->states[first], want);
+    int32_t last = first + 1;
+    while (last < s->worlds) {
+        sum += td_wire_world_bytes(s->states[last], want);
+        if (sum > bytes) break;
+        last++;
+    }
+    return last - first;
+}
+
+td_wire td_wire_borrow(td_sessions *all)
+{
+    td_wire wire = {0};
+    pthread_mutex_lock(&all->wires_mutex);
+    if (all->number_of_wires > 0) wire = all->wires[--all->number_of_wires];
+    pthread_mutex_unlock(&all->wires_mutex);
+    return wire;
+}
+
+void td_wire_return(td_sessions *all, td_wire *wire)
+{
+    td_wire_reset(wire);
+    pthread_mutex_lock(&all->wires_mutex);
+    const bool room = all->number_of_wires < (int)(sizeof all->wires / sizeof *all->wires);
+    if (room) all->wires[all->number_of_wires++] = *wire;
+    pthread_mutex_unlock(&all->wires_mutex);
+    if (!room) td_wire_destroy(wire);
+}
+
+/* ---- life ---- */
+
+tb_status td_sessions_create(td_server *server, td_sessions **sessions, tb_error *error)
+{
+    *sessions = NULL;
+    if (sodium_init() < 0) return tb_fail(error, TB_INTERNAL, "libsodium does not start");
+    td_sessions *all = calloc(1, sizeof *all);
+    td_session **buckets = calloc(FIRST_BUCKETS, sizeof(td_session *));
+    if (all == NULL || buckets == NULL) {
+        free(all);
+        free(buckets);
+        return tb_fail_memory(error, sizeof *all, "the table of sessions");
+    }
+    all->server = server;
+    all->buckets = buckets;
+    all->number_of_buckets = FIRST_BUCKETS;
+    all->next_due_ns = INT64_MAX;
+    pthread_condattr_t monotonic;
+    pthread_condattr_init(&monotonic);
+    pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    pthread_mutex_init(&all->mutex, NULL);
+    pthread_mutex_init(&all->transient_mutex, NULL);
+    pthread_mutex_init(&all->wires_mutex, NULL);
+    pthread_mutex_init(&all->reaper_mutex, NULL);
+    pthread_cond_init(&all->reaper_wake, &monotonic);
+    pthread_condattr_destroy(&monotonic);
+    const int failed = pthread_create(&all->reaper, NULL, reap_for_ever, all);
+    all->reaper_started = failed == 0;
+    if (failed != 0) {
+        td_sessions_destroy(all);
+        return tb_fail(error, TB_RESOURCE_EXHAUSTED, "no thread for the sessions: %s",
+                       strerror(failed));
+    }
+    *sessions = all;
+    return TB_OK;
+}
+
+void td_sessions_destroy(td_sessions *all)
+{
+    if (all == NULL) return;
+    pthread_mutex_lock(&all->reaper_mutex);
+    all->ending = true;
+    pthread_mutex_unlock(&all->reaper_mutex);
+    pthread_cond_signal(&all->reaper_wake);
+    if (all->reaper_started) pthread_join(all->reaper, NULL);
+
+    /* work that is still on its way holds sessions: the device's, then the store's */
+    for (td_session *s = all->oldest; s != NULL; s = s->newer) atomic_store(&s->stop, true);
+    if (all->server->scheduler != NULL) td_scheduler_drain(all->server->scheduler, 60);
+    if (all->server->db != NULL) db_flush(all->server->db, NULL);
+    for (td_session *s = all->oldest, *newer; s != NULL; s = newer) {
+        newer = s->newer;
+        td_session_release(s);
+    }
+    td_transients_drop(all, NULL);
+    for (int i = 0; i < all->number_of_wires; i++) td_wire_destroy(&all->wires[i]);
+    pthread_mutex_destroy(&all->mutex);
+    pthread_mutex_destroy(&all->transient_mutex);
+    pthread_mutex_destroy(&all->wires_mutex);
+    pthread_mutex_destroy(&all->reaper_mutex);
+    pthread_cond_destroy(&all->reaper_wake);
+    free(all->owners);
+    free(all->buckets);
+    free(all);
+}
