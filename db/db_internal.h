@@ -16,7 +16,7 @@ enum { DB_VERSION = 2 };
 /* PRAGMA application_id of our files: "TRBD". */
 enum { DB_APPLICATION_ID = 0x54524244 };
 
-enum { DB_ID_SIZE = 16, DB_SHA256_SIZE = 32, DB_CERTIFICATE_COLUMNS = 15 };
+enum { DB_SHA256_SIZE = 32 };
 
 /* ---- connections (connection.c) ---- */
 

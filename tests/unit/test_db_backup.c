@@ -1,5 +1,6 @@
 /* Backup: a whole and sound copy of one moment, made while the store is written to. */
 #include <sys/stat.h>
+#include <sys/wait.h>
 
 #include "db_util.h"
 
@@ -148,6 +149,32 @@ START_TEST(another_process_copies_a_store_that_is_held_and_one_that_is_not)
 }
 END_TEST
 
+START_TEST(a_store_that_was_never_closed_is_copied_with_all_that_was_committed)
+{
+    static char folder[64];
+    strcpy(folder, make_folder());
+    const pid_t child = fork();
+    ck_assert_int_ge(child, 0);
+    if (child == 0) {
+        fill(open_store(folder), 20);
+        _exit(0); /* as if killed: the log stays as it is */
+    }
+    int status = 0;
+    ck_assert_int_eq(waitpid(child, &status, 0), child);
+    ck_assert(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    char log[128];
+    struct stat file;
+    snprintf(log, sizeof log, "%s/tribo.db-wal", folder);
+    ck_assert_int_eq(stat(log, &file), 0);
+    ck_assert_int_gt(file.st_size, 100000);
+
+    tb_error error = {0};
+    TEST_OK(db_backup_file(folder, target(), NULL, NULL, &error), &error);
+    check_copy(20);
+    remove_folder(folder);
+}
+END_TEST
+
 START_TEST(what_is_no_store_is_not_copied)
 {
     static char folder[64];
@@ -197,4 +224,5 @@ END_TEST
 TEST_MAIN(a_store_in_use_is_copied, a_store_in_memory_is_copied,
           writing_goes_on_and_the_copy_is_of_one_moment,
           another_process_copies_a_store_that_is_held_and_one_that_is_not,
+          a_store_that_was_never_closed_is_copied_with_all_that_was_committed,
           what_is_no_store_is_not_copied, a_damaged_store_is_not_copied)
