@@ -1,34 +1,35 @@
-/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a second sort that puts the pairs
- * in order. broad.h has the method and its source.
+/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a counting sort that puts the
+ * pairs in order. broad.h has the method and its source.
  *
- * What the sweep reads lies in sorted order, with each box packed to one word an end: a candidate
- * costs two subtractions instead of two cache misses, without a branch, and only survivors are
- * tested exactly, many at a time. The grid is chosen from a sample of the boxes by order
- * statistics, so that one body that flew away does not spoil it; a poor choice costs time and never
- * a pair. */
+ * Time goes into instructions and into guesses of branches that fail, so the sweep takes a cube at
+ * a time: the boxes of one cube are eight bytes each, compared with sixteen others at once
+ * (broad_lanes.h), and what remains is a list without a branch a pair. The grid is chosen from a
+ * sample of the boxes by order statistics, so that one body that flew away does not spoil it; a
+ * poor choice costs time and never a pair. */
 #include "collide/broad.h"
+
+#include "collide/broad_lanes.h"
 
 #include <string.h>
 
 enum {
     BRUTE_BOXES = 128, /* up to so many boxes brute force is faster */
     SAMPLE_SIZE = 64,
-    LARGE_LEVEL = 18,       /* boxes of more than 2^18 cells are tested against all */
+    MOST_LEVEL = 12,        /* of the smallest cubes */
     CHUNK_INTERVALS = 1024, /* the sweep's unit of parallel work */
     CHUNK_BOXES = 512,
-    CHUNK_PAIRS = 3, /* room for pairs, in pairs per interval, before a chunk is done again */
-    HITS = 1024,     /* candidates that are taken apart together */
-    SMALL_CUBE = 40, /* boxes in a cube whose pairs all fit into HITS */
-    MOST_DIGIT_BITS = 11
+    CHUNK_PAIRS = 6, /* room for pairs, in pairs per interval, before a chunk is done again */
+    MOST_DIGIT_BITS = 11,
+    MOST_ENCLOSING = TB_LARGE_LEVEL + 1 /* cubes around a cube */
 };
 
 /* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals,
- * small ones few candidates; measured, flat between 1.5 and 3 */
-#define CUBE_EDGE_PER_SIZE TB_R(2.5)
+ * small ones few candidates; measured, flat between 2.5 and 6 */
+#define CUBE_EDGE_PER_SIZE TB_R(3.5)
 
-/* Pairs of one chunk: `count` were found, and stored if they fit `capacity`. */
+/* Pairs of one chunk, in no order: `count` were found, and stored if they fit `capacity`. */
 typedef struct pair_list {
-    uint64_t *keys; /* a << index_bits | b */
+    uint64_t *pairs; /* a | b << 32, a < b */
     int64_t count, capacity;
 } pair_list;
 
@@ -36,51 +37,39 @@ typedef struct sweep {
     const tb_box *boxes;
     tb_pair_filter *filter;
     const void *context;
-    const tb_cube *items;        /* sorted */
-    const tb_packed_box *packed; /* of each item */
-    int32_t number_of_items, index_bits;
+    tb_grid grid;
+    tb_key_layout layout;
+    bool levels_vary;
+    const tb_item *items; /* sorted, and behind them one that is of no cube */
+    int32_t number_of_items;
     pair_list *lists; /* one a chunk */
 } sweep;
 
 /* What a chunk of boxes gives. */
 typedef struct chunk_items {
     size_t first; /* place of its items */
-    int32_t count;
-    uint64_t any, all;
+    int32_t count, number_of_large;
+    uint64_t any, all; /* of the keys */
     bool valid;
 } chunk_items;
 
 typedef struct generation {
     const tb_box *boxes;
     int32_t number_of_boxes;
-    tb_grid grid;
-    tb_packed_box *packed; /* of each box */
-    tb_cube *items;
-    bool *large;
+    tb_box_reader reader;
+    tb_item *items;
+    int32_t *large; /* each chunk's from the place of its first box */
     chunk_items *chunks;
 } generation;
 
-/* While they are sorted and swept, start codes bear 31 less the level in their lowest bits, which
- * are zero in all codes: so equal keys are equal cubes, and a cube stands before the smaller ones
- * that begin with it. */
-static int32_t key_level(uint64_t key)
+static void list_add(pair_list *list, int32_t a, int32_t b)
 {
-    return 31 - (int32_t)(key & 31);
-}
-
-static uint64_t key_end(uint64_t key)
-{
-    return tb_morton_end(key & ~(uint64_t)31, key_level(key));
-}
-
-static void list_add(pair_list *list, int32_t index_bits, int32_t a, int32_t b)
-{
-    const uint64_t low = (uint64_t)(a < b ? a : b), high = (uint64_t)(a < b ? b : a);
-    if (list->count < list->capacity) list->keys[list->count] = low << index_bits | high;
+    const uint64_t low = (uint32_t)(a < b ? a : b), high = (uint32_t)(a < b ? b : a);
+    if (list->count < list->capacity) list->pairs[list->count] = low | high << 32;
     list->count++;
 }
 
-/* ---- radix sorts ----------------------------------------------------------------------------- */
+/* ---- sorts ----------------------------------------------------------------------------------- */
 
 /* The digits of keys that differ in the bits of `varying` only: shifts of those that vary. */
 typedef struct digits {
@@ -115,8 +104,8 @@ static void counts_to_places(uint32_t *places, int32_t buckets)
     }
 }
 
-/* Stable; the sorted items are in the array that is returned, `items` or `other`. */
-static tb_cube *tb_cubes(tb_cube *items, tb_cube *other, int32_t count, uint64_t varying)
+/* By radix, stable; the sorted items are in the array that is returned, `items` or `other`. */
+static inline tb_item *sort_items(tb_item *items, tb_item *other, int32_t count, uint64_t varying)
 {
     uint32_t places[1 << MOST_DIGIT_BITS];
     const digits d = digits_of(varying, count);
@@ -124,33 +113,61 @@ static tb_cube *tb_cubes(tb_cube *items, tb_cube *other, int32_t count, uint64_t
     for (int32_t digit = 0; digit < d.count; digit++) {
         const int32_t shift = d.shift[digit];
         memset(places, 0, sizeof(uint32_t) << d.bits);
-        for (int32_t i = 0; i < count; i++) places[items[i].start >> shift & mask]++;
+        for (int32_t i = 0; i < count; i++) places[items[i].key >> shift & mask]++;
         counts_to_places(places, 1 << d.bits);
         for (int32_t i = 0; i < count; i++)
-            other[places[items[i].start >> shift & mask]++] = items[i];
-        tb_cube *swap = items;
+            other[places[items[i].key >> shift & mask]++] = items[i];
+        tb_item *swap = items;
         items = other;
         other = swap;
     }
     return items;
 }
 
-static uint64_t *sort_keys(uint64_t *keys, uint64_t *other, int32_t count, int32_t key_bits)
+/* A stable counting sort by b; `places` are as many as there are boxes. */
+static void sort_by_b(const tb_pair *pairs, uint64_t *out, int32_t count, uint32_t *places,
+                      int32_t number_of_boxes)
 {
-    uint32_t places[1 << MOST_DIGIT_BITS];
-    const digits d = digits_of(((uint64_t)1 << key_bits) - 1, count);
-    const uint64_t mask = ((uint64_t)1 << d.bits) - 1;
-    for (int32_t digit = 0; digit < d.count; digit++) {
-        const int32_t shift = d.shift[digit];
-        memset(places, 0, sizeof(uint32_t) << d.bits);
-        for (int32_t i = 0; i < count; i++) places[keys[i] >> shift & mask]++;
-        counts_to_places(places, 1 << d.bits);
-        for (int32_t i = 0; i < count; i++) other[places[keys[i] >> shift & mask]++] = keys[i];
-        uint64_t *swap = keys;
-        keys = other;
-        other = swap;
+    memset(places, 0, sizeof(uint32_t) * (size_t)number_of_boxes);
+    for (int32_t i = 0; i < count; i++) places[pairs[i].b]++;
+    counts_to_places(places, number_of_boxes);
+    for (int32_t i = 0; i < count; i++)
+        out[places[pairs[i].b]++] = (uint32_t)pairs[i].a | (uint64_t)pairs[i].b << 32;
+}
+
+/* The same by a, of several lists. */
+static void sort_by_a(const pair_list *lists, int32_t number_of_lists, tb_pair *out,
+                      uint32_t *places, int32_t number_of_boxes)
+{
+    memset(places, 0, sizeof(uint32_t) * (size_t)number_of_boxes);
+    for (int32_t k = 0; k < number_of_lists; k++)
+        for (int64_t i = 0; i < lists[k].count; i++) places[(uint32_t)lists[k].pairs[i]]++;
+    counts_to_places(places, number_of_boxes);
+    for (int32_t k = 0; k < number_of_lists; k++)
+        for (int64_t i = 0; i < lists[k].count; i++) {
+            const uint64_t pair = lists[k].pairs[i];
+            tb_pair *place = &out[places[(uint32_t)pair]++];
+            place->a = (int32_t)(uint32_t)pair;
+            place->b = (int32_t)(pair >> 32);
+        }
+}
+
+/* Puts pairs that are sorted by a in order of b within each a, by insertion, while that is cheap:
+ * most boxes have few pairs and meet them in order. Says whether it came to the end. */
+static bool insert_by_b(tb_pair *pairs, int32_t count)
+{
+    int64_t moves = 16 * (int64_t)count;
+    for (int32_t i = 1; i < count; i++) {
+        if (pairs[i - 1].a != pairs[i].a || pairs[i - 1].b <= pairs[i].b) continue;
+        const tb_pair pair = pairs[i];
+        int32_t j = i;
+        for (; j > 0 && pairs[j - 1].a == pair.a && pairs[j - 1].b > pair.b; j--)
+            pairs[j] = pairs[j - 1];
+        pairs[j] = pair;
+        moves -= i - j;
+        if (moves < 0) return false;
     }
-    return keys;
+    return true;
 }
 
 /* ---- the grid -------------------------------------------------------------------------------- */
@@ -173,7 +190,7 @@ static tb_real largest_extent(const tb_box *b)
 
 /* The grid for these boxes, from a sample. Boxes are known to be valid where they are sampled;
  * those that have no bounds are passed over. */
-static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
+static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t least_level)
 {
     tb_real sizes[SAMPLE_SIZE], centres[3][SAMPLE_SIZE];
     int32_t number_of_sizes = 0, number_of_centres = 0;
@@ -215,9 +232,10 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
     tb_grid grid;
     tb_real cell = tb_max(spread * (6 / TB_R(TB_GRID_CELLS)), tiniest);
     tb_real edge = size * CUBE_EDGE_PER_SIZE;
-    grid.minimum_level = TB_PACKED_DROPPED;
-    if (edge > TB_R(1 << TB_PACKED_DROPPED) * cell) {
-        while (grid.minimum_level < 12 && TB_R(1 << (grid.minimum_level + 1)) * cell <= edge)
+    grid.minimum_level = least_level;
+    if (edge > TB_R(1 << least_level) * cell) {
+        while (grid.minimum_level < MOST_LEVEL &&
+               TB_R(1 << (grid.minimum_level + 1)) * cell <= edge)
             grid.minimum_level++;
         cell = edge / TB_R(1 << grid.minimum_level);
     }
@@ -234,17 +252,21 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes)
 int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uint64_t start[8],
                             uint64_t end[8])
 {
-    tb_grid grid;
-    grid.origin = origin;
-    grid.inverse_cell = 1 / cell;
-    grid.minimum_level = 0;
+    const tb_grid grid = {.origin = origin, .inverse_cell = 1 / cell};
     const tb_cells cells = tb_grid_cells(&grid, box);
     const int32_t level = tb_cells_level(&cells, 0);
-    tb_cube cubes[8];
-    const int32_t count = tb_cells_cubes(&cells, level, 0, cubes);
-    for (int32_t i = 0; i < count; i++) {
-        start[i] = cubes[i].start;
-        end[i] = tb_morton_end(start[i], level);
+    int32_t count = 0;
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t cube[3];
+        bool reached = true;
+        for (int axis = 0; axis < 3; axis++) {
+            cube[axis] = (cells.lower[axis] >> level) + (k >> axis & 1);
+            reached &= cube[axis] <= cells.upper[axis] >> level;
+        }
+        if (!reached) continue;
+        start[count] = tb_morton_code(cube[0], cube[1], cube[2]) << 3 * level;
+        end[count] = tb_morton_end(start[count], level);
+        count++;
     }
     return count;
 }
@@ -256,112 +278,195 @@ static void generate_chunk(void *context, int32_t chunk, int32_t thread)
 {
     (void)thread;
     const generation *g = context;
-    const tb_grid grid = g->grid;
     const int32_t first = chunk * CHUNK_BOXES;
     int32_t last = first + CHUNK_BOXES;
     if (last > g->number_of_boxes) last = g->number_of_boxes;
-    chunk_items result = {g->chunks[chunk].first, 0, 0, ~(uint64_t)0, true};
-    tb_cube *out = g->items + result.first;
-    tb_real least = 0, nothing = 0;
+    chunk_items result = {.first = g->chunks[chunk].first, .all = ~(uint64_t)0, .valid = true};
+    tb_item *out = g->items + result.first;
+    int32_t *large = g->large + first;
+    const tb_box_reader reader = g->reader; /* nothing that is written changes this one */
+    tb_box_check check;
+    memset(&check, 0, sizeof check);
     for (int32_t i = first; i < last; i++) {
-        const tb_box *box = &g->boxes[i];
-        /* no extent is negative, and none less itself is anything but zero */
-        const tb_vec3 e = tb_v3_sub(box->upper, box->lower);
-        least = tb_min(tb_min(e.x, e.y), tb_min(e.z, least));
-        nothing += (e.x - e.x) + (e.y - e.y) + (e.z - e.z);
-        const tb_cells cells = tb_grid_cells(&grid, box);
-        const int32_t level = tb_cells_level(&cells, grid.minimum_level);
-        g->large[i] = level > LARGE_LEVEL;
-        if (level > LARGE_LEVEL) continue;
-        g->packed[i] = tb_packed_box_of(&cells);
-        const int32_t count = tb_cells_cubes(&cells, level, (uint32_t)i, out);
-        for (int32_t k = 0; k < count; k++) out[k].start |= (uint64_t)(31 - level);
+        const int32_t count = tb_box_items(&reader, &check, &g->boxes[i], (uint32_t)i, out);
+        if (count == 0) {
+            large[result.number_of_large++] = i;
+            continue;
+        }
         /* the first and the last have the digits of all between */
-        result.any |= out[0].start | out[count - 1].start;
-        result.all &= out[0].start & out[count - 1].start;
+        result.any |= out[0].key | out[count - 1].key;
+        result.all &= out[0].key & out[count - 1].key;
         out += count;
-        result.count += count;
     }
-    if (!(least >= 0) || !(nothing == 0))
+    result.count = (int32_t)(out - (g->items + result.first));
+    if (!tb_box_check_passed(&check))
         for (int32_t i = first; i < last; i++) result.valid &= tb_box_valid(&g->boxes[i]);
     g->chunks[chunk] = result;
 }
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* Two items that may be a pair: places in the sorted array. */
-typedef struct hit {
-    uint32_t a, b;
-} hit;
+/* What a thread needs to take a cube apart. */
+typedef struct workshop {
+    tb_tile tile, queries;
+    uint16_t hits[TB_TILE_HITS];
+    uint16_t unsure[TB_TILE_HITS];
+    uint64_t pairs[TB_TILE_HITS]; /* as in a pair_list */
+} workshop;
 
-/* Takes hits apart: ownership between levels where asked, the boxes themselves, the filter. */
-static void take_hits(const sweep *s, pair_list *list, const hit *hits, int32_t number_of_hits,
-                      bool levels_differ)
+/* Matches boxes with those of a tile, asks the boxes where their bytes do not tell, and the filter.
+ * Pairs stay in the order of the hits, which is nearly the one they end in.
+ * query_boxes: of the queries; own: the queries are the tile's boxes, which ascend. */
+static inline __attribute__((always_inline)) void match(const sweep *s, workshop *w,
+                                                        pair_list *list, const tb_item *queries,
+                                                        const uint32_t *query_boxes,
+                                                        int32_t number_of_queries, bool own)
 {
-    uint64_t keys[HITS];
-    int32_t count = 0;
-    for (int32_t h = 0; h < number_of_hits; h++) {
-        const tb_cube *a = &s->items[hits[h].a], *b = &s->items[hits[h].b];
-        if (levels_differ && !tb_packed_owns(s->packed[hits[h].a].lower, s->packed[hits[h].b].lower,
-                                             b->offset, key_level(b->start)))
-            continue;
-        const uint64_t low = a->box < b->box ? a->box : b->box;
-        const uint64_t high = a->box ^ b->box ^ low;
-        keys[count] = low << s->index_bits | high;
-        count += tb_box_overlap_likely(&s->boxes[a->box], &s->boxes[b->box]);
+    const int32_t hits = tb_tile_match(&w->tile, queries, number_of_queries, own, w->hits);
+    const bool fits = list->count + hits <= list->capacity;
+    uint64_t *out = fits ? list->pairs + list->count : w->pairs;
+    int32_t unsure = 0;
+    for (int32_t h = 0; h < hits; h++) {
+        const uint32_t hit = w->hits[h];
+        const uint64_t a = query_boxes[hit >> 8], b = w->tile.box[hit % TB_TILE_BOXES];
+        const uint64_t low = own || a < b ? a : b, high = own ? b : a ^ b ^ low;
+        out[h] = low | high << 32;
+        w->unsure[unsure] = (uint16_t)h;
+        unsure += (int32_t)(hit / TB_HIT_UNSURE & 1);
+    }
+    int32_t dropped = 0, count = hits;
+    for (int32_t k = 0; k < unsure; k++) {
+        const uint16_t h = w->unsure[k];
+        w->unsure[dropped] = h;
+        dropped += !tb_box_overlap_exact(&s->boxes[(uint32_t)out[h]], &s->boxes[out[h] >> 32]);
+    }
+    if (dropped > 0) {
+        w->unsure[dropped] = (uint16_t)hits; /* ends the last gap */
+        count = w->unsure[0];
+        for (int32_t k = 0; k < dropped; k++)
+            for (int32_t h = w->unsure[k] + 1; h < w->unsure[k + 1]; h++) out[count++] = out[h];
     }
     if (s->filter) {
-        const uint64_t mask = ((uint64_t)1 << s->index_bits) - 1;
         int32_t wanted = 0;
         for (int32_t k = 0; k < count; k++) {
-            const uint64_t key = keys[k];
-            keys[wanted] = key;
-            wanted += s->filter(s->context, (int32_t)(key >> s->index_bits), (int32_t)(key & mask));
+            const uint64_t pair = out[k];
+            out[wanted] = pair;
+            wanted += s->filter(s->context, (int32_t)(uint32_t)pair, (int32_t)(pair >> 32));
         }
         count = wanted;
     }
-    if (list->count + count <= list->capacity)
-        memcpy(list->keys + list->count, keys, sizeof(uint64_t) * (size_t)count);
+    if (!fits && list->count + count <= list->capacity)
+        memcpy(list->pairs + list->count, out, sizeof(uint64_t) * (size_t)count);
     list->count += count;
 }
 
-/* Hits gathered for taking apart together; all of one kind. */
-typedef struct hit_list {
-    hit hits[HITS];
-    int32_t count;
-} hit_list;
-
-/* Adds what of items first to last, exclusive, overlaps item i as far as packed cells tell. */
-static inline void sweep_item(const tb_packed_box *packed, int32_t i, int32_t first, int32_t last,
-                              uint64_t guards, hit_list *list)
+/* The two kinds of it. */
+static void match_own(const sweep *s, workshop *w, pair_list *list, const tb_item *queries)
 {
-    const tb_packed_box a = packed[i];
-    int32_t count = list->count;
-    for (int32_t j = first; j < last; j++) {
-        list->hits[count].a = (uint32_t)i;
-        list->hits[count].b = (uint32_t)j;
-        count += tb_packed_overlap(a, packed[j], guards);
-    }
-    list->count = count;
+    match(s, w, list, queries, w->tile.box, w->tile.count, true);
 }
 
-/* The same for a range of any length. */
-static void sweep_range(const sweep *s, pair_list *pairs, int32_t i, int32_t first, int32_t last,
-                        uint64_t guards, bool levels_differ, hit_list *list)
+static void match_others(const sweep *s, workshop *w, pair_list *list, const tb_item *queries,
+                         int32_t number_of_queries)
 {
-    while (first < last) {
-        const int32_t stop = last - first > HITS / 2 ? first + HITS / 2 : last;
-        if (list->count + stop - first >= HITS) {
-            take_hits(s, pairs, list->hits, list->count, levels_differ);
-            list->count = 0;
-        }
-        sweep_item(s->packed, i, first, stop, guards, list);
-        first = stop;
+    uint32_t boxes[TB_TILE_BOXES];
+    const uint64_t mask = ((uint64_t)1 << s->layout.box_bits) - 1;
+    for (int32_t k = 0; k < number_of_queries; k++) boxes[k] = (uint32_t)(queries[k].key & mask);
+    match(s, w, list, queries, boxes, number_of_queries, false);
+}
+
+/* The items of one cube with one another, in tiles. */
+static void match_cube(const sweep *s, workshop *w, pair_list *list, const tb_item *items,
+                       int32_t count)
+{
+    const uint64_t mask = ((uint64_t)1 << s->layout.box_bits) - 1;
+    for (int32_t first = 0; first < count; first += TB_TILE_BOXES) {
+        const int32_t size = count - first < TB_TILE_BOXES ? count - first : TB_TILE_BOXES;
+        tb_tile_load(&w->tile, items + first, size, mask);
+        for (int32_t before = 0; before < first; before += TB_TILE_BOXES)
+            match_others(s, w, list, items + before, TB_TILE_BOXES);
+        match_own(s, w, list, items + first);
     }
+}
+
+/* Items of one cube, around the one that is looked at. */
+typedef struct enclosing {
+    int32_t first, last; /* exclusive */
+    uint64_t end;        /* last cube inside */
+} enclosing;
+
+/* The items of one cube with the boxes of the cubes around it that reach into it. */
+static void match_enclosing(const sweep *s, workshop *w, pair_list *list, const tb_item *items,
+                            int32_t count, const enclosing *around, int32_t number_around)
+{
+    const uint64_t mask = ((uint64_t)1 << s->layout.box_bits) - 1;
+    const int32_t level =
+        tb_cube_level(items[0].key >> s->layout.box_bits, s->layout.minimum_level);
+    const tb_cells first = tb_grid_cells(&s->grid, &s->boxes[items[0].key & mask]);
+    uint32_t base[3], top[3];
+    for (int axis = 0; axis < 3; axis++) {
+        const uint32_t beyond = (items[0].local >> 8 * axis & 255) < TB_LOCAL_ZERO;
+        base[axis] = ((first.lower[axis] >> level) + beyond) << level;
+        top[axis] = base[axis] + (((uint32_t)1 << level) - 1);
+    }
+    _Alignas(16) tb_item reaching[TB_TILE_BOXES];
+    int32_t filled = 0;
+    for (int32_t k = 0; k < number_around; k++)
+        for (int32_t i = around[k].first; i < around[k].last; i++) {
+            const tb_cells c = tb_grid_cells(&s->grid, &s->boxes[s->items[i].key & mask]);
+            const bool reaches = (c.lower[0] <= top[0]) & (c.upper[0] >= base[0]) &
+                                 (c.lower[1] <= top[1]) & (c.upper[1] >= base[1]) &
+                                 (c.lower[2] <= top[2]) & (c.upper[2] >= base[2]);
+            if (reaches) {
+                reaching[filled].key = s->items[i].key;
+                reaching[filled++].local = tb_cells_local(&c, base, level);
+            }
+            const bool end = k == number_around - 1 && i == around[k].last - 1;
+            if (filled < TB_TILE_BOXES && !(end && filled > 0)) continue;
+            tb_tile_load(&w->tile, reaching, filled, mask);
+            filled = 0;
+            for (int32_t q = 0; q < count; q += TB_TILE_BOXES) {
+                const int32_t size = count - q < TB_TILE_BOXES ? count - q : TB_TILE_BOXES;
+                match_others(s, w, list, items + q, size);
+            }
+        }
+}
+
+/* Of the first `count` items, the first whose cube is not less. */
+static int32_t first_of_cube(const sweep *s, int32_t count, uint64_t cube)
+{
+    int32_t low = 0, high = count;
+    while (low < high) {
+        const int32_t middle = low + (high - low) / 2;
+        if (s->items[middle].key >> s->layout.box_bits < cube)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* The cubes around the one that begins at item i, the largest first. */
+static int32_t find_enclosing(const sweep *s, int32_t i, enclosing around[MOST_ENCLOSING])
+{
+    const uint64_t cube = s->items[i].key >> s->layout.box_bits;
+    const int32_t above = 15 - (int32_t)(cube & 15);
+    int32_t count = 0;
+    for (int32_t a = TB_LARGE_LEVEL - s->layout.minimum_level; a > above; a--) {
+        const uint64_t code = cube >> TB_LEVEL_BITS >> 3 * a << 3 * a;
+        const uint64_t parent = code << TB_LEVEL_BITS | (uint64_t)(15 - a);
+        const int32_t first = first_of_cube(s, i, parent);
+        const int32_t last = first_of_cube(s, i, parent + 1);
+        if (first == last) continue;
+        around[count].first = first;
+        around[count].last = last;
+        around[count++].end = tb_cube_end(parent);
+    }
+    return count;
 }
 
 /* All cubes that begin in the chunk: the items of each with one another, and with those of the
- * smaller cubes inside it. */
+ * larger cubes around it. */
 static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
 {
     (void)thread;
@@ -370,48 +475,35 @@ static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
     if (list->count <= list->capacity && list->count > 0) return; /* only what overflowed, again */
     list->count = 0;
 
-    hit_list hits;
-    hits.count = 0;
-    const tb_cube *items = s->items;
-    const int32_t end_of_items = s->number_of_items;
+    workshop w;
+    const tb_item *items = s->items;
+    const int32_t bits = s->layout.box_bits;
     int32_t i = chunk * CHUNK_INTERVALS;
     int32_t last = i + CHUNK_INTERVALS;
-    if (last > end_of_items) last = end_of_items;
-    while (i > 0 && i < last && items[i].start == items[i - 1].start)
+    if (last > s->number_of_items) last = s->number_of_items;
+    while (i > 0 && i < last && items[i].key >> bits == items[i - 1].key >> bits)
         i++; /* the chunk before has these */
+    if (i == last) return;
+    enclosing around[MOST_ENCLOSING];
+    int32_t number_around = s->levels_vary ? find_enclosing(s, i, around) : 0;
     while (i < last) {
-        const uint64_t key = items[i].start;
-        int32_t cube_end = i + 1;
-        while (cube_end < end_of_items && items[cube_end].start == key) cube_end++;
-        const uint64_t guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS;
-        const int32_t size = cube_end - i;
-        if (size <= SMALL_CUBE) {
-            if (hits.count + size * (size - 1) / 2 >= HITS) {
-                take_hits(s, list, hits.hits, hits.count, false);
-                hits.count = 0;
+        const uint64_t cube = items[i].key >> bits;
+        int32_t end = i + 1;
+        while (items[end].key >> bits == cube) end++;
+        if (end - i > 1) match_cube(s, &w, list, items + i, end - i);
+        if (s->levels_vary) {
+            while (number_around > 0 && around[number_around - 1].end < cube) number_around--;
+            if (number_around > 0)
+                match_enclosing(s, &w, list, items + i, end - i, around, number_around);
+            const uint64_t inside = tb_cube_end(cube);
+            if (items[end].key >> bits <= inside) {
+                around[number_around].first = i;
+                around[number_around].last = end;
+                around[number_around++].end = inside;
             }
-            for (int32_t k = i; k < cube_end; k++)
-                sweep_item(s->packed, k, k + 1, cube_end, guards, &hits);
-        } else {
-            for (int32_t k = i; k < cube_end; k++)
-                sweep_range(s, list, k, k + 1, cube_end, guards, false, &hits);
         }
-
-        /* smaller cubes inside */
-        const uint64_t end = key_end(key);
-        if (cube_end < end_of_items && items[cube_end].start <= end) {
-            int32_t inside_end = cube_end + 1;
-            while (inside_end < end_of_items && items[inside_end].start <= end) inside_end++;
-            take_hits(s, list, hits.hits, hits.count, false);
-            hits.count = 0;
-            for (int32_t k = i; k < cube_end; k++)
-                sweep_range(s, list, k, cube_end, inside_end, TB_PACKED_BOX_GUARDS, true, &hits);
-            take_hits(s, list, hits.hits, hits.count, true);
-            hits.count = 0;
-        }
-        i = cube_end;
+        i = end;
     }
-    take_hits(s, list, hits.hits, hits.count, false);
 }
 
 /* Pairs of the boxes in `large` with all; among themselves once. */
@@ -429,55 +521,53 @@ static void pairs_of_large(const sweep *s, const int32_t *large, int32_t number_
             }
             if (!tb_box_overlap(&s->boxes[a], &s->boxes[b])) continue;
             if (s->filter && !s->filter(s->context, a < b ? a : b, a < b ? b : a)) continue;
-            list_add(list, s->index_bits, a, b);
+            list_add(list, a, b);
         }
     }
 }
 
 /* All lists into one array, in order. */
-static tb_status pairs_join(const pair_list *lists, int32_t number_of_lists, int32_t index_bits,
-                            tb_arena *arena, tb_pair **pairs, int32_t *count)
+static tb_status pairs_join(const pair_list *lists, int32_t number_of_lists,
+                            int32_t number_of_boxes, tb_arena *arena, tb_pair **pairs,
+                            int32_t *count)
 {
     int64_t total = 0;
     for (int32_t i = 0; i < number_of_lists; i++) total += lists[i].count;
     if (total > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
-    uint64_t *keys = TB_ARENA_ARRAY(arena, uint64_t, total);
-    uint64_t *other = TB_ARENA_ARRAY(arena, uint64_t, total);
-    if (!keys || !other) return TB_RESOURCE_EXHAUSTED;
-    int64_t filled = 0;
-    for (int32_t i = 0; i < number_of_lists; i++) {
-        if (lists[i].count == 0) continue;
-        memcpy(keys + filled, lists[i].keys, sizeof(uint64_t) * (size_t)lists[i].count);
-        filled += lists[i].count;
-    }
-    const uint64_t *sorted = sort_keys(keys, other, (int32_t)total, 2 * index_bits);
-
-    /* unpacked into the array that is free */
-    tb_pair *result = (tb_pair *)(void *)(sorted == keys ? other : keys);
-    const uint64_t mask = ((uint64_t)1 << index_bits) - 1;
-    for (int64_t i = 0; i < total; i++) {
-        result[i].a = (int32_t)(sorted[i] >> index_bits);
-        result[i].b = (int32_t)(sorted[i] & mask);
+    tb_pair *result = TB_ARENA_ARRAY(arena, tb_pair, total);
+    uint32_t *places = TB_ARENA_ARRAY(arena, uint32_t, number_of_boxes);
+    if (!result || !places) return TB_RESOURCE_EXHAUSTED;
+    sort_by_a(lists, number_of_lists, result, places, number_of_boxes);
+    if (!insert_by_b(result, (int32_t)total)) {
+        pair_list by_b = {TB_ARENA_ARRAY(arena, uint64_t, total), total, total};
+        if (!by_b.pairs) return TB_RESOURCE_EXHAUSTED;
+        sort_by_b(result, by_b.pairs, (int32_t)total, places, number_of_boxes);
+        sort_by_a(&by_b, 1, result, places, number_of_boxes);
     }
     *pairs = result;
     *count = (int32_t)total;
     return TB_OK;
 }
 
-/* The sorted items of all boxes, packed boxes beside them, and the list of large boxes. */
+/* The sorted items of all boxes, and the list of large boxes. */
 static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t threads, tb_arena *arena,
                                int32_t **large, int32_t *number_of_large)
 {
-    const size_t most = (size_t)number_of_boxes * 8 + 8;
+    const size_t most = (size_t)number_of_boxes * 8 + 16;
     const int32_t chunks = (number_of_boxes + CHUNK_BOXES - 1) / CHUNK_BOXES;
     if (most > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
-    generation g = {.boxes = s->boxes, .number_of_boxes = number_of_boxes};
-    g.grid = grid_choose(s->boxes, number_of_boxes);
-    g.packed = TB_ARENA_ARRAY(arena, tb_packed_box, number_of_boxes);
-    g.large = TB_ARENA_ARRAY(arena, bool, number_of_boxes);
-    g.items = TB_ARENA_ARRAY(arena, tb_cube, most);
+    generation g;
+    g.boxes = s->boxes;
+    g.number_of_boxes = number_of_boxes;
+    while ((int64_t)1 << s->layout.box_bits < number_of_boxes) s->layout.box_bits++;
+    s->grid = grid_choose(s->boxes, number_of_boxes, tb_key_least_level(s->layout.box_bits));
+    s->layout.minimum_level = s->grid.minimum_level;
+    uint64_t table[TB_READER_TABLE];
+    g.reader = tb_box_reader_of(&s->grid, s->layout, table);
+    g.items = TB_ARENA_ARRAY(arena, tb_item, most);
+    g.large = TB_ARENA_ARRAY(arena, int32_t, number_of_boxes);
     g.chunks = TB_ARENA_ARRAY(arena, chunk_items, chunks);
-    if (!g.packed || !g.large || !g.items || !g.chunks) return TB_RESOURCE_EXHAUSTED;
+    if (!g.items || !g.large || !g.chunks) return TB_RESOURCE_EXHAUSTED;
 
     /* one thread writes items one after another; of several, each chunk has the room it may need,
      * and what it wrote is moved together */
@@ -496,26 +586,26 @@ static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t thread
         }
         if (!chunk->valid) return TB_INVALID_ARGUMENT;
         if (chunk->first != n)
-            memmove(g.items + n, g.items + chunk->first, sizeof(tb_cube) * (size_t)chunk->count);
+            memmove(g.items + n, g.items + chunk->first, sizeof(tb_item) * (size_t)chunk->count);
         n += (size_t)chunk->count;
         any |= chunk->any;
         all &= chunk->all;
+        memmove(g.large + *number_of_large, g.large + (size_t)c * CHUNK_BOXES,
+                sizeof(int32_t) * (size_t)chunk->number_of_large);
+        *number_of_large += chunk->number_of_large;
     }
-    int32_t found = 0;
-    for (int32_t i = 0; i < number_of_boxes; i++) found += g.large[i];
-    *large = TB_ARENA_ARRAY(arena, int32_t, found);
-    tb_cube *other = TB_ARENA_ARRAY(arena, tb_cube, n);
-    tb_packed_box *packed = TB_ARENA_ARRAY(arena, tb_packed_box, n);
-    if (!*large || !other || !packed) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t i = 0; i < number_of_boxes && *number_of_large < found; i++)
-        if (g.large[i]) (*large)[(*number_of_large)++] = i;
+    *large = g.large;
 
-    const tb_cube *sorted = tb_cubes(g.items, other, (int32_t)n, n > 0 ? any ^ all : 0);
-    for (size_t i = 0; i < n; i++)
-        packed[i] = tb_packed_cube(g.packed[sorted[i].box], sorted[i].offset);
+    /* boxes are in order within a cube as it is */
+    tb_item *other = TB_ARENA_ARRAY(arena, tb_item, n + 16);
+    if (!other) return TB_RESOURCE_EXHAUSTED;
+    const uint64_t varying = n > 0 ? (any ^ all) >> s->layout.box_bits : 0;
+    tb_item *sorted = sort_items(g.items, other, (int32_t)n, varying << s->layout.box_bits);
+    /* what a tile may read behind the last item is of no cube */
+    memset(sorted + n, 0xff, sizeof(tb_item) * 16);
     s->items = sorted;
-    s->packed = packed;
     s->number_of_items = (int32_t)n;
+    s->levels_vary = (varying & 15) != 0;
     return TB_OK;
 }
 
@@ -528,7 +618,6 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
     *pairs = NULL;
     *count = 0;
     sweep s = {.boxes = boxes, .filter = filter, .context = context};
-    while ((int64_t)1 << s.index_bits < number_of_boxes) s.index_bits++;
     int32_t *large = NULL, number_of_large = 0;
     const tb_status status =
         sweep_prepare(&s, number_of_boxes, threads, arena, &large, &number_of_large);
@@ -544,8 +633,8 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
             pair_list *list = &s.lists[k];
             if (round > 0 && list->count <= list->capacity) continue;
             list->capacity = round > 0 ? list->count : CHUNK_INTERVALS * CHUNK_PAIRS;
-            list->keys = TB_ARENA_ARRAY(arena, uint64_t, list->capacity);
-            if (!list->keys) return TB_RESOURCE_EXHAUSTED;
+            list->pairs = TB_ARENA_ARRAY(arena, uint64_t, list->capacity);
+            if (!list->pairs) return TB_RESOURCE_EXHAUSTED;
             list->count = 0;
             again = true;
         }
@@ -554,12 +643,14 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
         if (s.lists[chunks].count == 0)
             pairs_of_large(&s, large, number_of_large, number_of_boxes, &s.lists[chunks]);
     }
-    return pairs_join(s.lists, chunks + 1, s.index_bits, arena, pairs, count);
+    return pairs_join(s.lists, chunks + 1, number_of_boxes, arena, pairs, count);
 }
 
-tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
-                               const void *context, tb_arena *arena, tb_pair **pairs,
-                               int32_t *count)
+/* The inner loop is so short that it takes up to 1.6 times as long by its place in a cache line;
+ * its place is fixed, or what is compared with it would change with the code around. */
+__attribute__((aligned(64))) tb_status
+tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
+                     const void *context, tb_arena *arena, tb_pair **pairs, int32_t *count)
 {
     *pairs = NULL;
     *count = 0;

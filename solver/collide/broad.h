@@ -1,6 +1,6 @@
-/* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the tests
- * of a pair of intervals. In the common part of C and CUDA, so that a GPU schedules the same
- * functions.
+/* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the test of
+ * two boxes in one cube. Plain C in the common part of C and CUDA, so that a GPU schedules the same
+ * functions; broad_lanes.h has the ones that matter for sixteen bytes at a time.
  *
  * A grid of 2^21 cells an axis covers the boxes. A box is covered by 1 to 8 cubes of one size, the
  * smallest power of two of cells that is not less than the box's largest extent, and a cube on the
@@ -9,15 +9,26 @@
  * and of these one interval contains the other; so sorted intervals that overlap give every pair.
  *
  * A pair can be met in several cubes. Instead of sorting pairs and dropping equal neighbours as the
- * thesis does (A12, quadratic in the run), a pair counts only where both cubes hold the lower
- * corner of the boxes' intersection: that is one pair of cubes exactly, and known at once.
- * Quantizing is monotonic, so the corner is the larger of the two lower cells on each axis. */
+ * thesis does (A12, quadratic in the run), a pair counts only in the cube, the smaller one where
+ * they are nested, that holds the lower corner of the boxes' intersection: one exactly. Quantizing
+ * is monotonic, so the corner is the larger of the two lower cells on each axis, and it lies in a
+ * cube that both boxes reach unless, on some axis, both begin below the cube.
+ *
+ * In a cube a box is eight bytes: its corners in 64ths of the cube's edge, and where it begins
+ * below. Quantizing being monotonic, corners in different 64ths decide the test for good, one way
+ * or the other; only boxes with an end in the same one are looked at themselves. */
 #ifndef TB_BROAD_H
 #define TB_BROAD_H
 
 #include "collide/collide.h"
 
-enum { TB_GRID_BITS = 21, TB_GRID_CELLS = 1 << TB_GRID_BITS };
+enum {
+    TB_GRID_BITS = 21,
+    TB_GRID_CELLS = 1 << TB_GRID_BITS,
+    TB_LOCAL_BITS = 6,  /* a cube's edge in its own units, and the least level of cubes */
+    TB_LEVEL_BITS = 4,  /* of a key */
+    TB_LARGE_LEVEL = 18 /* boxes of larger cubes are not put into cubes */
+};
 
 /* A grid of 2^21 cells an axis. What lies outside belongs to the outermost cells. */
 typedef struct tb_grid {
@@ -26,9 +37,9 @@ typedef struct tb_grid {
     int32_t minimum_level; /* cubes have at least 2^this cells an edge */
 } tb_grid;
 
-/* A box in cells, both ends included. */
+/* A box in cells, both ends included; the fourth of each is unused. */
 typedef struct tb_cells {
-    uint32_t lower[3], upper[3];
+    uint32_t lower[4], upper[4];
 } tb_cells;
 
 /* Bit k of x to bit 3k, of the 21 that there are. */
@@ -46,6 +57,21 @@ TB_FN uint64_t tb_morton_spread(uint32_t x)
 TB_FN uint64_t tb_morton_code(uint32_t x, uint32_t y, uint32_t z)
 {
     return tb_morton_spread(x) | tb_morton_spread(y) << 1 | tb_morton_spread(z) << 2;
+}
+
+/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry
+ * of an addition runs through them. */
+TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
+{
+    const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
+    const uint64_t next = (code | ~digits) + ((uint64_t)1 << (3 * level + axis));
+    return (code & ~digits) | (next & digits);
+}
+
+/* Last code of a cube. */
+TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
+{
+    return start + (((uint64_t)1 << 3 * level) - 1);
 }
 
 /* The cell of a coordinate; never decreases as x grows, and is 0 for NaN. */
@@ -68,6 +94,7 @@ TB_FN tb_cells tb_grid_cells(const tb_grid *grid, const tb_box *box)
     c.upper[0] = tb_grid_cell(box->upper.x, grid->origin.x, s);
     c.upper[1] = tb_grid_cell(box->upper.y, grid->origin.y, s);
     c.upper[2] = tb_grid_cell(box->upper.z, grid->origin.z, s);
+    c.lower[3] = c.upper[3] = 0;
     return c;
 }
 
@@ -83,117 +110,96 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
     return level;
 }
 
-/* One cube of one box: its interval starts at code `start` and ends at start + 8^level - 1. */
-typedef struct tb_cube {
-    uint64_t start;
-    uint32_t box;
-    /* bits 0 to 2: the axes on which it lies above the cube of the box's lower corner */
-    uint32_t offset;
-} tb_cube;
+/* How a cube of a box is one word: from the top, the cube's code in units of the smallest cubes; 15
+ * less its level above theirs, so that a cube stands before the smaller ones that begin with it;
+ * the box. At most 63 bits, which bounds the smallest level from below. */
+typedef struct tb_key_layout {
+    int32_t box_bits, minimum_level;
+} tb_key_layout;
 
-/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry
- * of an addition runs through them. */
-TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
+TB_FN int32_t tb_key_least_level(int32_t box_bits)
 {
-    const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
-    const uint64_t next = (code | ~digits) + ((uint64_t)1 << (3 * level + axis));
-    return (code & ~digits) | (next & digits);
+    const int32_t fits = (3 * TB_GRID_BITS + TB_LEVEL_BITS + box_bits - 63 + 2) / 3;
+    return fits > TB_LOCAL_BITS ? fits : TB_LOCAL_BITS;
 }
 
-/* The cubes of a box. Returns how many: 1, 2, 4 or 8, the first of the eight that are always
- * written, so that there is no branch for a processor or a warp to stumble over: each axis doubles
- * the list and the count follows where the box reaches into the next cube. */
-TB_FN int32_t tb_cells_cubes(const tb_cells *c, int32_t level, uint32_t box, tb_cube out[8])
+/* Of a cube, which is a key without its box. */
+TB_FN int32_t tb_cube_level(uint64_t cube, int32_t minimum_level)
 {
-    const uint32_t x = c->lower[0] >> level, y = c->lower[1] >> level, z = c->lower[2] >> level;
-    const uint64_t first = tb_morton_code(x, y, z) << 3 * level;
-    const uint64_t along_y = tb_morton_step(first, 1, level) - first;
-    const uint64_t along_z = tb_morton_step(first, 2, level) - first;
-    out[0].start = first;
-    out[0].box = out[1].box = box;
-    out[0].offset = 0;
-    out[1].start = tb_morton_step(first, 0, level);
-    out[1].offset = 1;
-    int32_t count = 1 + (c->upper[0] >> level != x);
-    for (int32_t k = 0; k < 2; k++) {
-        out[count + k].start = out[k].start + along_y;
-        out[count + k].box = box;
-        out[count + k].offset = out[k].offset | 2;
-    }
-    count <<= c->upper[1] >> level != y;
-    for (int32_t k = 0; k < 4; k++) {
-        out[count + k].start = out[k].start + along_z;
-        out[count + k].box = box;
-        out[count + k].offset = out[k].offset | 4;
-    }
-    return count << (c->upper[2] >> level != z);
+    return minimum_level + 15 - (int32_t)(cube & 15);
 }
 
-/* Last code of a cube. */
-TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
+/* Of the cubes inside it, the last. */
+TB_FN uint64_t tb_cube_end(uint64_t cube)
 {
-    return start + (((uint64_t)1 << 3 * level) - 1);
+    return (tb_morton_end(cube >> TB_LEVEL_BITS, 15 - (int32_t)(cube & 15)) << TB_LEVEL_BITS) | 15;
 }
 
-/* Two corners of a box in two words, so that two subtractions compare all axes at once: 18 bits of
- * each cell (the lowest three of 21 are dropped), each under a guard bit that a subtraction takes
- * away where the minuend is smaller. Above them stands a field of one bit and a guard for each axis
- * on which a cube lies above the box's lower cube: the lower word bears the bit,
- * the upper its complement. */
-enum { TB_PACKED_DROPPED = 3 };
-#define TB_PACKED_BOX_GUARDS  ((uint64_t)1 << 18 | (uint64_t)1 << 37 | (uint64_t)1 << 56)
-#define TB_PACKED_CUBE_GUARDS ((uint64_t)1 << 58 | (uint64_t)1 << 60 | (uint64_t)1 << 62)
+/* One cube of one box. `local` are eight bytes, the first the lowest: the lower corner's x, y, z in
+ * 64ths of the cube's edge, a zero, the upper corner's, a zero. Corners may lie up to a cube below
+ * or above the cube, what is further off counts as just outside or as one cube off; so that no byte
+ * is negative, all bear TB_LOCAL_ZERO. */
+typedef struct tb_item {
+    uint64_t key, local;
+} tb_item;
 
-typedef struct tb_packed_box {
-    uint64_t lower, upper;
-} tb_packed_box;
+enum { TB_LOCAL_ZERO = 1 << TB_LOCAL_BITS, TB_LOCAL_MOST = 3 * TB_LOCAL_ZERO - 1 };
 
-TB_FN uint64_t tb_cells_pack(const uint32_t cell[3])
+/* `local` of a box that reaches into the cube with lower corner `base`, of a level of at least
+ * TB_LOCAL_BITS. */
+TB_FN uint64_t tb_cells_local(const tb_cells *c, const uint32_t base[3], int32_t level)
 {
-    return (uint64_t)(cell[0] >> TB_PACKED_DROPPED) |
-           (uint64_t)(cell[1] >> TB_PACKED_DROPPED) << 19 |
-           (uint64_t)(cell[2] >> TB_PACKED_DROPPED) << 38;
-}
-
-TB_FN tb_packed_box tb_packed_box_of(const tb_cells *c)
-{
-    tb_packed_box p;
-    p.lower = tb_cells_pack(c->lower);
-    p.upper = tb_cells_pack(c->upper) | TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS;
-    return p;
-}
-
-/* The same with the offset of one of its cubes. */
-TB_FN tb_packed_box tb_packed_cube(tb_packed_box p, uint32_t offset)
-{
-    const uint64_t bits = (uint64_t)(offset & 1) << 57 | (uint64_t)(offset >> 1 & 1) << 59 |
-                          (uint64_t)(offset >> 2 & 1) << 61;
-    const uint64_t ones = (uint64_t)1 << 57 | (uint64_t)1 << 59 | (uint64_t)1 << 61;
-    p.lower |= bits;
-    p.upper |= ones ^ bits;
-    return p;
-}
-
-/* Whether boxes overlap as far as packed cells tell: false only if the boxes themselves do not.
- * With guards = TB_PACKED_BOX_GUARDS | TB_PACKED_CUBE_GUARDS, for two boxes in one and the same
- * cube, also whether the cube holds the lower corner of their intersection: it does unless it lies
- * above the lower cubes of both on some axis. */
-TB_FN bool tb_packed_overlap(tb_packed_box a, tb_packed_box b, uint64_t guards)
-{
-    return ((a.upper - b.lower) & (b.upper - a.lower) & guards) == guards;
-}
-
-/* Whether the lower corner of the intersection of two boxes lies in the cube of box b, where b's
- * cubes are not larger than a's. Levels are at least TB_PACKED_DROPPED. */
-TB_FN bool tb_packed_owns(uint64_t lower_a, uint64_t lower_b, uint32_t offset_b, int32_t level_b)
-{
+    uint64_t local = 0;
+    const int32_t shift = level - TB_LOCAL_BITS;
     for (int axis = 0; axis < 3; axis++) {
-        const uint32_t a = (uint32_t)(lower_a >> 19 * axis) & 0x3ffff;
-        const uint32_t b = (uint32_t)(lower_b >> 19 * axis) & 0x3ffff;
-        const uint32_t corner = (a > b ? a : b) >> (level_b - TB_PACKED_DROPPED);
-        if (corner != (b >> (level_b - TB_PACKED_DROPPED)) + (offset_b >> axis & 1)) return false;
+        const uint32_t zero = base[axis] >> shift;
+        const uint32_t lower = (c->lower[axis] >> shift) + TB_LOCAL_ZERO;
+        const uint32_t upper = (c->upper[axis] >> shift) + TB_LOCAL_ZERO - zero;
+        local |= (uint64_t)(lower > zero ? lower - zero : 0) << 8 * axis |
+                 (uint64_t)(upper < TB_LOCAL_MOST ? upper : TB_LOCAL_MOST) << (32 + 8 * axis);
     }
-    return true;
+    return local;
+}
+
+/* The cubes of a box: 1, 2, 4 or 8. Writes that many, returns how many. */
+TB_FN int32_t tb_cells_items(const tb_cells *c, int32_t level, tb_key_layout layout, uint32_t box,
+                             tb_item out[8])
+{
+    int32_t count = 0;
+    const int32_t above = level - layout.minimum_level;
+    for (uint32_t k = 0; k < 8; k++) {
+        uint32_t cube[3], base[3];
+        bool reached = true;
+        for (int axis = 0; axis < 3; axis++) {
+            cube[axis] = (c->lower[axis] >> level) + (k >> axis & 1);
+            base[axis] = cube[axis] << level;
+            reached &= cube[axis] <= c->upper[axis] >> level;
+        }
+        if (!reached) continue;
+        const uint64_t code = tb_morton_code(cube[0], cube[1], cube[2]) << 3 * above;
+        out[count].key = (code << TB_LEVEL_BITS | (uint64_t)(15 - above)) << layout.box_bits | box;
+        out[count].local = tb_cells_local(c, base, level);
+        count++;
+    }
+    return count;
+}
+
+/* Two boxes in one cube by their `local`: negative if they do not overlap or the pair belongs to
+ * another cube, 0 if the boxes themselves must tell whether they overlap, positive if they do. */
+TB_FN int32_t tb_local_overlap(uint64_t a, uint64_t b)
+{
+    int32_t least = TB_LOCAL_MOST;
+    for (int axis = 0; axis < 3; axis++) {
+        const int32_t lower_a = (int32_t)(a >> 8 * axis & 255);
+        const int32_t lower_b = (int32_t)(b >> 8 * axis & 255);
+        const int32_t upper_a = (int32_t)(a >> (32 + 8 * axis) & 255);
+        const int32_t upper_b = (int32_t)(b >> (32 + 8 * axis) & 255);
+        const int32_t lower = lower_a > lower_b ? lower_a : lower_b;
+        const int32_t upper = upper_a < upper_b ? upper_a : upper_b;
+        if (lower < TB_LOCAL_ZERO) return -1;
+        if (upper - lower < least) least = upper - lower;
+    }
+    return least;
 }
 
 /* Closed boxes, so that touching counts. */
@@ -203,7 +209,7 @@ TB_FN bool tb_box_overlap(const tb_box *a, const tb_box *b)
            b->lower.y <= a->upper.y && a->lower.z <= b->upper.z && b->lower.z <= a->upper.z;
 }
 
-/* The same without branches, for pairs that are likely to overlap. */
+/* The same without branches, for pairs of which nothing is known. */
 TB_FN bool tb_box_overlap_likely(const tb_box *a, const tb_box *b)
 {
     return (a->lower.x <= b->upper.x) & (b->lower.x <= a->upper.x) & (a->lower.y <= b->upper.y) &

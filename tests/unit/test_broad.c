@@ -1,6 +1,7 @@
 /* The broad phase against brute force on thousands of random scenes, Morton codes and intervals,
  * and what is said of bad boxes. test_broad_f32.c compiles this again in float. */
 #include "collide/broad.h"
+#include "collide/broad_lanes.h"
 #include "test_util.h"
 
 enum { MOST_BOXES = 4000 };
@@ -283,10 +284,69 @@ START_TEST(intervals_per_body_are_those_of_the_published_table)
 }
 END_TEST
 
+/* Boxes as items, and items of one cube with one another: vector units beside plain C. */
+START_TEST(sixteen_at_a_time_are_what_one_at_a_time_are)
+{
+    static tb_item own[TB_TILE_BOXES + 16];
+    static tb_tile tile, plain_tile;
+    static uint16_t hits[TB_TILE_HITS], plain_hits[TB_TILE_HITS];
+    uint64_t table[TB_READER_TABLE];
+    tb_random random = tb_random_stream(9, 2);
+    for (int trial = 0; trial < 200; trial++) {
+        const tb_key_layout layout = {10, (int32_t)tb_random_between(&random, 7, 13)};
+        const double edge = ldexp(1, layout.minimum_level);
+        const tb_grid grid = {tb_v3(-1, 2, -3), TB_R(1), layout.minimum_level};
+        const tb_box_reader reader = tb_box_reader_of(&grid, layout, table);
+        tb_box_check check;
+        memset(&check, 0, sizeof check);
+        for (uint32_t i = 0; i < 1000; i++) {
+            tb_box box;
+            const double large = i % 50 == 0 ? 20 : 1, far = i % 20 == 0 ? 1e7 : 4 * edge;
+            box.lower = tb_v3(TB_R(tb_random_between(&random, -far / 4, far)),
+                              TB_R(tb_random_between(&random, -far / 4, far)),
+                              TB_R(tb_random_between(&random, -far / 4, far)));
+            const tb_vec3 size = tb_v3(TB_R(large * edge * tb_random_uniform(&random)),
+                                       TB_R(edge * tb_random_uniform(&random)),
+                                       TB_R(edge * tb_random_uniform(&random)));
+            box.upper = tb_v3_add(box.lower, size);
+            tb_item some[8], plain[8];
+            const int32_t count = tb_box_items(&reader, &check, &box, i, some);
+            ck_assert_int_eq(count, tb_box_items_plain(&reader, &check, &box, i, plain));
+            ck_assert_int_eq(memcmp(some, plain, sizeof(tb_item) * (size_t)count), 0);
+        }
+        ck_assert(tb_box_check_passed(&check));
+
+        /* bytes that items may have: a corner up to a cube below and above */
+        const int32_t count = 1 + (int32_t)(tb_random_u32(&random) % TB_TILE_BOXES);
+        for (int32_t i = 0; i < count + 15; i++) {
+            own[i].key = (uint64_t)i + 1000;
+            own[i].local = 0;
+            for (int axis = 0; axis < 3; axis++) {
+                const uint32_t lower = tb_random_u32(&random) % (2 * TB_LOCAL_ZERO);
+                const uint32_t upper =
+                    TB_LOCAL_ZERO + (trial % 2 ? lower / 2 : tb_random_u32(&random) % 128);
+                own[i].local |= (uint64_t)lower << 8 * axis | (uint64_t)upper << (32 + 8 * axis);
+            }
+        }
+        tb_tile_load(&tile, own, count, ~(uint64_t)0);
+        tb_tile_load_plain(&plain_tile, own, count, ~(uint64_t)0);
+        ck_assert_int_eq(memcmp(tile.box, plain_tile.box, sizeof(uint32_t) * (size_t)count), 0);
+        for (int same = 0; same < 2; same++) {
+            const int32_t queries = same ? count : 1 + count / 2;
+            const int32_t found = tb_tile_match(&tile, own, queries, same, hits);
+            ck_assert_int_eq(found,
+                             tb_tile_match_plain(&plain_tile, own, queries, same, plain_hits));
+            ck_assert_int_eq(memcmp(hits, plain_hits, sizeof(uint16_t) * (size_t)found), 0);
+        }
+    }
+}
+END_TEST
+
 TEST_MAIN(thousands_of_random_scenes_give_the_pairs_of_brute_force,
           pairs_do_not_depend_on_the_number_of_threads,
           a_body_that_flew_away_or_stands_apart_in_size_spoils_nothing,
           a_warm_call_takes_no_memory_from_the_system,
           boxes_that_are_not_finite_or_inside_out_are_refused, memory_that_is_refused_is_said,
           morton_codes_interleave_the_bits, intervals_of_a_box_are_the_cubes_that_cover_it,
-          intervals_per_body_are_those_of_the_published_table)
+          intervals_per_body_are_those_of_the_published_table,
+          sixteen_at_a_time_are_what_one_at_a_time_are)
