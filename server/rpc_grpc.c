@@ -1,7 +1,7 @@
 /* The gRPC server: ports, threads, start and shutdown, on gRPC's C core.
  *
- * A few threads block in one completion queue. The core polls its sockets inside those threads, so
- * that a message is decoded, and as a rule answered, by the thread that read it. */
+ * One or two threads block in one completion queue. The core polls its sockets inside them, so that
+ * a message is decoded, and as a rule answered, by the thread that read it. */
 #include "rpc_grpc_internal.h"
 
 #include <errno.h>
@@ -28,7 +28,9 @@ enum {
     SERVER_PING_INTERVAL_MS = 30000,
     SERVER_PING_TIMEOUT_MS = 20000,
     HANDSHAKE_TIMEOUT_MS = 20000,
-    METADATA_BYTES = 16384
+    METADATA_BYTES = 16384,
+    /* fewer processors than this have one thread that polls */
+    PROCESSORS_FOR_TWO = 4
 };
 
 /* ---- threads ---- */
@@ -84,6 +86,7 @@ static grpc_server *make_server(const td_config *config)
         integer_argument(GRPC_ARG_KEEPALIVE_TIME_MS, SERVER_PING_INTERVAL_MS),
         integer_argument(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, SERVER_PING_TIMEOUT_MS),
         integer_argument(GRPC_ARG_SERVER_HANDSHAKE_TIMEOUT_MS, HANDSHAKE_TIMEOUT_MS),
+        integer_argument(GRPC_ARG_ENABLE_CHANNELZ, 0),
         integer_argument(GRPC_ARG_ENABLE_PER_MESSAGE_COMPRESSION, 0),
         integer_argument(GRPC_ARG_ENABLE_PER_MESSAGE_DECOMPRESSION, 0),
     };
@@ -111,9 +114,15 @@ static int bind_errno(const char *host, const char *port)
     return reason;
 }
 
-static tb_status fail_bind(tb_error *error, const char *address, const char *host, const char *port)
+static tb_status fail_bind(tb_error *error, const td_config *config, const char *host,
+                           const char *port)
 {
+    const char *address = config->grpc_address;
     const int reason = bind_errno(host, port);
+    if (reason == 0 && config->tls_certificate[0] != '\0')
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "certificate",
+                             "%s and %s are no certificate and key that belong together",
+                             config->tls_certificate, config->tls_key);
     return tb_fail_field(error, TB_FAILED_PRECONDITION, "grpc", "cannot listen on %s: %s", address,
                          strerror(reason != 0 ? reason : EADDRINUSE));
 }
@@ -134,7 +143,7 @@ static tb_status listen_tcp(td_rpc *rpc, const td_config *config, grpc_server_cr
         const bool bracketed = length >= 2 && address[0] == '[' && colon[-1] == ']';
         snprintf(host, sizeof host, "%.*s", bracketed ? length - 2 : length,
                  bracketed ? address + 1 : address);
-        return fail_bind(error, address, host, colon + 1);
+        return fail_bind(error, config, host, colon + 1);
     }
     snprintf(rpc->address, sizeof rpc->address, "%.*s:%d", length, address, port);
     return TB_OK;
@@ -233,12 +242,19 @@ tb_status td_rpc_create(td_server *server, td_rpc **made, tb_error *error)
     return status;
 }
 
+/* One thread answers a stream soonest, for the core hands polling from thread to thread at every
+ * event; a second one serves a fifth more callers and stands in while the first is busy. */
+static int thread_count(void)
+{
+    return sysconf(_SC_NPROCESSORS_ONLN) < PROCESSORS_FOR_TWO ? 1 : RPC_MOST_THREADS;
+}
+
 tb_status td_rpc_start(td_rpc *rpc, tb_error *error)
 {
     grpc_server_start(rpc->grpc);
     rpc->started = true;
     for (int i = 0; i < OUTSTANDING_ACCEPTS; i++) rpc_accept(rpc);
-    for (int i = 0; i < RPC_THREADS; i++) {
+    for (int i = 0, count = thread_count(); i < count; i++) {
         const int reason = pthread_create(&rpc->threads[i], NULL, serve, rpc);
         if (reason != 0)
             return tb_fail(error, TB_RESOURCE_EXHAUSTED, "cannot start a thread: %s",

@@ -21,6 +21,8 @@
 
 enum { EVENT_MESSAGE = 1, EVENT_HALF_CLOSED = 2, EVENT_WRITABLE = 4, EVENT_TELLING = 8 };
 enum { RETRY_TEXT_SIZE = 32 };
+/* messages above this take longer to unpack than a poll thread should be away */
+enum { LARGE_MESSAGE_BYTES = 256 << 10 };
 
 /* ---- batches ---- */
 

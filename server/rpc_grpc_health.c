@@ -60,14 +60,20 @@ static void check(td_call *call, td_request *request)
 
 /* ---- watching; everything below holds the rpc's lock, but for the methods themselves ---- */
 
-/* Tells a watcher what it does not know yet, unless it is still busy with an older status. */
-static void tell_watcher(rpc_call *call)
+/* Tells a watcher what it does not know yet. */
+static void tell_now(rpc_call *call)
 {
-    const int status =
-        call->watched == NULL ? UNKNOWN_SERVICE : (call->rpc->serving ? SERVING : NOT_SERVING);
-    if (!call->watching || call->watch_sent == status || td_call_queued(&call->base) > 0) return;
+    const int serving = call->rpc->serving ? SERVING : NOT_SERVING;
+    const int status = call->watched == NULL ? UNKNOWN_SERVICE : serving;
+    if (call->watch_sent == status) return;
     call->watch_sent = status;
     send_status(&call->base, status);
+}
+
+/* The same unless it is still busy with an older status. */
+static void tell_watcher(rpc_call *call)
+{
+    if (call->watching && td_call_queued(&call->base) == 0) tell_now(call);
 }
 
 static void link_watcher(rpc_call *call)
@@ -145,7 +151,10 @@ void rpc_health_end(td_rpc *rpc)
     for (;;) {
         pthread_mutex_lock(&rpc->lock);
         rpc_call *call = rpc->watchers;
-        if (call != NULL) unlink_watcher(call);
+        if (call != NULL) {
+            unlink_watcher(call);
+            tell_now(call);
+        }
         pthread_mutex_unlock(&rpc->lock);
         if (call == NULL) return;
         td_call_finish(&call->base, TB_UNAVAILABLE, NULL, 0);

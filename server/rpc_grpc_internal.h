@@ -26,13 +26,13 @@ typedef struct rpc_tag {
     rpc_call *call;
 } rpc_tag;
 
-enum { RPC_THREADS = 2, RPC_ADDRESS_SIZE = TD_CONFIG_TEXT_SIZE + 16 };
+enum { RPC_MOST_THREADS = 2, RPC_ADDRESS_SIZE = TD_CONFIG_TEXT_SIZE + 16 };
 
 struct td_rpc {
     td_server *server;
     grpc_server *grpc;
     grpc_completion_queue *queue;
-    pthread_t threads[RPC_THREADS];
+    pthread_t threads[RPC_MOST_THREADS];
     int threads_running;
     bool started;
     char address[RPC_ADDRESS_SIZE];

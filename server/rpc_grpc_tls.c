@@ -47,8 +47,10 @@ static grpc_ssl_server_certificate_config *load(const rpc_tls *tls, tb_error *er
     }
     const grpc_ssl_pem_key_cert_pair pair = {.private_key = (const char *)bytes[KEY].base,
                                              .cert_chain = (const char *)bytes[CERTIFICATE].base};
-    config =
-        grpc_ssl_server_certificate_config_create((const char *)bytes[CLIENT_CA].base, &pair, 1);
+    /* the core insists on roots, also where it asks no client for a certificate */
+    const tb_bytes *roots =
+        tls->paths[CLIENT_CA][0] != '\0' ? &bytes[CLIENT_CA] : &bytes[CERTIFICATE];
+    config = grpc_ssl_server_certificate_config_create((const char *)roots->base, &pair, 1);
 done:
     if (bytes[KEY].base != NULL) explicit_bzero(bytes[KEY].base, bytes[KEY].size);
     for (int i = 0; i < FILES; i++) tb_bytes_free(&bytes[i]);

@@ -8,6 +8,7 @@
 #include <zlib.h>
 
 #include "base/error.h"
+#include "certificate_util.h"
 #include "google/rpc/status.pb-c.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
@@ -873,6 +874,113 @@ START_TEST(a_unix_socket_serves_too)
 }
 END_TEST
 
+/* Writes a certificate signed by the authority, and its key, to where the configuration says. */
+static void write_certificate(const td_config *config, const authority *ca)
+{
+    char pem[CERTIFICATE_PEM_SIZE];
+    authority a = certificate_make("localhost", ca);
+    certificate_pem(&a, pem);
+    certificate_write(config->tls_certificate, pem);
+    certificate_key_pem(&a, pem);
+    certificate_write(config->tls_key, pem);
+    certificate_free(&a);
+}
+
+/* Echoes over a connection of its own that trusts the authority; gives the code. */
+static grpc_status_code echo_over_tls(const bench *b, const authority *ca, const authority *self)
+{
+    char root[CERTIFICATE_PEM_SIZE], own[CERTIFICATE_PEM_SIZE], key[CERTIFICATE_PEM_SIZE];
+    grpc_arg local = {.type = GRPC_ARG_INTEGER, .value.integer = 1};
+    char name[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL;
+    client c;
+    client_call call;
+    number n = number_of(1);
+    local.key = name;
+    const grpc_channel_args args = {1, &local};
+    certificate_pem(ca, root);
+    grpc_ssl_pem_key_cert_pair pair = {key, own};
+    if (self != NULL) certificate_pem(self, own);
+    if (self != NULL) certificate_key_pem(self, key);
+    client_open_with(&c, td_rpc_address(b->server.rpc),
+                     grpc_ssl_credentials_create(root, self != NULL ? &pair : NULL, NULL, NULL),
+                     &args);
+    call_begin_with(&call, &c, "/tribo.test.Test/Echo", 3, NULL, NULL);
+    if (call_send(&call, &n)) call_half_close(&call);
+    free_message(call_receive(&call, NUMBER));
+    const grpc_status_code code = call_status(&call);
+    call_end(&call);
+    client_close(&c);
+    return code;
+}
+
+START_TEST(tls_and_mutual_tls_are_spoken)
+{
+    char folder[] = "/tmp/test_server_rpc.XXXXXX", pem[CERTIFICATE_PEM_SIZE];
+    bench b;
+    authority ca = certificate_make("authority", NULL), other = certificate_make("other", NULL);
+    authority friend = certificate_make("friend", &ca), foe = certificate_make("foe", &other);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    grpc_init();
+    bench_configure(&b);
+    snprintf(b.config.tls_certificate, TD_CONFIG_TEXT_SIZE, "%s/certificate", folder);
+    snprintf(b.config.tls_key, TD_CONFIG_TEXT_SIZE, "%s/key", folder);
+    write_certificate(&b.config, &ca);
+    bench_serve(&b);
+    ck_assert_int_eq(echo_over_tls(&b, &ca, NULL), GRPC_STATUS_OK);
+    ck_assert_int_ne(echo_over_tls(&b, &other, NULL), GRPC_STATUS_OK);
+
+    /* a certificate that is renewed on disk is served; one that is broken is not */
+    write_certificate(&b.config, &other);
+    ck_assert_int_eq(echo_over_tls(&b, &other, NULL), GRPC_STATUS_OK);
+    certificate_write(b.config.tls_certificate, "nonsense");
+    ck_assert_int_eq(echo_over_tls(&b, &other, NULL), GRPC_STATUS_OK);
+    bench_stop(&b);
+
+    bench_configure(&b);
+    snprintf(b.config.tls_certificate, TD_CONFIG_TEXT_SIZE, "%s/certificate", folder);
+    snprintf(b.config.tls_key, TD_CONFIG_TEXT_SIZE, "%s/key", folder);
+    snprintf(b.config.tls_client_ca, TD_CONFIG_TEXT_SIZE, "%s/ca", folder);
+    write_certificate(&b.config, &ca);
+    certificate_pem(&ca, pem);
+    certificate_write(b.config.tls_client_ca, pem);
+    bench_serve(&b);
+    ck_assert_int_eq(echo_over_tls(&b, &ca, &friend), GRPC_STATUS_OK);
+    ck_assert_int_ne(echo_over_tls(&b, &ca, &foe), GRPC_STATUS_OK);
+    ck_assert_int_ne(echo_over_tls(&b, &ca, NULL), GRPC_STATUS_OK);
+    bench_stop(&b);
+
+    ck_assert_int_eq(unlink(b.config.tls_certificate) | unlink(b.config.tls_key), 0);
+    ck_assert_int_eq(unlink(b.config.tls_client_ca) | rmdir(folder), 0);
+    certificate_free(&ca);
+    certificate_free(&other);
+    certificate_free(&friend);
+    certificate_free(&foe);
+    grpc_shutdown();
+}
+END_TEST
+
+START_TEST(certificates_that_cannot_be_used_are_named)
+{
+    char folder[] = "/tmp/test_server_rpc.XXXXXX";
+    bench b;
+    tb_error error = {0};
+    bench_configure(&b);
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(b.config.tls_certificate, TD_CONFIG_TEXT_SIZE, "%s/certificate", folder);
+    snprintf(b.config.tls_key, TD_CONFIG_TEXT_SIZE, "%s/key", folder);
+    certificate_write(b.config.tls_certificate, "nonsense");
+    certificate_write(b.config.tls_key, "nonsense");
+    TEST_STATUS(td_rpc_create(&b.server, &b.server.rpc, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, b.config.tls_certificate));
+    ck_assert_int_eq(unlink(b.config.tls_certificate) | unlink(b.config.tls_key) | rmdir(folder),
+                     0);
+    strcpy(b.config.tls_certificate, "/nowhere/certificate");
+    strcpy(b.config.tls_key, "/nowhere/key");
+    TEST_STATUS(td_rpc_create(&b.server, &b.server.rpc, &error), TB_NOT_FOUND, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "/nowhere/certificate"));
+}
+END_TEST
+
 static void *shut_down(void *context)
 {
     td_rpc_shutdown(context, 10);
@@ -947,5 +1055,6 @@ TEST_MAIN(a_unary_call_is_answered, an_unknown_method_is_unimplemented,
           oversized_and_malformed_messages_get_a_status, a_malformed_message_in_a_stream_ends_it,
           compressed_messages_are_inflated_within_the_limit, keys_are_asked_for, health_is_checked,
           health_is_watched, reflection_tells_services_and_files, a_port_in_use_is_refused_by_name,
-          a_unix_socket_serves_too, shutdown_waits_for_what_is_in_flight,
+          a_unix_socket_serves_too, tls_and_mutual_tls_are_spoken,
+          certificates_that_cannot_be_used_are_named, shutdown_waits_for_what_is_in_flight,
           shutdown_cancels_what_takes_too_long, a_server_that_never_started_goes_quietly)
