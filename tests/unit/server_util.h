@@ -7,9 +7,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "../../db/db.h"
 #include "call.h"
+#include "catalog.h"
 #include "handlers.h"
+#include "scheduler.h"
 #include "server.h"
+#include "session.h"
 #include "test_util.h"
 
 #include "base/error.h"
@@ -240,6 +244,73 @@ static inline void test_sleep(double seconds)
     const struct timespec time = {.tv_sec = (time_t)seconds,
                                   .tv_nsec = (long)((seconds - (double)(time_t)seconds) * 1e9)};
     nanosleep(&time, NULL);
+}
+
+/* ---- a server without ports ---- */
+
+typedef struct test_server {
+    td_config config;
+    td_server server;
+    char folder[64]; /* of the store; "": in memory */
+    char clock[96];  /* file that shifts the server's clock; "": none */
+} test_server;
+
+/* Starts what the configuration asks for, over the store in t->folder. */
+static inline void test_server_start(test_server *t)
+{
+    tb_error error = {0};
+    td_server *s = &t->server;
+    memset(s, 0, sizeof *s);
+    s->config = &t->config;
+    s->clock = td_clock_make();
+    if (t->clock[0] != '\0') s->clock.shift_path = t->clock;
+    atomic_init(&s->alive, true);
+    atomic_init(&s->ready, true);
+    const db_options options = {.folder = t->folder,
+                                .queue_length = t->config.store_queue_length,
+                                .retain_snapshots_bytes = t->config.retain_snapshots_bytes};
+    TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
+    TEST_OK(td_metrics_create(&s->metrics, &error), &error);
+    TEST_OK(td_workers_create(2, 4096, &s->workers, &error), &error);
+    TEST_OK(db_open(&options, &s->db, &error), &error);
+    TEST_OK(td_catalog_create(s, &s->catalog, &error), &error);
+    TEST_OK(td_scheduler_create(s, &s->scheduler, &error), &error);
+    TEST_OK(td_sessions_create(s, &s->sessions, &error), &error);
+    TEST_OK(td_sessions_recover(s->sessions, &error), &error);
+}
+
+/* Ends without checkpoints; what was queued for the store is written. */
+static inline void test_server_stop(test_server *t)
+{
+    td_server *s = &t->server;
+    td_scheduler_drain(s->scheduler, 60);
+    td_workers_destroy(s->workers);
+    td_sessions_destroy(s->sessions);
+    td_scheduler_destroy(s->scheduler);
+    td_catalog_destroy(s->catalog);
+    db_close(s->db);
+    td_metrics_destroy(s->metrics);
+    td_log_destroy(s->log);
+}
+
+static inline void test_server_remove(test_server *t)
+{
+    if (t->folder[0] == '\0') return;
+    char command[128];
+    snprintf(command, sizeof command, "rm -rf '%s'", t->folder);
+    ck_assert_int_eq(system(command), 0);
+}
+
+/* Defaults with two threads; `stored` gives it a folder of its own. */
+static inline void test_server_init(test_server *t, bool stored)
+{
+    memset(t, 0, sizeof *t);
+    t->config = td_config_defaults();
+    t->config.threads = 2;
+    t->config.checkpoint_seconds = 0;
+    if (!stored) return;
+    snprintf(t->folder, sizeof t->folder, "/tmp/tribod-test-XXXXXX");
+    ck_assert_ptr_nonnull(mkdtemp(t->folder));
 }
 
 #endif
