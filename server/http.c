@@ -107,6 +107,7 @@ tb_status td_http_start(td_http *http, tb_error *error)
     };
     http->daemon = MHD_start_daemon(flags, 0, http_accept, http, http_handle, http,
                                     MHD_OPTION_ARRAY, options, MHD_OPTION_END);
+    http->listener = -1; /* libmicrohttpd's from here on: it closes it, also when it fails */
     if (http->daemon == NULL)
         return tb_fail(error, tls ? TB_FAILED_PRECONDITION : TB_INTERNAL,
                        "the HTTP server does not start%s%s",
@@ -153,10 +154,7 @@ void td_http_destroy(td_http *http)
     /* a suspended connection would hold libmicrohttpd up for ever */
     td_workers_destroy(http->workers);
     http_guard_cancel_all(http);
-    if (http->daemon != NULL) {
-        MHD_stop_daemon(http->daemon); /* closes the listener too */
-        http->listener = -1;
-    }
+    if (http->daemon != NULL) MHD_stop_daemon(http->daemon);
     http_guard_stop(http);
     if (http->listener >= 0) close(http->listener);
     tb_bytes_free(&http->certificate);

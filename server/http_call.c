@@ -13,8 +13,9 @@
 
 /* Larger bodies are decoded by a worker. */
 enum { QUICK_BODY_BYTES = 1 << 16 };
-/* What may wait for a reader besides one message of the largest size. */
-static const size_t QUEUE_SPARE_BYTES = (size_t)256 << 20;
+/* What may wait for a reader, in messages of the largest size, before the next one. Handlers look
+ * at td_call_queued and stay far below. */
+enum { QUEUE_LARGEST_MESSAGES = 4 };
 
 /* ---- what handlers send ---------------------------------------------------------------------- */
 
@@ -67,7 +68,7 @@ static void call_send(td_call *call, const ProtobufCMessage *message)
     const bool wanted = !x->off_wire && !x->dead && !x->finished && !atomic_load(&x->overflow);
     bool overflow = false;
     if (item != NULL && wanted) {
-        overflow = x->waiting_bytes > QUEUE_SPARE_BYTES;
+        overflow = x->waiting_bytes / QUEUE_LARGEST_MESSAGES > x->config->message_bytes;
         x->waiting_bytes += item->size;
         if (x->last != NULL)
             x->last->next = item;

@@ -1,5 +1,6 @@
 /* Errors as the two protocols tell them. Connect: a JSON object with a code's name and details
- * (https://connectrpc.com/docs/protocol#error-end-stream). gRPC-Web: the same status as trailers. */
+ * (https://connectrpc.com/docs/protocol#error-end-stream). gRPC-Web: the same status in
+ * trailers. */
 #include <math.h>
 #include <sodium.h>
 #include <stdio.h>

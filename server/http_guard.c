@@ -3,8 +3,9 @@
  *
  * libmicrohttpd's timeout starts again with every byte, so a client that sends one every second
  * would stay for ever, and it does not look at suspended connections at all. Here each connection
- * has one deadline for the whole request, and its socket is watched for the other end closing. The
- * guard only ever shuts sockets down and cancels calls; connections end in their own threads. */
+ * has one deadline for the whole request, and its socket is watched for the other end closing (its
+ * sending half alone, too: such a client has gone). The guard only ever shuts sockets down and
+ * cancels calls; connections end in their own threads. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>

@@ -1,7 +1,8 @@
 /* A request as it arrives: what it asks for, how it is encoded, and its body, within limits.
  *
  * Refusals are found as early as the headers allow. A short body that comes with a refused request
- * is still read and thrown away, so that the connection can be kept; a long one is not waited for. */
+ * is still read and thrown away, so that the connection can be kept; a long one is not waited
+ * for. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>

@@ -283,7 +283,7 @@ static void put_fields(printer *p, const ProtobufCMessage *message, bool first)
     }
 }
 
-/* ---- the types with a JSON form of their own -------------------------------------------------- */
+/* ---- the types with a JSON form of their own ------------------------------------------------- */
 
 /* Value of the field with this number, or NULL. */
 static const void *field_value(const ProtobufCMessage *message, unsigned id)

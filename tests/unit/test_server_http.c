@@ -164,6 +164,19 @@ static void flood_cancelled(td_call *call)
     td_call_finish(call, TB_CANCELLED, NULL, 0);
 }
 
+/* Streams 64 MiB and does not look whether anybody takes them. */
+static void burst_message(td_call *call, td_request *request)
+{
+    static uint8_t data[65536];
+    td_request_free(request);
+    for (int i = 0; i < 1024; i++) {
+        Tribo__V1__ExportProblemResponse response = TRIBO__V1__EXPORT_PROBLEM_RESPONSE__INIT;
+        response.data = (ProtobufCBinaryData){.len = sizeof data, .data = data};
+        td_call_send(call, &response.base);
+        if (td_call_queued(call) > seen.most_queued) seen.most_queued = td_call_queued(call);
+    }
+}
+
 /* A page of runs that is worth packing. */
 static void big_message(td_call *call, td_request *request)
 {
@@ -200,6 +213,9 @@ static const td_method METHODS[] = {
     {SERVICE, .name = "Flood", .scope = TD_SCOPE_READ, .server_streaming = true,
      .message = flood_message, .writable = flood_go_on, .cancelled = flood_cancelled,
      .input = &tribo__v1__export_problem_request__descriptor,
+     .output = &tribo__v1__export_problem_response__descriptor},
+    {SERVICE, .name = "Burst", .scope = TD_SCOPE_READ, .server_streaming = true,
+     .message = burst_message, .input = &tribo__v1__export_problem_request__descriptor,
      .output = &tribo__v1__export_problem_response__descriptor},
     {SERVICE, .name = "PutAsset", .scope = TD_SCOPE_RUN, .client_streaming = true,
      .input = &tribo__v1__put_asset_request__descriptor,
@@ -804,6 +820,25 @@ START_TEST(a_stalled_reader_holds_up_nobody_and_costs_no_memory)
 }
 END_TEST
 
+START_TEST(a_handler_that_floods_is_stopped)
+{
+    prepare();
+    start();
+    http_answer answer = post_frame("Burst", STREAM_PROTO, 0, "", 0);
+    size_t position = 0, size = 0;
+    const char *message = NULL;
+    int count = 0;
+    while (next_frame(&answer.body, &position, &message, &size) == 0) count++;
+    ck_assert_ptr_nonnull(strstr(message, "{\"error\":{\"code\":\"resource_exhausted\""));
+    /* four messages of the largest size, and the next ones that went over that */
+    ck_assert_int_le(seen.most_queued, 5 * 16 + 2);
+    ck_assert_int_le(count, 5 * 16 + 2);
+    http_answer_free(&answer);
+    EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CALLS_IN_FLIGHT) == 0);
+    stop();
+}
+END_TEST
+
 /* ---- limits ---------------------------------------------------------------------------------- */
 
 /* Sends a byte every 30 ms; seconds until the other end has enough. */
@@ -1318,9 +1353,9 @@ TEST_MAIN(a_unary_call_in_json_and_in_protobuf, a_connection_is_kept_and_request
           an_error_after_messages_comes_in_the_last_frame, malformed_envelopes_are_refused,
           grpc_web_has_trailers_in_the_body, grpc_web_text_is_base64_in_pieces,
           a_client_stream_is_refused_with_a_way_out,
-          a_stalled_reader_holds_up_nobody_and_costs_no_memory, a_slowloris_client_is_cut_off,
-          bodies_that_are_too_large_are_refused, gzip_both_ways_and_no_bombs,
-          connections_and_headers_are_limited, health_metrics_and_the_status_page,
-          other_origins_need_leave, an_address_in_use_is_named,
+          a_stalled_reader_holds_up_nobody_and_costs_no_memory, a_handler_that_floods_is_stopped,
+          a_slowloris_client_is_cut_off, bodies_that_are_too_large_are_refused,
+          gzip_both_ways_and_no_bombs, connections_and_headers_are_limited,
+          health_metrics_and_the_status_page, other_origins_need_leave, an_address_in_use_is_named,
           stopping_lets_calls_finish_and_answers_health, tls_and_certificates_of_clients,
           clients_come_and_go)
