@@ -22,6 +22,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"info", "what a model holds: counts, masses, joints, warnings", command_info},
     {"export", "write the contact problem of a step to a file", command_export},
     {"bench", "small benchmarks", command_bench},
+    {"grasp", "what becomes of grasps: held, slipped or dropped, and how well", command_grasp},
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
     {"sessions", "what is open on a daemon", command_sessions},
     {"runs", "what ran on a daemon", command_runs},

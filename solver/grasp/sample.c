@@ -1,0 +1,185 @@
+/* Antipodal grasps: two points of the surface whose line lies in both friction cones hold an object
+ * between two fingers (V. Nguyen, Constructing force-closure grasps, IJRR 7, 1988).
+ *
+ * A point is drawn by area, a line through it from its friction cone; wherever the line leaves the
+ * surface within the hand's opening, steep enough, a pair is found. About the closing axis the hand
+ * comes at an angle drawn among those that are allowed. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "base/random.h"
+#include "grasp/surface.h"
+
+static const double PI = 3.14159265358979323846;
+enum { TRIES_FOR_ONE = 2000, SAMPLES_LIMIT = 1000000, ANGLES = 16 };
+
+tb_grasp_sampling tb_grasp_sampling_defaults(void)
+{
+    tb_grasp_sampling s = {0};
+    s.count = 16;
+    s.opening = 0.08;
+    s.friction = 0.5;
+    s.axis[1] = 1;
+    s.approach[2] = 1;
+    s.from_above[2] = -1;
+    s.spread = 1.2;
+    return s;
+}
+
+static tb_status check(const tb_grasp_sampling *s, tb_error *error)
+{
+    if (s->count < 1 || s->count > SAMPLES_LIMIT)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.count",
+                             "%d samples, expected 1 to %d", (int)s->count, SAMPLES_LIMIT);
+    if (!(s->opening > 0) || !isfinite(s->opening))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.opening",
+                             "the opening is %g m, not positive", s->opening);
+    if (!(s->friction > 0 && s->friction <= 1e3))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.friction",
+                             "the friction is %g, expected up to 1000 and above 0", s->friction);
+    const tb_vec3 axis = tb_v3_load(s->axis), approach = tb_v3_load(s->approach);
+    const double lengths = tb_v3_length(axis) * tb_v3_length(approach);
+    if (!(lengths > 1e-12) || !(fabs(tb_v3_dot(axis, approach)) < 1e-3 * lengths))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.approach",
+                             "the closing axis and the approach are no two normal directions");
+    if (!(tb_v3_length(tb_v3_load(s->from_above)) > 1e-6))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.from_above",
+                             "from_above is zero");
+    if (!(s->spread > 0))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sampling.spread",
+                             "the spread is %g rad, not positive", s->spread);
+    return TB_OK;
+}
+
+/* The triangle that holds this part of the surface's area. */
+static const grasp_triangle *triangle_at(const grasp_surface *s, double area)
+{
+    int32_t lower = 0, upper = s->count - 1;
+    while (lower < upper) {
+        const int32_t middle = lower + (upper - lower) / 2;
+        if (s->triangles[middle].area < area)
+            lower = middle + 1;
+        else
+            upper = middle;
+    }
+    return &s->triangles[lower];
+}
+
+/* Distance along a unit direction at which a ray meets a triangle; negative: not. T. Möller,
+ * B. Trumbore, Fast, minimum storage ray-triangle intersection, 1997. */
+static double meets(const grasp_triangle *t, tb_vec3 from, tb_vec3 way)
+{
+    const tb_vec3 p = tb_v3_cross(way, t->edge2);
+    const double determinant = tb_v3_dot(t->edge1, p);
+    if (determinant == 0) return -1;
+    const tb_vec3 s = tb_v3_sub(from, t->corner);
+    const double u = tb_v3_dot(s, p) / determinant;
+    if (!(u >= 0 && u <= 1)) return -1;
+    const tb_vec3 q = tb_v3_cross(s, t->edge1);
+    const double v = tb_v3_dot(way, q) / determinant;
+    if (!(v >= 0 && u + v <= 1)) return -1;
+    return tb_v3_dot(t->edge2, q) / determinant;
+}
+
+/* Draws a pair of points; *gap their distance, *way the unit direction from the first. */
+static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_random *random,
+                      tb_vec3 *first, tb_vec3 *way, double *gap)
+{
+    const grasp_triangle *t = triangle_at(s, tb_random_uniform(random) * s->area);
+    double u = tb_random_uniform(random), v = tb_random_uniform(random);
+    if (u + v > 1) {
+        u = 1 - u;
+        v = 1 - v;
+    }
+    *first = tb_v3_add_scaled(tb_v3_add_scaled(t->corner, t->edge1, u), t->edge2, v);
+    tb_vec3 t1, t2;
+    tb_v3_tangents(t->normal, &t1, &t2);
+    const double slope = o->friction * sqrt(tb_random_uniform(random));
+    const double angle = 2 * PI * tb_random_uniform(random);
+    tb_vec3 d = tb_v3_negate(t->normal);
+    d = tb_v3_add_scaled(d, t1, slope * cos(angle));
+    d = tb_v3_add_scaled(d, t2, slope * sin(angle));
+    *way = tb_v3_normalize(d, tb_v3_negate(t->normal));
+
+    /* of the ways out within reach, one at random: reservoir of one */
+    const double steepest = 1 / sqrt(1 + o->friction * o->friction);
+    int32_t found = 0;
+    for (int32_t i = 0; i < s->count; i++) {
+        if (!(tb_v3_dot(s->triangles[i].normal, *way) > steepest)) continue;
+        const double distance = meets(&s->triangles[i], *first, *way);
+        if (!(distance > 1e-4 && distance <= o->opening)) continue;
+        found++;
+        if (tb_random_uniform(random) * found < 1) *gap = distance;
+    }
+    return found > 0;
+}
+
+/* A direction to come from, normal to the closing axis and allowed. */
+static bool draw_approach(const tb_grasp_sampling *o, tb_random *random, tb_vec3 axis,
+                          tb_vec3 *approach)
+{
+    const tb_vec3 wanted = tb_v3_normalize(tb_v3_load(o->from_above), tb_v3(0, 0, -1));
+    tb_vec3 t1, t2;
+    tb_v3_tangents(axis, &t1, &t2);
+    for (int i = 0; i < ANGLES; i++) {
+        const double angle = 2 * PI * tb_random_uniform(random);
+        *approach = tb_v3_add_scaled(tb_v3_scale(t1, cos(angle)), t2, sin(angle));
+        const double cosine = tb_v3_dot(*approach, wanted);
+        if (acos(fmin(1, fmax(-1, cosine))) <= o->spread) return true;
+    }
+    return false;
+}
+
+/* The rotation that takes one pair of normal unit directions to another. */
+static tb_quaternion turn_of(tb_vec3 a, tb_vec3 b, tb_vec3 to_a, tb_vec3 to_b)
+{
+    const tb_vec3 c = tb_v3_cross(a, b), to_c = tb_v3_cross(to_a, to_b);
+    const tb_vec3 from[3] = {a, b, c}, to[3] = {to_a, to_b, to_c};
+    tb_mat33 r = {{0}};
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            for (int v = 0; v < 3; v++) r.m[3 * i + k] += tb_v3_at(to[v], i) * tb_v3_at(from[v], k);
+    return tb_q_from_matrix(&r);
+}
+
+tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *sampling,
+                          tb_grasp_pose *poses, int32_t *found, tb_error *error)
+{
+    tb_model *model = NULL;
+    grasp_surface surface = {0};
+    *found = 0;
+    tb_status status = check(sampling, error);
+    if (status == TB_OK) status = tb_scene_compile(object, &model, error);
+    if (status == TB_OK) status = grasp_surface_make(model, &surface, error);
+    if (status != TB_OK) goto done;
+
+    const tb_vec3 up = tb_v3(0, 0, 1);
+    const tb_vec3 axis = tb_v3_normalize(tb_v3_load(sampling->axis), up);
+    const tb_vec3 approach =
+        tb_v3_normalize(tb_v3_add_scaled(tb_v3_load(sampling->approach), axis,
+                                         -tb_v3_dot(axis, tb_v3_load(sampling->approach))),
+                        up);
+    for (int32_t i = 0; i < sampling->count; i++) {
+        /* a stream for each: more samples do not change the first ones */
+        tb_random random = tb_random_stream(sampling->seed, (uint64_t)i);
+        bool good = false;
+        for (int attempt = 0; attempt < TRIES_FOR_ONE && !good; attempt++) {
+            tb_vec3 first, way, coming;
+            double gap = 0;
+            if (!draw_pair(&surface, sampling, &random, &first, &way, &gap)) continue;
+            if (!draw_approach(sampling, &random, way, &coming)) continue;
+            tb_grasp_pose *pose = &poses[*found];
+            *pose = tb_grasp_pose_defaults();
+            tb_v3_store(pose->position, tb_v3_add_scaled(first, way, gap / 2));
+            tb_q_store(pose->orientation, turn_of(axis, approach, way, coming));
+            good = true;
+        }
+        *found += good;
+    }
+done:
+    grasp_surface_free(&surface);
+    tb_model_destroy(model);
+    return status;
+}
