@@ -83,7 +83,7 @@ static bool is_at(const tb_state *state, const history *h, int place)
 
 START_TEST(a_tree_of_forks_has_the_bytes_of_its_history)
 {
-    enum { STATES = 12, MOVES = 600 };
+    enum { STATES = 8, MOVES = 500 };
     tb_model *model = heap();
     history *h = write_history(model);
     ck_assert_int_gt(h->contacts[HISTORY], 15);
