@@ -10,7 +10,9 @@
  * its OBJ mesh is there to be seen. Every keyframe of grasp.xml is one grasp, hand open and in
  * place: closing, lifting and shaking is left to whoever runs it.
  *
- * hand FOLDER [MU] writes hand.xml, hand.urdf and grasp.xml (MU 0.7).
+ * mug.xml is the mug of grasp.xml alone, for whoever brings a hand of his own to it.
+ *
+ * hand FOLDER [MU] writes hand.xml, hand.urdf, mug.xml and grasp.xml (MU 0.7).
  * grasp.xml needs mug.obj there. */
 #include "common.h"
 
@@ -187,16 +189,18 @@ static void write_urdf(const char *folder)
 
 /* ---- the grasp scene ---- */
 
-static void put_mug(FILE *file)
+/* The body of the mug; `seen` adds the mesh that does not collide. */
+static void put_mug(FILE *file, int seen)
 {
     const double inner = MUG_RADIUS_M - MUG_WALL_M, wall_height = MUG_HEIGHT_M - MUG_BOTTOM_M;
     const double wall_mass =
         MUG_DENSITY * PI * wall_height * (MUG_RADIUS_M * MUG_RADIUS_M - inner * inner) / WALL_BOXES;
     fprintf(file,
-            "    <body name=\"mug\">\n      <freejoint name=\"mug\"/>\n"
-            "      <geom type=\"mesh\" mesh=\"mug\" mass=\"0\" contype=\"0\" conaffinity=\"0\""
-            " group=\"2\"/>\n"
+            "    <body name=\"mug\">\n      <freejoint name=\"mug\"/>\n%s"
             "      <geom type=\"cylinder\" size=\"%g %g\" pos=\"0 0 %g\" density=\"%g\"/>\n",
+            seen ? "      <geom type=\"mesh\" mesh=\"mug\" mass=\"0\" contype=\"0\""
+                   " conaffinity=\"0\" group=\"2\"/>\n"
+                 : "",
             MUG_RADIUS_M, MUG_BOTTOM_M / 2, MUG_BOTTOM_M / 2, MUG_DENSITY);
 
     /* boxes tangent to the outer wall, wide enough to close it */
@@ -225,6 +229,19 @@ static void put_mug(FILE *file)
     fprintf(file, "    </body>\n");
 }
 
+static void write_mug(const char *folder, double mu)
+{
+    FILE *file = data_open(folder, "mug.xml");
+    fprintf(file,
+            "<mujoco model=\"mug\">\n  <compiler angle=\"radian\"/>\n"
+            "  <default>\n    <geom friction=\"%g 0 0\" condim=\"3\"/>\n  </default>\n"
+            "  <worldbody>\n",
+            mu);
+    put_mug(file, 0);
+    fprintf(file, "  </worldbody>\n</mujoco>\n");
+    data_close(file, folder, "mug.xml");
+}
+
 static void write_grasp(const char *folder, double mu)
 {
     /* x, height of the grasp centre, turn, tilt, closing force (N) */
@@ -248,7 +265,7 @@ static void write_grasp(const char *folder, double mu)
             "  <worldbody>\n    <geom name=\"floor\" type=\"plane\" size=\"1 1 0.1\""
             " friction=\"%g 0 0\"/>\n",
             mu);
-    put_mug(file);
+    put_mug(file, 1);
     fprintf(file, "  </worldbody>\n  <keyframe>\n");
     for (size_t i = 0; i < sizeof GRASPS / sizeof GRASPS[0]; i++) {
         const struct grasp *g = &GRASPS[i];
@@ -273,6 +290,7 @@ int main(int argc, char **argv)
     }
     write_hand(folder, mu);
     write_urdf(folder);
+    write_mug(folder, mu);
     write_grasp(folder, mu);
     return EXIT_SUCCESS;
 }
