@@ -16,8 +16,11 @@
 
 #include "base/error.h"
 
-/* How long the owner looks for work before it sleeps, and what is too short to wait for. */
-static const int64_t SPIN_NS = 25000, SHORTEST_WAIT_NS = 5000;
+/* How long the owner looks for work before it sleeps: long only while work has been coming that
+ * quickly, so that an idle server burns nothing. */
+static const int64_t LONGEST_SPIN_NS = 100000, SHORTEST_SPIN_NS = 5000;
+/* A wait for companions that is not worth the while. */
+static const int64_t SHORTEST_WAIT_NS = 5000;
 /* Launches measured before estimates refuse anybody. */
 enum { TRUSTED_MEASUREMENTS = 16 };
 
@@ -38,6 +41,7 @@ struct td_scheduler {
     atomic_int waiting;
     /* the owner's */
     td_batch batch;
+    int64_t idle_ns; /* average time between the last work and the next */
 };
 
 static struct timespec to_timespec(int64_t ns)
@@ -350,20 +354,31 @@ static void sleep_until(td_scheduler *s, int64_t until_ns)
     s->sleeping = false;
 }
 
+/* Looks until something has arrived or it is no longer likely to: without the mutex. */
+static void spin(const td_scheduler *s, unsigned seen, int64_t begin)
+{
+    int64_t limit = 2 * s->idle_ns;
+    if (limit > LONGEST_SPIN_NS || limit < SHORTEST_SPIN_NS) limit = SHORTEST_SPIN_NS;
+    for (int64_t now = begin; now - begin < limit; now = td_monotonic_ns()) {
+        if (atomic_load_explicit(&s->arrivals, memory_order_acquire) != seen) return;
+#if defined(__x86_64__)
+        __builtin_ia32_pause();
+#endif
+    }
+}
+
 static void wait_for_work(td_scheduler *s)
 {
     /* a client in a loop is back before a sleeping thread would have woken */
     const unsigned seen = atomic_load_explicit(&s->arrivals, memory_order_acquire);
     pthread_mutex_unlock(&s->mutex);
-    const int64_t until = td_monotonic_ns() + SPIN_NS;
-    while (atomic_load_explicit(&s->arrivals, memory_order_acquire) == seen &&
-           td_monotonic_ns() < until) {
-#if defined(__x86_64__)
-        __builtin_ia32_pause();
-#endif
-    }
+    const int64_t begin = td_monotonic_ns();
+    spin(s, seen, begin);
     pthread_mutex_lock(&s->mutex);
     if (s->queue.waiting == 0 && !s->ended) sleep_until(s, INT64_MAX);
+    int64_t idle = td_monotonic_ns() - begin;
+    if (idle > LONGEST_SPIN_NS) idle = LONGEST_SPIN_NS; /* one pause is not the end of a loop */
+    s->idle_ns = (7 * s->idle_ns + idle) / 8;
 }
 
 /* Waits for a companion if one is likely to come, if a processor would stand idle without it, and

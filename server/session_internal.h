@@ -235,6 +235,8 @@ void td_origin_release(td_sessions *, td_origin *);
 
 /* Told after every change. (turn) */
 void td_session_publish(td_session *);
+/* Before the worlds go: whoever has not got the latest state gets it if its call has room. (turn) */
+void td_session_publish_last(td_session *);
 /* An event for all watchers; with `last` their calls end. */
 void td_session_tell(td_session *, Tribo__V1__SessionEvent, const char *message, bool last);
 /* Has what is due sent when the turn comes. */

@@ -350,6 +350,7 @@ static void unload(td_session *s, td_task *task)
     stored_checkpoint *c =
         (stored_checkpoint *)(void *)((char *)task - offsetof(stored_checkpoint, unload));
     if (s->changes == c->changes && s->states != NULL) {
+        td_session_publish_last(s);
         td_session_destroy_worlds(s, s->states);
         s->states = NULL;
         atomic_store(&s->loaded, false);

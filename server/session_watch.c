@@ -36,6 +36,7 @@ static void send_state(td_watcher *w, uint64_t skipped)
     td_metrics *metrics = s->all->server->metrics;
     const uint64_t chunk = s->all->server->config->chunk_bytes;
     const int64_t begin = td_monotonic_ns();
+    if (skipped > 0) td_metrics_add(metrics, TD_METRIC_STREAM_SKIPPED, (int64_t)skipped);
     for (int32_t first = 0; first < s->worlds;) {
         int32_t count = td_session_piece(s, first, w->want, chunk);
         td_wire wire = td_wire_borrow(s->all);
@@ -44,12 +45,14 @@ static void send_state(td_watcher *w, uint64_t skipped)
         first += count;
     }
     td_metrics_observe(metrics, TD_HISTOGRAM_COPY, 1e-9 * (double)(td_monotonic_ns() - begin));
-    if (skipped > 0) td_metrics_add(metrics, TD_METRIC_STREAM_SKIPPED, (int64_t)skipped);
 }
+
+/* When a watcher gets a state: when it is due; or at once, since there will be none later. */
+typedef enum urgency { WHEN_DUE, LAST_CHANCE } urgency;
 
 /* Sends to those who may have a state now; those who have to wait for their interval are told later
  * by the reaper, those whose call is full when it has room. (turn) */
-static void send_due(td_session *s, bool changed)
+static void send_due(td_session *s, bool changed, urgency when)
 {
     struct {
         td_watcher *watcher;
@@ -62,7 +65,7 @@ static void send_due(td_session *s, bool changed)
     for (td_watcher *w = s->watchers; w != NULL; w = w->next) {
         if (changed) w->unsent++;
         if (w->unsent == 0 || td_call_queued(w->call) > 0) continue;
-        const int64_t at = w->last_ns + w->interval_ns;
+        const int64_t at = when == WHEN_DUE ? w->last_ns + w->interval_ns : now;
         if (at > now || n == PASS) {
             if (at < next) next = at;
             continue;
@@ -83,7 +86,16 @@ static void send_due(td_session *s, bool changed)
 
 void td_session_publish(td_session *s)
 {
-    if (atomic_load(&s->all->watching) > 0) send_due(s, true);
+    if (atomic_load(&s->all->watching) > 0) send_due(s, true, WHEN_DUE);
+}
+
+void td_session_publish_last(td_session *s)
+{
+    if (atomic_load(&s->all->watching) == 0) return;
+    send_due(s, false, LAST_CHANCE);
+    pthread_mutex_lock(&s->mutex);
+    for (td_watcher *w = s->watchers; w != NULL; w = w->next) w->unsent = 0;
+    pthread_mutex_unlock(&s->mutex);
 }
 
 /* ---- flushing ---- */
@@ -99,7 +111,7 @@ static void run_flush(td_session *s, td_task *task)
 {
     (void)task;
     end_flush(s);
-    send_due(s, false);
+    send_due(s, false, WHEN_DUE);
     td_session_leave(s);
     td_session_release(s);
 }

@@ -14,40 +14,48 @@ tb_status tb_world_step_f32(tb_state *state, const tb_step_options *options,
 typedef struct cpu_context {
     int32_t threads;
     tb_workspace *workspaces; /* threads */
+    /* of a batch, kept so that a warm one allocates nothing */
+    tb_status *statuses; /* capacity: worlds */
+    int32_t capacity;
+    tb_error *errors; /* threads: the first failure each met */
+    int32_t *failed;  /* threads: world of that failure, -1 */
 } cpu_context;
 
 typedef struct batch {
-    const cpu_context *context;
+    cpu_context *context;
     const tb_step_options *options;
     tb_state *const *states;
     int32_t steps;
     tb_certificate *certificates; /* or NULL */
-    tb_status *statuses;          /* worlds */
-    tb_error *errors;             /* threads: the first failure each met */
-    int32_t *failed;              /* threads: world of that failure, -1 */
 } batch;
+
+static void destroy(void *context)
+{
+    cpu_context *c = context;
+    for (int32_t i = 0; i < c->threads && c->workspaces; i++)
+        tb_arena_destroy(&c->workspaces[i].arena);
+    free(c->workspaces);
+    free(c->statuses);
+    free(c->errors);
+    free(c->failed);
+    free(c);
+}
 
 static tb_status create(const tb_step_options *options, void **context, tb_error *error)
 {
     cpu_context *c = calloc(1, sizeof *c);
     if (!c) return tb_fail_memory(error, sizeof *c, "the CPU backend");
     c->threads = tb_parallel_threads(options->threads);
-    c->workspaces = calloc((size_t)c->threads, sizeof *c->workspaces);
-    if (!c->workspaces) {
-        const size_t bytes = (size_t)c->threads * sizeof *c->workspaces;
-        free(c);
-        return tb_fail_memory(error, bytes, "the CPU backend");
+    const size_t threads = (size_t)c->threads;
+    c->workspaces = calloc(threads, sizeof *c->workspaces);
+    c->errors = calloc(threads, sizeof *c->errors);
+    c->failed = calloc(threads, sizeof *c->failed);
+    if (!c->workspaces || !c->errors || !c->failed) {
+        destroy(c);
+        return tb_fail_memory(error, threads * sizeof *c->errors, "the CPU backend");
     }
     *context = c;
     return TB_OK;
-}
-
-static void destroy(void *context)
-{
-    cpu_context *c = context;
-    for (int32_t i = 0; i < c->threads; i++) tb_arena_destroy(&c->workspaces[i].arena);
-    free(c->workspaces);
-    free(c);
 }
 
 static tb_status step_world(const tb_step_options *options, tb_state *state, int32_t steps,
@@ -68,15 +76,16 @@ static tb_status step_world(const tb_step_options *options, tb_state *state, int
 static void run_world(void *context, int32_t i, int32_t thread)
 {
     const batch *b = context;
+    cpu_context *c = b->context;
     tb_certificate merged;
     tb_error error;
-    tb_workspace *workspace = &b->context->workspaces[thread];
-    b->statuses[i] = step_world(b->options, b->states[i], b->steps, workspace, &merged, &error);
+    c->statuses[i] =
+        step_world(b->options, b->states[i], b->steps, &c->workspaces[thread], &merged, &error);
     if (b->certificates) b->certificates[i] = merged;
-    if (b->statuses[i] == TB_OK) return;
-    if (b->failed[thread] >= 0 && b->failed[thread] < i) return;
-    b->failed[thread] = i;
-    b->errors[thread] = error;
+    if (c->statuses[i] == TB_OK) return;
+    if (c->failed[thread] >= 0 && c->failed[thread] < i) return;
+    c->failed[thread] = i;
+    c->errors[thread] = error;
 }
 
 /* One world alone: the workspace may use all threads within its stages. */
@@ -94,46 +103,40 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
                             int32_t worlds, int32_t steps, tb_certificate *certificates,
                             tb_error *error)
 {
-    const cpu_context *c = context;
+    cpu_context *c = context;
     if (worlds == 0) return TB_OK;
     if (worlds == 1) return step_alone(c, options, states[0], steps, certificates, error);
 
+    if (worlds > c->capacity) {
+        const size_t bytes = (size_t)worlds * sizeof *c->statuses;
+        tb_status *grown = realloc(c->statuses, bytes);
+        if (!grown) return tb_fail_memory(error, bytes, "a batch");
+        c->statuses = grown;
+        c->capacity = worlds;
+    }
+    for (int32_t i = 0; i < c->threads; i++) {
+        c->workspaces[i].threads = 1;
+        c->failed[i] = -1;
+    }
     batch b = {.context = c,
                .options = options,
                .states = states,
                .steps = steps,
-               .certificates = certificates,
-               .statuses = calloc((size_t)worlds, sizeof(tb_status)),
-               .errors = calloc((size_t)c->threads, sizeof(tb_error)),
-               .failed = malloc((size_t)c->threads * sizeof(int32_t))};
-    tb_status status = TB_OK;
-    if (!b.statuses || !b.errors || !b.failed) {
-        status = tb_fail_memory(error, (size_t)worlds * sizeof(tb_status), "a batch");
-        goto done;
-    }
-    for (int32_t i = 0; i < c->threads; i++) {
-        c->workspaces[i].threads = 1;
-        b.failed[i] = -1;
-    }
+               .certificates = certificates};
     tb_parallel_for(worlds, 1, c->threads, run_world, &b);
 
     /* the first world that failed speaks, whichever thread had it */
     int32_t first = -1;
     for (int32_t i = 0; i < c->threads; i++) {
-        if (b.failed[i] < 0 || (first >= 0 && b.failed[first] < b.failed[i])) continue;
+        if (c->failed[i] < 0 || (first >= 0 && c->failed[first] < c->failed[i])) continue;
         first = i;
     }
-    if (first >= 0) {
-        status = b.statuses[b.failed[first]];
-        if (error) {
-            *error = b.errors[first];
-            tb_fail(error, status, "world %d: %s", b.failed[first], b.errors[first].message);
-        }
+    if (first < 0) return TB_OK;
+    const tb_status status = c->statuses[c->failed[first]];
+    if (error) {
+        *error = c->errors[first];
+        tb_fail(error, status, "world %d: %s", c->failed[first], c->errors[first].message);
     }
-done:
-    free(b.statuses);
-    free(b.errors);
-    free(b.failed);
     return status;
 }
 
