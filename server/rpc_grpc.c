@@ -33,6 +33,9 @@ enum {
     PROCESSORS_FOR_TWO = 4
 };
 
+/* s; for clients to hang up after the last call */
+#define GOODBYE_S 0.5
+
 /* ---- threads ---- */
 
 static void on_shut_down(rpc_call *call, bool success)
@@ -274,8 +277,7 @@ void td_rpc_set_serving(td_rpc *rpc, bool serving)
     rpc_health_change(rpc, serving);
 }
 
-/* Waits until the core has closed every connection, or until `seconds` have passed. */
-static void wait_shut_down(td_rpc *rpc, double seconds)
+static struct timespec later_by(double seconds)
 {
     struct timespec until;
     const double longest = 1e6;
@@ -288,14 +290,16 @@ static void wait_shut_down(td_rpc *rpc, double seconds)
         until.tv_sec++;
         until.tv_nsec -= 1000000000;
     }
-    pthread_mutex_lock(&rpc->lock);
-    while (!rpc->shut_down)
-        if (pthread_cond_timedwait(&rpc->changed, &rpc->lock, &until) != 0) break;
-    pthread_mutex_unlock(&rpc->lock);
+    return until;
 }
 
+/* First new calls are refused by a status that clients retry on, for the core would break them off.
+ * Once the last call is over, or time is, the core says good-bye on every connection, and cuts off
+ * those that do not go. */
 void td_rpc_shutdown(td_rpc *rpc, double seconds)
 {
+    struct timespec until = later_by(seconds);
+    int late = 0;
     pthread_mutex_lock(&rpc->lock);
     const bool again = rpc->shutting_down;
     rpc->shutting_down = true;
@@ -303,12 +307,23 @@ void td_rpc_shutdown(td_rpc *rpc, double seconds)
     if (again || !rpc->started || rpc->threads_running == 0) return;
 
     rpc_health_change(rpc, false);
+    pthread_mutex_lock(&rpc->lock);
+    while (rpc->working > 0 && late == 0)
+        late = pthread_cond_timedwait(&rpc->changed, &rpc->lock, &until);
+    pthread_mutex_unlock(&rpc->lock);
+
     rpc_health_end(rpc);
     grpc_server_shutdown_and_notify(rpc->grpc, rpc->queue, &rpc->shutdown_tag);
-    wait_shut_down(rpc, seconds);
+    if (late == 0) {
+        until = later_by(GOODBYE_S);
+        pthread_mutex_lock(&rpc->lock);
+        while (!rpc->shut_down && late == 0)
+            late = pthread_cond_timedwait(&rpc->changed, &rpc->lock, &until);
+        pthread_mutex_unlock(&rpc->lock);
+    }
     grpc_server_cancel_all_calls(rpc->grpc);
 
-    /* the core closes what is left, and each call hears of it */
+    /* each call hears of its end */
     pthread_mutex_lock(&rpc->lock);
     while (!rpc->shut_down || rpc->calls > 0) pthread_cond_wait(&rpc->changed, &rpc->lock);
     pthread_mutex_unlock(&rpc->lock);

@@ -29,15 +29,19 @@ const td_method *rpc_method_find(const char *path)
     return method;
 }
 
-static void take_method(rpc_call *call)
+enum { PATH_SIZE = 256 };
+
+/* s; by then a server that goes down is gone, and another may stand in its place */
+#define REFUSED_RETRY_S 1.0
+
+/* The method's path, cut where it is too long for any that is served. */
+static void take_path(const rpc_call *call, char path[PATH_SIZE])
 {
-    char path[256];
     const grpc_slice name = call->details.method;
     const size_t length = GRPC_SLICE_LENGTH(name);
-    if (length >= sizeof path) return;
-    memcpy(path, GRPC_SLICE_START_PTR(name), length);
-    path[length] = '\0';
-    call->base.method = rpc_method_find(path);
+    const size_t kept = length < PATH_SIZE ? length : PATH_SIZE - 1;
+    memcpy(path, GRPC_SLICE_START_PTR(name), kept);
+    path[kept] = '\0';
 }
 
 /* The peer as the core writes it: "ipv4:127.0.0.1:4711", "ipv6:%5B::1%5D:4711", "unix:/path". */
@@ -122,41 +126,53 @@ static void admit(void *context)
     rpc_call_begun(call);
 }
 
-/* Health is for probes, which have no keys. */
-static bool is_for_everybody(const td_method *method)
+/* Has the caller admitted: here, or by a worker if that takes long. */
+static void begin_admission(rpc_call *call, bool loopback)
 {
-    return method->input == rpc_health_methods[0].input;
+    td_call *base = &call->base;
+    tb_error error = {0};
+    admission *a = calloc(1, sizeof *a);
+    if (a != NULL) {
+        *a = (admission){call, take_authorization(call), loopback};
+        if (td_auth_quick(base->server->auth, a->authorization)) {
+            admit(a);
+            return;
+        }
+        if (td_workers_post(base->server->workers, admit, a, &error) == TB_OK) return;
+        admission_free(a);
+    } else {
+        tb_fail_memory(&error, sizeof *a, "a call");
+    }
+    td_call_fail(base, &error);
+    rpc_call_begun(call);
 }
 
 static void begin(rpc_call *call)
 {
     td_call *base = &call->base;
     tb_error error = {0};
+    char path[PATH_SIZE];
     base->arrival_ns = td_monotonic_ns();
-    take_method(call);
+    take_path(call, path);
+    base->method = rpc_method_find(path);
     take_deadline(call);
     const bool loopback = take_peer(call);
-    rpc_call_begin(call);
+    /* health is for probes, which have no keys, also while the server goes down */
+    const ProtobufCMessageDescriptor *input = base->method != NULL ? base->method->input : NULL;
+    const bool health = input == rpc_health_methods[0].input;
+    const bool reflection = input == rpc_reflection_methods[0].input;
 
-    if (base->method == NULL) {
-        tb_fail(&error, TB_UNSUPPORTED, "there is no such method");
+    if (!rpc_call_begin(call, !health && !reflection)) {
+        tb_fail(&error, TB_UNAVAILABLE, "the server is shutting down");
+        td_call_finish(base, error.status, &error, REFUSED_RETRY_S);
+    } else if (base->method == NULL) {
+        tb_fail(&error, TB_UNSUPPORTED, "there is no method %s", path);
         td_call_fail(base, &error);
-    } else if (is_for_everybody(base->method)) {
+    } else if (health) {
         td_call_read(base);
     } else {
-        admission *a = calloc(1, sizeof *a);
-        if (a != NULL) {
-            *a = (admission){call, take_authorization(call), loopback};
-            if (td_auth_quick(base->server->auth, a->authorization)) {
-                admit(a);
-                return;
-            }
-            if (td_workers_post(base->server->workers, admit, a, &error) == TB_OK) return;
-            admission_free(a);
-        } else {
-            tb_fail_memory(&error, sizeof *a, "a call");
-        }
-        td_call_fail(base, &error);
+        begin_admission(call, loopback);
+        return;
     }
     rpc_call_begun(call);
 }

@@ -45,10 +45,12 @@ static void unlock_after_batch(rpc_call *call)
     if (!over) return;
 
     td_rpc *rpc = call->rpc;
+    const bool working = call->working;
     grpc_call_unref(call->grpc);
     td_call_release(&call->base);
     pthread_mutex_lock(&rpc->lock);
     rpc->calls--;
+    if (working) rpc->working--;
     pthread_cond_broadcast(&rpc->changed);
     pthread_mutex_unlock(&rpc->lock);
 }
@@ -360,18 +362,22 @@ void rpc_call_drop(rpc_call *call)
     td_call_release(&call->base);
 }
 
-void rpc_call_begin(rpc_call *call)
+bool rpc_call_begin(rpc_call *call, bool working)
 {
     const grpc_op op = {.op = GRPC_OP_RECV_CLOSE_ON_SERVER,
                         .data.recv_close_on_server.cancelled = &call->cancelled};
     pthread_mutex_lock(&call->rpc->lock);
+    const bool refused = working && call->rpc->shutting_down;
+    call->working = working && !refused;
     call->rpc->calls++;
+    if (call->working) call->rpc->working++;
     pthread_mutex_unlock(&call->rpc->lock);
 
     pthread_mutex_lock(&call->lock);
     call->batches = 1; /* the arrival itself, until rpc_call_begun */
     if (!start_batch(call, &op, 1, &call->closed)) call->closed_seen = true;
     pthread_mutex_unlock(&call->lock);
+    return !refused;
 }
 
 void rpc_call_begun(rpc_call *call)

@@ -44,7 +44,8 @@ struct td_rpc {
     pthread_mutex_t lock; /* for the rest */
     pthread_cond_t changed;
     int calls;          /* on the wire */
-    bool shutting_down; /* no further accepts */
+    int working;        /* of these, calls of the daemon's own methods */
+    bool shutting_down; /* calls are refused, but for health's */
     bool shut_down;     /* the core has closed every connection */
     bool serving;
     rpc_call *watchers; /* of health, linked by watch_next */
@@ -68,7 +69,8 @@ struct rpc_call {
     grpc_metadata_array metadata;
     rpc_tag accepted, received, closed, sent;
     grpc_byte_buffer *request; /* what the last receive brought */
-    bool began;                /* a first message came; strand only */
+    bool began;                /* a first message came; for the one who tells */
+    bool working;              /* counted among the rpc's working calls */
     int cancelled;             /* filled by the core */
     atomic_uint events;        /* what waits to be told to the method; see rpc_grpc_call.c */
 
@@ -107,8 +109,9 @@ extern const td_call_transport rpc_transport;
 rpc_call *rpc_call_make(td_rpc *);
 /* Frees one that never arrived. */
 void rpc_call_drop(rpc_call *);
-/* It has arrived: the core will tell when it closes. Until rpc_call_begun it stays whatever comes. */
-void rpc_call_begin(rpc_call *);
+/* It has arrived: the core will tell when it closes. Until rpc_call_begun it stays whatever comes.
+ * `working`: a shutdown waits for it. False if there is a shutdown and the call is to be refused. */
+bool rpc_call_begin(rpc_call *, bool working);
 void rpc_call_begun(rpc_call *);
 
 /* ---- rpc_grpc_bytes.c ---- */

@@ -3,9 +3,10 @@
 #include <errno.h>
 #include <grpc/compression.h>
 #include <pthread.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
-#include <zlib.h>
 
 #include "base/error.h"
 #include "certificate_util.h"
@@ -602,9 +603,10 @@ START_TEST(a_malformed_message_in_a_stream_ends_it)
     call_send(&call, &n);
     call_send_bytes(&call, raw_bytes(malformed, sizeof malformed));
     ck_assert_int_eq(call_status(&call), GRPC_STATUS_INVALID_ARGUMENT);
-    ck_assert_int_eq(atomic_load(&seen.cancelled), 1);
+    wait_for(&seen.cancelled, 1);
     call_end(&call);
     bench_close(&b);
+    ck_assert_int_eq(atomic_load(&seen.cancelled), 1);
 }
 END_TEST
 
@@ -844,6 +846,18 @@ START_TEST(a_port_in_use_is_refused_by_name)
 }
 END_TEST
 
+/* Makes a socket file that nobody serves. */
+static void leave_socket(const char *path)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    const int s = socket(AF_UNIX, SOCK_STREAM, 0);
+    ck_assert_uint_lt(strlen(path), sizeof address.sun_path);
+    strcpy(address.sun_path, path);
+    ck_assert_int_eq(bind(s, (const struct sockaddr *)&address, sizeof address), 0);
+    ck_assert_int_eq(listen(s, 1), 0);
+    close(s);
+}
+
 START_TEST(a_unix_socket_serves_too)
 {
     char folder[] = "/tmp/test_server_rpc.XXXXXX", target[128];
@@ -854,6 +868,7 @@ START_TEST(a_unix_socket_serves_too)
     grpc_init();
     bench_configure(&b);
     snprintf(b.config.grpc_socket, sizeof b.config.grpc_socket, "%s/rpc", folder);
+    leave_socket(b.config.grpc_socket); /* as a crash does */
     bench_serve(&b);
     client_open(&b.client, td_rpc_address(b.server.rpc));
     snprintf(target, sizeof target, "unix:%s/rpc", folder);
@@ -1000,6 +1015,10 @@ START_TEST(shutdown_waits_for_what_is_in_flight)
     wait_for(&seen.waiting, 1);
     ck_assert_int_eq(pthread_create(&thread, NULL, shut_down, b.server.rpc), 0);
     pause_ms(200);
+    /* meanwhile others are refused, and health says why */
+    grpc_status_code code;
+    ck_assert_int_eq(echo_number(&b.client, 3), GRPC_STATUS_UNAVAILABLE);
+    ck_assert_int_eq(check_health(&b.client, "", &code), HEALTH(NOT_SERVING));
     td_call *held = atomic_load(&seen.held);
     n.grasps = 77;
     td_call_reply(held, &n.base);
