@@ -123,9 +123,11 @@ static void run_step(td_session *s, td_task *task)
         job->stop = &s->stop;
         job->done = on_done;
         job->context = step;
-        step->status =
+        /* once it is accepted, the step may be done and gone before this returns */
+        const tb_status status =
             td_scheduler_submit(s->all->server->scheduler, job, &step->retry_after, &step->error);
-        if (step->status == TB_OK) return;
+        if (status == TB_OK) return;
+        step->status = status;
     }
     step->answer(step);
 }
