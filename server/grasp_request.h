@@ -1,0 +1,24 @@
+/* An EvaluateGrasps request as the library wants it. */
+#ifndef SERVER_GRASP_REQUEST_H
+#define SERVER_GRASP_REQUEST_H
+
+#include "server.h"
+#include "tribo/v1/grasp.pb-c.h"
+
+/* The library's request with what it points at. Names and controls are the message's. */
+typedef struct td_grasp_request {
+    tb_grasp_request request;
+    tb_scene *hand, *object;
+    tb_grasp_pose *poses;
+    tb_grasp_shake *shakes;
+} td_grasp_request;
+
+/* Checks numbers and sizes first, then loads the files (milliseconds: on a worker). INVALID_ARGUMENT
+ * names the field as the wire calls it; NOT_FOUND an asset. */
+tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
+                                td_grasp_request *, tb_error *);
+void td_grasp_request_free(td_grasp_request *);
+/* The library's name of a field as the wire calls it, in place. */
+void td_grasp_rename_field(tb_error *);
+
+#endif
