@@ -286,7 +286,8 @@ static const char *event_kind(Tribo__V1__SessionEvent event)
     }
 }
 
-bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *reason)
+static bool end_session(td_session *s, Tribo__V1__SessionEvent event, const char *reason,
+                        td_call *deletion)
 {
     td_sessions *all = s->all;
     pthread_mutex_lock(&all->mutex);
@@ -295,6 +296,9 @@ bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *re
     pthread_mutex_unlock(&all->mutex);
     if (!there) return false;
 
+    /* whoever closes it sees this, since `ended` below is set later */
+    if (deletion != NULL) td_call_hold(deletion);
+    s->deletion = deletion;
     atomic_store(&s->stop, true);
     pthread_mutex_lock(&s->mutex);
     s->ended = true;
@@ -320,6 +324,24 @@ bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *re
     if (close_now) td_session_close(s);
     td_session_release(s); /* the table's */
     return true;
+}
+
+bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *reason)
+{
+    return end_session(s, event, reason, NULL);
+}
+
+void td_session_delete(td_session *s, td_call *call)
+{
+    /* somebody else's: only an admin gets here */
+    const bool mine = strcmp(s->owner, call->caller.name) == 0;
+    const bool ended =
+        mine ? end_session(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DELETED, "by its owner", call)
+             : end_session(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EVICTED, "by an admin", call);
+    if (ended) return;
+    tb_error error;
+    tb_fail_field(&error, TB_NOT_FOUND, "session_id", "there is no session %s", s->text);
+    td_call_fail(call, &error);
 }
 
 /* ---- the reaper ---- */

@@ -76,6 +76,7 @@ struct td_session {
     /* (turn) */
     const td_scene *scene;
     tb_state **states; /* worlds; NULL: not loaded */
+    td_call *deletion; /* held; answered when the end is durable; NULL: nobody asked */
     tb_certificate *certificates;
     int64_t step_estimate_ns, changes;
     td_run_account run;
@@ -168,6 +169,8 @@ void td_session_renew(td_session *);
 /* Ends a session: out of the table, work on it stops, watchers are told, the store knows. False if
  * it had ended before. */
 bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
+/* The same for a DeleteSession call, which is answered once the store has it. */
+void td_session_delete(td_session *, td_call *);
 /* How many worlds from `first` on make a message of about `bytes`, at least one. (turn) */
 int32_t td_session_piece(const td_session *, int32_t first, td_wire_want, uint64_t bytes);
 /* Memory for one answer, and back. */

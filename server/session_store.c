@@ -658,16 +658,32 @@ tb_status td_sessions_recover(td_sessions *all, tb_error *error)
 
 /* ---- the end ---- */
 
+/* Answers the call that deleted the session, if there is one. */
+static void on_ended(void *context, tb_status status, const tb_error *error)
+{
+    td_call *call = context;
+    const Tribo__V1__DeleteSessionResponse response = TRIBO__V1__DELETE_SESSION_RESPONSE__INIT;
+    if (status == TB_OK)
+        td_call_reply(call, &response.base);
+    else
+        td_call_finish(call, status, error, 0);
+    td_call_release(call);
+}
+
 static void close_now(void *context)
 {
     td_session *s = context;
     td_server *server = s->all->server;
     tb_error error = {0};
+    td_call *deletion = s->deletion;
+    s->deletion = NULL;
     recall_run(s);
     tb_status status =
         td_session_put_run(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE, s->end_reason, &error);
     if (status == TB_OK) td_session_put_event(s, s->end_reason, "");
-    const tb_status ended = db_end_session(server->db, &s->id, s->end_reason, NULL, NULL, &error);
+    const tb_status ended = db_end_session(server->db, &s->id, s->end_reason,
+                                           deletion != NULL ? on_ended : NULL, deletion, &error);
+    if (ended != TB_OK && deletion != NULL) on_ended(deletion, ended, &error);
     if (status != TB_OK || ended != TB_OK)
         td_log_write(server->log, TB_LOG_ERROR, "session.end_failed", "session=%s message=%s",
                      s->text, error.message);

@@ -296,21 +296,13 @@ void td_simulation_delete_session(td_call *call, td_request *request)
 {
     const Tribo__V1__DeleteSessionRequest *message =
         (const Tribo__V1__DeleteSessionRequest *)request->message;
-    Tribo__V1__DeleteSessionResponse response = TRIBO__V1__DELETE_SESSION_RESPONSE__INIT;
     td_session *s = NULL;
     tb_error error = {0};
-    if (td_sessions_find(call->server->sessions, &call->caller, message->session_id, &s, &error) !=
-        TB_OK) {
+    if (td_sessions_find(call->server->sessions, &call->caller, message->session_id, &s, &error) ==
+        TB_OK)
+        td_session_delete(s, call);
+    else
         td_call_fail(call, &error);
-    } else {
-        /* somebody else's: only an admin gets here */
-        const bool mine = strcmp(s->owner, call->caller.name) == 0;
-        if (mine)
-            td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DELETED, "by its owner");
-        else
-            td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EVICTED, "by an admin");
-        td_call_reply(call, &response.base);
-    }
     td_session_release(s);
     td_request_free(request);
 }
