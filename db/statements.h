@@ -32,6 +32,7 @@
     "end_time_us, worlds, steps, compute_time_us, grasps, grasps_held, message, " DB_CERTIFICATE
 #define DB_RUN_LIST(filter)                                                                        \
     "SELECT " DB_RUN " FROM run WHERE number < ?1" filter " ORDER BY number DESC LIMIT ?2"
+#define DB_RUN_IS_OVER "NOT EXISTS (SELECT 1 FROM session o WHERE o.id = run.id AND o.ended = 0)"
 #define DB_BENCHMARK                                                                               \
     "SELECT r.number, r.id, b.name, r.metric, r.unit, t.name, u.name, r.samples, r.median, "       \
     "r.lower_quartile, r.upper_quartile, r.residual, r.iterations, r.penetration, "                \
@@ -107,16 +108,17 @@
     X(RUN_LIST_OWNER_KIND, DB_RUN_LIST(" AND kind = ?3 AND owner = ?5"))                           \
     X(RUN_LIST_OWNER_SCENE, DB_RUN_LIST(" AND scene = ?4 AND owner = ?5"))                         \
     X(RUN_LIST_OWNER_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4 AND owner = ?5"))     \
-    /* those that the last process left running: 1 is RUNNING, 5 INTERRUPTED */                    \
+    /* those that the last process left running (1 is RUNNING, 5 INTERRUPTED), but for the runs of  \
+     * open sessions, which go on and bear their ids */                                            \
     X(RUN_NOTE_INTERRUPTED,                                                                        \
       "INSERT INTO event (run, time_us, kind, message) SELECT id, ?1, 'interrupted', "             \
-      "'the server ended before the run did' FROM run WHERE status = 1")                           \
+      "'the server ended before the run did' FROM run WHERE status = 1 AND " DB_RUN_IS_OVER)       \
     X(RUN_INTERRUPT,                                                                               \
       "UPDATE run SET status = 5, end_time_us = max(start_time_us, "                               \
       "coalesce((SELECT time_us FROM step_summary s WHERE s.run = run.id "                         \
       "ORDER BY s.number DESC LIMIT 1), 0), "                                                      \
       "coalesce((SELECT time_us FROM event e WHERE e.run = run.id AND e.kind <> 'interrupted' "    \
-      "ORDER BY e.number DESC LIMIT 1), 0)) WHERE status = 1")                                     \
+      "ORDER BY e.number DESC LIMIT 1), 0)) WHERE status = 1 AND " DB_RUN_IS_OVER)                 \
     X(STEP_SUMMARY_PUT,                                                                            \
       "INSERT INTO step_summary (run, step, time_us, steps, " DB_CERTIFICATE ") "                  \
       "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "  \

@@ -410,13 +410,22 @@ START_TEST(runs_that_were_open_are_marked_at_the_next_start)
     tb_error error = {0};
     const db_event event = {.run = id_of(3), .time_us = 1800000000000000, .kind = "created"};
     TEST_OK(db_put_event(store, &event, &error), &error);
+    /* the run of an open session bears its id */
+    const db_run resumed = run_of(4, 1, 1, "planner");
+    put_run(store, &resumed);
+    put_scene(store, 1);
+    put_session(store, 4, 1);
     db_close(store);
 
     store = open_store(folder);
     db_run run;
     db_event events[4];
     int32_t count = 0;
-    const db_id first = id_of(1), second = id_of(2), third = id_of(3);
+    const db_id first = id_of(1), second = id_of(2), third = id_of(3), fourth = id_of(4);
+    TEST_OK(db_get_run(store, &fourth, &run, &error), &error);
+    ck_assert_int_eq(run.status, 1);
+    ck_assert_int_eq(run.end_time_us, 0);
+    free((void *)run.options_json);
     TEST_OK(db_get_run(store, &first, &run, &error), &error);
     ck_assert_int_eq(run.status, 5);
     ck_assert_int_eq(run.end_time_us, open.start_time_us);
