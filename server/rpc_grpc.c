@@ -35,6 +35,9 @@ enum {
 
 /* s; for clients to hang up after the last call */
 #define GOODBYE_S 0.5
+/* the core may close after this long without a new call, s, or at the latest after this, ns */
+#define QUIET_S       0.02
+#define QUIET_MOST_NS 500000000
 
 /* ---- threads ---- */
 
@@ -293,6 +296,20 @@ static struct timespec later_by(double seconds)
     return until;
 }
 
+/* Waits until no call came for a moment, or half a second has passed. What is on its way over an
+ * open connection is refused with a status; the core would break it off. Under the lock. */
+static void wait_quiet(td_rpc *rpc)
+{
+    const int64_t end = td_monotonic_ns() + QUIET_MOST_NS;
+    uint64_t seen;
+    do {
+        seen = rpc->refused;
+        const struct timespec moment = later_by(QUIET_S);
+        int late = 0;
+        while (late == 0) late = pthread_cond_timedwait(&rpc->changed, &rpc->lock, &moment);
+    } while (rpc->refused != seen && td_monotonic_ns() < end);
+}
+
 /* First new calls are refused by a status that clients retry on, for the core would break them off.
  * Once the last call is over, or time is, the core says good-bye on every connection, and cuts off
  * those that do not go. */
@@ -310,6 +327,7 @@ void td_rpc_shutdown(td_rpc *rpc, double seconds)
     pthread_mutex_lock(&rpc->lock);
     while (rpc->working > 0 && late == 0)
         late = pthread_cond_timedwait(&rpc->changed, &rpc->lock, &until);
+    if (late == 0) wait_quiet(rpc);
     pthread_mutex_unlock(&rpc->lock);
 
     rpc_health_end(rpc);

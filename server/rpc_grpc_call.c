@@ -368,6 +368,7 @@ bool rpc_call_begin(rpc_call *call, bool working)
                         .data.recv_close_on_server.cancelled = &call->cancelled};
     pthread_mutex_lock(&call->rpc->lock);
     const bool refused = working && call->rpc->shutting_down;
+    if (refused) call->rpc->refused++;
     call->working = working && !refused;
     call->rpc->calls++;
     if (call->working) call->rpc->working++;

@@ -45,6 +45,7 @@ struct td_rpc {
     pthread_cond_t changed;
     int calls;          /* on the wire */
     int working;        /* of these, calls of the daemon's own methods */
+    uint64_t refused;   /* calls that came after the shutdown began */
     bool shutting_down; /* calls are refused, but for health's */
     bool shut_down;     /* the core has closed every connection */
     bool serving;
