@@ -21,8 +21,8 @@
 static const int64_t LONGEST_SPIN_NS = 100000, SHORTEST_SPIN_NS = 5000;
 /* A wait for companions that is not worth the while. */
 static const int64_t SHORTEST_WAIT_NS = 5000;
-/* Launches measured before estimates refuse anybody. */
-enum { TRUSTED_MEASUREMENTS = 16 };
+/* Launches measured before estimates refuse anybody; worlds that a batch has room for at first. */
+enum { TRUSTED_MEASUREMENTS = 16, FIRST_WORLDS = 256 };
 
 struct td_scheduler {
     td_server *server;
@@ -34,6 +34,7 @@ struct td_scheduler {
     pthread_cond_t work, idle; /* monotonic */
     /* under the mutex */
     td_queue queue;
+    int32_t open;       /* accepted and not at their end: waiting, or in the launch */
     int32_t unfinished; /* accepted, and `done` has not returned */
     bool sleeping, ended;
     /* read without it */
@@ -97,14 +98,17 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
     if (s->ended) return tb_fail(error, TB_UNAVAILABLE, "the scheduler has ended");
     job->account = td_queue_account(&s->queue, job->client);
 
-    /* a client that waits for nothing yet may pass a queue that others have filled */
+    /* Jobs between two of their slices wait like those that have not begun: a launch takes many,
+     * and if only those left behind counted, there would be no bound. A client that waits for
+     * nothing yet may pass a queue that others have filled. */
+    const int32_t waiting = s->open - s->threads;
     const int32_t limit = job->account->jobs > 0 ? s->queue_length : s->queue_length + TD_ACCOUNTS;
-    if (s->queue.waiting >= limit) {
+    if (waiting >= limit) {
         *retry_after = retry_seconds(&s->queue);
         td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
         return tb_fail(error, TB_RESOURCE_EXHAUSTED,
                        "%d requests wait for the device, the queue takes %d; come back in %.3g s",
-                       s->queue.waiting, s->queue_length, *retry_after);
+                       waiting, s->queue_length, *retry_after);
     }
     if (job->call == NULL || job->call->deadline_ns == INT64_MAX ||
         s->queue.measured < TRUSTED_MEASUREMENTS)
@@ -148,6 +152,7 @@ tb_status td_scheduler_submit(td_scheduler *s, td_job *job, double *retry_after,
         job->account->jobs++;
         job->account->backlog_ns[job->priority] += td_queue_remaining_ns(&s->queue, job);
         td_queue_push(&s->queue, job);
+        s->open++;
         s->unfinished++;
         s->sleeping = false;
         publish_waiting(s);
@@ -204,6 +209,7 @@ static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error 
     td_account *account = job->account;
     const int priority = (int)job->priority;
     const double backlog = take(s, job);
+    s->open--;
     publish_waiting(s);
     pthread_mutex_unlock(&s->mutex);
     if (job->steps_done == 0) td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
@@ -218,6 +224,12 @@ static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *
     if (s->batch.worlds + job->worlds > s->server->config->maximum_batch_worlds) return false;
     const double step_ns = s->batch.step_ns + td_queue_step_ns(&s->queue, job);
     if (step_ns > (double)TD_SLICE_NS * s->threads) return false;
+    /* beyond that, company is welcome as long as the leader is done with this slice: else it would
+     * dilute the leader's share, and its client's */
+    const int32_t left = leader->steps - leader->steps_done;
+    if (s->batch.worlds + job->worlds > s->threads &&
+        step_ns * left > (double)TD_SLICE_NS * s->threads)
+        return false;
     /* those of lower priority may only fill processors that would stand idle */
     if (job->priority < leader->priority && s->batch.worlds + job->worlds > s->threads)
         return false;
@@ -298,8 +310,10 @@ static void run_batch(td_scheduler *s)
     const int64_t took = td_batch_launch(batch, s->metrics);
     if (batch->error.status == TB_ABORTED) atomic_store(&s->server->alive, false);
 
+    /* who is answered may come back at once, and finds its place free */
     pthread_mutex_lock(&s->mutex);
     if (took > 0) learn(s);
+    for (int32_t i = 0; i < batch->jobs; i++) s->open -= batch->entries[i].finished;
     pthread_mutex_unlock(&s->mutex);
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_batch_entry *e = &batch->entries[i];
@@ -327,6 +341,9 @@ static void run_slice(td_scheduler *s, td_job *job)
     const int64_t now = td_monotonic_ns();
     job->compute_ns += now - begin;
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
+    pthread_mutex_lock(&s->mutex);
+    s->open -= finished;
+    pthread_mutex_unlock(&s->mutex);
     if (finished) finish(s, job, status, status == TB_OK ? NULL : &error);
 
     pthread_mutex_lock(&s->mutex);
@@ -475,7 +492,7 @@ tb_status td_scheduler_create(td_server *server, td_scheduler **scheduler, tb_er
     s->queue_length = config->queue_length;
     s->queue.epoch_ns = td_monotonic_ns();
     snprintf(s->device, sizeof s->device, "%d thread%s", s->threads, s->threads == 1 ? "" : "s");
-    tb_status status = td_batch_create(&s->batch, s->threads, config->maximum_batch_worlds, error);
+    tb_status status = td_batch_create(&s->batch, s->threads, FIRST_WORLDS, error);
     if (status == TB_OK) {
         status = start(s, error);
         if (status != TB_OK) td_batch_destroy(&s->batch);
