@@ -43,6 +43,7 @@ struct td_server {
     atomic_bool ready;             /* readiness: warm and not draining */
     atomic_bool draining;          /* no new sessions, no new jobs */
     atomic_bool alive;             /* liveness: false once a device is lost */
+    atomic_int solving;            /* workers that solve problem files just now */
 };
 
 /* ---- server.c: making, running and ending it, in this order ---- */

@@ -1,217 +1,260 @@
 /* The handler of SolveProblem: a contact problem's file in, impulses and a residual out.
  *
- * It runs on a worker and not on the device's thread: a problem cannot be cut into slices, and
- * one that takes seconds must not hold up the sessions. Its iterations are bounded instead. The
- * file goes to the library's reader through a memory file, since HDF5 wants a file of its own. */
-#include <math.h>
+ * It runs on a worker and not on the device's thread: a problem cannot be cut into slices, and one
+ * that takes seconds must not hold up the sessions. The client's leaving and the deadline end it
+ * between sweeps, the number of sweeps is bounded, and one worker stays free for others. The answer
+ * is sent when the run's row is durable. */
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
-#include "../db/db.h"
 #include "base/error.h"
 #include "catalog.h"
 #include "handlers.h"
 #include "job_run.h"
 #include "offload.h"
+#include "session.h"
 #include "wire.h"
 
 #include "tribo/v1/runs.pb-c.h"
 #include "tribo/v1/solve.pb-c.h"
 
-/* What the literature calls solved, and sweeps enough for stubborn files yet not without end. */
+static const double RETRY_AFTER_S = 1;
+/* What the literature calls solved, and sweeps enough for stubborn files. */
 static const double DEFAULT_TOLERANCE = 1e-8;
-enum { DEFAULT_ITERATIONS = 100000, MOST_ITERATIONS = 10000000, PATH_SIZE = 64 };
+enum { DEFAULT_ITERATIONS = 100000 };
 
-/* One request on its way. */
+/* A problem while it is solved, then what is answered when the run's row is durable. */
 typedef struct solving {
     td_call *call;
-    const Tribo__V1__SolveProblemRequest *request;
-    const td_asset *asset;
-    const unsigned char *bytes;
-    size_t size;
-    tb_problem_file *problem;
-    tb_problem_info about;
-    tb_solve_options options;
+    td_server *server;
+    tb_problem_file *file;
+    tb_problem_info info;
     tb_problem_result result;
-    double *solution; /* reactions, then velocities: rows each */
+    double *reactions, *velocities; /* rows; NULL: not wanted */
+    bool want_solution;
+    db_run run;
+    tb_status status;
+    tb_error error;
+    double retry_after;
 } solving;
+
+static void free_solving(solving *s)
+{
+    tb_problem_destroy(s->file);
+    free(s->reactions);
+    free(s->velocities);
+    free((void *)(uintptr_t)s->run.options_json);
+    free(s);
+}
+
+static bool is_cancelled(void *context)
+{
+    return !td_call_wanted(context, td_monotonic_ns());
+}
 
 /* ---- reading ---- */
 
-static tb_status find_bytes(solving *s, tb_error *error)
+static tb_status load(solving *s, const Tribo__V1__SolveProblemRequest *m, tb_error *error)
 {
-    const Tribo__V1__SolveProblemRequest *m = s->request;
-    switch (m->source_case) {
-    case TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_DATA:
-        s->bytes = m->data.data;
-        s->size = m->data.len;
-        break;
-    case TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_SHA256: {
-        const tb_status status =
-            td_catalog_asset(s->call->server->catalog, m->sha256, &s->asset, error);
+    td_catalog *catalog = s->server->catalog;
+    const td_asset *asset = NULL;
+    const unsigned char *bytes = m->data.data;
+    size_t size = m->data.len;
+    const char *name = m->name;
+    if (m->source_case == TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_SHA256) {
+        const tb_status status = td_catalog_asset(catalog, m->sha256, &asset, error);
         if (status != TB_OK) return status;
-        s->bytes = s->asset->bytes;
-        s->size = s->asset->size;
-        break;
-    }
-    default:
+        bytes = asset->bytes;
+        size = asset->size;
+        if (name[0] == '\0') name = asset->name;
+    } else if (m->source_case != TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_DATA) {
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "source",
                              "the request has neither data nor sha256");
     }
-    if (s->size > 0) return TB_OK;
-    return tb_fail_field(error, TB_INVALID_ARGUMENT, "data", "the problem's file is empty");
-}
-
-/* The library's message names the memory file: the client knows the file by another name. */
-static void rename_file(const char *path, const char *name, tb_error *error)
-{
-    char text[TB_ERROR_MESSAGE_SIZE];
-    const char *at = strstr(error->message, path);
-    if (at == NULL) return;
-    snprintf(text, sizeof text, "%.*s%.128s%s", (int)(at - error->message), error->message, name,
-             at + strlen(path));
-    memcpy(error->message, text, sizeof text);
-    snprintf(error->file, sizeof error->file, "%s", name);
-}
-
-static tb_status load(solving *s, tb_error *error)
-{
-    char path[PATH_SIZE];
-    const char *name = s->request->name[0] != '\0' ? s->request->name : "problem";
-    const int file = memfd_create("problem", MFD_CLOEXEC);
-    if (file < 0) return tb_fail_memory(error, s->size, "the problem's file");
-    tb_status status = TB_OK;
-    for (size_t done = 0; done < s->size && status == TB_OK;) {
-        const ssize_t written = write(file, s->bytes + done, s->size - done);
-        if (written > 0)
-            done += (size_t)written;
-        else
-            status = tb_fail_memory(error, s->size, "the problem's file");
-    }
-    snprintf(path, sizeof path, "/proc/self/fd/%d", file);
-    if (status == TB_OK) {
-        status = tb_problem_load(path, &s->problem, error);
-        if (status != TB_OK) rename_file(path, name, error);
-        /* whatever is wrong with the file, it is the caller's file */
-        if (status == TB_DATA_LOSS || status == TB_NOT_FOUND) {
-            error->status = status = TB_INVALID_ARGUMENT;
-            snprintf(error->field, sizeof error->field, "data");
-        }
-    }
-    close(file);
+    tb_status status =
+        tb_problem_load_memory(bytes, size, name[0] != '\0' ? name : "problem", &s->file, error);
+    s->run.scene = td_sha256_of(bytes, size); /* the problem takes the model's place */
+    td_asset_release(catalog, asset);
+    /* whatever is wrong with the file, it is the caller's file */
+    if (status == TB_DATA_LOSS) error->status = status = TB_INVALID_ARGUMENT;
+    if (status != TB_OK && error->field[0] == '\0')
+        snprintf(error->field, sizeof error->field, "data");
     return status;
 }
 
-static tb_status read_options(solving *s, tb_error *error)
+static tb_status read_options(solving *s, const Tribo__V1__SolveProblemRequest *m,
+                              tb_solve_options *options, tb_error *error)
 {
-    s->options = tb_solve_defaults();
-    s->options.tolerance = DEFAULT_TOLERANCE;
-    s->options.maximum_iterations = DEFAULT_ITERATIONS;
-    s->options.threads = 1;
-    const tb_status status =
-        td_wire_read_solve_options(s->request->options, "options", &s->options, error);
-    if (status != TB_OK) return status;
-    if (s->options.maximum_iterations <= MOST_ITERATIONS) return TB_OK;
-    return tb_fail_field(error, TB_INVALID_ARGUMENT, "options.maximum_iterations",
-                         "maximum_iterations is %d, at most %d are made",
-                         s->options.maximum_iterations, MOST_ITERATIONS);
+    const Tribo__V1__SolveOptions *asked = m->options;
+    const tb_status status = td_wire_read_solve_options(asked, "options", options, error);
+    if (asked == NULL || asked->tolerance == 0) options->tolerance = DEFAULT_TOLERANCE;
+    if (asked == NULL || asked->maximum_iterations == 0)
+        options->maximum_iterations = DEFAULT_ITERATIONS;
+    options->threads = 1;
+    options->cancelled = is_cancelled;
+    options->cancelled_context = s->call;
+    return status;
 }
 
-/* ---- solving and answering ---- */
-
-static tb_status solve(solving *s, tb_error *error)
+/* Room for the solution, and in a message for it. */
+static tb_status take_solution(solving *s, tb_error *error)
 {
-    s->about = tb_problem_describe(s->problem);
-    const size_t rows = (size_t)s->about.rows;
-    s->solution = calloc(2 * rows + 1, sizeof *s->solution);
-    if (s->solution == NULL) return tb_fail_memory(error, 2 * rows * sizeof(double), "a solution");
-    const tb_status status = tb_problem_solve(s->problem, &s->options, s->solution,
-                                              s->solution + rows, &s->result, error);
-    /* unsolved is an answer: it says how far the solver came */
-    if (status != TB_OK && status != TB_NOT_CONVERGED && status != TB_DIVERGED) return status;
-    if (s->result.status == TB_OK) s->result.status = status;
+    const td_config *config = s->server->config;
+    const size_t rows = (size_t)s->info.rows;
+    if (!s->want_solution) return TB_OK;
+    if (2 * rows * sizeof(double) + 4096 > config->message_bytes)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "want_solution",
+                             "the solution has %zu bytes, a message at most %llu",
+                             2 * rows * sizeof(double), (unsigned long long)config->message_bytes);
+    s->reactions = calloc(rows + 1, sizeof(double));
+    s->velocities = calloc(rows + 1, sizeof(double));
+    if (s->reactions == NULL || s->velocities == NULL)
+        return tb_fail_memory(error, 2 * rows * sizeof(double), "a solution");
     return TB_OK;
 }
 
-static void answer(solving *s)
+/* ---- solving ---- */
+
+static tb_status solve(solving *s, const Tribo__V1__SolveProblemRequest *m, tb_error *error)
+{
+    tb_solve_options options;
+    tb_status status = read_options(s, m, &options, error);
+    if (status == TB_OK) status = load(s, m, error);
+    if (status != TB_OK) return status;
+    s->info = tb_problem_describe(s->file);
+    status = take_solution(s, error);
+    if (status != TB_OK) return status;
+    status = tb_problem_solve(s->file, &options, s->reactions, s->velocities, &s->result, error);
+    /* unsolved is an answer: it says how far the solver came */
+    if (status == TB_NOT_CONVERGED || status == TB_DIVERGED) {
+        s->result.status = status;
+        status = TB_OK;
+    }
+    if (status == TB_CANCELLED && td_monotonic_ns() >= s->call->deadline_ns)
+        status = tb_fail(error, TB_DEADLINE_EXCEEDED, "the deadline passed while it was solved");
+    return status;
+}
+
+/* ---- answering ---- */
+
+static void send(solving *s)
 {
     td_wire wire = {0};
-    Tribo__V1__SolveProblemResponse m = TRIBO__V1__SOLVE_PROBLEM_RESPONSE__INIT;
-    m.outcome = td_wire_outcome(s->result.status);
-    m.residual = s->result.residual;
-    m.iterations = s->result.iterations;
-    m.seconds = s->result.seconds;
-    m.solver = s->result.solver;
-    m.contacts = s->about.contacts;
-    m.dimension = s->about.dimension;
-    if (s->request->want_solution) {
-        const int64_t rows = s->about.contacts, columns = s->about.dimension;
-        m.reactions = td_wire_array(&wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64, s->solution,
-                                    rows, columns);
-        m.velocities = td_wire_array(&wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64,
-                                     s->solution + s->about.rows, rows, columns);
+    Tribo__V1__SolveProblemResponse response = TRIBO__V1__SOLVE_PROBLEM_RESPONSE__INIT;
+    const Tribo__V1__DataType type = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
+    response.outcome = td_wire_outcome(s->result.status);
+    response.residual = s->result.residual;
+    response.iterations = s->result.iterations;
+    response.seconds = s->result.seconds;
+    response.solver = s->result.solver;
+    response.contacts = s->info.contacts;
+    response.dimension = s->info.dimension;
+    if (s->want_solution) {
+        const int32_t rows = s->info.contacts, columns = s->info.dimension;
+        response.reactions = td_wire_array(&wire, type, s->reactions, rows, columns);
+        response.velocities = td_wire_array(&wire, type, s->velocities, rows, columns);
     }
-    tb_error error = {0};
-    if (wire.failed) {
-        tb_fail_memory(&error, 0, "the answer");
-        td_call_fail(s->call, &error);
+    if (!wire.failed) {
+        td_call_reply(s->call, &response.base);
     } else {
-        td_call_reply(s->call, &m.base);
+        tb_error error;
+        tb_fail_memory(&error, 0, "an answer");
+        td_call_fail(s->call, &error);
     }
     td_wire_destroy(&wire);
 }
 
-/* What ran, for those who look it up later. */
-static void put_run(const solving *s, db_run *run)
+/* On the store's writer thread, or at once if the store took nothing. */
+static void on_stored(void *context, tb_status status, const tb_error *error)
 {
-    td_server *server = s->call->server;
-    tb_error error = {0};
-    char *options = NULL;
-    if (s->request->options != NULL) options = td_job_run_options(&s->request->options->base);
-    run->options_json = options;
-    run->scene = td_sha256_of(s->bytes, s->size);
-    run->worlds = 1;
-    run->certificate.outcome = (int32_t)td_wire_outcome(s->result.status);
-    run->certificate.residual = s->result.residual;
-    run->certificate.contacts = s->about.contacts;
-    run->certificate.rows = s->about.rows;
-    run->certificate.iterations = s->result.iterations;
-    memcpy(run->certificate.solver, s->result.solver, sizeof run->certificate.solver);
-    td_job_run_end(server, TB_OK, NULL, (int64_t)(s->result.seconds * 1e9), run);
-    if (db_put_run(server->db, run, NULL, NULL, &error) != TB_OK)
-        td_log_write(server->log, TB_LOG_WARNING, "run.lost", "kind=solve reason=\"%s\"",
-                     error.message);
-    free(options);
+    solving *s = context;
+    td_call *call = s->call;
+    if (s->status == TB_OK && status != TB_OK) {
+        s->status = status;
+        if (error != NULL) s->error = *error;
+    }
+    if (s->status == TB_OK)
+        send(s);
+    else
+        td_call_finish(call, s->status, &s->error, s->retry_after);
+    free_solving(s);
+    td_call_release(call);
 }
 
-static void work(td_call *call, td_request *request)
+static void end(solving *s)
 {
+    tb_error failure = {0};
+    const tb_problem_result *r = &s->result;
+    td_job_run_end(s->server, s->status, &s->error, (int64_t)(r->seconds * 1e9), &s->run);
+    s->run.worlds = 1;
+    s->run.certificate = (db_certificate){.outcome = (int32_t)td_wire_outcome(r->status),
+                                          .residual = r->residual,
+                                          .contacts = s->info.contacts,
+                                          .rows = s->info.rows,
+                                          .iterations = r->iterations};
+    memcpy(s->run.certificate.solver, r->solver, sizeof s->run.certificate.solver);
+    td_call_hold(s->call);
+    const tb_status stored = db_put_run(s->server->db, &s->run, on_stored, s, &failure);
+    if (stored != TB_OK) on_stored(s, stored, &failure);
+}
+
+/* What the run remembers of the request: all but the file. */
+static char *options_json(const Tribo__V1__SolveProblemRequest *m)
+{
+    Tribo__V1__SolveProblemRequest kept = *m;
+    kept.source_case = TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE__NOT_SET;
+    kept.data = (ProtobufCBinaryData){0};
+    return td_job_run_options(&kept.base);
+}
+
+/* How many may be solved at the same time: others must find a worker for what takes milliseconds. */
+static int solving_at_once(const td_server *server)
+{
+    const int workers = td_workers_count(server->workers);
+    return workers > 1 ? workers - 1 : 1;
+}
+
+/* On a worker. */
+static void begin(td_call *call, td_request *request)
+{
+    const Tribo__V1__SolveProblemRequest *m =
+        (const Tribo__V1__SolveProblemRequest *)request->message;
     tb_error error = {0};
-    db_run run;
-    solving s = {.call = call, .request = (const void *)request->message};
-    td_job_run_begin(call, TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE, s.request->name, &run);
-    tb_status status = find_bytes(&s, &error);
-    if (status == TB_OK) status = read_options(&s, &error);
-    if (status == TB_OK) status = load(&s, &error);
-    if (status == TB_OK && !td_call_wanted(call, td_monotonic_ns()))
-        status = tb_fail(&error, TB_CANCELLED, "nobody waits for the answer any more");
-    if (status == TB_OK) status = solve(&s, &error);
-    if (status == TB_OK) {
-        put_run(&s, &run);
-        answer(&s);
+    tb_status status = TB_OK;
+    solving *s = calloc(1, sizeof *s);
+    const int most = solving_at_once(call->server);
+    if (atomic_fetch_add(&call->server->solving, 1) >= most)
+        status =
+            tb_fail(&error, TB_RESOURCE_EXHAUSTED, "%d problems are being solved already", most);
+    else if (s == NULL)
+        status = tb_fail_memory(&error, sizeof *s, "a problem");
+    if (status != TB_OK) {
+        free(s);
+        td_request_free(request);
+        td_call_finish(call, status, &error, RETRY_AFTER_S);
     } else {
-        td_call_fail(call, &error);
+        s->call = call;
+        s->server = call->server;
+        s->want_solution = m->want_solution;
+        td_job_run_begin(call, TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE, m->name, &s->run);
+        s->run.options_json = options_json(m);
+        s->status = solve(s, m, &s->error);
+        td_request_free(request);
+        end(s);
     }
-    free(s.solution);
-    tb_problem_destroy(s.problem);
-    if (s.asset != NULL) td_asset_release(call->server->catalog, s.asset);
-    td_request_free(request);
+    atomic_fetch_sub(&call->server->solving, 1);
 }
 
 void td_solve_solve_problem(td_call *call, td_request *request)
 {
-    td_offload(call, request, work);
+    tb_error error = {0};
+    if (!atomic_load(&call->server->draining)) {
+        td_offload(call, request, begin);
+        return;
+    }
+    td_request_free(request);
+    tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
+    td_call_fail(call, &error);
 }

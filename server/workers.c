@@ -93,6 +93,11 @@ tb_status td_workers_post(td_workers *workers, void (*work)(void *context), void
                    workers->capacity);
 }
 
+int td_workers_count(const td_workers *workers)
+{
+    return workers->number_of_threads;
+}
+
 void td_workers_destroy(td_workers *workers)
 {
     if (workers == NULL) return;

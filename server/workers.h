@@ -10,6 +10,7 @@ typedef struct td_workers td_workers;
 tb_status td_workers_create(int threads, int queue_length, td_workers **, tb_error *);
 /* Runs `work(context)` on a worker. RESOURCE_EXHAUSTED when the queue is full. */
 tb_status td_workers_post(td_workers *, void (*work)(void *context), void *context, tb_error *);
+int td_workers_count(const td_workers *);
 /* Finishes what was posted, then ends the threads. */
 void td_workers_destroy(td_workers *);
 

@@ -631,6 +631,9 @@ typedef struct tb_solve_options {
     bool accelerate;          /* extrapolate over sweeps that converge slowly (Anderson) */
     int32_t maximum_halvings; /* of omega after divergence */
     int32_t threads;          /* 0: all processors; used by solvers that can */
+    /* asked between sweeps; true ends the work as CANCELLED. NULL: never */
+    bool (*cancelled)(void *context);
+    void *cancelled_context;
 } tb_solve_options;
 
 tb_solve_options tb_solve_defaults(void);
@@ -933,6 +936,9 @@ typedef struct tb_problem_file tb_problem_file;
 
 /* Reads a problem: text (local or global form) or FCLIB HDF5, by content. */
 tb_status tb_problem_load(const char *path, tb_problem_file **, tb_error *);
+/* The same from memory; `name` stands for the file in messages. */
+tb_status tb_problem_load_memory(const void *bytes, size_t size, const char *name,
+                                 tb_problem_file **, tb_error *);
 void tb_problem_destroy(tb_problem_file *);
 /* Writes text (".dat") or FCLIB HDF5 (".hdf5"), by extension. */
 tb_status tb_problem_save(const tb_problem_file *, const char *path, tb_error *);
@@ -954,7 +960,7 @@ typedef struct tb_problem_result {
     char solver[16];
 } tb_problem_result;
 
-/* Solves from zero; reactions and velocities (rows each) may be NULL. */
+/* Solves from zero; reactions and velocities (rows each) may be NULL. CANCELLED by the options. */
 tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, double *reactions,
                            double *velocities, tb_problem_result *, tb_error *);
 

@@ -7,13 +7,17 @@
  * compressed rows, else nz triplets. Problems with bilateral rows beside the contacts (V, R, s; G,
  * b) are refused.
  *
- * HDF5 prints its errors unless told not to; here they become statuses. */
+ * HDF5 prints its errors unless told not to; here they become statuses. Debian's serial build of it
+ * takes one thread at a time, so one lock stands before it. */
 #include "contact/problem_file.h"
 
 #include <hdf5.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+static pthread_mutex_t hdf5 = PTHREAD_MUTEX_INITIALIZER;
 
 static tb_status bad(const char *path, const char *what, const char *why, tb_error *error)
 {
@@ -232,11 +236,27 @@ static void speak_again(quiet q)
     H5Eset_auto2(H5E_DEFAULT, q.function, q.context);
 }
 
-tb_status tb_problem_fclib_read(const char *path, tb_raw_problem *raw, tb_error *error)
+/* A file whose content lies in memory: HDF5 copies it and touches no disk. */
+static hid_t open_image(const char *path, const tb_bytes *bytes)
 {
+    enum { GROWTH = 1 << 16 };
+    const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
+    hid_t file = -1;
+    if (access >= 0 && H5Pset_fapl_core(access, GROWTH, false) >= 0 &&
+        H5Pset_file_image(access, bytes->base, bytes->size) >= 0)
+        file = H5Fopen(path, H5F_ACC_RDONLY, access);
+    if (access >= 0) H5Pclose(access);
+    return file;
+}
+
+tb_status tb_problem_fclib_read(const char *path, const tb_bytes *bytes, tb_raw_problem *raw,
+                                tb_error *error)
+{
+    pthread_mutex_lock(&hdf5);
     const quiet q = be_quiet();
     tb_status status = TB_OK;
-    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
+    const hid_t file =
+        bytes != NULL ? open_image(path, bytes) : H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
     if (file < 0) {
         status = tb_fail_file(error, TB_DATA_LOSS, path, 0, NULL, "HDF5 cannot open the file");
     } else {
@@ -244,6 +264,7 @@ tb_status tb_problem_fclib_read(const char *path, tb_raw_problem *raw, tb_error 
         H5Fclose(file);
     }
     speak_again(q);
+    pthread_mutex_unlock(&hdf5);
     return status;
 }
 
@@ -310,6 +331,7 @@ static bool write_text(hid_t group, const char *name, const char *text)
 
 tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, tb_error *error)
 {
+    pthread_mutex_lock(&hdf5);
     const quiet q = be_quiet();
     const hid_t out = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t local =
@@ -331,6 +353,7 @@ tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, 
     if (local >= 0) H5Gclose(local);
     if (out >= 0 && H5Fclose(out) < 0) ok = false;
     speak_again(q);
+    pthread_mutex_unlock(&hdf5);
     if (!ok) return tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, NULL, "cannot be written");
     return TB_OK;
 }

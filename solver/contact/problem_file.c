@@ -266,6 +266,22 @@ static bool is_hdf5(const tb_bytes *bytes)
     return bytes->size >= 8 && memcmp(bytes->base, signature, 8) == 0;
 }
 
+/* A problem from a file's content; `on_disk`: HDF5 may read it again from there. */
+static tb_status parse(const tb_bytes *bytes, const char *path, bool on_disk,
+                       tb_problem_file **file, tb_error *error)
+{
+    tb_raw_problem raw = {0};
+    tb_status status =
+        is_hdf5(bytes)
+            ? tb_problem_fclib_read(path, on_disk ? NULL : bytes, &raw, error)
+            : tb_problem_text_read(path, (const char *)bytes->base, bytes->size, &raw, error);
+    if (status == TB_OK) status = tb_raw_problem_check(&raw, path, error);
+    if (status == TB_OK && raw.global) status = tb_raw_problem_reduce(&raw, path, error);
+    if (status == TB_OK) status = tb_problem_file_make(&raw, path, file, error);
+    tb_raw_problem_free(&raw);
+    return status;
+}
+
 tb_status tb_problem_load(const char *path, tb_problem_file **file, tb_error *error)
 {
     if (file) *file = NULL;
@@ -273,19 +289,32 @@ tb_status tb_problem_load(const char *path, tb_problem_file **file, tb_error *er
         return tb_fail_field(error, TB_INVALID_ARGUMENT, path ? "file" : "path", "%s is missing",
                              path ? "the place for the problem" : "the path");
     tb_bytes bytes = {0};
-    tb_raw_problem raw = {0};
     tb_status status = tb_file_read(path, TB_PROBLEM_FILE_BYTES, &bytes, error);
-    if (status != TB_OK) goto done;
-    status = is_hdf5(&bytes)
-                 ? tb_problem_fclib_read(path, &raw, error)
-                 : tb_problem_text_read(path, (const char *)bytes.base, bytes.size, &raw, error);
-    if (status != TB_OK) goto done;
-    status = tb_raw_problem_check(&raw, path, error);
-    if (status == TB_OK && raw.global) status = tb_raw_problem_reduce(&raw, path, error);
-    if (status == TB_OK) status = tb_problem_file_make(&raw, path, file, error);
-done:
-    tb_raw_problem_free(&raw);
+    if (status == TB_OK) status = parse(&bytes, path, is_hdf5(&bytes), file, error);
     tb_bytes_free(&bytes);
+    return status;
+}
+
+tb_status tb_problem_load_memory(const void *bytes, size_t size, const char *name,
+                                 tb_problem_file **file, tb_error *error)
+{
+    if (file) *file = NULL;
+    if ((!bytes && size > 0) || !file)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, file ? "bytes" : "file", "%s is missing",
+                             file ? "the file's content" : "the place for the problem");
+    if (!name) name = "(memory)";
+    if (size > TB_PROBLEM_FILE_BYTES)
+        return tb_fail_file(error, TB_RESOURCE_EXHAUSTED, name, 0, NULL,
+                            "%zu bytes are more than the %zu that are allowed", size,
+                            (size_t)TB_PROBLEM_FILE_BYTES);
+    /* the reader of texts counts on a zero behind the last byte */
+    tb_bytes copy = {0};
+    tb_status status = tb_bytes_append(&copy, bytes, size);
+    if (status == TB_OK)
+        status = parse(&copy, name, false, file, error);
+    else
+        tb_fail_memory(error, size, name);
+    tb_bytes_free(&copy);
     return status;
 }
 

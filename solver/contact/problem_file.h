@@ -61,7 +61,9 @@ tb_status tb_problem_text_read(const char *path, const char *text, size_t size, 
 /* Writes the local text form: kind 0 for a dense W, kind 1 else. */
 tb_status tb_problem_text_write(const tb_problem_file *file, const char *path, tb_error *error);
 
-tb_status tb_problem_fclib_read(const char *path, tb_raw_problem *raw, tb_error *error);
+/* bytes: the file's content, or NULL to read it from the path. */
+tb_status tb_problem_fclib_read(const char *path, const tb_bytes *bytes, tb_raw_problem *raw,
+                                tb_error *error);
 tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, tb_error *error);
 
 /* Makes the problem; takes nothing from `raw`. */

@@ -217,6 +217,8 @@ static tb_status sweep_on(tb_iteration *it)
 
     solution->status = TB_NOT_CONVERGED;
     for (int32_t n = 1; n <= options->maximum_iterations; n++) {
+        if (options->cancelled && options->cancelled(options->cancelled_context))
+            return TB_CANCELLED;
         if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
         const bool accelerate = n > it->accelerate_from;
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);

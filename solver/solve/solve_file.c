@@ -45,6 +45,7 @@ tb_status tb_problem_solve(const tb_problem_file *file, const tb_solve_options *
     if (status != TB_OK) {
         tb_fail(error, status,
                 status == TB_UNSUPPORTED ? "solver '%s' has no such storage for a given matrix"
+                : status == TB_CANCELLED ? "solver '%s' was told to end"
                 : status == TB_INVALID_ARGUMENT ? "solver '%s': an option is out of range"
                                                 : "solver '%s' could not get the memory it needs",
                 options->solver);
