@@ -4,7 +4,8 @@
 #   clients/c/*.c              libtribo_client.a, which the command tribo links too
 #   server/*.c, db/*.c         libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
-#   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too
+#   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
+#   tests/unit/test_client_*.c both, for a daemon and its client in one process
 
 GEN := $(BUILD)/generated
 PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
@@ -16,8 +17,9 @@ SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard 
 SERVER_LIBRARY := $(B)/libtribod.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
+CLIENT_TESTS = $(filter tests/unit/test_client_%,$(suite_unit))
 SERVER_TESTS = $(filter tests/unit/test_server_% tests/unit/test_db_% tests/fuzz/fuzz_wire_% \
-                 tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz))
+                 tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz)) $(CLIENT_TESTS)
 
 GENERATED_FLAGS = -D_GNU_SOURCE -I$(GEN) -std=c11 $(OPTIMIZE) $(MARCH) -pthread -fPIC $(SANITIZE)
 COMMIT := $(shell git rev-parse --short=12 HEAD 2>/dev/null || echo unknown)
@@ -71,6 +73,9 @@ $(B)/tribod: $(B)/server/main.o $(SERVER_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): $(SERVER_LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): LIBRARY := $(SERVER_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
+$(addprefix $(B)/,$(CLIENT_TESTS)): $(CLIENT_LIBRARY)
+$(addprefix $(B)/,$(CLIENT_TESTS)): LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
+$(patsubst %,$(B)/%.o,$(CLIENT_TESTS)): CPPFLAGS += -Iclients/c
 
 # ---- the client library: its objects hold the messages that a program needs beside them ----
 

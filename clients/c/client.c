@@ -9,11 +9,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/error.h"
 
 static const double FIRST_PAUSE_S = 0.05, LONGEST_PAUSE_S = 2;
+/* A daemon that restarts is found again this soon: between two attempts to connect. */
+enum { FIRST_RECONNECT_MS = 100, LONGEST_RECONNECT_MS = 2000, PING_MS = 10000 };
 
 /* Only these may be sent again when it is not known whether the server saw them. */
 static const char *const READS[] = {"GetServerInfo", "ListAssets",  "GetScene",       "ListScenes",
@@ -30,7 +31,7 @@ tbc_options tbc_options_defaults(void)
 
 /* ---- connecting ---- */
 
-static gpr_timespec deadline_in(double seconds)
+gpr_timespec tbc_deadline(double seconds)
 {
     if (!(seconds > 0)) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
     return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
@@ -49,8 +50,13 @@ static grpc_channel *open_channel(const tbc_options *options)
     const int limit = options->message_bytes > INT32_MAX ? INT32_MAX : (int)options->message_bytes;
     grpc_arg args[] = {int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, limit),
                        int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, limit),
-                       int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, 10000),
-                       int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, 10000),
+                       /* a client is a connection of its own, not one that others share */
+                       int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
+                       int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
+                       int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
+                       int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, LONGEST_RECONNECT_MS),
+                       int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, PING_MS),
+                       int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, PING_MS),
                        int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
                        int_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0)};
     const grpc_channel_args list = {.num_args = sizeof args / sizeof args[0], .args = args};
@@ -71,7 +77,7 @@ static grpc_channel *open_channel(const tbc_options *options)
 /* Waits until the channel is connected. */
 static bool wait_connected(tbc_client *client, double seconds)
 {
-    const gpr_timespec deadline = deadline_in(seconds);
+    const gpr_timespec deadline = tbc_deadline(seconds);
     grpc_completion_queue *queue = tbc_queue_take(client);
     grpc_connectivity_state state = grpc_channel_check_connectivity_state(client->channel, 1);
     while (queue != NULL && state != GRPC_CHANNEL_READY && state != GRPC_CHANNEL_SHUTDOWN) {
@@ -85,11 +91,37 @@ static bool wait_connected(tbc_client *client, double seconds)
     return state == GRPC_CHANNEL_READY;
 }
 
+static tb_status check(const tbc_options *options, tb_error *error)
+{
+    if (options->address == NULL || options->address[0] == 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "address", "the address is empty");
+    if ((options->client_pem != NULL) != (options->client_key != NULL))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT,
+                             options->client_pem != NULL ? "client_key" : "client_pem",
+                             "a client's certificate and its key come together");
+    if (options->client_pem != NULL && options->root_pem == NULL)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "root_pem",
+                             "a client's certificate needs TLS, which root_pem asks for");
+    return TB_OK;
+}
+
+static bool copy_key(tbc_client *client, const char *key)
+{
+    const size_t size = strlen(key) + sizeof "Bearer ";
+    char *text = malloc(size);
+    if (text == NULL) return false;
+    snprintf(text, size, "Bearer %s", key);
+    client->authorization = grpc_slice_from_copied_string(text);
+    client->has_key = true;
+    free(text);
+    return true;
+}
+
 tb_status tbc_connect(const tbc_options *options, tbc_client **out, tb_error *error)
 {
     *out = NULL;
-    if (options->address == NULL || options->address[0] == 0)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "address", "the address is empty");
+    const tb_status status = check(options, error);
+    if (status != TB_OK) return status;
     tbc_client *client = calloc(1, sizeof *client);
     if (client == NULL) return tb_fail_memory(error, sizeof *client, "a client");
     grpc_init();
@@ -97,21 +129,19 @@ tb_status tbc_connect(const tbc_options *options, tbc_client **out, tb_error *er
     client->timeout = options->timeout;
     client->attempts = options->attempts > 1 ? options->attempts : 1;
     client->address = strdup(options->address);
-    if (options->api_key != NULL) {
-        const size_t size = strlen(options->api_key) + sizeof "Bearer ";
-        client->authorization = malloc(size);
-        if (client->authorization != NULL)
-            snprintf(client->authorization, size, "Bearer %s", options->api_key);
-    }
-    if (client->address == NULL || (options->api_key != NULL && client->authorization == NULL)) {
+    if (client->address == NULL ||
+        (options->api_key != NULL && !copy_key(client, options->api_key))) {
         tbc_disconnect(client);
         return tb_fail_memory(error, 0, "a client");
     }
     client->channel = open_channel(options);
     if (options->connect_timeout > 0 && !wait_connected(client, options->connect_timeout)) {
         tbc_disconnect(client);
-        return tb_fail_field(error, TB_UNAVAILABLE, "address", "no tribod answers at %s",
-                             options->address);
+        return tb_fail_field(error, TB_UNAVAILABLE, "address", "no tribod answers at %s%s",
+                             options->address,
+                             options->root_pem != NULL ? " by TLS with a certificate of the "
+                                                         "trusted ones"
+                                                       : "");
     }
     *out = client;
     return TB_OK;
@@ -130,8 +160,8 @@ void tbc_disconnect(tbc_client *client)
         destroy_queue(client->idle_queues[i]);
     if (client->channel != NULL) grpc_channel_destroy(client->channel);
     pthread_mutex_destroy(&client->lock);
+    if (client->has_key) grpc_slice_unref(client->authorization);
     free(client->address);
-    free(client->authorization);
     free(client);
     grpc_shutdown();
 }
@@ -158,23 +188,26 @@ void tbc_queue_give(tbc_client *client, grpc_completion_queue *queue)
     if (queue != NULL) destroy_queue(queue);
 }
 
-grpc_call *tbc_call_create(tbc_client *client, const char *method, double timeout,
+grpc_call *tbc_call_create(tbc_client *client, const char *method, gpr_timespec deadline,
                            grpc_completion_queue *queue)
 {
     char path[256];
     snprintf(path, sizeof path, "%s%s", method[0] == '/' ? "" : "/", method);
-    return grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS, queue,
-                                    grpc_slice_from_copied_string(path), NULL,
-                                    deadline_in(timeout > 0 ? timeout : client->timeout), NULL);
+    /* the channel takes a reference of its own */
+    const grpc_slice slice = grpc_slice_from_copied_string(path);
+    grpc_call *call = grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
+                                               queue, slice, NULL, deadline, NULL);
+    grpc_slice_unref(slice);
+    return call;
 }
 
 void tbc_metadata(const tbc_client *client, grpc_metadata *entry, size_t *count)
 {
-    *count = client->authorization != NULL;
+    *count = client->has_key;
     if (*count == 0) return;
     memset(entry, 0, sizeof *entry);
     entry->key = grpc_slice_from_static_string("authorization");
-    entry->value = grpc_slice_from_static_string(client->authorization);
+    entry->value = client->authorization;
 }
 
 /* ---- messages ---- */
@@ -215,11 +248,11 @@ void tbc_free(void *message)
 
 /* One attempt. */
 static tb_status attempt(tbc_client *client, const char *method, const ProtobufCMessage *request,
-                         const ProtobufCMessageDescriptor *descriptor, double timeout,
+                         const ProtobufCMessageDescriptor *descriptor, gpr_timespec deadline,
                          ProtobufCMessage **response, double *retry_after, tb_error *error)
 {
     grpc_completion_queue *queue = tbc_queue_take(client);
-    grpc_call *call = tbc_call_create(client, method, timeout, queue);
+    grpc_call *call = tbc_call_create(client, method, deadline, queue);
     grpc_byte_buffer *outgoing = tbc_pack(request), *incoming = NULL;
     grpc_metadata_array initial;
     grpc_metadata authorization;
@@ -272,23 +305,34 @@ static bool only_reads(const char *method)
     return false;
 }
 
+/* Sleeps; false if the deadline would come first. */
+static bool pause_before(gpr_timespec deadline, double seconds)
+{
+    const gpr_timespec until = tbc_deadline(seconds);
+    if (gpr_time_cmp(until, deadline) >= 0) return false;
+    gpr_sleep_until(until);
+    return true;
+}
+
 tb_status tbc_call(tbc_client *client, const char *method, const ProtobufCMessage *request,
                    const ProtobufCMessageDescriptor *descriptor, double timeout,
                    ProtobufCMessage **response, tb_error *error)
 {
+    /* one deadline for all attempts and the pauses between them */
+    const gpr_timespec deadline = tbc_deadline(timeout > 0 ? timeout : client->timeout);
     double pause = FIRST_PAUSE_S;
     for (int32_t i = 1;; i++) {
         double retry_after = -1;
         *response = NULL;
         const tb_status status =
-            attempt(client, method, request, descriptor, timeout, response, &retry_after, error);
+            attempt(client, method, request, descriptor, deadline, response, &retry_after, error);
         /* with a time to come back the server has refused without doing anything */
         const bool again = (status == TB_RESOURCE_EXHAUSTED && retry_after >= 0) ||
                            (status == TB_UNAVAILABLE && (retry_after >= 0 || only_reads(method)));
         if (!again || i >= client->attempts) return status;
         double wait = retry_after > pause ? retry_after : pause;
         if (wait > LONGEST_PAUSE_S) wait = LONGEST_PAUSE_S;
-        usleep((useconds_t)(wait * 1e6));
+        if (!pause_before(deadline, wait)) return status;
         pause *= 2;
     }
 }

@@ -9,7 +9,9 @@
 
 struct tbc_client {
     grpc_channel *channel;
-    char *address, *authorization; /* authorization: "Bearer ...", or NULL */
+    char *address;
+    bool has_key;
+    grpc_slice authorization; /* "Bearer ..."; counted, since the transport may keep it longer */
     double timeout;
     int32_t attempts;
     pthread_mutex_t lock;
@@ -21,13 +23,15 @@ struct tbc_client {
 grpc_completion_queue *tbc_queue_take(tbc_client *);
 void tbc_queue_give(tbc_client *, grpc_completion_queue *);
 
+/* In `seconds` from now; 0: never. */
+gpr_timespec tbc_deadline(double seconds);
 /* A call that has sent nothing yet. */
-grpc_call *tbc_call_create(tbc_client *, const char *method, double timeout,
+grpc_call *tbc_call_create(tbc_client *, const char *method, gpr_timespec deadline,
                            grpc_completion_queue *);
 /* The metadata that every call sends; *count 0 or 1. */
 void tbc_metadata(const tbc_client *, grpc_metadata *, size_t *count);
 
-/* A message as a byte buffer of one slice; NULL without memory. */
+/* A message as a byte buffer of one slice. Like all of gRPC, it ends the process without memory. */
 grpc_byte_buffer *tbc_pack(const ProtobufCMessage *);
 tb_status tbc_unpack(grpc_byte_buffer *, const ProtobufCMessageDescriptor *, ProtobufCMessage **,
                      tb_error *);

@@ -1,10 +1,10 @@
 /* How a call ended, in the library's terms: the gRPC code, and google.rpc.Status behind it in the
- * trailing metadata `grpc-status-details-bin`. The details are read by their field numbers, which
- * are fixed for good: ErrorInfo.reason (1), BadRequest.field_violations (1).field (1) and
- * RetryInfo.retry_delay (1): seconds (1), nanoseconds (2). */
+ * trailing metadata `grpc-status-details-bin`. The details (google/rpc/error_details.proto) are read
+ * by their field numbers, which are fixed for good. */
 #include "client_internal.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
@@ -89,21 +89,54 @@ static double read_delay(span info)
     return seconds;
 }
 
+/* ErrorInfo: reason (1); metadata (3) of key (1) and value (2) holds file and line. */
+static void read_error_info(span info, char reason[32], tb_error *error)
+{
+    uint32_t number;
+    uint64_t value;
+    span bytes, key, text;
+    while (next_field(&info, &number, &value, &bytes)) {
+        if (number == 1) copy_text(bytes, reason, 32);
+        if (number != 3 || !find_bytes(bytes, 1, &key) || !find_bytes(bytes, 2, &text)) continue;
+        char line[16];
+        if (ends_with(key, "file")) copy_text(text, error->file, sizeof error->file);
+        copy_text(text, line, sizeof line);
+        if (ends_with(key, "line")) error->line = (int)strtol(line, NULL, 10);
+    }
+}
+
+/* Where each kind of detail names the thing at fault. */
+static void read_field(span type, span body, tb_error *error)
+{
+    static const struct {
+        const char *type;
+        uint32_t list, name; /* list 0: the name stands in the detail itself */
+    } PLACES[] = {{"/google.rpc.BadRequest", 1, 1},
+                  {"/google.rpc.ResourceInfo", 0, 2},
+                  {"/google.rpc.QuotaFailure", 1, 1},
+                  {"/google.rpc.PreconditionFailure", 1, 2}};
+    span holder = body, text;
+    for (size_t i = 0; i < sizeof PLACES / sizeof PLACES[0]; i++)
+        if (ends_with(type, PLACES[i].type) &&
+            (PLACES[i].list == 0 || find_bytes(body, PLACES[i].list, &holder)) &&
+            find_bytes(holder, PLACES[i].name, &text))
+            copy_text(text, error->field, sizeof error->field);
+}
+
+/* google.rpc.Status: details (3), each an Any of type (1) and value (2). */
 static void read_details(span status, double *retry_after, char reason[32], tb_error *error)
 {
     uint32_t number;
     uint64_t value;
-    span detail, type, body, violation, text;
+    span detail, type, body;
     while (next_field(&status, &number, &value, &detail)) {
         if (number != 3 || !find_bytes(detail, 1, &type) || !find_bytes(detail, 2, &body)) continue;
-        if (ends_with(type, "/google.rpc.ErrorInfo")) {
-            if (find_bytes(body, 1, &text)) copy_text(text, reason, 32);
-        } else if (ends_with(type, "/google.rpc.BadRequest")) {
-            if (error != NULL && find_bytes(body, 1, &violation) && find_bytes(violation, 1, &text))
-                copy_text(text, error->field, sizeof error->field);
-        } else if (ends_with(type, "/google.rpc.RetryInfo")) {
+        if (ends_with(type, "/google.rpc.ErrorInfo"))
+            read_error_info(body, reason, error);
+        else if (ends_with(type, "/google.rpc.RetryInfo"))
             *retry_after = read_delay(body);
-        }
+        else
+            read_field(type, body, error);
     }
 }
 
@@ -141,23 +174,28 @@ tb_status tbc_end_status(const tbc_client *client, const tbc_end *end, const cha
 {
     char reason[32] = "", text[TB_ERROR_MESSAGE_SIZE];
     double delay = -1;
+    tb_error told = {0};
     if (end->code == GRPC_STATUS_OK) return TB_OK;
-    if (error != NULL) *error = (tb_error){0};
     for (size_t i = 0; i < end->trailing.count; i++) {
         const grpc_metadata *entry = &end->trailing.metadata[i];
         if (grpc_slice_str_cmp(entry->key, "grpc-status-details-bin") != 0) continue;
         const uint8_t *start = GRPC_SLICE_START_PTR(entry->value);
-        read_details((span){start, start + GRPC_SLICE_LENGTH(entry->value)}, &delay, reason, error);
+        read_details((span){start, start + GRPC_SLICE_LENGTH(entry->value)}, &delay, reason, &told);
     }
     if (retry_after != NULL) *retry_after = delay;
     const uint8_t *message = GRPC_SLICE_START_PTR(end->message);
     copy_text((span){message, message + GRPC_SLICE_LENGTH(end->message)}, text, sizeof text);
     const tb_status status = status_of((int)end->code, reason);
     const char *slash = strrchr(method, '/');
-    if (text[0] == 0)
-        snprintf(text, sizeof text, "%.64s at %.128s: %s", slash != NULL ? slash + 1 : method,
-                 client->address, tb_status_text(status));
-    char field[TB_ERROR_NAME_SIZE] = "";
-    if (error != NULL) memcpy(field, error->field, sizeof field);
-    return tb_fail_field(error, status, field, "%s", text);
+    method = slash != NULL ? slash + 1 : method;
+    const char *said = text[0] != 0 ? text : tb_status_text(status);
+    if (error == NULL) return status;
+    /* without details it was not the daemon that spoke: say who was asked for what */
+    if (reason[0] == 0)
+        tb_fail(error, status, "%.64s at %.128s: %s", method, client->address, said);
+    else
+        tb_fail_field(error, status, told.field, "%s", said);
+    memcpy(error->file, told.file, sizeof error->file);
+    error->line = told.line;
+    return status;
 }

@@ -1,7 +1,8 @@
 /* Streams. Each has a completion queue of its own; sends and receives are plucked by their tags, so
- * that one thread may send while another receives. */
+ * that one thread may send while another receives. The status of the call is asked for when it is
+ * opened and looked at when a receive finds no message; whatever was started is plucked before the
+ * queue is given back, since the next call that borrows it must find it empty. */
 #include <grpc/support/time.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,8 +18,9 @@ struct tbc_stream {
     grpc_metadata authorization;
     grpc_metadata_array initial;
     tbc_end end;
-    bool half_closed, ended;
-    char begin_tag, send_tag, receive_tag, end_tag; /* their addresses are the tags */
+    bool half_closed;                    /* the sender's */
+    bool ended;                          /* the receiver's: nothing of the call is pending */
+    char send_tag, receive_tag, end_tag; /* their addresses are the tags */
 };
 
 static bool run(tbc_stream *s, const grpc_op *ops, size_t count, void *tag)
@@ -39,34 +41,29 @@ tb_status tbc_stream_open(tbc_client *client, const char *method,
     s->descriptor = descriptor;
     strncpy(s->method, method, sizeof s->method - 1);
     s->queue = tbc_queue_take(client);
-    s->call = tbc_call_create(client, method, timeout, s->queue);
+    s->call = tbc_call_create(client, method, tbc_deadline(timeout > 0 ? timeout : client->timeout),
+                              s->queue);
     grpc_metadata_array_init(&s->initial);
     tbc_end_init(&s->end);
 
-    grpc_op ops[2];
+    grpc_op ops[3];
     memset(ops, 0, sizeof ops);
     ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
     ops[0].data.send_initial_metadata.metadata = &s->authorization;
     tbc_metadata(client, &s->authorization, &ops[0].data.send_initial_metadata.count);
     ops[1].op = GRPC_OP_RECV_INITIAL_METADATA;
     ops[1].data.recv_initial_metadata.recv_initial_metadata = &s->initial;
-    /* the server's metadata comes with its first message: nobody waits for this batch alone */
-    grpc_call_error started = grpc_call_start_batch(s->call, ops, 2, &s->begin_tag, NULL);
-    memset(ops, 0, sizeof ops);
-    ops[0].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
-    ops[0].data.recv_status_on_client.trailing_metadata = &s->end.trailing;
-    ops[0].data.recv_status_on_client.status = &s->end.code;
-    ops[0].data.recv_status_on_client.status_details = &s->end.message;
-    if (started == GRPC_CALL_OK)
-        started = grpc_call_start_batch(s->call, ops, 1, &s->end_tag, NULL);
-    *out = s;
-    if (started != GRPC_CALL_OK) {
-        grpc_call_cancel(s->call, NULL);
+    ops[2].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
+    ops[2].data.recv_status_on_client.trailing_metadata = &s->end.trailing;
+    ops[2].data.recv_status_on_client.status = &s->end.code;
+    ops[2].data.recv_status_on_client.status_details = &s->end.message;
+    /* done when the call has ended: nobody waits for it before */
+    if (grpc_call_start_batch(s->call, ops, 3, &s->end_tag, NULL) != GRPC_CALL_OK) {
         s->ended = true;
         tbc_stream_close(s);
-        *out = NULL;
         return tb_fail(error, TB_INTERNAL, "%s could not be started", method);
     }
+    *out = s;
     return TB_OK;
 }
 
@@ -76,8 +73,6 @@ static tb_status finish(tbc_stream *s, tb_error *error)
     if (!s->ended) {
         grpc_completion_queue_pluck(s->queue, &s->end_tag, gpr_inf_future(GPR_CLOCK_MONOTONIC),
                                     NULL);
-        grpc_completion_queue_pluck(s->queue, &s->begin_tag, gpr_inf_future(GPR_CLOCK_MONOTONIC),
-                                    NULL);
         s->ended = true;
     }
     return tbc_end_status(s->client, &s->end, s->method, NULL, error);
@@ -85,6 +80,9 @@ static tb_status finish(tbc_stream *s, tb_error *error)
 
 tb_status tbc_stream_send(tbc_stream *s, const ProtobufCMessage *request, tb_error *error)
 {
+    if (s->half_closed)
+        return tb_fail(error, TB_FAILED_PRECONDITION, "%s was told that no more would be sent",
+                       s->method);
     grpc_byte_buffer *buffer = tbc_pack(request);
     grpc_op op;
     memset(&op, 0, sizeof op);

@@ -7,14 +7,15 @@
  *
  *     Tribo__V1__StepRequest request = TRIBO__V1__STEP_REQUEST__INIT;
  *     request.session_id = session, request.steps = 10;
- *     Tribo__V1__StepResponse *answer;
+ *     Tribo__V1__StepResponse *answer = NULL;
  *     status = TBC_CALL(client, "tribo.v1.Simulation/Step", &request, step_response, &answer,
  *                       &error);
  *     ...
  *     tbc_free(answer);
  *
- * A client may be used from several threads at once, a stream from one at a time. Errors carry the
- * server's status, its message and the field at fault. */
+ * A client may be used from several threads at once. Of a stream one thread may send while another
+ * receives. Errors carry the server's status, its message, and the field, file and line at fault.
+ * Like gRPC itself the library gives up the process when small allocations fail. */
 #ifndef TRIBO_CLIENT_H
 #define TRIBO_CLIENT_H
 
@@ -43,9 +44,10 @@ tbc_options tbc_options_defaults(void);
 tb_status tbc_connect(const tbc_options *, tbc_client **, tb_error *);
 void tbc_disconnect(tbc_client *); /* after all calls and streams have ended; NULL is fine */
 
-/* One request, one response. `*response` is the caller's and freed by tbc_free; it is unpacked as
- * the descriptor says. timeout in s; 0: the client's. Repeats by itself only where that is safe:
- * what was refused unseen (a full queue, a server that stops), or methods that only read. */
+/* One request, one response. `*response` is the caller's and freed by tbc_free, NULL after an error;
+ * it is unpacked as the descriptor says. timeout in s, for all attempts together; 0: the client's.
+ * Repeats by itself only where that is safe: what was refused unseen (a full queue, a server that
+ * stops), or methods that only read. */
 tb_status tbc_call(tbc_client *, const char *method, const ProtobufCMessage *request,
                    const ProtobufCMessageDescriptor *descriptor, double timeout,
                    ProtobufCMessage **response, tb_error *);
@@ -58,13 +60,15 @@ void tbc_free(void *message); /* NULL is fine */
 tb_status tbc_stream_open(tbc_client *, const char *method,
                           const ProtobufCMessageDescriptor *response_descriptor, double timeout,
                           tbc_stream **, tb_error *);
-/* Sends one message; waits until the transport took it. */
+/* Sends one message; waits until the transport took it. UNAVAILABLE if the call has ended: receive
+ * tells why. */
 tb_status tbc_stream_send(tbc_stream *, const ProtobufCMessage *request, tb_error *);
 /* Says that no more will be sent. */
 tb_status tbc_stream_half_close(tbc_stream *, tb_error *);
-/* The next message; *response NULL at the end of a stream that ended well. */
+/* The next message, freed by tbc_free; *response NULL at the end of a stream that ended well. */
 tb_status tbc_stream_receive(tbc_stream *, ProtobufCMessage **response, tb_error *);
-/* Stops the call on the server; receive then gives CANCELLED. May come from another thread. */
+/* Stops the call on the server; receive then gives CANCELLED. May come from another thread, but not
+ * while the stream is closed. */
 void tbc_stream_cancel(tbc_stream *);
 void tbc_stream_close(tbc_stream *); /* cancels what has not ended; NULL is fine */
 
@@ -82,12 +86,15 @@ typedef struct tbc_files {
 } tbc_files;
 
 /* Uploads a MJCF, URDF, OBJ or STL file and everything it refers to. Reads the model with the
- * library's own importer to learn what that is. Free by tbc_files_free. */
-tb_status tbc_upload_model(tbc_client *, const char *path, char sha256[65], tbc_files *,
-                           tb_error *);
+ * library's own importer to learn what that is. package_path: ':'-separated roots of package://
+ * addresses, beside the model's own folder and those above it; NULL: none. Free by
+ * tbc_files_free. */
+tb_status tbc_upload_model(tbc_client *, const char *path, const char *package_path,
+                           char sha256[65], tbc_files *, tb_error *);
 void tbc_files_free(tbc_files *);
 
 /* The same, then CreateScene. */
-tb_status tbc_load_scene(tbc_client *, const char *path, char scene_id[65], tb_error *);
+tb_status tbc_load_scene(tbc_client *, const char *path, const char *package_path,
+                         char scene_id[65], tb_error *);
 
 #endif

@@ -7,13 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
 #include "tribo/v1/simulation.pb-c.h"
 #include "tribo_client.h"
 
-enum { CHUNK_BYTES = 1 << 18, MOST_FILES = 10000 };
+enum { CHUNK_BYTES = 1 << 18, MOST_FILES = 10000, MOST_FOLDERS = 32 };
 
 tb_status tbc_put_asset(tbc_client *client, const char *name, const void *bytes, size_t size,
                         char sha256[65], tb_error *error)
@@ -51,33 +52,54 @@ tb_status tbc_put_asset(tbc_client *client, const char *name, const void *bytes,
 
 typedef struct recorder {
     tbc_client *client;
-    const char *folder; /* of the main file, with its slash, or "" */
+    const char *folder;       /* of the main file, with its slash, or "" */
+    const char *package_path; /* as in tbc_upload_model */
     tbc_files *files;
 } recorder;
 
-/* Where a reference lies on disk. package://NAME/REST is looked for beside the model and in the
- * folders above it, as robot descriptions are laid out. */
-static void locate(const recorder *r, const char *reference, char path[PATH_MAX])
+static bool is_file(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISREG(about.st_mode);
+}
+
+/* PACKAGE/REST below one of the roots, and REST in a root that is the package itself. */
+static bool locate_below(const char *roots, const char *address, char path[PATH_MAX])
+{
+    const size_t package = strcspn(address, "/");
+    for (const char *at = roots; at != NULL && *at != 0;) {
+        const int length = (int)strcspn(at, ":");
+        const bool own = (size_t)length >= package && address[package] == '/' &&
+                         memcmp(at + (size_t)length - package, address, package) == 0;
+        snprintf(path, PATH_MAX, "%.*s/%s", length, at, address);
+        if (is_file(path)) return true;
+        snprintf(path, PATH_MAX, "%.*s/%s", length, at, address + package + 1);
+        if (own && is_file(path)) return true;
+        at += at[length] == ':' ? length + 1 : length;
+    }
+    return false;
+}
+
+/* Where a reference lies on disk. PACKAGE/REST of package:// is looked for in the package path,
+ * beside the model and in the folders above it, as the importer does. */
+static bool locate(const recorder *r, const char *reference, char path[PATH_MAX])
 {
     const char *rest = strstr(reference, "://");
     if (rest == NULL) {
         snprintf(path, PATH_MAX, "%s%s", reference[0] == '/' ? "" : r->folder, reference);
-        return;
+        return is_file(path);
     }
-    char base[PATH_MAX];
     rest += 3;
+    if (locate_below(r->package_path, rest, path)) return true;
+    char base[PATH_MAX];
     snprintf(base, sizeof base, "%s", r->folder);
-    for (int depth = 0; depth < 32; depth++) {
-        FILE *file;
-        if (snprintf(path, PATH_MAX, "%s%s", base, rest) < PATH_MAX &&
-            (file = fopen(path, "rb")) != NULL) {
-            fclose(file);
-            return;
-        }
+    for (int depth = 0; depth < MOST_FOLDERS; depth++) {
+        if (snprintf(path, PATH_MAX, "%s%s", base, rest) < PATH_MAX && is_file(path)) return true;
         const size_t length = strlen(base);
         if (length + 4 > sizeof base) break;
         memcpy(base + length, "../", 4);
     }
+    return false;
 }
 
 static bool is_known(const tbc_files *files, const char *reference)
@@ -116,7 +138,8 @@ static tb_status record(void *context, const char *reference, unsigned char **by
     recorder *r = context;
     char path[PATH_MAX], sha256[65];
     tb_bytes file = {0};
-    locate(r, reference, path);
+    if (!locate(r, reference, path))
+        return tb_fail_field(error, TB_NOT_FOUND, reference, "there is no file %.300s", reference);
     tb_status status = tb_file_read(path, 0, &file, error);
     if (status == TB_OK && !is_known(r->files, reference)) {
         const char *slash = strrchr(path, '/');
@@ -133,7 +156,7 @@ static tb_status record(void *context, const char *reference, unsigned char **by
     return TB_OK;
 }
 
-/* Whether a text is a robot description: its first element is <robot ...>. */
+/* Whether a file may refer to others, and whether it is a robot description, not a MJCF model. */
 static bool is_model(const char *path, bool *urdf, const tb_bytes *text)
 {
     const char *dot = strrchr(path, '.');
@@ -145,8 +168,8 @@ static bool is_model(const char *path, bool *urdf, const tb_bytes *text)
     return true;
 }
 
-tb_status tbc_upload_model(tbc_client *client, const char *path, char sha256[65], tbc_files *files,
-                           tb_error *error)
+tb_status tbc_upload_model(tbc_client *client, const char *path, const char *package_path,
+                           char sha256[65], tbc_files *files, tb_error *error)
 {
     char folder[PATH_MAX];
     tb_bytes text = {0};
@@ -162,7 +185,7 @@ tb_status tbc_upload_model(tbc_client *client, const char *path, char sha256[65]
     status = tbc_put_asset(client, name, text.base, text.size, sha256, error);
     if (status != TB_OK || !is_model(path, &urdf, &text)) goto done;
 
-    recorder r = {.client = client, .folder = folder, .files = files};
+    recorder r = {.client = client, .folder = folder, .package_path = package_path, .files = files};
     const tb_file_source source = {.read = record, .context = &r};
     tb_import_options options = tb_import_defaults();
     options.files = &source;
@@ -184,12 +207,13 @@ void tbc_files_free(tbc_files *files)
     *files = (tbc_files){0};
 }
 
-tb_status tbc_load_scene(tbc_client *client, const char *path, char scene_id[65], tb_error *error)
+tb_status tbc_load_scene(tbc_client *client, const char *path, const char *package_path,
+                         char scene_id[65], tb_error *error)
 {
     tbc_files files;
     char sha256[65];
     Tribo__V1__CreateSceneResponse *answer = NULL;
-    tb_status status = tbc_upload_model(client, path, sha256, &files, error);
+    tb_status status = tbc_upload_model(client, path, package_path, sha256, &files, error);
     if (status != TB_OK) return status;
 
     const size_t count = (size_t)files.count;

@@ -186,7 +186,8 @@ int command_load(int argc, char **argv)
     l.plan.steps = (int32_t)l.steps;
     l.plan.scene_id = scene;
     tb_status status = remote_connect(&l.remote, &client, &error);
-    if (status == TB_OK && operands > 0) status = tbc_load_scene(client, argv[1], scene, &error);
+    if (status == TB_OK && operands > 0)
+        status = tbc_load_scene(client, argv[1], NULL, scene, &error);
     if (status == TB_OK && !l.json)
         printf("%7s %11s %13s %10s %10s %10s %10s %8s %7s %s\n", "callers", "calls/s",
                "world steps/s", "p50", "p90", "p99", "worst", "refused", "failed", "windows");

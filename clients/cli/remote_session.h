@@ -13,7 +13,8 @@ typedef struct remote_session remote_session;
 typedef struct remote_step {
     const tb_step_options *options;
     int32_t worlds;
-    int32_t keyframe; /* -1: the reference pose */
+    int32_t keyframe;         /* -1: the reference pose */
+    const char *package_path; /* of the model's package:// addresses; may be NULL */
 } remote_step;
 
 /* Uploads the model at `path` and opens a session. FAILED_PRECONDITION if the daemon makes another

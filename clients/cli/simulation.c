@@ -173,7 +173,8 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
     }
     if (options->remote != NULL) {
         const tb_step_options in_effect = tb_stepper_options(s->stepper);
-        const remote_step remote = {&in_effect, s->number_of_worlds, keyframe};
+        const remote_step remote = {&in_effect, s->number_of_worlds, keyframe,
+                                    options->package_path};
         status = remote_session_open(options->remote, options->path, s->model, &remote, &s->remote,
                                      error);
     }
