@@ -19,10 +19,11 @@ sys.path.insert(0, str(Path(__file__).parent))
 from common_daemon import Report, scratch
 
 import tribo
+from tribo.v1.runs_pb2 import RUN_STATUS_DONE as DONE
+from tribo.v1.runs_pb2 import RUN_STATUS_RUNNING as RUNNING
 
 ROUNDS = 20
 THREADS = 4
-RUNNING, DONE = 1, 2
 
 #: Four bodies that fall onto each other and stay in contact.
 PILE = b"""<mujoco model="pile"><worldbody>
