@@ -1,0 +1,145 @@
+#!/bin/sh
+# The daemon's life: its command line, configuration, ready line, reloads, keys, and its end.
+. tests/e2e/common.sh
+. tests/e2e/common_daemon.sh
+
+# help and version; what is wrong is named
+tribod 0 --help
+for word in --config --grpc --create-key SIGTERM Examples; do has "$word"; done
+tribod 0 --version
+has "tribod 0."
+tribod 2 --fast
+tribod 2 serve
+says "'serve'"
+tribod 2 --threads many
+says "--threads"
+says "'many'"
+tribod 2 --check-config --print-config
+tribod 2 --config "$dir/no.ini" --check-config
+says no.ini
+
+# the configuration is checked, printed, and read again
+tribod 0 --check-config
+tribod 0 --threads 3 --print-config
+cp "$dir/out" "$dir/printed.ini"
+has 'threads = 3'
+tribod 0 --config "$dir/printed.ini" --check-config
+tribod 0 --config "$dir/printed.ini" --print-config
+check 'what is printed stays the same' cmp "$dir/out" "$dir/printed.ini"
+printf '[server]\n\nthreads = lots\n' >"$dir/wrong.ini"
+tribod 2 --config "$dir/wrong.ini" --check-config
+says "wrong.ini:3"
+says "'lots'"
+TRIBOD_SERVER_THREADS=5 tribod 0 --config "$dir/printed.ini" --print-config
+has 'threads = 5'
+TRIBOD_SERVER_THREADS=5 tribod 0 --threads 6 --print-config
+has 'threads = 6'
+TRIBOD_LIMITS_NESTING=x tribod 2 --check-config
+says TRIBOD_LIMITS_NESTING
+
+# free ports, one line, and it is ready
+printf '[log]\nlevel = warning\nformat = json\n[limits]\nsessions = 99\n' >"$dir/live.ini"
+daemon first --config "$dir/live.ini"
+first=$pid
+is 'lines on standard output' "$(wc -l <"$dir/first.out")" 1
+check 'ports are told' grep -Eq '^ready grpc=127.0.0.1:[1-9][0-9]+ http=127.0.0.1:[1-9][0-9]+$' \
+    "$dir/first.out"
+get /livez
+is livez "$status" 200
+get /readyz
+is readyz "$status" 200
+call Simulation/GetServerInfo '{}'
+is GetServerInfo "$status" 200
+has '"sessions":99'
+has '"name":"cpu"'
+get /metrics
+is metrics "$status" 200
+has 'tribod_calls_total{method="tribo.v1.Simulation/GetServerInfo",transport="http",status="OK"} 1'
+has '# TYPE tribod_call_seconds histogram'
+
+# neither its ports nor its store can be had a second time
+tribod 1 --grpc "$grpc" --http 127.0.0.1:0 --data ''
+says "$grpc"
+says 'in use'
+tribod 1 --grpc 127.0.0.1:0 --http "$http" --data ''
+says "$http"
+says 'in use'
+tribod 1 --grpc 127.0.0.1:0 --http 127.0.0.1:0 --data "$dir/first"
+says "in use by process $first"
+
+# SIGHUP takes what is right, and keeps what it has where the file is wrong
+printf '[log]\nlevel = info\nformat = json\n[limits]\nsessions = 77\n[server]\nthreads = 1\n' \
+    >"$dir/live.ini"
+kill -HUP "$pid"
+check 'the reload is logged' await grep -q '"event":"config.reloaded"' "$dir/first.err"
+check 'what needs a start is logged' grep -q '"option":"server.threads"' "$dir/first.err"
+call Simulation/GetServerInfo '{}'
+has '"sessions":77'
+printf '[limits]\nsessions = -1\n' >"$dir/live.ini"
+kill -HUP "$pid"
+check 'the refusal is logged' await grep -q '"event":"config.kept"' "$dir/first.err"
+call Simulation/GetServerInfo '{}'
+has '"sessions":77'
+printf '[log]\nlevel = info\nformat = json\n[auth]\nanonymous = none\n' >"$dir/live.ini"
+kill -HUP "$pid"
+await sh -c "[ \$(grep -c config.reloaded '$dir/first.err') = 2 ]"
+
+# keys: made beside the running daemon, used, listed, revoked
+call Simulation/ListScenes '{}'
+is 'without a key' "$status" 401
+tribod 0 --data "$dir/first" --create-key planner --scope run
+key=$(cat "$dir/out")
+is 'lines with the key' "$(wc -l <"$dir/out")" 1
+call Simulation/ListScenes '{}' -H "Authorization: Bearer $key"
+is 'with a key' "$status" 200
+call Simulation/ListScenes '{}' -H "Authorization: Bearer ${key}x"
+is 'with a wrong key' "$status" 401
+tribod 0 --data "$dir/first" --list-keys
+has planner
+hasnt "$key"
+tribod 0 --data "$dir/first" --revoke-key "$(echo "$key" | cut -d _ -f 2)"
+kill -HUP "$pid"
+await sh -c "[ \$(grep -c config.reloaded '$dir/first.err') = 3 ]"
+call Simulation/ListScenes '{}' -H "Authorization: Bearer $key"
+is 'with a revoked key' "$status" 401
+tribod 1 --data "$dir/first" --revoke-key 00000000
+tribod 2 --data "$dir/first" --create-key x --scope root
+says "'root'"
+secret=$(echo "$key" | cut -d _ -f 3-)
+check 'no key is in the log' sh -c "! grep -qF -e '$secret' '$dir/first.err'"
+check 'no key is in the store' sh -c "! grep -qF -e '$secret' '$dir'/first/*"
+
+# the end: SIGTERM and SIGINT drain and give 0; what was stored stays; the lock is free again
+stop
+is 'exit code after SIGTERM' "$code" 0
+check 'draining is logged' grep -q '"event":"server.drained"' "$dir/first.err"
+check 'the port is closed' sh -c "! curl -s --max-time 5 'http://$http/livez'"
+check 'the log is JSON' sh -c "! grep -v '^{.*}\$' '$dir/first.err'"
+daemon first
+tribod 0 --data "$dir/first" --list-keys
+has revoked
+kill -INT "$pid"
+wait "$pid"
+is 'exit code after SIGINT' "$?" 0
+
+# without a store, without gRPC, without HTTP
+daemon '' --data ''
+stop
+is 'exit code without a store' "$code" 0
+daemon only --grpc ''
+is 'gRPC address' "$grpc" -
+get /readyz
+is readyz "$status" 200
+stop
+daemon socket --http ''
+is 'HTTP address' "$http" -
+stop
+is 'exit code' "$code" 0
+TRIBOD_SERVER_GRPC_SOCKET=$dir/tribo.sock
+export TRIBOD_SERVER_GRPC_SOCKET
+daemon socket
+check 'the socket is there' test -S "$dir/tribo.sock"
+stop
+check 'the socket is gone' test ! -e "$dir/tribo.sock"
+unset TRIBOD_SERVER_GRPC_SOCKET
+finish
