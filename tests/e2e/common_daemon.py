@@ -110,3 +110,15 @@ def resident_bytes(pid: int) -> int:
         if line.startswith("VmRSS:"):
             return int(line.split()[1]) * 1024
     raise ProcessLookupError(pid)
+
+
+def create_key(data: Path, name: str, *options: str) -> str:
+    """A new API key of the store in this folder; call it while no daemon has it open."""
+    data.mkdir(parents=True, exist_ok=True)
+    made = subprocess.run(
+        [os.environ["TRIBOD"], "--data", str(data), "--create-key", name, *options],
+        check=True,
+        capture_output=True,
+        text=True,
+    )
+    return made.stdout.strip()
