@@ -46,7 +46,7 @@ void td_asset_release(td_catalog *, const td_asset *);
 
 /* A scene by id, from memory or compiled again from the store's canonical bytes. */
 tb_status td_catalog_scene(td_catalog *, const char *id, const td_scene **, tb_error *);
-/* Takes over a model (destroys it if the catalog has an equal one, and on failure) and stores it. */
+/* Takes over a model (destroys it if the catalog has an equal one, or on failure), stores it. */
 tb_status td_catalog_add_scene(td_catalog *, tb_model *, const td_scene **, tb_error *);
 /* The same, and tells `done` once the scene is durable, unless it failed at once; *scene is set
  * before that. */

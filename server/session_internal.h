@@ -1,8 +1,9 @@
 /* What the files of the sessions share.
  *
  *   session.c          the table: identity, owner, lease, quota, the end of a session
+ *   session_reaper.c   what happens by the clock, and at a drain
  *   session_turn.c     one thing at a time on each session; loading its worlds when they are needed
- *   session_store.c    rows, checkpoints, recovery
+ *   session_store.c    rows, checkpoints; session_recover.c: coming back, and the end
  *   session_watch.c    watchers: the latest state, and events
  *
  * Turn. Whoever works on a session's worlds has its turn, and gives it back by td_session_leave.
@@ -180,10 +181,15 @@ void td_wire_return(td_sessions *, td_wire *);
 void td_drain_add(td_sessions *, td_drain_node *);
 void td_drain_remove(td_sessions *, td_drain_node *);
 
+/* ---- session_reaper.c ---- */
+
+tb_status td_reaper_start(td_sessions *, tb_error *);
+void td_reaper_stop(td_sessions *);
+
 /* ---- session_turn.c ---- */
 
-/* Runs the task when its turn comes, at once if nobody has it. NOT_FOUND when the session has ended,
- * RESOURCE_EXHAUSTED when too much is waiting; neither function of the task is called then. */
+/* Runs the task when its turn comes, at once if nobody has it. NOT_FOUND when the session has
+ * ended, RESOURCE_EXHAUSTED when too much is waiting; then no function of the task is called. */
 tb_status td_session_enter(td_session *, td_task *, tb_error *);
 void td_session_leave(td_session *);
 /* Worlds in the state in which the session was created. (turn) */
@@ -238,7 +244,7 @@ void td_origin_release(td_sessions *, td_origin *);
 
 /* Told after every change. (turn) */
 void td_session_publish(td_session *);
-/* Before the worlds go: whoever has not got the latest state gets it if its call has room. (turn) */
+/* Before the worlds go: who has not got the latest state gets it if its call has room. (turn) */
 void td_session_publish_last(td_session *);
 /* An event for all watchers; with `last` their calls end. */
 void td_session_tell(td_session *, Tribo__V1__SessionEvent, const char *message, bool last);

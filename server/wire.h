@@ -64,8 +64,8 @@ typedef struct td_wire_rows {
     int64_t stride;        /* 0: the same row for all */
 } td_wire_rows;
 
-/* Reads an Array of `columns` or `rows` x `columns` FLOAT64 or FLOAT32 elements, all finite. Borrows
- * the array's data where it can, else takes from the arena. An absent array gives no numbers.
+/* Reads an Array of `columns` or `rows` x `columns` FLOAT64 or FLOAT32 elements, all finite.
+ * Borrows the array's data where it can, else takes from the arena. An absent one gives no numbers.
  * INVALID_ARGUMENT names `field`, its shape, size or element at fault. */
 tb_status td_wire_read_rows(td_wire *, const Tribo__V1__Array *, const char *field, int64_t rows,
                             int64_t columns, td_wire_rows *, tb_error *);
