@@ -117,8 +117,11 @@ static void transport_send(td_call *base, const ProtobufCMessage *response)
     if (message == NULL) {
         /* an answer that cannot be sent ends the call; the method learns of it by the close */
         atomic_fetch_sub(&base->queued, 1);
-        grpc_call_cancel_with_status(call->grpc, GRPC_STATUS_RESOURCE_EXHAUSTED, "out of memory",
-                                     NULL);
+        pthread_mutex_lock(&call->lock);
+        if (!call->closed_seen)
+            grpc_call_cancel_with_status(call->grpc, GRPC_STATUS_RESOURCE_EXHAUSTED,
+                                         "out of memory", NULL);
+        pthread_mutex_unlock(&call->lock);
         return;
     }
     message->next = NULL;
