@@ -740,12 +740,12 @@ typedef struct tb_grasp_object {
  * the path replaces them), or, where several do or the world has shapes, the world itself. */
 typedef struct tb_grasp_hand {
     const tb_scene *scene; /* borrowed */
-    /* Names of the actuators that close it; 0 of them: all that have a control range or that differ
-     * between the keyframes "open" and "closed". */
+    /* Names of the actuators that close it; 0 of them: all that differ between the keyframes "open"
+     * and "closed", or without those all that have a control range (motors: a force range). */
     const char *const *closing;
     int32_t number_of_closing;
     /* Their controls, number_of_closing each; NULL: as the keyframes "open" and "closed" say, else
-     * the end of the control range with the fingers apart, and the other one. */
+     * the end of the range with the fingers apart, and the other one. */
     const double *open_controls, *close_controls;
     double tool_position[3]; /* m, frame that the poses place, in the base's frame */
     double tool_orientation[4];

@@ -92,6 +92,16 @@ static tb_status build_bare(grasp_hand *hand, double dt, tb_error *error)
 
 /* ---- actuators ---- */
 
+/* The controls that an actuator takes: its range, or what a plain motor's force limits leave. */
+static bool control_range(const tb_model_actuator *a, double *lower, double *upper)
+{
+    const bool motor = a->gain[0] > 0 && a->gain[1] == 0 && a->gain[2] == 0 && a->bias[0] == 0 &&
+                       a->bias[1] == 0 && a->bias[2] == 0;
+    *lower = a->control_limited ? a->control_lower : a->force_lower / a->gain[0];
+    *upper = a->control_limited ? a->control_upper : a->force_upper / a->gain[0];
+    return a->control_limited || (motor && a->force_limited);
+}
+
 /* Control that asks for no motion: a position servo's is where its joint is described. */
 static double idle_control(const tb_model *m, const tb_model_actuator *a)
 {
@@ -149,7 +159,8 @@ static tb_status find_closing(const tb_grasp_hand *from, tb_grasp_plan *plan,
         const bool differs = open != NULL && closed != NULL && open->controls != NULL &&
                              closed->controls != NULL && open->controls[i] != closed->controls[i];
         const bool told = open != NULL && closed != NULL;
-        if (told ? differs : m->actuators[i].control_limited)
+        double lower, upper;
+        if (told ? differs : control_range(&m->actuators[i], &lower, &upper))
             plan->closing[plan->number_of_closing++] = hand->actuators[i];
     }
     if (plan->number_of_closing == 0)
@@ -248,13 +259,11 @@ static tb_status range_ends(const tb_grasp_plan *plan, const grasp_hand *hand, d
         const tb_model_actuator *a = &hand->bare->actuators[plan->closing[i]];
         const char *name =
             tb_model_thing_name(hand->file, TB_HANDLE_ACTUATOR, own_index(hand, plan->closing[i]));
-        if (!a->control_limited)
+        if (!control_range(a, &lower[i], &upper[i]))
             return tb_fail_field(error, TB_INVALID_ARGUMENT, "hand.close_controls",
                                  "actuator '%.100s' has no control range: give its controls open "
                                  "and closed",
                                  name);
-        lower[i] = a->control_lower;
-        upper[i] = a->control_upper;
     }
     return TB_OK;
 }
