@@ -1,19 +1,20 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [peers]    (all but peers when none is named)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [peers]    (none named: all but peers)
 #
 #   build   compiler and libraries
 #   test    libcheck and clang-format 14
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
 #   python  a Python environment in build/python for the client and its tests
+#   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #
 # Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
 # Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- build test clang python
+[ $# -gt 0 ] || set -- build test clang python web
 
 # the Debian packages of a group that are not there yet
 missing=
@@ -29,6 +30,7 @@ compiler() { have gcc && have g++ && have make && [ -e /usr/include/stdlib.h ]; 
 formatter() { have clang-format-14 || have clang-format; }
 fuzzer() { [ -e "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ]; }
 archer() { [ -e "$(clang -print-resource-dir)/../../libarcher.so" ]; }
+browser() { have chromium || have chromium-browser; }
 virtual_environment() { python3 -c 'import ensurepip, venv'; }
 
 find_missing() {
@@ -55,6 +57,7 @@ find_missing() {
             ;;
         test)
             need check library check
+            need curl have curl
             need clang-format-14 formatter
             ;;
         clang)
@@ -63,8 +66,14 @@ find_missing() {
             need libomp-dev archer
             ;;
         python | peers) need python3-venv virtual_environment ;;
+        web)
+            need curl have curl
+            need nodejs have node
+            need npm have npm
+            need chromium browser
+            ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python and peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, peers" >&2
             exit 2
             ;;
         esac
@@ -128,17 +137,34 @@ case " $* " in
     ;;
 esac
 
-# the peers come from PyPI; of some only the models inside are wanted, not what they depend on
+# exactly the versions of the lock file; none of their scripts runs
+case " $* " in
+*" web "*)
+    environment=${BUILD:-build}/web
+    lock=package-lock.json
+    if ! cmp -s "tests/e2e/web/$lock" "$environment/complete"; then
+        echo "installing: clients for JavaScript into $environment"
+        mkdir -p "$environment"
+        cp tests/e2e/web/package.json "tests/e2e/web/$lock" "$environment/"
+        (cd "$environment" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
+        cp "$environment/$lock" "$environment/complete"
+    fi
+    ;;
+esac
+
+# the peers come from PyPI; of some only the models inside are wanted, not what they depend on.
+# Beside them is what the Python client needs.
 case " $* " in
 *" peers "*)
     environment=${BUILD:-build}/peers
     python=$environment/bin/python
-    if ! [ -e "$environment/complete" ]; then
+    if ! [ -e "$environment/complete-with-client" ]; then
         python3 -m venv "$environment"
-        "$python" -m pip install --quiet --disable-pip-version-check 'mujoco==4.0.*' numpy
+        "$python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
+            'mujoco==4.0.*' numpy grpcio grpcio-tools protobuf typing_extensions
         "$python" -m pip install --quiet --disable-pip-version-check --no-deps \
             gymnasium-robotics mujoco-warp pybullet
-        touch "$environment/complete"
+        touch "$environment/complete-with-client"
     fi
     ;;
 esac
