@@ -1,0 +1,73 @@
+#!/bin/sh
+# tribo grasp: grasps of the mug from a file and sampled; table, JSON, record, plot; what is wrong is
+# said with its place; the same numbers on any number of threads.
+. tests/e2e/common.sh
+data=$(dirname "$TRIBO")/tests/data
+check "the generators are built" test -x "$data/mug" -a -x "$data/hand"
+"$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" >/dev/null
+cat >"$dir/poses.csv" <<'END'
+name,x,y,z,qw,qx,qy,qz,force
+middle,0,0,0.055,1,0,0,0,20
+weak,0,0,0.055,1,0,0,0,1
+in the table,0,0,-0.01,1,0,0,0,20
+END
+cat >"$dir/poses.json" <<'END'
+[{"name": "middle", "position": [0, 0, 0.055], "force": 20},
+ {"position": [0, 0, 0.055], "orientation": [0.7071, 0, 0, 0.7071], "force": 20}]
+END
+set -- --hand "$dir/hand.xml" --object "$dir/mug.xml" --approach 0,0,-1 --lift 0.02 --hold 0.1
+
+run 0 grasp "$@" --poses "$dir/poses.csv"
+has "middle         held"
+has "weak           dropped"
+has "in the table   collided"
+has "1 of 3 grasps held"
+says "joint 'lift' of the hand's base is replaced by the path"
+
+run 0 grasp "$@" --poses "$dir/poses.csv" --json --quiet --record "$dir/trials.csv" \
+    --plot "$dir/grasps.svg" --perturb 2 --seed 5 --threads 1
+check "a line a grasp and the sum" test "$(wc -l <"$dir/out")" -eq 4
+for key in verdict success_lower success_upper slip drop_time epsilon volume weakest_margin \
+    fingers contacts trials certificate residual model_sha256 grasps_held; do
+    has "\"$key\":"
+done
+has '"verdict":"held"'
+has '"body":"finger_left"'
+check "quiet is quiet" test ! -s "$dir/err"
+check "a header and six trials" test "$(wc -l <"$dir/trials.csv")" -eq 7
+check "names in the record" grep -q '"in the table"' "$dir/trials.csv"
+check "a plot" grep -q '<svg' "$dir/grasps.svg"
+sed 's/"seconds":[^,]*,//' "$dir/out" >"$dir/one"
+run 0 grasp "$@" --poses "$dir/poses.csv" --json --quiet --perturb 2 --seed 5 --threads 2
+sed 's/"seconds":[^,]*,//' "$dir/out" >"$dir/two"
+check "the same bytes on two threads" cmp -s "$dir/one" "$dir/two"
+
+run 0 grasp "$@" --poses "$dir/poses.json" --json --quiet
+check "poses from JSON" grep -q '"name":"middle"' "$dir/out"
+run 0 grasp "$@" --sample 3 --seed 2 --json --quiet
+check "three samples and the sum" test "$(wc -l <"$dir/out")" -eq 4
+
+# what is wrong
+run 2 grasp --hand "$dir/hand.xml" --poses "$dir/poses.csv"
+says "--hand and --object are needed"
+run 2 grasp "$@"
+says "--poses FILE or by --sample N"
+run 1 grasp "$@" --poses "$dir/absent.csv"
+says absent.csv
+printf 'x,y,z\n0,0,0\n0,zero,0\n' >"$dir/bad.csv"
+run 1 grasp "$@" --poses "$dir/bad.csv"
+says "bad.csv:3"
+says "'zero' is no number"
+printf 'x,y,height\n' >"$dir/bad.csv"
+run 1 grasp "$@" --poses "$dir/bad.csv"
+says "column 'height'"
+printf '[{"position": [0, 0]}]' >"$dir/bad.json"
+run 1 grasp "$@" --poses "$dir/bad.json"
+says "position is no list of 3 numbers"
+run 1 grasp "$@" --poses "$dir/poses.csv" --closing thumb
+says "no actuator 'thumb'"
+run 1 grasp "$@" --poses "$dir/poses.csv" --width 0.5
+says "protocol.width"
+run 1 grasp --hand "$dir/hand.xml" --object "$dir/grasp.xml" --poses "$dir/poses.csv"
+says "bodies on the world, not one"
+finish
