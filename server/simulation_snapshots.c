@@ -226,10 +226,14 @@ static void snapshot(td_session *s, td_call *call, td_request *request)
         return;
     }
     status = db_put_snapshot(s->all->server->db, &row, bytes, on_kept, a, &error);
-    if (status == TB_OK)
-        td_session_put_event(s, "snapshot", message->label);
-    else
+    if (status != TB_OK) {
         on_kept(a, status, &error);
+        return;
+    }
+    /* lists show these steps after a restart, before the worlds are loaded */
+    const db_session session = td_session_row(s);
+    db_put_session(s->all->server->db, &session, NULL, NULL, NULL);
+    td_session_put_event(s, "snapshot", message->label);
 }
 
 void td_simulation_snapshot(td_call *call, td_request *request)

@@ -280,6 +280,7 @@ START_TEST(a_session_resumes_from_its_last_snapshot_after_a_restart)
     Tribo__V1__ListSessionsResponse *list =
         test_unary(&t.server, "tribo.v1.Simulation/ListSessions", "one", &r, NULL, NULL);
     ck_assert_int_eq(list->sessions[0]->status, TRIBO__V1__SESSION_STATUS__SESSION_STATUS_PAUSED);
+    ck_assert_int_eq(list->sessions[0]->steps + list->sessions[1]->steps, 33);
     tribo__v1__list_sessions_response__free_unpacked(list, NULL);
     digest_of(&t.server, "one", id, again);
     ck_assert_str_eq(kept, again);
