@@ -98,6 +98,18 @@ $(addprefix $(B)/,$(WIRE_BENCH)): $(CLIENT_LIBRARY)
 $(addprefix $(B)/,$(WIRE_BENCH)): LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(WIRE_BENCH)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
 
+# ---- the client's part of `make install`: library, header, messages, pkg-config file ----
+
+.PHONY: install-client
+install: install-client
+install-client: all $(CLIENT_LIBRARY)
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/,include/tribo/v1 lib/pkgconfig)
+	install -m 644 clients/c/tribo_client.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 $(filter $(GEN)/tribo/v1/%,$(PROTO_C:.c=.h)) $(DESTDIR)$(PREFIX)/include/tribo/v1/
+	install -m 644 $(CLIENT_LIBRARY) $(DESTDIR)$(PREFIX)/lib/
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|' \
+	    deploy/tribo-client.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tribo-client.pc
+
 # ---- the daemon's part of `make install`: an example of its configuration, and a systemd unit ----
 
 .PHONY: install-daemon

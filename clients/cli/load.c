@@ -194,6 +194,8 @@ int command_load(int argc, char **argv)
     for (int i = 0; i < l.number_of_levels && status == TB_OK && !interrupt_requested(); i++)
         status = run_level(&l, client, l.levels[i], &error);
     tbc_disconnect(client);
+    if (status == TB_OK && interrupt_requested())
+        status = cli_fail(&error, TB_CANCELLED, "", 0, NULL, "interrupted");
     if (status != TB_OK) cli_complain(&error);
     return cli_exit_code(status);
 }

@@ -6,9 +6,12 @@
 #include <time.h>
 
 #include "cli.h"
+#include "interrupt.h"
 #include "load.h"
 #include "progress.h"
 #include "tribo/v1/simulation.pb-c.h"
+
+static const double SLICE_S = 0.05;
 
 typedef struct caller {
     load *owner;
@@ -102,7 +105,11 @@ static void note(caller *c, double latency, tb_status status, const tb_error *er
                 c->capacity = capacity;
             }
         }
-        if (c->count < c->capacity) c->latencies[c->count++] = latency;
+        if (c->count < c->capacity)
+            c->latencies[c->count++] = latency;
+        else
+            c->last_error = (tb_error){.status = TB_RESOURCE_EXHAUSTED, .message = "out of memory"},
+            c->failed++;
     }
     pthread_mutex_unlock(&c->lock);
 }
@@ -166,7 +173,6 @@ tb_status load_start(tbc_client *client, const load_plan *plan, load **out, tb_e
     }
     l->client = client;
     l->plan = *plan;
-    l->started = progress_clock();
     for (int32_t i = 0; i < plan->callers; i++) {
         caller *c = &l->callers[i];
         c->owner = l;
@@ -174,6 +180,7 @@ tb_status load_start(tbc_client *client, const load_plan *plan, load **out, tb_e
         pthread_mutex_init(&c->lock, NULL);
         if (status == TB_OK && plan->method != LOAD_INFO) status = open_session(l, c, error);
     }
+    l->started = progress_clock();
     for (int32_t i = 0; i < plan->callers && status == TB_OK; i++) {
         caller *c = &l->callers[i];
         c->started = pthread_create(&c->thread, NULL, work, c) == 0;
@@ -265,8 +272,10 @@ tb_status load_measure(load *l, double seconds, load_window *window, tb_error *e
     tb_status status = collect(l, &before, error);
     if (status != TB_OK) return status;
     load_window_free(&before);
-    const double begun = progress_clock();
-    sleep_until(begun + seconds);
+    const double begun = progress_clock(), until = begun + seconds;
+    /* in slices: the signal may wake another thread */
+    while (progress_clock() < until && !interrupt_requested())
+        sleep_until(fmin(until, progress_clock() + SLICE_S));
     status = collect(l, window, error);
     window->seconds = progress_clock() - begun;
     return status;
@@ -281,7 +290,9 @@ void load_window_free(load_window *window)
 double load_quantile(const load_window *window, double q)
 {
     if (window->count == 0) return 0;
-    int64_t at = (int64_t)(q * (double)window->count);
-    if (at >= window->count) at = window->count - 1;
-    return window->latencies[at];
+    /* nearest rank: the smallest that a share of q does not exceed */
+    int64_t rank = (int64_t)ceil(q * (double)window->count);
+    if (rank < 1) rank = 1;
+    if (rank > window->count) rank = window->count;
+    return window->latencies[rank - 1];
 }

@@ -6,14 +6,15 @@
 #include "tribo_client.h"
 
 typedef struct remote_options {
-    const char *address; /* NULL: $TRIBO_SERVER, else the daemon's default */
-    const char *key;     /* NULL: $TRIBO_API_KEY, else none */
-    const char *trust;   /* PEM file of certificates: TLS; NULL: plain text */
-    double timeout;      /* s, of every call; 0: none */
-    int32_t attempts;    /* 0: the client library's */
+    const char *address;                       /* NULL: $TRIBO_SERVER, else the daemon's default */
+    const char *key;                           /* NULL: $TRIBO_API_KEY, else none */
+    const char *trust;                         /* PEM file of certificates: TLS; NULL: plain text */
+    const char *certificate, *certificate_key; /* PEM files, for mutual TLS; NULL: none */
+    double timeout;                            /* s, of every call; 0: none */
+    int32_t attempts;                          /* 0: the client library's */
 } remote_options;
 
-enum { REMOTE_OPTIONS = 5 };
+enum { REMOTE_OPTIONS = 7 };
 
 /* The command-line options that fill `options`; ends with an empty one. */
 void remote_option_list(remote_options *options, args_option list[REMOTE_OPTIONS]);

@@ -247,6 +247,12 @@ int command_run(int argc, char **argv)
     r.options.path = argv[1];
     if (r.remote.address != NULL) r.options.remote = &r.remote;
     r.options.report_energy = !no_energy;
+    const simulation_options usual = simulation_defaults();
+    if (r.options.remote != NULL &&
+        (r.options.storage != usual.storage || r.options.r_strategy != usual.r_strategy)) {
+        args_complain(COMMAND.name, "a daemon chooses --storage and --r itself");
+        return CLI_USAGE;
+    }
 
     int code;
     const tb_status status = prepare(&r);

@@ -64,6 +64,36 @@ static json_t *run_json(const Tribo__V1__Run *run)
     return object;
 }
 
+/* A run with what happened in it. */
+static json_t *history_json(const Tribo__V1__GetRunResponse *answer)
+{
+    json_t *object = run_json(answer->run), *events = json_array(), *summaries = json_array();
+    for (size_t i = 0; i < answer->n_events; i++) {
+        json_t *event = json_object();
+        json_object_set_new(event, "time_us", json_integer(answer->events[i]->time_us));
+        json_object_set_new(event, "kind", json_text(answer->events[i]->kind));
+        json_object_set_new(event, "message", json_text(answer->events[i]->message));
+        json_array_append_new(events, event);
+    }
+    for (size_t i = 0; i < answer->n_summaries; i++) {
+        const Tribo__V1__StepSummary *s = answer->summaries[i];
+        json_t *summary = json_object();
+        json_object_set_new(summary, "step", json_integer(s->step));
+        json_object_set_new(summary, "steps", json_integer(s->steps));
+        json_object_set_new(summary, "time_us", json_integer(s->time_us));
+        if (s->certificate != NULL) {
+            json_object_set_new(summary, "residual", json_finite(s->certificate->residual));
+            json_object_set_new(summary, "penetration", json_finite(s->certificate->penetration));
+            json_object_set_new(summary, "iterations", json_integer(s->certificate->iterations));
+        }
+        json_array_append_new(summaries, summary);
+    }
+    json_object_set_new(object, "options", json_text(answer->run->options_json));
+    json_object_set_new(object, "events", events);
+    json_object_set_new(object, "summaries", summaries);
+    return object;
+}
+
 static void print_header(void)
 {
     printf("%-32s  %-7s %-11s %-19s %10s %7s %12s %9s  %s\n", "run", "kind", "status",
@@ -117,7 +147,7 @@ static tb_status show(tbc_client *client, const char *id, bool json, tb_error *e
         TBC_CALL(client, "tribo.v1.Runs/GetRun", &request, get_run_response, &answer, error);
     if (status != TB_OK) return status;
     if (json) {
-        json_print(stdout, run_json(answer->run));
+        json_print(stdout, history_json(answer));
     } else {
         const Tribo__V1__Run *run = answer->run;
         print_header();

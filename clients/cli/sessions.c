@@ -103,7 +103,7 @@ static tb_status watch(tbc_client *client, const char *id, tb_error *error)
                                        &tribo__v1__watch_response__descriptor, 0, &stream, error);
     if (status == TB_OK) tbc_stream_send(stream, &request.base, NULL);
     if (status == TB_OK) tbc_stream_half_close(stream, NULL);
-    while (status == TB_OK && !interrupt_requested()) {
+    while (status == TB_OK) {
         ProtobufCMessage *message = NULL;
         status = tbc_stream_receive(stream, &message, error);
         if (status != TB_OK || message == NULL) break;
@@ -145,7 +145,8 @@ int command_sessions(int argc, char **argv)
 
     tb_error error = {0};
     tbc_client *client = NULL;
-    interrupt_watch();
+    /* following a session waits for the daemon: Ctrl-C just ends it */
+    if (!watches) interrupt_watch();
     tb_status status = remote_connect(&remote, &client, &error);
     if (status == TB_OK)
         status = deletes   ? delete_sessions(client, argv + 2, operands - 1, &error)

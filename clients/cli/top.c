@@ -7,7 +7,6 @@
 
 #include "args.h"
 #include "cli.h"
-#include "interrupt.h"
 #include "progress.h"
 #include "remote.h"
 #include "tribo/v1/simulation.pb-c.h"
@@ -140,10 +139,9 @@ int command_top(int argc, char **argv)
 
     tb_error error = {0};
     const bool screen = isatty(STDOUT_FILENO);
-    interrupt_watch();
     t.address = remote_address(&remote);
     tb_status status = remote_connect(&remote, &t.client, &error);
-    for (int i = 0; status == TB_OK && !interrupt_requested() && (screen || i < 2); i++) {
+    for (int i = 0; status == TB_OK && (screen || i < 2); i++) {
         status = look(&t, i == 0, screen, &error);
         const struct timespec pause = {(time_t)interval,
                                        (long)((interval - (double)(time_t)interval) * 1e9)};
