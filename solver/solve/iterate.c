@@ -23,9 +23,12 @@ enum {
     BLOCK_SWEEPS = 60,          /* after these, contacts solved as blocks go on by rows */
     PLAIN_SWEEPS = 5,    /* before acceleration: contacts open, stick and slide as they find */
     SET_UP_BLOCKS = 128, /* set up together, while what they read and write is in the cache */
-    ACCELERATION_DEPTH = 5
+    ACCELERATION_DEPTH = 5,
+    MOST_SHARING = 64,   /* points of a pair whose load is spread together */
+    SPREADING_PASSES = 8 /* before the first sweep, where loads are new */
 };
-static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
+static const tb_real LOAD_WORTH_SPREADING = TB_R(1e-3); /* change over what is borne already */
+static const double GROWTH_OF_DIVERGENCE = 100;         /* times the smallest change seen */
 
 /* below it, a residual that does not fall is slow and not a cycle: many problems pause for
  * thousands of sweeps and then go on */
@@ -99,6 +102,97 @@ static void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega)
         if (is_warm) start(it, warm, first, end);
     }
     if (is_warm) it->next_check = 1; /* most warm starts are good already */
+}
+
+/* ---- points that share a load ---- */
+
+static bool is_contact(const tb_block *block)
+{
+    return block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
+}
+
+/* Whether two contacts act on the same runs of dofs: two points of the same pair of bodies. */
+static bool share_dofs(const tb_problem *problem, const tb_block *a, const tb_block *b)
+{
+    if (!is_contact(b) || a->segments != b->segments || a->width != b->width) return false;
+    for (int32_t i = 0; i < a->segments; i++)
+        if (problem->segments[a->segment + i].dof != problem->segments[b->segment + i].dof)
+            return false;
+    return true;
+}
+
+/* By how much a contact alone would change its normal impulse. */
+static tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_block *block = &problem->blocks[index];
+    const tb_sweep_block *own = &sweeper->blocks[index];
+    const tb_real *y = problem->values + block->value;
+    const tb_real diagonal = own->rows > 3 ? sweeper->local[own->local] : own->g[0];
+    const tb_real lambda = sweeper->lambda[block->row];
+    tb_real xi = problem->c[block->row];
+    for (int32_t i = 0; i < block->segments; i++) {
+        const tb_segment run = problem->segments[block->segment + i];
+        for (int32_t k = 0; k < run.count; k++) xi += *y++ * sweeper->s[run.dof + k];
+    }
+    return diagonal > 0 ? tb_max(lambda - xi / diagonal, 0) - lambda : 0;
+}
+
+static void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_block *block = &problem->blocks[index];
+    const tb_real *y = problem->values + block->value;
+    sweeper->lambda[block->row] += change;
+    for (int32_t i = 0; i < block->segments; i++) {
+        const tb_segment run = problem->segments[block->segment + i];
+        for (int32_t k = 0; k < run.count; k++) sweeper->s[run.dof + k] += *y++ * change;
+    }
+}
+
+/* The points of one pair: each of those that want a change gets its part of it. False where the
+ * pair bears its load already. */
+static bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
+{
+    tb_real changes[MOST_SHARING];
+    tb_real load = 0, change = 0;
+    int32_t number = 0;
+    for (int32_t b = first; b < end; b++) {
+        changes[b - first] = normal_change(sweeper, b);
+        change += tb_abs(changes[b - first]);
+        load += sweeper->lambda[sweeper->problem->blocks[b].row];
+        number += changes[b - first] != 0;
+    }
+    if (number < 2 || !(change > LOAD_WORTH_SPREADING * load) || !(change <= TB_REAL_MAX))
+        return false;
+    for (int32_t b = first; b < end; b++)
+        if (changes[b - first] != 0) move_normal(sweeper, b, changes[b - first] / (tb_real)number);
+    return true;
+}
+
+/* Where a pair of rigid bodies touches at several points, many distributions of the load solve the
+ * problem. Gauss-Seidel would hand all of it to the point that comes first, and a pad that presses
+ * with one corner resists no twist. So what the points of a pair lack at the start is given to them
+ * evenly first, as pads that give way a little would do (a Jacobi step with the mass split among
+ * them); the sweeps then change only what must be changed. */
+static void spread_loads(tb_iteration *it)
+{
+    const tb_problem *problem = it->problem;
+    tb_sweeper *sweeper = &it->sweeper;
+    if (sweeper->storage != TB_STORAGE_FACTORIZED) return;
+    bool any = true;
+    for (int pass = 0; pass < SPREADING_PASSES && any; pass++) {
+        any = false;
+        for (int32_t first = 0, end = 0; first < problem->number_of_blocks; first = end) {
+            const tb_block *block = &problem->blocks[first];
+            end = first + 1;
+            if (!is_contact(block)) continue;
+            while (end < problem->number_of_blocks && end - first < MOST_SHARING &&
+                   share_dofs(problem, block, &problem->blocks[end]))
+                end++;
+            if (end - first > 1 && spread_pair(sweeper, first, end)) any = true;
+        }
+    }
 }
 
 /* true residual of the sweeper's impulses */
@@ -357,6 +451,7 @@ tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
     }
     if (status != TB_OK) goto done;
     set_up(&it, warm, TB_R(options->omega > 0 ? options->omega : omega));
+    if (gauss_seidel) spread_loads(&it);
     status = sweep_on(&it);
     if (status == TB_OK) status = account(&it);
 done:
