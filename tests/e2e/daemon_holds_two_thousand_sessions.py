@@ -4,6 +4,7 @@ by their leases as a clock that the test moves tells."""
 
 from __future__ import annotations
 
+import os
 import sys
 import threading
 from pathlib import Path
@@ -19,7 +20,7 @@ SESSIONS = 2000
 THREADS = 4
 STEPS = 3
 #: What a session of one free body may hold, with all that the daemon keeps for it.
-SESSION_BYTES = 64 << 10
+SESSION_BYTES = (64 << 10) * (8 if "ASAN_OPTIONS" in os.environ else 1)
 
 
 def on_threads(parts: list[list[str]], work: object) -> list[str]:
