@@ -14,7 +14,8 @@ Every answer carries certificates that say how exact it is.
 
 from tribo import aio
 from tribo._version import VERSION
-from tribo.client import Client, Session, StepStream, connect
+from tribo.arrays import decode, encode
+from tribo.client import Client, GraspJob, Session, StepStream, connect
 from tribo.daemon import Daemon
 from tribo.errors import (
     AbortedError,
@@ -64,6 +65,7 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "GraspJob",
     "GraspObject",
     "GraspPose",
     "GraspResult",
@@ -93,4 +95,6 @@ __all__ = [
     "__version__",
     "aio",
     "connect",
+    "decode",
+    "encode",
 ]

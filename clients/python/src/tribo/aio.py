@@ -20,7 +20,8 @@ import numpy.typing as npt
 from tribo import requests
 from tribo.arrays import encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
-from tribo.errors import UnavailableError, translated
+from tribo.errors import CancelledError, UnavailableError, translated
+from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
 from tribo.types import (
     Contacts,
@@ -137,10 +138,12 @@ class Client:
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
         data, name, others = await asyncio.to_thread(requests.read_source, source, name, default)
-        uploaded = [
-            (path, await self.put_asset(file.name, await asyncio.to_thread(file.read_bytes)))
-            for path, file in others.items()
-        ]
+        # a file may be asked for under several paths
+        digests = {
+            file: await self.put_asset(file.name, await asyncio.to_thread(file.read_bytes))
+            for file in set(others.values())
+        }
+        uploaded = [(path, digests[file]) for path, file in others.items()]
         return await self.put_asset(name, data), name, requests.scene_files(uploaded)
 
     async def load(
@@ -164,6 +167,32 @@ class Client:
             self._simulation.GetScene, simulation_pb2.GetSceneRequest(scene_id=_scene_id(scene))
         )
         return answer
+
+    async def scenes(self) -> AsyncIterator[simulation_pb2.SceneInfo]:
+        """The scenes that the server keeps, newest first."""
+        token = ""
+        while True:
+            page = await self._call(
+                self._simulation.ListScenes, simulation_pb2.ListScenesRequest(page_token=token)
+            )
+            for scene in page.scenes:
+                yield scene
+            token = page.next_page_token
+            if not token:
+                return
+
+    async def assets(self) -> AsyncIterator[simulation_pb2.AssetInfo]:
+        """The files that the server keeps, newest first."""
+        token = ""
+        while True:
+            page = await self._call(
+                self._simulation.ListAssets, simulation_pb2.ListAssetsRequest(page_token=token)
+            )
+            for asset in page.assets:
+                yield asset
+            token = page.next_page_token
+            if not token:
+                return
 
     async def create_session(
         self,
@@ -212,6 +241,7 @@ class Client:
         perturbation: Perturbation | None = None,
         solve: SolveOptions | None = None,
         confidence: float = 0.0,
+        priority: str = "normal",
         label: str = "",
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
@@ -231,6 +261,7 @@ class Client:
             perturbation,
             solve,
             confidence,
+            priority,
             label,
         )
         call = self._grasp.EvaluateGrasps(
@@ -278,22 +309,80 @@ class Client:
         )
         return answer
 
+    async def compare_runs(self, a: str, b: str) -> runs_pb2.CompareRunsResponse:
+        """Two runs side by side, by their ids."""
+        answer: runs_pb2.CompareRunsResponse = await self._call(
+            self._runs.CompareRuns, runs_pb2.CompareRunsRequest(run_id_a=a, run_id_b=b)
+        )
+        return answer
+
+    async def record_benchmark(self, benchmark: runs_pb2.Benchmark) -> runs_pb2.Benchmark:
+        """Keeps a measurement; comes back with its id, time and what was left to the server."""
+        answer = await self._call(
+            self._runs.RecordBenchmark, runs_pb2.RecordBenchmarkRequest(benchmark=benchmark)
+        )
+        kept: runs_pb2.Benchmark = answer.benchmark
+        return kept
+
+    async def benchmarks(self, name: str = "") -> AsyncIterator[runs_pb2.Benchmark]:
+        """Measurements, newest first; of one name, or all."""
+        token = ""
+        while True:
+            page = await self._call(
+                self._runs.ListBenchmarks,
+                runs_pb2.ListBenchmarksRequest(name=name, page_token=token),
+            )
+            for benchmark in page.benchmarks:
+                yield benchmark
+            token = page.next_page_token
+            if not token:
+                return
+
 
 class GraspJob(AsyncIterator[GraspResult]):
-    """Results of a grasp job as they come. After the last one, `summary` is there."""
+    """Results of a grasp job as they come. After the last one, `summary` is there.
+
+    As a context manager it is cancelled at the end, if it has not finished by then.
+    """
 
     def __init__(self, call: Any, progress: Progress) -> None:
         self._call = call
         self._progress = progress
+        self._cancelled = False
         self.summary: GraspSummary | None = None
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.cancel()
 
     def __aiter__(self) -> Self:
         return self
 
+    async def _next_event(self) -> Any:
+        try:
+            with translated():
+                return await self._call.read()
+        except asyncio.CancelledError:
+            # gRPC raises the same whether the call or the task that waits for it was cancelled
+            if self._cancelled:
+                raise CancelledError("cancelled by the caller", grpc.StatusCode.CANCELLED) from None
+            self._call.cancel()
+            raise
+
     async def __anext__(self) -> GraspResult:
         while True:
-            with translated():
-                event = await self._call.read()
+            try:
+                event = await self._next_event()
+            except BaseException:
+                self._progress.close()
+                raise
             if event is grpc.aio.EOF:
                 self._progress.close()
                 raise StopAsyncIteration
@@ -306,7 +395,9 @@ class GraspJob(AsyncIterator[GraspResult]):
                 self.summary = GraspSummary.from_message(event.summary)
 
     def cancel(self) -> None:
-        """Stops the rest of the job on the server."""
+        """Stops the rest of the job on the server; what comes next is a `CancelledError`."""
+        self._cancelled = True
+        self._progress.close()
         self._call.cancel()
 
 
@@ -382,12 +473,19 @@ class Session:
             minimum_interval=minimum_interval,
         )
         call = self._client._simulation.Watch(request, metadata=self._client._metadata)
-        while True:
-            with translated():
-                answer = await call.read()
-            if answer is grpc.aio.EOF:
-                return
-            yield answer
+        pieces: list[simulation_pb2.WatchResponse] = []
+        try:
+            while True:
+                with translated():
+                    piece = await call.read()
+                if piece is grpc.aio.EOF:
+                    return
+                pieces.append(piece)
+                if not piece.more:
+                    yield join_watched(pieces)
+                    pieces = []
+        finally:
+            call.cancel()
 
     async def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
         """The state as it is, with the certificates of the last step."""
@@ -458,6 +556,13 @@ class Session:
         )
         return [Session(self._client, name) for name in answer.session_ids]
 
+    async def export_problem(self, world: int = 0) -> bytes:
+        """The contact problem of the next step of one world, as text that `tribo solve` reads."""
+        answer = await self._call(
+            "ExportProblem", simulation_pb2.ExportProblemRequest(session_id=self.id, world=world)
+        )
+        return bytes(answer.data)
+
     async def heartbeat(self) -> None:
         """Renews the lease."""
         await self._call("Heartbeat", simulation_pb2.HeartbeatRequest(session_id=self.id))
@@ -490,7 +595,10 @@ class StepStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        await self.close()
+        if error is None:
+            await self.close()
+        else:
+            self.cancel()
 
     async def send(
         self,
@@ -508,11 +616,15 @@ class StepStream:
 
     async def receive(self) -> StepAnswer:
         """The next answer, in the order of the sends."""
-        with translated():
-            answer = await self._call.read()
-        if answer is grpc.aio.EOF:
-            raise UnavailableError("the server ended the stream")
-        return StepAnswer.from_message(answer.step, answer.tag)
+        pieces: list[simulation_pb2.StepResponse] = []
+        while True:
+            with translated():
+                answer = await self._call.read()
+            if answer is grpc.aio.EOF:
+                raise UnavailableError("the server ended the stream")
+            pieces.append(answer.step)
+            if not answer.more:
+                return StepAnswer.from_message(join_steps(pieces), answer.tag)
 
     async def step(
         self,
@@ -526,8 +638,12 @@ class StepStream:
         return await self.receive()
 
     async def close(self) -> None:
-        """Ends the stream; the session goes on."""
+        """Waits for what is on the way and ends the stream; the session goes on."""
         with translated():
             await self._call.done_writing()
             while await self._call.read() is not grpc.aio.EOF:
                 pass
+
+    def cancel(self) -> None:
+        """Breaks the stream off: what the session then does was said by `on_disconnect`."""
+        self._call.cancel()

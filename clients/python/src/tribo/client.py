@@ -12,7 +12,8 @@ import numpy.typing as npt
 
 from tribo import requests
 from tribo.arrays import encode
-from tribo.errors import translated
+from tribo.errors import UnavailableError, translated
+from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
 from tribo.types import (
     Contacts,
@@ -143,9 +144,11 @@ class Client:
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
         data, name, others = requests.read_source(source, name, default)
-        uploaded = [
-            (path, self.put_asset(file.name, file.read_bytes())) for path, file in others.items()
-        ]
+        # a file may be asked for under several paths
+        digests = {
+            file: self.put_asset(file.name, file.read_bytes()) for file in set(others.values())
+        }
+        uploaded = [(path, digests[file]) for path, file in others.items()]
         return self.put_asset(name, data), name, requests.scene_files(uploaded)
 
     def load(
@@ -184,6 +187,36 @@ class Client:
                 metadata=self._metadata,
             )
         return answer
+
+    def scenes(self) -> Iterator[simulation_pb2.SceneInfo]:
+        """The scenes that the server keeps, newest first."""
+        token = ""
+        while True:
+            with translated():
+                page = self._simulation.ListScenes(
+                    simulation_pb2.ListScenesRequest(page_token=token),
+                    timeout=self._timeout,
+                    metadata=self._metadata,
+                )
+            yield from page.scenes
+            token = page.next_page_token
+            if not token:
+                return
+
+    def assets(self) -> Iterator[simulation_pb2.AssetInfo]:
+        """The files that the server keeps, newest first."""
+        token = ""
+        while True:
+            with translated():
+                page = self._simulation.ListAssets(
+                    simulation_pb2.ListAssetsRequest(page_token=token),
+                    timeout=self._timeout,
+                    metadata=self._metadata,
+                )
+            yield from page.assets
+            token = page.next_page_token
+            if not token:
+                return
 
     # ---- sessions ----
 
@@ -251,6 +284,7 @@ class Client:
         perturbation: Perturbation | None = None,
         solve: SolveOptions | None = None,
         confidence: float = 0.0,
+        priority: str = "normal",
         label: str = "",
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
@@ -265,6 +299,7 @@ class Client:
             perturbation: copies of every grasp with other poses, friction and mass.
             solve: how exact the contact problems are solved.
             confidence: of the interval of the success probability; 0: 0.95.
+            priority: "low", "normal" or "high".
             label: for people; kept with the run.
             timeout: s, for the whole job; None: the client's.
             progress: True shows a bar (tqdm's where it is installed); a function is called with
@@ -282,6 +317,7 @@ class Client:
             perturbation,
             solve,
             confidence,
+            priority,
             label,
         )
         with translated():
@@ -339,18 +375,68 @@ class Client:
             )
         return answer
 
+    def compare_runs(self, a: str, b: str) -> runs_pb2.CompareRunsResponse:
+        """Two runs side by side, by their ids."""
+        with translated():
+            answer: runs_pb2.CompareRunsResponse = self._runs.CompareRuns(
+                runs_pb2.CompareRunsRequest(run_id_a=a, run_id_b=b),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        return answer
+
+    def record_benchmark(self, benchmark: runs_pb2.Benchmark) -> runs_pb2.Benchmark:
+        """Keeps a measurement; comes back with its id, time and what was left to the server."""
+        with translated():
+            answer = self._runs.RecordBenchmark(
+                runs_pb2.RecordBenchmarkRequest(benchmark=benchmark),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        kept: runs_pb2.Benchmark = answer.benchmark
+        return kept
+
+    def benchmarks(self, name: str = "") -> Iterator[runs_pb2.Benchmark]:
+        """Measurements, newest first; of one name, or all."""
+        token = ""
+        while True:
+            with translated():
+                page = self._runs.ListBenchmarks(
+                    runs_pb2.ListBenchmarksRequest(name=name, page_token=token),
+                    timeout=self._timeout,
+                    metadata=self._metadata,
+                )
+            yield from page.benchmarks
+            token = page.next_page_token
+            if not token:
+                return
+
 
 def _scene_id(scene: Scene | str) -> str:
     return scene if isinstance(scene, str) else scene.id
 
 
 class GraspJob(Iterator[GraspResult]):
-    """Results of a grasp job as they come. After the last one, `summary` is there."""
+    """Results of a grasp job as they come. After the last one, `summary` is there.
+
+    As a context manager it is cancelled at the end, if it has not finished by then.
+    """
 
     def __init__(self, call: Any, progress: Progress) -> None:
         self._call = call
         self._progress = progress
         self.summary: GraspSummary | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.cancel()
 
     def __iter__(self) -> Self:
         return self
@@ -372,7 +458,8 @@ class GraspJob(Iterator[GraspResult]):
                 self.summary = GraspSummary.from_message(event.summary)
 
     def cancel(self) -> None:
-        """Stops the rest of the job on the server."""
+        """Stops the rest of the job on the server; what comes next is a `CancelledError`."""
+        self._progress.close()
         self._call.cancel()
 
 
@@ -462,14 +549,34 @@ class Session:
         bodies: bool = False,
         minimum_interval: float = 0.0,
     ) -> Iterator[simulation_pb2.WatchResponse]:
-        """Follows the session while others step it: states, and events when it ends."""
+        """Follows the session while others step it: states, and events when it ends.
+
+        Args:
+            state: q and u with every state.
+            contacts: contacts with every state.
+            bodies: poses and velocities of all bodies with every state.
+            minimum_interval: s of wall time between states; 0: 1/30.
+        """
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
             want=requests.want(state, contacts, bodies, False),
             minimum_interval=minimum_interval,
         )
+        pieces: list[simulation_pb2.WatchResponse] = []
         with translated():
-            yield from self._client._simulation.Watch(request, metadata=self._client._metadata)
+            call = self._client._simulation.Watch(request, metadata=self._client._metadata)
+        try:
+            while True:
+                with translated():
+                    piece = next(call, None)
+                if piece is None:
+                    return
+                pieces.append(piece)
+                if not piece.more:
+                    yield join_watched(pieces)
+                    pieces = []
+        finally:
+            call.cancel()
 
     def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
         """The state as it is, with the certificates of the last step."""
@@ -554,6 +661,16 @@ class Session:
             )
         return [Session(self._client, name) for name in answer.session_ids]
 
+    def export_problem(self, world: int = 0) -> bytes:
+        """The contact problem of the next step of one world, as text that `tribo solve` reads."""
+        with translated():
+            answer = self._client._simulation.ExportProblem(
+                simulation_pb2.ExportProblemRequest(session_id=self.id, world=world),
+                timeout=self._client._timeout,
+                metadata=self._client._metadata,
+            )
+        return bytes(answer.data)
+
     def heartbeat(self) -> None:
         """Renews the lease."""
         with translated():
@@ -576,7 +693,7 @@ class Session:
 class StepStream:
     """A stream of steps. `step` sends one and waits; `send` and `receive` keep several on the way.
 
-    As a context manager it closes at the end.
+    As a context manager it closes at the end, or is cancelled if something was raised.
     """
 
     def __init__(
@@ -605,7 +722,10 @@ class StepStream:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        if error is None:
+            self.close()
+        else:
+            self.cancel()
 
     def send(
         self,
@@ -622,9 +742,15 @@ class StepStream:
 
     def receive(self) -> StepAnswer:
         """The next answer, in the order of the sends."""
-        with translated():
-            answer = next(self._call)
-        return StepAnswer.from_message(answer.step, answer.tag)
+        pieces: list[simulation_pb2.StepResponse] = []
+        while True:
+            with translated():
+                answer = next(self._call, None)
+            if answer is None:
+                raise UnavailableError("the server ended the stream")
+            pieces.append(answer.step)
+            if not answer.more:
+                return StepAnswer.from_message(join_steps(pieces), answer.tag)
 
     def step(
         self,
@@ -638,8 +764,13 @@ class StepStream:
         return self.receive()
 
     def close(self) -> None:
-        """Ends the stream; the session goes on."""
+        """Waits for what is on the way and ends the stream; the session goes on."""
         self._outgoing.put(None)
         with translated():
             for _ in self._call:
                 pass
+
+    def cancel(self) -> None:
+        """Breaks the stream off: what the session then does was said by `on_disconnect`."""
+        self._call.cancel()
+        self._outgoing.put(None)

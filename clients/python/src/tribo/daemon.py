@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -89,11 +90,20 @@ class Daemon:
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, **(environment or {})},
             )
-        line = self._first_line(seconds)
+        try:
+            line = self._first_line(seconds)
+        except BaseException:
+            self._end()
+            raise
         words = dict(word.partition("=")[::2] for word in line.split()[1:])
         if not line.startswith("ready ") or "grpc" not in words:
-            self.stop()
-            raise UnavailableError(f"tribod did not start; its log:\n{self._log_tail()}")
+            status = self._process.poll()
+            how = f"was not ready after {seconds:g} s" if status is None else f"ended with {status}"
+            self._process.kill()
+            self._process.wait()
+            tail = self._log_tail()
+            self._end()
+            raise UnavailableError(f"tribod {how}; its log:\n{tail}")
         self.grpc: str = words["grpc"]
         self.http: str = words.get("http", "")
 
@@ -104,6 +114,10 @@ class Daemon:
         reader = threading.Thread(target=lambda: lines.append(output.readline()), daemon=True)
         reader.start()
         reader.join(seconds)
+        if lines and not lines[0]:
+            # the output has ended, and so will the process: its status is worth the wait
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self._process.wait(1.0)
         return lines[0].decode("utf-8", "replace") if lines else ""
 
     def _log_tail(self) -> str:
@@ -127,12 +141,19 @@ class Daemon:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
+        self._end()
+        return status
+
+    def _end(self) -> None:
+        """Leaves nothing behind: no process, no pipe, no temporary folder."""
+        if self._process.poll() is None:
+            self._process.kill()
+            self._process.wait()
         if self._process.stdout is not None:
             self._process.stdout.close()
         if self._folder is not None:
             self._folder.cleanup()
             self._folder = None
-        return status
 
     def kill(self) -> None:
         """Ends it as a crash would (SIGKILL); its data stays if a folder was given."""

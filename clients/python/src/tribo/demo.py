@@ -100,7 +100,7 @@ def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
     )
     began = time.monotonic()
     job = client.evaluate_grasps(
-        GraspObject(folder / "mug.obj", friction=0.7, density=2400),
+        GraspObject(folder / "mug.xml", friction=0.7),
         Hand(folder / "hand.xml", closing_actuators=("close_left", "close_right")),
         [_pose(g) for g in _GRASPS],
         protocol=PROTOCOL,
@@ -130,7 +130,7 @@ def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
 def main(arguments: Sequence[str] | None = None) -> int:
     """The command line."""
     parser = argparse.ArgumentParser(prog="tribo-demo", description=__doc__.split("\n\n")[0])
-    parser.add_argument("--data", type=Path, required=True, help="folder with mug.obj and hand.xml")
+    parser.add_argument("--data", type=Path, required=True, help="folder with mug.xml and hand.xml")
     parser.add_argument("--server", help="a daemon that runs already, HOST:PORT")
     parser.add_argument("--copies", type=int, default=20, help="of each grasp (20)")
     parser.add_argument("--seed", type=int, default=1, help="of the perturbations (1)")
@@ -138,7 +138,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         "--keep", action="store_true", help="keep the daemon until Ctrl-C, to look at its page"
     )
     options = parser.parse_args(arguments)
-    for name in ("mug.obj", "hand.xml"):
+    for name in ("mug.xml", "hand.xml"):
         if not (options.data / name).exists():
             parser.error(f"--data: no {name} in {options.data}")
     try:

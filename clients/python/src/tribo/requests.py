@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Callable
+from typing import Any, Callable, TypeVar
 
 import numpy.typing as npt
 
@@ -45,6 +45,27 @@ IDEMPOTENT = {
     "tribo.v1.Runs": ["ListRuns", "GetRun", "CompareRuns", "ListBenchmarks"],
 }
 
+PRIORITIES = {
+    "low": simulation_pb2.PRIORITY_LOW,
+    "normal": simulation_pb2.PRIORITY_NORMAL,
+    "high": simulation_pb2.PRIORITY_HIGH,
+}
+
+ON_DISCONNECT = {
+    "keep": simulation_pb2.ON_DISCONNECT_KEEP,
+    "pause": simulation_pb2.ON_DISCONNECT_PAUSE,
+    "delete": simulation_pb2.ON_DISCONNECT_DELETE,
+}
+
+_Number = TypeVar("_Number", bound=int)
+
+
+def _chosen(what: str, name: str, choices: Mapping[str, _Number]) -> _Number:
+    """The wire's value behind a word."""
+    if name not in choices:
+        raise ValueError(f"{what} is {name!r}, expected one of {', '.join(choices)}")
+    return choices[name]
+
 
 def stub(make: Callable[..., Any], channel: Any) -> Any:
     """A generated stub, which bears no types of its own."""
@@ -64,7 +85,10 @@ def service_config(attempts: int) -> str:
             "methodConfig": [
                 {"name": names, "retryPolicy": policy(["UNAVAILABLE", "RESOURCE_EXHAUSTED"])},
                 {
-                    "name": [{"service": "tribo.v1.Simulation", "method": "Step"}],
+                    "name": [
+                        {"service": "tribo.v1.Simulation", "method": "Step"},
+                        {"service": "tribo.v1.Grasp", "method": "EvaluateGrasps"},
+                    ],
                     "retryPolicy": policy(["RESOURCE_EXHAUSTED"]),
                 },
             ]
@@ -126,17 +150,12 @@ def create_session(
     device: str,
 ) -> simulation_pb2.CreateSessionRequest:
     """The request of CreateSession."""
-    kinds = {
-        "keep": simulation_pb2.ON_DISCONNECT_KEEP,
-        "pause": simulation_pb2.ON_DISCONNECT_PAUSE,
-        "delete": simulation_pb2.ON_DISCONNECT_DELETE,
-    }
     return simulation_pb2.CreateSessionRequest(
         scene_id=scene_id,
         worlds=worlds,
         options=(options or StepOptions()).message(),
         ttl_seconds=ttl,
-        on_disconnect=kinds[on_disconnect],
+        on_disconnect=_chosen("on_disconnect", on_disconnect, ON_DISCONNECT),
         keyframe=keyframe or 0,
         use_keyframe=keyframe is not None,
         label=label,
@@ -163,18 +182,13 @@ def step(
     priority: str,
 ) -> simulation_pb2.StepRequest:
     """The request of Step."""
-    priorities = {
-        "low": simulation_pb2.PRIORITY_LOW,
-        "normal": simulation_pb2.PRIORITY_NORMAL,
-        "high": simulation_pb2.PRIORITY_HIGH,
-    }
     return simulation_pb2.StepRequest(
         session_id=session_id,
         steps=steps,
         controls=arrays.encode(controls) if controls is not None else None,
         forces=arrays.encode(forces) if forces is not None else None,
         want=wanted,
-        priority=priorities[priority],
+        priority=_chosen("priority", priority, PRIORITIES),
     )
 
 
@@ -188,6 +202,7 @@ def evaluate_grasps(
     perturbation: Perturbation | None,
     solve: SolveOptions | None,
     confidence: float,
+    priority: str,
     label: str,
 ) -> grasp_pb2.EvaluateGraspsRequest:
     """The request of EvaluateGrasps."""
@@ -215,6 +230,7 @@ def evaluate_grasps(
         protocol=(protocol or Protocol()).message(),
         perturbation=(perturbation or Perturbation()).message(),
         solve=(solve or SolveOptions()).message(),
+        priority=_chosen("priority", priority, PRIORITIES),
         confidence=confidence,
         label=label,
     )
