@@ -13,7 +13,7 @@
 #include "base/parallel.h"
 #include "grasp/grasp.h"
 
-enum { CHUNK = 16 }; /* steps between two looks at the clock */
+enum { CHUNK = 4 }; /* steps between two looks at the clock */
 
 /* A grasp while it is played, and until its result is handed out. */
 typedef struct grasp_record {

@@ -13,7 +13,7 @@
 static const double PI = 3.14159265358979323846;
 /* EDGES of the friction disk. A hull in six dimensions costs the square of its points or more: of
  * more contacts than MOST_CONTACTS those stay that lie farthest from each other. */
-enum { EDGES = 8, MOST_CONTACTS = 16 };
+enum { EDGES = 8, MOST_CONTACTS = 8 };
 
 typedef struct primitives {
     double *wrenches;
