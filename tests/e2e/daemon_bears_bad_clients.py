@@ -14,7 +14,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -34,6 +34,7 @@ SANITIZED = 8 if "ASAN_OPTIONS" in os.environ else 1
 PEAK_BYTES = (224 << 20) * SANITIZED
 STALLED_BYTES = (48 << 20) * SANITIZED
 PINGS, PING_SECONDS = 4, 10
+
 
 def peak_bytes(pid: int) -> int:
     """The most memory that the process ever held."""
@@ -124,7 +125,9 @@ def stalled_http_watch(daemon: tribo.Daemon, session_id: str) -> socket.socket:
     return wire
 
 
-def grasp_request(client: tribo.Client, folder: Path, poses: int) -> grasp_pb2.EvaluateGraspsRequest:
+def grasp_request(
+    client: tribo.Client, folder: Path, poses: int
+) -> grasp_pb2.EvaluateGraspsRequest:
     """Many short grasps beside the mug."""
     assets = {}
     for name in ("mug.obj", "hand.xml"):
@@ -300,7 +303,11 @@ def messages() -> dict[str, tuple[str, bytes, set[str]]]:
     bad = {"INVALID_ARGUMENT"}
     much = {"RESOURCE_EXHAUSTED"}
     either = {"INVALID_ARGUMENT", "RESOURCE_EXHAUSTED", "OK", "NOT_FOUND"}
-    info, scene, grasps = "Simulation/GetServerInfo", "Simulation/CreateScene", "Grasp/EvaluateGrasps"
+    info, scene, grasps = (
+        "Simulation/GetServerInfo",
+        "Simulation/CreateScene",
+        "Grasp/EvaluateGrasps",
+    )
     return {
         "a length that is not there": (scene, b"\x12\x7f", bad),
         "a number that does not end": (info, b"\xff" * 20, bad),
@@ -344,7 +351,10 @@ def grpc_messages(report: Report, daemon: tribo.Daemon) -> None:
                 got = error.code().name
         report.check(got in right, f"gRPC: {what}: {got}, not {sorted(right)}")
     # a message that inflates to 64 MiB
-    for what, size, right in (("inflates", 64 << 20, "RESOURCE_EXHAUSTED"), ("is zipped", 99, "OK")):
+    for what, size, right in (
+        ("inflates", 64 << 20, "RESOURCE_EXHAUSTED"),
+        ("is zipped", 99, "OK"),
+    ):
         with grpc.insecure_channel(daemon.grpc, options) as channel:
             try:
                 channel.unary_unary("/tribo.v1.Simulation/GetServerInfo")(
@@ -359,10 +369,9 @@ def grpc_messages(report: Report, daemon: tribo.Daemon) -> None:
 def http_status(daemon: tribo.Daemon, sent: bytes) -> int:
     """The status of what is answered to these bytes; 0: the connection was closed without one."""
     with closing(dial(daemon.http)) as wire:
-        try:
+        # closed while it is being sent: an answer may be there all the same
+        with suppress(OSError):
             wire.sendall(sent)
-        except OSError:
-            pass  # closed while it was being sent: an answer may be there all the same
         try:
             wire.settimeout(30)
             head = wire.recv(4096)
@@ -379,7 +388,9 @@ def http_messages(report: Report, daemon: tribo.Daemon) -> None:
     for what, (method, data, right) in messages().items():
         if method.startswith("Simulation"):
             status = http_status(daemon, request(method, data, proto))
-            wanted = {statuses[r] for r in right} | ({413} if "RESOURCE_EXHAUSTED" in right else set())
+            wanted = {statuses[r] for r in right} | (
+                {413} if "RESOURCE_EXHAUSTED" in right else set()
+            )
             # a body that is too large may be cut off while it is on its way
             wanted |= {0} if len(data) > MESSAGE_BYTES else set()
             report.check(status in wanted, f"HTTP: {what}: {status}, not {sorted(wanted)}")
@@ -425,7 +436,10 @@ def http_messages(report: Report, daemon: tribo.Daemon) -> None:
         ),
         "long headers": (f"{get}X: {'a' * 100000}\r\n\r\n".encode(), {400, 413, 431, 0}),
         "many headers": ((get + "X: a\r\n" * 20000 + "\r\n").encode(), {400, 413, 431, 0}),
-        "a long path": (b"GET /" + b"a" * 200000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n", {400, 414, 431, 0}),
+        "a long path": (
+            b"GET /" + b"a" * 200000 + b" HTTP/1.1\r\nHost: localhost\r\n\r\n",
+            {400, 414, 431, 0},
+        ),
         "a negative length": (f"{get}Content-Length: -1\r\n\r\n".encode(), {400, 0}),
         "an absurd length": (
             b"POST /tribo.v1.Simulation/GetServerInfo HTTP/1.1\r\nHost: localhost\r\n"
@@ -438,10 +452,14 @@ def http_messages(report: Report, daemon: tribo.Daemon) -> None:
         ),
         "a chunk of no size": (
             b"POST /tribo.v1.Simulation/GetServerInfo HTTP/1.1\r\nHost: localhost\r\n"
-            b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n{}\r\n0\r\n\r\n",
+            b"Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+            b"zz\r\n{}\r\n0\r\n\r\n",
             {400, 0},
         ),
-        "another protocol": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600), {400, 0}),
+        "another protocol": (
+            b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(600),
+            {400, 0},
+        ),
         "noise": (random.Random(4).randbytes(4000) + b"\r\n\r\n", {400, 0}),
         "HTTP/2": (b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n" + bytes(9), {400, 404, 405, 505, 0}),
     }

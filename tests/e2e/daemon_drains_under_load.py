@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""SIGTERM under load: no call in flight fails, readiness is false at once, the daemon ends with 0 in
-its time, and every session comes back with the bytes that it had."""
+"""SIGTERM under load: no call in flight fails, readiness is false at once, the daemon ends with 0
+in time, and every session comes back with the bytes that its client knows, not a step more."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ from tribo.v1 import runs_pb2, simulation_pb2
 
 ROUNDS = 3
 DRAIN_SECONDS = 20
-STEPS = 20  # of one call
+STEPS = 60  # of one call
+#: A call that the client began so shortly before the signal may still have been on its way when the
+#: signal came. It may be refused then, but not broken off: its steps must not have been taken.
+ON_ITS_WAY_SECONDS = 0.1
 
 PILE = b"""<mujoco model="pile"><worldbody>
   <geom type="plane" size="2 2 0.1"/>
@@ -201,7 +204,10 @@ def drain(
         report.equal(c.wrong, [], "ends of calls")
         if not isinstance(c, Stream):
             late = c.failed_at - signalled
-            report.check(late > 0, f"{type(c).__name__}: a call in flight failed, {late:.4f} s")
+            report.check(
+                late > -ON_ITS_WAY_SECONDS,
+                f"{type(c).__name__}: a call in flight failed, {late:.4f} s",
+            )
     calls = sum(c.calls for c in clients)
     print(f"drained in {took:.2f} s after {calls} calls")
 

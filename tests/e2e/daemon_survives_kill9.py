@@ -66,7 +66,9 @@ def start_velocity(client: tribo.Client, session: tribo.Session, speed: float) -
 class Load:
     """Threads that work on sessions until the daemon is gone, and remember what it said."""
 
-    def __init__(self, daemon: tribo.Daemon, scene: str, accounts: list[Account], seed: int) -> None:
+    def __init__(
+        self, daemon: tribo.Daemon, scene: str, accounts: list[Account], seed: int
+    ) -> None:
         self.daemon, self.scene, self.accounts, self.seed = daemon, scene, accounts, seed
         self.made: list[Account] = []
         self.lock = threading.Lock()
@@ -211,9 +213,7 @@ def finish_runs(report: Report, client: tribo.Client, accounts: list[Account]) -
     runs = {r.run_id: r for r in client.runs()}
     for a in accounts:
         report.equal(runs[a.id].status, DONE, f"status of run {a.id} at its end")
-        report.check(
-            runs[a.id].end_time_us >= runs[a.id].start_time_us > 0, f"times of run {a.id}"
-        )
+        report.check(runs[a.id].end_time_us >= runs[a.id].start_time_us > 0, f"times of run {a.id}")
 
 
 def main() -> None:
