@@ -58,6 +58,7 @@ find_missing() {
         test)
             need check library check
             need curl have curl
+            need openssl have openssl
             need clang-format-14 formatter
             ;;
         clang)
