@@ -122,6 +122,66 @@ kill -INT "$pid"
 wait "$pid"
 is 'exit code after SIGINT' "$?" 0
 
+# systemd is told: ready, reloading, ready again, stopping
+python3 - "$dir/notify" >"$dir/told" <<'PYTHON' &
+import socket, sys
+server = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+server.bind(sys.argv[1])
+server.settimeout(60)
+told = ""
+while told != "STOPPING=1":
+    told = server.recv(4096).decode()
+    print(told.split("\n")[0], flush=True)
+PYTHON
+pids="$pids $!"
+await test -S "$dir/notify"
+NOTIFY_SOCKET=$dir/notify
+export NOTIFY_SOCKET
+daemon notified
+unset NOTIFY_SOCKET
+kill -HUP "$pid"
+await sh -c "[ \$(grep -c READY=1 '$dir/told') = 2 ]"
+stop
+await grep -q STOPPING=1 "$dir/told"
+is 'what systemd heard' "$(tr '\n' ' ' <"$dir/told")" 'READY=1 RELOADING=1 READY=1 STOPPING=1 '
+
+# work that does not end by itself is ended in time; a second signal does not wait for it
+scene='<mujoco><worldbody><geom type=\"plane\" size=\"1 1 1\"/><body pos=\"0 0 1\"><freejoint/><geom size=\"0.1\"/></body></worldbody></mujoco>'
+for signals in 1 2; do
+    TRIBOD_SERVER_DRAIN_SECONDS=2
+    [ "$signals" = 1 ] || TRIBOD_SERVER_DRAIN_SECONDS=60
+    export TRIBOD_SERVER_DRAIN_SECONDS
+    daemon busy
+    call Simulation/CreateScene "{\"text\":\"$scene\"}"
+    is CreateScene "$status" 200
+    id=$(sed 's/.*"sceneId":"\([^"]*\)".*/\1/' "$dir/out")
+    call Simulation/CreateSession "{\"sceneId\":\"$id\",\"worlds\":200}"
+    is CreateSession "$status" 200
+    session=$(sed 's/.*"sessionId":"\([^"]*\)".*/\1/' "$dir/out")
+    curl -s -o "$dir/answer" -H 'Content-Type: application/json' \
+        --data "{\"sessionId\":\"$session\",\"steps\":1000000}" \
+        "http://$http/tribo.v1.Simulation/Step" &
+    caller=$!
+    await sh -c "curl -s 'http://$http/metrics' | grep -q '^tribod_world_steps_total [0-9][0-9][0-9]'"
+    if [ "$signals" = 1 ]; then
+        stop
+        is 'exit code' "$code" 0
+        wait "$caller"
+        check 'the caller is told' grep -q '"code":"unavailable"' "$dir/answer"
+    else
+        kill -TERM "$pid"
+        await grep -q server.draining "$dir/busy.err"
+        stop
+        is 'exit code after a second signal' "$code" 143
+        wait "$caller"
+    fi
+done
+unset TRIBOD_SERVER_DRAIN_SECONDS
+daemon busy
+call Simulation/GetState "{\"sessionId\":\"$session\"}"
+is 'the session is there' "$status" 200
+stop
+
 # without a store, without gRPC, without HTTP
 daemon '' --data ''
 stop
