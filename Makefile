@@ -78,8 +78,8 @@ demo: ## install what is missing, build, start the daemon and have it evaluate g
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
-	@BUILD=$(BUILD) deploy/deps.sh build test python
-	@$(SUBMAKE) $(PYTHON_CLIENT) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
+	@BUILD=$(BUILD) deploy/deps.sh build test python web
+	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
 	@$(SUBMAKE) VARIANT=asan build-asan
 	@$(RUN) $(RELEASE_TESTS:%=$(B):%) $(ASAN_TESTS:%=$(BUILD)/asan:%)
 
@@ -195,5 +195,5 @@ replay_main := $(B)/tests/fuzz/replay_main.o
 $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
 	$(link)
 
-include server/rules.mk clients/rules.mk
+include server/rules.mk clients/rules.mk tests/e2e/web/rules.mk
 -include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)
