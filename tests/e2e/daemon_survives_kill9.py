@@ -16,10 +16,11 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common_daemon import Report, scratch
+from common_daemon import Report, make_models, scratch
 
 import tribo
 from tribo.v1.runs_pb2 import RUN_STATUS_DONE as DONE
+from tribo.v1.runs_pb2 import RUN_STATUS_INTERRUPTED as INTERRUPTED
 from tribo.v1.runs_pb2 import RUN_STATUS_RUNNING as RUNNING
 
 ROUNDS = 20
@@ -216,6 +217,49 @@ def finish_runs(report: Report, client: tribo.Client, accounts: list[Account]) -
         report.check(runs[a.id].end_time_us >= runs[a.id].start_time_us > 0, f"times of run {a.id}")
 
 
+def grasp_jobs(report: Report, folder: Path) -> None:
+    """A job whose summary was there is done for good; one at work when the end came says so."""
+
+    def evaluate(client: tribo.Client, label: str, hold: float) -> tribo.client.GraspJob:
+        return client.evaluate_grasps(
+            tribo.GraspObject(folder / "mug.obj", friction=0.7, density=2400),
+            tribo.Hand(folder / "hand.xml", closing_actuators=("close_left", "close_right")),
+            [tribo.GraspPose((0, 0, 0.055), force=20, name=f"grasp {i}") for i in range(2)],
+            protocol=tribo.Protocol(lift=0.05, lift_seconds=0.1, hold_seconds=hold),
+            label=label,
+        )
+
+    make_models(folder)
+    daemon = tribo.Daemon(data=folder / "grasps")
+    with daemon.connect() as client:
+        job = evaluate(client, "done", 0.1)
+        held = sum(r.verdict == tribo.Verdict.HELD for r in job)
+        long = evaluate(client, "interrupted", 10000)
+        for _ in range(600):
+            if any(r.label == "interrupted" for r in client.runs()):
+                break
+            threading.Event().wait(0.05)
+        daemon.kill()
+        try:
+            list(long)
+            report.check(False, "a job that was killed has ended well")
+        except tribo.TriboError:
+            pass
+    with tribo.Daemon(data=folder / "grasps") as daemon, daemon.connect(timeout=60) as client:
+        runs = {r.label: r for r in client.runs()}
+        report.equal(set(runs), {"done", "interrupted"}, "runs of grasp jobs")
+        if report.check(job.summary is not None, "the summary of a job") and job.summary:
+            run = client.run(job.summary.run_id).run
+            report.equal((run.label, run.status), ("done", DONE), "the job that was done")
+            report.equal((run.grasps, run.grasps_held), (2, held), "its counts")
+            report.equal(run.steps, job.summary.world_steps, "its steps")
+        run = runs["interrupted"]
+        report.equal(run.status, INTERRUPTED, "the job that was killed")
+        report.check(run.end_time_us >= run.start_time_us > 0, "its times")
+        kinds = [e.kind for e in client.run(run.run_id).events]
+        report.check("interrupted" in kinds, f"its events: {kinds}")
+
+
 def main() -> None:
     """Runs the rounds."""
     report = Report()
@@ -250,6 +294,8 @@ def main() -> None:
             finish_runs(report, client, accounts)
             report.equal(daemon.stop(), 0, "exit status")
         twin.close()
+        with report.case("grasp jobs"):
+            grasp_jobs(report, folder)
     print(f"{ROUNDS} kills, {calls} calls, {len(accounts)} sessions, {kept} snapshots acknowledged")
     report.finish()
 
