@@ -42,6 +42,12 @@ static tb_grasp_request request_of(tb_scene *hand, tb_scene *object, const tb_gr
     return r;
 }
 
+static void free_request(tb_grasp_request *r)
+{
+    tb_scene_destroy((tb_scene *)(uintptr_t)r->hand.scene);
+    tb_scene_destroy((tb_scene *)(uintptr_t)r->object.scene);
+}
+
 static tb_grasp_pose pose_at(double x, double y, double z)
 {
     tb_grasp_pose pose = tb_grasp_pose_defaults();
@@ -115,6 +121,7 @@ START_TEST(the_base_is_carried_and_its_own_joints_are_left_out)
     TEST_NEAR(plan.object_radius, sqrt(2 * 0.02 * 0.02 + 0.045 * 0.045), 1e-12);
     TEST_NEAR(plan.object_mass, 0.1, 1e-12);
     grasp_plan_free(&plan);
+    free_request(&r);
 }
 END_TEST
 
@@ -141,6 +148,7 @@ START_TEST(masses_are_those_of_the_files)
     TEST_NEAR(plan.model->bodies[plan.object].mass, 0.7, 1e-12);
     tb_model_destroy(own);
     grasp_plan_free(&plan);
+    free_request(&r);
 }
 END_TEST
 
@@ -170,6 +178,7 @@ START_TEST(a_hand_fixed_to_its_world_is_carried_whole)
     TEST_NEAR(plan.model->bodies[a].position[1], 0.05, 1e-12);
     ck_assert_int_eq(plan.model->bodies[a].number_of_dofs, 1);
     grasp_plan_free(&plan);
+    free_request(&r);
 }
 END_TEST
 
@@ -232,6 +241,7 @@ START_TEST(three_fingers_with_servos_hold_a_ball)
         int fingers = 0;
         play(&r, keep_fingers, &fingers);
         ck_assert_int_eq(fingers, 3);
+        free_request(&r);
     }
 }
 END_TEST
@@ -281,6 +291,7 @@ START_TEST(a_variant_is_the_model_compiled_anew)
     tb_model_destroy(variant);
     grasp_plan_free(&anew);
     grasp_plan_free(&base);
+    free_request(&r);
 }
 END_TEST
 
@@ -347,6 +358,7 @@ START_TEST(free_fingers_stay_behind_when_the_hand_is_shaken)
         grasp_world_give(&world);
         tb_stepper_destroy(stepper);
         grasp_plan_free(&plan);
+        free_request(&r);
     }
 }
 END_TEST
@@ -385,6 +397,7 @@ START_TEST(the_carrier_follows_its_path_exactly)
     grasp_world_give(&world);
     tb_stepper_destroy(stepper);
     grasp_plan_free(&plan);
+    free_request(&r);
 }
 END_TEST
 
@@ -544,8 +557,7 @@ START_TEST(a_job_may_be_left_at_any_time)
     r.perturbation.count = 1;
     play(&r, keep, &trial);
     ck_assert_int_eq(trial.verdict, TB_GRASP_HELD);
-    tb_scene_destroy((tb_scene *)(uintptr_t)r.hand.scene);
-    tb_scene_destroy((tb_scene *)(uintptr_t)r.object.scene);
+    free_request(&r);
 }
 END_TEST
 
