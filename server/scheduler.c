@@ -185,12 +185,19 @@ static double take(td_scheduler *s, td_job *job)
     return remaining;
 }
 
-/* Whose job it was no longer has it: under the mutex. */
-static void forget(td_scheduler *s, td_account *account, int priority, double backlog_ns)
+/* What is left of a job that ends will not be done: under the mutex, and before the job is
+ * answered, since whoever comes back at once must not be told to wait for it. */
+static void unbook(td_account *account, int priority, double backlog_ns)
 {
-    account->jobs--;
     double *backlog = &account->backlog_ns[priority];
-    *backlog = account->jobs > 0 && *backlog > backlog_ns ? *backlog - backlog_ns : 0;
+    *backlog = *backlog > backlog_ns ? *backlog - backlog_ns : 0;
+}
+
+/* Whose job it was no longer has it: under the mutex. */
+static void forget(td_scheduler *s, td_account *account, int priority)
+{
+    /* nothing is left; rounding may have left something */
+    if (--account->jobs == 0) account->backlog_ns[priority] = 0;
     if (--s->unfinished == 0) pthread_cond_broadcast(&s->idle);
 }
 
@@ -208,14 +215,14 @@ static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error 
 {
     td_account *account = job->account;
     const int priority = (int)job->priority;
-    const double backlog = take(s, job);
+    unbook(account, priority, take(s, job));
     s->open--;
     publish_waiting(s);
     pthread_mutex_unlock(&s->mutex);
     if (job->steps_done == 0) td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     finish(s, job, status, error);
     pthread_mutex_lock(&s->mutex);
-    forget(s, account, priority, backlog);
+    forget(s, account, priority);
 }
 
 static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *job)
@@ -275,7 +282,7 @@ static void account_batch(td_scheduler *s, int64_t took_ns)
         const double share = batch->step_ns > 0 ? e->step_ns / batch->step_ns : 0;
         td_queue_charge(&s->queue, e->account, (int64_t)((double)took_ns * share), now);
         if (e->finished) {
-            forget(s, e->account, e->priority, e->backlog_ns);
+            forget(s, e->account, e->priority);
             continue;
         }
         double *backlog = &e->account->backlog_ns[e->priority];
@@ -313,7 +320,12 @@ static void run_batch(td_scheduler *s)
     /* who is answered may come back at once, and finds its place free */
     pthread_mutex_lock(&s->mutex);
     if (took > 0) learn(s);
-    for (int32_t i = 0; i < batch->jobs; i++) s->open -= batch->entries[i].finished;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        const td_batch_entry *e = &batch->entries[i];
+        if (!e->finished) continue;
+        s->open--;
+        unbook(e->account, e->priority, e->backlog_ns);
+    }
     pthread_mutex_unlock(&s->mutex);
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_batch_entry *e = &batch->entries[i];
@@ -342,14 +354,17 @@ static void run_slice(td_scheduler *s, td_job *job)
     job->compute_ns += now - begin;
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
     pthread_mutex_lock(&s->mutex);
-    s->open -= finished;
+    if (finished) {
+        s->open--;
+        unbook(account, priority, backlog);
+    }
     pthread_mutex_unlock(&s->mutex);
     if (finished) finish(s, job, status, status == TB_OK ? NULL : &error);
 
     pthread_mutex_lock(&s->mutex);
     td_queue_charge(&s->queue, account, now - begin, now);
     if (finished)
-        forget(s, account, priority, backlog);
+        forget(s, account, priority);
     else
         td_queue_push(&s->queue, job);
     publish_waiting(s);
