@@ -94,8 +94,8 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 
 check-peers: ## compare with MuJoCo from PyPI (tests/peers/peer_*.py)
 	@BUILD=$(BUILD) deploy/deps.sh build peers
-	@$(SUBMAKE) all
-	@PEERS_PYTHON=$(abspath $(BUILD))/peers/bin/python $(RUN) $(PEER_TESTS:%=$(B):%)
+	@$(SUBMAKE) all $(PEERS_CLIENT)
+	@PEERS_PYTHON=$(PEERS_PYTHON) $(RUN) $(PEER_TESTS:%=$(B):%)
 
 bench: ## build and run tests/bench, one program after the other
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%)

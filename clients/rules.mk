@@ -1,18 +1,20 @@
-# Included by the Makefile: the Python client, in an environment of its own in $(BUILD)/python.
-# deploy/deps.sh makes the environment, this rule puts the client into it.
+# Included by the Makefile: the Python client, in environments in $(BUILD)/python and $(BUILD)/peers.
+# deploy/deps.sh makes the environments, this rule puts the client into them.
 
-PYTHON_HOME := $(BUILD)/python
-PYTHON := $(abspath $(PYTHON_HOME))/bin/python
-PYTHON_CLIENT := $(PYTHON_HOME)/client-installed
+PYTHON := $(abspath $(BUILD))/python/bin/python
+PYTHON_CLIENT := $(BUILD)/python/client-installed
+PEERS_PYTHON := $(abspath $(BUILD))/peers/bin/python
+PEERS_CLIENT := $(BUILD)/peers/client-installed
 
-$(PYTHON_CLIENT): $(wildcard clients/python/src/tribo/*.py clients/python/*.py) \
+$(PYTHON_CLIENT) $(PEERS_CLIENT): $(BUILD)/%/client-installed: \
+    $(wildcard clients/python/src/tribo/*.py clients/python/*.py) \
     clients/python/pyproject.toml $(PROTO:%=proto/%)
-	$(call say,PIP,clients/python)
-	$(Q)$(PYTHON) -m pip install --quiet --disable-pip-version-check --no-build-isolation \
+	$(call say,PIP,clients/python into $(@D))
+	$(Q)$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \
 	    --no-deps --force-reinstall ./clients/python
 	@touch $@
 
 # what the demo grasps, and with which hand
 $(B)/demo/grasp.xml: $(B)/tests/data/mug $(B)/tests/data/hand
 	@mkdir -p $(@D)
-	@$(B)/tests/data/mug $(@D) >/dev/null && $(B)/tests/data/hand $(@D) >/dev/null
+	@$(B)/tests/data/mug $(@D) >/dev/null && $(B)/tests/data/hand $(@D) 0.7 0.003 >/dev/null

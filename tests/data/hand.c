@@ -12,12 +12,17 @@
  *
  * mug.xml is the mug of grasp.xml alone, for whoever brings a hand of his own to it.
  *
- * hand FOLDER [MU] writes hand.xml, hand.urdf, mug.xml and grasp.xml (MU 0.7).
+ * Rigid pads that are out of line with a wall touch it with a corner, and what two corners hold
+ * swings about the line through them. With SPIN (m, the friction against spinning over the normal
+ * force; 0.003 is rubber pressed over a centimetre) the pads of hand.xml hold it as soft ones do.
+ *
+ * hand FOLDER [MU [SPIN]] writes hand.xml, hand.urdf, mug.xml and grasp.xml (MU 0.7, SPIN 0).
  * grasp.xml needs mug.obj there. */
 #include "common.h"
 
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { WALL_BOXES = 24, HANDLE_CAPSULES = 8 };
 
@@ -44,13 +49,15 @@ static const double FINGER_DAMPING = 150, FINGER_FORCE = 70; /* N s/m: gears; N 
 
 /* ---- MJCF ---- */
 
+/* pad: what friction the part "pad" has, as an attribute; "" like all others */
 static void put_geoms(FILE *file, const char *indent, const char *side, const part *parts,
-                      int count, int sign)
+                      int count, int sign, const char *pad)
 {
     for (int i = 0; i < count; i++) {
         const part *p = &parts[i];
         fprintf(file, "%s<geom name=\"%s%s\" type=\"%s\" pos=\"%g %g %g\" ", indent, p->name, side,
                 p->cylinder ? "cylinder" : "box", p->centre[0], sign * p->centre[1], p->centre[2]);
+        if (strcmp(p->name, "pad") == 0) fprintf(file, "%s", pad);
         if (p->cylinder)
             fprintf(file, "size=\"%g %g\" mass=\"%g\"/>\n", p->half[0], p->half[2], p->mass);
         else
@@ -74,9 +81,11 @@ static void put_servo(FILE *file, const char *name, double stiffness, double dam
             name, name, stiffness, damping, -force, force);
 }
 
-static void write_hand(const char *folder, double mu)
+static void write_hand(const char *folder, double mu, double spin)
 {
     FILE *file = data_open(folder, "hand.xml");
+    char pad[64] = "";
+    if (spin > 0) snprintf(pad, sizeof pad, "condim=\"4\" friction=\"%g %g 0\" ", mu, spin);
     fprintf(file,
             "<mujoco model=\"hand\">\n"
             "  <compiler angle=\"radian\" autolimits=\"true\"/>\n"
@@ -89,7 +98,7 @@ static void write_hand(const char *folder, double mu)
     put_joint(file, "lift", "slide", "0 0 1", -0.05, 0.5, 1);
     put_joint(file, "turn", "hinge", "0 0 1", -3.2, 3.2, 0.02);
     put_joint(file, "tilt", "hinge", "0 1 0", -1.6, 1.6, 0.02);
-    put_geoms(file, "      ", "", HAND, HAND_PARTS, 1);
+    put_geoms(file, "      ", "", HAND, HAND_PARTS, 1, "");
     for (int sign = 1; sign >= -1; sign -= 2) {
         const char *side = sign > 0 ? "left" : "right", *tail = sign > 0 ? "_left" : "_right";
         fprintf(file,
@@ -97,7 +106,7 @@ static void write_hand(const char *folder, double mu)
                 "        <joint name=\"%s\" type=\"slide\" axis=\"0 %d 0\" range=\"0 %g\""
                 " damping=\"%g\" armature=\"0.05\"/>\n",
                 side, sign * OPEN, side, -sign, STROKE, FINGER_DAMPING);
-        put_geoms(file, "        ", tail, FINGER, FINGER_PARTS, sign);
+        put_geoms(file, "        ", tail, FINGER, FINGER_PARTS, sign, pad);
         fprintf(file, "      </body>\n");
     }
     fprintf(file, "    </body>\n  </worldbody>\n  <actuator>\n");
@@ -282,13 +291,14 @@ static void write_grasp(const char *folder, double mu)
 
 int main(int argc, char **argv)
 {
-    const char *folder = data_folder(argc, argv, "[MU]");
+    const char *folder = data_folder(argc, argv, "[MU [SPIN]]");
     const double mu = argc > 2 ? strtod(argv[2], NULL) : 0.7;
-    if (!(mu >= 0)) {
-        fprintf(stderr, "hand: MU is a friction coefficient, not %s\n", argv[2]);
+    const double spin = argc > 3 ? strtod(argv[3], NULL) : 0;
+    if (!(mu >= 0 && spin >= 0)) {
+        fprintf(stderr, "hand: MU and SPIN are friction coefficients, not negative\n");
         return EXIT_FAILURE;
     }
-    write_hand(folder, mu);
+    write_hand(folder, mu, spin);
     write_urdf(folder);
     write_mug(folder, mu);
     write_grasp(folder, mu);

@@ -77,13 +77,16 @@ def _row(result: GraspResult) -> str:
     if result.drop_time is not None:
         outcome += f" at {result.drop_time:.2f} s"
     lower, upper = result.success_interval
-    forces = " ".join(f"{force:5.1f}" for force in result.finger_forces.values())
-    return (
-        f"{result.name:<11} {outcome:<18} {100 * result.success:5.0f} % "
-        f"[{100 * lower:3.0f}, {100 * upper:3.0f}] {_microns(result.slip)}   {forces:<12} "
-        f"{result.epsilon_quality:8.4f} {result.weakest_margin:7.3f} "
-        f"{result.certificate.residual:9.1e}"
-    )
+    row = f"{result.name:<11} {outcome:<18} {100 * result.success:5.0f} % "
+    row += f"[{100 * lower:3.0f}, {100 * upper:3.0f}] "
+    if result.finger_forces:
+        forces = " ".join(f"{force:5.1f}" for force in result.finger_forces.values())
+        row += f"{_microns(result.slip)}   {forces:<12} "
+        row += f"{result.epsilon_quality:8.4f} {result.weakest_margin:7.3f} "
+    else:
+        # nothing is in the hand that could slip or be pressed
+        row += f"{'-':>10}   {'-':<12} {'-':>8} {'-':>7} "
+    return f"{row}{result.certificate.residual:9.1e}"
 
 
 def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
