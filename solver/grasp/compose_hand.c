@@ -11,7 +11,7 @@
 #include "grasp/grasp.h"
 
 /* what the hand alone is given to come to rest */
-static const double SETTLE_S = 2, REST_SPEED = 1e-4;
+static const double SETTLE_S = 2, SETTLE_DT_S = 5e-4, REST_SPEED = 1e-4;
 enum { SETTLE_CHUNK = 25 };
 
 /* ---- the base ---- */
@@ -199,13 +199,15 @@ static tb_status settle(const tb_grasp_plan *plan, const grasp_hand *hand, const
                         const double *closing, double *q, double *spread, tb_error *error)
 {
     const tb_model *m = hand->bare;
-    const int64_t most = (int64_t)(SETTLE_S / plan->dt);
+    tb_step_options options = plan->step;
+    options.dt = fmax(plan->dt, SETTLE_DT_S); /* nobody waits for a million steps here */
+    const int64_t most = (int64_t)(SETTLE_S / options.dt);
     tb_state *state = NULL;
     tb_stepper *stepper = NULL;
     tb_body_motion *motions = calloc((size_t)m->number_of_bodies, sizeof *motions);
     tb_status status = motions == NULL ? tb_fail_memory(error, 0, "a hand") : TB_OK;
     if (status == TB_OK) status = tb_state_create(m, &state, error);
-    if (status == TB_OK) status = tb_stepper_create(&plan->step, &stepper, error);
+    if (status == TB_OK) status = tb_stepper_create(&options, &stepper, error);
     if (status == TB_OK) status = tb_state_set_q(state, start, m->number_of_coordinates, error);
     if (status == TB_OK)
         status = tb_state_set_controls(state, plan->controls, m->number_of_actuators, error);
