@@ -34,7 +34,8 @@ static const args_command COMMAND = {
         "  tribo grasp --hand hand.xml --object mug.obj --approach 0,0,-1 --sample 10 \\\n"
         "      --perturb 100 --seed 1 --record trials.csv --plot grasps.svg\n"
         "  tribo grasp --hand shadow.xml --object ball.xml --poses poses.json \\\n"
-        "      --closing FF,MF,TH --open 0,0,0 --close 1.5,1.5,1 --json\n",
+        "      --closing FF,MF,TH --open 0,0,0 --close 1.5,1.5,1 --json\n"
+        "  tribo grasp --hand hand.xml --object mug.obj --sample 20 --server robot7:7410\n",
     .minimum_operands = 0,
     .maximum_operands = 0};
 
@@ -108,6 +109,10 @@ static tb_status play(const grasp_options *o, grasp_task *task, grasp_report *re
 int command_grasp(int argc, char **argv)
 {
     grasp_options o = defaults();
+    remote_options remote = {0};
+    args_option connection[REMOTE_OPTIONS];
+    remote_option_list(&remote, connection);
+    connection[0].help = "have a daemon play: HOST:PORT or unix:PATH";
     const args_option what[] = {
         {"hand", "FILE", "MJCF or URDF model of the hand", ARGS_TEXT, &o.hand, 0, 0, NULL},
         {"object", "FILE", "OBJ or STL mesh, or an MJCF or URDF model of one body", ARGS_TEXT,
@@ -183,11 +188,9 @@ int command_grasp(int argc, char **argv)
         {"json", NULL, "one JSON object a line and nothing else", ARGS_FLAG, &o.json, 0, 0, NULL},
         {"quiet", NULL, "print errors only (and --json)", ARGS_FLAG, &o.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
-    const args_group groups[] = {{"what is grasped", what},
-                                 {"the hand and its path", hand},
-                                 {"chance", chance},
-                                 {"how it is played and told", how},
-                                 {NULL, NULL}};
+    const args_group groups[] = {
+        {"what is grasped", what},          {"the hand and its path", hand}, {"chance", chance},
+        {"how it is played and told", how}, {"with a daemon", connection},   {NULL, NULL}};
     int operands = 0;
     switch (args_parse(&COMMAND, groups, argc, argv, &operands)) {
     case ARGS_HELPED: return CLI_OK;
@@ -203,7 +206,9 @@ int command_grasp(int argc, char **argv)
     tb_status status = grasp_task_open(&o, &task, &error);
     if (status == TB_OK)
         status = grasp_report_begin(&o, task.request.perturbation.count, &report, &error);
-    if (status == TB_OK) status = play(&o, &task, report, &error);
+    if (status == TB_OK)
+        status = remote.address != NULL ? grasp_play_remote(&remote, &o, &task, report, &error)
+                                        : play(&o, &task, report, &error);
     grasp_report_free(report);
     grasp_task_close(&task);
     if (status == TB_OK) return CLI_OK;

@@ -4,6 +4,7 @@
 
 #include "args.h"
 #include "progress.h"
+#include "remote.h"
 #include "tribo.h"
 
 /* What the command line says. Texts are borrowed from argv. */
@@ -64,5 +65,11 @@ void grasp_report_add(grasp_report *report, const tb_grasp_result *result,
 tb_status grasp_report_end(grasp_report *report, const tb_grasp_progress *done, double seconds,
                            const char *model_sha256, tb_error *error);
 void grasp_report_free(grasp_report *report); /* NULL is fine */
+
+/* ---- grasp_remote.c ---- */
+
+/* Has a daemon play the grasps and reports them, to the last line. */
+tb_status grasp_play_remote(const remote_options *remote, const grasp_options *options,
+                            const grasp_task *task, grasp_report *report, tb_error *error);
 
 #endif

@@ -105,11 +105,11 @@ static json_t *json_contacts(const tb_grasp_result *g)
     for (int32_t i = 0; i < g->number_of_contacts; i++) {
         const tb_grasp_contact *c = &g->contacts[i];
         json_t *contact = json_object();
-        json_object_set_new(contact, "body", json_text(c->body));
+        if (c->body != NULL) json_object_set_new(contact, "body", json_text(c->body));
         json_object_set_new(contact, "position", json_vector(c->position, 3));
         json_object_set_new(contact, "normal", json_vector(c->normal, 3));
         json_object_set_new(contact, "wrench", json_vector(c->wrench, 6));
-        json_object_set_new(contact, "margin", json_finite(c->margin));
+        if (c->body != NULL) json_object_set_new(contact, "margin", json_finite(c->margin));
         json_array_append_new(contacts, contact);
     }
     return contacts;
@@ -178,8 +178,12 @@ static void record(FILE *csv, const tb_grasp_result *g, const tb_grasp_pose *pos
                 (int)g->number_of_contacts);
         for (int k = 0; k < 3; k++) fprintf(csv, "%.17g,", pose->position[k]);
         for (int k = 0; k < 4; k++) fprintf(csv, "%.17g,", pose->orientation[k]);
-        fprintf(csv, "%.3g,%.3g,%lld\n", t->certificate.residual, t->certificate.penetration,
-                (long long)t->steps);
+        /* a daemon does not tell these of single trials */
+        if (t->steps < 0)
+            fputs(",,\n", csv);
+        else
+            fprintf(csv, "%.3g,%.3g,%lld\n", t->certificate.residual, t->certificate.penetration,
+                    (long long)t->steps);
     }
 }
 

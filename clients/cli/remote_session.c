@@ -104,7 +104,7 @@ void remote_session_close(remote_session *s)
 
 /* ---- stepping ---- */
 
-static void read_certificate(const Tribo__V1__Certificate *from, tb_certificate *to)
+void remote_read_certificate(const Tribo__V1__Certificate *from, tb_certificate *to)
 {
     *to = (tb_certificate){.step = from->step,
                            .time = from->time,
@@ -181,7 +181,7 @@ tb_status remote_session_step(remote_session *s, tb_state *const *worlds, int32_
                           "the daemon sent %zu certificates for %d worlds", answer->n_certificates,
                           (int)s->worlds);
     for (int32_t i = 0; i < s->worlds && status == TB_OK; i++)
-        read_certificate(answer->certificates[i], &certificates[i]);
+        remote_read_certificate(answer->certificates[i], &certificates[i]);
     tbc_free(answer);
     if (status == TB_OK) status = fetch(s, worlds, error);
     for (int32_t i = 0; i < s->worlds && status == TB_OK; i++)

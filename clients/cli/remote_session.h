@@ -7,6 +7,7 @@
 #define CLI_REMOTE_SESSION_H
 
 #include "remote.h"
+#include "tribo/v1/common.pb-c.h"
 
 typedef struct remote_session remote_session;
 
@@ -25,6 +26,8 @@ tb_status remote_session_open(const remote_options *, const char *path, const tb
  * `certificates` has an entry for each world. */
 tb_status remote_session_step(remote_session *, tb_state *const *worlds, int32_t steps,
                               tb_certificate *certificates, tb_error *);
+/* A certificate as the library has it. */
+void remote_read_certificate(const Tribo__V1__Certificate *from, tb_certificate *to);
 void remote_session_close(remote_session *); /* deletes the session; NULL is fine */
 
 #endif

@@ -42,6 +42,32 @@ printf '<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body><
 run 0 run "$dir/one/model.xml" --steps 1 --server "$grpc"
 has 'b '
 
+# ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not carry
+
+data=$TRIBO_BUILD/tests/data
+"$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" >/dev/null
+printf 'name,x,y,z,force\nmiddle,0,0,0.055,20\nweak,0,0,0.055,1\n' >"$dir/poses.csv"
+set -- --hand "$dir/hand.xml" --object "$dir/mug.xml" --approach 0,0,-1 --lift 0.02 --hold 0.1 \
+    --poses "$dir/poses.csv" --perturb 2 --seed 5
+alike() {
+    sed -E 's/"seconds":[^,]*,//; s/"body":"[^"]*","position"/"position"/g; s/,"margin":[^}]*\}/}/g' "$dir/out"
+}
+run 0 grasp "$@" --json --quiet
+alike >"$dir/here"
+run 0 grasp "$@" --json --quiet --record "$dir/trials.csv" --server "$grpc"
+alike >"$dir/there"
+check 'the same grasps' cmp "$dir/here" "$dir/there"
+check 'with contacts' grep -q '"contacts":\[{"position"' "$dir/there"
+check 'four trials' [ "$(wc -l <"$dir/trials.csv")" = 5 ]
+run 0 grasp "$@" --server "$grpc"
+has 'middle         held'
+has 'weak           dropped'
+run 0 grasp --hand "$dir/hand.urdf" --object "$dir/mug.obj" --approach 0,0,-1 --sample 1 --lift 0.01 \
+    --hold 0.05 --quiet --server "$grpc"
+run 1 grasp "$@" --hold 0 --server "$grpc"
+says '--hold'
+set --
+
 # ---- sessions ----
 
 call Simulation/CreateScene "{\"text\":$(printf '<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body></worldbody></mujoco>' |
@@ -146,7 +172,7 @@ says no-such-folder
 
 # ---- nobody there, wrong keys ----
 
-for command in sessions runs top load; do
+for command in sessions load; do
     run 1 $command --server unix:"$dir/nobody.sock"
     says "$dir/nobody.sock"
 done
