@@ -1,7 +1,7 @@
 /* What the wire costs: a streamed step and a unary step of one body's session over loopback beside
- * a raw TCP echo of as many bytes and the same step without a server, in alternating rounds of one
- * run; 64 callers at once; messages of a server stream; memory and start of the daemon; the first
- * answer for an object never seen.
+ * a raw TCP echo of as many bytes, a call that computes nothing, and the same step without a server,
+ * in alternating rounds of one run; 64 callers at once; messages of a server stream; memory and
+ * start of the daemon; the first answer for an object never seen.
  *
  * Goals: streamed step <= echo + 20 us + physics; idle < 40 MB; first answer < 1 s. */
 #include <arpa/inet.h>
@@ -109,6 +109,23 @@ static void call_step(tbc_client *client, char *session, bool state)
     tbc_free(answer);
 }
 
+/* A call that computes nothing: what gRPC itself takes, there and back. */
+static double time_heartbeat(tbc_client *client, char *session)
+{
+    tb_error error;
+    Tribo__V1__HeartbeatRequest request = TRIBO__V1__HEARTBEAT_REQUEST__INIT;
+    request.session_id = session;
+    const double begun = bench_now();
+    for (int i = 0; i < CALLS; i++) {
+        Tribo__V1__HeartbeatResponse *answer = NULL;
+        bench_check(TBC_CALL(client, "tribo.v1.Simulation/Heartbeat", &request, heartbeat_response,
+                             &answer, &error),
+                    &error);
+        tbc_free(answer);
+    }
+    return (bench_now() - begun) / CALLS;
+}
+
 static double time_unary(tbc_client *client, char *session)
 {
     const double begun = bench_now();
@@ -170,6 +187,68 @@ static double stream_messages(tbc_client *client, char *session)
     const double seconds = bench_now() - begun;
     tbc_stream_close(stream);
     return CALLS / seconds;
+}
+
+/* Messages that reach a watcher of a session which is stepped as fast as it goes. */
+typedef struct watcher {
+    tbc_client *client;
+    char *session;
+    atomic_bool ready;
+    long messages;
+} watcher;
+
+static void *watch(void *context)
+{
+    watcher *w = context;
+    tb_error error;
+    tbc_stream *stream = NULL;
+    Tribo__V1__StepReturn want = TRIBO__V1__STEP_RETURN__INIT;
+    Tribo__V1__WatchRequest request = TRIBO__V1__WATCH_REQUEST__INIT;
+    want.state = true;
+    request.session_id = w->session;
+    request.want = &want;
+    request.minimum_interval = 1e-9;
+    bench_check(tbc_stream_open(w->client, "tribo.v1.Simulation/Watch",
+                                &tribo__v1__watch_response__descriptor, 0, &stream, &error),
+                &error);
+    bench_check(tbc_stream_send(stream, &request.base, &error), &error);
+    for (;;) {
+        ProtobufCMessage *message = NULL;
+        /* ends with the session */
+        if (tbc_stream_receive(stream, &message, &error) != TB_OK || message == NULL) break;
+        tbc_free(message);
+        w->messages++;
+        atomic_store(&w->ready, true);
+    }
+    tbc_stream_close(stream);
+    return NULL;
+}
+
+static double watch_messages(tbc_client *client, const char *address)
+{
+    tb_error error;
+    tbc_options options = tbc_options_defaults();
+    options.address = address;
+    char session[33];
+    watcher w = {.session = session};
+    pthread_t thread;
+    make_session(client, MODEL, session);
+    bench_check(tbc_connect(&options, &w.client, &error), &error);
+    if (pthread_create(&thread, NULL, watch, &w) != 0) exit(1);
+    while (!atomic_load(&w.ready)) usleep(1000);
+    const double begun = bench_now();
+    stream_messages(client, session);
+    const double seconds = bench_now() - begun;
+    Tribo__V1__DeleteSessionRequest request = TRIBO__V1__DELETE_SESSION_REQUEST__INIT;
+    Tribo__V1__DeleteSessionResponse *answer = NULL;
+    request.session_id = session;
+    bench_check(TBC_CALL(client, "tribo.v1.Simulation/DeleteSession", &request,
+                         delete_session_response, &answer, &error),
+                &error);
+    tbc_free(answer);
+    pthread_join(thread, NULL);
+    tbc_disconnect(w.client);
+    return (double)w.messages / seconds;
 }
 
 static double time_physics(tb_stepper *stepper, tb_state *state)
@@ -234,6 +313,8 @@ int main(void)
                         stream = {.name = "streamed step round trip", .unit = "s"},
                         unary = {.name = "unary step round trip", .unit = "s"},
                         over = {.name = "streamed step less echo and step", .unit = "s"},
+                        empty = {.name = "unary call that computes nothing", .unit = "s"},
+                        watched = {.name = "states to a watcher", .unit = "messages/s"},
                         messages = {.name = "stream, 32 on the way", .unit = "messages/s"},
                         many = {.name = "64 callers, unary steps", .unit = "calls/s"};
     tb_error error;
@@ -290,15 +371,17 @@ int main(void)
         bench_add(&stream, s);
         bench_add(&over, s - t - p);
         bench_add(&unary, time_unary(client, session));
+        bench_add(&empty, time_heartbeat(client, session));
         bench_add(&messages, stream_messages(client, session));
+        bench_add(&watched, watch_messages(client, daemon.grpc));
     }
     close(echo_client);
     pthread_join(echoing, NULL);
     close(listener);
     for (int i = 0; i < 5; i++) bench_add(&many, throughput(daemon.grpc));
 
-    bench_figure *all[] = {&start, &idle, &first, &tcp, &physics, &stream, &over, &messages, &many};
-    bench_print(&unary);
+    bench_figure *all[] = {&start, &idle,   &first, &tcp,      &physics, &empty,
+                           &unary, &stream, &over,  &messages, &watched, &many};
     for (size_t i = 0; i < sizeof all / sizeof all[0]; i++) bench_print(all[i]);
     tb_stepper_destroy(stepper);
     tb_state_destroy(state);
