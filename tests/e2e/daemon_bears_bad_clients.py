@@ -554,6 +554,11 @@ def main() -> None:
         make_models(folder)
         pinger = Pinger(daemon.grpc)
         pinger.start()
+        # HTTP/2 that says nothing, half of its greeting, or no settings after it
+        greeting = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
+        halves = [dial(daemon.grpc) for _ in range(3)]
+        for wire, size in zip(halves, (0, 17, len(greeting))):
+            wire.sendall(greeting[:size])
         before = resident_bytes(daemon.pid)
         for name, part in {
             "readers that stall": lambda: stalled_readers(report, daemon, folder),
@@ -569,6 +574,11 @@ def main() -> None:
             pinger.join(90)
             report.equal(pinger.answered, PINGS, "pings that were answered")
             report.check(not pinger.went_away, "a client that pings every 10 s is sent away")
+        with report.case("handshakes that do not end"):
+            for wire in halves:
+                with closing(wire):
+                    read_all(wire, 60)  # a time-out fails the case
+                report.check(True, "closed")
         with report.case("the daemon lives on"), daemon.connect(timeout=60) as client:
             with client.create_session(client.load(BALL, name="ball.xml")) as session:
                 report.equal(session.step(10).steps, 10, "steps")
