@@ -153,12 +153,12 @@ $(B)/stamp.flags $(B)/stamp.objects $(B)/stamp.commit: force
 $(B)/%.o: %.c $(B)/stamp.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
 $(B)/%.f32.o: %.c $(B)/stamp.flags
 	$(call say,CC f,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -DTB_SINGLE $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) -DTB_SINGLE $(CFLAGS) -MD -MP -c -o $@ $<
 
 $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)
