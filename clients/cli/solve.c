@@ -1,19 +1,22 @@
 /* tribo solve: contact problem files, each solved from zero and judged by the field's residual. */
 #include <float.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "args.h"
 #include "cli.h"
+#include "files.h"
 #include "interrupt.h"
 #include "json.h"
 #include "progress.h"
 #include "report.h"
 #include "simulation.h"
+#include "tribo/v1/solve.pb-c.h"
 
 /* What the literature calls solved, and enough sweeps for the stubborn files. */
 static const double DEFAULT_TOLERANCE = 1e-8;
-enum { DEFAULT_ITERATIONS = 100000, ALL_OPERANDS = 1 << 20 };
+enum { DEFAULT_ITERATIONS = 100000, ALL_OPERANDS = 1 << 20, REMOTE_FILE_LIMIT = 1 << 30 };
 
 static const args_command COMMAND = {
     .name = "solve",
@@ -29,12 +32,14 @@ static const args_command COMMAND = {
         "the solvers.\n",
     .examples = "  tribo solve pile.dat\n"
                 "  tribo solve *.hdf5 --tolerance 1e-10 --max-iterations 1000000\n"
-                "  tribo solve --solver jor --storage dense --json problems/*.dat\n",
+                "  tribo solve --solver jor --storage dense --json problems/*.dat\n"
+                "  tribo solve pile.dat --server robot7:7410\n",
     .minimum_operands = 1,
     .maximum_operands = ALL_OPERANDS};
 
 typedef struct solve {
     tb_solve_options options;
+    tbc_client *client; /* a daemon solves; NULL: here */
     bool json;
     bool unread, unsolved;
 } solve;
@@ -88,6 +93,43 @@ static void print_result(solve *s, const char *path, const tb_problem_info *info
     fflush(stdout);
 }
 
+/* The file goes to the daemon, which reads it anew. */
+static tb_status solve_remote(solve *s, const char *path, tb_problem_result *result,
+                              tb_error *error)
+{
+    Tribo__V1__SolveOptions options = TRIBO__V1__SOLVE_OPTIONS__INIT;
+    Tribo__V1__SolveProblemRequest request = TRIBO__V1__SOLVE_PROBLEM_REQUEST__INIT;
+    Tribo__V1__SolveProblemResponse *answer = NULL;
+    char *bytes = NULL;
+    size_t size = 0;
+    tb_status status = files_read(path, REMOTE_FILE_LIMIT, &bytes, &size, error);
+    if (status != TB_OK) return status;
+    const char *slash = strrchr(path, '/');
+    options.solver = (char *)(uintptr_t)s->options.solver;
+    options.tolerance = s->options.tolerance;
+    options.maximum_iterations = s->options.maximum_iterations;
+    options.omega = s->options.omega;
+    request.source_case = TRIBO__V1__SOLVE_PROBLEM_REQUEST__SOURCE_DATA;
+    request.data.len = size;
+    request.data.data = (uint8_t *)bytes;
+    request.name = (char *)(uintptr_t)(slash != NULL ? slash + 1 : path);
+    request.options = &options;
+    status = TBC_CALL(s->client, "tribo.v1.Solve/SolveProblem", &request, solve_problem_response,
+                      &answer, error);
+    free(bytes);
+    if (status != TB_OK) return status;
+    *result = (tb_problem_result){
+        .residual = answer->residual, .iterations = answer->iterations, .seconds = answer->seconds};
+    snprintf(result->solver, sizeof result->solver, "%s", answer->solver);
+    switch (answer->outcome) {
+    case TRIBO__V1__OUTCOME__OUTCOME_OK: result->status = TB_OK; break;
+    case TRIBO__V1__OUTCOME__OUTCOME_DIVERGED: result->status = TB_DIVERGED; break;
+    default: result->status = TB_NOT_CONVERGED; break;
+    }
+    tbc_free(answer);
+    return TB_OK;
+}
+
 static void solve_file(solve *s, const char *path)
 {
     tb_error error = {0};
@@ -96,7 +138,9 @@ static void solve_file(solve *s, const char *path)
     tb_status status = tb_problem_load(path, &file, &error);
     if (status == TB_OK) {
         const tb_problem_info info = tb_problem_describe(file);
-        status = tb_problem_solve(file, &s->options, NULL, NULL, &result, &error);
+        status = s->client != NULL
+                     ? solve_remote(s, path, &result, &error)
+                     : tb_problem_solve(file, &s->options, NULL, NULL, &result, &error);
         /* unsolved is a result: it says how far the solver came */
         if (status == TB_OK || status == TB_NOT_CONVERGED || status == TB_DIVERGED) {
             if (result.status == TB_OK) result.status = status;
@@ -131,7 +175,11 @@ int command_solve(int argc, char **argv)
     options[count++] =
         (args_option){"quiet", NULL, "no progress bar", ARGS_FLAG, &quiet, 0, 0, NULL};
     options[count] = (args_option){0};
-    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    remote_options remote = {0};
+    args_option connection[REMOTE_OPTIONS];
+    remote_option_list(&remote, connection);
+    connection[0].help = "have a daemon solve: HOST:PORT or unix:PATH";
+    const args_group groups[] = {{"options", options}, {"with a daemon", connection}, {NULL, NULL}};
 
     int files = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &files);
@@ -145,6 +193,17 @@ int command_solve(int argc, char **argv)
     s.options.threads = (int32_t)shared.threads;
     if (shared.omega > 0) s.options.omega = shared.omega;
 
+    tb_error error = {0};
+    const simulation_options usual = simulation_defaults();
+    if (remote.address != NULL &&
+        (shared.storage != usual.storage || shared.r_strategy != usual.r_strategy)) {
+        args_complain(COMMAND.name, "a daemon chooses --storage and --r itself");
+        return CLI_USAGE;
+    }
+    if (remote.address != NULL && remote_connect(&remote, &s.client, &error) != TB_OK) {
+        cli_complain(&error);
+        return CLI_FAILED;
+    }
     if (!s.json)
         printf("%-44s %8s  %-10s %-14s %9s %10s %10s\n", "file", "contacts", "solver", "status",
                "residual", "iterations", "time");
@@ -155,6 +214,7 @@ int command_solve(int argc, char **argv)
         progress_update(&bar, i + 1);
     }
     progress_end(&bar);
+    tbc_disconnect(s.client);
     if (interrupt_requested()) return CLI_INTERRUPTED;
     return s.unread ? CLI_FAILED : s.unsolved ? CLI_UNSOLVED : CLI_OK;
 }

@@ -42,6 +42,21 @@ printf '<mujoco><worldbody><body name="b"><freejoint/><geom size="0.1"/></body><
 run 0 run "$dir/one/model.xml" --steps 1 --server "$grpc"
 has 'b '
 
+# ---- a problem: the same but for the time
+
+grep -v -e actuator -e '<position' "$dir/scene.xml" >"$dir/free.xml"
+run 0 export "$dir/free.xml" --steps 30 --problem "$dir/problem.dat"
+run 0 solve "$dir/problem.dat" --json
+sed 's/"seconds":[^,]*,//' "$dir/out" >"$dir/here"
+run 0 solve "$dir/problem.dat" --json --server "$grpc"
+sed 's/"seconds":[^,]*,//' "$dir/out" >"$dir/there"
+check 'the same solution' cmp "$dir/here" "$dir/there"
+has '"status":"OK"'
+run 3 solve "$dir/problem.dat" --tolerance 1e-300 --max-iterations 2 --server "$grpc"
+run 1 solve "$dir/absent.dat" --server "$grpc"
+says absent.dat
+run 2 solve "$dir/problem.dat" --storage dense --server "$grpc"
+
 # ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not carry
 
 data=$TRIBO_BUILD/tests/data
