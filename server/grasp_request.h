@@ -13,8 +13,8 @@ typedef struct td_grasp_request {
     tb_grasp_shake *shakes;
 } td_grasp_request;
 
-/* Checks numbers and sizes first, then loads the files (milliseconds: on a worker). INVALID_ARGUMENT
- * names the field as the wire calls it; NOT_FOUND an asset. */
+/* Checks numbers and sizes first, then loads the files (milliseconds: on a worker).
+ * INVALID_ARGUMENT names the field as the wire calls it; NOT_FOUND an asset. */
 tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
                                 td_grasp_request *, tb_error *);
 void td_grasp_request_free(td_grasp_request *);

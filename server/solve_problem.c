@@ -209,7 +209,7 @@ static char *options_json(const Tribo__V1__SolveProblemRequest *m)
     return td_job_run_options(&kept.base);
 }
 
-/* How many may be solved at the same time: others must find a worker for what takes milliseconds. */
+/* How many may be solved at the same time: what takes milliseconds must find a worker too. */
 static int solving_at_once(const td_server *server)
 {
     const int workers = td_workers_count(server->workers);

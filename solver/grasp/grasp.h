@@ -3,10 +3,10 @@
  *     request -> check.c -> compose.c: plan (one compiled world) -> play.c: one world a copy
  *                             path.c: where the hand is, when      -> job.c: all of them, in slices
  *
- * A plan is immutable and shared by all worlds; each world is a state of its own, and where friction,
- * mass or force differ, of a variant of the model. The hand hangs on a kinematic body, the carrier,
- * whose path is prescribed exactly; what its acceleration does to the fingers is put on them as
- * forces, since a kinematic body has a velocity but no acceleration. */
+ * A plan is immutable and shared by all worlds; each world is a state of its own, and where
+ * friction, mass or force differ, of a variant of the model. The hand hangs on a kinematic body, the
+ * carrier, whose path is prescribed exactly; what its acceleration does to the fingers is put on
+ * them as forces, since a kinematic body has a velocity but no acceleration. */
 #ifndef TB_GRASP_H
 #define TB_GRASP_H
 

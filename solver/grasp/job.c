@@ -1,8 +1,8 @@
 /* A grasp job: all copies of all grasps, played in slices by all threads.
  *
- * Every thread has one world in play and takes the next when it is done; worlds know nothing of each
- * other, so it does not matter who plays which when. Results come out in the order of the poses,
- * each put together from its trials in the order of the copies: the same bytes whatever the threads
+ * Every thread has one world in play and takes the next when it is done; worlds know nothing of
+ * each other, so it does not matter who plays which when. Results come out in the order of the
+ * poses, each put together from its trials in the order of the copies: the same bytes whatever the threads
  * and slices. */
 #include <pthread.h>
 #include <stdlib.h>

@@ -183,8 +183,8 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
 
 /* ---- one step ---- */
 
-/* Forces on the hand's bodies in the place of those that the carrier's acceleration (m/s^2, rad/s^2,
- * about its origin) brings in its own frame. */
+/* Forces on the hand's bodies in the place of those that the carrier's acceleration (m/s^2,
+ * rad/s^2, about its origin) brings in its own frame. */
 static tb_status push_fingers(grasp_world *world, const grasp_frame *carrier, tb_vec3 acceleration,
                               tb_vec3 turning, tb_error *error)
 {

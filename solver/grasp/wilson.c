@@ -5,8 +5,8 @@
 
 #include "tribo.h"
 
-/* The z at which the normal distribution's two tails together hold `tails`: erfc(z / sqrt 2) = tails,
- * by bisection, which needs no table and is exact to rounding. */
+/* The z at which the normal distribution's two tails together hold `tails`, erfc(z / sqrt 2) =
+ * tails, by bisection, which needs no table and is exact to rounding. */
 static double normal_quantile(double tails)
 {
     double lower = 0, upper = 40;
