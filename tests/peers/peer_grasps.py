@@ -1,8 +1,8 @@
 """Perturbed grasps of jaw and mug by the Python client over loopback, beside MuJoCo and `tribo`.
 
 The scene is that of tests/data/jaw_mug.c: 50 poses of the hand around the mug, 20 copies of each
-with perturbed pose, friction and mass; close with 20 N, lift, hold; dt 2 ms. Four programs play the
-1,000 grasps in turn, on the same processors:
+with perturbed position, friction and mass; close with 20 N, lift, hold; dt 2 ms. Four programs play
+the 1,000 grasps in turn, on the same processors:
 
   wire     tribod through the Python client over gRPC on loopback, from the call to the last result
   local    `tribo grasp` without a server: the same request in one process
@@ -10,9 +10,13 @@ with perturbed pose, friction and mass; close with 20 N, lift, hold; dt 2 ms. Fo
            every 10 steps; models with the copies' pose, friction and mass are made beforehand
   rollout  MuJoCo 4.0, mujoco.rollout with a thread a processor, a control every step
 
-Ours is solved to a residual of 1e-6 (the worst step is told); MuJoCo has its defaults and the elliptic cone, and lifts by
-the scene's servo where ours carries the hand. What wire and local find must be the same numbers.
-The wire's overhead is the median over rounds of wire time over local time, less one.
+Ours is solved to a residual of 1e-6 (the worst step is told); MuJoCo has its defaults and the
+elliptic cone, and lifts by the scene's servo where ours carries the hand. What wire and local find
+must be the same numbers. The wire's overhead is the median over rounds of wire time over local
+time, less one.
+
+Angles are not perturbed: rigid pads of 50 mm that stand askew wedge the mug by two corners, which
+then slides and swings in both programs' hands as it likes, and counts as slipped in ours.
 
 Times are told and never judged, for they are what the machine makes of them. Each line is a JSON
 object; the daemon keeps them as benchmarks too. Environment: GRASPS (1000), ROUNDS (5), and
@@ -47,12 +51,12 @@ ROUNDS = int(os.environ.get("ROUNDS", "5"))
 THREADS = len(os.sched_getaffinity(0))
 COPIES = 20
 TOLERANCE = 1e-6
-# of the worst step of half a million: where a pad meets the wall, sweeps may end before TOLERANCE
+# of the worst step of half a million: where a pad meets a wall, sweeps may end before TOLERANCE
 LARGEST_RESIDUAL = 1e-2
 CLOSE_S, LIFT_M, LIFT_S, HOLD_S = 0.4, 0.1, 0.4, 0.3
 STEPS = round((CLOSE_S + LIFT_S + HOLD_S) / DT_S)
 CHUNK = 10  # steps between MuJoCo's controls in the loop
-POSITION_M, ANGLE_RAD, FRICTION, MASS = 0.001, 0.02, 0.05, 0.05
+POSITION_M, FRICTION, MASS = 0.001, 0.05, 0.05
 SEED = 20262
 
 
@@ -86,7 +90,7 @@ class Wire:
             dt=DT_S, close_seconds=CLOSE_S, force=CLOSE_N, lift=LIFT_M, lift_seconds=LIFT_S,
             hold_seconds=HOLD_S,
         )  # fmt: skip
-        noise = tribo.Perturbation(COPIES, SEED, POSITION_M, ANGLE_RAD, FRICTION, MASS)
+        noise = tribo.Perturbation(COPIES, SEED, POSITION_M, 0.0, FRICTION, MASS)
         began = time.perf_counter()
         job = self.client.evaluate_grasps(
             self.mug,
@@ -120,7 +124,7 @@ class Local:
             "--force", repr(CLOSE_N), "--dt", repr(DT_S), "--close-time", repr(CLOSE_S),
             "--lift", repr(LIFT_M), "--lift-time", repr(LIFT_S), "--hold", repr(HOLD_S),
             "--perturb", str(COPIES), "--seed", str(SEED), "--position-noise", repr(POSITION_M),
-            "--angle-noise", repr(ANGLE_RAD), "--friction-noise", repr(FRICTION),
+            "--angle-noise", "0", "--friction-noise", repr(FRICTION),
             "--mass-noise", repr(MASS), "--tolerance", repr(TOLERANCE),
             "--threads", str(THREADS), "--json",
         ]  # fmt: skip
@@ -166,16 +170,11 @@ class Theirs:
     def place(
         self, model: mujoco.MjModel, pose: tribo.GraspPose, rng: np.random.Generator | None
     ) -> None:
-        position, quaternion = np.array(pose.position), np.array(pose.orientation, float)
+        position = np.array(pose.position)
         if rng is not None:
             position = position + rng.normal(0, POSITION_M, 3)
-            axis = rng.normal(size=3)
-            turn, result = np.empty(4), np.empty(4)
-            mujoco.mju_axisAngle2Quat(turn, axis / np.linalg.norm(axis), rng.normal(0, ANGLE_RAD))
-            mujoco.mju_mulQuat(result, quaternion, turn)
-            quaternion = result
         model.body_pos[self.palm] = position
-        model.body_quat[self.palm] = quaternion
+        model.body_quat[self.palm] = np.array(pose.orientation)
 
     @staticmethod
     def lift_at(seconds: float) -> float:
