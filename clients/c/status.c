@@ -1,6 +1,6 @@
 /* How a call ended, in the library's terms: the gRPC code, and google.rpc.Status behind it in the
- * trailing metadata `grpc-status-details-bin`. The details (google/rpc/error_details.proto) are read
- * by their field numbers, which are fixed for good. */
+ * trailing metadata `grpc-status-details-bin`. The details (google/rpc/error_details.proto) are
+ * read by their field numbers, which are fixed for good. */
 #include "client_internal.h"
 
 #include <stdio.h>

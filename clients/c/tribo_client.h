@@ -44,8 +44,8 @@ tbc_options tbc_options_defaults(void);
 tb_status tbc_connect(const tbc_options *, tbc_client **, tb_error *);
 void tbc_disconnect(tbc_client *); /* after all calls and streams have ended; NULL is fine */
 
-/* One request, one response. `*response` is the caller's and freed by tbc_free, NULL after an error;
- * it is unpacked as the descriptor says. timeout in s, for all attempts together; 0: the client's.
+/* One request, one response. `*response` is the caller's and freed by tbc_free, NULL after an
+ * error; it is unpacked as the descriptor says. timeout in s, for all attempts together; 0: the client's.
  * Repeats by itself only where that is safe: what was refused unseen (a full queue, a server that
  * stops), or methods that only read. */
 tb_status tbc_call(tbc_client *, const char *method, const ProtobufCMessage *request,

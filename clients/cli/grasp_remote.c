@@ -1,6 +1,6 @@
 /* tribo grasp with a daemon: the request goes out as EvaluateGrasps, and what comes back is told by
- * the same report. What the wire does not carry (bodies and margins of single contacts, residuals of
- * single trials) the report leaves out. */
+ * the same report. What the wire does not carry (bodies and margins of single contacts, residuals
+ * of single trials) the report leaves out. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
