@@ -28,10 +28,11 @@ from pathlib import Path
 from typing import Any
 
 import grpc
-import tribo
 from common_daemon import BALL, BUILD, Report, make_models, scratch
 from google.protobuf import descriptor_pb2, json_format
 from grpc_health.v1 import health_pb2, health_pb2_grpc
+
+import tribo
 from tribo.v1 import grasp_pb2, runs_pb2, simulation_pb2, solve_pb2
 
 HERE = Path(__file__).resolve().parent

@@ -1,4 +1,7 @@
+from typing import Any
+
 import numpy as np
+import numpy.typing as npt
 import pytest
 
 from tribo.arrays import decode, encode
@@ -7,7 +10,7 @@ from tribo.v1 import common_pb2
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_arrays_round_trip(dtype: type) -> None:
-    values = np.random.default_rng(1).normal(size=(3, 4)).astype(dtype)
+    values: npt.NDArray[Any] = np.random.default_rng(1).normal(size=(3, 4)).astype(dtype)
     again = decode(encode(values))
     assert again.dtype == values.dtype
     np.testing.assert_array_equal(again, values)

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+from typing import Any
+
 import grpc
 import pytest
 
@@ -27,7 +29,7 @@ class _Failure(grpc.RpcError):
     def details(self) -> str:
         return "no room"
 
-    def trailing_metadata(self) -> list[tuple[str, bytes]]:
+    def trailing_metadata(self) -> Any:
         return [("grpc-status-details-bin", self._bytes)]
 
 

@@ -140,7 +140,7 @@ def test_a_full_queue_refuses_and_retries_get_through(binary: str) -> None:
         # without retries some of many calls are refused, and say when to come back
         with tribo.connect(busy.daemon.grpc, attempts=1, timeout=60) as client:
             session = client.create_session(client.load(models.BALL))
-            refusals = []
+            refusals: list[tribo.ResourceExhaustedError] = []
             deadline = time.monotonic() + 60
             while not refusals and time.monotonic() < deadline:
                 try:

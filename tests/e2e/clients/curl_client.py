@@ -18,6 +18,7 @@ import time
 from typing import Any
 
 from google.protobuf import json_format
+
 from tribo.v1 import grasp_pb2, simulation_pb2
 
 COMPRESSED, END = 1, 2
