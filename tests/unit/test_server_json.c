@@ -57,6 +57,12 @@ static char *make_string(tb_random *random)
     return string;
 }
 
+static uint64_t make_bits(tb_random *random)
+{
+    const uint64_t high = tb_random_u32(random);
+    return high << 32 | tb_random_u32(random);
+}
+
 static double make_real(tb_random *random)
 {
     static const double SPECIAL[] = {0,        -0.0,      1,       -1,        0.1,
@@ -64,7 +70,7 @@ static double make_real(tb_random *random)
                                      INFINITY, -INFINITY, 1.0 / 3, 123456789, 9007199254740993.0};
     const unsigned which = tb_random_u32(random) % 30;
     if (which < sizeof SPECIAL / sizeof SPECIAL[0]) return SPECIAL[which];
-    uint64_t bits = (uint64_t)tb_random_u32(random) << 32 | tb_random_u32(random);
+    const uint64_t bits = make_bits(random);
     double x = 0;
     memcpy(&x, &bits, sizeof x);
     return isfinite(x) ? x : 0.5;
@@ -74,9 +80,8 @@ static void make_value(const ProtobufCFieldDescriptor *field, tb_random *random,
                        void *value)
 {
     static const int64_t WHOLE[] = {0, 1, -1, INT64_MAX, INT64_MIN, 1000000007, 9007199254740993};
-    const int64_t whole = tb_random_u32(random) % 3 == 0
-                              ? (int64_t)tb_random_u32(random) << 32 | tb_random_u32(random)
-                              : WHOLE[tb_random_u32(random) % 7];
+    const int64_t whole = tb_random_u32(random) % 3 == 0 ? (int64_t)make_bits(random)
+                                                         : WHOLE[tb_random_u32(random) % 7];
     const ProtobufCEnumDescriptor *values = field->descriptor;
     ProtobufCBinaryData *data = value;
     switch (field->type) {
