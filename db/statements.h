@@ -42,135 +42,135 @@
 /* A snapshot that is older than another of its session is of no use unless a client asked for it;
  * kind 1 is DB_SNAPSHOT_CHECKPOINT. */
 
-#define DB_STATEMENT_LIST(X)                                                                       \
-    X(BEGIN, "BEGIN IMMEDIATE")                                                                    \
-    X(COMMIT, "COMMIT")                                                                            \
-    X(SAVEPOINT, "SAVEPOINT job")                                                                  \
-    X(RELEASE, "RELEASE job")                                                                      \
-    X(UNDO, "ROLLBACK TO job")                                                                     \
-    X(PAGE_COUNT, "PRAGMA page_count")                                                             \
-    /* assets and scenes */                                                                        \
-    X(ASSET_PUT, "INSERT INTO asset (sha256, name, size, create_time_us, crc32, bytes) "           \
-                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (sha256) DO NOTHING")                \
-    X(ASSET_GET, "SELECT number, sha256, name, size, create_time_us, crc32 FROM asset "            \
-                 "WHERE sha256 = ?1")                                                              \
-    X(ASSET_LIST, "SELECT number, sha256, name, size, create_time_us FROM asset "                  \
-                  "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                               \
-    X(SCENE_PUT, "INSERT INTO scene (sha256, name, counts, size, create_time_us, crc32, bytes) "   \
-                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (sha256) DO NOTHING")            \
-    X(SCENE_GET, "SELECT number, sha256, name, counts, size, create_time_us, crc32 FROM scene "    \
-                 "WHERE sha256 = ?1")                                                              \
-    X(SCENE_LIST, "SELECT number, sha256, name, counts, size, create_time_us FROM scene "          \
-                  "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                               \
-    /* sessions: an end is final */                                                                \
-    X(SESSION_PUT,                                                                                 \
-      "INSERT INTO session (" DB_SESSION ", end_time_us, end_reason) "                             \
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '') "                            \
-      "ON CONFLICT (id) DO UPDATE SET label = excluded.label, worlds = excluded.worlds, "          \
-      "ttl_seconds = excluded.ttl_seconds, on_disconnect = excluded.on_disconnect, "               \
-      "options = excluded.options, expire_time_us = excluded.expire_time_us")                      \
-    X(SESSION_END, "UPDATE session SET ended = 1, end_time_us = ?2, end_reason = ?3 "              \
-                   "WHERE id = ?1 AND ended = 0")                                                  \
-    X(SESSION_EXISTS, "SELECT 1 FROM session WHERE id = ?1")                                       \
-    X(SESSION_OPEN, "SELECT " DB_SESSION " FROM session WHERE ended = 0 ORDER BY number")          \
-    X(SESSION_SNAPSHOTS_TRANSIENT,                                                                 \
-      "UPDATE snapshot SET transient = 1 WHERE session = ?1 AND transient = 0")                    \
-    /* snapshots */                                                                                \
-    X(SNAPSHOT_PUT,                                                                                \
-      "INSERT INTO snapshot (id, session, scene, kind, label, worlds, steps, time, size, "         \
-      "create_time_us, crc32, transient) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "   \
-      "(SELECT ended FROM session WHERE id = ?2))")                                                \
-    X(SNAPSHOT_PUT_BYTES, "INSERT INTO snapshot_bytes (snapshot, bytes) VALUES (?1, ?2)")          \
-    X(SNAPSHOT_DROP_CHECKPOINTS,                                                                   \
-      "DELETE FROM snapshot WHERE session = ?1 AND +kind = 1 AND number < ?2")                     \
-    X(SNAPSHOT_GET, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE id = ?1")                          \
-    X(SNAPSHOT_LATEST, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE session = ?1 "                  \
-                       "ORDER BY number DESC LIMIT 1")                                             \
-    /* runs: who, what and when started are said once */                                           \
-    X(RUN_PUT,                                                                                     \
-      "INSERT INTO run (id, kind, status, owner, label, scene, options_json, build, device, "      \
-      "start_time_us, end_time_us, worlds, steps, compute_time_us, grasps, grasps_held, "          \
-      "message, " DB_CERTIFICATE                                                                   \
-      ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "                    \
-      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32) " \
-      "ON CONFLICT (id) DO UPDATE SET status = excluded.status, label = excluded.label, "          \
-      "options_json = coalesce(excluded.options_json, options_json), build = excluded.build, "     \
-      "device = excluded.device, end_time_us = excluded.end_time_us, worlds = excluded.worlds, "   \
-      "steps = excluded.steps, compute_time_us = excluded.compute_time_us, "                       \
-      "grasps = excluded.grasps, grasps_held = excluded.grasps_held, "                             \
-      "message = excluded.message, " DB_SET_CERTIFICATE)                                           \
-    X(RUN_GET, "SELECT " DB_RUN " FROM run WHERE id = ?1")                                         \
-    X(RUN_LIST, DB_RUN_LIST(""))                                                                   \
-    X(RUN_LIST_KIND, DB_RUN_LIST(" AND kind = ?3"))                                                \
-    X(RUN_LIST_SCENE, DB_RUN_LIST(" AND scene = ?4"))                                              \
-    X(RUN_LIST_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4"))                          \
-    X(RUN_LIST_OWNER, DB_RUN_LIST(" AND owner = ?5"))                                              \
-    X(RUN_LIST_OWNER_KIND, DB_RUN_LIST(" AND kind = ?3 AND owner = ?5"))                           \
-    X(RUN_LIST_OWNER_SCENE, DB_RUN_LIST(" AND scene = ?4 AND owner = ?5"))                         \
-    X(RUN_LIST_OWNER_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4 AND owner = ?5"))     \
+#define DB_STATEMENT_LIST(X)                                                                          \
+    X(BEGIN, "BEGIN IMMEDIATE")                                                                       \
+    X(COMMIT, "COMMIT")                                                                               \
+    X(SAVEPOINT, "SAVEPOINT job")                                                                     \
+    X(RELEASE, "RELEASE job")                                                                         \
+    X(UNDO, "ROLLBACK TO job")                                                                        \
+    X(PAGE_COUNT, "PRAGMA page_count")                                                                \
+    /* assets and scenes */                                                                           \
+    X(ASSET_PUT, "INSERT INTO asset (sha256, name, size, create_time_us, crc32, bytes) "              \
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (sha256) DO NOTHING")                   \
+    X(ASSET_GET, "SELECT number, sha256, name, size, create_time_us, crc32 FROM asset "               \
+                 "WHERE sha256 = ?1")                                                                 \
+    X(ASSET_LIST, "SELECT number, sha256, name, size, create_time_us FROM asset "                     \
+                  "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                                  \
+    X(SCENE_PUT, "INSERT INTO scene (sha256, name, counts, size, create_time_us, crc32, bytes) "      \
+                 "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (sha256) DO NOTHING")               \
+    X(SCENE_GET, "SELECT number, sha256, name, counts, size, create_time_us, crc32 FROM scene "       \
+                 "WHERE sha256 = ?1")                                                                 \
+    X(SCENE_LIST, "SELECT number, sha256, name, counts, size, create_time_us FROM scene "             \
+                  "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                                  \
+    /* sessions: an end is final */                                                                   \
+    X(SESSION_PUT,                                                                                    \
+      "INSERT INTO session (" DB_SESSION ", end_time_us, end_reason) "                                \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, '') "                               \
+      "ON CONFLICT (id) DO UPDATE SET label = excluded.label, worlds = excluded.worlds, "             \
+      "ttl_seconds = excluded.ttl_seconds, on_disconnect = excluded.on_disconnect, "                  \
+      "options = excluded.options, expire_time_us = excluded.expire_time_us")                         \
+    X(SESSION_END, "UPDATE session SET ended = 1, end_time_us = ?2, end_reason = ?3 "                 \
+                   "WHERE id = ?1 AND ended = 0")                                                     \
+    X(SESSION_EXISTS, "SELECT 1 FROM session WHERE id = ?1")                                          \
+    X(SESSION_OPEN, "SELECT " DB_SESSION " FROM session WHERE ended = 0 ORDER BY number")             \
+    X(SESSION_SNAPSHOTS_TRANSIENT,                                                                    \
+      "UPDATE snapshot SET transient = 1 WHERE session = ?1 AND transient = 0")                       \
+    /* snapshots */                                                                                   \
+    X(SNAPSHOT_PUT,                                                                                   \
+      "INSERT INTO snapshot (id, session, scene, kind, label, worlds, steps, time, size, "            \
+      "create_time_us, crc32, transient) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, "      \
+      "(SELECT ended FROM session WHERE id = ?2))")                                                   \
+    X(SNAPSHOT_PUT_BYTES, "INSERT INTO snapshot_bytes (snapshot, bytes) VALUES (?1, ?2)")             \
+    X(SNAPSHOT_DROP_CHECKPOINTS,                                                                      \
+      "DELETE FROM snapshot WHERE session = ?1 AND +kind = 1 AND number < ?2")                        \
+    X(SNAPSHOT_GET, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE id = ?1")                             \
+    X(SNAPSHOT_LATEST, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE session = ?1 "                     \
+                       "ORDER BY number DESC LIMIT 1")                                                \
+    /* runs: who, what and when started are said once */                                              \
+    X(RUN_PUT,                                                                                        \
+      "INSERT INTO run (id, kind, status, owner, label, scene, options_json, build, device, "         \
+      "start_time_us, end_time_us, worlds, steps, compute_time_us, grasps, grasps_held, "             \
+      "message, " DB_CERTIFICATE                                                                      \
+      ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, "                       \
+      "?15, ?16, ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31, ?32) "    \
+      "ON CONFLICT (id) DO UPDATE SET status = excluded.status, label = excluded.label, "             \
+      "options_json = coalesce(excluded.options_json, options_json), build = excluded.build, "        \
+      "device = excluded.device, end_time_us = excluded.end_time_us, worlds = excluded.worlds, "      \
+      "steps = excluded.steps, compute_time_us = excluded.compute_time_us, "                          \
+      "grasps = excluded.grasps, grasps_held = excluded.grasps_held, "                                \
+      "message = excluded.message, " DB_SET_CERTIFICATE)                                              \
+    X(RUN_GET, "SELECT " DB_RUN " FROM run WHERE id = ?1")                                            \
+    X(RUN_LIST, DB_RUN_LIST(""))                                                                      \
+    X(RUN_LIST_KIND, DB_RUN_LIST(" AND kind = ?3"))                                                   \
+    X(RUN_LIST_SCENE, DB_RUN_LIST(" AND scene = ?4"))                                                 \
+    X(RUN_LIST_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4"))                             \
+    X(RUN_LIST_OWNER, DB_RUN_LIST(" AND owner = ?5"))                                                 \
+    X(RUN_LIST_OWNER_KIND, DB_RUN_LIST(" AND kind = ?3 AND owner = ?5"))                              \
+    X(RUN_LIST_OWNER_SCENE, DB_RUN_LIST(" AND scene = ?4 AND owner = ?5"))                            \
+    X(RUN_LIST_OWNER_SCENE_KIND, DB_RUN_LIST(" AND +kind = ?3 AND scene = ?4 AND owner = ?5"))        \
     /* those that the last process left running (1 is RUNNING, 5 INTERRUPTED), but for the runs of  \
-     * open sessions, which go on and bear their ids */                                            \
-    X(RUN_NOTE_INTERRUPTED,                                                                        \
-      "INSERT INTO event (run, time_us, kind, message) SELECT id, ?1, 'interrupted', "             \
-      "'the server ended before the run did' FROM run WHERE status = 1 AND " DB_RUN_IS_OVER)       \
-    X(RUN_INTERRUPT,                                                                               \
-      "UPDATE run SET status = 5, end_time_us = max(start_time_us, "                               \
-      "coalesce((SELECT time_us FROM step_summary s WHERE s.run = run.id "                         \
-      "ORDER BY s.number DESC LIMIT 1), 0), "                                                      \
-      "coalesce((SELECT time_us FROM event e WHERE e.run = run.id AND e.kind <> 'interrupted' "    \
-      "ORDER BY e.number DESC LIMIT 1), 0)) WHERE status = 1 AND " DB_RUN_IS_OVER)                 \
-    X(STEP_SUMMARY_PUT,                                                                            \
-      "INSERT INTO step_summary (run, step, time_us, steps, " DB_CERTIFICATE ") "                  \
-      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "  \
-      "?19)")                                                                                      \
-    X(STEP_SUMMARY_LIST, "SELECT run, step, time_us, steps, " DB_CERTIFICATE " FROM step_summary " \
-                         "WHERE run = ?1 ORDER BY number DESC LIMIT ?2")                           \
-    X(EVENT_PUT, "INSERT INTO event (run, time_us, kind, message) VALUES (?1, ?2, ?3, ?4)")        \
-    X(EVENT_LIST, "SELECT run, time_us, kind, message FROM event WHERE run = ?1 "                  \
-                  "ORDER BY number DESC LIMIT ?2")                                                 \
-    /* benchmarks */                                                                               \
-    X(BENCHMARK_PUT_NAME, "INSERT INTO benchmark (name) VALUES (?1) ON CONFLICT DO NOTHING")       \
-    X(BENCHMARK_PUT_TESTBED, "INSERT INTO testbed (name) VALUES (?1) ON CONFLICT DO NOTHING")      \
-    X(BENCHMARK_PUT_BUILD, "INSERT INTO build (name) VALUES (?1) ON CONFLICT DO NOTHING")          \
-    X(BENCHMARK_PUT,                                                                               \
-      "INSERT INTO benchmark_run (id, benchmark, testbed, build, metric, unit, time_us, samples, " \
-      "median, lower_quartile, upper_quartile, residual, iterations, penetration, energy_drift) "  \
-      "VALUES (?1, (SELECT number FROM benchmark WHERE name = ?2), "                               \
-      "(SELECT number FROM testbed WHERE name = ?3), (SELECT number FROM build WHERE name = ?4), " \
-      "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")                                         \
-    X(BENCHMARK_PUT_SAMPLE,                                                                        \
-      "INSERT INTO benchmark_sample (benchmark_run, position, value) VALUES (?1, ?2, ?3)")         \
-    X(BENCHMARK_LIST, DB_BENCHMARK "WHERE r.number < ?1 ORDER BY r.number DESC LIMIT ?2")          \
-    X(BENCHMARK_LIST_NAME,                                                                         \
-      DB_BENCHMARK "WHERE r.benchmark = (SELECT number FROM benchmark WHERE name = ?3) "           \
-                   "AND r.number < ?1 ORDER BY r.number DESC LIMIT ?2")                            \
-    X(BENCHMARK_SAMPLES_OF, "SELECT value FROM benchmark_sample WHERE benchmark_run = ?1 "         \
-                            "ORDER BY position")                                                   \
-    /* keys */                                                                                     \
-    X(KEY_PUT,                                                                                     \
-      "INSERT INTO api_key (id, name, hash, scope, calls_per_second, sessions, create_time_us, "   \
-      "revoked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET "           \
-      "name = excluded.name, hash = excluded.hash, scope = excluded.scope, "                       \
-      "calls_per_second = excluded.calls_per_second, sessions = excluded.sessions, "               \
-      "revoked = excluded.revoked")                                                                \
-    X(KEY_GET, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "        \
-               "revoked FROM api_key WHERE id = ?1")                                               \
-    X(KEY_LIST, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "       \
-                "revoked FROM api_key ORDER BY id LIMIT ?1")                                       \
-    /* retention, a slice at a time */                                                             \
-    X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                      \
-                   "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")         \
-    X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "            \
-                        "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                 \
-                        "AND time_us < ?1")                                                        \
-    X(RETAIN_EVENTS, "DELETE FROM event WHERE number IN (SELECT number FROM event "                \
-                     "WHERE number > 0 ORDER BY number LIMIT ?2) AND time_us < ?1")                \
-    X(RETAIN_SESSIONS, "DELETE FROM session WHERE number IN (SELECT number FROM session "          \
-                       "WHERE ended = 1 AND end_time_us < ?1 LIMIT ?2)")                           \
-    X(RETAIN_SNAPSHOTS_SIZE, "SELECT sum(size) FROM snapshot WHERE transient = 1")                 \
-    X(RETAIN_SNAPSHOTS,                                                                            \
-      "DELETE FROM snapshot WHERE number IN (SELECT number FROM (SELECT number, "                  \
-      "sum(size) OVER (ORDER BY number DESC) AS newer FROM snapshot WHERE transient = 1) "         \
+     * open sessions, which go on and bear their ids */ \
+    X(RUN_NOTE_INTERRUPTED,                                                                           \
+      "INSERT INTO event (run, time_us, kind, message) SELECT id, ?1, 'interrupted', "                \
+      "'the server ended before the run did' FROM run WHERE status = 1 AND " DB_RUN_IS_OVER)          \
+    X(RUN_INTERRUPT,                                                                                  \
+      "UPDATE run SET status = 5, end_time_us = max(start_time_us, "                                  \
+      "coalesce((SELECT time_us FROM step_summary s WHERE s.run = run.id "                            \
+      "ORDER BY s.number DESC LIMIT 1), 0), "                                                         \
+      "coalesce((SELECT time_us FROM event e WHERE e.run = run.id AND e.kind <> 'interrupted' "       \
+      "ORDER BY e.number DESC LIMIT 1), 0)) WHERE status = 1 AND " DB_RUN_IS_OVER)                    \
+    X(STEP_SUMMARY_PUT,                                                                               \
+      "INSERT INTO step_summary (run, step, time_us, steps, " DB_CERTIFICATE ") "                     \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18, "     \
+      "?19)")                                                                                         \
+    X(STEP_SUMMARY_LIST, "SELECT run, step, time_us, steps, " DB_CERTIFICATE " FROM step_summary "    \
+                         "WHERE run = ?1 ORDER BY number DESC LIMIT ?2")                              \
+    X(EVENT_PUT, "INSERT INTO event (run, time_us, kind, message) VALUES (?1, ?2, ?3, ?4)")           \
+    X(EVENT_LIST, "SELECT run, time_us, kind, message FROM event WHERE run = ?1 "                     \
+                  "ORDER BY number DESC LIMIT ?2")                                                    \
+    /* benchmarks */                                                                                  \
+    X(BENCHMARK_PUT_NAME, "INSERT INTO benchmark (name) VALUES (?1) ON CONFLICT DO NOTHING")          \
+    X(BENCHMARK_PUT_TESTBED, "INSERT INTO testbed (name) VALUES (?1) ON CONFLICT DO NOTHING")         \
+    X(BENCHMARK_PUT_BUILD, "INSERT INTO build (name) VALUES (?1) ON CONFLICT DO NOTHING")             \
+    X(BENCHMARK_PUT,                                                                                  \
+      "INSERT INTO benchmark_run (id, benchmark, testbed, build, metric, unit, time_us, samples, "    \
+      "median, lower_quartile, upper_quartile, residual, iterations, penetration, energy_drift) "     \
+      "VALUES (?1, (SELECT number FROM benchmark WHERE name = ?2), "                                  \
+      "(SELECT number FROM testbed WHERE name = ?3), (SELECT number FROM build WHERE name = ?4), "    \
+      "?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)")                                            \
+    X(BENCHMARK_PUT_SAMPLE,                                                                           \
+      "INSERT INTO benchmark_sample (benchmark_run, position, value) VALUES (?1, ?2, ?3)")            \
+    X(BENCHMARK_LIST, DB_BENCHMARK "WHERE r.number < ?1 ORDER BY r.number DESC LIMIT ?2")             \
+    X(BENCHMARK_LIST_NAME,                                                                            \
+      DB_BENCHMARK "WHERE r.benchmark = (SELECT number FROM benchmark WHERE name = ?3) "              \
+                   "AND r.number < ?1 ORDER BY r.number DESC LIMIT ?2")                               \
+    X(BENCHMARK_SAMPLES_OF, "SELECT value FROM benchmark_sample WHERE benchmark_run = ?1 "            \
+                            "ORDER BY position")                                                      \
+    /* keys */                                                                                        \
+    X(KEY_PUT,                                                                                        \
+      "INSERT INTO api_key (id, name, hash, scope, calls_per_second, sessions, create_time_us, "      \
+      "revoked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET "              \
+      "name = excluded.name, hash = excluded.hash, scope = excluded.scope, "                          \
+      "calls_per_second = excluded.calls_per_second, sessions = excluded.sessions, "                  \
+      "revoked = excluded.revoked")                                                                   \
+    X(KEY_GET, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "           \
+               "revoked FROM api_key WHERE id = ?1")                                                  \
+    X(KEY_LIST, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "          \
+                "revoked FROM api_key ORDER BY id LIMIT ?1")                                          \
+    /* retention, a slice at a time */                                                                \
+    X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                         \
+                   "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")            \
+    X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "               \
+                        "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                    \
+                        "AND time_us < ?1")                                                           \
+    X(RETAIN_EVENTS, "DELETE FROM event WHERE number IN (SELECT number FROM event "                   \
+                     "WHERE number > 0 ORDER BY number LIMIT ?2) AND time_us < ?1")                   \
+    X(RETAIN_SESSIONS, "DELETE FROM session WHERE number IN (SELECT number FROM session "             \
+                       "WHERE ended = 1 AND end_time_us < ?1 LIMIT ?2)")                              \
+    X(RETAIN_SNAPSHOTS_SIZE, "SELECT sum(size) FROM snapshot WHERE transient = 1")                    \
+    X(RETAIN_SNAPSHOTS,                                                                               \
+      "DELETE FROM snapshot WHERE number IN (SELECT number FROM (SELECT number, "                     \
+      "sum(size) OVER (ORDER BY number DESC) AS newer FROM snapshot WHERE transient = 1) "            \
       "WHERE newer > ?1 ORDER BY number LIMIT ?2)")
 
 typedef enum db_statement {

@@ -7,7 +7,7 @@
 
 /* Service, service in C, method, method in C, scope; one request, one response */
 #define TD_UNARY_LIST(X)                                                                           \
-    /* simulation_info.c, simulation_assets.c, simulation_scenes.c */                                                   \
+    /* simulation_info.c, simulation_assets.c, simulation_scenes.c */                              \
     X(Simulation, simulation, GetServerInfo, get_server_info, NONE)                                \
     X(Simulation, simulation, CreateAsset, create_asset, RUN)                                      \
     X(Simulation, simulation, ListAssets, list_assets, READ)                                       \

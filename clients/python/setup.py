@@ -10,23 +10,20 @@ import importlib.util
 from pathlib import Path
 
 from setuptools import setup
-from setuptools.command.build_py import build_py
 
 HERE = Path(__file__).resolve().parent
 
 
-class BuildWithStubs(build_py):
-    """`build_py` that first generates `tribo/v1`."""
-
-    def run(self) -> None:
-        """Generates into the source tree, then builds as usual."""
-        spec = importlib.util.spec_from_file_location("generate", HERE / "generate.py")
-        assert spec is not None
-        assert spec.loader is not None
-        generate = importlib.util.module_from_spec(spec)
-        spec.loader.exec_module(generate)
-        generate.generate(HERE / "src")
-        super().run()
+def generate_stubs() -> None:
+    """Runs generate.py, which stands beside this file and is no package."""
+    spec = importlib.util.spec_from_file_location("generate", HERE / "generate.py")
+    assert spec is not None
+    assert spec.loader is not None
+    generate = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(generate)
+    generate.generate(HERE / "src")
 
 
-setup(cmdclass={"build_py": BuildWithStubs})
+# the list of packages is checked before anything is built: tribo.v1 must be there by then
+generate_stubs()
+setup()

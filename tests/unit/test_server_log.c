@@ -54,7 +54,7 @@ static td_log *open_log(tb_log_level least, bool json)
         ck_assert_int_eq(text_[strlen(text_) - 1], '\n');                                          \
         ck_assert_ptr_eq(strchr(text_, '\n'), text_ + strlen(text_) - 1);                          \
         parsed = json_loads(text_, 0, NULL);                                                       \
-        ck_assert_msg(parsed != NULL, "not JSON: %.300s", text_);                                      \
+        ck_assert_msg(parsed != NULL, "not JSON: %.300s", text_);                                  \
         free(text_);                                                                               \
     } while (0)
 
