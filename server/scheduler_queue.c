@@ -193,10 +193,17 @@ int64_t td_queue_companion_ns(const td_queue *queue, const td_job *job, int64_t 
     X(precision)                                                                                   \
     X(recovery_speed)                                                                              \
     X(contact_slop)                                                                                \
-    X(speculative_time) X(contact_margin) X(closure_tolerance) X(report_energy) X(solve.tolerance) \
-        X(solve.maximum_iterations) X(solve.omega) X(solve.r_strategy) X(solve.storage)            \
-            X(solve.stop) X(solve.warm_start) X(solve.local_solve) X(solve.accelerate)             \
-                X(solve.maximum_halvings)
+    X(speculative_time)                                                                            \
+    X(contact_margin)                                                                              \
+    X(closure_tolerance)                                                                           \
+    X(report_energy)                                                                               \
+    X(solve.tolerance)                                                                             \
+    X(solve.maximum_iterations)                                                                    \
+    X(solve.omega)                                                                                 \
+    X(solve.r_strategy)                                                                            \
+    X(solve.storage)                                                                               \
+    X(solve.stop)                                                                                  \
+    X(solve.warm_start) X(solve.local_solve) X(solve.accelerate) X(solve.maximum_halvings)
 
 bool td_options_equal(const tb_step_options *a, const tb_step_options *b)
 {
