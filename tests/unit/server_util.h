@@ -169,6 +169,15 @@ static inline void test_call_wait(test_call *t, const int *number, int least)
     ck_assert_msg(failed == 0, "the call did not answer");
 }
 
+/* An int of the call as it is now. */
+static inline int test_call_number(test_call *t, const int *number)
+{
+    pthread_mutex_lock(&t->mutex);
+    const int value = *number;
+    pthread_mutex_unlock(&t->mutex);
+    return value;
+}
+
 /* Lets a stalled reader go on. */
 static inline void test_call_flow(test_call *t)
 {

@@ -217,18 +217,16 @@ START_TEST(a_reader_that_stalls_is_not_read_from)
     /* as long as the handler asks, it gets */
     for (; given < 100; given++) {
         if (given > 0) {
-            for (int i = 0; i < 200 && call->reads < given; i++) test_sleep(1e-3);
-            pthread_mutex_lock(&call->mutex);
-            const int reads = call->reads;
-            pthread_mutex_unlock(&call->mutex);
-            if (reads < given) break;
+            for (int i = 0; i < 200 && test_call_number(call, &call->reads) < given; i++)
+                test_sleep(1e-3);
+            if (test_call_number(call, &call->reads) < given) break;
         }
         stream_step(call, given == 0 ? id : "", 1, (uint64_t)given, NULL);
     }
     ck_assert_int_ge(given, 4);
     ck_assert_int_le(given, 32);
-    for (int i = 0; i < 1000 && call->sent < given; i++) test_sleep(1e-3);
-    const int reads = call->reads;
+    for (int i = 0; i < 1000 && test_call_number(call, &call->sent) < given; i++) test_sleep(1e-3);
+    const int reads = test_call_number(call, &call->reads);
     test_call_flow(call);
     test_call_wait(call, &call->reads, reads + 1);
     call->call.method->half_closed(&call->call);
