@@ -25,11 +25,12 @@ daemon() {
     name=$1
     shift
     ran="tribod $* (for $name)"
+    rm -f "$dir/$name.out" # the ready line of the one before
     "$TRIBOD" --grpc 127.0.0.1:0 --http 127.0.0.1:0 --data "$dir/$name" "$@" \
         >"$dir/$name.out" 2>"$dir/$name.err" </dev/null &
     pid=$!
     pids="$pids $pid"
-    await grep -q '^ready ' "$dir/$name.out" || {
+    await grep -qs '^ready ' "$dir/$name.out" || {
         cp "$dir/$name.err" "$dir/err"
         fail "no ready line of $name"
         finish
