@@ -596,6 +596,35 @@ typedef enum tb_scheme {
 
 typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
 
+/* Where worlds are stepped. The CPU is built in. The GPU is a plug-in that is looked for once, when
+ * it is first asked about; it counts as there if a driver and a card are there too. Both run the
+ * same formulas: results agree to rounding, and on each of them they are the same bytes every time.
+ */
+typedef enum tb_backend_choice {
+    TB_BACKEND_CPU,
+    TB_BACKEND_GPU, /* UNAVAILABLE where there is none */
+    TB_BACKEND_AUTO /* the GPU where there is one, else the CPU */
+} tb_backend_choice;
+
+typedef struct tb_backend_info {
+    const char *name; /* "cpu", "gpu" */
+    int32_t devices;  /* that it can use here; 0: none, and `reason` says why */
+    char reason[TB_ERROR_MESSAGE_SIZE];
+} tb_backend_info;
+
+typedef struct tb_device_info {
+    char name[96];         /* "NVIDIA H200" */
+    char driver[32];       /* version; "" for the CPU */
+    char architecture[16]; /* "sm_90"; "" for the CPU */
+    int32_t processors;    /* that run side by side: multiprocessors, threads */
+    uint64_t memory;       /* bytes of its own; 0: the machine's */
+} tb_device_info;
+
+/* A backend by its number in tb_backend_choice; INVALID_ARGUMENT past the last. */
+tb_status tb_backend_describe(tb_backend_choice, tb_backend_info *);
+/* One of its devices. NOT_FOUND names the device; UNAVAILABLE says why there is no such backend. */
+tb_status tb_device_describe(tb_backend_choice, int32_t device, tb_device_info *, tb_error *);
+
 typedef enum tb_storage {
     TB_STORAGE_AUTO,
     TB_STORAGE_FACTORIZED, /* velocities kept, rows applied */
@@ -658,6 +687,8 @@ typedef struct tb_step_options {
     double closure_tolerance; /* m or rad; loops are projected back to this after the step */
     int32_t threads;          /* worlds in parallel; 0: all processors */
     bool report_energy;       /* fill the certificate's energies (costs a few percent) */
+    tb_backend_choice backend;
+    int32_t device; /* of the backend, from 0 */
 } tb_step_options;
 
 tb_step_options tb_step_defaults(void);
@@ -705,6 +736,19 @@ tb_status tb_stepper_set_options(tb_stepper *, const tb_step_options *, tb_error
  * a test's window on "warm allocates nothing". */
 size_t tb_stepper_allocated(const tb_stepper *);
 int64_t tb_stepper_allocations(const tb_stepper *);
+
+/* What a stepper holds and has moved so far. */
+typedef struct tb_stepper_use {
+    const char *backend; /* that steps: "cpu" or "gpu", also where the choice was AUTO */
+    uint64_t host_bytes, device_bytes;
+    int64_t allocations;   /* times a system was asked for memory */
+    int64_t regrowths;     /* launches that were repeated because a capacity was too small */
+    uint64_t copied_bytes; /* to and from the device */
+    double copy_seconds, compute_seconds; /* on the device, by its own clock */
+    bool lost; /* the device failed: every call says ABORTED until the process has been restarted */
+} tb_stepper_use;
+
+tb_stepper_use tb_stepper_measure(const tb_stepper *);
 
 /* Steps one world `steps` times. `certificate` (may be NULL) merges all steps. DIVERGED freezes the
  * world; NOT_CONVERGED is a certificate status, not a failure. */

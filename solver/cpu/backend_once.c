@@ -12,6 +12,7 @@ tb_status tb_world_step_f32(tb_state *state, const tb_step_options *options,
                             tb_workspace *workspace, tb_certificate *certificate, tb_error *error);
 
 typedef struct cpu_context {
+    int32_t wanted; /* threads that the options named */
     int32_t threads;
     tb_workspace *workspaces; /* threads */
     /* of a batch, kept so that a warm one allocates nothing */
@@ -45,6 +46,7 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
 {
     cpu_context *c = calloc(1, sizeof *c);
     if (!c) return tb_fail_memory(error, sizeof *c, "the CPU backend");
+    c->wanted = options->threads;
     c->threads = tb_parallel_threads(options->threads);
     const size_t threads = (size_t)c->threads;
     c->workspaces = calloc(threads, sizeof *c->workspaces);
@@ -140,27 +142,43 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     return status;
 }
 
-static void memory(const void *context, size_t *bytes, int64_t *allocations)
+static bool serves(const void *context, const tb_step_options *options)
 {
     const cpu_context *c = context;
-    *bytes = 0;
-    *allocations = 0;
+    return options->threads == c->wanted;
+}
+
+static void measure(const void *context, tb_stepper_use *use)
+{
+    const cpu_context *c = context;
     for (int32_t i = 0; i < c->threads; i++) {
-        *bytes += c->workspaces[i].arena.capacity;
-        *allocations += c->workspaces[i].arena.allocations;
+        use->host_bytes += c->workspaces[i].arena.capacity;
+        use->allocations += c->workspaces[i].arena.allocations;
     }
 }
 
-static tb_workspace *workspace(void *context)
+/* ---- the device: this machine ---- */
+
+static int32_t devices(char reason[TB_ERROR_MESSAGE_SIZE])
 {
-    cpu_context *c = context;
-    return &c->workspaces[0];
+    reason[0] = '\0';
+    return 1;
+}
+
+static tb_status describe(int32_t device, tb_device_info *info, tb_error *error)
+{
+    (void)device, (void)error;
+    strcpy(info->name, "this machine's processors");
+    info->processors = tb_parallel_threads(0);
+    return TB_OK;
 }
 
 const tb_backend tb_backend_cpu = {.abi = TB_BACKEND_ABI,
                                    .name = "cpu",
+                                   .devices = devices,
+                                   .describe = describe,
                                    .create = create,
                                    .destroy = destroy,
+                                   .serves = serves,
                                    .step = step_batch,
-                                   .memory = memory,
-                                   .workspace = workspace};
+                                   .measure = measure};

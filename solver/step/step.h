@@ -34,9 +34,19 @@ typedef struct tb_row_memory {
     int32_t joint_limits, dof_friction, tendon_rows, actuators, equalities, total;
 } tb_row_memory;
 
-tb_row_memory tb_row_memory_layout(const tb_model *model);
-
 enum { TB_KINEMATIC_NUMBERS = 13, TB_TENDON_ROWS = 4, TB_EQUALITY_ROWS = 6 };
+
+TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
+{
+    tb_row_memory r;
+    r.joint_limits = 0;
+    r.dof_friction = r.joint_limits + 2 * model->number_of_joints;
+    r.tendon_rows = r.dof_friction + model->number_of_dofs;
+    r.actuators = r.tendon_rows + TB_TENDON_ROWS * model->number_of_tendons;
+    r.equalities = r.actuators + model->number_of_actuators;
+    r.total = r.equalities + TB_EQUALITY_ROWS * model->number_of_equalities;
+    return r;
+}
 
 struct tb_state {
     const tb_model *model;
@@ -57,6 +67,7 @@ struct tb_state {
     int32_t number_of_contacts, contact_capacity;
     tb_contact_record *next_contacts; /* no part of the state */
     int32_t next_capacity;
+    int32_t next_wanted; /* on a device: records that there was no room for; 0: there was room */
     tb_certificate certificate; /* of the last step */
 };
 
@@ -64,12 +75,13 @@ struct tb_state {
 typedef struct tb_workspace {
     tb_arena arena;
     int32_t threads; /* that a stage within one world may use; 1 inside a parallel batch */
+    int32_t solver;  /* on a device, which does not know names: tb_solver_number of the options' */
 } tb_workspace;
 
 /* One step of one world. Fills the certificate. A world that has diverged is left as it is and says
  * so. Failures other than DIVERGED (memory) leave the state as it was. */
 #define tb_world_step TB_SYMBOL(tb_world_step)
-tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
+TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
                         tb_certificate *certificate, tb_error *error);
 
 /* The problem that the next step would solve, written to a file (double). */
@@ -77,7 +89,7 @@ tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
                           tb_workspace *workspace, const char *path, tb_error *error);
 
 /* Energy (J) at the state's q and u: kinetic, gravity, joint springs, tendon springs. */
-double tb_world_energy(const tb_state *state, tb_arena *arena);
+TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena);
 
 /* Acceleration (dofs) from gravity, Coriolis terms, springs, dampers, actuators and applied
  * forces. */
@@ -85,35 +97,48 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
                                        double *acceleration, tb_error *error);
 
 /* Moves `count` kinematic bodies (13 numbers each) by their own velocities for dt. */
-void tb_kinematic_move(double *numbers, int32_t count, double dt);
+TB_EXTERN void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
 /* Room for `count` contact records of the step that is being made, beside those that are there;
  * RESOURCE_EXHAUSTED if refused. */
-tb_status tb_state_reserve_next(tb_state *state, int32_t count);
+TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count);
 /* The first `count` contacts of the step that has been made are the state's now. */
-void tb_state_take_next(tb_state *state, int32_t count);
+TB_EXTERN void tb_state_take_next(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 1 };
+enum { TB_BACKEND_ABI = 2 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
- * formula. The CPU's is built in; others are plug-ins that say the same ABI number. */
+ * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
+ * `const tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that crosses
+ * the border: this table, tb_state, tb_model, options, certificates and errors. */
 typedef struct tb_backend {
-    int32_t abi;      /* TB_BACKEND_ABI */
+    int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
     const char *name; /* "cpu" */
+    /* Devices that it can use here; 0 with a line in `reason` where there are none. */
+    int32_t (*devices)(char reason[TB_ERROR_MESSAGE_SIZE]);
+    tb_status (*describe)(int32_t device, tb_device_info *info, tb_error *error);
     /* Working memory for `options`. */
     tb_status (*create)(const tb_step_options *options, void **context, tb_error *error);
     void (*destroy)(void *context);
-    /* Steps every world `steps` times; the contract of tb_step_batch. */
+    /* Whether the context also serves these options, or another must be made. */
+    bool (*serves)(const void *context, const tb_step_options *options);
+    /* Steps every world `steps` times; the contract of tb_step_batch. ABORTED: the device is lost,
+     * and the states are those of before the call. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       int32_t worlds, int32_t steps, tb_certificate *certificates, tb_error *error);
-    /* Bytes held and times the system was asked for memory. */
-    void (*memory)(const void *context, size_t *bytes, int64_t *allocations);
-    /* A workspace for questions about one world (export, energy). */
-    tb_workspace *(*workspace)(void *context);
+    /* All but the name. */
+    void (*measure)(const void *context, tb_stepper_use *use);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;
+
+/* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and one
+ * is insisted on. */
+tb_status tb_backend_find(tb_backend_choice choice, const tb_backend **backend, tb_error *error);
+/* Opens a plug-in. NOT_FOUND: no such file, or not a plug-in; FAILED_PRECONDITION: of another ABI.
+ * It stays in memory for good. */
+tb_status tb_backend_open(const char *path, const tb_backend **backend, tb_error *error);
 
 #endif

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "step/certificate.h"
 #include "step/step.h"
 
 struct tb_stepper {
@@ -10,6 +11,7 @@ struct tb_stepper {
     char solver[16]; /* options.solve.solver points here */
     const tb_backend *backend;
     void *context;
+    tb_workspace questions; /* for what is asked about one world */
 };
 
 /* ---- options ---- */
@@ -53,7 +55,9 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
                    {o->threads, 0, 4096, "threads"},
                    {(double)o->scheme, 0, TB_SCHEME_MOREAU, "scheme"},
-                   {(double)o->precision, 0, TB_FLOAT, "precision"}};
+                   {(double)o->precision, 0, TB_FLOAT, "precision"},
+                   {(double)o->backend, 0, TB_BACKEND_AUTO, "backend"},
+                   {o->device, 0, 1 << 20, "device"}};
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         const tb_status status =
             check_number(numbers[i].x, numbers[i].lower, numbers[i].upper, numbers[i].field, error);
@@ -86,8 +90,9 @@ tb_status tb_stepper_create(const tb_step_options *options, tb_stepper **stepper
     tb_stepper *s = calloc(1, sizeof *s);
     if (!s) return tb_fail_memory(error, sizeof *s, "a stepper");
     keep_options(s, options);
-    s->backend = &tb_backend_cpu;
-    status = s->backend->create(&s->options, &s->context, error);
+    s->questions.threads = 1;
+    status = tb_backend_find(options->backend, &s->backend, error);
+    if (status == TB_OK) status = s->backend->create(&s->options, &s->context, error);
     if (status != TB_OK) {
         free(s);
         return status;
@@ -100,6 +105,7 @@ void tb_stepper_destroy(tb_stepper *stepper)
 {
     if (!stepper) return;
     stepper->backend->destroy(stepper->context);
+    tb_arena_destroy(&stepper->questions.arena);
     free(stepper);
 }
 
@@ -111,35 +117,40 @@ tb_step_options tb_stepper_options(const tb_stepper *stepper)
 tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *options,
                                  tb_error *error)
 {
-    const tb_status status = check_options(options, error);
+    const tb_backend *backend = NULL;
+    tb_status status = check_options(options, error);
+    if (status == TB_OK) status = tb_backend_find(options->backend, &backend, error);
     if (status != TB_OK) return status;
 
-    /* the number of threads decides the working memory */
-    if (options->threads != stepper->options.threads) {
+    /* working memory that does not suit is made anew */
+    if (backend != stepper->backend || !backend->serves(stepper->context, options)) {
         void *context = NULL;
-        const tb_status made = stepper->backend->create(options, &context, error);
-        if (made != TB_OK) return made;
+        status = backend->create(options, &context, error);
+        if (status != TB_OK) return status;
         stepper->backend->destroy(stepper->context);
+        stepper->backend = backend;
         stepper->context = context;
     }
     keep_options(stepper, options);
     return TB_OK;
 }
 
+tb_stepper_use tb_stepper_measure(const tb_stepper *stepper)
+{
+    tb_stepper_use use = {.backend = stepper->backend->name};
+    stepper->backend->measure(stepper->context, &use);
+    return use;
+}
+
 size_t tb_stepper_allocated(const tb_stepper *stepper)
 {
-    size_t bytes = 0;
-    int64_t allocations = 0;
-    stepper->backend->memory(stepper->context, &bytes, &allocations);
-    return bytes;
+    const tb_stepper_use use = tb_stepper_measure(stepper);
+    return (size_t)(use.host_bytes + use.device_bytes);
 }
 
 int64_t tb_stepper_allocations(const tb_stepper *stepper)
 {
-    size_t bytes = 0;
-    int64_t allocations = 0;
-    stepper->backend->memory(stepper->context, &bytes, &allocations);
-    return allocations;
+    return tb_stepper_measure(stepper).allocations;
 }
 
 tb_status tb_step(tb_stepper *stepper, tb_state *state, int32_t steps, tb_certificate *certificate,
@@ -161,27 +172,12 @@ tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t wo
 tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const char *path,
                             tb_error *error)
 {
-    return tb_world_export(state, &stepper->options, stepper->backend->workspace(stepper->context),
-                           path, error);
+    return tb_world_export(state, &stepper->options, &stepper->questions, path, error);
 }
 
 /* ---- certificates ---- */
 
 void tb_certificate_merge(tb_certificate *into, const tb_certificate *other)
 {
-    if (other->status == TB_DIVERGED || into->status == TB_OK) into->status = other->status;
-    into->flags |= other->flags;
-    into->step = other->step;
-    into->time = other->time;
-    into->residual = fmax(into->residual, other->residual);
-    into->penetration = fmax(into->penetration, other->penetration);
-    into->cone_error = fmax(into->cone_error, other->cone_error);
-    into->complementarity_error = fmax(into->complementarity_error, other->complementarity_error);
-    into->closure_error = fmax(into->closure_error, other->closure_error);
-    into->energy = other->energy;
-    into->energy_change += other->energy_change;
-    into->contacts = other->contacts > into->contacts ? other->contacts : into->contacts;
-    into->rows = other->rows > into->rows ? other->rows : into->rows;
-    into->iterations += other->iterations;
-    memcpy(into->solver, other->solver, sizeof into->solver);
+    tb_certificate_add(into, other);
 }
