@@ -181,11 +181,17 @@ static bool send_ready(evaluation *e, tb_status *status, tb_error *error)
     return false;
 }
 
+static bool yields(const void *job)
+{
+    return td_job_yields(job);
+}
+
 /* On the device's owner thread. */
 static bool play(td_job *job, int64_t budget_ns, tb_status *status, tb_error *error)
 {
     evaluation *e = job->context;
     bool played = false;
+    tb_grasp_job_set_yields(e->job, yields, job);
     if (!send_ready(e, status, error)) return true; /* pauses */
     if (*status != TB_OK) return true;
     *status = tb_grasp_job_advance(e->job, budget_ns, &played, error);

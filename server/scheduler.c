@@ -342,6 +342,9 @@ static void run_slice(td_scheduler *s, td_job *job)
     td_account *account = job->account;
     const int priority = (int)job->priority;
     const double backlog = take(s, job);
+    const int64_t budget = s->queue.waiting > 0 ? 2 * TD_SLICE_NS : TD_SLICE_ALONE_NS;
+    job->arrivals = &s->arrivals;
+    job->arrivals_seen = atomic_load_explicit(&s->arrivals, memory_order_relaxed);
     publish_waiting(s);
     pthread_mutex_unlock(&s->mutex);
 
@@ -349,7 +352,7 @@ static void run_slice(td_scheduler *s, td_job *job)
     if (job->started_ns == 0) job->started_ns = begin;
     tb_status status = TB_OK;
     tb_error error = {0};
-    const bool finished = job->slice(job, 2 * TD_SLICE_NS, &status, &error) || status != TB_OK;
+    const bool finished = job->slice(job, budget, &status, &error) || status != TB_OK;
     const int64_t now = td_monotonic_ns();
     job->compute_ns += now - begin;
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);

@@ -8,8 +8,10 @@
  * once and says when to come back.
  *
  * A step job runs in chunks of about a millisecond, so that jobs with different numbers of steps
- * share batches and nobody waits for somebody else's thousand steps. A world that diverges stays
- * where it is and says so in its certificate; its job and its neighbours go on. */
+ * share batches and nobody waits for somebody else's thousand steps. A slice of a job that is alone
+ * is long, since the end of each costs its threads a wait for the last of them, and ends as soon as
+ * other work comes. A world that diverges stays where it is and says so in its certificate; its job
+ * and its neighbours go on. */
 #ifndef SERVER_SCHEDULER_H
 #define SERVER_SCHEDULER_H
 
@@ -36,8 +38,9 @@ struct td_job {
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
 
-    /* a slice job (steps == 0): works for about `budget_ns`; true when it is finished. A status
-     * other than OK in *status ends it. Runs on the owner thread. */
+    /* a slice job (steps == 0): works for about `budget_ns`, and less where td_job_yields says so;
+     * true when it is finished. A status other than OK in *status ends it. Runs on the owner
+     * thread. */
     bool (*slice)(td_job *, int64_t budget_ns, tb_status *status, tb_error *);
 
     /* Called once, on the owner thread. DEADLINE_EXCEEDED and CANCELLED tell how many steps were
@@ -52,7 +55,17 @@ struct td_job {
     td_job *next, *previous;
     struct td_account *account;
     bool waited; /* for companions, once */
+    const atomic_uint *arrivals;
+    unsigned arrivals_seen; /* when its slice began */
 };
+
+/* Whether a slice should end before its time: other work has come, or nobody waits for this job any
+ * longer. From any thread that works for the slice. */
+static inline bool td_job_yields(const td_job *job)
+{
+    return atomic_load_explicit(job->arrivals, memory_order_relaxed) != job->arrivals_seen ||
+           (job->call != NULL && atomic_load_explicit(&job->call->gone, memory_order_relaxed));
+}
 
 tb_status td_scheduler_create(td_server *, td_scheduler **, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the

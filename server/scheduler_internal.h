@@ -9,6 +9,8 @@ enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
 
 /* How long the device works for one batch or one slice before it looks around again. */
 static const int64_t TD_SLICE_NS = 1000000;
+/* The same for one slice of a job that yields to others. */
+static const int64_t TD_SLICE_ALONE_NS = 50000000;
 
 /* What one client has used of late, and its jobs that wait. */
 typedef struct td_account {

@@ -934,6 +934,10 @@ void tb_grasp_job_destroy(tb_grasp_job *); /* at any time; NULL is fine */
  * options' threads. *finished: all results are there. Results are the same bytes however the work
  * is sliced and on any number of threads. */
 tb_status tb_grasp_job_advance(tb_grasp_job *, int64_t budget_ns, bool *finished, tb_error *);
+/* Every thread asks `yields` between a few steps: true ends the advance before its time. NULL, as at
+ * first: nobody is asked. */
+void tb_grasp_job_set_yields(tb_grasp_job *, bool (*yields)(const void *context),
+                             const void *context);
 /* The next result in the order of the poses, valid until the next call; NULL: not ready yet. */
 const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *);
 tb_grasp_progress tb_grasp_job_progress(const tb_grasp_job *);

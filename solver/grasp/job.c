@@ -39,8 +39,10 @@ struct tb_grasp_job {
     int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
     int64_t trials, trials_done, trials_held, steps_done, steps_total;
     int32_t grasps_done;
-    int32_t given; /* results handed out */
-    int64_t until; /* ns: end of the slice */
+    int32_t given;                       /* results handed out */
+    int64_t until;                       /* ns: end of the slice */
+    bool (*yields)(const void *context); /* may be NULL */
+    const void *yields_context;
     pthread_mutex_t lock;
     tb_status status; /* the first failure */
     tb_error error;
@@ -183,6 +185,11 @@ static tb_status finish_trial(tb_grasp_job *job, grasp_world *world, tb_error *e
     return status;
 }
 
+static bool may_go_on(const tb_grasp_job *job)
+{
+    return now_ns() < job->until && !(job->yields != NULL && job->yields(job->yields_context));
+}
+
 /* One thread's part of a slice. */
 static void play_slot(void *context, int32_t index, int32_t thread)
 {
@@ -211,7 +218,7 @@ static void play_slot(void *context, int32_t index, int32_t thread)
             status = finish_trial(job, &slot->world, &error);
         }
         if (stop) return;
-    } while (status == TB_OK && now_ns() < job->until);
+    } while (status == TB_OK && may_go_on(job));
     if (status != TB_OK) fail(job, status, &error);
 }
 
@@ -225,6 +232,13 @@ tb_status tb_grasp_job_advance(tb_grasp_job *job, int64_t budget_ns, bool *finis
     *finished = job->status != TB_OK || job->trials_done == job->trials;
     if (job->status != TB_OK && error != NULL) *error = job->error;
     return job->status;
+}
+
+void tb_grasp_job_set_yields(tb_grasp_job *job, bool (*yields)(const void *context),
+                             const void *context)
+{
+    job->yields = yields;
+    job->yields_context = context;
 }
 
 /* ---- results ---- */
