@@ -9,7 +9,13 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/device.h"
+
+#ifdef TB_DEVICE
+enum { TB_ARENA_ALIGNMENT = 16 }; /* the widest access of a lane; a world's memory is scarce */
+#else
 enum { TB_ARENA_ALIGNMENT = 64 }; /* a cache line, and enough for every vector unit */
+#endif
 
 typedef struct tb_arena_block tb_arena_block;
 
@@ -28,16 +34,16 @@ void tb_arena_destroy(tb_arena *arena);
 
 /* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL where the system or the limit
  * refuses. A size of 0 gives a valid pointer. */
-void *tb_arena_take(tb_arena *arena, size_t bytes);
+TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes);
 /* count x size bytes, zeroed; NULL also where the product overflows. */
-void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size);
+TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size);
 /* count x size bytes, not zeroed; NULL also where the product overflows. */
-void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size);
+TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size);
 /* A copy of a string. */
 char *tb_arena_string(tb_arena *arena, const char *text);
 
 /* Gives everything back; keeps the memory for the next round, joined into one block. */
-void tb_arena_reset(tb_arena *arena);
+TB_EXTERN void tb_arena_reset(tb_arena *arena);
 
 /* A place to return to: everything taken after the mark is given back at once. */
 typedef struct tb_arena_mark {
@@ -45,8 +51,8 @@ typedef struct tb_arena_mark {
     size_t offset, used;
 } tb_arena_mark;
 
-tb_arena_mark tb_arena_get_mark(const tb_arena *arena);
-void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
+TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena);
+TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
 
 #define TB_ARENA_ARRAY(arena, type, count)                                                         \
     ((type *)tb_arena_take_array((arena), (size_t)(count), sizeof(type)))

@@ -2,7 +2,23 @@
 #ifndef TB_ERROR_H
 #define TB_ERROR_H
 
+#include "base/device.h"
 #include "tribo.h"
+
+#ifdef TB_DEVICE
+
+/* An error bears its status: its text is made by whoever reads it, if at all. */
+TB_FN tb_status tb_fail_status(tb_error *error, tb_status status)
+{
+    if (error) error->status = status;
+    return status;
+}
+
+#define tb_fail(error, status, ...)              tb_fail_status((error), (status))
+#define tb_fail_field(error, status, field, ...) tb_fail_status((error), (status))
+#define tb_fail_memory(error, bytes, what)       tb_fail_status((error), TB_RESOURCE_EXHAUSTED)
+
+#else
 
 #if defined(__GNUC__)
 #define TB_PRINTF(text, first) __attribute__((format(printf, text, first)))
@@ -32,4 +48,5 @@ tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what);
 /* Sends one line to the hook; nothing happens where there is none. */
 void tb_log_write(const tb_log *log, tb_log_level level, const char *format, ...) TB_PRINTF(3, 4);
 
+#endif
 #endif

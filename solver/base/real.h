@@ -11,13 +11,7 @@
 #include <math.h>
 #include <stdint.h>
 
-#ifdef __CUDACC__
-#define TB_FN       __host__ __device__ static inline
-#define TB_RESTRICT __restrict__
-#else
-#define TB_FN       static inline
-#define TB_RESTRICT restrict
-#endif
+#include "base/device.h"
 
 #ifdef TB_SINGLE
 typedef float tb_real;

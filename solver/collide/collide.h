@@ -42,28 +42,30 @@ enum {
  * TB_CONTACT_DEGENERATE or'ed in. `scratch` serves mesh pairs; it is returned to where it was.
  * Returns -1 if scratch memory is refused. */
 #define tb_collide_pair TB_SYMBOL(tb_collide_pair)
-int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
-                        uint32_t *flags);
+TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                                  uint32_t *flags);
 
 /* The convex half of it (neither shape a MESH or HEIGHT_FIELD); also used per triangle by the mesh
  * half, with a triangle given as a flat hull. */
 #define tb_collide_convex TB_SYMBOL(tb_collide_convex)
-int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                          tb_contact_point points[TB_MANIFOLD_POINTS], uint32_t *flags);
+TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b,
+                                    tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
+                                    uint32_t *flags);
 
 /* The mesh half: at least one of the two is a MESH or HEIGHT_FIELD. Contract as tb_collide_pair. */
 #define tb_collide_mesh TB_SYMBOL(tb_collide_mesh)
-int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
-                        uint32_t *flags);
+TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                                  uint32_t *flags);
 
 /* Signed distance of two convex shapes with witness points, by GJK and EPA: the common ground of
  * every pair without a closed form, and the oracle of those that have one. Returns the gap; normal
  * from A to B. */
 #define tb_convex_distance TB_SYMBOL(tb_convex_distance)
-tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
-                           tb_vec3 *point_a, tb_vec3 *point_b, uint32_t *flags);
+TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b,
+                                     tb_vec3 *normal, tb_vec3 *point_a, tb_vec3 *point_b,
+                                     uint32_t *flags);
 
 /* World-axis box of a posed shape, not enlarged.
  * Planes and unbounded things give +-TB_REAL_MAX / 4. */
@@ -72,7 +74,7 @@ typedef struct tb_box {
 } tb_box;
 
 #define tb_shape_box TB_SYMBOL(tb_shape_box)
-tb_box tb_shape_box(const tb_posed_shape *shape);
+TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape);
 
 /* ---- broad phase ---- */
 
@@ -91,20 +93,20 @@ typedef bool tb_pair_filter(const void *context, int32_t a, int32_t b);
  * instead. Few boxes are tested by brute force, where that is faster; the result is the same.
  * RESOURCE_EXHAUSTED if the arena refuses; INVALID_ARGUMENT for boxes that are not finite. */
 #define tb_broad_phase TB_SYMBOL(tb_broad_phase)
-tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
-                         const void *context, int32_t threads, tb_arena *arena, tb_pair **pairs,
-                         int32_t *count);
+TB_EXTERN tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes,
+                                   tb_pair_filter *filter, const void *context, int32_t threads,
+                                   tb_arena *arena, tb_pair **pairs, int32_t *count);
 
 /* The test oracle: the same by comparing every box with every other. */
 #define tb_broad_phase_brute TB_SYMBOL(tb_broad_phase_brute)
-tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes, tb_pair_filter *filter,
-                               const void *context, tb_arena *arena, tb_pair **pairs,
-                               int32_t *count);
+TB_EXTERN tb_status tb_broad_phase_brute(const tb_box *boxes, int32_t number_of_boxes,
+                                         tb_pair_filter *filter, const void *context,
+                                         tb_arena *arena, tb_pair **pairs, int32_t *count);
 
 /* The intervals of one box, for tests and benchmarks: writes up to 8 (start, end) codes, returns
  * how many. cell: edge of the smallest cell, m; origin: corner of the grid. */
 #define tb_morton_intervals TB_SYMBOL(tb_morton_intervals)
-int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uint64_t start[8],
-                            uint64_t end[8]);
+TB_EXTERN int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell,
+                                      uint64_t start[8], uint64_t end[8]);
 
 #endif

@@ -7,7 +7,7 @@
  * centre itself lies inside the mesh does the nearest piece of surface push it out. */
 #include "collide/mesh_internal.h"
 
-static tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, tb_vec3 origin)
+TB_STATIC tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, tb_vec3 origin)
 {
     tb_mesh_view v;
     v.mesh = mesh;
@@ -20,7 +20,7 @@ static tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, t
 }
 
 /* The box of a convex shape along the mesh's axes, by its extreme points. */
-static void job_bounds(tb_mesh_job *j)
+TB_STATIC void job_bounds(tb_mesh_job *j)
 {
     for (int axis = 0; axis < 3; axis++) {
         const tb_vec3 along = tb_m33_column(&j->view.rotation, axis);
@@ -33,7 +33,7 @@ static void job_bounds(tb_mesh_job *j)
     }
 }
 
-bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face)
+TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face)
 {
     const size_t room =
         (size_t)(largest_face > TB_MESH_DISC_CORNERS ? largest_face : TB_MESH_DISC_CORNERS) + 8;
@@ -42,22 +42,22 @@ bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face)
     return j->from && j->to;
 }
 
-static bool mesh_like(const tb_posed_shape *s)
+TB_STATIC bool mesh_like(const tb_posed_shape *s)
 {
     return s->type == TB_SHAPE_MESH || s->type == TB_SHAPE_HEIGHT_FIELD;
 }
 
 /* The mesh of a shape; of a height field the part inside a box of its frame. */
-static const tb_triangle_mesh *mesh_of(const tb_posed_shape *s, const double lower[3],
-                                       const double upper[3], tb_arena *arena,
-                                       tb_triangle_mesh *part, const int32_t **names)
+TB_STATIC const tb_triangle_mesh *mesh_of(const tb_posed_shape *s, const double lower[3],
+                                          const double upper[3], tb_arena *arena,
+                                          tb_triangle_mesh *part, const int32_t **names)
 {
     if (s->type == TB_SHAPE_MESH) return s->mesh;
     return tb_field_part(s->field, lower, upper, arena, part, names) ? part : NULL;
 }
 
 /* The box of a mesh or a whole height field. */
-static void bounds_of(const tb_posed_shape *s, double lower[3], double upper[3])
+TB_STATIC void bounds_of(const tb_posed_shape *s, double lower[3], double upper[3])
 {
     for (int k = 0; k < 3; k++) {
         if (s->type == TB_SHAPE_MESH) {
@@ -72,8 +72,8 @@ static void bounds_of(const tb_posed_shape *s, double lower[3], double upper[3])
 }
 
 /* The box of mesh-like b in the frame of a, with the margin. */
-static void bounds_in(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                      double lower[3], double upper[3])
+TB_STATIC void bounds_in(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                         double lower[3], double upper[3])
 {
     double box_lower[3], box_upper[3];
     bounds_of(b, box_lower, box_upper);
@@ -86,7 +86,7 @@ static void bounds_in(const tb_posed_shape *a, const tb_posed_shape *b, tb_real 
 
 /* Length below which rounding hides differences: of both sizes and of how far they lie from their
  * frames' origins. */
-static tb_real noise_of(const tb_mesh_job *j)
+TB_STATIC tb_real noise_of(const tb_mesh_job *j)
 {
     double size = 0;
     for (int k = 0; k < 3; k++) size = fmax(size, j->upper[k] - j->lower[k]);
@@ -95,8 +95,8 @@ static tb_real noise_of(const tb_mesh_job *j)
     return TB_R(size) * TB_MESH_LENGTH + TB_R(far) * TB_REAL_EPSILON * 4;
 }
 
-static int32_t write_points(const tb_mesh_job *j, const int32_t *names, bool flip,
-                            tb_contact_point *points, int32_t capacity)
+TB_STATIC int32_t write_points(const tb_mesh_job *j, const int32_t *names, bool flip,
+                               tb_contact_point *points, int32_t capacity)
 {
     for (int32_t i = 0; i < j->points.count && i < capacity; i++) {
         const tb_mesh_contact *c = &j->points.items[i];
@@ -117,9 +117,9 @@ static int32_t write_points(const tb_mesh_job *j, const int32_t *names, bool fli
     return j->points.count;
 }
 
-int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
-                        uint32_t *flags)
+TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                                  uint32_t *flags)
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     const bool flip = !mesh_like(a);

@@ -5,7 +5,7 @@
 typedef void triangle_function(tb_mesh_job *j, const tb_mesh_triangle *t);
 
 /* Calls `function` for every triangle whose box meets that of the other shape. */
-static void for_triangles(tb_mesh_job *j, triangle_function *function)
+TB_STATIC void for_triangles(tb_mesh_job *j, triangle_function *function)
 {
     const tb_triangle_mesh *mesh = j->view.mesh;
     int32_t *stack = TB_ARENA_ARRAY(j->points.arena, int32_t, mesh->number_of_nodes + 1);
@@ -45,7 +45,7 @@ typedef struct nearest_triangle {
     bool found;
 } nearest_triangle;
 
-static void nearest_try(nearest_triangle *n, const tb_mesh_triangle *t, tb_real noise)
+TB_STATIC void nearest_try(nearest_triangle *n, const tb_mesh_triangle *t, tb_real noise)
 {
     tb_real w[3];
     const tb_vec3 toward =
@@ -65,7 +65,7 @@ static void nearest_try(nearest_triangle *n, const tb_mesh_triangle *t, tb_real 
 }
 
 /* The piece of surface nearest to the shape's centre, among all near the shape. */
-static nearest_triangle nearest_of(tb_mesh_job *j)
+TB_STATIC nearest_triangle nearest_of(tb_mesh_job *j)
 {
     nearest_triangle n;
     n.found = false;
@@ -88,7 +88,7 @@ static nearest_triangle nearest_of(tb_mesh_job *j)
 }
 
 /* Pushes the shape out through the surface nearest to its centre, if that is inside. */
-static void push_out(tb_mesh_job *j)
+TB_STATIC void push_out(tb_mesh_job *j)
 {
     const nearest_triangle n = nearest_of(j);
     if (!n.found || n.height >= 0) return;
@@ -131,14 +131,14 @@ static void push_out(tb_mesh_job *j)
 
 /* ---- kinds of pairs ---- */
 
-void tb_mesh_against_convex(tb_mesh_job *j)
+TB_EXTERN void tb_mesh_against_convex(tb_mesh_job *j)
 {
     for_triangles(j, j->polyhedral ? tb_mesh_triangle_and_polytope : tb_mesh_triangle_and_round);
     if (j->behind && !j->points.failed) push_out(j);
 }
 
 /* Corners of the mesh near or below a plane. */
-void tb_mesh_against_plane(tb_mesh_job *j)
+TB_EXTERN void tb_mesh_against_plane(tb_mesh_job *j)
 {
     const tb_triangle_mesh *mesh = j->view.mesh;
     const tb_vec3 up = tb_m33_column(&j->other->pose.rotation, 2);

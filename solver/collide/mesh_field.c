@@ -11,13 +11,13 @@ typedef struct part {
     int32_t number_of_triangles;
 } part;
 
-static int32_t part_vertex(const part *p, int32_t row, int32_t column, bool bottom)
+TB_STATIC int32_t part_vertex(const part *p, int32_t row, int32_t column, bool bottom)
 {
     const int32_t layer = (p->rows + 1) * (p->columns + 1);
     return (bottom ? layer : 0) + row * (p->columns + 1) + column;
 }
 
-static void part_triangle(part *p, int32_t a, int32_t b, int32_t c, int32_t name)
+TB_STATIC void part_triangle(part *p, int32_t a, int32_t b, int32_t c, int32_t name)
 {
     int32_t *t = &p->triangles[3 * p->number_of_triangles];
     t[0] = a;
@@ -27,8 +27,8 @@ static void part_triangle(part *p, int32_t a, int32_t b, int32_t c, int32_t name
 }
 
 /* A side of the solid under the surface's edge from a to b, outward to the right of that way. */
-static void part_side(part *p, int32_t row_a, int32_t column_a, int32_t row_b, int32_t column_b,
-                      int32_t name)
+TB_STATIC void part_side(part *p, int32_t row_a, int32_t column_a, int32_t row_b, int32_t column_b,
+                         int32_t name)
 {
     const int32_t a = part_vertex(p, row_a, column_a, false);
     const int32_t b = part_vertex(p, row_b, column_b, false);
@@ -38,7 +38,7 @@ static void part_side(part *p, int32_t row_a, int32_t column_a, int32_t row_b, i
     part_triangle(p, a, below_b, below_a, name + 1);
 }
 
-static void part_fill(part *p)
+TB_STATIC void part_fill(part *p)
 {
     const tb_height_field *f = p->field;
     for (int32_t r = 0; r <= p->rows; r++)
@@ -84,13 +84,13 @@ static void part_fill(part *p)
     }
 }
 
-static tb_vec3 part_point(const part *p, int32_t vertex)
+TB_STATIC tb_vec3 part_point(const part *p, int32_t vertex)
 {
     return tb_v3_load(&p->vertices[3 * vertex]);
 }
 
 /* Triangles across edges, through a table of the edges seen so far. */
-static bool part_link(const part *p, int32_t *adjacent, tb_arena *arena)
+TB_STATIC bool part_link(const part *p, int32_t *adjacent, tb_arena *arena)
 {
     const int32_t edges = 3 * p->number_of_triangles;
     uint32_t size = 1;
@@ -116,7 +116,7 @@ static bool part_link(const part *p, int32_t *adjacent, tb_arena *arena)
     return true;
 }
 
-static uint8_t part_edge_kind(const part *p, const double *normals, int32_t e, int32_t across)
+TB_STATIC uint8_t part_edge_kind(const part *p, const double *normals, int32_t e, int32_t across)
 {
     /* without a neighbour: where the part was cut out of the field, which goes on there */
     if (across < 0) return TB_EDGE_FLAT;
@@ -129,8 +129,8 @@ static uint8_t part_edge_kind(const part *p, const double *normals, int32_t e, i
 }
 
 /* cells from first to last (exclusive) that overlap an interval, with one more on each side */
-static void part_range(double lower, double upper, double half, int32_t cells, int32_t *first,
-                       int32_t *count)
+TB_STATIC void part_range(double lower, double upper, double half, int32_t cells, int32_t *first,
+                          int32_t *count)
 {
     const double scale = cells / (2 * half);
     const double a = floor((lower + half) * scale) - 1, b = floor((upper + half) * scale) + 2;
@@ -139,8 +139,9 @@ static void part_range(double lower, double upper, double half, int32_t cells, i
     *count = end - *first;
 }
 
-bool tb_field_part(const tb_height_field *field, const double lower[3], const double upper[3],
-                   tb_arena *arena, tb_triangle_mesh *mesh, const int32_t **names)
+TB_EXTERN bool tb_field_part(const tb_height_field *field, const double lower[3],
+                             const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
+                             const int32_t **names)
 {
     part p = {.field = field};
     part_range(lower[0], upper[0], field->half_x, field->columns - 1, &p.column, &p.columns);

@@ -15,7 +15,7 @@ typedef struct tb_mesh_points {
 
 /* Room for `count` more, or NULL; the caller adds to `count` what it wrote. */
 #define tb_mesh_points_room TB_SYMBOL(tb_mesh_points_room)
-tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count);
+TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count);
 
 /* corners of the polygon that stands for a round cap */
 enum { TB_MESH_DISC_CORNERS = 16 };
@@ -39,37 +39,38 @@ typedef struct tb_mesh_job {
 
 /* Room for clipping faces of up to so many corners; false where the arena refused. */
 #define tb_mesh_job_buffers TB_SYMBOL(tb_mesh_job_buffers)
-bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face);
+TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face);
 
 /* Makes `polytope` of the box or hull that `core` is, with the buffers for its faces; false where
  * the arena refused. */
 #define tb_mesh_solid_of_box TB_SYMBOL(tb_mesh_solid_of_box)
-bool tb_mesh_solid_of_box(tb_mesh_job *j);
+TB_EXTERN bool tb_mesh_solid_of_box(tb_mesh_job *j);
 #define tb_mesh_solid_of_hull TB_SYMBOL(tb_mesh_solid_of_hull)
-bool tb_mesh_solid_of_hull(tb_mesh_job *j);
+TB_EXTERN bool tb_mesh_solid_of_hull(tb_mesh_job *j);
 
 /* Adds the points of one triangle: against `polytope`, which may be a triangle of another mesh, and
  * against a round core. Both note in `behind` that the centre is behind a triangle that is met. */
 #define tb_mesh_triangle_and_polytope TB_SYMBOL(tb_mesh_triangle_and_polytope)
-void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_triangle *t);
+TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_triangle *t);
 #define tb_mesh_triangle_and_round TB_SYMBOL(tb_mesh_triangle_and_round)
-void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle *t);
+TB_EXTERN void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle *t);
 
 /* Adds the points along the triangle's own normal, of what the shape turns to it. lowest: the
  * vertex of `polytope` that is farthest against that normal. */
 #define tb_mesh_polytope_on_triangle TB_SYMBOL(tb_mesh_polytope_on_triangle)
-void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t, int32_t lowest);
+TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t,
+                                            int32_t lowest);
 #define tb_mesh_round_on_triangle TB_SYMBOL(tb_mesh_round_on_triangle)
-void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t);
+TB_EXTERN void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t);
 
 /* Adds the points of the whole mesh against the other side; a refusing arena sets
  * `points.failed`. */
 #define tb_mesh_against_convex TB_SYMBOL(tb_mesh_against_convex)
-void tb_mesh_against_convex(tb_mesh_job *j);
+TB_EXTERN void tb_mesh_against_convex(tb_mesh_job *j);
 #define tb_mesh_against_plane TB_SYMBOL(tb_mesh_against_plane)
-void tb_mesh_against_plane(tb_mesh_job *j);
+TB_EXTERN void tb_mesh_against_plane(tb_mesh_job *j);
 #define tb_mesh_against_mesh TB_SYMBOL(tb_mesh_against_mesh)
-void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view);
+TB_EXTERN void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view);
 
 /* Who touches whom: the mesh, and what else is known of the other side. */
 typedef struct tb_mesh_pair {
@@ -84,15 +85,16 @@ typedef struct tb_mesh_pair {
  * TB_MANIFOLD_POINTS. The points that are kept stand first, in order; returns how many, -1 where
  * the arena refused. noise: m. */
 #define tb_mesh_reduce TB_SYMBOL(tb_mesh_reduce)
-int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise);
+TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise);
 
 /* The part of a height field inside a box of its frame (and a ring of cells around it), as a mesh
  * from the arena: the surface, and where the part reaches them the sides and the bottom. Triangle
  * numbers are those of the part; `names` gets the numbers in the whole field. False where the
  * arena refused. */
 #define tb_field_part TB_SYMBOL(tb_field_part)
-bool tb_field_part(const tb_height_field *field, const double lower[3], const double upper[3],
-                   tb_arena *arena, tb_triangle_mesh *mesh, const int32_t **names);
+TB_EXTERN bool tb_field_part(const tb_height_field *field, const double lower[3],
+                             const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
+                             const int32_t **names);
 
 /* ---- boxes: lower and upper corners, m ---- */
 

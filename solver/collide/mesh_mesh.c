@@ -3,7 +3,7 @@
 #include "collide/mesh_internal.h"
 
 /* the one face of a triangle */
-static const int32_t face_start[2] = {0, 3}, face_corners[3] = {0, 1, 2};
+TB_TABLE int32_t face_start[2] = {0, 3}, face_corners[3] = {0, 1, 2};
 
 /* Two nodes that may meet. */
 typedef struct node_pair {
@@ -17,8 +17,8 @@ typedef struct triangle_polytope {
     tb_vec3 edge_normals[6];
 } triangle_polytope;
 
-static void polytope_of_triangle(tb_mesh_job *j, triangle_polytope *p, const tb_mesh_view *view,
-                                 int32_t index)
+TB_STATIC void polytope_of_triangle(tb_mesh_job *j, triangle_polytope *p, const tb_mesh_view *view,
+                                    int32_t index)
 {
     tb_mesh_triangle_load(view, index, &p->triangle);
     int32_t n = 0;
@@ -36,24 +36,26 @@ static void polytope_of_triangle(tb_mesh_job *j, triangle_polytope *p, const tb_
         middle[k] = (mesh->lower[k] + mesh->upper[k]) / 2 - view->origin[k];
         size += mesh->upper[k] - mesh->lower[k];
     }
-    j->polytope = (tb_polytope){.number_of_vertices = 3,
-                                .number_of_faces = 1,
-                                .number_of_edges = n,
-                                .vertices = p->triangle.v,
-                                .normals = &p->triangle.normal,
-                                .offsets = &p->triangle.offset,
-                                .face_start = face_start,
-                                .face_vertices = face_corners,
-                                .edges = p->edges,
-                                .edge_normals = p->edge_normals,
-                                .centre = tb_m33_mul_v3(&view->rotation, tb_v3_load(middle)),
-                                .reach = TB_R(size / 2),
-                                .view = view,
-                                .triangle = &p->triangle};
+    j->polytope =
+        TB_VALUE(tb_polytope){.number_of_vertices = 3,
+                              .number_of_faces = 1,
+                              .number_of_edges = n,
+                              .vertices = p->triangle.v,
+                              .normals = &p->triangle.normal,
+                              .offsets = &p->triangle.offset,
+                              .face_start = face_start,
+                              .face_vertices = face_corners,
+                              .edges = p->edges,
+                              .edge_normals = p->edge_normals,
+                              .centre = tb_m33_mul_v3(&view->rotation, tb_v3_load(middle)),
+                              .reach = TB_R(size / 2),
+                              .view = view,
+                              .triangle = &p->triangle};
 }
 
-static void collide_leaves(tb_mesh_job *j, const tb_mesh_view *view, const tb_tree_node *a,
-                           const tb_tree_node *b, const tb_mat33 *rotation, const double shift[3])
+TB_STATIC void collide_leaves(tb_mesh_job *j, const tb_mesh_view *view, const tb_tree_node *a,
+                              const tb_tree_node *b, const tb_mat33 *rotation,
+                              const double shift[3])
 {
     const tb_triangle_mesh *mesh_a = j->view.mesh, *mesh_b = view->mesh;
     for (int32_t q = 0; q < b->count && !j->points.failed; q++) {
@@ -80,7 +82,7 @@ static void collide_leaves(tb_mesh_job *j, const tb_mesh_view *view, const tb_tr
 }
 
 /* Both trees at once, the larger box first. */
-void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view)
+TB_EXTERN void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view)
 {
     const tb_triangle_mesh *a = j->view.mesh, *b = view->mesh;
     const tb_mat33 back = tb_m33_transpose(&j->view.rotation);
@@ -96,7 +98,7 @@ void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view)
         j->points.failed = !stack;
         return;
     }
-    stack[depth++] = (node_pair){0, 0};
+    stack[depth++] = TB_VALUE(node_pair){0, 0};
     while (depth > 0 && !j->points.failed) {
         const node_pair p = stack[--depth];
         const tb_tree_node *na = &a->nodes[p.a], *nb = &b->nodes[p.b];
@@ -123,11 +125,11 @@ void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view)
             size_b += nb->upper[k] - nb->lower[k];
         }
         if (na->right && (!nb->right || size_a >= size_b)) {
-            stack[depth++] = (node_pair){na->right, p.b};
-            stack[depth++] = (node_pair){p.a + 1, p.b};
+            stack[depth++] = TB_VALUE(node_pair){na->right, p.b};
+            stack[depth++] = TB_VALUE(node_pair){p.a + 1, p.b};
         } else {
-            stack[depth++] = (node_pair){p.a, nb->right};
-            stack[depth++] = (node_pair){p.a, p.b + 1};
+            stack[depth++] = TB_VALUE(node_pair){p.a, nb->right};
+            stack[depth++] = TB_VALUE(node_pair){p.a, p.b + 1};
         }
     }
 }

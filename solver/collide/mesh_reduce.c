@@ -8,7 +8,7 @@
  * nothing twice. */
 #include "collide/mesh_internal.h"
 
-tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
+TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
 {
     if (points->failed) return NULL;
     if (points->count + count > points->capacity) {
@@ -41,8 +41,8 @@ typedef struct regions {
     int32_t *next; /* of each point, -1 at the end */
 } regions;
 
-static void region_add(regions *r, const tb_mesh_contact *points, int32_t p, bool by_plane,
-                       tb_real noise)
+TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, bool by_plane,
+                          tb_real noise)
 {
     const tb_mesh_contact *c = &points[p];
     r->next[p] = -1;
@@ -69,8 +69,8 @@ static void region_add(regions *r, const tb_mesh_contact *points, int32_t p, boo
 }
 
 /* Whether a face is deepest at a convex edge beyond which the shape goes on. */
-static bool region_is_cut(const regions *r, const region *g, const tb_mesh_contact *points,
-                          tb_real noise)
+TB_STATIC bool region_is_cut(const regions *r, const region *g, const tb_mesh_contact *points,
+                             tb_real noise)
 {
     for (int32_t p = g->first; p >= 0 && g->of_face; p = r->next[p])
         if (points[p].cut && points[p].gap <= g->deepest + noise) return true;
@@ -79,7 +79,7 @@ static bool region_is_cut(const regions *r, const region *g, const tb_mesh_conta
 
 /* Whether x is outside the prism over a triangle's face, beyond a convex or boundary edge; flat
  * edges are crossed. */
-static bool leaves_face(const tb_mesh_view *view, int32_t triangle, tb_vec3 x)
+TB_STATIC bool leaves_face(const tb_mesh_view *view, int32_t triangle, tb_vec3 x)
 {
     enum { STEPS = 16 };
     int32_t before = -1;
@@ -100,7 +100,7 @@ static bool leaves_face(const tb_mesh_view *view, int32_t triangle, tb_vec3 x)
     return false;
 }
 
-static bool outside_solid(const tb_polytope *s, tb_vec3 x)
+TB_STATIC bool outside_solid(const tb_polytope *s, tb_vec3 x)
 {
     for (int32_t f = 0; f < s->number_of_faces; f++)
         if (tb_v3_dot(s->normals[f], x) > s->offsets[f]) return true;
@@ -109,7 +109,7 @@ static bool outside_solid(const tb_polytope *s, tb_vec3 x)
 
 /* Whether a contact is gone when the shape moves by `way`: its point then lies beside the face that
  * it was under, or its point of the mesh outside the shape. */
-static bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_vec3 way)
+TB_STATIC bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_vec3 way)
 {
     if (c->of_face) return leaves_face(pair->view, c->triangle, tb_v3_add(c->on_shape, way));
     const tb_vec3 x = tb_v3_sub(c->on_mesh, way);
@@ -119,8 +119,8 @@ static bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_
 }
 
 /* Drops points that a smaller depth elsewhere explains. */
-static int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_pair *pair,
-                              tb_real noise)
+TB_STATIC int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_pair *pair,
+                                 tb_real noise)
 {
     int32_t kept = 0;
     for (int32_t p = 0; p < points->count; p++) {
@@ -145,7 +145,7 @@ typedef struct spot {
     int32_t point;
 } spot;
 
-static bool spot_before(const spot *a, const spot *b)
+TB_STATIC bool spot_before(const spot *a, const spot *b)
 {
     if (a->u != b->u) return a->u < b->u;
     if (a->v != b->v) return a->v < b->v;
@@ -153,7 +153,7 @@ static bool spot_before(const spot *a, const spot *b)
 }
 
 /* Heap sort: in place, and no worse on sorted input. */
-static void sort_spots(spot *s, int32_t count)
+TB_STATIC void sort_spots(spot *s, int32_t count)
 {
     for (int32_t end = count, root = count / 2; end > 1;) {
         if (root > 0) {
@@ -177,7 +177,7 @@ static void sort_spots(spot *s, int32_t count)
 }
 
 /* Turn from a to b to c, as twice an area less what rounding could make of a straight line. */
-static bool turns_left(const spot *a, const spot *b, const spot *c, tb_real noise)
+TB_STATIC bool turns_left(const spot *a, const spot *b, const spot *c, tb_real noise)
 {
     const tb_real x1 = b->u - a->u, y1 = b->v - a->v, x2 = c->u - a->u, y2 = c->v - a->v;
     const tb_real length = tb_max(tb_abs(x1) + tb_abs(y1), tb_abs(x2) + tb_abs(y2));
@@ -186,8 +186,8 @@ static bool turns_left(const spot *a, const spot *b, const spot *c, tb_real nois
 
 /* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in
  * one place the deepest. `hull` has room for 2 x count. Returns its size. */
-static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points, tb_real noise,
-                             spot *hull)
+TB_STATIC int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points,
+                                tb_real noise, spot *hull)
 {
     /* abscissas that rounding alone tells apart become equal, or points on one vertical would come
      * in any order and the chain lose its ends */
@@ -229,7 +229,7 @@ static int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *poin
 
 /* Marks points of `chosen` until there are TB_MANIFOLD_POINTS: the extremes of the hull along eight
  * directions, or all of a small hull. */
-static void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, int32_t *count)
+TB_STATIC void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, int32_t *count)
 {
     static const tb_real directions[TB_MANIFOLD_POINTS][2] = {{1, 0}, {-1, 0},  {0, 1},  {0, -1},
                                                               {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
@@ -253,8 +253,8 @@ static void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, in
 
 /* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the
  * hull of all. */
-static int32_t region_choose(const regions *r, const region *g, const tb_mesh_contact *points,
-                             tb_real noise, spot *spots, spot *hull, int32_t *chosen)
+TB_STATIC int32_t region_choose(const regions *r, const region *g, const tb_mesh_contact *points,
+                                tb_real noise, spot *spots, spot *hull, int32_t *chosen)
 {
     tb_vec3 t1, t2;
     tb_v3_tangents(g->normal, &t1, &t2);
@@ -304,7 +304,7 @@ static int32_t region_choose(const regions *r, const region *g, const tb_mesh_co
 }
 
 /* Gives points that arose the same way names of their own, in order. */
-static void name_apart(tb_mesh_contact *c, int32_t count)
+TB_STATIC void name_apart(tb_mesh_contact *c, int32_t count)
 {
     for (int32_t i = 1; i < count; i++)
         for (int32_t k = 0; k < i; k++) {
@@ -316,7 +316,7 @@ static void name_apart(tb_mesh_contact *c, int32_t count)
         }
 }
 
-int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise)
+TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise)
 {
     if (points->failed) return -1;
     if (points->count == 0) return 0;

@@ -3,11 +3,11 @@
 #include "collide/mesh_internal.h"
 
 /* corners of a box in the order of bits x, y, z; its faces counter-clockwise from outside */
-static const int32_t box_face_start[7] = {0, 4, 8, 12, 16, 20, 24};
-static const int32_t box_face_corners[24] = {0, 4, 6, 2, 1, 3, 7, 5, 0, 1, 5, 4,
-                                             2, 6, 7, 3, 0, 2, 3, 1, 4, 5, 7, 6};
+TB_TABLE int32_t box_face_start[7] = {0, 4, 8, 12, 16, 20, 24};
+TB_TABLE int32_t box_face_corners[24] = {0, 4, 6, 2, 1, 3, 7, 5, 0, 1, 5, 4,
+                                         2, 6, 7, 3, 0, 2, 3, 1, 4, 5, 7, 6};
 
-bool tb_mesh_solid_of_box(tb_mesh_job *j)
+TB_EXTERN bool tb_mesh_solid_of_box(tb_mesh_job *j)
 {
     tb_arena *arena = j->points.arena;
     tb_vec3 *vertices = TB_ARENA_ARRAY(arena, tb_vec3, 8);
@@ -37,22 +37,22 @@ bool tb_mesh_solid_of_box(tb_mesh_job *j)
             edge_normals[2 * n + 1] = normals[2 * c + (v >> c & 1)];
             n++;
         }
-    j->polytope = (tb_polytope){.number_of_vertices = 8,
-                                .number_of_faces = 6,
-                                .number_of_edges = 12,
-                                .vertices = vertices,
-                                .normals = normals,
-                                .offsets = offsets,
-                                .face_start = box_face_start,
-                                .face_vertices = box_face_corners,
-                                .edges = edges,
-                                .edge_normals = edge_normals,
-                                .centre = j->centre,
-                                .reach = h[0] + h[1] + h[2]};
+    j->polytope = TB_VALUE(tb_polytope){.number_of_vertices = 8,
+                                        .number_of_faces = 6,
+                                        .number_of_edges = 12,
+                                        .vertices = vertices,
+                                        .normals = normals,
+                                        .offsets = offsets,
+                                        .face_start = box_face_start,
+                                        .face_vertices = box_face_corners,
+                                        .edges = edges,
+                                        .edge_normals = edge_normals,
+                                        .centre = j->centre,
+                                        .reach = h[0] + h[1] + h[2]};
     return tb_mesh_job_buffers(j, 4);
 }
 
-bool tb_mesh_solid_of_hull(tb_mesh_job *j)
+TB_EXTERN bool tb_mesh_solid_of_hull(tb_mesh_job *j)
 {
     tb_arena *arena = j->points.arena;
     const tb_hull *hull = j->core.hull;
@@ -79,17 +79,17 @@ bool tb_mesh_solid_of_hull(tb_mesh_job *j)
             edges[2 * e + k] = hull->edges[4 * e + k];
             edge_normals[2 * e + k] = normals[hull->edges[4 * e + 2 + k]];
         }
-    j->polytope = (tb_polytope){.number_of_vertices = hull->number_of_vertices,
-                                .number_of_faces = hull->number_of_faces,
-                                .number_of_edges = hull->number_of_edges,
-                                .vertices = vertices,
-                                .normals = normals,
-                                .offsets = offsets,
-                                .face_start = hull->face_start,
-                                .face_vertices = hull->face_vertices,
-                                .edges = edges,
-                                .edge_normals = edge_normals,
-                                .centre = j->centre,
-                                .reach = reach};
+    j->polytope = TB_VALUE(tb_polytope){.number_of_vertices = hull->number_of_vertices,
+                                        .number_of_faces = hull->number_of_faces,
+                                        .number_of_edges = hull->number_of_edges,
+                                        .vertices = vertices,
+                                        .normals = normals,
+                                        .offsets = offsets,
+                                        .face_start = hull->face_start,
+                                        .face_vertices = hull->face_vertices,
+                                        .edges = edges,
+                                        .edge_normals = edge_normals,
+                                        .centre = j->centre,
+                                        .reach = reach};
     return tb_mesh_job_buffers(j, largest);
 }

@@ -18,9 +18,9 @@ typedef struct flat_hull {
     double vertices[9], planes[8];
 } flat_hull;
 
-static const int32_t flat_start[3] = {0, 3, 6}, flat_corners[6] = {0, 1, 2, 0, 2, 1};
+TB_TABLE int32_t flat_start[3] = {0, 3, 6}, flat_corners[6] = {0, 1, 2, 0, 2, 1};
 
-static void flat_hull_of(const tb_mesh_triangle *t, flat_hull *f)
+TB_STATIC void flat_hull_of(const tb_mesh_triangle *t, flat_hull *f)
 {
     for (int k = 0; k < 3; k++) {
         tb_v3_store(&f->vertices[3 * k], t->v[k]);
@@ -42,12 +42,12 @@ static void flat_hull_of(const tb_mesh_triangle *t, flat_hull *f)
     f->hull.edges = NULL;
     f->hull.neighbour_start = NULL;
     f->hull.neighbours = NULL;
-    f->shape = (tb_posed_shape){.type = TB_SHAPE_CONVEX, .hull = &f->hull};
+    f->shape = TB_VALUE(tb_posed_shape){.type = TB_SHAPE_CONVEX, .hull = &f->hull};
     f->shape.pose = tb_pose_identity();
 }
 
 /* Whether d is a direction in which the mesh can touch something at point q of the triangle. */
-static bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 q, tb_vec3 d)
+TB_STATIC bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 q, tb_vec3 d)
 {
     if (tb_v3_dot(d, t->normal) < -TB_MESH_ANGLE) return false;
     const tb_real near = 64 * j->noise;
@@ -63,8 +63,8 @@ static bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3
 
 /* Nearest points of the triangle and a convex core; false if they are farther apart
  * than the margin. */
-static bool nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
-                          tb_closest *c)
+TB_STATIC bool nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
+                             tb_closest *c)
 {
     flat_hull flat;
     flat_hull_of(t, &flat);
@@ -72,8 +72,8 @@ static bool nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_co
     return tb_closest_find(core, &triangle, j->margin + core->radius, c);
 }
 
-static void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_vec3 d,
-                        tb_real gap, uint32_t feature)
+TB_STATIC void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_vec3 d,
+                           tb_real gap, uint32_t feature)
 {
     tb_mesh_contact *c = tb_mesh_points_room(&j->points, 1);
     if (!c) return;
@@ -94,7 +94,8 @@ static void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_me
 
 /* The face of the polytope that looks at the triangle, and if its lowest corner is
  * another, that too. */
-void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t, int32_t lowest)
+TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t,
+                                            int32_t lowest)
 {
     const tb_polytope *s = &j->polytope;
     int32_t face = 0;
@@ -127,7 +128,7 @@ void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t, int
 }
 
 /* The triangle on a face of the polytope. */
-static void triangle_on_face(tb_mesh_job *j, const tb_mesh_triangle *t, int32_t face)
+TB_STATIC void triangle_on_face(tb_mesh_job *j, const tb_mesh_triangle *t, int32_t face)
 {
     const tb_polytope *s = &j->polytope;
     const int32_t start = s->face_start[face], sides = s->face_start[face + 1] - start;
@@ -143,7 +144,7 @@ static void triangle_on_face(tb_mesh_job *j, const tb_mesh_triangle *t, int32_t 
                                (uint32_t)face, j->margin, j->noise, j->from, j->to, out);
 }
 
-void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_triangle *t)
+TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_triangle *t)
 {
     const tb_polytope *s = &j->polytope;
     const tb_mesh_axis axis = tb_mesh_find_axis(&j->view, t, s, j->margin, j->noise);
@@ -205,7 +206,7 @@ void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_triangle *t)
 
 /* What a round shape turns towards `out`, as corners for clipping; returns how many. *flat: whether
  * they bound a flat face, whose normal is in patch->normal. */
-static int32_t corners_of_patch(tb_mesh_job *j, tb_vec3 out, tb_patch *patch, bool *flat)
+TB_STATIC int32_t corners_of_patch(tb_mesh_job *j, tb_vec3 out, tb_patch *patch, bool *flat)
 {
     tb_patch_of(&j->core, out, patch);
     *flat = patch->kind == TB_PATCH_DISC || patch->kind == TB_PATCH_POLYGON;
@@ -235,7 +236,7 @@ static int32_t corners_of_patch(tb_mesh_job *j, tb_vec3 out, tb_patch *patch, bo
     return count;
 }
 
-void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t)
+TB_EXTERN void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t)
 {
     tb_patch patch;
     bool flat;
@@ -248,8 +249,8 @@ void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t)
 
 /* A line of the shape along an edge of the triangle: the two ends of where they run
  * beside each other. */
-static bool add_line_on_edge(tb_mesh_job *j, const tb_mesh_triangle *t, const tb_patch *patch,
-                             tb_vec3 d)
+TB_STATIC bool add_line_on_edge(tb_mesh_job *j, const tb_mesh_triangle *t, const tb_patch *patch,
+                                tb_vec3 d)
 {
     const tb_vec3 along = tb_v3_sub(patch->p[1], patch->p[0]);
     const tb_real length = tb_v3_length(along);
@@ -277,7 +278,7 @@ static bool add_line_on_edge(tb_mesh_job *j, const tb_mesh_triangle *t, const tb
     return false;
 }
 
-void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle *t)
+TB_EXTERN void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle *t)
 {
     tb_closest c;
     const bool behind = tb_v3_dot(t->normal, j->centre) - t->offset < 0;

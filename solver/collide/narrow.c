@@ -6,8 +6,8 @@
 #include "collide/plane_pairs.h"
 #include "collide/round_pairs.h"
 
-static int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                             tb_contact_point *points)
+TB_STATIC int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                tb_contact_point *points)
 {
     switch (b->type) {
     case TB_SHAPE_SPHERE: return tb_plane_sphere(a, b, margin, points);
@@ -20,8 +20,8 @@ static int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, t
     }
 }
 
-static int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                              tb_contact_point *points, uint32_t *flags)
+TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                 tb_contact_point *points, uint32_t *flags)
 {
     switch (b->type) {
     case TB_SHAPE_SPHERE: return tb_sphere_sphere(a, b, margin, points, flags);
@@ -34,8 +34,8 @@ static int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, 
 }
 
 /* a->type <= b->type */
-static int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                               tb_contact_point *points, uint32_t *flags)
+TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points, uint32_t *flags)
 {
     if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
     if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags);
@@ -52,8 +52,9 @@ static int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b,
     return tb_convex_contacts(a, b, margin, points, flags);
 }
 
-int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                          tb_contact_point points[TB_MANIFOLD_POINTS], uint32_t *flags)
+TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b,
+                                    tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
+                                    uint32_t *flags)
 {
     if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags);
     const int32_t count = collide_ordered(b, a, margin, points, flags);
@@ -63,9 +64,9 @@ int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_r
     return count;
 }
 
-int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                        tb_contact_point *points, int32_t capacity, tb_arena *scratch,
-                        uint32_t *flags)
+TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points, int32_t capacity, tb_arena *scratch,
+                                  uint32_t *flags)
 {
     if (a->type >= TB_SHAPE_MESH || b->type >= TB_SHAPE_MESH)
         return tb_collide_mesh(a, b, margin, points, capacity, scratch, flags);
@@ -78,8 +79,8 @@ int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
 }
 
 /* Plane A against the extreme point of B. */
-static tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
-                              tb_vec3 *point_a, tb_vec3 *point_b)
+TB_STATIC tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
+                                 tb_vec3 *point_a, tb_vec3 *point_b)
 {
     const tb_vec3 origin = b->pose.position;
     tb_core core = tb_core_of(b, origin);
@@ -93,8 +94,9 @@ static tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, 
     return gap;
 }
 
-tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,
-                           tb_vec3 *point_a, tb_vec3 *point_b, uint32_t *flags)
+TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b,
+                                     tb_vec3 *normal, tb_vec3 *point_a, tb_vec3 *point_b,
+                                     uint32_t *flags)
 {
     tb_real gap = TB_REAL_MAX / 4;
     if (a->type == TB_SHAPE_PLANE && b->type == TB_SHAPE_PLANE) {
@@ -120,7 +122,7 @@ tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     return gap;
 }
 
-tb_box tb_shape_box(const tb_posed_shape *shape)
+TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m;
     const tb_real far = TB_REAL_MAX / 4;

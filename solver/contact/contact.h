@@ -35,7 +35,7 @@ typedef enum tb_law {
 } tb_law;
 
 /* "coulomb", "box", ... */
-const char *tb_law_name(int32_t law);
+TB_EXTERN const char *tb_law_name(int32_t law);
 
 enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
 
@@ -93,12 +93,13 @@ typedef struct tb_residuals {
  * numbers, whatever the solver believed. `s` (dofs, may be NULL) receives the Y lambda that it came
  * by in the factorized form. `scratch` gives max(rows, dofs) doubles. */
 #define tb_problem_judge TB_SYMBOL(tb_problem_judge)
-tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
-                           tb_real *s, tb_real *xi, tb_residuals *residuals);
+TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
+                                     tb_arena *scratch, tb_real *s, tb_real *xi,
+                                     tb_residuals *residuals);
 /* The same without s. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
-tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
-                               tb_real *xi, tb_residuals *residuals);
+TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
+                                         tb_arena *scratch, tb_real *xi, tb_residuals *residuals);
 
 /* The other measures of the literature, all in double,
  * from impulses and the xi that belongs to them. */
@@ -107,52 +108,54 @@ tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
  * rows (he takes 100; it must be at least ten times the solver's r). */
 #define TB_POULSEN_R             100.0
 #define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
-double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                                double constant_r);
+TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda,
+                                          const tb_real *xi, double constant_r);
 /* Poulsen's Theta = e . e and epsilon-infinity = max |e_i| of the
  * increment e = lambda - previous. */
 #define tb_increment_theta TB_SYMBOL(tb_increment_theta)
-double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows);
+TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows);
 #define tb_increment_epsilon TB_SYMBOL(tb_increment_epsilon)
-double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows);
+TB_EXTERN double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows);
 /* Nützi's tests of the increment: every element (4.49), and the 2-norm (4.50). False for NaN. */
 #define tb_increment_element_test TB_SYMBOL(tb_increment_element_test)
-bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
-                               double relative, double absolute);
+TB_EXTERN bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous,
+                                         int32_t rows, double relative, double absolute);
 #define tb_increment_norm_test TB_SYMBOL(tb_increment_norm_test)
-bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
-                            double relative, double absolute);
+TB_EXTERN bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                                      double relative, double absolute);
 /* Betz's one-sided test of every block (3.8): rho_n > -tolerance, and friction converged where
  * lambda_n = 0, |rho_f| < tolerance or the trial impulse lambda - r rho (r of each block's friction
  * rows, `r` has a number for every row) was clamped. */
 #define tb_problem_one_sided_test TB_SYMBOL(tb_problem_one_sided_test)
-bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                               const tb_real *r, double tolerance);
+TB_EXTERN bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda,
+                                         const tb_real *xi, const tb_real *r, double tolerance);
 
 /* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the
  * factorized form. */
 #define tb_problem_apply TB_SYMBOL(tb_problem_apply)
-void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi);
+TB_EXTERN void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s,
+                                tb_real *xi);
 
 /* s = Y lambda (dofs), the factorized form only. */
 #define tb_problem_whiten TB_SYMBOL(tb_problem_whiten)
-void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s);
+TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s);
 /* s += what the blocks from `first` on before `end` add to it. */
 #define tb_problem_whiten_blocks TB_SYMBOL(tb_problem_whiten_blocks)
-void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
-                              const tb_real *lambda, tb_real *s);
+TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
+                                        const tb_real *lambda, tb_real *s);
 
 /* The Delassus matrix, dense row-major rows x rows, compliance on the diagonal. */
 #define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)
-tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
+TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
 
 /* The diagonal block of one block, rows x rows, compliance on the diagonal. */
 #define tb_problem_local_block TB_SYMBOL(tb_problem_local_block)
-void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
+TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
 
 /* OPEN, STICK, SLIP of every block from its impulses. */
 #define tb_problem_statuses TB_SYMBOL(tb_problem_statuses)
-void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, uint8_t *statuses);
+TB_EXTERN void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda,
+                                   uint8_t *statuses);
 
 /* ---- contact graph ---- */
 
@@ -165,8 +168,8 @@ typedef struct tb_contact_graph {
 } tb_contact_graph;
 
 #define tb_contact_graph_build TB_SYMBOL(tb_contact_graph_build)
-tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena,
-                                 tb_contact_graph *graph);
+TB_EXTERN tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena,
+                                           tb_contact_graph *graph);
 
 /* ---- files (double only) ---- */
 
@@ -174,10 +177,10 @@ tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *arena,
 /* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Coulomb contacts with
  * frictionless ones (padded by two rows that do nothing), or planar ones; bilateral rows are
  * eliminated. Other laws are refused with UNSUPPORTED naming the law. */
-tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
+TB_EXTERN tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
 
 /* The local problem that a file holds, or that its global form reduces to. Borrowed. */
-const tb_problem *tb_problem_file_local(const tb_problem_file *file);
+TB_EXTERN const tb_problem *tb_problem_file_local(const tb_problem_file *file);
 #endif
 
 #include "contact/prox.h"

@@ -4,8 +4,8 @@
 #include <string.h>
 
 /* s += (rows of the block)' lambda */
-static void block_scatter(const tb_problem *problem, const tb_block *block, const tb_real *lambda,
-                          tb_real *s)
+TB_STATIC void block_scatter(const tb_problem *problem, const tb_block *block,
+                             const tb_real *lambda, tb_real *s)
 {
     const tb_real *value = problem->values + block->value;
     for (int32_t i = 0; i < block->rows; i++) {
@@ -20,8 +20,8 @@ static void block_scatter(const tb_problem *problem, const tb_block *block, cons
 }
 
 /* (row of the block) . s */
-static tb_real row_gather(const tb_problem *problem, const tb_block *block, int32_t i,
-                          const tb_real *s)
+TB_STATIC tb_real row_gather(const tb_problem *problem, const tb_block *block, int32_t i,
+                             const tb_real *s)
 {
     const tb_real *row = problem->values + block->value + (int64_t)i * block->width;
     tb_real sum = 0;
@@ -33,19 +33,19 @@ static tb_real row_gather(const tb_problem *problem, const tb_block *block, int3
     return sum;
 }
 
-void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s)
+TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s)
 {
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(tb_real));
     tb_problem_whiten_blocks(problem, 0, problem->number_of_blocks, lambda, s);
 }
 
-void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
-                              const tb_real *lambda, tb_real *s)
+TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
+                                        const tb_real *lambda, tb_real *s)
 {
     for (int32_t b = first; b < end; b++) block_scatter(problem, &problem->blocks[b], lambda, s);
 }
 
-static tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
+TB_STATIC tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
 {
     tb_real sum = 0;
     if (matrix->dense) {
@@ -58,7 +58,8 @@ static tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_r
     return sum;
 }
 
-void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s, tb_real *xi)
+TB_EXTERN void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real *s,
+                                tb_real *xi)
 {
     if (problem->values) {
         tb_problem_whiten(problem, lambda, s);
@@ -77,8 +78,8 @@ void tb_problem_apply(const tb_problem *problem, const tb_real *lambda, tb_real 
 }
 
 /* the k-th number of a block's row and the dof that it stands at, walking both blocks' runs */
-static tb_real rows_product(const tb_problem *problem, const tb_block *a, int32_t i,
-                            const tb_block *b, int32_t j)
+TB_STATIC tb_real rows_product(const tb_problem *problem, const tb_block *a, int32_t i,
+                               const tb_block *b, int32_t j)
 {
     const tb_real *left = problem->values + a->value + (int64_t)i * a->width;
     tb_real sum = 0;
@@ -98,7 +99,7 @@ static tb_real rows_product(const tb_problem *problem, const tb_block *a, int32_
     return sum;
 }
 
-void tb_problem_local_block(const tb_problem *problem, int32_t block_index, tb_real *g)
+TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_index, tb_real *g)
 {
     const tb_block *block = &problem->blocks[block_index];
     const int32_t n = block->rows;
@@ -124,7 +125,7 @@ void tb_problem_local_block(const tb_problem *problem, int32_t block_index, tb_r
         for (int32_t i = 0; i < n; i++) g[i * n + i] += problem->compliance[block->row + i];
 }
 
-tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
+TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
 {
     const int32_t n = problem->number_of_rows;
     memset(g, 0, (size_t)n * (size_t)n * sizeof(tb_real));
@@ -154,7 +155,8 @@ tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
     return TB_OK;
 }
 
-void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda, uint8_t *statuses)
+TB_EXTERN void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda,
+                                   uint8_t *statuses)
 {
     /* on the rim to within rounding is slip: a stuck contact lies inside by more than that */
     const tb_real rim = 1 - 16 * TB_REAL_EPSILON;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* xi of the factorized form: s = Y lambda in double, then each row in turn */
-static void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
+TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
 {
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(double));
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
@@ -30,8 +30,8 @@ static void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
     }
 }
 
-static double row_xi(const tb_problem *problem, const tb_block *block, int32_t i,
-                     const tb_real *lambda, const double *s)
+TB_STATIC double row_xi(const tb_problem *problem, const tb_block *block, int32_t i,
+                        const tb_real *lambda, const double *s)
 {
     const int32_t row = block->row + i;
     double sum = (double)problem->c[row];
@@ -63,7 +63,7 @@ static double row_xi(const tb_problem *problem, const tb_block *block, int32_t i
 }
 
 /* the double twin of tb_project_cone: residuals stay double in the float build */
-static void project_cone(double *x, int rows, double mu)
+TB_STATIC void project_cone(double *x, int rows, double mu)
 {
     const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
     if (slip <= mu * x[0]) return;
@@ -78,7 +78,7 @@ static void project_cone(double *x, int rows, double mu)
 
 /* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...),
  * squared and summed */
-static double block_natural(const tb_block *block, const double *lambda, const double *xi)
+TB_STATIC double block_natural(const tb_block *block, const double *lambda, const double *xi)
 {
     double x[TB_BLOCK_ROWS];
     const int32_t n = block->rows;
@@ -115,7 +115,7 @@ static double block_natural(const tb_block *block, const double *lambda, const d
 }
 
 /* how far the block's friction lies outside of its set, N s */
-static double block_cone_excess(const tb_block *block, const double *lambda)
+TB_STATIC double block_cone_excess(const tb_block *block, const double *lambda)
 {
     const double mu = (double)block->mu, normal = fmax(lambda[0], 0);
     switch (block->law) {
@@ -137,19 +137,20 @@ static double block_cone_excess(const tb_block *block, const double *lambda)
     }
 }
 
-static double known(double x)
+TB_STATIC double known(double x)
 {
     return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
 }
 
-tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
-                               tb_real *xi, tb_residuals *residuals)
+TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
+                                         tb_arena *scratch, tb_real *xi, tb_residuals *residuals)
 {
     return tb_problem_judge(problem, lambda, scratch, NULL, xi, residuals);
 }
 
-tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda, tb_arena *scratch,
-                           tb_real *whitened, tb_real *xi, tb_residuals *residuals)
+TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
+                                     tb_arena *scratch, tb_real *whitened, tb_real *xi,
+                                     tb_residuals *residuals)
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     double *s = NULL;
@@ -192,8 +193,8 @@ tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda, tb_
     return TB_OK;
 }
 
-double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                                double constant_r)
+TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda,
+                                          const tb_real *xi, double constant_r)
 {
     double sum = 0;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
@@ -211,7 +212,7 @@ double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda
     return known(0.5 * sum);
 }
 
-double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
+TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
 {
     double sum = 0;
     for (int32_t i = 0; i < rows; i++) {
@@ -221,7 +222,7 @@ double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_
     return known(sum);
 }
 
-double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows)
+TB_EXTERN double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows)
 {
     double largest = 0;
     for (int32_t i = 0; i < rows; i++) {
@@ -232,16 +233,16 @@ double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int3
     return known(largest);
 }
 
-bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
-                               double relative, double absolute)
+TB_EXTERN bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous,
+                                         int32_t rows, double relative, double absolute)
 {
     for (int32_t i = 0; i < rows; i++)
         if (!tb_element_converged(lambda[i], previous[i], relative, absolute)) return false;
     return true;
 }
 
-bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
-                            double relative, double absolute)
+TB_EXTERN bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int32_t rows,
+                                      double relative, double absolute)
 {
     double increment = 0, size = 0;
     for (int32_t i = 0; i < rows; i++) {
@@ -252,8 +253,8 @@ bool tb_increment_norm_test(const tb_real *lambda, const tb_real *previous, int3
     return sqrt(increment) <= sqrt(size) * relative + absolute;
 }
 
-bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda, const tb_real *xi,
-                               const tb_real *r, double tolerance)
+TB_EXTERN bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda,
+                                         const tb_real *xi, const tb_real *r, double tolerance)
 {
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];

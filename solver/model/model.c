@@ -1,4 +1,4 @@
-/* Questions to a compiled model, and the rules about which shapes may touch. */
+/* Questions to a compiled model. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -129,71 +129,4 @@ tb_status tb_model_joint_info(const tb_model *model, int32_t index, tb_joint_inf
     info->lower = joint->lower;
     info->upper = joint->upper;
     return TB_OK;
-}
-
-/* ---- which shapes may touch ---- */
-
-const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b)
-{
-    const int32_t lower = a < b ? a : b, upper = a < b ? b : a;
-    int32_t first = model->shape_pair_start[lower], end = model->shape_pair_start[lower + 1];
-    while (first < end) {
-        const int32_t middle = first + (end - first) / 2;
-        if (model->pairs[middle].b < upper)
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < model->shape_pair_start[lower + 1] && model->pairs[first].b == upper
-               ? &model->pairs[first]
-               : NULL;
-}
-
-static bool is_excluded(const tb_model *model, int32_t body_a, int32_t body_b)
-{
-    const int32_t a = body_a < body_b ? body_a : body_b, b = body_a < body_b ? body_b : body_a;
-    int32_t first = 0, end = model->number_of_excludes;
-    while (first < end) {
-        const int32_t middle = first + (end - first) / 2;
-        const tb_model_exclude *e = &model->excludes[middle];
-        if (e->a < a || (e->a == a && e->b < b))
-            first = middle + 1;
-        else
-            end = middle;
-    }
-    return first < model->number_of_excludes && model->excludes[first].a == a &&
-           model->excludes[first].b == b;
-}
-
-bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b)
-{
-    const tb_model_filter *p = &model->filters[a], *q = &model->filters[b];
-
-    /* no joint between the two, or none that can give way: nothing to solve for, listed or not */
-    if (p->root == q->root) return false;
-    if (!p->moves && !q->moves) return false;
-    if (model->number_of_pairs > 0 && tb_model_find_pair(model, a, b) != NULL) return true;
-    if (!(p->category & q->mask) && !(q->category & p->mask)) return false;
-
-    /* parent and child, bodies fixed to each other counting as one */
-    if (p->above == q->root || q->above == p->root) return false;
-    return model->number_of_excludes == 0 ||
-           !is_excluded(model, model->shapes[a].body, model->shapes[b].body);
-}
-
-tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b)
-{
-    const tb_model_pair *listed =
-        model->number_of_pairs > 0 ? tb_model_find_pair(model, a, b) : NULL;
-    if (listed != NULL) return listed->surface;
-    const tb_surface *p = &model->shapes[a].surface, *q = &model->shapes[b].surface;
-    tb_surface surface;
-    surface.kind = p->kind > q->kind ? p->kind : q->kind;
-    surface.friction = tb_max(p->friction, q->friction);
-    surface.restitution = tb_max(p->restitution, q->restitution);
-    /* the larger torque counts, and a torque is friction times radius */
-    const double torque = tb_max(p->friction * p->spin_radius, q->friction * q->spin_radius);
-    surface.spin_radius = surface.friction > 0 ? torque / surface.friction : 0;
-    surface.rolling_length = tb_max(p->rolling_length, q->rolling_length);
-    return surface;
 }

@@ -59,12 +59,12 @@ typedef struct tb_height_field {
 } tb_height_field;
 
 /* Numbers that a joint adds to q and to u, planar joints being taken apart. */
-static inline int32_t tb_joint_coordinates(tb_joint_type type)
+TB_FN int32_t tb_joint_coordinates(tb_joint_type type)
 {
     return type == TB_JOINT_FREE ? 7 : (type == TB_JOINT_BALL ? 4 : 1);
 }
 
-static inline int32_t tb_joint_dofs(tb_joint_type type)
+TB_FN int32_t tb_joint_dofs(tb_joint_type type)
 {
     return type == TB_JOINT_FREE ? 6 : (type == TB_JOINT_BALL ? 3 : 1);
 }
@@ -233,11 +233,11 @@ struct tb_model {
 /* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies
  * fixed to each other, and shapes that both cannot give way. Else listed pairs always; the rest by
  * masks, parent and child, excludes. */
-bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
+TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
 /* The surface of their contact: the listed pair's, else the larger of both in every number. */
-tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
+TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
 /* The listed pair of two shapes in either order, NULL if there is none. */
-const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b);
+TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b);
 
 /* ---- mesh work, shared by the compiler, tests and importers ---- */
 

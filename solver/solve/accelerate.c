@@ -10,8 +10,8 @@ static const int32_t LONGEST_PAUSE = 64;
 /* added to the diagonal of the Gram matrix, relative to its largest number */
 static const double REGULARIZATION = 1e-14;
 
-tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper, int32_t depth,
-                                tb_arena *scratch)
+TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper,
+                                          int32_t depth, tb_arena *scratch)
 {
     const tb_problem *problem = sweeper->problem;
     const int32_t n = problem->number_of_rows;
@@ -33,7 +33,8 @@ tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper, i
     return TB_OK;
 }
 
-void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first, int32_t end)
+TB_EXTERN void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first,
+                                   int32_t end)
 {
     for (int32_t b = first; b < end; b++) {
         const tb_sweep_block *block = &sweeper->blocks[b];
@@ -43,18 +44,18 @@ void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t 
     }
 }
 
-void tb_accelerate_restart(tb_acceleration *a)
+TB_EXTERN void tb_accelerate_restart(tb_acceleration *a)
 {
     a->count = a->oldest = 0;
     a->primed = a->jumped = false;
 }
 
-void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda)
+TB_EXTERN void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda)
 {
     memcpy(a->x, lambda, (size_t)a->rows * sizeof(tb_real));
 }
 
-static double dot(const tb_real *x, const tb_real *y, int32_t n)
+TB_STATIC double dot(const tb_real *x, const tb_real *y, int32_t n)
 {
     double a = 0, b = 0;
     int32_t i = 0;
@@ -67,7 +68,7 @@ static double dot(const tb_real *x, const tb_real *y, int32_t n)
 }
 
 /* the newest differences take the oldest's place, with their row of the Gram matrix */
-static void remember(tb_acceleration *a, const tb_real *lambda)
+TB_STATIC void remember_sweep(tb_acceleration *a, const tb_real *lambda)
 {
     const int32_t n = a->rows;
     int32_t slot = a->count;
@@ -93,7 +94,7 @@ static void remember(tb_acceleration *a, const tb_real *lambda)
 }
 
 /* gamma minimizing |f - sum gamma_k df_k|: normal equations, scaled to a unit diagonal */
-static bool combination(const tb_acceleration *a, double *gamma)
+TB_STATIC bool combination(const tb_acceleration *a, double *gamma)
 {
     const int32_t m = a->count;
     double l[TB_ACCELERATION_DEPTH][TB_ACCELERATION_DEPTH], scale[TB_ACCELERATION_DEPTH];
@@ -131,7 +132,7 @@ static bool combination(const tb_acceleration *a, double *gamma)
     return true;
 }
 
-bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *lambda)
+TB_EXTERN bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *lambda)
 {
     const int32_t n = a->rows;
 
@@ -164,7 +165,7 @@ bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *
         a->primed = true;
         return false;
     }
-    remember(a, lambda);
+    remember_sweep(a, lambda);
     if (a->plain > 0) {
         a->plain--;
         return false;

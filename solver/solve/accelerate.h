@@ -28,25 +28,26 @@ typedef struct tb_acceleration {
 } tb_acceleration;
 
 #define tb_accelerate_prepare TB_SYMBOL(tb_accelerate_prepare)
-tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper, int32_t depth,
-                                tb_arena *scratch);
+TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper,
+                                          int32_t depth, tb_arena *scratch);
 
 /* The weights of the blocks from `first` on before `end`, once these are filled and before they
  * get an omega. */
 #define tb_accelerate_weigh TB_SYMBOL(tb_accelerate_weigh)
-void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first, int32_t end);
+TB_EXTERN void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first,
+                                   int32_t end);
 
 /* Forgets the past: after a roll-back, a new omega. */
 #define tb_accelerate_restart TB_SYMBOL(tb_accelerate_restart)
-void tb_accelerate_restart(tb_acceleration *a);
+TB_EXTERN void tb_accelerate_restart(tb_acceleration *a);
 
 /* Before a sweep: notes where it starts. */
 #define tb_accelerate_begin TB_SYMBOL(tb_accelerate_begin)
-void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda);
+TB_EXTERN void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda);
 
 /* After a sweep: replaces `lambda` (the sweep's result) by an accelerated start for the next. True
  * where it did, so that s must be summed afresh. */
 #define tb_accelerate_step TB_SYMBOL(tb_accelerate_step)
-bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *lambda);
+TB_EXTERN bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem, tb_real *lambda);
 
 #endif

@@ -12,17 +12,16 @@
 #include <string.h>
 
 /* out of line: the sweep's registers are for the rows */
-static __attribute__((noinline)) void tb_move_exactly(const tb_sweep_block *block, tb_real omega,
-                                                      const tb_real *xi, tb_real *lambda,
-                                                      tb_real *change, tb_real *alpha)
+TB_STATIC TB_NO_INLINE void tb_move_exactly(const tb_sweep_block *block, tb_real omega,
+                                            const tb_real *xi, tb_real *lambda, tb_real *change,
+                                            tb_real *alpha)
 {
     tb_update_coulomb_exact(block, omega, xi, lambda, change, alpha);
 }
 
 /* any law but Coulomb's, likewise */
-static __attribute__((noinline)) double tb_move_other(tb_sweeper *sweeper, int32_t index,
-                                                      bool gauss_seidel, tb_real *xi,
-                                                      tb_real *lambda, tb_real *change)
+TB_STATIC TB_NO_INLINE double tb_move_other(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                            tb_real *xi, tb_real *lambda, tb_real *change)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
     const tb_block *source = &sweeper->problem->blocks[index];
@@ -58,8 +57,8 @@ static __attribute__((noinline)) double tb_move_other(tb_sweeper *sweeper, int32
 }
 
 /* moves one block's impulses for its gathered xi; returns the change's share of the measure */
-static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
-                                   tb_real *xi, tb_real *lambda, tb_real *change)
+TB_FN double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel, tb_real *xi,
+                           tb_real *lambda, tb_real *change)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
     if (block->law != TB_LAW_COULOMB)
@@ -73,7 +72,7 @@ static inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gaus
     return (double)(n * n + t0 * t0 + t1 * t1);
 }
 
-static inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
+TB_FN double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_real *compliance = problem->compliance;
@@ -120,7 +119,7 @@ static inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
     return measure;
 }
 
-static inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
+TB_FN double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_matrix *g = &sweeper->matrix;
@@ -156,7 +155,7 @@ static inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
 
 /* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
  * 1 - T. */
-static inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
+TB_FN double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const int32_t n = problem->number_of_rows;

@@ -54,7 +54,7 @@ typedef struct tb_iteration {
     int32_t accelerate_from; /* sweep after which steps are accelerated */
 } tb_iteration;
 
-static bool options_are_valid(const tb_solve_options *o)
+TB_STATIC bool options_are_valid(const tb_solve_options *o)
 {
     return o->tolerance >= 0 && o->tolerance <= DBL_MAX && o->maximum_iterations >= 1 &&
            o->omega >= 0 && o->omega < 1e6 && o->maximum_halvings >= 0 &&
@@ -64,14 +64,14 @@ static bool options_are_valid(const tb_solve_options *o)
 }
 
 /* s = Y lambda afresh */
-static void refresh(tb_sweeper *sweeper)
+TB_STATIC void refresh(tb_sweeper *sweeper)
 {
     if (sweeper->storage != TB_STORAGE_FACTORIZED) return;
     tb_problem_whiten(sweeper->problem, sweeper->lambda, sweeper->s);
 }
 
 /* the start of some blocks: what is warm and finite, inside its sets */
-static void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, int32_t end)
+TB_STATIC void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, int32_t end)
 {
     tb_sweeper *sweeper = &it->sweeper;
     for (int32_t b = first; b < end; b++) {
@@ -88,7 +88,7 @@ static void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, in
 
 /* Diagonal blocks, r-factors and the start of all blocks, some at a time: each of these passes
  * would be one through memory. */
-static void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega)
+TB_STATIC void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega)
 {
     tb_sweeper *sweeper = &it->sweeper;
     const int32_t blocks = it->problem->number_of_blocks;
@@ -106,13 +106,13 @@ static void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega)
 
 /* ---- points that share a load ---- */
 
-static bool is_contact(const tb_block *block)
+TB_STATIC bool is_contact(const tb_block *block)
 {
     return block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
 }
 
 /* Whether two contacts act on the same runs of dofs: two points of the same pair of bodies. */
-static bool share_dofs(const tb_problem *problem, const tb_block *a, const tb_block *b)
+TB_STATIC bool share_dofs(const tb_problem *problem, const tb_block *a, const tb_block *b)
 {
     if (!is_contact(b) || a->segments != b->segments || a->width != b->width) return false;
     for (int32_t i = 0; i < a->segments; i++)
@@ -122,7 +122,7 @@ static bool share_dofs(const tb_problem *problem, const tb_block *a, const tb_bl
 }
 
 /* By how much a contact alone would change its normal impulse. */
-static tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
+TB_STATIC tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_block *block = &problem->blocks[index];
@@ -138,7 +138,7 @@ static tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
     return diagonal > 0 ? tb_max(lambda - xi / diagonal, 0) - lambda : 0;
 }
 
-static void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
+TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_block *block = &problem->blocks[index];
@@ -152,7 +152,7 @@ static void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
 
 /* The points of one pair: each of those that want a change gets its part of it. False where the
  * pair bears its load already. */
-static bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
+TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
 {
     tb_real changes[MOST_SHARING];
     tb_real load = 0, change = 0;
@@ -175,7 +175,7 @@ static bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
  * with one corner resists no twist. So what the points of a pair lack at the start is given to them
  * evenly first, as pads that give way a little would do (a Jacobi step with the mass split among
  * them); the sweeps then change only what must be changed. */
-static void spread_loads(tb_iteration *it)
+TB_STATIC void spread_loads(tb_iteration *it)
 {
     const tb_problem *problem = it->problem;
     tb_sweeper *sweeper = &it->sweeper;
@@ -196,7 +196,7 @@ static void spread_loads(tb_iteration *it)
 }
 
 /* true residual of the sweeper's impulses */
-static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
+TB_STATIC tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
 {
     tb_solution *solution = it->solution;
     const tb_status status =
@@ -210,7 +210,7 @@ static tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
 }
 
 /* keeps the sweeper's impulses where they are the best that were checked */
-static void keep_best(tb_iteration *it, int32_t sweeps)
+TB_STATIC void keep_best(tb_iteration *it, int32_t sweeps)
 {
     if (!(it->solution->residuals.natural < it->best_residual)) return;
     it->best_residual = it->solution->residuals.natural;
@@ -220,7 +220,7 @@ static void keep_best(tb_iteration *it, int32_t sweeps)
 }
 
 /* the sweeper's impulses become the best known, or zero */
-static void return_to_best(tb_iteration *it)
+TB_STATIC void return_to_best(tb_iteration *it)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     if (it->has_best)
@@ -230,7 +230,7 @@ static void return_to_best(tb_iteration *it)
 }
 
 /* the thesis's own test, where it is the one that is asked for */
-static bool increment_test(tb_iteration *it)
+TB_STATIC bool increment_test(tb_iteration *it)
 {
     const int32_t rows = it->problem->number_of_rows;
     const double tolerance = it->options->tolerance;
@@ -246,7 +246,7 @@ static bool increment_test(tb_iteration *it)
     }
 }
 
-static bool one_sided_test(tb_iteration *it)
+TB_STATIC bool one_sided_test(tb_iteration *it)
 {
     const tb_sweeper *sweeper = &it->sweeper;
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
@@ -258,7 +258,7 @@ static bool one_sided_test(tb_iteration *it)
                                      it->options->tolerance);
 }
 
-static bool diverges(tb_iteration *it, double estimate)
+TB_STATIC bool diverges(tb_iteration *it, double estimate)
 {
     if (!(estimate <= DBL_MAX)) return true;
     it->growths = estimate > it->last && !it->acceleration.jumped ? it->growths + 1 : 0;
@@ -268,7 +268,7 @@ static bool diverges(tb_iteration *it, double estimate)
 }
 
 /* back to the best impulses, with half the omega */
-static void roll_back(tb_iteration *it)
+TB_STATIC void roll_back(tb_iteration *it)
 {
     tb_sweeper *sweeper = &it->sweeper;
     return_to_best(it);
@@ -285,7 +285,7 @@ static void roll_back(tb_iteration *it)
 /* Exact local solves settle easy problems in fewer sweeps, but in hard ones (many contacts on the
  * rim of their cones, W singular) neighbours can push each other round a cycle for ever; a
  * projected step gives way. */
-static bool leave_blocks(tb_iteration *it)
+TB_STATIC bool leave_blocks(tb_iteration *it)
 {
     tb_sweeper *sweeper = &it->sweeper;
     bool any = false;
@@ -302,7 +302,7 @@ static bool leave_blocks(tb_iteration *it)
 }
 
 /* sweeps until the stop test holds, the sweeps are used up, or omega cannot be halved again */
-static tb_status sweep_on(tb_iteration *it)
+TB_STATIC tb_status sweep_on(tb_iteration *it)
 {
     const tb_solve_options *options = it->options;
     tb_sweeper *sweeper = &it->sweeper;
@@ -362,7 +362,7 @@ static tb_status sweep_on(tb_iteration *it)
 }
 
 /* what leaves: the converged impulses, else the best; never a number that is not one */
-static tb_status account(tb_iteration *it)
+TB_STATIC tb_status account(tb_iteration *it)
 {
     tb_solution *solution = it->solution;
     const int32_t rows = it->problem->number_of_rows;
@@ -383,7 +383,7 @@ static tb_status account(tb_iteration *it)
     return TB_OK;
 }
 
-static tb_status take_memory(tb_iteration *it)
+TB_STATIC tb_status take_memory(tb_iteration *it)
 {
     const int32_t rows = it->problem->number_of_rows;
     const tb_stop_test stop = it->options->stop;
@@ -401,10 +401,10 @@ static tb_status take_memory(tb_iteration *it)
     return TB_OK;
 }
 
-tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
-                     tb_warm_start *warm, tb_solution *solution, const char *name, double omega,
-                     bool gauss_seidel, tb_sweep_function *factorized, tb_sweep_function *given,
-                     tb_sweep_function *t_form)
+TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
+                               tb_warm_start *warm, tb_solution *solution, const char *name,
+                               double omega, bool gauss_seidel, tb_sweep_function *factorized,
+                               tb_sweep_function *given, tb_sweep_function *t_form)
 {
     if (!options_are_valid(options)) return TB_INVALID_ARGUMENT;
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);

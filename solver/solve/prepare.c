@@ -7,7 +7,7 @@
  * is as good and half the price: a sphere's own block is diagonal. */
 static const tb_real COUPLING_THAT_PAYS = TB_R(0.05);
 
-static tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *block)
+TB_STATIC tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *block)
 {
     if (!problem->values || block->law != TB_LAW_COULOMB) return TB_SHAPE_OF_ANY;
     const tb_segment *segment = problem->segments + block->segment;
@@ -18,7 +18,7 @@ static tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *block)
 }
 
 /* diagonal block of a contact between free bodies, symmetric */
-static void local_of_fixed(const tb_real *y, int width, tb_real g[9])
+TB_STATIC void local_of_fixed(const tb_real *y, int width, tb_real g[9])
 {
     for (int i = 0; i < 3; i++)
         for (int j = 0; j <= i; j++) {
@@ -30,7 +30,7 @@ static void local_of_fixed(const tb_real *y, int width, tb_real g[9])
 
 /* largest off-diagonal number of a 3x3 block against its diagonal, squared;
  * and its tangents' ratio */
-static bool block_solve_pays(const tb_real g[9])
+TB_STATIC bool block_solve_pays(const tb_real g[9])
 {
     if (!(g[0] > 0) || !(g[4] > 0) || !(g[8] > 0)) return false;
     const tb_real c = COUPLING_THAT_PAYS * COUPLING_THAT_PAYS;
@@ -42,13 +42,13 @@ static bool block_solve_pays(const tb_real g[9])
 /* Sliding friction can press the contact together faster than its normal impulse parts it
  * (Painleve): then no r makes projected steps contract, and a single contact needs a solution of
  * the whole. Rare: a slender body, mu > 1. */
-static bool jams(const tb_real g[9], tb_real mu)
+TB_STATIC bool jams(const tb_real g[9], tb_real mu)
 {
     return mu * tb_hypot2(g[1], g[2]) >= g[0] || mu * tb_hypot2(g[3], g[6]) >= g[0];
 }
 
 /* Cholesky factor in place of g; false (g restored) where g is not safely positive definite */
-static bool factor_bilateral(tb_real *g, int n)
+TB_STATIC bool factor_bilateral(tb_real *g, int n)
 {
     tb_real copy[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
     memcpy(copy, g, (size_t)(n * n) * sizeof(tb_real));
@@ -62,8 +62,8 @@ static bool factor_bilateral(tb_real *g, int n)
     return false;
 }
 
-static tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *options,
-                             bool gauss_seidel, tb_arena *scratch)
+TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *options,
+                                bool gauss_seidel, tb_arena *scratch)
 {
     const tb_problem *problem = sweeper->problem;
     sweeper->jams =
@@ -83,7 +83,7 @@ static tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *option
     return TB_OK;
 }
 
-void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
+TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
 {
     const tb_problem *problem = sweeper->problem;
     for (int32_t b = first; b < end; b++) {
@@ -127,8 +127,9 @@ void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
     }
 }
 
-tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
-                             const tb_solve_options *options, bool gauss_seidel, tb_arena *scratch)
+TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
+                                       const tb_solve_options *options, bool gauss_seidel,
+                                       tb_arena *scratch)
 {
     const int32_t rows = problem->number_of_rows;
     sweeper->problem = problem;
@@ -165,7 +166,7 @@ tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
         if (!sweeper->g) return TB_RESOURCE_EXHAUSTED;
         const tb_status status = tb_problem_delassus(problem, sweeper->g);
         if (status != TB_OK) return status;
-        sweeper->matrix = (tb_matrix){.rows = rows, .columns = rows, .dense = sweeper->g};
+        sweeper->matrix = TB_VALUE(tb_matrix){.rows = rows, .columns = rows, .dense = sweeper->g};
         if (sweeper->storage == TB_STORAGE_T) {
             sweeper->t = sweeper->g; /* becomes T with the first omega */
             sweeper->d = TB_ARENA_ARRAY(scratch, tb_real, rows);
@@ -180,7 +181,7 @@ tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
 }
 
 /* omega over the diagonal, or none where a row has no mass behind it */
-static tb_real over(tb_real omega, tb_real diagonal)
+TB_STATIC tb_real over(tb_real omega, tb_real diagonal)
 {
     const tb_real r = diagonal > 0 ? omega / diagonal : 0;
     return r <= TB_REAL_MAX ? r : 0;
@@ -189,7 +190,7 @@ static tb_real over(tb_real omega, tb_real diagonal)
 /* Nützi 4.41: one r for the normal, one for all rows of friction by the largest of their diagonals.
  * Three rows and more that are projected as one can couple so far that this overshoots: half of
  * Gershgorin's bound on their eigenvalues is the limit of stability. */
-static void diagonal_r(tb_sweep_block *block, const tb_real *g, tb_real omega)
+TB_STATIC void diagonal_r(tb_sweep_block *block, const tb_real *g, tb_real omega)
 {
     const int n = block->rows;
     block->r_normal = over(omega, g[0]);
@@ -208,8 +209,8 @@ static void diagonal_r(tb_sweep_block *block, const tb_real *g, tb_real omega)
 }
 
 /* The r-factors of one block. */
-static void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *options,
-                            tb_sweep_block *block, tb_real omega, bool first)
+TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                               tb_sweep_block *block, tb_real omega, bool first)
 {
     tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
     switch (options->r_strategy) {
@@ -228,7 +229,8 @@ static void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *options
 }
 
 /* T = 1 - R G from G the first time, scaled after that (Poulsen 3.6): one block's rows. */
-static void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_real ratio, bool first)
+TB_STATIC void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_real ratio,
+                           bool first)
 {
     const tb_problem *problem = sweeper->problem;
     const int64_t n = problem->number_of_rows;
@@ -249,8 +251,8 @@ static void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_rea
     }
 }
 
-void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
-                            int32_t end, tb_real omega)
+TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                                      int32_t first, int32_t end, tb_real omega)
 {
     for (int32_t b = first; b < end; b++) {
         set_block_omega(sweeper, options, &sweeper->blocks[b], omega, true);
@@ -259,7 +261,8 @@ void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options
     if (end == sweeper->problem->number_of_blocks) sweeper->omega = omega;
 }
 
-void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega)
+TB_EXTERN void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                                    tb_real omega)
 {
     const tb_real ratio = omega / sweeper->omega;
     sweeper->omega = omega;

@@ -5,49 +5,51 @@
 #ifndef TB_ROWS_H
 #define TB_ROWS_H
 
+#include "solve/twin.h"
 #include "solve/sweep.h"
 
-/* two lanes that may lie anywhere on their own alignment */
-typedef tb_real tb_pair
-    __attribute__((vector_size(2 * sizeof(tb_real)), aligned(sizeof(tb_real)), may_alias));
-
-#define TB_PAIR(pointer, at) (*(const tb_pair *)((pointer) + (at)))
-
-static inline tb_real tb_pair_sum(tb_pair p)
+/* x[at] y[at], x[at + 1] y[at + 1] */
+TB_FN tb_twin tb_twin_product(const tb_real *x, const tb_real *y, int at)
 {
-    return p[0] + p[1];
+    return tb_twin_mul(tb_twin_load(x + at), tb_twin_load(y + at));
 }
 
-static inline tb_real tb_dot6(const tb_real *y, const tb_real *a)
+/* the products of six numbers with six, summed to two */
+TB_FN tb_twin tb_products6(const tb_real *x, const tb_real *y)
 {
-    const tb_pair sum = TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) +
-                        TB_PAIR(y, 4) * TB_PAIR(a, 4);
-    return tb_pair_sum(sum);
+    return tb_twin_add(tb_twin_add(tb_twin_product(x, y, 0), tb_twin_product(x, y, 2)),
+                       tb_twin_product(x, y, 4));
 }
 
-static inline tb_real tb_dot66(const tb_real *y, const tb_real *a, const tb_real *b)
+TB_FN tb_real tb_dot6(const tb_real *y, const tb_real *a)
 {
-    const tb_pair left = TB_PAIR(y, 0) * TB_PAIR(a, 0) + TB_PAIR(y, 2) * TB_PAIR(a, 2) +
-                         TB_PAIR(y, 4) * TB_PAIR(a, 4);
-    const tb_pair right = TB_PAIR(y, 6) * TB_PAIR(b, 0) + TB_PAIR(y, 8) * TB_PAIR(b, 2) +
-                          TB_PAIR(y, 10) * TB_PAIR(b, 4);
-    return tb_pair_sum(left + right);
+    return tb_twin_sum(tb_products6(y, a));
+}
+
+TB_FN tb_real tb_dot66(const tb_real *y, const tb_real *a, const tb_real *b)
+{
+    return tb_twin_sum(tb_twin_add(tb_products6(y, a), tb_products6(y + 6, b)));
 }
 
 /* a += three rows' change, the rows `stride` apart */
-static inline void tb_add6x3(tb_real *a, const tb_real *y, int stride, const tb_real change[3])
+TB_FN void tb_add6x3(tb_real *a, const tb_real *y, int stride, const tb_real change[3])
 {
-    const tb_pair c0 = {change[0], change[0]}, c1 = {change[1], change[1]},
-                  c2 = {change[2], change[2]};
+    const tb_twin c0 = tb_twin_of(change[0], change[0]);
+    const tb_twin c1 = tb_twin_of(change[1], change[1]);
+    const tb_twin c2 = tb_twin_of(change[2], change[2]);
     /* the normal's change is known first */
-    for (int j = 0; j < 6; j += 2)
-        *(tb_pair *)(a + j) = (TB_PAIR(a, j) + TB_PAIR(y, j) * c0) +
-                              (TB_PAIR(y + stride, j) * c1 + TB_PAIR(y + 2 * stride, j) * c2);
+    for (int j = 0; j < 6; j += 2) {
+        const tb_twin normal = tb_twin_mul(tb_twin_load(y + j), c0);
+        const tb_twin tangent1 = tb_twin_mul(tb_twin_load(y + stride + j), c1);
+        const tb_twin tangent2 = tb_twin_mul(tb_twin_load(y + 2 * stride + j), c2);
+        tb_twin_store(a + j, tb_twin_add(tb_twin_add(tb_twin_load(a + j), normal),
+                                         tb_twin_add(tangent1, tangent2)));
+    }
 }
 
 /* xi (rows) of any block */
-static inline void tb_gather_any(const tb_problem *problem, const tb_block *block, const tb_real *s,
-                                 tb_real *xi)
+TB_FN void tb_gather_any(const tb_problem *problem, const tb_block *block, const tb_real *s,
+                         tb_real *xi)
 {
     const tb_segment *segment = problem->segments + block->segment;
     const tb_real *y = problem->values + block->value;
@@ -80,8 +82,8 @@ static inline void tb_gather_any(const tb_problem *problem, const tb_block *bloc
     }
 }
 
-static inline void tb_scatter_any(const tb_problem *problem, const tb_block *block, tb_real *s,
-                                  const tb_real *change)
+TB_FN void tb_scatter_any(const tb_problem *problem, const tb_block *block, tb_real *s,
+                          const tb_real *change)
 {
     const tb_segment *segment = problem->segments + block->segment;
     const tb_real *y = problem->values + block->value;
@@ -105,15 +107,15 @@ static inline void tb_scatter_any(const tb_problem *problem, const tb_block *blo
 }
 
 /* x . y with four chains of sums in a fixed order */
-static inline tb_real tb_dot_long(const tb_real *x, const tb_real *y, int32_t n)
+TB_FN tb_real tb_dot_long(const tb_real *x, const tb_real *y, int32_t n)
 {
-    tb_pair a = {0, 0}, b = {0, 0};
+    tb_twin a = tb_twin_of(0, 0), b = tb_twin_of(0, 0);
     int32_t j = 0;
     for (; j + 4 <= n; j += 4) {
-        a += TB_PAIR(x, j) * TB_PAIR(y, j);
-        b += TB_PAIR(x, j + 2) * TB_PAIR(y, j + 2);
+        a = tb_twin_add(a, tb_twin_product(x, y, j));
+        b = tb_twin_add(b, tb_twin_product(x, y, j + 2));
     }
-    tb_real sum = tb_pair_sum(a + b);
+    tb_real sum = tb_twin_sum(tb_twin_add(a, b));
     for (; j < n; j++) sum += x[j] * y[j];
     return sum;
 }

@@ -46,8 +46,21 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
 tb_solve_function *tb_solver_find(const char *name);
 
 #define tb_solve_jor TB_SYMBOL(tb_solve_jor)
-tb_solve_function tb_solve_jor;
+TB_EXTERN tb_solve_function tb_solve_jor;
 #define tb_solve_sor TB_SYMBOL(tb_solve_sor)
-tb_solve_function tb_solve_sor;
+TB_EXTERN tb_solve_function tb_solve_sor;
+
+/* Those that a device has too. It knows them by number, in this order from 1 on. */
+#define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor)
+
+enum {
+    TB_SOLVER_NONE,
+#define TB_SOLVER_NUMBER(solver) TB_SOLVER_NUMBER_##solver,
+    TB_DEVICE_SOLVER_LIST(TB_SOLVER_NUMBER)
+#undef TB_SOLVER_NUMBER
+};
+
+/* by name; TB_SOLVER_NONE where devices have none of that name. */
+int32_t tb_solver_number(const char *name);
 
 #endif

@@ -1,6 +1,8 @@
 /* What the public header says of solvers, once for both precisions: names, summaries, defaults. */
 #include "solve/solve.h"
 
+#include <string.h>
+
 static const char *const SOLVER_TEXTS[][2] = {
 #define TB_SOLVER_TEXT(solver, text) {#solver, text},
     TB_SOLVER_LIST(TB_SOLVER_TEXT)
@@ -17,6 +19,16 @@ const char *tb_solver_name(int32_t index)
 const char *tb_solver_summary(int32_t index)
 {
     return index >= 0 && index < NUMBER_OF_SOLVERS ? SOLVER_TEXTS[index][1] : NULL;
+}
+
+int32_t tb_solver_number(const char *name)
+{
+    if (!name) return TB_SOLVER_NONE;
+#define TB_SOLVER_MATCH(solver)                                                                    \
+    if (strcmp(name, #solver) == 0) return TB_SOLVER_NUMBER_##solver;
+    TB_DEVICE_SOLVER_LIST(TB_SOLVER_MATCH)
+#undef TB_SOLVER_MATCH
+    return TB_SOLVER_NONE;
 }
 
 tb_solve_options tb_solve_defaults(void)

@@ -6,24 +6,24 @@
 /* 1 is the plain Gauss-Seidel method; more gained nothing on the problem files, and can diverge */
 static const double SOR_OMEGA = 1.0;
 
-static double sweep_factorized(tb_sweeper *sweeper)
+TB_STATIC double sor_factorized(tb_sweeper *sweeper)
 {
     return tb_sweep_factorized(sweeper, true);
 }
 
-static double sweep_given(tb_sweeper *sweeper)
+TB_STATIC double sor_given(tb_sweeper *sweeper)
 {
     return tb_sweep_given(sweeper, true);
 }
 
-static double sweep_t(tb_sweeper *sweeper)
+TB_STATIC double sor_t(tb_sweeper *sweeper)
 {
     return tb_sweep_t(sweeper, true);
 }
 
-tb_status tb_solve_sor(const tb_problem *problem, const tb_solve_options *options,
-                       tb_warm_start *warm, tb_solution *solution)
+TB_EXTERN tb_status tb_solve_sor(const tb_problem *problem, const tb_solve_options *options,
+                                 tb_warm_start *warm, tb_solution *solution)
 {
-    return tb_iterate(problem, options, warm, solution, "sor", SOR_OMEGA, true, sweep_factorized,
-                      sweep_given, sweep_t);
+    return tb_iterate(problem, options, warm, solution, "sor", SOR_OMEGA, true, sor_factorized,
+                      sor_given, sor_t);
 }

@@ -9,7 +9,7 @@
 
 enum { POWER_STEPS = 40 };
 
-static double normalise(tb_real *x, int32_t n)
+TB_STATIC double normalise(tb_real *x, int32_t n)
 {
     double length = 0;
     for (int32_t i = 0; i < n; i++) length += (double)x[i] * (double)x[i];
@@ -19,7 +19,7 @@ static double normalise(tb_real *x, int32_t n)
     return length;
 }
 
-tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r)
+TB_EXTERN tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r)
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     const int32_t n = problem->number_of_rows;

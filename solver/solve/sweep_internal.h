@@ -37,32 +37,34 @@ struct tb_sweeper {
 /* Runs a method to its end. `omega` is the method's own relaxation; `propagate` says that it is a
  * Gauss-Seidel method. Everything is taken from warm->scratch and returned. */
 #define tb_iterate TB_SYMBOL(tb_iterate)
-tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
-                     tb_warm_start *warm, tb_solution *solution, const char *name, double omega,
-                     bool gauss_seidel, tb_sweep_function *factorized, tb_sweep_function *given,
-                     tb_sweep_function *t_form);
+TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
+                               tb_warm_start *warm, tb_solution *solution, const char *name,
+                               double omega, bool gauss_seidel, tb_sweep_function *factorized,
+                               tb_sweep_function *given, tb_sweep_function *t_form);
 
 /* Memory and storage. FAILED_PRECONDITION for options that do not fit the problem. */
 #define tb_sweeper_prepare TB_SYMBOL(tb_sweeper_prepare)
-tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
-                             const tb_solve_options *options, bool gauss_seidel, tb_arena *scratch);
+TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
+                                       const tb_solve_options *options, bool gauss_seidel,
+                                       tb_arena *scratch);
 
 /* Fills the blocks from `first` on before `end`, with their diagonal blocks; in order, each once. */
 #define tb_sweeper_fill TB_SYMBOL(tb_sweeper_fill)
-void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end);
+TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end);
 
 /* r-factors of the blocks from `first` on before `end` for the first omega, and their rows of T
  * where it is used. The sweeper's omega is set when all have theirs. */
 #define tb_sweeper_start_omega TB_SYMBOL(tb_sweeper_start_omega)
-void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
-                            int32_t end, tb_real omega);
+TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                                      int32_t first, int32_t end, tb_real omega);
 
 /* r-factors for another omega, and T where it is used (scaled, not built again). */
 #define tb_sweeper_set_omega TB_SYMBOL(tb_sweeper_set_omega)
-void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options, tb_real omega);
+TB_EXTERN void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options *options,
+                                    tb_real omega);
 
 /* 2 / (smallest + largest eigenvalue) of G. */
 #define tb_spectrum_r TB_SYMBOL(tb_spectrum_r)
-tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r);
+TB_EXTERN tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, double *r);
 
 #endif

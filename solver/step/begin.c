@@ -14,7 +14,7 @@
 
 /* ---- loading ---- */
 
-static tb_status take_arrays(tb_world *w)
+TB_STATIC tb_status take_arrays(tb_world *w)
 {
     const tb_model *m = w->model;
     const int32_t dofs = m->number_of_dofs;
@@ -36,7 +36,7 @@ static tb_status take_arrays(tb_world *w)
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }
 
-static void load_state(tb_world *w)
+TB_STATIC void load_state(tb_world *w)
 {
     const tb_model *m = w->model;
     for (int32_t i = 0; i < m->number_of_coordinates; i++) w->q[i] = TB_R(w->state->q[i]);
@@ -47,7 +47,7 @@ static void load_state(tb_world *w)
 
 /* ---- forces ---- */
 
-static void add_tree_springs(tb_world *w, const tb_model_tree *tree)
+TB_STATIC void add_tree_springs(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model *m = w->model;
     const tb_real h = w->dt * w->theta;
@@ -82,7 +82,7 @@ static void add_tree_springs(tb_world *w, const tb_model_tree *tree)
 }
 
 /* A single free body has neither springs nor dampers. */
-static void add_joint_springs(tb_world *w)
+TB_STATIC void add_joint_springs(tb_world *w)
 {
     const tb_model *m = w->model;
     for (int32_t t = 0; t < m->number_of_jointed_trees; t++)
@@ -91,7 +91,7 @@ static void add_joint_springs(tb_world *w)
 
 /* Joints of type free have their linear velocity in world axes and their angular in body axes;
  * wrenches are in world axes about the centre of mass. */
-static void add_wrenches(tb_world *w)
+TB_STATIC void add_wrenches(tb_world *w)
 {
     const tb_model *m = w->model;
     for (int32_t b = 1; b < m->number_of_bodies; b++) {
@@ -111,7 +111,7 @@ static void add_wrenches(tb_world *w)
 
 /* Actuators without a stabilising velocity term push with a constant force; the others get rows,
  * unless all are wanted. */
-static void add_actuators(tb_world *w, bool all)
+TB_STATIC void push_actuators(tb_world *w, bool all)
 {
     const tb_model *m = w->model;
     for (int32_t a = 0; a < m->number_of_actuators; a++) {
@@ -129,7 +129,7 @@ static void add_actuators(tb_world *w, bool all)
 
 /* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity,
  * which makes the step second order in them. */
-static tb_status jointed_velocity(tb_world *w)
+TB_STATIC tb_status jointed_velocity(tb_world *w)
 {
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
@@ -162,7 +162,7 @@ static tb_status jointed_velocity(tb_world *w)
 }
 
 /* The same for a single free body, which turns by the energy-keeping implicit rule. */
-static void single_free_velocity(tb_world *w, const tb_model_tree *tree)
+TB_STATIC void single_free_velocity(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model_body *body = &w->model->bodies[tree->body];
     const tb_vec3 gravity = tb_v3_load(w->model->gravity);
@@ -182,7 +182,7 @@ static void single_free_velocity(tb_world *w, const tb_model_tree *tree)
     }
 }
 
-static tb_status free_velocity(tb_world *w)
+TB_STATIC tb_status free_velocity(tb_world *w)
 {
     const tb_model *m = w->model;
     if (m->number_of_jointed_trees > 0 && jointed_velocity(w) != TB_OK)
@@ -192,7 +192,7 @@ static tb_status free_velocity(tb_world *w)
     return TB_OK;
 }
 
-tb_status tb_world_begin(tb_world *world, tb_error *error)
+TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
     const tb_model *m = w->model;
@@ -213,7 +213,7 @@ tb_status tb_world_begin(tb_world *world, tb_error *error)
     tb_dynamics_mass(&w->dynamics, w->diagonal);
     const tb_status status = tb_dynamics_factor(&w->dynamics, error);
     if (status != TB_OK) return status;
-    add_actuators(w, false);
+    push_actuators(w, false);
     if (free_velocity(w) != TB_OK) return tb_fail_memory(error, 0, "a step's free velocity");
     return TB_OK;
 }
@@ -222,7 +222,7 @@ tb_status tb_world_begin(tb_world *world, tb_error *error)
 
 #ifndef TB_SINGLE
 /* Springs and dampers of tendons, which a step has as rows. */
-static void add_tendon_springs(tb_world *w)
+TB_STATIC void add_tendon_springs(tb_world *w)
 {
     const tb_model *m = w->model;
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
@@ -239,8 +239,8 @@ static void add_tendon_springs(tb_world *w)
     }
 }
 
-tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *workspace,
-                                       double *acceleration, tb_error *error)
+TB_EXTERN tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *workspace,
+                                                 double *acceleration, tb_error *error)
 {
     /* a step of no length: nothing is implicit, nothing moves */
     const tb_step_options options = tb_step_defaults();
@@ -261,7 +261,7 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
     add_joint_springs(&w);
     add_tendon_springs(&w);
     add_wrenches(&w);
-    add_actuators(&w, true);
+    push_actuators(&w, true);
     tb_dynamics_bias(&w.dynamics, w.u, tb_v3_load(m->gravity), true, force);
     for (int32_t i = 0; i < m->number_of_dofs; i++)
         acceleration[i] = w.force[i] + state->applied[i] - force[i];

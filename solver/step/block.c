@@ -11,42 +11,44 @@
 /* ---- growing ---- */
 
 /* A larger copy of an array that lives in the arena. */
-static void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_t capacity)
+TB_STATIC void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_t capacity)
 {
     void *grown = tb_arena_take_array(arena, (size_t)capacity, size);
     if (grown && count) memcpy(grown, old, (size_t)count * size);
     return grown;
 }
 
-/* Grows w->array, whose `count` items have room for `capacity`, to hold `extra` more: by half again
+/* Grows w->array of this type, whose `count` items have room for `capacity`, to hold `extra` more: by half again
  * at least. True if there is room now. */
-#define GROW(w, array, count, capacity, extra)                                                     \
+#define GROW(w, type, array, count, capacity, extra)                                               \
     ((count) + (extra) <= (capacity) ||                                                            \
-     ((w)->array =                                                                                 \
-          grow((w)->arena, (w)->array, sizeof *(w)->array, (count), GROWN(count, extra))) != NULL)
+     ((w)->array = (type *)grow((w)->arena, (w)->array, sizeof *(w)->array, (count),               \
+                                GROWN(count, extra))) != NULL)
 #define GROWN(count, extra) ((count) + (extra) + (count) / 2 + 64)
 
-static bool reserve_segments(tb_world *w, int32_t segments)
+TB_STATIC bool reserve_segments(tb_world *w, int32_t segments)
 {
     const int32_t n = w->number_of_segments;
-    if (!GROW(w, segments, n, w->segment_capacity, segments)) return false;
+    if (!GROW(w, tb_segment, segments, n, w->segment_capacity, segments)) return false;
     if (n + segments > w->segment_capacity) w->segment_capacity = GROWN(n, segments);
     return true;
 }
 
-bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values)
+TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values)
 {
     tb_world *w = world;
     const int32_t b = w->number_of_blocks, r = w->number_of_rows;
     const int64_t v = w->number_of_values;
     if (!reserve_segments(w, 2 * blocks)) return false; /* free bodies: a run for each */
-    if (!GROW(w, blocks, b, w->block_capacity, blocks)) return false;
+    if (!GROW(w, tb_block, blocks, b, w->block_capacity, blocks)) return false;
     if (b + blocks > w->block_capacity) w->block_capacity = GROWN(b, blocks);
-    if (!GROW(w, values, v, w->value_capacity, values)) return false;
+    if (!GROW(w, tb_real, values, v, w->value_capacity, values)) return false;
     if (v + values > w->value_capacity) w->value_capacity = GROWN(v, values);
     if (r + rows <= w->row_capacity) return true;
-    if (!GROW(w, c, r, w->row_capacity, rows) || !GROW(w, compliance, r, w->row_capacity, rows) ||
-        !GROW(w, warm, r, w->row_capacity, rows) || !GROW(w, memory, r, w->row_capacity, rows))
+    if (!GROW(w, tb_real, c, r, w->row_capacity, rows) ||
+        !GROW(w, tb_real, compliance, r, w->row_capacity, rows) ||
+        !GROW(w, tb_real, warm, r, w->row_capacity, rows) ||
+        !GROW(w, int32_t, memory, r, w->row_capacity, rows))
         return false;
     w->row_capacity = GROWN(r, rows);
     return true;
@@ -57,7 +59,7 @@ bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t val
 enum { MERGE_HEADS = 16 };
 
 /* A single free body is whitened as a whole, so its chain always begins at its last dof. */
-static int32_t chain_head(const tb_model *m, int32_t leaf)
+TB_STATIC int32_t chain_head(const tb_model *m, int32_t leaf)
 {
     if (leaf < 0) return leaf;
     const tb_model_tree *tree = &m->trees[m->dofs[leaf].tree];
@@ -66,7 +68,7 @@ static int32_t chain_head(const tb_model *m, int32_t leaf)
 
 /* Union of the chains above the leaves, ascending, in w->dofs. For two leaves the
  * sides say which of them a dof moves. */
-static void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
     int32_t heads[MERGE_HEADS];
@@ -100,7 +102,7 @@ static void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_l
 }
 
 /* Union of more chains than merge_chains has heads for (long tendons): by marks. */
-static bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+TB_STATIC bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
     const tb_arena_mark mark = tb_arena_get_mark(w->arena);
@@ -121,7 +123,7 @@ static bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number
 
 /* The same for two leaves of which each is a single free body's or none, without walking: the
  * common case. False if it is another. */
-static bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
+TB_STATIC bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
 {
     const tb_model *m = w->model;
     int32_t first[2] = {-1, -1};
@@ -149,7 +151,7 @@ static bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
             w->dofs[w->width++] = first[side] + i;
         }
         w->heads[side] = w->width - 1;
-        w->segments[w->number_of_segments++] = (tb_segment){first[side], 6};
+        w->segments[w->number_of_segments++] = TB_VALUE(tb_segment){first[side], 6};
         w->number_of_runs++;
     }
     for (int k = 0; k < 2; k++) w->leaves[k] = leaves[k];
@@ -159,13 +161,13 @@ static bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
 
 /* Whether dof i of the union begins a run. Runs go on over trees: fewer, longer ones are quicker
  * (free bodies have gone another way, for sweeps know pairs of six). */
-static bool begins_run(const tb_world *w, int32_t i)
+TB_STATIC bool begins_run(const tb_world *w, int32_t i)
 {
     return i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
 }
 
 /* Stores the union's runs as segments, and where every dof's parent stands in it. */
-static bool store_chains(tb_world *w)
+TB_STATIC bool store_chains(tb_world *w)
 {
     int32_t runs = 0;
     for (int32_t i = 0; i < w->width; i++) runs += begins_run(w, i);
@@ -173,7 +175,8 @@ static bool store_chains(tb_world *w)
     w->segment = w->number_of_segments;
     w->number_of_runs = runs;
     for (int32_t i = 0; i < w->width; i++) {
-        if (begins_run(w, i)) w->segments[w->number_of_segments++] = (tb_segment){w->dofs[i], 0};
+        if (begins_run(w, i))
+            w->segments[w->number_of_segments++] = TB_VALUE(tb_segment){w->dofs[i], 0};
         w->segments[w->number_of_segments - 1].count++;
 
         const int32_t parent = w->model->dofs[w->dofs[i]].parent;
@@ -185,7 +188,7 @@ static bool store_chains(tb_world *w)
     return true;
 }
 
-static bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const bool two = number_of_leaves == 2;
     if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
@@ -206,21 +209,21 @@ static bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_le
     return true;
 }
 
-tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
-                        int32_t number_of_leaves, int32_t memory)
+TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
+                                  int32_t number_of_leaves, int32_t memory)
 {
     tb_world *w = world;
     if (!take_chains(w, leaves, number_of_leaves) ||
         !tb_block_reserve(w, 1, rows, (int64_t)rows * w->width))
         return NULL;
     tb_block *b = &w->blocks[w->number_of_blocks++];
-    *b = (tb_block){.law = (int32_t)law,
-                    .row = w->number_of_rows,
-                    .rows = rows,
-                    .segment = w->segment,
-                    .segments = w->number_of_runs,
-                    .width = w->width,
-                    .value = w->number_of_values};
+    *b = TB_VALUE(tb_block){.law = (int32_t)law,
+                            .row = w->number_of_rows,
+                            .rows = rows,
+                            .segment = w->segment,
+                            .segments = w->number_of_runs,
+                            .width = w->width,
+                            .value = w->number_of_values};
     for (int32_t i = 0; i < rows; i++) {
         const int32_t row = b->row + i;
         w->c[row] = 0;
@@ -237,14 +240,14 @@ tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t
     return values;
 }
 
-void tb_block_cancel(tb_world *world)
+TB_EXTERN void tb_block_cancel(tb_world *world)
 {
     const tb_block *b = &world->blocks[--world->number_of_blocks];
     world->number_of_rows -= b->rows;
     world->number_of_values -= (int64_t)b->rows * b->width;
 }
 
-tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x)
+TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x)
 {
     tb_real sum = 0;
     for (int32_t i = 0; i < world->width; i++) sum += w_row[i] * x[world->dofs[i]];
@@ -254,7 +257,7 @@ tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real 
 /* ---- whitening ---- */
 
 /* x <- (s x, C' x), the transpose of what tb_dynamics_unwhiten does */
-static void whiten_single_free(const tb_model_tree *tree, tb_real *x)
+TB_STATIC void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 {
     const double *c = tree->inverse_root;
     const tb_real a = x[3], b = x[4], e = x[5];
@@ -265,7 +268,7 @@ static void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 }
 
 /* Moves a dof's column on to its ancestors and scales it, all rows at once. */
-static void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *values)
+TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *values)
 {
     const int32_t dof = w->dofs[i], width = w->width;
     const tb_real *factor = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
@@ -277,7 +280,7 @@ static void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *valu
     for (int32_t r = 0; r < rows; r++) values[r * width + i] *= scale;
 }
 
-void tb_block_end(tb_world *world, tb_real *values)
+TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)
 {
     const tb_world *w = world;
     const tb_model *m = w->model;

@@ -9,7 +9,7 @@
 
 #include "step/step_internal.h"
 
-tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point)
+TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point)
 {
     const tb_world *w = world;
     const tb_model_body *b = &w->model->bodies[body];
@@ -27,8 +27,8 @@ tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 poin
 
 /* The last step's record of this contact, or NULL. Records are sorted by pair like contacts, so
  * `*from` only moves on. */
-static const tb_contact_record *find_record(const tb_state *state, const tb_world_contact *c,
-                                            int32_t *from)
+TB_STATIC const tb_contact_record *find_record(const tb_state *state, const tb_world_contact *c,
+                                               int32_t *from)
 {
     int32_t i = *from;
     while (i < state->number_of_contacts &&
@@ -44,7 +44,7 @@ static const tb_contact_record *find_record(const tb_state *state, const tb_worl
     return NULL;
 }
 
-static tb_law law_of(const tb_surface *surface)
+TB_STATIC tb_law law_of(const tb_surface *surface)
 {
     const bool rolls = surface->rolling_length > 0, spins = surface->spin_radius > 0;
     if (surface->kind == TB_CONTACT_FRICTIONLESS || surface->friction <= 0)
@@ -54,7 +54,7 @@ static tb_law law_of(const tb_surface *surface)
     return TB_LAW_COULOMB;
 }
 
-static int32_t rows_of(tb_law law)
+TB_STATIC int32_t rows_of(tb_law law)
 {
     switch (law) {
     case TB_LAW_UNILATERAL: return 1;
@@ -71,7 +71,7 @@ typedef struct directions {
     tb_real scale[6];
 } directions;
 
-static directions directions_of(const tb_world_contact *c, tb_law law)
+TB_STATIC directions directions_of(const tb_world_contact *c, tb_law law)
 {
     directions k;
     k.rows = rows_of(law);
@@ -85,8 +85,8 @@ static directions directions_of(const tb_world_contact *c, tb_law law)
 }
 
 /* A free body's six columns: the direction, and its moment about the centre in body axes. */
-static void fill_single_free(const tb_world *w, const directions *k, int32_t body, tb_vec3 point,
-                             tb_real side, tb_real *values)
+TB_STATIC void fill_single_free(const tb_world *w, const directions *k, int32_t body, tb_vec3 point,
+                                tb_real side, tb_real *values)
 {
     const tb_pose *pose = &w->dynamics.poses[body];
     const tb_vec3 r = tb_v3_sub(point, pose->position);
@@ -101,8 +101,8 @@ static void fill_single_free(const tb_world *w, const directions *k, int32_t bod
 }
 
 /* W: velocity of B minus velocity of A along every direction, for unit velocity of every dof. */
-static void fill_rows(const tb_world *w, const tb_world_contact *c, const directions *k,
-                      tb_real *values)
+TB_STATIC void fill_rows(const tb_world *w, const tb_world_contact *c, const directions *k,
+                         tb_real *values)
 {
     const tb_model *m = w->model;
     const int32_t bodies[2] = {c->body_a, c->body_b};
@@ -128,7 +128,7 @@ static void fill_rows(const tb_world *w, const tb_world_contact *c, const direct
 }
 
 /* What stands in c of the normal row beside the free velocity. */
-static tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real before)
+TB_STATIC tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real before)
 {
     const tb_real e = TB_R(c->surface.restitution);
     if (w->theta == 1) {
@@ -145,7 +145,7 @@ static tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real
 
 /* Smallest extent of a shape, m; 0 where it is not known (then every
  * open contact that would close counts). */
-static tb_real thickness(const tb_model_shape *shape)
+TB_STATIC tb_real thickness(const tb_model_shape *shape)
 {
     const double *size = shape->size;
     switch (shape->type) {
@@ -166,7 +166,7 @@ static tb_real thickness(const tb_model_shape *shape)
 /* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added
  * only if the shapes would pass so deep into each other before the next midpoint that the overlap
  * would no longer tell the side they came from. */
-static bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
+TB_STATIC bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
 {
     if (w->theta == 1 || c->gap <= TB_R(w->options->contact_slop)) return false;
     const tb_model *m = w->model;
@@ -176,8 +176,8 @@ static bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real b
     return !(way > c->gap && way > TB_R(0.5) * thin);
 }
 
-static void warm_start(const tb_world_contact *c, const directions *k,
-                       const tb_contact_record *record, tb_real *warm)
+TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
+                          const tb_contact_record *record, tb_real *warm)
 {
     if (!record) return;
     const double *t1 = record->tangent1, *t2 = record->tangent2, *f = record->impulse;
@@ -200,8 +200,8 @@ static void warm_start(const tb_world_contact *c, const directions *k,
 }
 
 /* What is known of a contact before the solve. */
-static void make_record(const tb_world_contact *c, const directions *k, tb_real bias,
-                        tb_contact_record *r)
+TB_STATIC void make_record(const tb_world_contact *c, const directions *k, tb_real bias,
+                           tb_contact_record *r)
 {
     r->shape_a = c->shape_a;
     r->shape_b = c->shape_b;
@@ -222,7 +222,7 @@ static void make_record(const tb_world_contact *c, const directions *k, tb_real 
 }
 
 /* Room for `extra` more records. */
-static bool reserve_records(tb_world *w, int32_t extra)
+TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
 {
     if (extra > INT32_MAX - w->number_of_contacts) return false;
     const int32_t count = w->number_of_contacts + extra;
@@ -243,7 +243,7 @@ static bool reserve_records(tb_world *w, int32_t extra)
     return true;
 }
 
-bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
+TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
 {
     tb_world *w = world;
     const tb_world_contact *c = contact;
@@ -285,7 +285,7 @@ bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
 }
 
 /* Dofs on the longest way from a body to its root. */
-static int32_t longest_chain(const tb_world *w)
+TB_STATIC int32_t longest_chain(const tb_world *w)
 {
     int32_t longest = 6; /* a free body */
     for (int32_t t = 0; t < w->model->number_of_jointed_trees; t++) {
@@ -299,7 +299,7 @@ static int32_t longest_chain(const tb_world *w)
 }
 
 /* A generous bound of the rows' numbers will do: what is not written costs nothing. */
-bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
+TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
 {
     tb_world *w = world;
     w->first_contact_block = w->number_of_blocks;
@@ -315,7 +315,7 @@ bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
            tb_block_reserve(w, count, all, 2 * (int64_t)all * longest_chain(w));
 }
 
-void tb_contacts_end(tb_world *world)
+TB_EXTERN void tb_contacts_end(tb_world *world)
 {
     const tb_world *w = world;
     if (!w->has_compliance) return;

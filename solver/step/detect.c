@@ -16,7 +16,7 @@ typedef struct detection {
     int32_t point_capacity;
 } detection;
 
-static void pose_shape(detection *d, int32_t s)
+TB_STATIC void pose_shape(detection *d, int32_t s)
 {
     const tb_model *m = d->world->model;
     const tb_model_shape *shape = &m->shapes[s];
@@ -35,7 +35,7 @@ static void pose_shape(detection *d, int32_t s)
 
 /* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body
  * that is just let go has no speed yet, but will have g dt. */
-static void shape_velocity(detection *d, int32_t s)
+TB_STATIC void shape_velocity(detection *d, int32_t s)
 {
     const tb_world *w = d->world;
     const tb_model_shape *shape = &w->model->shapes[s];
@@ -50,13 +50,13 @@ static void shape_velocity(detection *d, int32_t s)
                      : tb_v3_length(v->angular) * TB_R(shape->reach);
 }
 
-static tb_real look_ahead(const tb_world *w)
+TB_STATIC tb_real look_ahead(const tb_world *w)
 {
     return TB_R(w->options->speculative_time) * w->dt;
 }
 
 /* The box enlarged by half the margin, and swept along the shape's own motion. */
-static tb_box swept_box(const detection *d, int32_t s)
+TB_STATIC tb_box swept_box(const detection *d, int32_t s)
 {
     const tb_world *w = d->world;
     tb_box box = tb_shape_box(&d->shapes[s]);
@@ -70,13 +70,13 @@ static tb_box swept_box(const detection *d, int32_t s)
 }
 
 /* The broad phase sees the shapes that can collide at all, by their place in the model's list. */
-static bool wanted(const void *context, int32_t a, int32_t b)
+TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
 {
-    const tb_model *m = context;
+    const tb_model *m = (const tb_model *)context;
     return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
-static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
+TB_STATIC tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
 {
     tb_world *w = d->world;
     const tb_model *m = w->model;
@@ -97,7 +97,7 @@ static tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
     return TB_OK;
 }
 
-static tb_status collide(detection *d, int32_t a, int32_t b)
+TB_STATIC tb_status collide(detection *d, int32_t a, int32_t b)
 {
     tb_world *w = d->world;
     const tb_real approach =
@@ -114,7 +114,7 @@ static tb_status collide(detection *d, int32_t a, int32_t b)
     }
 }
 
-tb_status tb_world_detect(tb_world *world, tb_error *error)
+TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
     const tb_model *m = w->model;
@@ -144,8 +144,13 @@ tb_status tb_world_detect(tb_world *world, tb_error *error)
 
     tb_pair *pairs = NULL;
     int32_t number_of_pairs = 0;
+#ifdef TB_DEVICE /* worlds are small there */
+    const tb_status status =
+        tb_broad_phase_brute(boxes, colliding, wanted, m, w->arena, &pairs, &number_of_pairs);
+#else
     const tb_status status =
         tb_broad_phase(boxes, colliding, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
+#endif
     if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 

@@ -5,11 +5,11 @@
  * between a body and its parent. */
 #include "step/dynamics.h"
 
-tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena)
+TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena)
 {
     tb_dynamics *d = dynamics;
     const int32_t bodies = model->number_of_bodies, dofs = model->number_of_dofs;
-    *d = (tb_dynamics){.model = model};
+    *d = TB_VALUE(tb_dynamics){.model = model};
 
     d->mass_row = TB_ARENA_ARRAY(arena, int32_t, dofs + 1);
     if (!d->mass_row) return TB_RESOURCE_EXHAUSTED;
@@ -46,7 +46,7 @@ tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_aren
 
 /* ---- positions ---- */
 
-static void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quaternion orientation)
+TB_STATIC void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quaternion orientation)
 {
     d->orientations[b] = orientation;
     d->poses[b].position = position;
@@ -56,8 +56,8 @@ static void place_body(tb_dynamics *d, int32_t b, tb_vec3 position, tb_quaternio
 /* Applies a body's joints in turn to its pose, and stores each joint's anchor and axis for the
  * motion axes: both are those before the joint's own motion, which leaves a hinge's axis and anchor
  * where they are. */
-static void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_real *q,
-                         tb_vec3 *position, tb_quaternion *orientation)
+TB_STATIC void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_real *q,
+                            tb_vec3 *position, tb_quaternion *orientation)
 {
     for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
         const tb_model_joint *joint = &d->model->joints[j];
@@ -103,7 +103,7 @@ static void apply_joints(tb_dynamics *d, const tb_model_body *body, const tb_rea
 }
 
 /* Moves the axes from their anchors to the tree's reference point. */
-static void finish_axes(tb_dynamics *d, const tb_model_body *body, tb_vec3 reference)
+TB_STATIC void finish_axes(tb_dynamics *d, const tb_model_body *body, tb_vec3 reference)
 {
     for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
         const tb_model_joint *joint = &d->model->joints[j];
@@ -122,7 +122,7 @@ static void finish_axes(tb_dynamics *d, const tb_model_body *body, tb_vec3 refer
     }
 }
 
-static void place_single_free(tb_dynamics *d, const tb_model_tree *tree, const tb_real *q)
+TB_STATIC void place_single_free(tb_dynamics *d, const tb_model_tree *tree, const tb_real *q)
 {
     const tb_real *x = q + tree->coordinate;
     const tb_vec3 position = tb_v3(x[0], x[1], x[2]);
@@ -131,8 +131,8 @@ static void place_single_free(tb_dynamics *d, const tb_model_tree *tree, const t
 }
 
 /* Poses of the bodies from `first` on before `end`; those before are placed. */
-static void place_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *q,
-                         const double *kinematic)
+TB_STATIC void place_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *q,
+                            const double *kinematic)
 {
     const tb_model *m = d->model;
     for (int32_t b = first; b < end; b++) {
@@ -163,7 +163,8 @@ static void place_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_re
     }
 }
 
-void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic)
+TB_EXTERN void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q,
+                                     const double *kinematic)
 {
     place_bodies(dynamics, 0, dynamics->model->number_of_bodies, q, kinematic);
 }
@@ -173,7 +174,7 @@ void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double
 /* Motion of what a tree stands on, about the tree's reference: a kinematic body, or the world. Adds
  * to *acceleration (may be NULL) what a body of constant velocities has there, because the point
  * of it that passes the reference is ever another one. */
-static tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acceleration)
+TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acceleration)
 {
     const tb_model *m = d->model;
     const int32_t base = m->bodies[m->bodies[m->trees[tree].body].parent].fixed_to;
@@ -186,8 +187,8 @@ static tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *acce
     return v;
 }
 
-static void move_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *u,
-                        const double *kinematic)
+TB_STATIC void move_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *u,
+                           const double *kinematic)
 {
     const tb_model *m = d->model;
     for (int32_t b = first; b < end; b++) {
@@ -219,14 +220,15 @@ static void move_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_rea
     }
 }
 
-void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic)
+TB_EXTERN void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u,
+                                      const double *kinematic)
 {
     move_bodies(dynamics, 0, dynamics->model->number_of_bodies, u, kinematic);
 }
 
 /* Some bodies at a time, so that the second look at them finds them in the cache. */
-void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
-                        const double *kinematic)
+TB_EXTERN void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
+                                  const double *kinematic)
 {
     enum { TOGETHER = 64 };
     const int32_t bodies = dynamics->model->number_of_bodies;
@@ -239,7 +241,7 @@ void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *
 
 /* ---- mass matrix ---- */
 
-static void place_inertia(tb_dynamics *d, int32_t b)
+TB_STATIC void place_inertia(tb_dynamics *d, int32_t b)
 {
     const tb_model_body *body = &d->model->bodies[b];
     const tb_mat33 *rotation = &d->poses[b].rotation;
@@ -250,7 +252,7 @@ static void place_inertia(tb_dynamics *d, int32_t b)
         tb_inertia_make(TB_R(body->mass), tb_v3_sub(com, d->references[body->tree]), &world);
 }
 
-void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
+TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -276,7 +278,7 @@ void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
     }
 }
 
-void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y)
+TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y)
 {
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -307,7 +309,7 @@ void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb
     }
 }
 
-tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
+TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -337,7 +339,7 @@ tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
 }
 
 /* x <- (s x, C x): the constant s and 3x3 matrix C of a single free body */
-static void multiply_single_free(double s, const double c[9], tb_real x[6])
+TB_STATIC void multiply_single_free(double s, const double c[9], tb_real x[6])
 {
     const tb_real a = x[3], b = x[4], e = x[5];
     for (int k = 0; k < 3; k++) {
@@ -346,12 +348,12 @@ static void multiply_single_free(double s, const double c[9], tb_real x[6])
     }
 }
 
-void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6])
+TB_EXTERN void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6])
 {
     multiply_single_free(tree->inverse_mass, tree->inverse_inertia, x);
 }
 
-void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
+TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -376,7 +378,8 @@ void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
     }
 }
 
-void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree, tb_real *x)
+TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
+                                         tb_real *x)
 {
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -391,7 +394,7 @@ void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree 
     }
 }
 
-void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
+TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_model *m = dynamics->model;
     for (int32_t t = 0; t < m->number_of_trees; t++)
@@ -402,8 +405,8 @@ void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
 
 /* Velocity-dependent part of a body's acceleration: every joint's own motion carried along by what
  * stands before it. `v` is the velocity before the body's joints. */
-static tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const tb_real *u,
-                         tb_motion v)
+TB_STATIC tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const tb_real *u,
+                            tb_motion v)
 {
     tb_motion a = tb_motion_zero();
     for (int32_t j = body->joint; j < body->joint + body->number_of_joints; j++) {
@@ -424,8 +427,8 @@ static tb_motion carried(const tb_dynamics *d, const tb_model_body *body, const 
     return a;
 }
 
-static void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree, const tb_real *u,
-                             tb_vec3 gravity, bool gyroscopic, tb_real *bias)
+TB_STATIC void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree, const tb_real *u,
+                                tb_vec3 gravity, bool gyroscopic, tb_real *bias)
 {
     const tb_model_body *body = &d->model->bodies[tree->body];
     const tb_vec3 w = tb_v3(u[tree->dof + 3], u[tree->dof + 4], u[tree->dof + 5]);
@@ -440,8 +443,8 @@ static void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree, co
     }
 }
 
-void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, bool gyroscopic,
-                      tb_real *bias)
+TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
+                                bool gyroscopic, tb_real *bias)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
@@ -484,21 +487,21 @@ void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, 
 
 /* ---- integration ---- */
 
-static void turn(tb_real *x, const tb_real *w, tb_real dt)
+TB_STATIC void turn(tb_real *x, const tb_real *w, tb_real dt)
 {
     const tb_quaternion o =
         tb_q_integrate(tb_q(x[0], x[1], x[2], x[3]), tb_v3(w[0], w[1], w[2]), dt);
     x[0] = o.w, x[1] = o.x, x[2] = o.y, x[3] = o.z;
 }
 
-void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt)
+TB_EXTERN void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt)
 {
     for (int k = 0; k < 3; k++) x[k] += dt * u[k];
     turn(x + 3, u + 3, dt);
 }
 
-void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree, const tb_real *u,
-                                tb_real dt, tb_real *q)
+TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree,
+                                          const tb_real *u, tb_real dt, tb_real *q)
 {
     if (tree->single_free) {
         tb_dynamics_fly(q + tree->coordinate, u + tree->dof, dt);
@@ -518,7 +521,8 @@ void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree
     }
 }
 
-void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q)
+TB_EXTERN void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt,
+                                     tb_real *q)
 {
     for (int32_t t = 0; t < model->number_of_trees; t++)
         tb_dynamics_integrate_tree(model, &model->trees[t], u, dt, q);

@@ -33,15 +33,16 @@ typedef struct tb_dynamics {
 
 /* Takes the arrays. RESOURCE_EXHAUSTED if the arena refuses. */
 #define tb_dynamics_take TB_SYMBOL(tb_dynamics_take)
-tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena);
+TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena);
 
 /* Poses, references and axes at q. kinematic: per kinematic body 13 numbers: position, orientation,
  * linear velocity of the origin, angular velocity (world). */
 #define tb_dynamics_positions TB_SYMBOL(tb_dynamics_positions)
-void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q, const double *kinematic);
+TB_EXTERN void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q,
+                                     const double *kinematic);
 
 /* Motion of a dof for unit velocity, about O of its tree: stored for all but single free bodies. */
-static inline tb_motion tb_dynamics_axis(const tb_dynamics *d, int32_t dof)
+TB_FN tb_motion tb_dynamics_axis(const tb_dynamics *d, int32_t dof)
 {
     const tb_model_tree *tree = &d->model->trees[d->model->dofs[dof].tree];
     if (!tree->single_free) return d->axes[dof];
@@ -56,61 +57,64 @@ static inline tb_motion tb_dynamics_axis(const tb_dynamics *d, int32_t dof)
 
 /* Velocities of all bodies at u. */
 #define tb_dynamics_velocities TB_SYMBOL(tb_dynamics_velocities)
-void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u, const double *kinematic);
+TB_EXTERN void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u,
+                                      const double *kinematic);
 
 /* Positions, then velocities at u: both at once. */
 #define tb_dynamics_motion TB_SYMBOL(tb_dynamics_motion)
-void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
-                        const double *kinematic);
+TB_EXTERN void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
+                                  const double *kinematic);
 
 /* Inertias about O, and the mass matrix with armature, plus `diagonal` (dofs, may be NULL)
  * on its diagonal. */
 #define tb_dynamics_mass TB_SYMBOL(tb_dynamics_mass)
-void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal);
+TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal);
 
 /* Factorizes in place; FAILED_PRECONDITION where a pivot is not
  * positive (a dof without inertia). */
 #define tb_dynamics_factor TB_SYMBOL(tb_dynamics_factor)
-tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
+TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 
 /* x <- M^-1 x for all dofs. */
 #define tb_dynamics_solve TB_SYMBOL(tb_dynamics_solve)
-void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
+TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 
 /* x <- M^-1 x for the six dofs of a single free body. */
 #define tb_dynamics_solve_single_free TB_SYMBOL(tb_dynamics_solve_single_free)
-void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6]);
+TB_EXTERN void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6]);
 
 /* x <- H^-1 x for all dofs: velocities from whitened ones. */
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
-void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
+TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
 
 /* The same for the dofs of one tree; x stands for all. */
 #define tb_dynamics_unwhiten_tree TB_SYMBOL(tb_dynamics_unwhiten_tree)
-void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree, tb_real *x);
+TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
+                                         tb_real *x);
 
 /* Bias force per dof at the velocities u that tb_dynamics_velocities saw: Coriolis, centrifugal and
  * gravity terms, so that M du/dt + bias = forces (recursive Newton-Euler). Single free bodies get
  * gravity only: their gyroscopic term is integrated by tb_gyroscopic_step. */
 #define tb_dynamics_bias TB_SYMBOL(tb_dynamics_bias)
-void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity, bool gyroscopic,
-                      tb_real *bias);
+TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
+                                bool gyroscopic, tb_real *bias);
 
 /* q <- q moved by velocity u for dt, joint by joint, quaternions by the exponential map. */
 #define tb_dynamics_integrate TB_SYMBOL(tb_dynamics_integrate)
-void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt, tb_real *q);
+TB_EXTERN void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt,
+                                     tb_real *q);
 
 /* The same for one tree; u and q stand for all. */
 #define tb_dynamics_integrate_tree TB_SYMBOL(tb_dynamics_integrate_tree)
-void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree, const tb_real *u,
-                                tb_real dt, tb_real *q);
+TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree,
+                                          const tb_real *u, tb_real dt, tb_real *q);
 
 /* Moves a free body's seven coordinates by its six velocities. */
 #define tb_dynamics_fly TB_SYMBOL(tb_dynamics_fly)
-void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt);
+TB_EXTERN void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt);
 
 /* y <- M x for the unfactorized matrix. */
 #define tb_dynamics_mass_multiply TB_SYMBOL(tb_dynamics_mass_multiply)
-void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y);
+TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y);
 
 #endif

@@ -14,7 +14,7 @@
 
 #include "step/step_internal.h"
 
-static tb_real polynomial(const double p[5], tb_real y, tb_real *slope)
+TB_STATIC tb_real polynomial(const double p[5], tb_real y, tb_real *slope)
 {
     *slope = TB_R(p[1]) + y * (TB_R(2 * p[2]) + y * (TB_R(3 * p[3]) + y * TB_R(4 * p[4])));
     return TB_R(p[0]) + y * (TB_R(p[1]) + y * (TB_R(p[2]) + y * (TB_R(p[3]) + y * TB_R(p[4]))));
@@ -22,8 +22,8 @@ static tb_real polynomial(const double p[5], tb_real y, tb_real *slope)
 
 /* ---- joints and tendons ---- */
 
-static tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb_real *q,
-                            int32_t memory, tb_real *error)
+TB_STATIC tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb_real *q,
+                               int32_t memory, tb_real *error)
 {
     const tb_model *m = w->model;
     const tb_model_joint *a = &m->joints[e->a], *b = e->b >= 0 ? &m->joints[e->b] : NULL;
@@ -38,15 +38,16 @@ static tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb_re
     return values;
 }
 
-static void fill_tendon(const tb_world *w, const tb_model_tendon *t, tb_real scale, tb_real *values)
+TB_STATIC void fill_tendon(const tb_world *w, const tb_model_tendon *t, tb_real scale,
+                           tb_real *values)
 {
     for (int32_t i = t->first; i < t->first + t->count; i++)
         values[tb_block_position(w, w->model->tendon_dofs[i])] +=
             scale * TB_R(w->model->tendon_coefficients[i]);
 }
 
-static tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const tb_real *q,
-                             int32_t memory, tb_real *error)
+TB_STATIC tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const tb_real *q,
+                                int32_t memory, tb_real *error)
 {
     const tb_model *m = w->model;
     const tb_model_tendon *a = &m->tendons[e->a], *b = e->b >= 0 ? &m->tendons[e->b] : NULL;
@@ -69,8 +70,8 @@ static tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const tb_r
 /* ---- bodies ---- */
 
 /* Rows of B at its point minus A at its own, along world axes; then of the angular velocities. */
-static void fill_bodies(const tb_world *w, const tb_model_equality *e, const tb_vec3 points[2],
-                        tb_real *values, int32_t rows)
+TB_STATIC void fill_bodies(const tb_world *w, const tb_model_equality *e, const tb_vec3 points[2],
+                           tb_real *values, int32_t rows)
 {
     const tb_model *m = w->model;
     const int32_t bodies[2] = {e->a, e->b};
@@ -91,8 +92,8 @@ static void fill_bodies(const tb_world *w, const tb_model_equality *e, const tb_
     }
 }
 
-static tb_real *begin_bodies(tb_world *w, const tb_model_equality *e, int32_t memory,
-                             tb_real *errors, tb_real *drift)
+TB_STATIC tb_real *begin_bodies(tb_world *w, const tb_model_equality *e, int32_t memory,
+                                tb_real *errors, tb_real *drift)
 {
     const tb_model *m = w->model;
     const tb_dynamics *d = &w->dynamics;
@@ -120,8 +121,9 @@ static tb_real *begin_bodies(tb_world *w, const tb_model_equality *e, int32_t me
     return values;
 }
 
-tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
-                           tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS])
+TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q,
+                                     int32_t memory, tb_real errors[TB_EQUALITY_ROWS],
+                                     tb_real drift[TB_EQUALITY_ROWS])
 {
     const tb_model_equality *e = &world->model->equalities[equality];
     for (int k = 0; k < TB_EQUALITY_ROWS; k++) errors[k] = drift[k] = 0;
@@ -138,9 +140,10 @@ tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, 
  * at its beginning has the velocity dt/2 W'' u along the rows of its middle, and one that does so
  * at the end the opposite. The rows hence turn the velocity round, like a collision with e = 1, and
  * like it they keep the energy. Bodies far apart are drawn together at the recovery speed. */
-void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
-                      const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
-                      tb_real bias[TB_EQUALITY_ROWS])
+TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
+                                const tb_real errors[TB_EQUALITY_ROWS],
+                                const tb_real drift[TB_EQUALITY_ROWS],
+                                tb_real bias[TB_EQUALITY_ROWS])
 {
     const tb_world *w = world;
     const tb_real recovery = TB_R(w->options->recovery_speed);
@@ -165,7 +168,7 @@ typedef struct closure {
     tb_real largest; /* error */
 } closure;
 
-static bool take_closure(tb_world *w, closure *c)
+TB_STATIC bool take_closure(tb_world *w, closure *c)
 {
     const int32_t rows = TB_EQUALITY_ROWS * w->model->number_of_equalities;
     c->errors = TB_ARENA_ARRAY(w->arena, tb_real, rows);
@@ -175,7 +178,7 @@ static bool take_closure(tb_world *w, closure *c)
 }
 
 /* No blocks, and no chains that stand in the segments of some. */
-static void drop_blocks(tb_world *w)
+TB_STATIC void drop_blocks(tb_world *w)
 {
     w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
     w->number_of_values = 0;
@@ -183,7 +186,7 @@ static void drop_blocks(tb_world *w)
 }
 
 /* Assembles all equalities at q into fresh blocks; velocities are those under u. */
-static tb_status assemble(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
+TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
 {
     const tb_model *m = w->model;
     drop_blocks(w);
@@ -212,7 +215,7 @@ static tb_status assemble(tb_world *w, const tb_real *q, const tb_real *u, closu
 /* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows, by Cholesky with
  * a trace of ridge, because loops in a plane have rows that say the same.
  * Zero where that has no answer. */
-static tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
+TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
 {
     const tb_problem problem = tb_world_problem(w);
     const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
@@ -237,12 +240,13 @@ static tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
     return TB_OK;
 }
 
-tb_status tb_equality_predict(tb_world *world, tb_real *u)
+TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u)
 {
     tb_world *w = world;
     closure c;
     tb_real *motion = NULL;
-    if (!take_closure(w, &c) || assemble(w, w->q, u, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    if (!take_closure(w, &c) || assemble_equalities(w, w->q, u, &c) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
     for (int32_t r = 0; r < w->number_of_rows; r++) c.velocities[r] += c.biases[r];
     if (w->number_of_rows > 0) {
         if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
@@ -253,7 +257,7 @@ tb_status tb_equality_predict(tb_world *world, tb_real *u)
 }
 
 /* Newton steps on the errors, then the velocity. */
-static tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
+TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
 {
     const tb_real most = TB_R(w->options->recovery_speed) * w->dt;
     tb_real *motion = NULL;
@@ -261,7 +265,7 @@ static tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
     if (!take_closure(w, &c)) return TB_RESOURCE_EXHAUSTED;
     for (int step = 0;; step++) {
         tb_dynamics_positions(&w->dynamics, q, w->kinematic);
-        if (assemble(w, q, w->u_end, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        if (assemble_equalities(w, q, w->u_end, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         *closure_error = (double)c.largest;
         if (w->number_of_rows == 0) return TB_OK;
         /* a loop far from closed is drawn together at the recovery speed, by the rows */
@@ -276,7 +280,8 @@ static tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
     return TB_OK;
 }
 
-tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error, tb_error *error)
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error,
+                                         tb_error *error)
 {
     *closure_error = 0;
     if (world->model->number_of_equalities == 0) return TB_OK;

@@ -11,7 +11,8 @@
 
 /* ---- actuators ---- */
 
-tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator)
+TB_EXTERN tb_transmission tb_actuator_transmission(const tb_model *model,
+                                                   const tb_model_actuator *actuator)
 {
     tb_transmission t = {.scale = 1};
     if (actuator->tendon >= 0) {
@@ -29,7 +30,7 @@ tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_a
     return t;
 }
 
-tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q)
+TB_EXTERN tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q)
 {
     const tb_model_tendon *t = &model->tendons[tendon];
     tb_real length = 0;
@@ -38,14 +39,14 @@ tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q
     return length;
 }
 
-tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length)
+TB_EXTERN tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length)
 {
     const tb_real lower = TB_R(tendon->spring_lower), upper = TB_R(tendon->spring_upper);
     return length > upper ? length - upper : length < lower ? length - lower : 0;
 }
 
 /* gear times coordinate; a ball's is its rotation vector, a free joint has none */
-static double actuator_length(const tb_world *w, const tb_model_actuator *a)
+TB_STATIC double actuator_length(const tb_world *w, const tb_model_actuator *a)
 {
     if (a->tendon >= 0) return a->gear[0] * (double)tb_tendon_length(w->model, a->tendon, w->q);
     const tb_model_joint *joint = &w->model->joints[a->joint];
@@ -60,14 +61,14 @@ static double actuator_length(const tb_world *w, const tb_model_actuator *a)
  * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step,
  * with theta = 1/2 (x is at the midpoint) its mean over the step,
  * as for springs and dampers on joints. */
-static void spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
+TB_STATIC void spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
 {
     const double theta = (double)w->theta, stiffness = theta * theta * (double)w->dt * k;
     *past = theta == 1 ? 0 : stiffness - (1 - theta) * d;
     *damping = stiffness + theta * d;
 }
 
-tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
+TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
 {
     const tb_model_actuator *a = &world->model->actuators[actuator];
     double x = tb_actuator_control(a, world->state->controls[actuator]);
@@ -89,8 +90,8 @@ tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
 }
 
 /* Fills one row with a transmission, times `scale`. */
-static void fill_transmission(const tb_world *w, const tb_transmission *t, double scale,
-                              tb_real *values)
+TB_STATIC void fill_transmission(const tb_world *w, const tb_transmission *t, double scale,
+                                 tb_real *values)
 {
     for (int32_t i = 0; i < t->count; i++)
         values[tb_block_position(w, tb_transmission_dof(t, i))] +=
@@ -99,8 +100,8 @@ static void fill_transmission(const tb_world *w, const tb_transmission *t, doubl
 
 /* Begins a one-row block over a transmission. Dofs of a joint are one chain;
  * a tendon's are many. */
-static tb_real *begin_transmission(tb_world *w, tb_law law, const tb_transmission *t, double scale,
-                                   int32_t memory)
+TB_STATIC tb_real *begin_transmission(tb_world *w, tb_law law, const tb_transmission *t,
+                                      double scale, int32_t memory)
 {
     const int32_t last = t->first + t->count - 1;
     tb_real *values = t->dofs ? tb_block_begin(w, law, 1, t->dofs, t->count, memory)
@@ -109,7 +110,7 @@ static tb_real *begin_transmission(tb_world *w, tb_law law, const tb_transmissio
     return values;
 }
 
-static void end_row(tb_world *w, tb_real *values, tb_real bias, tb_real compliance)
+TB_STATIC void end_row(tb_world *w, tb_real *values, tb_real bias, tb_real compliance)
 {
     const int32_t row = w->blocks[w->number_of_blocks - 1].row;
     w->c[row] = tb_block_dot(w, values, w->u_free) + bias;
@@ -118,7 +119,7 @@ static void end_row(tb_world *w, tb_real *values, tb_real bias, tb_real complian
     tb_block_end(w, values);
 }
 
-static tb_status add_actuators(tb_world *w, const tb_row_memory *memory)
+TB_STATIC tb_status add_actuators(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t a = 0; a < m->number_of_actuators; a++) {
@@ -138,7 +139,7 @@ static tb_status add_actuators(tb_world *w, const tb_row_memory *memory)
 
 /* ---- dry friction ---- */
 
-static tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
+TB_STATIC tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t k = 0; k < m->number_of_dry_dofs; k++) {
@@ -159,7 +160,7 @@ static tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
 /* ---- limits ---- */
 
 /* Whether a limit at distance `gap` can be reached within the step; twice the way, to be early. */
-static bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
+TB_STATIC bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
 {
     if (w->theta != 1) return gap <= TB_R(w->options->contact_slop);
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
@@ -167,14 +168,14 @@ static bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
 
 /* c of a limit row. Stewart and Trinkle: gap / dt, to the last bit, for a limit is one row.
  * Moreau: a closed limit is an inelastic impact. */
-static tb_real limit_bias(const tb_world *w, tb_real gap)
+TB_STATIC tb_real limit_bias(const tb_world *w, tb_real gap)
 {
     if (w->theta != 1) return 0;
     return tb_gap_velocity(gap, 0, w->dt, TB_R(w->options->recovery_speed));
 }
 
-static tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real sign,
-                                  int32_t memory)
+TB_STATIC tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real sign,
+                                     int32_t memory)
 {
     if (!limit_is_near(w, gap, w->u_free[dof])) return TB_OK;
     tb_real *values = tb_block_begin(w, TB_LAW_UNILATERAL, 1, &dof, 1, memory);
@@ -185,7 +186,7 @@ static tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real
 }
 
 /* A ball joint may turn by at most `upper` from its reference, about any axis. */
-static tb_status add_ball_limit(tb_world *w, const tb_model_joint *joint, int32_t memory)
+TB_STATIC tb_status add_ball_limit(tb_world *w, const tb_model_joint *joint, int32_t memory)
 {
     const tb_real *x = w->q + joint->coordinate;
     const tb_vec3 turn = tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3]));
@@ -201,7 +202,7 @@ static tb_status add_ball_limit(tb_world *w, const tb_model_joint *joint, int32_
     return TB_OK;
 }
 
-static tb_status add_joint_limits(tb_world *w, const tb_model_joint *joint, int32_t memory)
+TB_STATIC tb_status add_joint_limits(tb_world *w, const tb_model_joint *joint, int32_t memory)
 {
     if (!joint->limited) return TB_OK;
     if (joint->type == TB_JOINT_BALL) return add_ball_limit(w, joint, memory);
@@ -213,7 +214,7 @@ static tb_status add_joint_limits(tb_world *w, const tb_model_joint *joint, int3
 }
 
 /* A single free body's joint has none. */
-static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
+TB_STATIC tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
@@ -229,15 +230,15 @@ static tb_status add_limits(tb_world *w, const tb_row_memory *memory)
 
 /* ---- tendons ---- */
 
-static tb_transmission tendon_transmission(const tb_model *m, int32_t tendon)
+TB_STATIC tb_transmission tendon_transmission(const tb_model *m, int32_t tendon)
 {
     const tb_model_tendon *t = &m->tendons[tendon];
-    return (tb_transmission){m->tendon_dofs + t->first, m->tendon_coefficients + t->first, 0,
-                             t->count, 1};
+    return TB_VALUE(tb_transmission){m->tendon_dofs + t->first, m->tendon_coefficients + t->first,
+                                     0, t->count, 1};
 }
 
 /* Spring and damper of a tendon, like an actuator without limits. */
-static tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
+TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
 {
     const tb_model_tendon *t = &w->model->tendons[tendon];
     const tb_transmission transmission = tendon_transmission(w->model, tendon);
@@ -250,7 +251,7 @@ static tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     return law;
 }
 
-static tb_status add_tendon_spring(tb_world *w, int32_t tendon, int32_t slot)
+TB_STATIC tb_status add_tendon_spring(tb_world *w, int32_t tendon, int32_t slot)
 {
     const tb_transmission t = tendon_transmission(w->model, tendon);
     const tb_actuator_law law = tendon_law(w, tendon);
@@ -261,7 +262,7 @@ static tb_status add_tendon_spring(tb_world *w, int32_t tendon, int32_t slot)
     return TB_OK;
 }
 
-static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
+TB_STATIC tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
@@ -298,8 +299,8 @@ static tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
 
 /* Adds to u what force = constant - damping v, within its limits, gives it within the step, v taken
  * at its end. push: dofs, scratch. */
-static void predict_push(const tb_world *w, const tb_transmission *t, const tb_actuator_law *law,
-                         tb_real *push, tb_real *u)
+TB_STATIC void predict_push(const tb_world *w, const tb_transmission *t, const tb_actuator_law *law,
+                            tb_real *push, tb_real *u)
 {
     const int32_t dofs = w->model->number_of_dofs;
     for (int32_t i = 0; i < dofs; i++) push[i] = 0;
@@ -313,7 +314,7 @@ static void predict_push(const tb_world *w, const tb_transmission *t, const tb_a
     for (int32_t i = 0; i < dofs; i++) u[i] += impulse * push[i];
 }
 
-tb_status tb_servos_predict(tb_world *world, tb_real *u)
+TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u)
 {
     const tb_world *w = world;
     const tb_model *m = w->model;
@@ -334,7 +335,7 @@ tb_status tb_servos_predict(tb_world *world, tb_real *u)
 
 /* ---- equalities ---- */
 
-static tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
+TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
 {
     const tb_model *m = w->model;
     for (int32_t e = 0; e < m->number_of_equalities; e++) {
@@ -358,7 +359,7 @@ static tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
     return TB_OK;
 }
 
-tb_status tb_world_assemble_rows(tb_world *world, tb_error *error)
+TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error)
 {
     const tb_row_memory memory = tb_row_memory_layout(world->model);
     if (add_equalities(world, &memory) != TB_OK || add_tendons(world, &memory) != TB_OK ||

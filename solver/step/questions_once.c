@@ -4,15 +4,6 @@
 
 #include "step/step_internal.h"
 
-/* Dynamics of a state in an arena of their own. */
-static tb_status look(const tb_state *state, tb_dynamics *d, tb_arena *arena)
-{
-    if (tb_dynamics_take(d, state->model, arena) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-    tb_dynamics_positions(d, state->q, state->kinematic);
-    tb_dynamics_velocities(d, state->u, state->kinematic);
-    return TB_OK;
-}
-
 /* Velocity of a body at its origin, whatever point its tree is measured about. */
 static tb_vec3 origin_velocity(const tb_dynamics *d, int32_t body)
 {
@@ -64,7 +55,7 @@ static tb_status body_motions(const tb_state *state, int32_t first, int32_t last
     tb_status status = TB_OK;
     for (int32_t b = first; b < last && status == TB_OK; b++) {
         if (free_body_motion(state, b, &motions[b - first])) continue;
-        if (!walked) status = look(state, &d, &arena);
+        if (!walked) status = tb_dynamics_look(&d, state, &arena);
         walked = true;
         if (status == TB_OK) walked_motion(&d, b, &motions[b - first]);
     }
@@ -91,56 +82,6 @@ const tb_certificate *tb_state_certificate(const tb_state *state)
 
 /* ---- energy ---- */
 
-static double spring_energy(const tb_state *state)
-{
-    const tb_model *m = state->model;
-    double energy = 0;
-    for (int32_t j = 0; j < m->number_of_joints; j++) {
-        const tb_model_joint *joint = &m->joints[j];
-        if (joint->stiffness == 0) continue;
-        const double *x = state->q + joint->coordinate;
-        double stretch = 0;
-        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE)
-            stretch = x[0] - joint->spring_reference;
-        else if (joint->type == TB_JOINT_BALL)
-            stretch = tb_v3_length(tb_q_rotation_vector(tb_q_load(x)));
-        energy += 0.5 * joint->stiffness * stretch * stretch;
-    }
-    for (int32_t t = 0; t < m->number_of_tendons; t++) {
-        const tb_model_tendon *tendon = &m->tendons[t];
-        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(m, t, state->q));
-        energy += 0.5 * tendon->stiffness * stretch * stretch;
-    }
-    return energy;
-}
-
-double tb_world_energy(const tb_state *state, tb_arena *arena)
-{
-    const tb_model *m = state->model;
-    const tb_arena_mark mark = tb_arena_get_mark(arena);
-    tb_dynamics d;
-    double energy = spring_energy(state);
-    if (look(state, &d, arena) == TB_OK) {
-        const tb_vec3 gravity = tb_v3_load(m->gravity);
-        for (int32_t b = 1; b < m->number_of_bodies; b++) {
-            const tb_model_body *body = &m->bodies[b];
-            if (body->tree < 0) continue;
-            const tb_vec3 com = tb_pose_point(&d.poses[b], tb_v3_load(body->com));
-            const tb_vec3 v =
-                tb_motion_at(d.velocities[b], tb_v3_sub(com, d.references[body->tree]));
-            const tb_vec3 w = tb_m33_tmul_v3(&d.poses[b].rotation, d.velocities[b].angular);
-            const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-            energy += 0.5 * body->mass * tb_v3_length2(v) +
-                      0.5 * tb_v3_dot(w, tb_m33_mul_v3(&inertia, w)) -
-                      body->mass * tb_v3_dot(gravity, com);
-        }
-        for (int32_t i = 0; i < m->number_of_dofs; i++)
-            energy += 0.5 * m->dofs[i].armature * state->u[i] * state->u[i];
-    }
-    tb_arena_return_to(arena, mark);
-    return energy;
-}
-
 double tb_state_energy(const tb_state *state)
 {
     tb_arena arena = {0};
@@ -156,7 +97,7 @@ tb_status tb_state_mass_matrix(const tb_state *state, double *mass, tb_error *er
     const int32_t n = state->model->number_of_dofs;
     tb_arena arena = {0};
     tb_dynamics d;
-    tb_status status = look(state, &d, &arena);
+    tb_status status = tb_dynamics_look(&d, state, &arena);
     double *unit = TB_ARENA_ZEROED(&arena, double, n);
     double *column = TB_ARENA_ARRAY(&arena, double, n);
     if (status != TB_OK || !unit || !column) {

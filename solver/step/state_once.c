@@ -11,18 +11,6 @@
 #include "step/dynamics.h"
 #include "step/step.h"
 
-tb_row_memory tb_row_memory_layout(const tb_model *model)
-{
-    tb_row_memory r;
-    r.joint_limits = 0;
-    r.dof_friction = r.joint_limits + 2 * model->number_of_joints;
-    r.tendon_rows = r.dof_friction + model->number_of_dofs;
-    r.actuators = r.tendon_rows + TB_TENDON_ROWS * model->number_of_tendons;
-    r.equalities = r.actuators + model->number_of_actuators;
-    r.total = r.equalities + TB_EQUALITY_ROWS * model->number_of_equalities;
-    return r;
-}
-
 /* ---- creation ---- */
 
 static size_t count_numbers(const tb_model *m)
@@ -354,16 +342,6 @@ tb_status tb_state_set_kinematic(tb_state *state, int32_t body, const double pos
     tb_q_store(n + 3, tb_q_normalize(tb_q_load(n + 3)));
     memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * index, n, sizeof n);
     return TB_OK;
-}
-
-void tb_kinematic_move(double *numbers, int32_t count, double dt)
-{
-    for (int32_t i = 0; i < count; i++, numbers += TB_KINEMATIC_NUMBERS) {
-        for (int k = 0; k < 3; k++) numbers[k] += dt * numbers[7 + k];
-        const tb_vec3 turn = tb_v3_scale(tb_v3_load(numbers + 10), dt);
-        const tb_quaternion o = tb_q_mul(tb_q_from_rotation_vector(turn), tb_q_load(numbers + 3));
-        tb_q_store(numbers + 3, tb_q_normalize(o));
-    }
 }
 
 int32_t tb_state_number_of_contacts(const tb_state *state)

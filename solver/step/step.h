@@ -81,8 +81,9 @@ typedef struct tb_workspace {
 /* One step of one world. Fills the certificate. A world that has diverged is left as it is and says
  * so. Failures other than DIVERGED (memory) leave the state as it was. */
 #define tb_world_step TB_SYMBOL(tb_world_step)
-TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
-                        tb_certificate *certificate, tb_error *error);
+TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options,
+                                  tb_workspace *workspace, tb_certificate *certificate,
+                                  tb_error *error);
 
 /* The problem that the next step would solve, written to a file (double). */
 tb_status tb_world_export(const tb_state *state, const tb_step_options *options,

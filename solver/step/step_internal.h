@@ -23,7 +23,7 @@ typedef struct tb_world {
     tb_state *home; /* the same where the step is to be kept, else NULL */
     const tb_step_options *options;
     tb_arena *arena;
-    int32_t threads;
+    int32_t threads, solver; /* the workspace's */
     tb_real dt;
     tb_real theta; /* 1: Stewart-Trinkle, end of the step; 1/2: Moreau, midpoint */
 
@@ -77,54 +77,58 @@ typedef struct tb_world {
 
 /* Loads the state, moves to the collision configuration, computes dynamics, forces and u_free. */
 #define tb_world_begin TB_SYMBOL(tb_world_begin)
-tb_status tb_world_begin(tb_world *world, tb_error *error);
+TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error);
 /* Rows of actuators, dry friction, limits, tendons and equalities. */
 #define tb_world_assemble_rows TB_SYMBOL(tb_world_assemble_rows)
-tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
+TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
 /* Finds contacts and adds their rows. DIVERGED where the motion has left the range of numbers. */
 #define tb_world_detect TB_SYMBOL(tb_world_detect)
-tb_status tb_world_detect(tb_world *world, tb_error *error);
+TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error);
 /* The problem as far as it has been assembled; borrows the world's arrays. */
 #define tb_world_problem TB_SYMBOL(tb_world_problem)
-tb_problem tb_world_problem(const tb_world *world);
+TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
+/* Dynamics at the state's q and u, from the arena; double only. RESOURCE_EXHAUSTED if refused. */
+TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena);
+
 /* Moves q (coordinates) so that equalities hold; returns the largest error left, m or rad. */
 #define tb_world_close_loops TB_SYMBOL(tb_world_close_loops)
-tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error, tb_error *error);
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error,
+                                         tb_error *error);
 
 /* ---- pieces ---- */
 
 /* Begins the contacts' rows, with room for about `count` contacts of at most `rows` rows. */
 #define tb_contacts_begin TB_SYMBOL(tb_contacts_begin)
-bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
+TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows);
 /* Adds one contact's rows and its record, unless it needs none. Contacts come sorted by pair. */
 #define tb_contacts_add TB_SYMBOL(tb_contacts_add)
-bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
+TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact);
 #define tb_contacts_end TB_SYMBOL(tb_contacts_end)
-void tb_contacts_end(tb_world *world);
+TB_EXTERN void tb_contacts_end(tb_world *world);
 
 /* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the
  * arrays and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs
  * stand in world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1 for a
  * contact. */
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
-tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
-                        int32_t number_of_leaves, int32_t memory);
+TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
+                                  int32_t number_of_leaves, int32_t memory);
 /* Room for this many more blocks, rows and numbers at once, so that long lists are not copied as
  * they grow. */
 #define tb_block_reserve TB_SYMBOL(tb_block_reserve)
-bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
+TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
 /* W_row . x for the block under construction. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
-tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
+TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
 /* Whitens W in place: Y = H^-T W. */
 #define tb_block_end TB_SYMBOL(tb_block_end)
-void tb_block_end(tb_world *world, tb_real *values);
+TB_EXTERN void tb_block_end(tb_world *world, tb_real *values);
 /* Drops the block under construction again. */
 #define tb_block_cancel TB_SYMBOL(tb_block_cancel)
-void tb_block_cancel(tb_world *world);
+TB_EXTERN void tb_block_cancel(tb_world *world);
 
 /* Index in world->dofs of a dof; the dof must be there. */
-static inline int32_t tb_block_position(const tb_world *world, int32_t dof)
+TB_FN int32_t tb_block_position(const tb_world *world, int32_t dof)
 {
     int32_t i = 0;
     while (world->dofs[i] != dof) i++;
@@ -140,10 +144,11 @@ typedef struct tb_transmission {
 } tb_transmission;
 
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
-tb_transmission tb_actuator_transmission(const tb_model *model, const tb_model_actuator *actuator);
+TB_EXTERN tb_transmission tb_actuator_transmission(const tb_model *model,
+                                                   const tb_model_actuator *actuator);
 
 /* What the actuator was told, within its limits. */
-static inline double tb_actuator_control(const tb_model_actuator *actuator, double control)
+TB_FN double tb_actuator_control(const tb_model_actuator *actuator, double control)
 {
     if (!actuator->control_limited) return control;
     return fmin(fmax(control, actuator->control_lower), actuator->control_upper);
@@ -157,43 +162,45 @@ typedef struct tb_actuator_law {
 } tb_actuator_law;
 
 #define tb_actuator_evaluate TB_SYMBOL(tb_actuator_evaluate)
-tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
+TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator);
 
 /* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows
  * give it, one after another, as if nothing else pushed. */
 #define tb_servos_predict TB_SYMBOL(tb_servos_predict)
-tb_status tb_servos_predict(tb_world *world, tb_real *u);
+TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u);
 
 /* One equality at the present poses: begins its block (BILATERAL) with W filled. errors: how far it
  * is off, m or rad, per row; drift: velocity of the row that kinematic bodies cause. NULL if memory
  * is refused. */
 #define tb_equality_begin TB_SYMBOL(tb_equality_begin)
-tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q, int32_t memory,
-                           tb_real errors[TB_EQUALITY_ROWS], tb_real drift[TB_EQUALITY_ROWS]);
+TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb_real *q,
+                                     int32_t memory, tb_real errors[TB_EQUALITY_ROWS],
+                                     tb_real drift[TB_EQUALITY_ROWS]);
 
 /* What c of an equality's rows has beside the free velocity and the drift, from their W,
  * errors and drift. */
 #define tb_equality_bias TB_SYMBOL(tb_equality_bias)
-void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
-                      const tb_real errors[TB_EQUALITY_ROWS], const tb_real drift[TB_EQUALITY_ROWS],
-                      tb_real bias[TB_EQUALITY_ROWS]);
+TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
+                                const tb_real errors[TB_EQUALITY_ROWS],
+                                const tb_real drift[TB_EQUALITY_ROWS],
+                                tb_real bias[TB_EQUALITY_ROWS]);
 /* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if
  * nothing else pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)
-tb_status tb_equality_predict(tb_world *world, tb_real *u);
+TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u);
 
 /* Velocity and angular velocity at a point that a body has without its dofs: that of the kinematic
  * body that it is fixed to or whose tree it stands in, or none. */
 #define tb_prescribed_motion TB_SYMBOL(tb_prescribed_motion)
-tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
+TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point);
 
-static inline int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
+TB_FN int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
 {
     return t->dofs ? t->dofs[i] : t->first + i;
 }
 
 /* How fast a transmission moves at velocities u. */
-static inline double tb_transmission_velocity(const tb_transmission *t, const tb_real *u)
+TB_FN double tb_transmission_velocity(const tb_transmission *t, const tb_real *u)
 {
     double velocity = 0;
     for (int32_t i = 0; i < t->count; i++)
@@ -203,10 +210,10 @@ static inline double tb_transmission_velocity(const tb_transmission *t, const tb
 
 /* Length of a tendon at coordinates q. */
 #define tb_tendon_length TB_SYMBOL(tb_tendon_length)
-tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
+TB_EXTERN tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
 /* How far a length is beyond the range in which the tendon's spring rests, signed. */
 #define tb_tendon_stretch TB_SYMBOL(tb_tendon_stretch)
-tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
+TB_EXTERN tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
 
 /* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
  * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps

@@ -4,33 +4,34 @@
 
 #include "step/step_internal.h"
 
-static tb_world make_world(const tb_state *state, const tb_step_options *options,
-                           tb_workspace *workspace)
+TB_STATIC tb_world make_world(const tb_state *state, const tb_step_options *options,
+                              tb_workspace *workspace)
 {
     tb_world w = {.model = state->model,
                   .state = state,
                   .options = options,
                   .arena = &workspace->arena,
-                  .threads = workspace->threads};
+                  .threads = workspace->threads,
+                  .solver = workspace->solver};
     w.dt = TB_R(options->dt > 0 ? options->dt : state->model->dt);
     w.theta = options->scheme == TB_SCHEME_MOREAU ? TB_R(0.5) : TB_R(1);
     return w;
 }
 
-tb_problem tb_world_problem(const tb_world *world)
+TB_EXTERN tb_problem tb_world_problem(const tb_world *world)
 {
-    return (tb_problem){.number_of_blocks = world->number_of_blocks,
-                        .number_of_rows = world->number_of_rows,
-                        .number_of_dofs = world->model->number_of_dofs,
-                        .blocks = world->blocks,
-                        .segments = world->segments,
-                        .values = world->values,
-                        .c = world->c,
-                        .compliance = world->has_compliance ? world->compliance : NULL};
+    return TB_VALUE(tb_problem){.number_of_blocks = world->number_of_blocks,
+                                .number_of_rows = world->number_of_rows,
+                                .number_of_dofs = world->model->number_of_dofs,
+                                .blocks = world->blocks,
+                                .segments = world->segments,
+                                .values = world->values,
+                                .c = world->c,
+                                .compliance = world->has_compliance ? world->compliance : NULL};
 }
 
 /* DIVERGED where the motion has left the range of numbers before any contact is looked for. */
-static tb_status assemble(tb_world *w, tb_error *error)
+TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 {
     tb_arena_reset(w->arena);
     tb_status status = tb_world_begin(w, error);
@@ -42,31 +43,58 @@ static tb_status assemble(tb_world *w, tb_error *error)
     return status;
 }
 
-static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
-                       tb_error *error)
+#ifdef TB_DEVICE
+/* UNSUPPORTED for a number that is none. */
+TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_warm_start *warm,
+                               tb_solution *solution, tb_error *error)
+{
+    const tb_solve_options *options = &w->options->solve;
+    tb_status status = TB_UNSUPPORTED;
+    switch (w->solver) {
+#define TB_SOLVER_CASE(solver)                                                                     \
+    case TB_SOLVER_NUMBER_##solver:                                                                \
+        status = TB_SYMBOL(tb_solve_##solver)(problem, options, warm, solution);                   \
+        break;
+        TB_DEVICE_SOLVER_LIST(TB_SOLVER_CASE)
+#undef TB_SOLVER_CASE
+    default: break;
+    }
+    return status == TB_OK ? TB_OK : tb_fail(error, status, "");
+}
+#else
+TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_warm_start *warm,
+                               tb_solution *solution, tb_error *error)
 {
     const tb_solve_options *options = &w->options->solve;
     tb_solve_function *solver = tb_solver_find(options->solver);
     if (!solver)
         return tb_fail_field(error, TB_NOT_FOUND, "solver", "there is no solver '%s'",
                              options->solver ? options->solver : "");
+    const tb_status status = solver(problem, options, warm, solution);
+    if (status != TB_OK)
+        return tb_fail(error, status, "solver '%s': %s", options->solver, tb_status_text(status));
+    return TB_OK;
+}
+#endif
+
+TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
+                          tb_error *error)
+{
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
-    *solution =
-        (tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-                      .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-                      .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
-                      .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, problem->number_of_blocks)};
+    *solution = TB_VALUE(tb_solution){
+        .lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+        .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+        .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
+        .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, problem->number_of_blocks)};
     if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses)
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) {
         memset(solution->whitened, 0, (size_t)dofs * sizeof *solution->whitened);
         return TB_OK;
     }
-    tb_warm_start warm = {.lambda = options->warm_start ? w->warm : NULL, .scratch = w->arena};
-    const tb_status status = solver(problem, options, &warm, solution);
-    if (status != TB_OK)
-        return tb_fail(error, status, "solver '%s': %s", options->solver, tb_status_text(status));
-    return TB_OK;
+    tb_warm_start warm = {.lambda = w->options->solve.warm_start ? w->warm : NULL,
+                          .scratch = w->arena};
+    return run_solver(w, problem, &warm, solution, error);
 }
 
 /* ---- after the solve ---- */
@@ -75,7 +103,7 @@ static tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solu
  * last bit but turns a tumbling body to first order only. Where no impulse turned a free body, it
  * turns by the mean angular velocity, the one that tb_gyroscopic_step took its torque at: that is
  * the midpoint rule, of second order. */
-static void move_tree(tb_world *w, const tb_model_tree *tree, const tb_real *whitened)
+TB_STATIC void move_tree(tb_world *w, const tb_model_tree *tree, const tb_real *whitened)
 {
     const tb_real *turned = whitened + tree->dof + 3;
     if (!tree->single_free || w->theta != 1 || turned[0] != 0 || turned[1] != 0 || turned[2] != 0) {
@@ -92,7 +120,7 @@ static void move_tree(tb_world *w, const tb_model_tree *tree, const tb_real *whi
 }
 
 /* u and q at the end, tree by tree; false if a number has left the range of numbers. */
-static bool integrate(tb_world *w, const tb_solution *solution)
+TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
 {
     const tb_model *m = w->model;
     bool finite = true;
@@ -111,7 +139,7 @@ static bool integrate(tb_world *w, const tb_solution *solution)
 }
 
 /* What the solve tells of the contacts; their rows stand one after another. */
-static void finish_records(tb_world *w, const tb_solution *solution)
+TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
 {
     const tb_real *lambda = solution->lambda + w->contact_rows;
     const tb_real *xi = solution->xi + w->contact_rows;
@@ -128,7 +156,7 @@ static void finish_records(tb_world *w, const tb_solution *solution)
 }
 
 /* Forces of the last step, and activations moved on. */
-static void store_actuators(const tb_world *w, tb_state *state)
+TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
 {
     const tb_model *m = w->model;
     const tb_row_memory memory = tb_row_memory_layout(m);
@@ -149,8 +177,8 @@ static void store_actuators(const tb_world *w, tb_state *state)
     }
 }
 
-/* Impulses, contacts and actuator forces; q and u follow once the loops are closed. */
-static void remember(tb_world *w, tb_state *state, const tb_solution *solution)
+/* Impulses, contacts and actuator forces. */
+TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solution)
 {
     memset(state->row_impulses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
     for (int32_t r = 0; r < w->contact_rows; r++)
@@ -160,7 +188,7 @@ static void remember(tb_world *w, tb_state *state, const tb_solution *solution)
     tb_state_take_next(state, w->number_of_contacts);
 }
 
-static void commit(const tb_world *w, tb_state *state)
+TB_STATIC void commit(const tb_world *w, tb_state *state)
 {
     const tb_model *m = w->model;
     for (int32_t i = 0; i < m->number_of_coordinates; i++) state->q[i] = (double)w->q[i];
@@ -171,7 +199,7 @@ static void commit(const tb_world *w, tb_state *state)
     state->time += (double)w->dt;
 }
 
-static void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
+TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
 {
     tb_certificate *c = certificate;
     /* a solver that gave up left its best impulses, which are finite: that is no diverged world */
@@ -190,7 +218,7 @@ static void certify(const tb_world *w, const tb_solution *solution, tb_certifica
 }
 
 /* The world stays at its last good state for good. */
-static tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
+TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
 {
     state->status = TB_DIVERGED;
     certificate->status = TB_DIVERGED;
@@ -202,8 +230,21 @@ static tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *
                    (long long)state->steps + 1, state->time);
 }
 
-tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
-                        tb_certificate *certificate, tb_error *error)
+/* Where it is wanted. It is a matter of doubles: a device's float build leaves it to the double one,
+ * before and after. */
+TB_STATIC double energy_of(const tb_world *w)
+{
+#if defined(TB_DEVICE) && defined(TB_SINGLE)
+    (void)w;
+    return 0;
+#else
+    return w->options->report_energy ? tb_world_energy(w->state, w->arena) : 0;
+#endif
+}
+
+TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options,
+                                  tb_workspace *workspace, tb_certificate *certificate,
+                                  tb_error *error)
 {
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
@@ -213,8 +254,7 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     if (status == TB_DIVERGED) return freeze(state, certificate, error);
     if (status != TB_OK) return status;
 
-    double energy_before = 0;
-    if (options->report_energy) energy_before = tb_world_energy(state, w.arena);
+    const double energy_before = energy_of(&w);
 
     tb_solution solution;
     const tb_problem problem = tb_world_problem(&w);
@@ -223,24 +263,24 @@ tb_status tb_world_step(tb_state *state, const tb_step_options *options, tb_work
     certify(&w, &solution, certificate);
     if (!integrate(&w, &solution)) return freeze(state, certificate, error);
 
-    remember(&w, state, &solution);
     status = tb_world_close_loops(&w, w.q, &certificate->closure_error, error);
     if (status != TB_OK) return status;
+    remember(&w, state, &solution);
     commit(&w, state);
 
     certificate->step = state->steps;
     certificate->time = state->time;
     if (options->report_energy) {
-        certificate->energy = tb_world_energy(state, w.arena);
+        certificate->energy = energy_of(&w);
         certificate->energy_change = certificate->energy - energy_before;
     }
     state->certificate = *certificate;
     return TB_OK;
 }
 
-#ifndef TB_SINGLE
-tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
-                          tb_workspace *workspace, const char *path, tb_error *error)
+#if !defined(TB_SINGLE) && !defined(TB_DEVICE)
+TB_EXTERN tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
+                                    tb_workspace *workspace, const char *path, tb_error *error)
 {
     tb_world w = make_world(state, options, workspace);
     const tb_status status = assemble(&w, error);

@@ -1,0 +1,50 @@
+/* One source for the processor and for a card: what stands before a function.
+ *
+ * The rooms collide, contact, solve and step are C that a card runs too. A backend that wants them
+ * there includes their sources in one translation unit of C++ or CUDA with TB_DEVICE defined (see
+ * gpu/physics.h); everywhere else these words are those of plain C.
+ *
+ * With TB_DEVICE, and only then: memory comes from one block that somebody else provides, errors
+ * bear no text, there are no threads within a world and nothing is known by name. */
+#ifndef TB_DEVICE_H
+#define TB_DEVICE_H
+
+/* TB_FN      per-element mathematics of a header, for any side of any language
+ * TB_EXTERN  a function that other files of the rooms call
+ * TB_STATIC  a function of one file
+ * TB_TABLE   constant arrays of one file */
+#ifdef __CUDACC__
+#define TB_FN __host__ __device__ static inline
+#else
+#define TB_FN static inline
+#endif
+
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+#define TB_EXTERN __device__
+#define TB_STATIC static __device__
+#define TB_TABLE  static __device__ const
+#else
+#define TB_EXTERN
+#define TB_STATIC static
+#define TB_TABLE  static const
+#endif
+
+/* For what would take registers from the loop around it. */
+#define TB_NO_INLINE __attribute__((noinline))
+/* For a loop whose speed depends on its place in a cache line. */
+#define TB_ALIGNED_CODE __attribute__((aligned(64)))
+
+/* A value of a struct type from its fields, in the order of their declaration. */
+#ifdef __cplusplus
+#define TB_VALUE(type) type
+#else
+#define TB_VALUE(type) (type)
+#endif
+
+#if defined(__cplusplus)
+#define TB_RESTRICT __restrict__
+#else
+#define TB_RESTRICT restrict
+#endif
+
+#endif

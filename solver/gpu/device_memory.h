@@ -1,0 +1,91 @@
+/* What a step on a device asks of memory: an arena over one fixed block, and contact records in the
+ * room that their state has.
+ *
+ * Nothing can be allocated in the middle of a step there. So a request that does not fit is counted
+ * as if it did and refused; the step ends with RESOURCE_EXHAUSTED and leaves its state as it was
+ * (tb_world_step); and whoever gave the memory reads how much was wanted, gives more, and has the
+ * step made again. */
+#ifndef TB_GPU_DEVICE_MEMORY_H
+#define TB_GPU_DEVICE_MEMORY_H
+
+#include <string.h>
+
+#include "step/step.h"
+
+/* ---- the arena ---- */
+
+/* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is what was
+ * wanted at once: larger than `capacity` where something was refused. */
+TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
+{
+    arena->current = (tb_arena_block *)memory;
+    arena->used = arena->peak = 0;
+    arena->capacity = bytes;
+    arena->allocations = 0;
+    arena->limit = bytes;
+}
+
+TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes)
+{
+    const size_t unit = TB_ARENA_ALIGNMENT;
+    if (bytes > SIZE_MAX / 4 - arena->used) return NULL;
+    const size_t size = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+    unsigned char *memory = (unsigned char *)arena->current + arena->used;
+    arena->used += size;
+    if (arena->used > arena->peak) arena->peak = arena->used;
+    return arena->used <= arena->capacity ? memory : NULL;
+}
+
+TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size) return NULL;
+    return tb_arena_take(arena, count * size);
+}
+
+TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
+{
+    void *memory = tb_arena_take_array(arena, count, size);
+    if (memory) memset(memory, 0, count * size);
+    return memory;
+}
+
+TB_EXTERN void tb_arena_reset(tb_arena *arena)
+{
+    arena->used = 0;
+}
+
+TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
+{
+    tb_arena_mark mark;
+    mark.block = arena->current;
+    mark.offset = mark.used = arena->used;
+    return mark;
+}
+
+TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
+{
+    arena->used = mark.used;
+}
+
+/* ---- contact records ---- */
+
+/* Both blocks of a state are its own here: forks are copies. */
+TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count)
+{
+    if (count <= state->next_capacity) return TB_OK;
+    if (count > state->next_wanted) state->next_wanted = count;
+    return TB_RESOURCE_EXHAUSTED;
+}
+
+TB_EXTERN void tb_state_take_next(tb_state *state, int32_t count)
+{
+    tb_contact_record *old = state->contacts;
+    const int32_t capacity = state->contact_capacity;
+    state->contacts = state->next_contacts;
+    state->contact_capacity = state->next_capacity;
+    state->number_of_contacts = count;
+    state->next_contacts = old;
+    state->next_capacity = capacity;
+}
+
+#endif

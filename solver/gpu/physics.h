@@ -1,0 +1,58 @@
+/* The physics as one translation unit: the sources of the rooms, for C++ and CUDA.
+ *
+ * Whoever includes this first thing gets tb_world_step and all below it as functions of a device
+ * (or, compiled as plain C++, of a processor that plays one: tests/unit/device_world.cc). Nothing
+ * is written twice: these are the files that the library is made of, and the lists below are all
+ * that a step needs of them. One unit lets the compiler see through every call.
+ *
+ * TB_SINGLE chooses float, as everywhere. */
+#ifndef TB_GPU_PHYSICS_H
+#define TB_GPU_PHYSICS_H
+
+#if defined(TB_BASE_H) || defined(TB_REAL_H)
+#error "gpu/physics.h comes before all other headers of the library"
+#endif
+#define TB_DEVICE 1
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "gpu/device_memory.h"
+
+#include "model/touch.c"
+
+#include "collide/brute.c"
+#include "collide/narrow.c"
+#include "collide/mesh_triangle.c"
+#include "collide/mesh_solid.c"
+#include "collide/mesh_field.c"
+#include "collide/mesh_reduce.c"
+#include "collide/mesh_convex.c"
+#include "collide/mesh_mesh.c"
+#include "collide/mesh.c"
+
+#include "contact/problem.c"
+#include "contact/residual.c"
+
+#include "solve/accelerate.c"
+#include "solve/prepare.c"
+#include "solve/spectrum.c"
+#include "solve/iterate.c"
+#include "solve/jor.c"
+#include "solve/sor.c"
+
+#include "step/block.c"
+#include "step/dynamics.c"
+#include "step/kinematic_once.c"
+#ifndef TB_SINGLE
+#include "step/energy_once.c"
+#endif
+#include "step/joint_rows.c"
+#include "step/equality.c"
+#include "step/begin.c"
+#include "step/contact_rows.c"
+#include "step/detect.c"
+#include "step/world.c"
+
+#endif
