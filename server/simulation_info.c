@@ -53,6 +53,7 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     response.solvers = solver_list;
     response.limits = &limits;
     response.start_time_us = server->start_time_us;
+    response.time_us = td_clock_utc_us(&server->clock);
     response.draining = atomic_load(&server->draining);
     response.sessions = td_sessions_count(server->sessions);
     td_call_reply(call, &response.base);

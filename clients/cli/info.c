@@ -1,4 +1,5 @@
-/* tribo info: what a model holds, for people and for programs that compare importers. */
+/* tribo info: what a model holds, for people and for programs that compare importers; or what a
+ * daemon is and allows. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -7,24 +8,28 @@
 
 #include "args.h"
 #include "cli.h"
+#include "info_server.h"
 #include "json.h"
 #include "names.h"
 #include "simulation.h"
 
 static const args_command COMMAND = {
     .name = "info",
-    .operands = "MODEL",
+    .operands = "MODEL | --server ADDRESS",
     .description =
         "Prints what a model (MJCF, URDF, OBJ or STL) holds: counts, masses and inertias, joints,\n"
         "warnings. With --json also body poses and, on request, the mass matrix and the "
         "acceleration\n"
         "without contacts, limits and equalities, at the reference pose, a keyframe or given\n"
         "coordinates. Inertias are about the centre of mass in body axes: xx, yy, zz, xy, xz, "
-        "yz.\n",
+        "yz.\n"
+        "With --server and no model: version, build, age, devices, solvers and limits of a "
+        "daemon.\n",
     .examples = "  tribo info hand.xml\n"
                 "  tribo info hand.urdf --package-path ~/robots --json\n"
-                "  tribo info arm.xml --json --mass-matrix --acceleration --q 0,0.5,1,0,0,0,0\n",
-    .minimum_operands = 1,
+                "  tribo info arm.xml --json --mass-matrix --acceleration --q 0,0.5,1,0,0,0,0\n"
+                "  tribo info --server robot7:7410 --json\n",
+    .minimum_operands = 0,
     .maximum_operands = 1};
 
 typedef struct info {
@@ -302,6 +307,9 @@ static tb_status print_text(info *m)
 int command_info(int argc, char **argv)
 {
     info m = {0};
+    remote_options remote = {0};
+    args_option connection[REMOTE_OPTIONS];
+    remote_option_list(&remote, connection);
     const args_option options[] = {
         {"json", NULL, "print one JSON object", ARGS_FLAG, &m.json, 0, 0, NULL},
         {"mass-matrix", NULL, "with --json: dofs x dofs, with armature", ARGS_FLAG, &m.mass_matrix,
@@ -316,18 +324,28 @@ int command_info(int argc, char **argv)
         {"package-path", "P", "':'-separated roots of package:// addresses", ARGS_TEXT,
          &m.package_path, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
-    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    const args_group groups[] = {{"options", options}, {"a daemon", connection}, {NULL, NULL}};
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+    if ((operands == 0) == (remote.address == NULL)) {
+        args_complain(COMMAND.name, "needs either a MODEL or --server ADDRESS%s",
+                      operands > 0 ? ", not both" : "");
+        return CLI_USAGE;
+    }
     m.path = argv[1];
     if ((m.mass_matrix || m.acceleration) && !m.json) {
         args_complain(COMMAND.name, "--mass-matrix and --acceleration need --json");
         return CLI_USAGE;
     }
 
-    tb_status status = prepare(&m);
-    if (status == TB_OK) status = m.json ? print_json(&m) : print_text(&m);
+    tb_status status = TB_OK;
+    if (operands == 0) {
+        status = info_server(&remote, m.json, &m.error);
+    } else {
+        status = prepare(&m);
+        if (status == TB_OK) status = m.json ? print_json(&m) : print_text(&m);
+    }
     if (status != TB_OK) {
         if (m.json) json_print(stdout, json_error(&m.error));
         cli_complain(&m.error);

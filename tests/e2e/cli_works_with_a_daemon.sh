@@ -144,6 +144,27 @@ has e2e
 run 0 runs benchmarks --json
 has '"median":2.0'
 
+# ---- what the daemon is ----
+
+run 0 info --server "$grpc"
+has "tribod $("$TRIBO" version | awk 'NR == 1 { print $2 }') at $grpc"
+has 'cpu'
+has 'sor '
+has 'sessions   1'
+run 0 info --server "$grpc" --json
+has '"version":"'
+has '"draining":false'
+has '"limits":{"message_bytes":'
+check 'one open session' [ "$(number sessions)" = 1 ]
+uptime=$(number uptime_seconds)
+check 'it has been up for a while' awk -v a="$uptime" 'BEGIN { exit !(a > 0.1 && a < 600) }'
+run 0 info --server "$grpc" --json
+check 'and time passes' awk -v a="$uptime" -v b="$(number uptime_seconds)" 'BEGIN { exit !(b > a) }'
+run 2 info
+says 'either a MODEL or --server ADDRESS'
+run 2 info "$dir/scene.xml" --server "$grpc"
+says 'not both'
+
 # ---- top, load, backup ----
 
 run 0 top --interval 0.1
@@ -187,7 +208,7 @@ says no-such-folder
 
 # ---- nobody there, wrong keys ----
 
-for command in sessions load; do
+for command in sessions load info; do
     run 1 $command --server unix:"$dir/nobody.sock"
     says "$dir/nobody.sock"
 done
@@ -200,6 +221,8 @@ printf '[auth]\nanonymous = none\n' >"$dir/keys.ini"
 daemon locked --config "$dir/keys.ini"
 run 1 sessions --server "$grpc"
 says key
+run 0 info --server "$grpc" --json
+has '"sessions":0'
 run 1 sessions --server "$grpc" --key tribo_00000000_hushhush
 hasnt hushhush
 check 'no secret is told' sh -c "! grep -q hushhush '$dir/err'"
@@ -229,7 +252,7 @@ check 'the box stands' grep -Eq \
 is 'exit code without a model' "$?" 1
 says absent.xml
 stop
-for command in sessions runs top load backup; do
+for command in sessions runs top load backup info; do
     run 0 $command --help
     has "tribo $command"
 done
