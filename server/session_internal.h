@@ -209,8 +209,8 @@ void td_session_handle(td_call *, td_request *, const char *session_id, bool nee
  * malloc'ed; the payload (all worlds' bytes one after the other) begins at bytes + *payload. */
 tb_status td_worlds_pack(const td_session *, unsigned char **bytes, size_t *size, size_t *payload,
                          tb_error *);
-/* Where each world lies in such bytes. DATA_LOSS if they are not; FAILED_PRECONDITION for another
- * number of worlds. */
+/* Where each world lies in such bytes. DATA_LOSS if they are not; FAILED_PRECONDITION for a format
+ * that this build does not read, or another number of worlds. */
 tb_status td_worlds_parts(const unsigned char *bytes, size_t size, int32_t worlds,
                           const unsigned char **parts, size_t *sizes, tb_error *);
 /* New worlds from snapshots; nothing changes on failure. (turn) */

@@ -62,9 +62,12 @@ tb_status td_worlds_parts(const unsigned char *bytes, size_t size, int32_t world
     worlds_header header;
     if (size < sizeof header) return tb_fail(error, TB_DATA_LOSS, "the snapshot is cut short");
     memcpy(&header, bytes, sizeof header);
-    if (memcmp(header.magic, WORLDS_MAGIC, sizeof header.magic) != 0 ||
-        header.version != WORLDS_VERSION)
-        return tb_fail(error, TB_DATA_LOSS, "no snapshot that this build reads");
+    if (memcmp(header.magic, WORLDS_MAGIC, sizeof header.magic) != 0)
+        return tb_fail(error, TB_DATA_LOSS, "what is stored is no snapshot");
+    if (header.version != WORLDS_VERSION)
+        return tb_fail_field(error, TB_FAILED_PRECONDITION, "snapshot_id",
+                             "the snapshot has format %u, this build reads %d", header.version,
+                             WORLDS_VERSION);
     if (header.worlds != (uint32_t)worlds)
         return tb_fail_field(error, TB_FAILED_PRECONDITION, "snapshot_id",
                              "the snapshot has %u worlds, the session %d", header.worlds, worlds);

@@ -551,7 +551,9 @@ tb_status tb_state_mass_matrix(const tb_state *, double *mass, tb_error *);
 tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, tb_error *);
 
 /* Snapshot: everything that the next step depends on, the contact cache included. Restoring it
- * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. */
+ * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. Restoring gives
+ * FAILED_PRECONDITION for a snapshot of another model or of a format that this build does not read,
+ * DATA_LOSS for bytes that are none or damaged; then the state is as it was. */
 tb_status tb_state_snapshot(const tb_state *, unsigned char **bytes, size_t *size, tb_error *);
 tb_status tb_state_restore(tb_state *, const unsigned char *bytes, size_t size, tb_error *);
 void tb_bytes_destroy(unsigned char *bytes);

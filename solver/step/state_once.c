@@ -441,10 +441,13 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
         return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
     if (h.version != SNAPSHOT_VERSION)
-        return tb_fail(error, TB_DATA_LOSS, "snapshot version %u, this build reads %d", h.version,
-                       SNAPSHOT_VERSION);
+        return tb_fail(error, TB_FAILED_PRECONDITION, "snapshot version %u, this build reads %d",
+                       h.version, SNAPSHOT_VERSION);
     if (memcmp(h.sha256, tb_model_sha256(state->model), sizeof h.sha256) != 0)
-        return tb_fail(error, TB_FAILED_PRECONDITION, "the snapshot is of another model");
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the snapshot is of model %.12s, the state of %.12s: of another scene, or "
+                       "compiled by another version",
+                       h.sha256, tb_model_sha256(state->model));
     const size_t numbers = state->number_of_numbers * sizeof(double);
     if (h.number_of_numbers != state->number_of_numbers ||
         h.number_of_contacts > INT32_MAX / sizeof(tb_contact_record) ||
