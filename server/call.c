@@ -17,6 +17,7 @@ void td_call_init(td_call *call, const td_call_transport *transport, td_server *
     call->server = server;
     call->arrival_ns = td_monotonic_ns();
     call->deadline_ns = INT64_MAX;
+    call->at_leisure = true;
     atomic_init(&call->references, 1);
     atomic_init(&call->queued, 0);
     atomic_init(&call->gone, false);

@@ -82,6 +82,9 @@ struct td_call {
     int64_t arrival_ns;  /* monotonic, when its headers were there */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
     char peer[64];       /* address, for logs */
+    /* The transport's thread had nothing else to do when the message came that is being told, so it
+     * may work on it for some microseconds. */
+    bool at_leisure;
     atomic_int references;
     atomic_int queued;                  /* messages sent and not yet taken by the wire */
     atomic_bool gone;                   /* cancelled by the client, or past its deadline */

@@ -18,6 +18,7 @@ typedef struct td_metrics td_metrics;
     X(WORLD_STEPS, "tribod_world_steps_total", counter, "Steps taken, summed over worlds")         \
     X(BATCHES, "tribod_batches_total", counter, "Batches launched")                                \
     X(BATCHED_REQUESTS, "tribod_batched_requests_total", counter, "Requests in those batches")     \
+    X(LEASES, "tribod_leases_total", counter, "Requests done by the thread that read them")        \
     X(NOT_CONVERGED, "tribod_not_converged_total", counter, "Requests above their tolerance")      \
     X(DIVERGED, "tribod_diverged_total", counter, "Worlds that diverged")                          \
     X(QUEUE_LENGTH, "tribod_queue_length", gauge, "Requests waiting for a device")                 \

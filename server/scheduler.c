@@ -1,4 +1,4 @@
-/* The scheduler: a bounded queue and the thread that owns the device. See scheduler.h.
+/* The scheduler: the thread that owns the device, and those who lease it. See scheduler.h.
  *
  * The owner takes the leader (highest priority, then least used client), gathers who can share its
  * launch, lets them advance by a slice, answers those that are done and puts the others back at the
@@ -21,146 +21,13 @@
 static const int64_t LONGEST_SPIN_NS = 100000, SHORTEST_SPIN_NS = 5000;
 /* A wait for companions that is not worth the while. */
 static const int64_t SHORTEST_WAIT_NS = 5000;
-/* Launches measured before estimates refuse anybody; worlds that a batch has room for at first. */
-enum { TRUSTED_MEASUREMENTS = 16, FIRST_WORLDS = 256 };
-
-struct td_scheduler {
-    td_server *server;
-    td_metrics *metrics;
-    int32_t threads, queue_length;
-    char device[64];
-    pthread_t owner;
-    pthread_mutex_t mutex;
-    pthread_cond_t work, idle; /* monotonic */
-    /* under the mutex */
-    td_queue queue;
-    int32_t open;       /* accepted and not at their end: waiting, or in the launch */
-    int32_t unfinished; /* accepted, and `done` has not returned */
-    bool sleeping, ended;
-    /* read without it */
-    atomic_uint arrivals;
-    atomic_int waiting;
-    /* the owner's */
-    td_batch batch;
-    int64_t idle_ns; /* average time between the last work and the next */
-};
+/* Worlds that a batch has room for at first. */
+enum { FIRST_WORLDS = 256 };
 
 static struct timespec to_timespec(int64_t ns)
 {
     return (struct timespec){.tv_sec = (time_t)(ns / 1000000000),
                              .tv_nsec = (long)(ns % 1000000000)};
-}
-
-/* ---- submitting ---- */
-
-static tb_status check_job(const td_job *job, tb_error *error)
-{
-    if (job->done == NULL || (job->steps == 0 && job->slice == NULL))
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "job", "the job has nothing to do");
-    if ((unsigned)job->priority >= TD_PRIORITIES)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "priority", "priority is %d",
-                             (int)job->priority);
-    if (job->steps == 0) return TB_OK;
-    if (job->steps < 0)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "steps is %d", job->steps);
-    if (job->worlds < 1 || job->states == NULL || job->certificates == NULL)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "a step job of %d worlds",
-                             job->worlds);
-    return TB_OK;
-}
-
-/* Whether somebody still wants the job. */
-static tb_status check_wanted(const td_job *job, int64_t now, tb_error *error)
-{
-    if (job->stop != NULL && atomic_load_explicit(job->stop, memory_order_acquire))
-        return tb_fail(error, TB_CANCELLED, "stopped after %d of %d steps", job->steps_done,
-                       job->steps);
-    if (job->call == NULL) return TB_OK;
-    if (now >= job->call->deadline_ns)
-        return tb_fail(error, TB_DEADLINE_EXCEEDED, "the deadline passed after %d of %d steps",
-                       job->steps_done, job->steps);
-    if (atomic_load_explicit(&job->call->gone, memory_order_acquire))
-        return tb_fail(error, TB_CANCELLED, "cancelled after %d of %d steps", job->steps_done,
-                       job->steps);
-    return TB_OK;
-}
-
-static double retry_seconds(const td_queue *queue)
-{
-    const double half = 0.5e-9 * td_queue_backlog_ns(queue);
-    return half < 1e-3 ? 1e-3 : half > 30 ? 30 : half;
-}
-
-/* Room in the queue and time enough: under the mutex. */
-static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_after,
-                       tb_error *error)
-{
-    if (s->ended) return tb_fail(error, TB_UNAVAILABLE, "the scheduler has ended");
-    job->account = td_queue_account(&s->queue, job->client);
-
-    /* Jobs between two of their slices wait like those that have not begun: a launch takes many,
-     * and if only those left behind counted, there would be no bound. A client that waits for
-     * nothing yet may pass a queue that others have filled. */
-    const int32_t waiting = s->open - s->threads;
-    const int32_t limit = job->account->jobs > 0 ? s->queue_length : s->queue_length + TD_ACCOUNTS;
-    if (waiting >= limit) {
-        *retry_after = retry_seconds(&s->queue);
-        td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
-        return tb_fail(error, TB_RESOURCE_EXHAUSTED,
-                       "%d requests wait for the device, the queue takes %d; come back in %.3g s",
-                       waiting, s->queue_length, *retry_after);
-    }
-    if (job->call == NULL || job->call->deadline_ns == INT64_MAX ||
-        s->queue.measured < TRUSTED_MEASUREMENTS)
-        return TB_OK;
-    const double needed = td_queue_completion_ns(&s->queue, job, job->account);
-    if (needed <= (double)(job->call->deadline_ns - now)) return TB_OK;
-    td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
-    *retry_after = retry_seconds(&s->queue);
-    return tb_fail(error, TB_DEADLINE_EXCEEDED,
-                   "the deadline leaves %.3g s, waiting and stepping would take about %.3g s",
-                   1e-9 * (double)(job->call->deadline_ns - now), 1e-9 * needed);
-}
-
-static void publish_waiting(td_scheduler *s)
-{
-    atomic_store_explicit(&s->waiting, s->queue.waiting, memory_order_relaxed);
-    td_metrics_set(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting);
-}
-
-tb_status td_scheduler_submit(td_scheduler *s, td_job *job, double *retry_after, tb_error *error)
-{
-    *retry_after = 0;
-    tb_status status = check_job(job, error);
-    if (status != TB_OK) return status;
-    const int64_t now = td_monotonic_ns();
-    job->steps_done = 0;
-    job->queued_ns = now;
-    job->started_ns = job->finished_ns = job->compute_ns = 0;
-    job->waited = false;
-    status = check_wanted(job, now, error);
-    if (status != TB_OK) {
-        td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
-        return status;
-    }
-
-    pthread_mutex_lock(&s->mutex);
-    status = admit(s, job, now, retry_after, error);
-    const bool wake = status == TB_OK && s->sleeping;
-    if (status == TB_OK) {
-        if (job->steps > 0) td_queue_note(&s->queue, job, now);
-        job->account->jobs++;
-        job->account->backlog_ns[job->priority] += td_queue_remaining_ns(&s->queue, job);
-        td_queue_push(&s->queue, job);
-        s->open++;
-        s->unfinished++;
-        s->sleeping = false;
-        publish_waiting(s);
-        atomic_fetch_add_explicit(&s->arrivals, 1, memory_order_release);
-    }
-    pthread_mutex_unlock(&s->mutex);
-    if (wake) pthread_cond_signal(&s->work);
-    return status;
 }
 
 /* ---- the owner: taking work ---- */
@@ -217,7 +84,7 @@ static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error 
     const int priority = (int)job->priority;
     unbook(account, priority, take(s, job));
     s->open--;
-    publish_waiting(s);
+    td_scheduler_publish(s);
     pthread_mutex_unlock(&s->mutex);
     if (job->steps_done == 0) td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     finish(s, job, status, error);
@@ -241,7 +108,7 @@ static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *
     if (job->priority < leader->priority && s->batch.worlds + job->worlds > s->threads)
         return false;
     tb_error ignored;
-    return check_wanted(job, td_monotonic_ns(), &ignored) == TB_OK &&
+    return td_job_wanted(job, td_monotonic_ns(), &ignored) == TB_OK &&
            td_options_equal(&leader->options, &job->options);
 }
 
@@ -308,7 +175,7 @@ static void learn(td_scheduler *s)
 static void run_batch(td_scheduler *s)
 {
     td_batch *batch = &s->batch;
-    publish_waiting(s);
+    td_scheduler_publish(s);
     pthread_mutex_unlock(&s->mutex);
 
     const int64_t begin = td_monotonic_ns();
@@ -333,7 +200,7 @@ static void run_batch(td_scheduler *s)
     }
     pthread_mutex_lock(&s->mutex);
     account_batch(s, took);
-    publish_waiting(s);
+    td_scheduler_publish(s);
 }
 
 /* The same for a job that works by itself. */
@@ -345,7 +212,7 @@ static void run_slice(td_scheduler *s, td_job *job)
     const int64_t budget = s->queue.waiting > 0 ? 2 * TD_SLICE_NS : TD_SLICE_ALONE_NS;
     job->arrivals = &s->arrivals;
     job->arrivals_seen = atomic_load_explicit(&s->arrivals, memory_order_relaxed);
-    publish_waiting(s);
+    td_scheduler_publish(s);
     pthread_mutex_unlock(&s->mutex);
 
     const int64_t begin = td_monotonic_ns();
@@ -370,7 +237,88 @@ static void run_slice(td_scheduler *s, td_job *job)
         forget(s, account, priority);
     else
         td_queue_push(&s->queue, job);
-    publish_waiting(s);
+    td_scheduler_publish(s);
+}
+
+/* ---- a lease ---- */
+
+/* Launches until the job has ended, somebody else waits, or it takes longer than it should. True if
+ * it has ended. */
+static bool work_on_lease(td_scheduler *s, td_job *job, int64_t *took, tb_status *status,
+                          tb_error *error)
+{
+    const td_batch_entry *entry = &s->batch.entries[0];
+    const int64_t begin = job->started_ns = td_monotonic_ns();
+    for (;;) {
+        *took += td_batch_launch(&s->batch, s->metrics);
+        *status = entry->status;
+        if (*status != TB_OK) *error = s->batch.error;
+        if (entry->finished) return true;
+        const int64_t now = td_monotonic_ns();
+        *status = td_job_wanted(job, now, error);
+        if (*status != TB_OK) return true;
+        if (now - begin > TD_LEASE_NS || atomic_load(&s->waiting) > 0) return false;
+    }
+}
+
+/* The device is free, and the owner learns of what has come meanwhile: under the mutex. True if it
+ * is to be woken. */
+static bool end_lease(td_scheduler *s)
+{
+    s->held = false;
+    const bool wake = s->sleeping && (s->queue.waiting > 0 || s->ended);
+    if (wake) s->sleeping = false;
+    return wake;
+}
+
+bool td_lease_take(td_scheduler *s, td_job *job)
+{
+    td_batch_clear(&s->batch);
+    s->held = td_batch_add(&s->batch, job, td_queue_step_ns(&s->queue, job),
+                           td_queue_remaining_ns(&s->queue, job));
+    return s->held;
+}
+
+void td_lease_run(td_scheduler *s, td_job *job)
+{
+    td_account *account = job->account;
+    const int priority = (int)job->priority;
+    int64_t took = 0;
+    tb_status status = TB_OK;
+    tb_error error = {0};
+    pthread_mutex_unlock(&s->mutex);
+    bool finished = work_on_lease(s, job, &took, &status, &error);
+    if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
+
+    pthread_mutex_lock(&s->mutex);
+    if (!finished && s->ended) {
+        /* nobody would go on with it */
+        status = tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
+        finished = true;
+    }
+    td_metrics_add(s->metrics, TD_METRIC_LEASES, 1);
+    const double backlog = s->batch.entries[0].backlog_ns;
+    if (took > 0) learn(s);
+    td_queue_charge(&s->queue, account, took, td_monotonic_ns());
+    unbook(account, priority, backlog);
+    if (finished) {
+        s->open--;
+    } else {
+        account->backlog_ns[priority] += td_queue_remaining_ns(&s->queue, job);
+        td_queue_push(&s->queue, job);
+        td_scheduler_publish(s);
+        atomic_fetch_add_explicit(&s->arrivals, 1, memory_order_release);
+    }
+    const bool wake = end_lease(s);
+    pthread_mutex_unlock(&s->mutex);
+    if (wake) pthread_cond_signal(&s->work);
+    if (!finished) return;
+
+    /* the device serves others while this thread answers */
+    finish(s, job, status, status == TB_OK ? NULL : &error);
+    pthread_mutex_lock(&s->mutex);
+    forget(s, account, priority);
+    pthread_mutex_unlock(&s->mutex);
 }
 
 /* ---- the owner: waiting ---- */
@@ -416,23 +364,34 @@ static void wait_for_work(td_scheduler *s)
     s->idle_ns = (7 * s->idle_ns + idle) / 8;
 }
 
-/* Waits for a companion if one is likely to come, if a processor would stand idle without it, and
- * if the wait is short against the work. True if it waited, so that the queue has changed. */
-static bool wait_for_companion(td_scheduler *s, td_job *leader)
+int64_t td_companion_wait(const td_scheduler *s, const td_job *job, int32_t others, int64_t now)
 {
     const int64_t longest = (int64_t)s->server->config->maximum_queue_delay_us * 1000;
-    if (longest == 0 || leader->waited || leader->steps == 0 || leader->steps_done > 0 ||
-        s->threads < 2 || leader->worlds >= s->threads || s->queue.waiting > 1)
-        return false;
-    const double half = 0.5 * td_queue_remaining_ns(&s->queue, leader);
+    if (longest == 0 || s->threads < 2 || job->worlds >= s->threads || others > 0) return 0;
+    const double half = 0.5 * td_queue_remaining_ns(&s->queue, job);
     const int64_t limit = half < (double)longest ? (int64_t)half : longest;
-    if (limit < SHORTEST_WAIT_NS) return false;
+    if (limit < SHORTEST_WAIT_NS) return 0;
+    return td_queue_companion_ns(&s->queue, job, now, limit) > 0 ? limit : 0;
+}
+
+/* True if it waited, so that the queue has changed. */
+static bool wait_for_companion(td_scheduler *s, td_job *leader)
+{
+    if (leader->waited || leader->steps == 0 || leader->steps_done > 0) return false;
     const int64_t now = td_monotonic_ns();
-    const int64_t wait = td_queue_companion_ns(&s->queue, leader, now, limit);
+    const int64_t wait = td_companion_wait(s, leader, s->queue.waiting - 1, now);
     if (wait == 0) return false;
     leader->waited = true;
-    sleep_until(s, now + limit);
+    sleep_until(s, now + wait);
     return true;
+}
+
+/* Until whoever has leased the device is done. */
+static void wait_for_lease(td_scheduler *s)
+{
+    s->sleeping = true;
+    while (s->held) pthread_cond_wait(&s->work, &s->mutex);
+    s->sleeping = false;
 }
 
 static void fail_waiting(td_scheduler *s)
@@ -447,26 +406,32 @@ static void *own_device(void *context)
     td_scheduler *s = context;
     pthread_mutex_lock(&s->mutex);
     while (!s->ended) {
+        if (s->held) wait_for_lease(s);
         td_job *leader = find_leader(s);
         if (leader == NULL) {
             wait_for_work(s);
             continue;
         }
         tb_error error;
-        const tb_status wanted = check_wanted(leader, td_monotonic_ns(), &error);
+        const tb_status wanted = td_job_wanted(leader, td_monotonic_ns(), &error);
         if (wanted != TB_OK) {
             drop(s, leader, wanted, &error);
         } else if (wait_for_companion(s, leader)) {
             continue;
         } else if (leader->steps == 0) {
+            s->held = true;
             run_slice(s, leader);
+            s->held = false;
         } else if (gather(s, leader)) {
+            s->held = true;
             run_batch(s);
+            s->held = false;
         } else {
             tb_fail_memory(&error, sizeof(td_batch_entry), "a batch");
             drop(s, leader, TB_RESOURCE_EXHAUSTED, &error);
         }
     }
+    if (s->held) wait_for_lease(s);
     fail_waiting(s);
     pthread_mutex_unlock(&s->mutex);
     return NULL;
@@ -523,6 +488,13 @@ tb_status td_scheduler_create(td_server *server, td_scheduler **scheduler, tb_er
     return TB_OK;
 }
 
+void td_scheduler_keep_to_owner(td_scheduler *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->owner_only = true;
+    pthread_mutex_unlock(&s->mutex);
+}
+
 int32_t td_scheduler_queued(const td_scheduler *s)
 {
     return atomic_load_explicit(&s->waiting, memory_order_relaxed);
@@ -553,6 +525,10 @@ void td_scheduler_destroy(td_scheduler *s)
     atomic_fetch_add(&s->arrivals, 1);
     pthread_cond_signal(&s->work);
     pthread_join(s->owner, NULL);
+    /* whoever leased the device may still be answering */
+    pthread_mutex_lock(&s->mutex);
+    while (s->unfinished > 0) pthread_cond_wait(&s->idle, &s->mutex);
+    pthread_mutex_unlock(&s->mutex);
     td_batch_destroy(&s->batch);
     pthread_mutex_destroy(&s->mutex);
     pthread_cond_destroy(&s->work);

@@ -1,4 +1,9 @@
-/* The scheduler: one owner thread per device, the only one that touches it.
+/* The scheduler: one thread at a time has the device, as a rule its owner thread.
+ *
+ * Where a job allows it (`at_once`), is short, and finds nobody working or waiting, the thread that
+ * submits it leases the device and does the work before td_scheduler_submit returns: for a step of a
+ * few microseconds, waking the owner and being woken by its answer would take longer than the work.
+ * Whatever comes meanwhile queues up for the owner.
  *
  * Two kinds of jobs. Step jobs advance worlds by a number of steps under the same options; those
  * that are waiting together are merged into one batch, which changes no result. Slice jobs (grasps,
@@ -34,6 +39,7 @@ struct td_job {
     tb_step_options options;
     tb_certificate *certificates; /* worlds; merged over the steps */
     const atomic_bool *stop;      /* true ends the job as CANCELLED; NULL: never */
+    bool at_once;                 /* the submitting thread may do it, and call `done` */
     /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
@@ -43,7 +49,8 @@ struct td_job {
      * thread. */
     bool (*slice)(td_job *, int64_t budget_ns, tb_status *status, tb_error *);
 
-    /* Called once, on the owner thread. DEADLINE_EXCEEDED and CANCELLED tell how many steps were
+    /* Called once, on the owner thread or, before td_scheduler_submit returns, on the submitter's
+     * (`at_once`); with no lock of the scheduler. DEADLINE_EXCEEDED and CANCELLED tell how many steps were
      * taken in `steps_done`. Must not block. */
     void (*done)(td_job *, tb_status, const tb_error *);
     void *context; /* the caller's own */
@@ -71,6 +78,9 @@ tb_status td_scheduler_create(td_server *, td_scheduler **, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
  * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. */
 tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
+/* From now on only the owner thread touches the device, as one asks for whose context belongs to a
+ * thread. Before the first job. */
+void td_scheduler_keep_to_owner(td_scheduler *);
 /* How many wait, and a description of the device ("cpu", "2 threads"). */
 int32_t td_scheduler_queued(const td_scheduler *);
 const char *td_scheduler_device(const td_scheduler *);

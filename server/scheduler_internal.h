@@ -1,7 +1,10 @@
 /* What the files of the scheduler share: the queue with its accounts (scheduler_queue.c), the batch
- * that is being computed (scheduler_batch.c), and the owner thread over both (scheduler.c). */
+ * that is being computed (scheduler_batch.c), the owner thread over both (scheduler.c), and those
+ * who bring it work and may do it themselves (scheduler_submit.c). */
 #ifndef SERVER_SCHEDULER_INTERNAL_H
 #define SERVER_SCHEDULER_INTERNAL_H
+
+#include <pthread.h>
 
 #include "scheduler.h"
 
@@ -11,6 +14,9 @@ enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
 static const int64_t TD_SLICE_NS = 1000000;
 /* The same for one slice of a job that yields to others. */
 static const int64_t TD_SLICE_ALONE_NS = 50000000;
+/* Work that a submitter may do itself: some ten times what a switch of threads takes, so that beyond
+ * it there is little to gain, and short enough for a thread that has others to serve. */
+static const int64_t TD_LEASE_NS = 100000;
 
 /* What one client has used of late, and its jobs that wait. */
 typedef struct td_account {
@@ -62,7 +68,7 @@ int64_t td_queue_companion_ns(const td_queue *, const td_job *, int64_t now_ns, 
 uint64_t td_options_hash(const tb_step_options *);
 bool td_options_equal(const tb_step_options *, const tb_step_options *);
 
-/* ---- the batch: the owner thread's alone ---- */
+/* ---- the batch: of the one who holds the device ---- */
 
 typedef struct td_batch_entry {
     td_job *job;
@@ -96,5 +102,45 @@ bool td_batch_add(td_batch *, td_job *, double step_ns, double backlog_ns);
 /* Computes some steps of every entry; counts them in the jobs' steps_done, merges certificates,
  * and sets each entry's status and whether it is finished. Returns the time it took, ns. */
 int64_t td_batch_launch(td_batch *, td_metrics *);
+
+/* ---- the scheduler ---- */
+
+struct td_scheduler {
+    td_server *server;
+    td_metrics *metrics;
+    int32_t threads, queue_length;
+    char device[64];
+    pthread_t owner;
+    pthread_mutex_t mutex;
+    pthread_cond_t work, idle; /* monotonic */
+    /* under the mutex */
+    td_queue queue;
+    int32_t open;       /* accepted and not at their end: waiting, or in the launch */
+    int32_t unfinished; /* accepted, and `done` has not returned */
+    bool held;          /* the device is at work, for the owner or for who has leased it */
+    bool owner_only;    /* no leases */
+    bool sleeping, ended;
+    /* read without it */
+    atomic_uint arrivals;
+    atomic_int waiting;
+    /* of the one who holds the device */
+    td_batch batch;
+    /* the owner's */
+    int64_t idle_ns; /* average time between the last work and the next */
+};
+
+/* Whether somebody still wants the job: OK, or why not. (scheduler_submit.c) */
+tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
+/* Tells how many wait. With the mutex. */
+void td_scheduler_publish(td_scheduler *);
+/* How long this job, which has not begun, should wait for company, ns: 0 unless some is likely to
+ * come, a processor would stand idle without it, and the wait is short against the work. `others`:
+ * jobs that wait beside it. With the mutex. (scheduler.c) */
+int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
+/* Takes the idle device for a job that is in no list. False without memory. With the mutex. Then the
+ * job is booked and run: it is answered, or what is left of it goes to the owner. _run is called
+ * with the mutex, which it lets go. (scheduler.c) */
+bool td_lease_take(td_scheduler *, td_job *);
+void td_lease_run(td_scheduler *, td_job *);
 
 #endif

@@ -31,6 +31,7 @@ struct td_task {
     void (*refuse)(td_session *, td_task *, const tb_error *);
     bool needs_worlds; /* load them first */
     bool light;        /* takes microseconds: may run wherever the turn is given back */
+    bool at_once;      /* its turn came when it did: it runs on the thread that brought it */
 };
 
 /* The snapshot that a fork goes back to until it has a checkpoint of its own. It hangs on a session

@@ -121,6 +121,9 @@ static void run_step(td_session *s, td_task *task)
         job->options = s->options;
         job->step_estimate_ns = s->step_estimate_ns;
         job->stop = &s->stop;
+        /* one that waited for its turn runs on a thread that had something else to do, and after it
+         * there may be more: what a thread computes for others has a bound */
+        job->at_once = task->at_once && step->at_leisure;
         job->done = on_done;
         job->context = step;
         /* once it is accepted, the step may be done and gone before this returns */
@@ -182,6 +185,7 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
     step->request = request;
     step->message = message;
     step->answer = answer_step;
+    step->at_leisure = call->at_leisure;
     step->job.call = call;
     step->job.client = &call->caller;
     td_call_hold(call);

@@ -15,6 +15,7 @@ struct td_step {
     td_request *request;
     const Tribo__V1__StepRequest *message; /* inside the request */
     td_wire_want want;
+    bool at_leisure; /* the thread that brought it may take the steps */
     tb_status status;
     tb_error error;
     double retry_after;

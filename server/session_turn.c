@@ -101,6 +101,7 @@ tb_status td_session_enter(td_session *s, td_task *task, tb_error *error)
     task->next = NULL;
     pthread_mutex_lock(&s->mutex);
     const bool mine = !s->busy && !s->ended;
+    task->at_once = mine;
     if (s->ended) {
         status = tb_fail_field(error, TB_NOT_FOUND, "session_id", "the session %s has ended: %s",
                                s->text, s->end_reason);
