@@ -1,7 +1,4 @@
-/* The gRPC server: ports, threads, start and shutdown, on gRPC's C core.
- *
- * One or two threads block in one completion queue. The core polls its sockets inside them, so that
- * a message is decoded, and as a rule answered, by the thread that read it. */
+/* The gRPC server: ports, start and shutdown, on gRPC's C core. */
 #include "rpc_grpc_internal.h"
 
 #include <errno.h>
@@ -28,9 +25,7 @@ enum {
     SERVER_PING_INTERVAL_MS = 30000,
     SERVER_PING_TIMEOUT_MS = 20000,
     HANDSHAKE_TIMEOUT_MS = 20000,
-    METADATA_BYTES = 16384,
-    /* fewer processors than this have one thread that polls */
-    PROCESSORS_FOR_TWO = 4
+    METADATA_BYTES = 16384
 };
 
 /* s; for clients to hang up after the last call */
@@ -39,32 +34,10 @@ enum {
 #define QUIET_S       0.02
 #define QUIET_MOST_NS 500000000
 
-/* ---- threads ---- */
-
 static void on_shut_down(rpc_call *call, bool success)
 {
     (void)call;
     (void)success;
-}
-
-static void *serve(void *context)
-{
-    td_rpc *rpc = context;
-    for (;;) {
-        const grpc_event event =
-            grpc_completion_queue_next(rpc->queue, gpr_inf_future(GPR_CLOCK_REALTIME), NULL);
-        if (event.type == GRPC_QUEUE_SHUTDOWN) return NULL;
-        if (event.type != GRPC_OP_COMPLETE) continue;
-        const rpc_tag *tag = event.tag;
-        if (tag == &rpc->shutdown_tag) {
-            pthread_mutex_lock(&rpc->lock);
-            rpc->shut_down = true;
-            pthread_cond_broadcast(&rpc->changed);
-            pthread_mutex_unlock(&rpc->lock);
-        } else {
-            tag->happened(tag->call, event.success != 0);
-        }
-    }
 }
 
 /* ---- ports ---- */
@@ -215,7 +188,8 @@ static tb_status rpc_make(td_server *server, td_rpc **made, tb_error *error)
     pthread_condattr_init(&attributes);
     pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
     const bool locks = pthread_mutex_init(&rpc->lock, NULL) == 0 &&
-                       pthread_cond_init(&rpc->changed, &attributes) == 0;
+                       pthread_cond_init(&rpc->changed, &attributes) == 0 &&
+                       pthread_cond_init(&rpc->relief, NULL) == 0;
     pthread_condattr_destroy(&attributes);
     if (!locks) {
         free(rpc);
@@ -248,26 +222,12 @@ tb_status td_rpc_create(td_server *server, td_rpc **made, tb_error *error)
     return status;
 }
 
-/* One thread answers a stream soonest, for the core hands polling from thread to thread at every
- * event; a second one serves a fifth more callers and stands in while the first is busy. */
-static int thread_count(void)
-{
-    return sysconf(_SC_NPROCESSORS_ONLN) < PROCESSORS_FOR_TWO ? 1 : RPC_MOST_THREADS;
-}
-
 tb_status td_rpc_start(td_rpc *rpc, tb_error *error)
 {
     grpc_server_start(rpc->grpc);
     rpc->started = true;
     for (int i = 0; i < OUTSTANDING_ACCEPTS; i++) rpc_accept(rpc);
-    for (int i = 0, count = thread_count(); i < count; i++) {
-        const int reason = pthread_create(&rpc->threads[i], NULL, serve, rpc);
-        if (reason != 0)
-            return tb_fail(error, TB_RESOURCE_EXHAUSTED, "cannot start a thread: %s",
-                           strerror(reason));
-        rpc->threads_running++;
-    }
-    return TB_OK;
+    return rpc_poll_start(rpc, error);
 }
 
 const char *td_rpc_address(const td_rpc *rpc)
@@ -356,15 +316,14 @@ void td_rpc_destroy(td_rpc *rpc)
         grpc_server_shutdown_and_notify(rpc->grpc, rpc->queue, &rpc->shutdown_tag);
         grpc_server_cancel_all_calls(rpc->grpc);
     }
-    if (rpc->queue != NULL) grpc_completion_queue_shutdown(rpc->queue);
-    if (!threaded) serve(rpc);
-    for (int i = 0; i < rpc->threads_running; i++) pthread_join(rpc->threads[i], NULL);
+    rpc_poll_end(rpc);
     if (rpc->grpc != NULL) grpc_server_destroy(rpc->grpc);
     if (rpc->queue != NULL) grpc_completion_queue_destroy(rpc->queue);
     if (rpc->socket[0] != '\0') unlink(rpc->socket);
     rpc_tls_destroy(rpc->tls);
     rpc_reflection_destroy(rpc->reflection);
     pthread_cond_destroy(&rpc->changed);
+    pthread_cond_destroy(&rpc->relief);
     pthread_mutex_destroy(&rpc->lock);
     free(rpc);
     grpc_shutdown();

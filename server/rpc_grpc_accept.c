@@ -184,6 +184,7 @@ static void on_accepted(rpc_call *call, bool success)
         return;
     }
     rpc_accept(call->rpc);
+    rpc_poll_relieve(call->rpc);
     begin(call);
 }
 

@@ -21,7 +21,7 @@
 
 enum { EVENT_MESSAGE = 1, EVENT_HALF_CLOSED = 2, EVENT_WRITABLE = 4, EVENT_TELLING = 8 };
 enum { RETRY_TEXT_SIZE = 32 };
-/* messages above this take longer to unpack than a poll thread should be away */
+/* messages above this take longer to unpack than the only poll thread should be away */
 enum { LARGE_MESSAGE_BYTES = 256 << 10 };
 
 /* ---- batches ---- */
@@ -208,6 +208,7 @@ static void tell_message(rpc_call *call)
         refuse_message(call, bytes, &error);
         return;
     }
+    if (flat.size > LARGE_MESSAGE_BYTES) rpc_poll_relieve(call->rpc);
     const tb_status status =
         td_request_unpack(base->server, base->method, flat.bytes, flat.size, &request, &error);
     rpc_flat_free(&flat);

@@ -1,6 +1,7 @@
 /* Inside the gRPC transport: its state, its calls, and what its files offer each other.
  *
- *   rpc_grpc.c             ports, threads, start and shutdown
+ *   rpc_grpc.c             ports, start and shutdown
+ *   rpc_grpc_poll.c        the threads that poll
  *   rpc_grpc_accept.c      a call arrives: its method, its caller, its deadline
  *   rpc_grpc_call.c        messages in and out, status, cancellation
  *   rpc_grpc_bytes.c       byte buffers to flat bytes, gzip
@@ -33,7 +34,10 @@ struct td_rpc {
     grpc_server *grpc;
     grpc_completion_queue *queue;
     pthread_t threads[RPC_MOST_THREADS];
-    int threads_running;
+    int threads_running, most_threads;
+    atomic_bool away;       /* the first of them is handling an event */
+    atomic_bool relieved;   /* the second polls too */
+    atomic_llong relief_ns; /* monotonic: when it was last asked for */
     bool started;
     char address[RPC_ADDRESS_SIZE];
     char socket[TD_CONFIG_TEXT_SIZE]; /* path to remove at the end, or "" */
@@ -43,6 +47,8 @@ struct td_rpc {
 
     pthread_mutex_t lock; /* for the rest */
     pthread_cond_t changed;
+    pthread_cond_t relief; /* `relieved` became true */
+    atomic_bool ending;
     int calls;          /* on the wire */
     int working;        /* of these, calls of the daemon's own methods */
     uint64_t refused;   /* calls that came after the shutdown began */
@@ -95,6 +101,14 @@ struct rpc_call {
     int watch_sent;      /* status that it knows */
     rpc_call *watch_next, *watch_previous;
 };
+
+/* ---- rpc_grpc_poll.c ---- */
+
+tb_status rpc_poll_start(td_rpc *, tb_error *);
+/* Has a second thread poll for a while: the one that polls may be kept away. */
+void rpc_poll_relieve(td_rpc *);
+/* Shuts the queue down, handles what is left in it, and ends the threads. */
+void rpc_poll_end(td_rpc *);
 
 /* ---- rpc_grpc_accept.c ---- */
 
