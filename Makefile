@@ -12,6 +12,7 @@
 #   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
 #                                                 over tests/fuzz/corpus/X in `make check`
 #   tests/data/*.c                                generators, one program each
+#   tests/plugin/*.c                              backends for tests, one shared object each
 #   tests/*/common*.c                             helpers, linked to every program of their folder
 #   tests/e2e/*.{sh,py}, tests/peers/peer_*.py    scripts that drive build/tribo and build/tribod
 include config.mk
@@ -37,6 +38,7 @@ suite_e2e   := $(filter-out tests/e2e/common%,$(wildcard tests/e2e/*.sh tests/e2
 BENCH := $(call programs,bench,bench_)
 DATA  := $(call programs,data,)
 FUZZ  := $(call programs,fuzz,fuzz_)
+PLUGINS := $(patsubst %.c,%.so,$(wildcard tests/plugin/*.c))
 suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
@@ -50,7 +52,8 @@ LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
-ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(if $(wildcard server/main.c),$(B)/tribod)
+ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%)
+ALL += $(if $(wildcard server/main.c),$(B)/tribod)
 ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
 
 # ---- targets for people -------------------------------------------------------------------------
@@ -61,6 +64,9 @@ say = $(if $(Q),@printf '%-5s %s\n' '$(1)' '$(2)')
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
       TEST_PYTHON=$(PYTHON) tests/run_all.sh $(BUILD)/log
+
+# tests do without it where there is none; `make fuzz` does not
+with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
 .PHONY: install clean build-asan run-tsan run-fuzz force
@@ -79,12 +85,14 @@ tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## buil
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
 	@BUILD=$(BUILD) deploy/deps.sh build test python web
+	@$(with_protobuf_source)
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
 	@$(SUBMAKE) VARIANT=asan build-asan
 	@$(RUN) $(RELEASE_TESTS:%=$(B):%) $(ASAN_TESTS:%=$(BUILD)/asan:%)
 
 check-asan: ## the tests of ASAN_SUITES under AddressSanitizer and UBSan
 	@deploy/deps.sh build test
+	@$(with_protobuf_source)
 	@$(SUBMAKE) VARIANT=asan build-asan
 	@$(RUN) $(ASAN_TESTS:%=$(BUILD)/asan:%)
 
@@ -103,7 +111,7 @@ bench: ## build and run tests/bench, one program after the other
 	    echo "== $$b"; TRIBO=$(abspath $(B)/tribo) TRIBO_BUILD=$(abspath $(B)) $$b || exit 1; done
 
 fuzz: ## libFuzzer programs into build/fuzz; FUZZ_SECONDS=60 runs each for a minute
-	@deploy/deps.sh build clang
+	@BUILD=$(BUILD) deploy/deps.sh build clang fuzz
 	@$(SUBMAKE) VARIANT=fuzz run-fuzz
 
 format: ## rewrite the C sources in the style of .clang-format
@@ -134,7 +142,7 @@ build-asan: $(call sanitized,$(ASAN_TESTS))
 run-tsan: $(call sanitized,$(TSAN_TESTS))
 	@$(RUN) $(TSAN_TESTS:%=$(B):%)
 
-run-fuzz: $(FUZZ:%=$(B)/%)
+run-fuzz: $(addprefix $(B)/,$(call only,$(FUZZ)))
 	@for f in $(if $(filter-out 0,$(FUZZ_SECONDS)),$(call only,$(FUZZ:tests/fuzz/fuzz_%=%))); do \
 	    mkdir -p $(B)/found/$$f tests/fuzz/corpus/$$f; \
 	    $(B)/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
@@ -167,6 +175,11 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
+
+# with a library of their own inside
+$(PLUGINS:%=$(B)/%): %.so: %.o $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -o $@ $< $(LIBRARY) $(LDLIBS)
 
 $(B)/libtribo.so: $(SHARED)
 	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@

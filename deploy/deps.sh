@@ -1,13 +1,15 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [peers]    (none named: all but peers)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [fuzz] [peers]
+#   (none named: all but fuzz and peers)
 #
 #   build   compiler and libraries
 #   test    libcheck and clang-format 14
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
 #   python  a Python environment in build/python for the client and its tests
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
+#   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #
 # Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
@@ -66,6 +68,10 @@ find_missing() {
             need libclang-rt-14-dev fuzzer
             need libomp-dev archer
             ;;
+        fuzz)
+            need libprotobuf-c-dev library libprotobuf-c
+            need dpkg-dev have dpkg-source
+            ;;
         python | peers) need python3-venv virtual_environment ;;
         web)
             need curl have curl
@@ -74,7 +80,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, fuzz, peers" >&2
             exit 2
             ;;
         esac
@@ -149,6 +155,55 @@ case " $* " in
         cp tests/e2e/web/package.json "tests/e2e/web/$lock" "$environment/"
         (cd "$environment" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
         cp "$environment/$lock" "$environment/complete"
+    fi
+    ;;
+esac
+
+# Debian's source package of the very version that is installed, patched as Debian builds it. The
+# machine's list of sources may name binaries alone: a copy of it that names sources, with lists and
+# a cache of its own, leaves the machine's as they are and needs no root. apt checks signatures.
+fetch_source() {
+    package=$1 version=$2 folder=$3
+    if [ -z "$version" ] || ! have apt-get >/dev/null; then
+        echo "deps.sh: $package is not Debian's here: please put its source into $folder" >&2
+        return 1
+    fi
+    rm -rf "$folder" "$folder.part"
+    mkdir -p "$folder.part/sources" "$folder.part/lists/partial" \
+        "$folder.part/cache/archives/partial"
+    part=$(cd "$folder.part" && pwd)
+    for list in /etc/apt/sources.list /etc/apt/sources.list.d/*.list; do
+        [ ! -e "$list" ] || sed -n 's/^[[:space:]]*deb[[:space:]]/deb-src /p' "$list" \
+            >"$part/sources/${list##*/}.list"
+    done
+    for list in /etc/apt/sources.list.d/*.sources; do
+        [ ! -e "$list" ] || sed 's/^Types:.*/Types: deb-src/' "$list" \
+            >"$part/sources/${list##*/}"
+    done
+    set -- -q -o Dir::Etc::sourcelist=/dev/null -o "Dir::Etc::sourceparts=$part/sources" \
+        -o "Dir::State::lists=$part/lists" -o "Dir::Cache=$part/cache" \
+        -o "APT::Sandbox::User=$(id -un)"
+    (cd "$part" && apt-get "$@" update &&
+        apt-get "$@" source --download-only "$package=$version" &&
+        dpkg-source --extract "$package"_*.dsc "$part/tree") >"$folder.log" 2>&1 || {
+        echo "deps.sh: the source of $package $version could not be had; $folder.log says why" >&2
+        return 1
+    }
+    mv "$part/tree" "$folder"
+    rm -rf "$part"
+    touch "$folder/complete-$version"
+}
+
+case " $* " in
+*" fuzz "*)
+    folder=${BUILD:-build}/protobuf-c
+    version=$(dpkg-query -W -f '${source:Version}' libprotobuf-c-dev 2>/dev/null || true)
+    complete=$folder/complete-$version
+    [ -n "$version" ] || complete=$folder/protobuf-c/protobuf-c.c
+    if ! [ -e "$complete" ]; then
+        echo "installing: the source of protobuf-c into $folder"
+        mkdir -p "${BUILD:-build}"
+        fetch_source protobuf-c "$version" "$folder"
     fi
     ;;
 esac
