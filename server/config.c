@@ -25,6 +25,7 @@ typedef enum option_kind {
     NUMBER,
     SWITCH,
     LEVEL,
+    BACKEND,
     FORMAT,
     SCOPE
 } option_kind;
@@ -47,6 +48,7 @@ enum { NUMBER_OF_OPTIONS = sizeof OPTIONS / sizeof OPTIONS[0] };
 
 /* names of numbers, in their order */
 static const char *const LEVELS[] = {"debug", "info", "warning", "error", NULL};
+static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL}; /* as tb_backend_choice */
 static const char *const FORMATS[] = {"text", "json", NULL};
 static const char *const SWITCHES[] = {"no", "yes", NULL};
 static const char *const SCOPES[] = {"none", "read", "run", "admin", NULL};
@@ -55,6 +57,7 @@ static const char *const *names_of(option_kind kind)
 {
     switch (kind) {
     case LEVEL: return LEVELS;
+    case BACKEND: return BACKENDS;
     case FORMAT: return FORMATS;
     case SWITCH: return SWITCHES;
     case SCOPE: return SCOPES;
@@ -84,6 +87,7 @@ static size_t field_size(const option *o)
     case SWITCH:
     case FORMAT: return sizeof(bool);
     case LEVEL: return sizeof(tb_log_level);
+    case BACKEND: return sizeof(tb_backend_choice);
     }
     return 0;
 }
@@ -168,6 +172,8 @@ static const char *set_name(const option *o, void *field, const char *value, cha
         if (strcmp(names[i], value) != 0) continue;
         if (o->kind == LEVEL)
             *(tb_log_level *)field = (tb_log_level)i;
+        else if (o->kind == BACKEND)
+            *(tb_backend_choice *)field = (tb_backend_choice)i;
         else if (o->kind == SCOPE)
             *(int32_t *)field = i;
         else
@@ -286,6 +292,7 @@ static void print_value(const option *o, const td_config *config, FILE *out)
         break;
     case SCOPE: fputs(SCOPES[*(const int32_t *)field], out); break;
     case LEVEL: fputs(LEVELS[*(const tb_log_level *)field], out); break;
+    case BACKEND: fputs(BACKENDS[*(const tb_backend_choice *)field], out); break;
     case FORMAT:
     case SWITCH: fputs(names_of(o->kind)[*(const bool *)field], out); break;
     }

@@ -21,6 +21,7 @@ typedef struct td_config {
     char http_address[TD_CONFIG_TEXT_SIZE]; /* "127.0.0.1:7480"; "" switches HTTP off */
     char data[TD_CONFIG_TEXT_SIZE];         /* folder of the store; "" keeps it in memory */
     int32_t threads;                        /* of the CPU device; 0: all processors */
+    tb_backend_choice backend;              /* that steps sessions */
     double drain_seconds;
     /* [tls] PEM files; "" for both: plain text */
     char tls_certificate[TD_CONFIG_TEXT_SIZE], tls_key[TD_CONFIG_TEXT_SIZE];

@@ -19,6 +19,8 @@
       "folder of the store; empty: in memory, gone with the process")                              \
     X(server, threads, threads, INTEGER, "0", 0, 4096, FIXED,                                      \
       "threads that simulate; 0: one for each processor")                                          \
+    X(server, backend, backend, BACKEND, "cpu", 0, 0, FIXED,                                       \
+      "what steps sessions: cpu, gpu, or auto: the GPU where there is one")                        \
     X(server, drain_seconds, drain_seconds, SECONDS, "20", 0, 86400, LIVE,                         \
       "s; time for work in flight to finish after SIGTERM")                                        \
     X(tls, certificate, tls_certificate, TEXT, "", 0, 0, FIXED,                                    \

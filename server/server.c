@@ -135,6 +135,7 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = publish_config(server, config, error);
     if (status == TB_OK)
         status = td_log_create(config->log_level, config->log_json, &server->log, error);
+    if (status == TB_OK) status = td_device_choose(config, &server->device, error);
     if (status == TB_OK) status = td_metrics_create(&server->metrics, error);
     if (status == TB_OK) status = open_store(server, config, error);
     if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
@@ -151,6 +152,12 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     td_metrics_on_refresh(server->metrics, refresh_metrics, server);
     *created = server;
     return TB_OK;
+}
+
+const char *td_server_device(const td_server *server)
+{
+    const char *description = server->device.description;
+    return *description != '\0' ? description : td_scheduler_device(server->scheduler);
 }
 
 tb_status td_server_start(td_server *server, tb_error *error)

@@ -13,6 +13,7 @@
 #include "call.h"
 #include "clock.h"
 #include "config.h"
+#include "device.h"
 #include "log.h"
 #include "metrics.h"
 #include "workers.h"
@@ -31,6 +32,7 @@ struct td_server {
     td_log *log;
     td_metrics *metrics;
     td_auth *auth;
+    td_device device;    /* that steps sessions */
     td_workers *workers; /* for work that takes milliseconds: compiling, solving, hashing */
     struct db *db;
     td_catalog *catalog;
@@ -57,6 +59,8 @@ tb_status td_server_start(td_server *, tb_error *);
 /* Where it listens, "-" where it does not. */
 const char *td_server_grpc_address(const td_server *);
 const char *td_server_http_address(const td_server *);
+/* What its device is, for people: "2 threads", "NVIDIA H200". */
+const char *td_server_device(const td_server *);
 /* Readiness false, no new work, work in flight finishes, sessions are checkpointed: all within the
  * configuration's drain_seconds; then transports shut down. False if work was left undone. */
 bool td_server_drain(td_server *);

@@ -145,6 +145,7 @@ static tb_status recover(td_sessions *all, const db_session *row, bool *family, 
         status = tb_fail(error, TB_FAILED_PRECONDITION, "the row's options are damaged");
     else
         status = td_wire_read_step_options(options, "options", &s->options, error);
+    s->options.backend = all->server->device.backend;
     if (options != NULL) tribo__v1__step_options__free_unpacked(options, NULL);
     if (status == TB_OK && o.has_origin) {
         s->origin = find_origin(all, o.origin);

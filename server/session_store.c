@@ -208,7 +208,8 @@ tb_status td_session_put_run(td_session *s, int32_t run_status, const char *mess
     snprintf(run.owner, sizeof run.owner, "%s", s->owner);
     snprintf(run.label, sizeof run.label, "%s", s->label);
     snprintf(run.build, sizeof run.build, "%s", td_build());
-    snprintf(run.device, sizeof run.device, "cpu, %s", td_scheduler_device(server->scheduler));
+    snprintf(run.device, sizeof run.device, "%s, %.40s", server->device.name,
+             td_server_device(server));
     snprintf(run.message, sizeof run.message, "%s", message);
     td_sha256_parse(s->scene_id, &run.scene);
     print_options(s, &json);

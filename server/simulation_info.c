@@ -35,8 +35,9 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
     td_request_free(request);
 
-    device.name = text("cpu");
-    device.description = text(td_scheduler_device(server->scheduler));
+    device.name = server->device.name;
+    device.description = text(td_server_device(server));
+    device.memory_bytes = server->device.memory_bytes;
     device.queued = td_scheduler_queued(server->scheduler);
     for (int32_t i = 0; i < SOLVERS_MAXIMUM && tb_solver_name(i) != NULL; i++) {
         tribo__v1__solver_info__init(&solvers[i]);

@@ -45,11 +45,13 @@ static tb_status read_request(td_session *s, const td_config *config,
     if (status == TB_OK) status = read_ttl(config, m->ttl_seconds, &s->ttl_seconds, error);
     if (status == TB_OK)
         status = td_wire_read_step_options(m->options, "options", &s->options, error);
+    s->options.backend = s->all->server->device.backend;
     if (status == TB_OK && strlen(m->label) > TD_LABEL_BYTES)
         status = tb_fail_field(error, TB_INVALID_ARGUMENT, "label",
                                "the label has %zu bytes, at most %d are taken", strlen(m->label),
                                TD_LABEL_BYTES);
-    if (status == TB_OK && *m->device != '\0' && strcmp(m->device, "cpu") != 0)
+    if (status == TB_OK && *m->device != '\0' &&
+        strcmp(m->device, s->all->server->device.name) != 0)
         status =
             tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'", m->device);
     if (status != TB_OK) return status;
@@ -96,7 +98,7 @@ static void on_created(void *context, tb_status status, const tb_error *error)
         Tribo__V1__CreateSessionResponse response = TRIBO__V1__CREATE_SESSION_RESPONSE__INIT;
         response.session_id = s->text;
         response.expire_time_us = atomic_load(&s->expire_time_us);
-        response.device = "cpu";
+        response.device = s->all->server->device.name;
         td_call_reply(made->call, &response.base);
     } else {
         td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DELETED, "it was never stored");
@@ -195,7 +197,7 @@ static void describe(listed *l)
     info->time = atomic_load(&s->time);
     info->create_time_us = s->create_time_us;
     info->expire_time_us = atomic_load(&s->expire_time_us);
-    info->device = "cpu";
+    info->device = s->all->server->device.name;
 }
 
 /* Page tokens are the number of the last session that was shown. */

@@ -279,6 +279,7 @@ static inline void test_server_start(test_server *t)
                                 .queue_length = t->config.store_queue_length,
                                 .retain_snapshots_bytes = t->config.retain_snapshots_bytes};
     TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
+    TEST_OK(td_device_choose(&t->config, &s->device, &error), &error);
     TEST_OK(td_metrics_create(&s->metrics, &error), &error);
     TEST_OK(td_workers_create(2, 4096, &s->workers, &error), &error);
     TEST_OK(db_open(&options, &s->db, &error), &error);

@@ -144,6 +144,10 @@ class Daemon:
         self._end()
         return status
 
+    def wait(self, seconds: float = 30.0) -> int:
+        """Waits until it has ended by itself. Returns its exit status."""
+        return self._process.wait(seconds)
+
     def _end(self) -> None:
         """Leaves nothing behind: no process, no pipe, no temporary folder."""
         if self._process.poll() is None:

@@ -1,0 +1,64 @@
+/* A backend that loses its device on demand: the CPU's, until the file that TRIBO_TEST_LOSE names is
+ * there. From then on every step is ABORTED, as with a GPU whose context is poisoned. Built as a
+ * plug-in with the library inside, and found like the GPU's, by TRIBO_GPU_PLUGIN. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "base/error.h"
+#include "step/step.h"
+
+extern const tb_backend tb_backend_plugin;
+
+static int32_t devices(char reason[TB_ERROR_MESSAGE_SIZE])
+{
+    reason[0] = '\0';
+    return 1;
+}
+
+static tb_status describe(int32_t device, tb_device_info *info, tb_error *error)
+{
+    const tb_status status = tb_backend_cpu.describe(device, info, error);
+    snprintf(info->name, sizeof info->name, "a device that can be lost");
+    info->memory = 1 << 20;
+    return status;
+}
+
+static tb_status create(const tb_step_options *options, void **context, tb_error *error)
+{
+    return tb_backend_cpu.create(options, context, error);
+}
+
+static void destroy(void *context)
+{
+    tb_backend_cpu.destroy(context);
+}
+
+static bool serves(const void *context, const tb_step_options *options)
+{
+    return tb_backend_cpu.serves(context, options);
+}
+
+static tb_status step(void *context, const tb_step_options *options, tb_state *const *states,
+                      int32_t worlds, int32_t steps, tb_certificate *certificates, tb_error *error)
+{
+    const char *lost = getenv("TRIBO_TEST_LOSE");
+    if (lost != NULL && access(lost, F_OK) == 0)
+        return tb_fail(error, TB_ABORTED, "the device is lost: '%s' is there", lost);
+    return tb_backend_cpu.step(context, options, states, worlds, steps, certificates, error);
+}
+
+static void measure(const void *context, tb_stepper_use *use)
+{
+    tb_backend_cpu.measure(context, use);
+}
+
+const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
+                                      .name = "failing",
+                                      .devices = devices,
+                                      .describe = describe,
+                                      .create = create,
+                                      .destroy = destroy,
+                                      .serves = serves,
+                                      .step = step,
+                                      .measure = measure};
