@@ -9,18 +9,22 @@
 #ifndef TB_DEVICE_H
 #define TB_DEVICE_H
 
-/* TB_FN      per-element mathematics of a header, for any side of any language
- * TB_EXTERN  a function that other files of the rooms call
- * TB_STATIC  a function of one file
- * TB_TABLE   constant arrays of one file */
+/* TB_FN        per-element mathematics of a header, for any side of any language
+ * TB_FN_LARGE  the same, too large to be copied into every place that calls it on a card: its
+ *              compilers would make a million instructions of a narrow phase
+ * TB_EXTERN    a function that other files of the rooms call
+ * TB_STATIC    a function of one file
+ * TB_TABLE     constant arrays of one file */
 #ifdef __CUDACC__
-#define TB_FN __host__ __device__ static inline
+#define TB_FN       __host__ __device__ static inline
+#define TB_FN_LARGE __host__ __device__ __noinline__ static
 #else
-#define TB_FN static inline
+#define TB_FN       static inline
+#define TB_FN_LARGE static inline
 #endif
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-#define TB_EXTERN __device__
+#define TB_EXTERN __device__ __noinline__
 #define TB_STATIC static __device__
 #define TB_TABLE  static __device__ const
 #else

@@ -7,7 +7,7 @@
 
 /* Cholesky factor L of a symmetric n x n matrix, in place in the lower triangle (leading dimension
  * `stride`). Returns n, or the index of the first pivot that is not positive. */
-TB_FN int tb_cholesky(tb_real *a, int n, int stride)
+TB_FN_LARGE int tb_cholesky(tb_real *a, int n, int stride)
 {
     for (int j = 0; j < n; j++) {
         tb_real pivot = a[j * stride + j];
@@ -45,7 +45,7 @@ TB_FN void tb_cholesky_backward(const tb_real *l, int n, int stride, tb_real *x)
 }
 
 /* x <- inverse(L L') x */
-TB_FN void tb_cholesky_solve(const tb_real *l, int n, int stride, tb_real *x)
+TB_FN_LARGE void tb_cholesky_solve(const tb_real *l, int n, int stride, tb_real *x)
 {
     tb_cholesky_forward(l, n, stride, x);
     tb_cholesky_backward(l, n, stride, x);

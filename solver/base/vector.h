@@ -322,7 +322,7 @@ TB_FN tb_mat33 tb_q_matrix(tb_quaternion q)
 }
 
 /* rotation by the vector `angle` (rad, axis times angle) */
-TB_FN tb_quaternion tb_q_from_rotation_vector(tb_vec3 angle)
+TB_FN_LARGE tb_quaternion tb_q_from_rotation_vector(tb_vec3 angle)
 {
     const tb_real a = tb_v3_length(angle);
     /* sin(a/2)/a, by its series where a is too small to divide by */
@@ -332,7 +332,7 @@ TB_FN tb_quaternion tb_q_from_rotation_vector(tb_vec3 angle)
 }
 
 /* rotation vector of a unit quaternion, of length at most pi */
-TB_FN tb_vec3 tb_q_rotation_vector(tb_quaternion q)
+TB_FN_LARGE tb_vec3 tb_q_rotation_vector(tb_quaternion q)
 {
     if (q.w < 0) q = tb_q(-q.w, -q.x, -q.y, -q.z);
     const tb_vec3 u = tb_v3(q.x, q.y, q.z);

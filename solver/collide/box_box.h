@@ -31,9 +31,9 @@ TB_FN uint32_t tb_box_face_corner(int axis, int positive, int k)
  * contacts. t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] =
  * r_k . i_l. swapped: r is shape B. Returns how many points have gap <= margin;
  * *least is the smallest gap. */
-TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
-                               int positive, tb_vec3 t, const tb_real q[9], int swapped,
-                               tb_real margin, tb_contact_point *points, tb_real *least)
+TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
+                                     int positive, tb_vec3 t, const tb_real q[9], int swapped,
+                                     tb_real margin, tb_contact_point *points, tb_real *least)
 {
     const tb_real hr[3] = {r->size.x, r->size.y, r->size.z};
     const tb_real hi[3] = {i->size.x, i->size.y, i->size.z};
@@ -122,9 +122,9 @@ TB_FN int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i,
 
 /* Edge along axis i of A over edge along axis j of B,
  * with the unit normal from A to B in A's axes. */
-TB_FN int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shape *b, int i, int j,
-                              tb_vec3 normal, tb_real gap, tb_vec3 t, const tb_real q[9],
-                              tb_real margin, tb_contact_point *points)
+TB_FN_LARGE int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shape *b, int i, int j,
+                                    tb_vec3 normal, tb_real gap, tb_vec3 t, const tb_real q[9],
+                                    tb_real margin, tb_contact_point *points)
 {
     const tb_real ha[3] = {a->size.x, a->size.y, a->size.z};
     const tb_real hb[3] = {b->size.x, b->size.y, b->size.z};
@@ -163,8 +163,8 @@ TB_FN int tb_box_edge_contact(const tb_posed_shape *a, const tb_posed_shape *b, 
 }
 
 /* Number of points, or TB_BOX_BOX_GENERAL. */
-TB_FN int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                     tb_contact_point *points, uint32_t *flags)
+TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                           tb_contact_point *points, uint32_t *flags)
 {
     const tb_real ha[3] = {a->size.x, a->size.y, a->size.z};
     const tb_real hb[3] = {b->size.x, b->size.y, b->size.z};

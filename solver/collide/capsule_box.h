@@ -12,9 +12,10 @@
 
 /* The segment over face (axis, positive) of the box; c,
  * u: middle and direction in the box's axes. */
-TB_FN int tb_capsule_on_face(const tb_posed_shape *a, const tb_posed_shape *b, int axis,
-                             int positive, const tb_real c[3], const tb_real u[3], tb_real slack,
-                             tb_real margin, tb_contact_point *points, tb_real *least)
+TB_FN_LARGE int tb_capsule_on_face(const tb_posed_shape *a, const tb_posed_shape *b, int axis,
+                                   int positive, const tb_real c[3], const tb_real u[3],
+                                   tb_real slack, tb_real margin, tb_contact_point *points,
+                                   tb_real *least)
 {
     const tb_real h[3] = {b->size.x, b->size.y, b->size.z};
     const tb_real radius = a->size.x, half = a->size.y;
@@ -63,10 +64,10 @@ TB_FN int tb_capsule_on_face(const tb_posed_shape *a, const tb_posed_shape *b, i
 }
 
 /* The segment across edge i of the box, with the unit direction `out` from the box in its axes. */
-TB_FN int tb_capsule_on_edge(const tb_posed_shape *a, const tb_posed_shape *b, int i,
-                             const tb_real out[3], const tb_real c[3], const tb_real u[3],
-                             tb_real separation, tb_real slack, tb_real margin,
-                             tb_contact_point *points)
+TB_FN_LARGE int tb_capsule_on_edge(const tb_posed_shape *a, const tb_posed_shape *b, int i,
+                                   const tb_real out[3], const tb_real c[3], const tb_real u[3],
+                                   tb_real separation, tb_real slack, tb_real margin,
+                                   tb_contact_point *points)
 {
     const tb_real h[3] = {b->size.x, b->size.y, b->size.z};
     tb_real d[3]; /* from the edge's middle to the segment's */
@@ -91,8 +92,8 @@ TB_FN int tb_capsule_on_edge(const tb_posed_shape *a, const tb_posed_shape *b, i
 }
 
 /* Number of points, or TB_BOX_BOX_GENERAL. */
-TB_FN int tb_capsule_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                         tb_contact_point *points, uint32_t *flags)
+TB_FN_LARGE int tb_capsule_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                               tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 cv = tb_pose_inverse_point(&b->pose, a->pose.position);
     const tb_vec3 uv = tb_m33_tmul_v3(&b->pose.rotation, tb_m33_column(&a->pose.rotation, 2));

@@ -38,8 +38,8 @@ TB_FN uint32_t tb_clip_corner(uint32_t edge_a, uint32_t edge_b)
 /* Cuts a polygon by one side; `from` and `to` are different buffers, `to` of `capacity` points.
  * Returns the new count. face: feature of the incident face.
  * slack: points so little outside are inside. */
-TB_FN int tb_clip_by_side(const tb_clip_point *from, int count, const tb_clip_side *side,
-                          uint32_t face, tb_real slack, tb_clip_point *to, int capacity)
+TB_FN_LARGE int tb_clip_by_side(const tb_clip_point *from, int count, const tb_clip_side *side,
+                                uint32_t face, tb_real slack, tb_clip_point *to, int capacity)
 {
     int n = 0;
     for (int i = 0; i < count; i++) {

@@ -27,7 +27,7 @@ TB_FN int tb_core_sharp(const tb_core *core, tb_vec3 out)
 }
 
 /* Whether a point in the plane of a flat face of the core lies on that face. */
-TB_FN int tb_core_holds(const tb_core *core, tb_vec3 point)
+TB_FN_LARGE int tb_core_holds(const tb_core *core, tb_vec3 point)
 {
     const tb_vec3 p = tb_m33_tmul_v3(core->rotation, tb_v3_sub(point, core->centre));
     const tb_vec3 h = core->size;
@@ -58,7 +58,7 @@ TB_FN int tb_core_holds(const tb_core *core, tb_vec3 point)
 
 /* Points of a cap of one core (of: 1 A, 2 B) and of what lies on it: of the features in the
  * simplex, the point nearest to the cap's middle. */
-TB_FN void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_closest *c)
+TB_FN_LARGE void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_closest *c)
 {
     const tb_core *cap = of == 1 ? a : b, *other = of == 1 ? b : a;
     tb_vec3 p[3], q[3]; /* on the other, and its offset from the cap's axis */
@@ -104,7 +104,7 @@ TB_FN void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_clos
  * nearly the same direction: so faces that lie flat on each other keep one normal. Returns 0 if the
  * face was taken and yet cannot be the nearest feature,
  * because the other's extreme point lies beside it. */
-TB_FN int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
+TB_FN_LARGE int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
 {
     const tb_real tie = TB_COLLIDE_TIE * (a->extent + b->extent + a->radius + b->radius);
     const tb_vec3 found = c->normal;
@@ -159,7 +159,7 @@ TB_FN tb_vec3 tb_closest_over_rim(const tb_core *a, const tb_core *b, const tb_c
 }
 
 /* Sharpens the normal by the parts of both cores that are in the simplex, beginning at `guess`. */
-TB_FN void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c, tb_vec3 guess)
+TB_FN_LARGE void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c, tb_vec3 guess)
 {
     tb_part parts_a[TB_CORE_PARTS], parts_b[TB_CORE_PARTS];
     const int count_a = tb_core_parts(a, &c->simplex, 0, parts_a);
@@ -234,7 +234,7 @@ TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
 }
 
 /* False if the cores are farther apart than `limit`. */
-TB_FN int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
+TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
 {
     c->degenerate = 0;
     c->face = 0;

@@ -54,7 +54,7 @@ TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
 }
 
 /* Contacts along the normal of a flat face, the one that c names. Returns the smallest gap. */
-TB_FN tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
+TB_FN_LARGE tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
 {
     tb_patch patch_a, patch_b;
     o->normal = c->normal;
@@ -71,8 +71,8 @@ TB_FN tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_
 }
 
 /* Contacts of any features: on a face, along edges side by side, or at the nearest points. */
-TB_FN void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
-                                 tb_overlay *o)
+TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
+                                       tb_overlay *o)
 {
     const tb_real gap = c->separation - a->radius - b->radius;
     tb_real least = TB_REAL_MAX;
@@ -93,8 +93,8 @@ TB_FN void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb
                    tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
 }
 
-TB_FN int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                             tb_contact_point *points, uint32_t *flags)
+TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                   tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 origin = a->pose.position;
     tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);

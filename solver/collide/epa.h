@@ -27,7 +27,7 @@ typedef struct tb_epa {
 } tb_epa;
 
 /* 3: a tetrahedron stands in vertices[0..3]; less: the obstacle is flat, a line or a point */
-TB_FN int tb_epa_start(tb_core *a, tb_core *b, const tb_simplex *s, tb_real scale, tb_epa *e)
+TB_FN_LARGE int tb_epa_start(tb_core *a, tb_core *b, const tb_simplex *s, tb_real scale, tb_epa *e)
 {
     const tb_real noise = 16 * TB_COLLIDE_NOISE * scale;
     tb_vertex *v = e->vertices;
@@ -86,7 +86,7 @@ TB_FN int tb_epa_start(tb_core *a, tb_core *b, const tb_simplex *s, tb_real scal
     return found || next == 4 ? 3 : 2;
 }
 
-TB_FN void tb_epa_face_set(tb_epa *e, int face, int v0, int v1, int v2)
+TB_FN_LARGE void tb_epa_face_set(tb_epa *e, int face, int v0, int v1, int v2)
 {
     tb_epa_face *f = &e->faces[face];
     const tb_vec3 p = e->vertices[v0].w, q = e->vertices[v1].w, r = e->vertices[v2].w;
@@ -115,7 +115,7 @@ TB_FN int tb_epa_nearest(const tb_epa *e)
 
 /* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim.
  * 0: no room. */
-TB_FN int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
+TB_FN_LARGE int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
 {
     int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
     uint8_t seen[TB_EPA_FACES];
@@ -167,7 +167,7 @@ TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
 /* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the
  * simplex that GJK ended with, and gets the face found with its weights. Returns the rank of the
  * obstacle: below 3 it is flat, below 2 the normal is one of many. */
-TB_FN int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal)
+TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal)
 {
     tb_epa e;
     const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);

@@ -36,8 +36,8 @@ TB_FN int tb_face_first_try(tb_core *a, tb_core *b, tb_vec3 normal, tb_real tie,
 
 /* The faces of A (of 1) or B (of 2) that look towards the other.
  * 0 if one separates by more than `limit`. */
-TB_FN int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real limit,
-                           tb_face_first *best)
+TB_FN_LARGE int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real limit,
+                                 tb_face_first *best)
 {
     const tb_core *base = of == 1 ? a : b;
     const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside); /* signs below turn normals along it */
@@ -74,7 +74,8 @@ TB_FN int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real 
 
 /* 0: farther apart than `limit`. 1: nothing found. 2: *c holds the best face's normal and
  * separation; the pair is solved by it if contacts at that separation are found. */
-TB_FN int tb_face_first_find(tb_core *a, tb_core *b, tb_real tie, tb_real limit, tb_closest *c)
+TB_FN_LARGE int tb_face_first_find(tb_core *a, tb_core *b, tb_real tie, tb_real limit,
+                                   tb_closest *c)
 {
     tb_face_first of_a, of_b;
     if (!tb_face_first_of(a, b, 1, tie, limit, &of_a)) return 0;

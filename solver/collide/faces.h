@@ -30,7 +30,7 @@ TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t f
 
 /* The unit normal of the flat face that looks most along `towards`;
  * 0 where the shape has none near it. */
-TB_FN int tb_core_face_normal(const tb_core *core, tb_vec3 towards, tb_vec3 *normal)
+TB_FN_LARGE int tb_core_face_normal(const tb_core *core, tb_vec3 towards, tb_vec3 *normal)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, towards);
     if (core->type == TB_SHAPE_BOX) {

@@ -35,7 +35,7 @@ TB_FN tb_vec3 tb_nearest_segment(tb_vec3 a, tb_vec3 b, tb_real weight[2])
 }
 
 /* nearest point of a triangle to the origin */
-TB_FN tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real weight[3])
+TB_FN_LARGE tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real weight[3])
 {
     const tb_vec3 ab = tb_v3_sub(b, a), ac = tb_v3_sub(c, a);
     const tb_vec3 n = tb_v3_cross(ab, ac);
@@ -69,7 +69,7 @@ TB_FN tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real weigh
 
 /* Nearest point of the simplex to the origin; drops the vertices that it does not need.
  * *inside: the origin is in the tetrahedron. */
-TB_FN tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
+TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
 {
     *inside = 0;
     tb_vec3 best = s->v[0].w;
@@ -117,8 +117,8 @@ TB_FN tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
 
 /* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances
  * above it need not be known. scale: size of both, m. */
-TB_FN tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
-                        tb_vec3 *nearest)
+TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
+                              tb_vec3 *nearest)
 {
     const tb_real touching = TB_COLLIDE_TIE * scale;
     /* curved surfaces are approached without end; the normal is polished afterwards */

@@ -87,7 +87,7 @@ TB_FN void tb_contact_mirror(tb_contact_point *points, int count)
 /* Keeps at most TB_MANIFOLD_POINTS of `count` points (at most 160), in place and in their order:
  * the deepest, then again and again the one farthest from all kept. Points that tie within a
  * tolerance go by their order, so that rounding does not reshuffle a flat contact. */
-TB_FN int tb_manifold_reduce(tb_contact_point *points, int count)
+TB_FN_LARGE int tb_manifold_reduce(tb_contact_point *points, int count)
 {
     if (count <= TB_MANIFOLD_POINTS) return count;
     tb_real distance2[160];

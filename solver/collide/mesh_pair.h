@@ -65,8 +65,8 @@ typedef struct tb_mesh_corner {
 /* Keeps what lies on the inner side of a plane (normal . x <= offset + slack) of a polygon, a
  * segment or a point; returns the count. `to` has room for count + 1. New corners get the name of
  * the corner where their edge begins, in the order in which the polygon is given. */
-TB_FN int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 normal,
-                           tb_real offset, tb_real slack, int32_t side, tb_mesh_corner *to)
+TB_FN_LARGE int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 normal,
+                                 tb_real offset, tb_real slack, int32_t side, tb_mesh_corner *to)
 {
     int32_t n = 0;
     const int32_t edges = count > 2 ? count : count - 1;
@@ -163,8 +163,8 @@ TB_FN bool tb_mesh_summit_holds(const tb_mesh_view *view, const tb_mesh_triangle
 }
 
 /* noise: m, the length that rounding can make at this size. */
-TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_triangle *t,
-                                     const tb_polytope *s, tb_real margin, tb_real noise)
+TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_triangle *t,
+                                           const tb_polytope *s, tb_real margin, tb_real noise)
 {
     tb_mesh_axis best;
     best.kind = TB_MESH_AXIS_NONE;
@@ -263,9 +263,10 @@ TB_FN tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_mesh_tri
  * polygon lies in `from` and is lost; `from` and `to` have room for count + 3. slope: unit normal
  * of the polygon's plane, or NULL. Returns how many points were written to `out`, which has room
  * for count + 3. */
-TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corner *from,
-                                         int32_t count, const tb_vec3 *slope, tb_real margin,
-                                         tb_real noise, tb_mesh_corner *to, tb_mesh_contact *out)
+TB_FN_LARGE int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corner *from,
+                                               int32_t count, const tb_vec3 *slope, tb_real margin,
+                                               tb_real noise, tb_mesh_corner *to,
+                                               tb_mesh_contact *out)
 {
     /* how the shape's height over the plane changes outward across each edge; a slope that counts
      * as level elsewhere must do so here, or neither normal would be left */
@@ -313,10 +314,11 @@ TB_FN int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corn
 
 /* The triangle against a flat face of the shape, given by its corners counter-clockwise from
  * outside, which is the reference. Buffers `from`, `to` and `out` have room for sides + 3. */
-TB_FN int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal, tb_real offset,
-                                     const tb_vec3 *corners, int32_t sides, uint32_t face,
-                                     tb_real margin, tb_real noise, tb_mesh_corner *from,
-                                     tb_mesh_corner *to, tb_mesh_contact *out)
+TB_FN_LARGE int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal,
+                                           tb_real offset, const tb_vec3 *corners, int32_t sides,
+                                           uint32_t face, tb_real margin, tb_real noise,
+                                           tb_mesh_corner *from, tb_mesh_corner *to,
+                                           tb_mesh_contact *out)
 {
     for (int k = 0; k < 3; k++) {
         from[k].x = t->v[k];
@@ -353,8 +355,8 @@ TB_FN int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal, 
 }
 
 /* One edge of each; false where they pass each other outside their ends. */
-TB_FN bool tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *s,
-                                  const tb_mesh_axis *axis, tb_mesh_contact *c)
+TB_FN_LARGE bool tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *s,
+                                        const tb_mesh_axis *axis, tb_mesh_contact *c)
 {
     const int k = axis->other;
     const tb_vec3 p = t->v[k], u = tb_v3_sub(t->v[(k + 1) % 3], p);

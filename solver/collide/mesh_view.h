@@ -57,7 +57,7 @@ TB_FN tb_vec3 tb_mesh_normal(const tb_mesh_view *view, int32_t triangle)
     return tb_m33_mul_v3(&view->rotation, tb_v3_load(&view->mesh->normals[3 * triangle]));
 }
 
-TB_FN void tb_mesh_triangle_load(const tb_mesh_view *view, int32_t index, tb_mesh_triangle *t)
+TB_FN_LARGE void tb_mesh_triangle_load(const tb_mesh_view *view, int32_t index, tb_mesh_triangle *t)
 {
     const tb_triangle_mesh *mesh = view->mesh;
     t->index = index;
@@ -103,7 +103,7 @@ TB_FN void tb_mesh_climber_try(tb_mesh_climber *c, const tb_triangle_mesh *mesh,
 
 /* The neighbour of a corner that is highest along the unit direction d, as a corner of some
  * triangle; false where the corner is itself the highest of its fan. */
-TB_FN bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int *corner, tb_vec3 d)
+TB_FN_LARGE bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int *corner, tb_vec3 d)
 {
     const tb_triangle_mesh *mesh = view->mesh;
     const int32_t vertex = mesh->triangles[3 * *triangle + *corner];

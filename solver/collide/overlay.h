@@ -19,8 +19,8 @@ typedef struct tb_overlay {
 
 /* Adds a point that lies on the surface of A (on_b: B) at p, with features of the patch that it
  * lies on and of the other. */
-TB_FN void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap, uint32_t own,
-                          uint32_t other)
+TB_FN_LARGE void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap, uint32_t own,
+                                uint32_t other)
 {
     if (!(gap <= o->margin) || o->count >= TB_OVERLAY_POINTS) return;
     if (on_b)
@@ -68,8 +68,8 @@ TB_FN tb_real tb_patch_size(const tb_patch *p)
 }
 
 /* Polygon `inc` over polygon `ref`; ref_is_b: ref belongs to B. */
-TB_FN void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b,
-                               const tb_patch *inc)
+TB_FN_LARGE void tb_overlay_polygons(tb_overlay *o, const tb_patch *ref, int ref_is_b,
+                                     const tb_patch *inc)
 {
     tb_clip_point buffer[2][TB_CLIP_POINTS];
     tb_vec3 t1, t2;
@@ -142,7 +142,8 @@ TB_FN int tb_overlay_over(const tb_patch *ref, tb_vec3 out, tb_vec3 p)
 }
 
 /* Segment `inc` over polygon or disc `ref`. */
-TB_FN void tb_overlay_segment(tb_overlay *o, const tb_patch *ref, int ref_is_b, const tb_patch *inc)
+TB_FN_LARGE void tb_overlay_segment(tb_overlay *o, const tb_patch *ref, int ref_is_b,
+                                    const tb_patch *inc)
 {
     const tb_vec3 out = ref_is_b ? tb_v3_negate(o->normal) : o->normal;
     const tb_vec3 origin = ref->kind == TB_PATCH_DISC ? ref->centre : ref->p[0];
@@ -218,8 +219,8 @@ TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5
 
 /* A disc and a polygon. Everything is reckoned in the disc's plane,
  * to which the polygon is projected. */
-TB_FN void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc_is_b,
-                                   const tb_patch *polygon)
+TB_FN_LARGE void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc_is_b,
+                                         const tb_patch *polygon)
 {
     const tb_vec3 out = disc_is_b ? tb_v3_negate(o->normal) : o->normal;
     const tb_real slack = TB_COLLIDE_FLAT * disc->radius;
@@ -273,7 +274,7 @@ TB_FN void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc
 }
 
 /* Two discs: named points of each over the other, and where the rims cross. */
-TB_FN void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
+TB_FN_LARGE void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 {
     const tb_real slack = TB_COLLIDE_FLAT * (a->radius + b->radius);
     for (int side = 0; side < 2; side++) {
@@ -328,7 +329,7 @@ TB_FN void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 
 /* Edges side by side: both ends of the stretch that they share.
  * Nothing if they cross or only meet. */
-TB_FN void tb_overlay_edges(tb_overlay *o, const tb_patch *a, const tb_patch *b)
+TB_FN_LARGE void tb_overlay_edges(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 {
     const tb_vec3 ea = tb_v3_sub(a->p[1], a->p[0]), eb = tb_v3_sub(b->p[1], b->p[0]);
     const tb_real la = tb_v3_length(ea), lb = tb_v3_length(eb);

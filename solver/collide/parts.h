@@ -52,8 +52,8 @@ TB_FN int tb_core_joined(const tb_core *core, uint32_t i, uint32_t j)
 }
 
 /* The parts of one core that have vertices in the simplex, straight ones first. */
-TB_FN int tb_core_parts(const tb_core *core, const tb_simplex *s, int of_b,
-                        tb_part parts[TB_CORE_PARTS])
+TB_FN_LARGE int tb_core_parts(const tb_core *core, const tb_simplex *s, int of_b,
+                              tb_part parts[TB_CORE_PARTS])
 {
     const tb_vec3 none = tb_v3(0, 0, 0);
     if (core->type == TB_SHAPE_ELLIPSOID) {
@@ -91,7 +91,7 @@ TB_FN int tb_core_parts(const tb_core *core, const tb_simplex *s, int of_b,
 
 /* point of the part farthest along n; of a straight part that is level with n,
  * one at its beginning */
-TB_FN tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 n)
+TB_FN_LARGE tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 n)
 {
     uint32_t id;
     if (part->kind == TB_PART_WHOLE) return tb_core_support(core, n, &id);
@@ -102,7 +102,7 @@ TB_FN tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 n)
 }
 
 /* How that point moves when n moves by m: its derivative. */
-TB_FN tb_vec3 tb_part_slope(const tb_part *part, const tb_core *core, tb_vec3 n, tb_vec3 m)
+TB_FN_LARGE tb_vec3 tb_part_slope(const tb_part *part, const tb_core *core, tb_vec3 n, tb_vec3 m)
 {
     if (part->kind == TB_PART_POINT || part->kind == TB_PART_EDGE) return tb_v3(0, 0, 0);
     if (part->kind == TB_PART_WHOLE) { /* of R S^2 R'n / |S R'n| */
@@ -135,8 +135,8 @@ TB_FN tb_real tb_part_tilt(const tb_part *part, const tb_core *core, tb_vec3 n)
 /* Newton's method on the unit sphere for a normal at which the extreme point w of A's part minus
  * B's has no component along the tangents, only across `edge` if there is one. As n turns by m, the
  * component along t changes by t . Dw m - (w . n) t . m. 0 if it does not converge. */
-TB_FN int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
-                          const tb_vec3 *edge, tb_vec3 *normal)
+TB_FN_LARGE int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
+                                const tb_vec3 *edge, tb_vec3 *normal)
 {
     const int dimensions = edge ? 1 : 2;
     tb_vec3 n = *normal;
@@ -190,8 +190,8 @@ TB_FN int tb_part_beside(const tb_part *part, tb_vec3 p)
 /* The common normal of two parts, from a guess, with the nearest points. Returns 1 if it is one:
  * both parts extreme in their shapes and the points on the parts; *normal and *separation are set
  * if they could be had. */
-TB_FN int tb_parts_normal(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
-                          tb_vec3 *normal, tb_real *separation, tb_vec3 *on_a, tb_vec3 *on_b)
+TB_FN_LARGE int tb_parts_normal(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
+                                tb_vec3 *normal, tb_real *separation, tb_vec3 *on_a, tb_vec3 *on_b)
 {
     const int straight_a = tb_part_straight(pa), straight_b = tb_part_straight(pb);
     tb_vec3 n = *normal;

@@ -103,7 +103,7 @@ TB_FN void tb_patch_cylinder(const tb_core *core, tb_vec3 d, tb_patch *p)
 }
 
 /* The patch that looks along the unit direction `out`. */
-TB_FN void tb_patch_of(tb_core *core, tb_vec3 out, tb_patch *p)
+TB_FN_LARGE void tb_patch_of(tb_core *core, tb_vec3 out, tb_patch *p)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, out);
     p->normal = out;
@@ -135,7 +135,7 @@ TB_FN void tb_patch_of(tb_core *core, tb_vec3 out, tb_patch *p)
 }
 
 /* The edge of the core that is extreme along `out` and level with it: 0 where only a point is. */
-TB_FN int tb_patch_edge(tb_core *core, tb_vec3 out, tb_patch *p)
+TB_FN_LARGE int tb_patch_edge(tb_core *core, tb_vec3 out, tb_patch *p)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, out);
     uint32_t id = 0;

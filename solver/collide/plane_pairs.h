@@ -48,8 +48,8 @@ TB_FN int tb_plane_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_
 
 /* Corners by their number's bits: bit i set is the + side of axis i. Of a box that stands on a face
  * the upper corners are left out: they could only touch after a turn of half a right angle. */
-TB_FN int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                       tb_contact_point *points)
+TB_FN_LARGE int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                             tb_contact_point *points)
 {
     const tb_vec3 n = tb_m33_column(&a->pose.rotation, 2);
     const tb_real height = tb_plane_height(a, n, b->pose.position);
@@ -84,8 +84,8 @@ TB_FN int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real
 
 /* The lowest point of each rim, and, of a cylinder that stands, four points fixed to the lower cap:
  * they keep their names while it stands, and the lowest point of the rim makes tipping exact. */
-TB_FN int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                            tb_contact_point *points)
+TB_FN_LARGE int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                  tb_contact_point *points)
 {
     const tb_vec3 n = tb_m33_column(&a->pose.rotation, 2);
     const tb_vec3 axis = tb_m33_column(&b->pose.rotation, 2);
@@ -152,8 +152,8 @@ TB_FN int tb_plane_ellipsoid(const tb_posed_shape *a, const tb_posed_shape *b, t
 }
 
 /* The lowest vertex and the vertices of the face that looks down most. */
-TB_FN int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                          tb_contact_point *points)
+TB_FN_LARGE int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                tb_contact_point *points)
 {
     const tb_vec3 n = tb_m33_column(&a->pose.rotation, 2);
     const tb_vec3 local = tb_m33_tmul_v3(&b->pose.rotation, n);

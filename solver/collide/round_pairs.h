@@ -61,8 +61,8 @@ TB_FN int tb_sphere_contact(const tb_posed_shape *a, const tb_posed_shape *b, tb
     return 1;
 }
 
-TB_FN int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                             tb_contact_point *points, uint32_t *flags)
+TB_FN_LARGE int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                   tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 c = tb_pose_inverse_point(&b->pose, a->pose.position);
     const tb_real radius = b->size.x, half = b->size.y;
@@ -89,8 +89,8 @@ TB_FN int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, t
                              margin, points);
 }
 
-TB_FN int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                        tb_contact_point *points)
+TB_FN_LARGE int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                              tb_contact_point *points)
 {
     const tb_vec3 c = tb_pose_inverse_point(&b->pose, a->pose.position);
     const tb_vec3 h = b->size;
@@ -126,7 +126,7 @@ TB_FN int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_rea
  * sum (e_i p_i / (t + e_i^2))^2 = 1 in scaled form (Eberly, Distance from a Point to an Ellipse, an
  * Ellipsoid, or a Hyperellipsoid, 2013). The sum is convex and falling and Newton's method starts
  * above it, so that it runs straight to the root. */
-TB_FN tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
+TB_FN_LARGE tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
 {
     tb_real e[3] = {size.x, size.y, size.z}, y[3] = {tb_abs(p.x), tb_abs(p.y), tb_abs(p.z)}, x[3];
     int order[3] = {0, 1, 2}; /* semi-axes descending */
@@ -235,8 +235,8 @@ TB_FN void tb_segment_segment(tb_vec3 offset, tb_vec3 axis_a, tb_real half_a, tb
 /* Crossing capsules touch in one point. Capsules within a few degrees of parallel touch as well at
  * the two ends of the stretch they share; each end is a ball against the other capsule,
  * exact for itself. */
-TB_FN int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                             tb_contact_point *points, uint32_t *flags)
+TB_FN_LARGE int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                   tb_contact_point *points, uint32_t *flags)
 {
     const tb_vec3 offset = tb_v3_sub(b->pose.position, a->pose.position);
     const tb_vec3 ua = tb_m33_column(&a->pose.rotation, 2),

@@ -24,7 +24,7 @@ typedef struct tb_core {
 /* hulls of fewer vertices are scanned, others climbed */
 enum { TB_HULL_SCAN = 24 };
 
-TB_FN tb_core tb_core_of(const tb_posed_shape *shape, tb_vec3 origin)
+TB_FN_LARGE tb_core tb_core_of(const tb_posed_shape *shape, tb_vec3 origin)
 {
     tb_core c;
     c.type = shape->type;
@@ -94,7 +94,7 @@ TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
 
 /* The point of the core farthest along `direction` (any length). *id: the vertex;
  * the cap of a cylinder. */
-TB_FN tb_vec3 tb_core_support(tb_core *core, tb_vec3 direction, uint32_t *id)
+TB_FN_LARGE tb_vec3 tb_core_support(tb_core *core, tb_vec3 direction, uint32_t *id)
 {
     *id = 0;
     if (core->type == TB_SHAPE_SPHERE) return core->centre;

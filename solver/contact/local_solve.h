@@ -94,7 +94,8 @@ TB_FN int tb_local_stick(const tb_local_contact *local, const tb_real beta[2], t
 
 /* Damped projections lambda <- prox(lambda - r (W lambda + b)), normal first, for matrices that the
  * rim equation cannot take. Leaves lambda in the cone whatever W is. */
-TB_FN void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu, tb_real lambda[3])
+TB_FN_LARGE void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu,
+                                  tb_real lambda[3])
 {
     tb_real row = 0;
     for (int i = 1; i < 3; i++) row = tb_max(row, tb_abs(w[3 * i + 1]) + tb_abs(w[3 * i + 2]));
@@ -124,9 +125,9 @@ TB_FN void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu, 
  * the rim equation; 60 makes it exact to rounding, and 2 or 3 are enough within a sweep, since the
  * answer is brought back into the cone. `lambda` comes in as the last
  * impulse and goes out as the solution. */
-TB_FN tb_contact_status tb_local_solve(const tb_local_contact *local, const tb_real w[9],
-                                       const tb_real b[3], tb_real mu, int newton, tb_real *alpha,
-                                       tb_real lambda[3])
+TB_FN_LARGE tb_contact_status tb_local_solve(const tb_local_contact *local, const tb_real w[9],
+                                             const tb_real b[3], tb_real mu, int newton,
+                                             tb_real *alpha, tb_real lambda[3])
 {
     if (b[0] >= 0) {
         lambda[0] = lambda[1] = lambda[2] = 0;

@@ -70,7 +70,7 @@ TB_FN void tb_prox_coulomb(tb_real x[3], tb_real mu)
  * d > 0 the root of the secular equation S(d) = sum (a_i x_i / (a_i^2 + d))^2 = 1 (Poulsen 3.5).
  * S is convex and falls, and 1 / sqrt(S) is nearly straight, so Newton on it from a point left of
  * the root runs up to the root and never past it but for rounding. */
-TB_FN void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
+TB_FN_LARGE void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
 {
     const tb_real axis = TB_R(2.0 / 3.0);
 

@@ -87,7 +87,7 @@ TB_STATIC double block_natural(const tb_block *block, const double *lambda, cons
         if (isnan(x[i])) return NAN; /* a projection could hide it */
     }
     switch (block->law) {
-    case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0); break;
+    case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0.0); break;
     case TB_LAW_PLANAR:
         x[0] -= (double)block->mu * fabs(xi[1]);
         project_cone(x, 2, (double)block->mu);
@@ -117,9 +117,9 @@ TB_STATIC double block_natural(const tb_block *block, const double *lambda, cons
 /* how far the block's friction lies outside of its set, N s */
 TB_STATIC double block_cone_excess(const tb_block *block, const double *lambda)
 {
-    const double mu = (double)block->mu, normal = fmax(lambda[0], 0);
+    const double mu = (double)block->mu, normal = fmax(lambda[0], 0.0);
     switch (block->law) {
-    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0);
+    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0.0);
     case TB_LAW_PLANAR: return fmax(fabs(lambda[1]) - mu * normal, -lambda[0]);
     case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
     case TB_LAW_SPIN:

@@ -301,6 +301,16 @@ TB_STATIC bool leave_blocks(tb_iteration *it)
     return true;
 }
 
+TB_STATIC bool is_cancelled(const tb_solve_options *options)
+{
+#ifdef TB_DEVICE /* nobody there to be asked */
+    (void)options;
+    return false;
+#else
+    return options->cancelled && options->cancelled(options->cancelled_context);
+#endif
+}
+
 /* sweeps until the stop test holds, the sweeps are used up, or omega cannot be halved again */
 TB_STATIC tb_status sweep_on(tb_iteration *it)
 {
@@ -311,8 +321,7 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
 
     solution->status = TB_NOT_CONVERGED;
     for (int32_t n = 1; n <= options->maximum_iterations; n++) {
-        if (options->cancelled && options->cancelled(options->cancelled_context))
-            return TB_CANCELLED;
+        if (is_cancelled(options)) return TB_CANCELLED;
         if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
         const bool accelerate = n > it->accelerate_from;
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
@@ -420,8 +429,7 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
         .next_check = 8,
     };
     solution->iterations = solution->halvings = 0;
-    memset(solution->solver, 0, sizeof solution->solver);
-    strncpy(solution->solver, name, sizeof solution->solver - 1);
+    tb_solution_sign(solution, name);
 
     double c2 = 0;
     for (int32_t i = 0; i < problem->number_of_rows; i++)

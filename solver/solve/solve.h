@@ -29,6 +29,16 @@ typedef struct tb_solution {
     char solver[16];        /* which solver ended the work */
 } tb_solution;
 
+/* Says which solver ended the work. */
+TB_FN void tb_solution_sign(tb_solution *solution, const char *name)
+{
+    const int size = (int)sizeof solution->solver;
+    for (int i = 0, end = 0; i < size; i++) {
+        end = end || i == size - 1 || name[i] == 0;
+        solution->solver[i] = end ? (char)0 : name[i];
+    }
+}
+
 /* Failures (memory, bad options) are the return value; not reaching the tolerance is
  * solution->status. A solver never returns numbers that are not finite: it says DIVERGED and gives
  * its last good ones. */

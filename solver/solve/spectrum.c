@@ -46,7 +46,7 @@ TB_EXTERN tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, 
         }
         shift = found[0];
     }
-    const double largest = found[0], smallest = fmax(largest - found[1], 0);
+    const double largest = found[0], smallest = fmax(largest - found[1], 0.0);
     *r = largest > 0 && largest <= (double)TB_REAL_MAX ? 2 / (smallest + largest) : 1;
     tb_arena_return_to(scratch, mark);
     return TB_OK;

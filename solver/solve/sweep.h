@@ -66,8 +66,9 @@ TB_FN void tb_update_coulomb(const tb_sweep_block *block, int propagate, const t
 
 /* The same contact solved exactly for xi of all others as they are, then over-relaxed by omega and
  * brought back into the cone. `alpha` is kept from sweep to sweep. */
-TB_FN void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega, const tb_real xi[3],
-                                   tb_real lambda[3], tb_real change[3], tb_real *alpha)
+TB_FN_LARGE void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega,
+                                         const tb_real xi[3], tb_real lambda[3], tb_real change[3],
+                                         tb_real *alpha)
 {
     const tb_real *w = block->g;
     const tb_real old[3] = {lambda[0], lambda[1], lambda[2]};
@@ -85,9 +86,9 @@ TB_FN void tb_update_coulomb_exact(const tb_sweep_block *block, tb_real omega, c
 
 /* Any law, row group by row group, from its diagonal block g (rows x rows). For TB_LAW_BILATERAL
  * each row in turn. r: of the first row and of the others. */
-TB_FN void tb_update_any(const tb_sweep_block *block, const tb_real *g, tb_real lower,
-                         tb_real upper, int propagate, tb_real *xi, tb_real *lambda,
-                         tb_real *change)
+TB_FN_LARGE void tb_update_any(const tb_sweep_block *block, const tb_real *g, tb_real lower,
+                               tb_real upper, int propagate, tb_real *xi, tb_real *lambda,
+                               tb_real *change)
 {
     const int n = block->rows;
     if (block->law == TB_LAW_BILATERAL) {

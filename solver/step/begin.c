@@ -220,7 +220,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
 
 /* ---- smooth acceleration ---- */
 
-#ifndef TB_SINGLE
+#if !defined(TB_SINGLE) && !defined(TB_DEVICE)
 /* Springs and dampers of tendons, which a step has as rows. */
 TB_STATIC void add_tendon_springs(tb_world *w)
 {

@@ -118,7 +118,7 @@ TB_FN void tb_inertia_add(tb_inertia *a, const tb_inertia *b)
  * which keeps energy and the length of the angular momentum to rounding (both are quadratic).
  * Newton from w0; where it does not contract (dt |w| of order 1) the last iterate is returned.
  * inertia, inverse: body axes, kg m^2 and its inverse. */
-TB_FN tb_vec3 tb_gyroscopic_step(const tb_mat33 *inertia, tb_vec3 w0, tb_real dt)
+TB_FN_LARGE tb_vec3 tb_gyroscopic_step(const tb_mat33 *inertia, tb_vec3 w0, tb_real dt)
 {
     tb_vec3 w1 = w0;
     for (int iteration = 0; iteration < 8; iteration++) {
