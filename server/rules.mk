@@ -6,7 +6,8 @@
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
 #   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
-#   tests/unit/test_client_*.c both, for a daemon and its client in one process
+#   tests/unit/test_client_*.c both, for a daemon and its client in one process, and
+#   tests/unit/test_cli_NAME.c the command's NAME.o alone
 
 GEN := $(BUILD)/generated
 PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
@@ -104,6 +105,11 @@ $(CLIENT_LIBRARY): $(CLIENT_OBJECTS) $(filter $(B)/generated/tribo/%,$(PROTO_OBJ
 $(B)/tribo: $(CLIENT_LIBRARY) $(SERVER_LIBRARY)
 $(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(SERVER_LIBRARY) $(LIBRARY)
 $(B)/tribo: LDLIBS := $(SERVER_LIBS) $(LDLIBS)
+
+CLI_TESTS = $(filter tests/unit/test_cli_%,$(suite_unit))
+$(addprefix $(B)/,$(CLI_TESTS)): $(B)/tests/unit/test_cli_%: $(B)/clients/cli/%.o
+$(patsubst %,$(B)/%.o,$(CLI_TESTS)): CPPFLAGS += -isystem $(GEN) -Iclients/c -Iclients/cli
+$(patsubst %,$(B)/%.o,$(CLI_TESTS)): | $(PROTO_C)
 
 # benchmarks of the wire are clients
 WIRE_BENCH := $(filter tests/bench/bench_wire%,$(BENCH))

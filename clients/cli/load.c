@@ -1,8 +1,7 @@
 /* tribo load: how many calls a daemon answers, and how fast, at rising numbers of callers. */
-#include "load.h"
+#include "load_settle.h"
 
 #include <float.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,8 +29,7 @@ static const args_command COMMAND = {
     .minimum_operands = 0,
     .maximum_operands = 1};
 
-static const double AGREEMENT = 0.1;
-enum { MOST_LEVELS = 32, MOST_CALLERS = 4096 };
+enum { MOST_LEVELS = 32, MOST_CALLERS = 4096, MOST_WINDOWS = 100 };
 
 typedef struct load_command {
     remote_options remote;
@@ -42,12 +40,6 @@ typedef struct load_command {
     int32_t levels[MOST_LEVELS];
     int number_of_levels;
 } load_command;
-
-/* What the table shows of a window. */
-typedef struct figures {
-    double rate, p50, p90, p99, worst;
-    int64_t refused, failed, count;
-} figures;
 
 static bool parse_levels(load_command *l, const char *text)
 {
@@ -68,35 +60,24 @@ static bool parse_levels(load_command *l, const char *text)
     return l->number_of_levels > 0;
 }
 
-static figures summarize(const load_window *w)
+/* Rate and median of every window, in their order. */
+static json_t *history_json(const load_figures *windows, int count)
 {
-    return (figures){.rate = w->seconds > 0 ? (double)w->count / w->seconds : 0,
-                     .p50 = load_quantile(w, 0.50),
-                     .p90 = load_quantile(w, 0.90),
-                     .p99 = load_quantile(w, 0.99),
-                     .worst = load_quantile(w, 1),
-                     .refused = w->refused,
-                     .failed = w->failed,
-                     .count = w->count};
+    json_t *history = json_array();
+    for (int i = 0; i < count; i++) {
+        json_t *window = json_object();
+        json_object_set_new(window, "rate", json_finite(windows[i].rate));
+        json_object_set_new(window, "median", json_finite(windows[i].p50));
+        json_array_append_new(history, window);
+    }
+    return history;
 }
 
-static bool agree(double a, double b)
+/* Of windows that agree, the last stands for all. */
+static void print_level(const load_command *l, int32_t callers, const load_figures *all,
+                        int windows, bool stable)
 {
-    return fabs(a - b) <= AGREEMENT * fmax(fabs(a), fabs(b));
-}
-
-static bool settled(const figures *f, int count)
-{
-    if (count < 3) return false;
-    for (int i = count - 3; i < count; i++)
-        for (int k = i + 1; k < count; k++)
-            if (!agree(f[i].rate, f[k].rate) || !agree(f[i].p50, f[k].p50)) return false;
-    return true;
-}
-
-static void print_level(const load_command *l, int32_t callers, const figures *f, int windows,
-                        bool stable)
-{
+    const load_figures *f = &all[windows - 1];
     const double world_steps = f->rate * (double)l->plan.steps * l->plan.worlds;
     if (l->json) {
         json_t *object = json_object();
@@ -113,6 +94,7 @@ static void print_level(const load_command *l, int32_t callers, const figures *f
         json_object_set_new(object, "failed", json_integer(f->failed));
         json_object_set_new(object, "windows", json_integer(windows));
         json_object_set_new(object, "settled", json_boolean(stable));
+        json_object_set_new(object, "history", history_json(all, windows));
         json_print(stdout, object);
     } else {
         char p50[32], p90[32], p99[32], worst[32];
@@ -130,7 +112,7 @@ static void print_level(const load_command *l, int32_t callers, const figures *f
 static tb_status run_level(load_command *l, tbc_client *client, int32_t callers, tb_error *error)
 {
     load *running = NULL;
-    figures f[100];
+    load_figures f[MOST_WINDOWS];
     int count = 0;
     bool stable = false;
     l->plan.callers = callers;
@@ -138,13 +120,12 @@ static tb_status run_level(load_command *l, tbc_client *client, int32_t callers,
     while (status == TB_OK && count < l->windows && !stable && !interrupt_requested()) {
         load_window window;
         status = load_measure(running, l->window, &window, error);
-        if (status == TB_OK) f[count++] = summarize(&window);
+        if (status == TB_OK) f[count++] = load_summarize(&window);
         load_window_free(&window);
-        stable = settled(f, count);
+        stable = load_settled(f, count);
     }
     load_stop(running);
-    /* of windows that agree, the last stands for all */
-    if (status == TB_OK && count > 0) print_level(l, callers, &f[count - 1], count, stable);
+    if (status == TB_OK && count > 0) print_level(l, callers, f, count, stable);
     return status;
 }
 
@@ -165,8 +146,8 @@ int command_load(int argc, char **argv)
         {"worlds", "N", "worlds of each session (1)", ARGS_INTEGER, &l.worlds, 1, 1000000, NULL},
         {"steps", "N", "steps of each call (1)", ARGS_INTEGER, &l.steps, 1, 1000000, NULL},
         {"window", "S", "length of a measurement (1)", ARGS_NUMBER, &l.window, 0.01, 3600, NULL},
-        {"windows", "N", "at most so many of each level (20)", ARGS_INTEGER, &l.windows, 1, 100,
-         NULL},
+        {"windows", "N", "at most so many of each level (20)", ARGS_INTEGER, &l.windows, 1,
+         MOST_WINDOWS, NULL},
         {"json", NULL, "one JSON object a line", ARGS_FLAG, &l.json, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", own}, {"the daemon", connection}, {NULL, NULL}};

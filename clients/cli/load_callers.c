@@ -280,19 +280,3 @@ tb_status load_measure(load *l, double seconds, load_window *window, tb_error *e
     window->seconds = progress_clock() - begun;
     return status;
 }
-
-void load_window_free(load_window *window)
-{
-    free(window->latencies);
-    *window = (load_window){0};
-}
-
-double load_quantile(const load_window *window, double q)
-{
-    if (window->count == 0) return 0;
-    /* nearest rank: the smallest that a share of q does not exceed */
-    int64_t rank = (int64_t)ceil(q * (double)window->count);
-    if (rank < 1) rank = 1;
-    if (rank > window->count) rank = window->count;
-    return window->latencies[rank - 1];
-}

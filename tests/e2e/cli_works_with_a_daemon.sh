@@ -186,6 +186,35 @@ check 'streamed calls' [ "$(grep -c '"failed":0,' "$dir/out")" = 1 ]
 # at a rate that any machine holds, the rate is what was asked for, and it settles
 run 0 load "$dir/scene.xml" --rate 50 --callers 4 --window 1 --windows 12 --json
 check 'the rate is held' near "$(number calls_per_second)" 50 5
+# it goes on until three windows agree within 10 %, no longer, or until --windows have passed
+cat >"$dir/settled.awk" <<'AWK'
+function differ(a, b) { return (a > b ? a - b : b - a) > 0.1 * (a > b ? a : b) + 1e-12 }
+{
+    claimed = /"settled":true/
+    n = 0
+    sub(/.*"history":\[/, "")
+    while (match($0, /"rate":[-+0-9.eE]+,"median":[-+0-9.eE]+/)) {
+        split(substr($0, RSTART, RLENGTH), part, /[:,]/)
+        rate[++n] = part[2]
+        median[n] = part[4]
+        $0 = substr($0, RSTART + RLENGTH)
+    }
+    first = 0 # number of windows after which three agree
+    for (i = 3; i <= n && !first; i++) {
+        good = 1
+        for (j = i - 2; j <= i; j++)
+            for (k = j + 1; k <= i; k++)
+                if (differ(rate[j], rate[k]) || differ(median[j], median[k])) good = 0
+        if (good) first = i
+    }
+    if (claimed ? first != n : first || n != limit) exit 1
+    lines++
+}
+END { exit !lines }
+AWK
+check 'it stops when three windows agree' awk -v limit=12 -f "$dir/settled.awk" "$dir/out"
+run 0 load --callers 1,2 --window 0.05 --windows 8 --json
+check 'and not before, nor later' awk -v limit=8 -f "$dir/settled.awk" "$dir/out"
 run 2 load --callers 0
 says "'0'"
 run 2 load --callers 1,x
