@@ -72,11 +72,16 @@ static void handle(td_rpc *rpc, rpc_waits *waits, const grpc_event *event)
         pthread_mutex_unlock(&rpc->lock);
         return;
     }
-    if (tag == &tag->call->received) {
-        tag->call->base.at_leisure = waits->messages == 0;
+    rpc_call *call = tag->call;
+    if (tag == &call->received) {
+        /* the lock also tells race detectors of the order that the core, which they do not see into,
+         * has brought this message and the one before it into */
+        pthread_mutex_lock(&call->lock);
+        call->base.at_leisure = waits->messages == 0;
+        pthread_mutex_unlock(&call->lock);
         if (++waits->messages >= MESSAGES_FOR_TWO) rpc_poll_relieve(rpc);
     }
-    tag->happened(tag->call, event->success != 0);
+    tag->happened(call, event->success != 0);
 }
 
 static void *serve(void *context)
