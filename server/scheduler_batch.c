@@ -2,7 +2,7 @@
  *
  * A world is stepped start to end by one thread and meets nobody else's numbers, so a batch is
  * only a matter of speed: its bytes are those of each job alone. Small batches are stepped by the
- * owner thread itself; waking other threads would take longer than the work. Certificates of
+ * one who has the device; waking other threads would take longer than the work. Certificates of
  * chunks are merged step by step in the same order as those of one long call; where energies are
  * summed up, chunks are of one step, so that the order of the additions is the same too. */
 #include "scheduler_internal.h"

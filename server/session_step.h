@@ -20,7 +20,8 @@ struct td_step {
     tb_error error;
     double retry_after;
     /* The steps are done (or failed: status, error) and the session's turn is still the caller's:
-     * it answers, then calls td_step_end. On the device's thread, or on a worker if `heavy`. */
+     * it answers, then calls td_step_end. On the thread that had the device, or on a worker if the
+     * answer is heavy. */
     void (*answer)(td_step *);
     void *context;
     uint64_t tag;

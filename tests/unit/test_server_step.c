@@ -204,6 +204,37 @@ START_TEST(a_stream_answers_every_request_in_order)
 }
 END_TEST
 
+START_TEST(short_steps_of_a_stream_are_taken_by_the_thread_that_brings_them)
+{
+    enum { MOST = 500, NEXT = 20 };
+    test_server t;
+    char id[33];
+    test_server_init(&t, false);
+    test_server_start(&t);
+    open_pile(&t.server, "one", 1, 1, id);
+    test_call *call = test_call_begin(&t.server, "tribo.v1.Simulation/StepStream", "one");
+    int steps = 0;
+    /* once their time is known */
+    while (steps < MOST && td_metrics_get(t.server.metrics, TD_METRIC_LEASES) == 0) {
+        stream_step(call, id, 1, (uint64_t)steps, NULL);
+        test_call_wait(call, &call->sent, ++steps);
+    }
+    ck_assert_int_lt(steps, MOST);
+
+    /* with something else to do it leaves them to the owner */
+    ck_assert(td_scheduler_drain(t.server.scheduler, 5));
+    const int64_t leases = td_metrics_get(t.server.metrics, TD_METRIC_LEASES);
+    call->call.at_leisure = false;
+    for (int i = 0; i < NEXT; i++) {
+        stream_step(call, id, 1, (uint64_t)steps, NULL);
+        test_call_wait(call, &call->sent, ++steps);
+    }
+    ck_assert_int_eq(td_metrics_get(t.server.metrics, TD_METRIC_LEASES), leases);
+    test_call_end(call);
+    test_server_stop(&t);
+}
+END_TEST
+
 START_TEST(a_reader_that_stalls_is_not_read_from)
 {
     test_server t;
@@ -445,8 +476,10 @@ END_TEST
 TEST_MAIN(a_step_gives_what_the_library_gives,
           forces_and_controls_are_checked_before_anything_moves,
           an_answer_that_no_message_holds_is_refused_with_its_size,
-          a_stream_answers_every_request_in_order, a_reader_that_stalls_is_not_read_from,
-          a_bad_message_ends_the_stream_with_its_status, a_large_answer_comes_in_pieces_of_worlds,
+          a_stream_answers_every_request_in_order,
+          short_steps_of_a_stream_are_taken_by_the_thread_that_brings_them,
+          a_reader_that_stalls_is_not_read_from, a_bad_message_ends_the_stream_with_its_status,
+          a_large_answer_comes_in_pieces_of_worlds,
           a_broken_stream_stops_between_steps_and_does_what_the_session_wants,
           deleting_a_session_stops_the_step_at_work,
           requests_of_one_session_wait_for_each_other_up_to_a_bound,
