@@ -49,7 +49,9 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
 /* The registry: a new solver is a file and a line. */
 #define TB_SOLVER_LIST(X)                                                                          \
     X(sor, "projected Gauss-Seidel with over-relaxation, slow sweeps accelerated (Anderson)")      \
-    X(jor, "projected Jacobi with over-relaxation; order of contacts does not matter")
+    X(jor, "projected Jacobi with over-relaxation; order of contacts does not matter")             \
+    X(newton, "semismooth Newton on the exact cone with a proximal term, after a few sweeps")      \
+    X(auto, "sor while its sweeps promise to do, newton where they do not")
 
 /* by name; NULL if there is none. */
 #define tb_solver_find TB_SYMBOL(tb_solver_find)
@@ -59,6 +61,13 @@ tb_solve_function *tb_solver_find(const char *name);
 TB_EXTERN tb_solve_function tb_solve_jor;
 #define tb_solve_sor TB_SYMBOL(tb_solve_sor)
 TB_EXTERN tb_solve_function tb_solve_sor;
+
+/* On the processor only. These two stop by the residual, whatever stop test is asked for, and count
+ * Newton steps as iterations like sweeps. Impulses are the ones with the smallest residual met. */
+#define tb_solve_newton TB_SYMBOL(tb_solve_newton)
+TB_EXTERN tb_solve_function tb_solve_newton;
+#define tb_solve_auto TB_SYMBOL(tb_solve_auto)
+TB_EXTERN tb_solve_function tb_solve_auto;
 
 /* Those that a device has too. It knows them by number, in this order from 1 on. */
 #define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor)

@@ -1,0 +1,382 @@
+/* Semismooth Newton on the exact cone, inside a proximal point method.
+ *
+ * Outside: the impulses p of the last round pull with a small weight, so that a solution of
+ *
+ *     xi = G lambda + E lambda + c,      lambda = prox_C(p - xi / w),      w = epsilon g_b
+ *
+ * is sought, g_b the mean diagonal of G in the block. This is lambda = prox_C(lambda - r (xi + w
+ * (lambda - p))) at r = 1 / w, the proximal point form of the method of multipliers (Rockafellar,
+ * Math. Oper. Res. 1, 1976). Redundant contacts have one answer there, the one next to p, and the
+ * system is regular however far contacts outnumber dofs. Its solution is the next p. Equality rows
+ * stand in the same system, their prox is the identity. epsilon falls while Newton needs few steps
+ * and rises where it does not contract; the smaller it is, the more digits a round gains. Friction
+ * is exact throughout: as in Alart and Curnier (CMAME 92, 1991) the disk's radius moves with the
+ * normal impulse, and no convex neighbour is solved in between. Slopes are those of law_slope.h.
+ *
+ * Inside: Newton on lambda - prox_C(p - xi(lambda) / w). Which contact is open, sticks or slips,
+ * and where to, is read off the projections of the impulses that come in: what stays as it was
+ * needs no other start. A step is shortened until the merit |w (lambda - prox)|, a velocity, falls.
+ * Along a step xi moves in a line, so that a trial costs projections and no product. A round that
+ * fails is taken back and tried with a larger epsilon; after some failures in a row, sweeps of sor
+ * on the same proximal problem look for the set of contacts, and when rounds gain nothing for long,
+ * sweeps on the problem itself.
+ *
+ * What counts is always the natural map of the problem itself in double, of impulses brought into
+ * their sets; the best ones leave. */
+#include "solve/law_slope.h"
+#include "solve/newton_system.h"
+#include "solve/solve.h"
+
+#include <string.h>
+
+enum {
+    FIRST_SWEEPS = 5,    /* of sor: they give Newton an active set to begin with */
+    STEPS_OF_ROUND = 12, /* Newton steps for one p, at most */
+    FEW_STEPS = 8,       /* after so few, epsilon falls */
+    SHORTENINGS = 8,     /* of a step, by halves */
+    FAILURES_TO_SWEEP = 4,
+    SWEEPS_OF_RESCUE = 10,
+    WORK_WITHOUT_GAIN = 150, /* steps and sweeps in which the best residual does not halve */
+    SWEEPS_OF_FALLBACK = 200,
+    MOST_FALLBACKS = 3
+};
+
+static const tb_real FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(10);
+#ifdef TB_SINGLE
+static const tb_real SMALLEST_EPSILON = TB_R(1e-4);
+#else
+static const tb_real SMALLEST_EPSILON = TB_R(1e-10);
+#endif
+static const tb_real GROWTH = TB_R(4);                                /* of epsilon, on failure */
+static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
+static const double CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
+static const double DECREASE = 1e-4;   /* of the merit, over the step's length (Armijo) */
+
+typedef struct tb_newton {
+    const tb_problem *problem;
+    const tb_solve_options *options;
+    tb_arena *scratch;
+    tb_newton_system system;
+    tb_problem linear;         /* the problem with c = 0 */
+    tb_real *lambda, *xi, *p;  /* rows */
+    tb_real *change, *dxi;     /* rows: the step */
+    tb_real *trial, *trial_xi; /* rows */
+    tb_real *lack;             /* rows: prox - lambda */
+    tb_real *slope;            /* squares of blocks, at 6 row */
+    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps */
+    tb_real *best;             /* rows */
+    tb_real *s;                /* dofs */
+    tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
+    uint8_t *statuses;         /* blocks */
+    tb_real epsilon, shrink;
+    double best_residual;
+    int32_t work; /* sweeps and steps so far */
+    int32_t failures, fallbacks;
+    double gain_residual; /* best residual when it last halved, and the work until then */
+    int32_t gain_work;
+} tb_newton;
+
+/* how a round ended */
+typedef enum tb_round_end { TB_ROUND_SOLVED, TB_ROUND_CONTRACTED, TB_ROUND_FAILED } tb_round_end;
+
+TB_STATIC tb_status take_newton_memory(tb_newton *it)
+{
+    const int32_t rows = it->problem->number_of_rows, blocks = it->problem->number_of_blocks;
+    tb_arena *scratch = it->scratch;
+    tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi, &it->trial,
+                          &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best};
+    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
+        *arrays[i] = TB_ARENA_ARRAY(scratch, tb_real, rows);
+        if (!*arrays[i]) return TB_RESOURCE_EXHAUSTED;
+    }
+    it->slope = TB_ARENA_ARRAY(scratch, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
+    it->g = TB_ARENA_ARRAY(scratch, tb_real, blocks);
+    it->weight = TB_ARENA_ARRAY(scratch, tb_real, blocks);
+    it->s = TB_ARENA_ARRAY(scratch, tb_real, it->problem->number_of_dofs);
+    it->statuses = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
+    tb_real *zero = TB_ARENA_ZEROED(scratch, tb_real, rows);
+    if (!it->slope || !it->g || !it->weight || !it->s || !it->statuses || !zero)
+        return TB_RESOURCE_EXHAUSTED;
+    it->linear = *it->problem;
+    it->linear.c = zero;
+    return tb_newton_system_prepare(&it->system, it->problem, scratch);
+}
+
+/* mean diagonals; a block without mass behind it takes the mean of the others */
+TB_STATIC void weigh_blocks(tb_newton *it)
+{
+    const tb_problem *problem = it->problem;
+    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS], sum = 0;
+    int32_t number = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const int32_t n = problem->blocks[b].rows;
+        tb_problem_local_block(problem, b, local);
+        it->g[b] = 0;
+        for (int32_t i = 0; i < n; i++) it->g[b] += tb_abs(local[i * n + i]) / (tb_real)n;
+        if (it->g[b] > 0 && it->g[b] <= TB_REAL_MAX) {
+            sum += it->g[b];
+            number++;
+        }
+    }
+    const tb_real mean = number > 0 && sum <= TB_REAL_MAX ? sum / (tb_real)number : 1;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        if (!(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = mean;
+}
+
+/* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
+ * statuses stay for a step from there. */
+TB_STATIC double measure(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
+{
+    double sum = 0;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        const tb_block *block = &it->problem->blocks[b];
+        const int32_t row = block->row;
+        const tb_real w = it->weight[b], r = 1 / w;
+        tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+        for (int32_t i = 0; i < block->rows; i++) x[i] = z[i] = it->p[row + i] - r * xi[row + i];
+        if (keep)
+            it->statuses[b] = (uint8_t)tb_law_slope(block, z, lambda + row, x,
+                                                    it->slope + TB_BLOCK_ROWS * (int64_t)row);
+        else
+            tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
+        for (int32_t i = 0; i < block->rows; i++) {
+            const tb_real lack = x[i] - lambda[row + i];
+            if (keep) it->lack[row + i] = lack;
+            sum += (double)(w * lack) * (double)(w * lack);
+        }
+    }
+    return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
+}
+
+/* Judges the impulses, brought into their sets, and keeps them where they are the best. */
+TB_STATIC tb_status judge_and_keep(tb_newton *it)
+{
+    const tb_problem *problem = it->problem;
+    const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
+    tb_residuals residuals;
+    memcpy(it->trial, it->lambda, bytes);
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper,
+                      it->trial + block->row);
+    }
+    const tb_status status =
+        tb_problem_judge(problem, it->trial, it->scratch, NULL, NULL, &residuals);
+    if (status == TB_OK && residuals.natural < it->best_residual) {
+        it->best_residual = residuals.natural;
+        memcpy(it->best, it->trial, bytes);
+    }
+    return status;
+}
+
+/* Sweeps of sor from `lambda` into it, on this problem. */
+TB_STATIC tb_status sweep(tb_newton *it, const tb_problem *problem, int32_t sweeps,
+                          double tolerance)
+{
+    tb_solve_options options = *it->options;
+    options.maximum_iterations = sweeps;
+    options.tolerance = tolerance;
+    options.stop = TB_STOP_RESIDUAL;
+    options.storage = TB_STORAGE_AUTO;
+    options.warm_start = true;
+    memcpy(it->trial, it->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_warm_start warm = {.lambda = it->trial, .scratch = it->scratch};
+    tb_solution solution = {.lambda = it->lambda, .xi = it->trial_xi, .statuses = it->statuses};
+    const tb_status status = tb_solve_sor(problem, &options, &warm, &solution);
+    it->work += solution.iterations;
+    return status;
+}
+
+/* the proximal problem is one like the others: its pull is a compliance and a part of c */
+TB_STATIC tb_status sweep_proximal(tb_newton *it)
+{
+    const tb_problem *problem = it->problem;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
+            const int32_t row = problem->blocks[b].row + i;
+            it->shift[row] = problem->c[row] - it->weight[b] * it->p[row];
+            it->stiff[row] = it->weight[b] + (problem->compliance ? problem->compliance[row] : 0);
+        }
+    tb_problem proximal = *problem;
+    proximal.c = it->shift;
+    proximal.compliance = it->stiff;
+    return sweep(it, &proximal, SWEEPS_OF_RESCUE, 0);
+}
+
+/* Shortens the step until the merit falls below `merit`; true where it did: lambda and xi moved. */
+TB_STATIC bool search_line(tb_newton *it, double merit)
+{
+    const int32_t rows = it->problem->number_of_rows;
+    tb_problem_apply(&it->linear, it->change, it->s, it->dxi);
+    tb_real length = 1;
+    for (int k = 0; k < SHORTENINGS; k++, length /= 2) {
+        for (int32_t i = 0; i < rows; i++) {
+            it->trial[i] = it->lambda[i] + length * it->change[i];
+            it->trial_xi[i] = it->xi[i] + length * it->dxi[i];
+        }
+        const double now = measure(it, it->trial, it->trial_xi, false);
+        if (now <= merit * (1 - DECREASE * (double)length)) {
+            memcpy(it->lambda, it->trial, (size_t)rows * sizeof(tb_real));
+            memcpy(it->xi, it->trial_xi, (size_t)rows * sizeof(tb_real));
+            return true;
+        }
+    }
+    return false;
+}
+
+TB_STATIC bool newton_is_cancelled(const tb_newton *it)
+{
+    return it->options->cancelled && it->options->cancelled(it->options->cancelled_context);
+}
+
+/* Newton for one p, from p. *steps: how many it took. */
+TB_STATIC tb_status run_round(tb_newton *it, int32_t *steps, tb_round_end *end)
+{
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
+        it->weight[b] = it->epsilon * it->g[b];
+    memcpy(it->p, it->lambda, bytes);
+    tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
+    double merit = measure(it, it->lambda, it->xi, true);
+    const double before = merit;
+    *steps = 0;
+    *end = TB_ROUND_FAILED;
+    while (*steps < STEPS_OF_ROUND && it->work < it->options->maximum_iterations) {
+        if (newton_is_cancelled(it)) return TB_CANCELLED;
+        bool solved = false;
+        tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
+                                                  it->statuses, it->change, &solved);
+        if (status != TB_OK) return status;
+        it->work++;
+        if (!solved || !search_line(it, merit)) return TB_OK;
+        (*steps)++;
+        merit = measure(it, it->lambda, it->xi, true);
+        status = judge_and_keep(it);
+        if (status != TB_OK) return status;
+        if (it->best_residual <= it->options->tolerance) {
+            *end = TB_ROUND_SOLVED;
+            return TB_OK;
+        }
+        if (merit <= CONTRACTION * before) {
+            *end = TB_ROUND_CONTRACTED;
+            return TB_OK;
+        }
+    }
+    return TB_OK;
+}
+
+/* After a round that failed: a larger epsilon, and sweeps when that has not helped for long. What
+ * the round gained stays: its merit fell with every step that it took. */
+TB_STATIC tb_status recover(tb_newton *it)
+{
+    it->failures++;
+    it->epsilon = tb_min(it->epsilon * GROWTH, LARGEST_EPSILON);
+    it->shrink = tb_min(tb_sqrt(it->shrink), SHRINK_SHY);
+    if (it->failures <= FAILURES_TO_SWEEP) return TB_OK;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
+        it->weight[b] = it->epsilon * it->g[b];
+    return sweep_proximal(it);
+}
+
+/* Whether rounds still gain; where they do not, sweeps on the problem itself from the best
+ * impulses, a few times. False: there is nothing left to try. */
+TB_STATIC tb_status watch_gain(tb_newton *it, bool *go_on)
+{
+    *go_on = true;
+    if (it->best_residual <= 0.5 * it->gain_residual) {
+        it->gain_residual = it->best_residual;
+        it->gain_work = it->work;
+        return TB_OK;
+    }
+    if (it->work - it->gain_work < WORK_WITHOUT_GAIN) return TB_OK;
+    *go_on = it->fallbacks++ < MOST_FALLBACKS;
+    const int32_t left = it->options->maximum_iterations - it->work;
+    if (!*go_on || left < 1) return TB_OK;
+    memcpy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_status status = sweep(it, it->problem, left < SWEEPS_OF_FALLBACK ? left : SWEEPS_OF_FALLBACK,
+                             it->options->tolerance);
+    if (status == TB_OK) status = judge_and_keep(it);
+    it->gain_work = it->work;
+    it->epsilon = FIRST_EPSILON;
+    it->failures = 0;
+    return status;
+}
+
+TB_STATIC tb_status run_rounds(tb_newton *it)
+{
+    it->epsilon = FIRST_EPSILON;
+    it->shrink = SHRINK_BOLD;
+    it->gain_residual = it->best_residual;
+    it->gain_work = it->work;
+    bool go_on = true;
+    while (go_on && it->best_residual > it->options->tolerance &&
+           it->work < it->options->maximum_iterations) {
+        int32_t steps = 0;
+        tb_round_end end = TB_ROUND_FAILED;
+        tb_status status = run_round(it, &steps, &end);
+        if (status == TB_OK && end == TB_ROUND_FAILED) {
+            status = recover(it);
+        } else if (end == TB_ROUND_CONTRACTED) {
+            it->failures = 0;
+            if (steps <= FEW_STEPS) {
+                it->epsilon = tb_max(it->epsilon * it->shrink, SMALLEST_EPSILON);
+                it->shrink = tb_max(it->shrink * TB_R(0.7), SHRINK_BOLD);
+            }
+        }
+        if (status == TB_OK) status = watch_gain(it, &go_on);
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+/* the best impulses leave, with their honest account */
+TB_STATIC tb_status finish(const tb_newton *it, tb_solution *solution)
+{
+    const tb_problem *problem = it->problem;
+    memcpy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));
+    const tb_status status =
+        tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
+                         &solution->residuals);
+    if (status != TB_OK) return status;
+    tb_problem_statuses(problem, solution->lambda, solution->statuses);
+    solution->iterations = it->work;
+    solution->status =
+        solution->residuals.natural <= it->options->tolerance ? TB_OK : TB_NOT_CONVERGED;
+    return TB_OK;
+}
+
+TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_options *options,
+                                    tb_warm_start *warm, tb_solution *solution)
+{
+    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
+    tb_newton it = {
+        .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
+
+    /* sweeps first: they say what is open, and refuse what no solver takes */
+    tb_solve_options first = *options;
+    first.stop = TB_STOP_RESIDUAL;
+    if (first.maximum_iterations > FIRST_SWEEPS) first.maximum_iterations = FIRST_SWEEPS;
+    tb_status status = tb_solve_sor(problem, &first, warm, solution);
+    if (status != TB_OK || solution->status == TB_OK ||
+        solution->residuals.natural >= TB_RESIDUAL_UNKNOWN)
+        return status;
+    it.work = solution->iterations;
+    status = take_newton_memory(&it);
+    if (status != TB_OK) goto done;
+    weigh_blocks(&it);
+    memcpy(it.lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    status = judge_and_keep(&it);
+    if (status == TB_OK) status = run_rounds(&it);
+    if (status == TB_OK) status = finish(&it, solution);
+    tb_solution_sign(solution, "newton");
+    if (status == TB_UNSUPPORTED) {
+        /* too many nodes for a factorization: sweeps have to do */
+        tb_arena_return_to(warm->scratch, mark);
+        first = *options;
+        first.stop = TB_STOP_RESIDUAL;
+        status = tb_solve_sor(problem, &first, warm, solution);
+    }
+done:
+    tb_arena_return_to(warm->scratch, mark);
+    return status;
+}
