@@ -58,8 +58,9 @@ void td_queue_charge(td_queue *, td_account *, int64_t used_ns, int64_t now_ns);
 /* Estimated device time that a job still needs. */
 double td_queue_remaining_ns(const td_queue *, const td_job *);
 double td_queue_step_ns(const td_queue *, const td_job *);
-/* When a job that arrived now would be done, from now on, under fair sharing. */
-double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *);
+/* When a job that arrived now would be done, from now on: after all of a higher priority, and after
+ * what fair sharing among the clients, and turns among the jobs of its own, let come before. */
+double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
 double td_queue_backlog_ns(const td_queue *);
 /* Remembers a submission; how long the next one of somebody else with equal options is likely to
  * take, if that is below `limit_ns`, else 0. */

@@ -123,20 +123,38 @@ double td_queue_remaining_ns(const td_queue *queue, const td_job *job)
     return td_queue_step_ns(queue, job) * (double)(job->steps - job->steps_done);
 }
 
-double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td_account *account)
+/* What its own client's jobs of the same priority take before a job that needs `needed` ns is done.
+ * They take turns, a slice each, so none gets more than this one and the slice before it. */
+static double own_share_ns(const td_queue *queue, const td_account *account, int priority,
+                           double needed)
 {
-    /* jobs of a lower priority do not hold this one up */
-    double own = td_queue_remaining_ns(queue, job);
-    for (int p = (int)job->priority; p < TD_PRIORITIES; p++) own += account->backlog_ns[p];
+    const double most = needed + (double)TD_SLICE_NS;
+    double share = 0, listed = 0;
+    for (const td_job *j = account->first[priority]; j != NULL; j = j->next) {
+        const double remaining = td_queue_remaining_ns(queue, j);
+        share += fmin(remaining, most);
+        listed += remaining;
+    }
+    /* what is in the launch just now is in no list */
+    return share + fmin(fmax(account->backlog_ns[priority] - listed, 0), most);
+}
 
-    /* by the time that this client has got so much, each other one has got no more */
+double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td_account *account,
+                              int64_t now_ns)
+{
+    const int priority = (int)job->priority;
+    const double needed = td_queue_remaining_ns(queue, job);
+    const double own = needed + own_share_ns(queue, account, priority, needed);
+    const double weight = exp2(-(double)(now_ns - queue->epoch_ns) / HALF_LIFE_NS);
     double all = own;
     for (int32_t i = 0; i < queue->number_of_accounts; i++) {
         const td_account *a = &queue->accounts[i];
-        if (a == account || a->jobs == 0) continue;
-        double theirs = 0;
-        for (int p = (int)job->priority; p < TD_PRIORITIES; p++) theirs += a->backlog_ns[p];
-        all += fmin(theirs, own);
+        if (a->jobs == 0) continue;
+        for (int p = priority + 1; p < TD_PRIORITIES; p++) all += a->backlog_ns[p];
+        if (a == account) continue;
+        /* who has used more of late waits until this client has caught up, and the other way round */
+        const double ahead = (a->used - account->used) * weight;
+        all += fmin(a->backlog_ns[priority], fmax(own - ahead, 0));
     }
     return all;
 }

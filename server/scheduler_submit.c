@@ -70,7 +70,7 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
     if (job->call == NULL || job->call->deadline_ns == INT64_MAX ||
         s->queue.measured < TRUSTED_MEASUREMENTS)
         return TB_OK;
-    const double needed = td_queue_completion_ns(&s->queue, job, job->account);
+    const double needed = td_queue_completion_ns(&s->queue, job, job->account, now);
     if (needed <= (double)(job->call->deadline_ns - now)) return TB_OK;
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     *retry_after = retry_seconds(&s->queue);
