@@ -232,4 +232,40 @@ static inline double least_gap(const contacts *c)
     return least;
 }
 
+/* ---- convex shapes against them ---- */
+
+/* what 1e-12 in double is in the working precision */
+static const double tight = 4500 * (double)TB_REAL_EPSILON;
+
+static const tb_shape_type convex_types[] = {TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,   TB_SHAPE_CYLINDER,
+                                             TB_SHAPE_BOX,    TB_SHAPE_ELLIPSOID, TB_SHAPE_CONVEX};
+enum { CONVEX_TYPES = sizeof convex_types / sizeof convex_types[0] };
+
+static inline tb_hull random_hull(tb_arena *arena, tb_random *random, double size)
+{
+    double points[3 * 20];
+    for (int i = 0; i < 60; i++) points[i] = size * tb_random_between(random, -1, 1);
+    tb_hull hull;
+    tb_error error = {0};
+    TEST_OK(tb_hull_build(points, 20, arena, &hull, &error), &error);
+    return hull;
+}
+
+static inline tb_posed_shape convex_shape(tb_shape_type type, double size, const tb_hull *hull,
+                                          tb_pose pose)
+{
+    tb_posed_shape s = shape_of(type, 0.8 * size, 0.5 * size, 0.3 * size, pose);
+    if (type == TB_SHAPE_CONVEX) s.hull = hull;
+    return s;
+}
+
+/* lowest point of a shape over the plane z = 0 */
+static inline double lowest_gap(const tb_posed_shape *shape, tb_arena *arena)
+{
+    const tb_posed_shape plane = shape_of(TB_SHAPE_PLANE, 0, 0, 0, tb_pose_identity());
+    const contacts c = collide(&plane, shape, 1e6, arena);
+    ck_assert_int_gt(c.count, 0);
+    return least_gap(&c);
+}
+
 #endif
