@@ -2,9 +2,11 @@
 #
 # Sources are found by their folder and name:
 #   solver/{base,model}/*.c                       compiled once
-#   solver/{collide,contact,solve,step,cpu}/*.c   compiled twice into the one library, as double and
-#                                                 (-DTB_SINGLE, *.f32.o) as float; once if the name
-#                                                 ends in _once.c or _file.c
+#   solver/{collide,contact,solve,step}/*.c       one unit of all, so that the compiler sees through
+#                                                 every call of a step; compiled twice into the one
+#                                                 library, as double and (-DTB_SINGLE, *.f32.o) as
+#                                                 float; by themselves and once if the name ends in
+#                                                 _once.c or _file.c
 #   clients/cli/*.c                               the command tribo
 #   server/*.c, db/*.c, proto                     the daemon tribod: server/rules.mk
 #   tests/unit/test_*.c, tests/truth/truth_*.c    one libcheck program each
@@ -23,11 +25,11 @@ include config.mk
 MAKEFLAGS += --no-builtin-rules
 # ---- sources ------------------------------------------------------------------------------------
 
-twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step cpu))
-ONCE  := $(wildcard solver/*.c solver/base/*.c solver/model/*.c solver/grasp/*.c)
+twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step))
+ONCE  := $(wildcard solver/*.c $(patsubst %,solver/%/*.c,base model grasp cpu))
 ONCE  += $(filter %_once.c %_file.c,$(twice_all))
 TWICE := $(filter-out $(ONCE),$(twice_all))
-LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE) $(TWICE)) $(TWICE:%.c=$(B)/%.f32.o)
+LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE)) $(B)/solver/physics.o $(B)/solver/physics.f32.o
 CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
 
 helpers = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
@@ -134,26 +136,13 @@ install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 clean: ## remove build/
 	rm -rf $(BUILD)
 
-# ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
-
-built = $(addprefix $(B)/,$(filter-out %.sh %.py,$(1)))
-sanitized = $(built) $(if $(filter %.sh %.py,$(1)),$(ALL))
-build-asan: $(call sanitized,$(ASAN_TESTS))
-run-tsan: $(call sanitized,$(TSAN_TESTS))
-	@$(RUN) $(TSAN_TESTS:%=$(B):%)
-
-run-fuzz: $(addprefix $(B)/,$(call only,$(FUZZ)))
-	@for f in $(if $(filter-out 0,$(FUZZ_SECONDS)),$(call only,$(FUZZ:tests/fuzz/fuzz_%=%))); do \
-	    mkdir -p $(B)/found/$$f tests/fuzz/corpus/$$f; \
-	    $(B)/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
-	        -artifact_prefix=$(B)/found/$$f- $(B)/found/$$f tests/fuzz/corpus/$$f || exit 1; done
-
 # ---- rules --------------------------------------------------------------------------------------
 
 # stamps change when their text does; := since targets that ask for a stamp add to CPPFLAGS
 $(B)/stamp.flags: text := $(CC) $(CPPFLAGS) $(CFLAGS)
 $(B)/stamp.objects: text = $(LIB_OBJECTS)
-$(B)/stamp.flags $(B)/stamp.objects $(B)/stamp.commit: force
+$(B)/stamp.physics: text = $(TWICE)
+$(B)/stamp.flags $(B)/stamp.objects $(B)/stamp.physics $(B)/stamp.commit: force
 	@mkdir -p $(@D)
 	@$(if $(PKG_LIBS),:,echo 'libraries are missing: run deploy/deps.sh' >&2; exit 1)
 	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
@@ -163,10 +152,13 @@ $(B)/%.o: %.c $(B)/stamp.flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
-$(B)/%.f32.o: %.c $(B)/stamp.flags
-	$(call say,CC f,$<)
+$(B)/solver/physics.c: $(B)/stamp.physics
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CPPFLAGS) -DTB_SINGLE $(CFLAGS) -MD -MP -c -o $@ $<
+	@printf '#include "%s"\n' $(TWICE:solver/%=%) > $@
+
+$(B)/solver/physics.o $(B)/solver/physics.f32.o: $(B)/solver/physics.c $(B)/stamp.flags
+	$(call say,CC,$(if $(findstring f32,$@),float,double) physics)
+	$(Q)$(CC) $(CPPFLAGS) $(if $(findstring f32,$@),-DTB_SINGLE) $(CFLAGS) -MD -MP -c -o $@ $<
 
 $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)
@@ -192,21 +184,5 @@ endef
 $(B)/tribo: $(CLI_OBJECTS) $(LIBRARY)
 	$(link)
 
-objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
-$(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
-$(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
-$(addprefix $(B)/,$(BENCH)): $(call objects,bench)
-$(addprefix $(B)/,$(DATA)): $(call objects,data)
-$(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
-$(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)
-$(addprefix $(B)/,$(FUZZ)): LDLIBS += -fsanitize=fuzzer
-
-$(addprefix $(B)/,$(suite_unit) $(suite_truth) $(BENCH) $(DATA) $(FUZZ)): %: %.o $(LIBRARY)
-	$(link)
-
-replay_main := $(B)/tests/fuzz/replay_main.o
-$(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
-	$(link)
-
-include server/rules.mk clients/rules.mk tests/e2e/web/rules.mk
+include server/rules.mk clients/rules.mk tests/rules.mk tests/e2e/web/rules.mk
 -include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)

@@ -39,7 +39,7 @@ CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format 2>/d
 
 B := $(BUILD)/$(VARIANT)
 WERROR := -Werror
-OPTIMIZE ?= -O2
+OPTIMIZE ?= -O3
 ifeq ($(VARIANT),release)
 B := $(BUILD)
 endif

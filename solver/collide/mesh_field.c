@@ -3,21 +3,21 @@
 #include "collide/mesh_internal.h"
 
 /* Vertices: the surface row by row, then the same below. */
-typedef struct part {
+typedef struct field_part {
     const tb_height_field *field;
     int32_t row, column, rows, columns; /* cells */
     double *vertices;
     int32_t *triangles, *names;
     int32_t number_of_triangles;
-} part;
+} field_part;
 
-TB_STATIC int32_t part_vertex(const part *p, int32_t row, int32_t column, bool bottom)
+TB_STATIC int32_t part_vertex(const field_part *p, int32_t row, int32_t column, bool bottom)
 {
     const int32_t layer = (p->rows + 1) * (p->columns + 1);
     return (bottom ? layer : 0) + row * (p->columns + 1) + column;
 }
 
-TB_STATIC void part_triangle(part *p, int32_t a, int32_t b, int32_t c, int32_t name)
+TB_STATIC void part_triangle(field_part *p, int32_t a, int32_t b, int32_t c, int32_t name)
 {
     int32_t *t = &p->triangles[3 * p->number_of_triangles];
     t[0] = a;
@@ -27,8 +27,8 @@ TB_STATIC void part_triangle(part *p, int32_t a, int32_t b, int32_t c, int32_t n
 }
 
 /* A side of the solid under the surface's edge from a to b, outward to the right of that way. */
-TB_STATIC void part_side(part *p, int32_t row_a, int32_t column_a, int32_t row_b, int32_t column_b,
-                         int32_t name)
+TB_STATIC void part_side(field_part *p, int32_t row_a, int32_t column_a, int32_t row_b,
+                         int32_t column_b, int32_t name)
 {
     const int32_t a = part_vertex(p, row_a, column_a, false);
     const int32_t b = part_vertex(p, row_b, column_b, false);
@@ -38,7 +38,7 @@ TB_STATIC void part_side(part *p, int32_t row_a, int32_t column_a, int32_t row_b
     part_triangle(p, a, below_b, below_a, name + 1);
 }
 
-TB_STATIC void part_fill(part *p)
+TB_STATIC void part_fill(field_part *p)
 {
     const tb_height_field *f = p->field;
     for (int32_t r = 0; r <= p->rows; r++)
@@ -84,13 +84,13 @@ TB_STATIC void part_fill(part *p)
     }
 }
 
-TB_STATIC tb_vec3 part_point(const part *p, int32_t vertex)
+TB_STATIC tb_vec3 part_point(const field_part *p, int32_t vertex)
 {
     return tb_v3_load(&p->vertices[3 * vertex]);
 }
 
 /* Triangles across edges, through a table of the edges seen so far. */
-TB_STATIC bool part_link(const part *p, int32_t *adjacent, tb_arena *arena)
+TB_STATIC bool part_link(const field_part *p, int32_t *adjacent, tb_arena *arena)
 {
     const int32_t edges = 3 * p->number_of_triangles;
     uint32_t size = 1;
@@ -116,7 +116,8 @@ TB_STATIC bool part_link(const part *p, int32_t *adjacent, tb_arena *arena)
     return true;
 }
 
-TB_STATIC uint8_t part_edge_kind(const part *p, const double *normals, int32_t e, int32_t across)
+TB_STATIC uint8_t part_edge_kind(const field_part *p, const double *normals, int32_t e,
+                                 int32_t across)
 {
     /* without a neighbour: where the part was cut out of the field, which goes on there */
     if (across < 0) return TB_EDGE_FLAT;
@@ -143,7 +144,7 @@ TB_EXTERN bool tb_field_part(const tb_height_field *field, const double lower[3]
                              const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
                              const int32_t **names)
 {
-    part p = {.field = field};
+    field_part p = {.field = field};
     part_range(lower[0], upper[0], field->half_x, field->columns - 1, &p.column, &p.columns);
     part_range(lower[1], upper[1], field->half_y, field->rows - 1, &p.row, &p.rows);
     const size_t cells = (size_t)p.rows * (size_t)p.columns;

@@ -1,0 +1,31 @@
+# How the programs of tests/ are linked, and what the sanitizer and fuzz targets do.
+
+objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
+$(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
+$(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
+$(addprefix $(B)/,$(BENCH)): $(call objects,bench)
+$(addprefix $(B)/,$(DATA)): $(call objects,data)
+$(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
+$(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)
+$(addprefix $(B)/,$(FUZZ)): LDLIBS += -fsanitize=fuzzer
+
+$(addprefix $(B)/,$(suite_unit) $(suite_truth) $(BENCH) $(DATA) $(FUZZ)): %: %.o $(LIBRARY)
+	$(link)
+
+replay_main := $(B)/tests/fuzz/replay_main.o
+$(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
+	$(link)
+
+# ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
+
+built = $(addprefix $(B)/,$(filter-out %.sh %.py,$(1)))
+sanitized = $(built) $(if $(filter %.sh %.py,$(1)),$(ALL))
+build-asan: $(call sanitized,$(ASAN_TESTS))
+run-tsan: $(call sanitized,$(TSAN_TESTS))
+	@$(RUN) $(TSAN_TESTS:%=$(B):%)
+
+run-fuzz: $(addprefix $(B)/,$(call only,$(FUZZ)))
+	@for f in $(if $(filter-out 0,$(FUZZ_SECONDS)),$(call only,$(FUZZ:tests/fuzz/fuzz_%=%))); do \
+	    mkdir -p $(B)/found/$$f tests/fuzz/corpus/$$f; \
+	    $(B)/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
+	        -artifact_prefix=$(B)/found/$$f- $(B)/found/$$f tests/fuzz/corpus/$$f || exit 1; done
