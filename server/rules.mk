@@ -66,12 +66,14 @@ $(B)/server/rpc_grpc_reflection.o: $(DESCRIPTORS)
 
 # What decodes is watched inside too: sanitizers see each read of protobuf-c and the fuzzer each
 # branch. `make fuzz` insists on the source; under ASan the system's library does where it is not.
-# It adds 0 to the null pointer for messages without fields, which is harmless and C23 allows.
+# For messages without fields and for empty packed fields it adds 0 to the null pointer, or copies 0
+# bytes to it: harmless, and allowed by C2y.
 PROTOBUF_SOURCE := $(if $(filter asan fuzz,$(VARIANT)),$(BUILD)/protobuf-c/protobuf-c/protobuf-c.c)
 PROTOBUF_OBJECT := $(if $(filter fuzz,$(VARIANT))$(wildcard $(PROTOBUF_SOURCE)),$(B)/protobuf-c.o)
 $(B)/protobuf-c.o: $(PROTOBUF_SOURCE) $(B)/stamp.flags
 	$(call say,CC,$<)
-	$(Q)$(CC) $(GENERATED_FLAGS) -fno-sanitize=pointer-overflow -c -o $@ $<
+	$(Q)$(CC) $(GENERATED_FLAGS) -fno-sanitize=pointer-overflow,nonnull-attribute \
+	    -c -o $@ $<
 ifneq ($(PROTOBUF_OBJECT),)
 PROTO_OBJECTS += $(PROTOBUF_OBJECT)
 SERVER_LIBS := $(filter-out -lprotobuf-c,$(SERVER_LIBS))
