@@ -122,6 +122,16 @@ class Client:
                 metadata=self._metadata,
             )
 
+    async def _pages(self, method: Any, request: Any, items: str) -> AsyncIterator[Any]:
+        """What comes in pages, one item after the other."""
+        while True:
+            page = await self._call(method, request)
+            for item in getattr(page, items):
+                yield item
+            request.page_token = page.next_page_token
+            if not request.page_token:
+                return
+
     async def server_info(self) -> simulation_pb2.GetServerInfoResponse:
         """Version, devices, solvers and limits of the server."""
         answer: simulation_pb2.GetServerInfoResponse = await self._call(
@@ -168,31 +178,17 @@ class Client:
         )
         return answer
 
-    async def scenes(self) -> AsyncIterator[simulation_pb2.SceneInfo]:
+    def scenes(self) -> AsyncIterator[simulation_pb2.SceneInfo]:
         """The scenes that the server keeps, newest first."""
-        token = ""
-        while True:
-            page = await self._call(
-                self._simulation.ListScenes, simulation_pb2.ListScenesRequest(page_token=token)
-            )
-            for scene in page.scenes:
-                yield scene
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListScenes, simulation_pb2.ListScenesRequest(), "scenes"
+        )
 
-    async def assets(self) -> AsyncIterator[simulation_pb2.AssetInfo]:
+    def assets(self) -> AsyncIterator[simulation_pb2.AssetInfo]:
         """The files that the server keeps, newest first."""
-        token = ""
-        while True:
-            page = await self._call(
-                self._simulation.ListAssets, simulation_pb2.ListAssetsRequest(page_token=token)
-            )
-            for asset in page.assets:
-                yield asset
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListAssets, simulation_pb2.ListAssetsRequest(), "assets"
+        )
 
     async def create_session(
         self,
@@ -217,19 +213,11 @@ class Client:
         """A session that exists already."""
         return Session(self, session_id)
 
-    async def sessions(self) -> AsyncIterator[simulation_pb2.SessionInfo]:
+    def sessions(self) -> AsyncIterator[simulation_pb2.SessionInfo]:
         """The caller's sessions, newest first."""
-        token = ""
-        while True:
-            page = await self._call(
-                self._simulation.ListSessions,
-                simulation_pb2.ListSessionsRequest(page_token=token),
-            )
-            for session in page.sessions:
-                yield session
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListSessions, simulation_pb2.ListSessionsRequest(), "sessions"
+        )
 
     async def evaluate_grasps(
         self,
@@ -286,21 +274,13 @@ class Client:
         )
         return answer
 
-    async def runs(self, scene: Scene | str = "") -> AsyncIterator[runs_pb2.Run]:
+    def runs(self, scene: Scene | str = "") -> AsyncIterator[runs_pb2.Run]:
         """What ran, newest first."""
-        token = ""
-        while True:
-            page = await self._call(
-                self._runs.ListRuns,
-                runs_pb2.ListRunsRequest(
-                    page_token=token, scene_id=_scene_id(scene) if scene else ""
-                ),
-            )
-            for run in page.runs:
-                yield run
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._runs.ListRuns,
+            runs_pb2.ListRunsRequest(scene_id=_scene_id(scene) if scene else ""),
+            "runs",
+        )
 
     async def run(self, run_id: str) -> runs_pb2.GetRunResponse:
         """One run with its step summaries and events."""
@@ -324,19 +304,11 @@ class Client:
         kept: runs_pb2.Benchmark = answer.benchmark
         return kept
 
-    async def benchmarks(self, name: str = "") -> AsyncIterator[runs_pb2.Benchmark]:
+    def benchmarks(self, name: str = "") -> AsyncIterator[runs_pb2.Benchmark]:
         """Measurements, newest first; of one name, or all."""
-        token = ""
-        while True:
-            page = await self._call(
-                self._runs.ListBenchmarks,
-                runs_pb2.ListBenchmarksRequest(name=name, page_token=token),
-            )
-            for benchmark in page.benchmarks:
-                yield benchmark
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._runs.ListBenchmarks, runs_pb2.ListBenchmarksRequest(name=name), "benchmarks"
+        )
 
 
 class GraspJob(AsyncIterator[GraspResult]):

@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import queue
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Callable
 
 import grpc
-import numpy.typing as npt
 
 from tribo import requests
-from tribo.arrays import encode
-from tribo.errors import UnavailableError, translated
-from tribo.pieces import join_steps, join_watched
+from tribo.errors import translated
 from tribo.progress import Progress
+from tribo.session import GraspJob, Session, StepStream
 from tribo.types import (
-    Contacts,
     GraspObject,
     GraspPose,
-    GraspResult,
-    GraspSummary,
     Hand,
     Perturbation,
     Protocol,
     Scene,
     SolveOptions,
     Source,
-    StepAnswer,
     StepOptions,
 )
 from tribo.v1 import (
@@ -40,6 +33,8 @@ from tribo.v1 import (
     solve_pb2,
     solve_pb2_grpc,
 )
+
+__all__ = ["Client", "GraspJob", "Session", "StepStream", "connect"]
 
 if TYPE_CHECKING:
     from typing_extensions import Self
@@ -190,33 +185,15 @@ class Client:
 
     def scenes(self) -> Iterator[simulation_pb2.SceneInfo]:
         """The scenes that the server keeps, newest first."""
-        token = ""
-        while True:
-            with translated():
-                page = self._simulation.ListScenes(
-                    simulation_pb2.ListScenesRequest(page_token=token),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
-            yield from page.scenes
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListScenes, simulation_pb2.ListScenesRequest(), "scenes"
+        )
 
     def assets(self) -> Iterator[simulation_pb2.AssetInfo]:
         """The files that the server keeps, newest first."""
-        token = ""
-        while True:
-            with translated():
-                page = self._simulation.ListAssets(
-                    simulation_pb2.ListAssetsRequest(page_token=token),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
-            yield from page.assets
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListAssets, simulation_pb2.ListAssetsRequest(), "assets"
+        )
 
     # ---- sessions ----
 
@@ -259,18 +236,9 @@ class Client:
 
     def sessions(self) -> Iterator[simulation_pb2.SessionInfo]:
         """The caller's sessions, newest first."""
-        token = ""
-        while True:
-            with translated():
-                page = self._simulation.ListSessions(
-                    simulation_pb2.ListSessionsRequest(page_token=token),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
-            yield from page.sessions
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._simulation.ListSessions, simulation_pb2.ListSessionsRequest(), "sessions"
+        )
 
     # ---- grasps, problems, runs ----
 
@@ -350,20 +318,11 @@ class Client:
 
     def runs(self, scene: Scene | str = "") -> Iterator[runs_pb2.Run]:
         """What ran, newest first."""
-        token = ""
-        while True:
-            with translated():
-                page = self._runs.ListRuns(
-                    runs_pb2.ListRunsRequest(
-                        page_token=token, scene_id=_scene_id(scene) if scene else ""
-                    ),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
-            yield from page.runs
-            token = page.next_page_token
-            if not token:
-                return
+        return self._pages(
+            self._runs.ListRuns,
+            runs_pb2.ListRunsRequest(scene_id=_scene_id(scene) if scene else ""),
+            "runs",
+        )
 
     def run(self, run_id: str) -> runs_pb2.GetRunResponse:
         """One run with its step summaries and events."""
@@ -398,379 +357,20 @@ class Client:
 
     def benchmarks(self, name: str = "") -> Iterator[runs_pb2.Benchmark]:
         """Measurements, newest first; of one name, or all."""
-        token = ""
+        return self._pages(
+            self._runs.ListBenchmarks, runs_pb2.ListBenchmarksRequest(name=name), "benchmarks"
+        )
+
+    def _pages(self, method: Any, request: Any, items: str) -> Iterator[Any]:
+        """What comes in pages, one item after the other."""
         while True:
             with translated():
-                page = self._runs.ListBenchmarks(
-                    runs_pb2.ListBenchmarksRequest(name=name, page_token=token),
-                    timeout=self._timeout,
-                    metadata=self._metadata,
-                )
-            yield from page.benchmarks
-            token = page.next_page_token
-            if not token:
+                page = method(request, timeout=self._timeout, metadata=self._metadata)
+            yield from getattr(page, items)
+            request.page_token = page.next_page_token
+            if not request.page_token:
                 return
 
 
 def _scene_id(scene: Scene | str) -> str:
     return scene if isinstance(scene, str) else scene.id
-
-
-class GraspJob(Iterator[GraspResult]):
-    """Results of a grasp job as they come. After the last one, `summary` is there.
-
-    As a context manager it is cancelled at the end, if it has not finished by then.
-    """
-
-    def __init__(self, call: Any, progress: Progress) -> None:
-        self._call = call
-        self._progress = progress
-        self.summary: GraspSummary | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        self.cancel()
-
-    def __iter__(self) -> Self:
-        return self
-
-    def __next__(self) -> GraspResult:
-        while True:
-            try:
-                with translated():
-                    event = next(self._call)
-            except BaseException:
-                self._progress.close()
-                raise
-            kind = event.WhichOneof("event")
-            if kind == "result":
-                return GraspResult.from_message(event.result)
-            if kind == "progress":
-                self._progress.show(event.progress.world_steps_done, event.progress.world_steps)
-            elif kind == "summary":
-                self.summary = GraspSummary.from_message(event.summary)
-
-    def cancel(self) -> None:
-        """Stops the rest of the job on the server; what comes next is a `CancelledError`."""
-        self._progress.close()
-        self._call.cancel()
-
-
-class Session:
-    """Worlds that live on the server. As a context manager it is deleted at the end."""
-
-    def __init__(self, client: Client, session_id: str) -> None:
-        self._client = client
-        self.id = session_id
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        try:
-            self.delete()
-        except Exception:
-            # the first error is the one to be seen
-            if error is None:
-                raise
-
-    def step(
-        self,
-        steps: int = 1,
-        *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        single: bool = False,
-        priority: str = "normal",
-        timeout: float | None = None,
-    ) -> StepAnswer:
-        """Steps all worlds.
-
-        Args:
-            steps: how many.
-            controls: (actuators) or (worlds, actuators), held until changed.
-            forces: (dofs) or (worlds, dofs), generalized, N or N m, held until changed.
-            state: return q and u.
-            contacts: return the contacts of the last step.
-            bodies: return poses and velocities of all bodies.
-            single: return arrays as float32.
-            priority: "low", "normal" or "high".
-            timeout: s; None: the client's.
-        """
-        request = requests.step(
-            self.id,
-            steps,
-            controls,
-            forces,
-            requests.want(state, contacts, bodies, single),
-            priority,
-        )
-        with translated():
-            return StepAnswer.from_message(
-                self._client._simulation.Step(
-                    request,
-                    timeout=self._client._timeout if timeout is None else timeout,
-                    metadata=self._client._metadata,
-                )
-            )
-
-    def stream(
-        self,
-        *,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        single: bool = False,
-        timeout: float | None = None,
-    ) -> StepStream:
-        """Opens a stream on which steps go back and forth without a call for each."""
-        return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
-
-    def watch(
-        self,
-        *,
-        state: bool = True,
-        contacts: bool = False,
-        bodies: bool = False,
-        minimum_interval: float = 0.0,
-    ) -> Iterator[simulation_pb2.WatchResponse]:
-        """Follows the session while others step it: states, and events when it ends.
-
-        Args:
-            state: q and u with every state.
-            contacts: contacts with every state.
-            bodies: poses and velocities of all bodies with every state.
-            minimum_interval: s of wall time between states; 0: 1/30.
-        """
-        request = simulation_pb2.WatchRequest(
-            session_id=self.id,
-            want=requests.want(state, contacts, bodies, False),
-            minimum_interval=minimum_interval,
-        )
-        pieces: list[simulation_pb2.WatchResponse] = []
-        with translated():
-            call = self._client._simulation.Watch(request, metadata=self._client._metadata)
-        try:
-            while True:
-                with translated():
-                    piece = next(call, None)
-                if piece is None:
-                    return
-                pieces.append(piece)
-                if not piece.more:
-                    yield join_watched(pieces)
-                    pieces = []
-        finally:
-            call.cancel()
-
-    def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
-        """The state as it is, with the certificates of the last step."""
-        request = simulation_pb2.GetStateRequest(
-            session_id=self.id, want=requests.want(True, contacts, bodies, False)
-        )
-        with translated():
-            m = self._client._simulation.GetState(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-        return StepAnswer.from_parts(m.state, m.certificates, m.contacts)
-
-    def set_state(
-        self,
-        q: npt.ArrayLike | None = None,
-        u: npt.ArrayLike | None = None,
-        controls: npt.ArrayLike | None = None,
-    ) -> None:
-        """Sets coordinates, velocities and controls, of all worlds or of each."""
-        request = simulation_pb2.SetStateRequest(
-            session_id=self.id,
-            q=encode(q) if q is not None else None,
-            u=encode(u) if u is not None else None,
-            controls=encode(controls) if controls is not None else None,
-        )
-        with translated():
-            self._client._simulation.SetState(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-
-    def reset(self, keyframe: int | None = None) -> None:
-        """Back to the reference pose, or to a keyframe."""
-        request = simulation_pb2.ResetRequest(
-            session_id=self.id, keyframe=keyframe or 0, use_keyframe=keyframe is not None
-        )
-        with translated():
-            self._client._simulation.Reset(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-
-    def contacts(self) -> list[Contacts]:
-        """The contacts of the last step, one entry a world."""
-        with translated():
-            answer = self._client._simulation.GetContacts(
-                simulation_pb2.GetContactsRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
-        return [Contacts.from_message(c) for c in answer.contacts]
-
-    def snapshot(
-        self, label: str = "", *, transient: bool = False, data: bool = False
-    ) -> simulation_pb2.SnapshotResponse:
-        """Keeps everything that the next step depends on; durable once this returns."""
-        request = simulation_pb2.SnapshotRequest(
-            session_id=self.id, label=label, transient=transient, want_data=data
-        )
-        with translated():
-            answer: simulation_pb2.SnapshotResponse = self._client._simulation.Snapshot(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-        return answer
-
-    def restore(self, snapshot: str | Sequence[bytes]) -> None:
-        """Back to a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
-        request = simulation_pb2.RestoreRequest(session_id=self.id)
-        if isinstance(snapshot, str):
-            request.snapshot_id = snapshot
-        else:
-            request.data.extend(snapshot)
-        with translated():
-            self._client._simulation.Restore(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-
-    def fork(self, count: int = 1) -> list[Session]:
-        """New sessions that go on from here on their own."""
-        request = simulation_pb2.ForkRequest(session_id=self.id, count=count)
-        with translated():
-            answer = self._client._simulation.Fork(
-                request, timeout=self._client._timeout, metadata=self._client._metadata
-            )
-        return [Session(self._client, name) for name in answer.session_ids]
-
-    def export_problem(self, world: int = 0) -> bytes:
-        """The contact problem of the next step of one world, as text that `tribo solve` reads."""
-        with translated():
-            answer = self._client._simulation.ExportProblem(
-                simulation_pb2.ExportProblemRequest(session_id=self.id, world=world),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
-        return bytes(answer.data)
-
-    def heartbeat(self) -> None:
-        """Renews the lease."""
-        with translated():
-            self._client._simulation.Heartbeat(
-                simulation_pb2.HeartbeatRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
-
-    def delete(self) -> None:
-        """Ends the session."""
-        with translated():
-            self._client._simulation.DeleteSession(
-                simulation_pb2.DeleteSessionRequest(session_id=self.id),
-                timeout=self._client._timeout,
-                metadata=self._client._metadata,
-            )
-
-
-class StepStream:
-    """A stream of steps. `step` sends one and waits; `send` and `receive` keep several on the way.
-
-    As a context manager it closes at the end, or is cancelled if something was raised.
-    """
-
-    def __init__(
-        self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
-    ) -> None:
-        self._session_id = session.id
-        self._want = wanted
-        self._tag = 0
-        self._outgoing: queue.SimpleQueue[simulation_pb2.StepStreamRequest | None] = (
-            queue.SimpleQueue()
-        )
-        client = session._client
-        with translated():
-            self._call = client._simulation.StepStream(
-                iter(self._outgoing.get, None),
-                timeout=client._timeout if timeout is None else timeout,
-                metadata=client._metadata,
-            )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if error is None:
-            self.close()
-        else:
-            self.cancel()
-
-    def send(
-        self,
-        steps: int = 1,
-        *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
-    ) -> int:
-        """Sends a step without waiting; returns the tag that its answer will bear."""
-        self._tag += 1
-        request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
-        self._outgoing.put(simulation_pb2.StepStreamRequest(step=request, tag=self._tag))
-        return self._tag
-
-    def receive(self) -> StepAnswer:
-        """The next answer, in the order of the sends."""
-        pieces: list[simulation_pb2.StepResponse] = []
-        while True:
-            with translated():
-                answer = next(self._call, None)
-            if answer is None:
-                raise UnavailableError("the server ended the stream")
-            pieces.append(answer.step)
-            if not answer.more:
-                return StepAnswer.from_message(join_steps(pieces), answer.tag)
-
-    def step(
-        self,
-        steps: int = 1,
-        *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
-    ) -> StepAnswer:
-        """Sends a step and waits for its answer."""
-        self.send(steps, controls=controls, forces=forces)
-        return self.receive()
-
-    def close(self) -> None:
-        """Waits for what is on the way and ends the stream; the session goes on."""
-        self._outgoing.put(None)
-        with translated():
-            for _ in self._call:
-                pass
-
-    def cancel(self) -> None:
-        """Breaks the stream off: what the session then does was said by `on_disconnect`."""
-        self._call.cancel()
-        self._outgoing.put(None)
