@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    FIRST_SWEEPS = 10,
-    NEXT_SWEEPS = 20,     /* before the rate is looked at again, at first */
-    USUAL_STEPS = 20,     /* of Newton from where sweeps left */
-    LEAST_ITERATIONS = 50 /* of Newton's, where the options ask for few */
+    AUTO_FIRST_SWEEPS = 10,
+    AUTO_NEXT_SWEEPS = 20,       /* before the rate is looked at again, at first */
+    USUAL_NEWTON_STEPS = 20,     /* of Newton from where sweeps left */
+    LEAST_NEWTON_ITERATIONS = 50 /* of Newton's, where the options ask for few */
 };
 static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, sweeps stand still */
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
@@ -34,8 +34,8 @@ typedef struct tb_choice {
 } tb_choice;
 
 /* One solver's run of at most so many iterations, from what the last one left. */
-TB_STATIC tb_status run_solver(tb_choice *choice, tb_solve_function *solve, tb_warm_start *warm,
-                               int32_t iterations, bool *ended)
+TB_STATIC tb_status auto_run(tb_choice *choice, tb_solve_function *solve, tb_warm_start *warm,
+                             int32_t iterations, bool *ended)
 {
     tb_solution *solution = choice->solution;
     const size_t bytes = (size_t)choice->problem->number_of_rows * sizeof(tb_real);
@@ -61,6 +61,7 @@ TB_STATIC tb_status run_solver(tb_choice *choice, tb_solve_function *solve, tb_w
 
     /* numbers that are not finite are no better in other hands */
     *ended = solution->status == TB_OK || solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
+             !tb_all_finite(choice->problem->c, choice->problem->number_of_rows) ||
              choice->iterations >= choice->options->maximum_iterations;
     return TB_OK;
 }
@@ -70,52 +71,52 @@ TB_STATIC tb_status price_of_newton(tb_choice *choice, double *sweeps)
 {
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
     tb_newton_system system;
-    double step = 0, sweep = 1;
+    double step = 0, one_sweep = 1;
     tb_status status = tb_newton_system_prepare(&system, choice->problem, choice->scratch);
     if (status == TB_OK)
-        status = tb_newton_system_price(&system, choice->solution->statuses, &step, &sweep);
+        status = tb_newton_system_price(&system, choice->solution->statuses, &step, &one_sweep);
     tb_arena_return_to(choice->scratch, mark);
-    *sweeps = status == TB_UNSUPPORTED ? DBL_MAX : USUAL_STEPS * step / sweep;
+    *sweeps = status == TB_UNSUPPORTED ? DBL_MAX : USUAL_NEWTON_STEPS * step / one_sweep;
     return status == TB_UNSUPPORTED ? TB_OK : status;
 }
 
 /* how many sweeps are left at the rate between two residuals */
-TB_STATIC double sweeps_left(double before, double after, double sweeps, double tolerance)
+TB_STATIC double auto_sweeps_left(double before, double after, double sweeps, double tolerance)
 {
     if (!(after > 0) || !(tolerance > 0)) return DBL_MAX;
     const double rate = before > 0 ? exp(log(after / before) / sweeps) : 1;
     return rate < SLOWEST_RATE ? log(tolerance / after) / log(rate) : DBL_MAX;
 }
 
-TB_STATIC tb_status choose(tb_choice *choice, tb_warm_start *warm)
+TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
 {
     const int32_t most = choice->options->maximum_iterations;
     const double tolerance = choice->options->tolerance;
     bool ended = false;
-    tb_status status = run_solver(choice, tb_solve_sor, warm, FIRST_SWEEPS, &ended);
+    tb_status status = auto_run(choice, tb_solve_sor, warm, AUTO_FIRST_SWEEPS, &ended);
     if (status != TB_OK || ended) return status;
 
     /* sweeps while they promise to be cheaper, looked at again after every run */
     double price = 0;
     bool promising = true;
-    for (int32_t sweeps = NEXT_SWEEPS; promising; sweeps *= 2) {
+    for (int32_t sweeps = AUTO_NEXT_SWEEPS; promising; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
-        status = run_solver(choice, tb_solve_sor, NULL, sweeps, &ended);
+        status = auto_run(choice, tb_solve_sor, NULL, sweeps, &ended);
         if (status != TB_OK || ended) return status;
-        if (sweeps == NEXT_SWEEPS) status = price_of_newton(choice, &price);
+        if (sweeps == AUTO_NEXT_SWEEPS) status = price_of_newton(choice, &price);
         if (status != TB_OK) return status;
-        const double left = sweeps_left(before, choice->solution->residuals.natural,
-                                        choice->iterations - made, tolerance);
+        const double left = auto_sweeps_left(before, choice->solution->residuals.natural,
+                                             choice->iterations - made, tolerance);
         promising = left <= price || price >= DBL_MAX;
     }
 
     /* then Newton, and sweeps again with what it leaves */
     int32_t share = (int32_t)(NEWTON_SHARE * most);
-    if (share < LEAST_ITERATIONS) share = LEAST_ITERATIONS;
-    status = run_solver(choice, tb_solve_newton, NULL, share, &ended);
+    if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
+    status = auto_run(choice, tb_solve_newton, NULL, share, &ended);
     if (status != TB_OK || ended) return status;
-    return run_solver(choice, tb_solve_sor, NULL, most, &ended);
+    return auto_run(choice, tb_solve_sor, NULL, most, &ended);
 }
 
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
@@ -131,7 +132,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     tb_status status = choice.start && choice.best ? TB_OK : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
-    if (status == TB_OK) status = choose(&choice, warm);
+    if (status == TB_OK) status = auto_choose(&choice, warm);
     if (status == TB_OK) {
         solution->iterations = choice.iterations;
         solution->halvings = choice.halvings;

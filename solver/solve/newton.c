@@ -30,10 +30,10 @@
 #include <string.h>
 
 enum {
-    FIRST_SWEEPS = 5,    /* of sor: they give Newton an active set to begin with */
-    STEPS_OF_ROUND = 12, /* Newton steps for one p, at most */
-    FEW_STEPS = 8,       /* after so few, epsilon falls */
-    SHORTENINGS = 8,     /* of a step, by halves */
+    NEWTON_FIRST_SWEEPS = 5, /* of sor: they give Newton an active set to begin with */
+    STEPS_OF_ROUND = 12,     /* Newton steps for one p, at most */
+    FEW_STEPS = 8,           /* after so few, epsilon falls */
+    STEP_SHORTENINGS = 8,    /* of a step, by halves */
     FAILURES_TO_SWEEP = 4,
     SWEEPS_OF_RESCUE = 10,
     WORK_WITHOUT_GAIN = 150, /* steps and sweeps in which the best residual does not halve */
@@ -47,10 +47,12 @@ static const tb_real SMALLEST_EPSILON = TB_R(1e-4);
 #else
 static const tb_real SMALLEST_EPSILON = TB_R(1e-10);
 #endif
-static const tb_real GROWTH = TB_R(4);                                /* of epsilon, on failure */
+static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
-static const double CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
-static const double DECREASE = 1e-4;   /* of the merit, over the step's length (Armijo) */
+static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
+/* Where no impulses satisfy a contradiction, rounds pile them up for hardly any gain. */
+static const double WORTHWHILE_GAIN = 0.95; /* of the best residual: enough to be the best */
+static const double LEAST_DECREASE = 1e-4;  /* of the merit, over the step's length (Armijo) */
 
 typedef struct tb_newton {
     const tb_problem *problem;
@@ -102,36 +104,36 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     return tb_newton_system_prepare(&it->system, it->problem, scratch);
 }
 
-/* mean diagonals; a block without mass behind it takes the mean of the others */
-TB_STATIC void weigh_blocks(tb_newton *it)
+/* mean diagonals; none for a block that no impulse moves along its first row: it is left alone */
+TB_STATIC void newton_weigh_blocks(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
-    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS], sum = 0;
-    int32_t number = 0;
+    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const int32_t n = problem->blocks[b].rows;
         tb_problem_local_block(problem, b, local);
         it->g[b] = 0;
         for (int32_t i = 0; i < n; i++) it->g[b] += tb_abs(local[i * n + i]) / (tb_real)n;
-        if (it->g[b] > 0 && it->g[b] <= TB_REAL_MAX) {
-            sum += it->g[b];
-            number++;
-        }
+        const bool moves = local[0] > 0 || problem->blocks[b].law == TB_LAW_BILATERAL;
+        if (!moves || !(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = 0;
     }
-    const tb_real mean = number > 0 && sum <= TB_REAL_MAX ? sum / (tb_real)number : 1;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        if (!(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = mean;
 }
 
 /* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
  * statuses stay for a step from there. */
-TB_STATIC double measure(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
+TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
 {
     double sum = 0;
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
         const tb_block *block = &it->problem->blocks[b];
         const int32_t row = block->row;
-        const tb_real w = it->weight[b], r = 1 / w;
+        const tb_real w = it->weight[b];
+        if (w == 0) { /* without mass behind it */
+            it->statuses[b] = TB_CONTACT_OPEN;
+            for (int32_t i = 0; keep && i < block->rows; i++) it->lack[row + i] = 0;
+            continue;
+        }
+        const tb_real r = 1 / w;
         tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
         for (int32_t i = 0; i < block->rows; i++) x[i] = z[i] = it->p[row + i] - r * xi[row + i];
         if (keep)
@@ -149,7 +151,7 @@ TB_STATIC double measure(tb_newton *it, const tb_real *lambda, const tb_real *xi
 }
 
 /* Judges the impulses, brought into their sets, and keeps them where they are the best. */
-TB_STATIC tb_status judge_and_keep(tb_newton *it)
+TB_STATIC tb_status newton_judge(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
     const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
@@ -162,7 +164,9 @@ TB_STATIC tb_status judge_and_keep(tb_newton *it)
     }
     const tb_status status =
         tb_problem_judge(problem, it->trial, it->scratch, NULL, NULL, &residuals);
-    if (status == TB_OK && residuals.natural < it->best_residual) {
+    if (status == TB_OK && (residuals.natural < WORTHWHILE_GAIN * it->best_residual ||
+                            (residuals.natural <= it->options->tolerance &&
+                             it->best_residual > it->options->tolerance))) {
         it->best_residual = residuals.natural;
         memcpy(it->best, it->trial, bytes);
     }
@@ -170,11 +174,13 @@ TB_STATIC tb_status judge_and_keep(tb_newton *it)
 }
 
 /* Sweeps of sor from `lambda` into it, on this problem. */
-TB_STATIC tb_status sweep(tb_newton *it, const tb_problem *problem, int32_t sweeps,
-                          double tolerance)
+TB_STATIC tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32_t sweeps,
+                                 double tolerance)
 {
     tb_solve_options options = *it->options;
-    options.maximum_iterations = sweeps;
+    const int32_t left = options.maximum_iterations - it->work;
+    if (left < 1) return TB_OK;
+    options.maximum_iterations = sweeps < left ? sweeps : left;
     options.tolerance = tolerance;
     options.stop = TB_STOP_RESIDUAL;
     options.storage = TB_STORAGE_AUTO;
@@ -188,7 +194,7 @@ TB_STATIC tb_status sweep(tb_newton *it, const tb_problem *problem, int32_t swee
 }
 
 /* the proximal problem is one like the others: its pull is a compliance and a part of c */
-TB_STATIC tb_status sweep_proximal(tb_newton *it)
+TB_STATIC tb_status newton_sweep_proximal(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
     for (int32_t b = 0; b < problem->number_of_blocks; b++)
@@ -200,22 +206,22 @@ TB_STATIC tb_status sweep_proximal(tb_newton *it)
     tb_problem proximal = *problem;
     proximal.c = it->shift;
     proximal.compliance = it->stiff;
-    return sweep(it, &proximal, SWEEPS_OF_RESCUE, 0);
+    return newton_sweep(it, &proximal, SWEEPS_OF_RESCUE, 0);
 }
 
 /* Shortens the step until the merit falls below `merit`; true where it did: lambda and xi moved. */
-TB_STATIC bool search_line(tb_newton *it, double merit)
+TB_STATIC bool newton_search_line(tb_newton *it, double merit)
 {
     const int32_t rows = it->problem->number_of_rows;
     tb_problem_apply(&it->linear, it->change, it->s, it->dxi);
     tb_real length = 1;
-    for (int k = 0; k < SHORTENINGS; k++, length /= 2) {
+    for (int k = 0; k < STEP_SHORTENINGS; k++, length /= 2) {
         for (int32_t i = 0; i < rows; i++) {
             it->trial[i] = it->lambda[i] + length * it->change[i];
             it->trial_xi[i] = it->xi[i] + length * it->dxi[i];
         }
-        const double now = measure(it, it->trial, it->trial_xi, false);
-        if (now <= merit * (1 - DECREASE * (double)length)) {
+        const double now = newton_merit(it, it->trial, it->trial_xi, false);
+        if (now <= merit * (1 - LEAST_DECREASE * (double)length)) {
             memcpy(it->lambda, it->trial, (size_t)rows * sizeof(tb_real));
             memcpy(it->xi, it->trial_xi, (size_t)rows * sizeof(tb_real));
             return true;
@@ -230,14 +236,14 @@ TB_STATIC bool newton_is_cancelled(const tb_newton *it)
 }
 
 /* Newton for one p, from p. *steps: how many it took. */
-TB_STATIC tb_status run_round(tb_newton *it, int32_t *steps, tb_round_end *end)
+TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *end)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
         it->weight[b] = it->epsilon * it->g[b];
     memcpy(it->p, it->lambda, bytes);
     tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
-    double merit = measure(it, it->lambda, it->xi, true);
+    double merit = newton_merit(it, it->lambda, it->xi, true);
     const double before = merit;
     *steps = 0;
     *end = TB_ROUND_FAILED;
@@ -248,16 +254,16 @@ TB_STATIC tb_status run_round(tb_newton *it, int32_t *steps, tb_round_end *end)
                                                   it->statuses, it->change, &solved);
         if (status != TB_OK) return status;
         it->work++;
-        if (!solved || !search_line(it, merit)) return TB_OK;
+        if (!solved || !newton_search_line(it, merit)) return TB_OK;
         (*steps)++;
-        merit = measure(it, it->lambda, it->xi, true);
-        status = judge_and_keep(it);
+        merit = newton_merit(it, it->lambda, it->xi, true);
+        status = newton_judge(it);
         if (status != TB_OK) return status;
         if (it->best_residual <= it->options->tolerance) {
             *end = TB_ROUND_SOLVED;
             return TB_OK;
         }
-        if (merit <= CONTRACTION * before) {
+        if (merit <= ROUND_CONTRACTION * before) {
             *end = TB_ROUND_CONTRACTED;
             return TB_OK;
         }
@@ -267,20 +273,20 @@ TB_STATIC tb_status run_round(tb_newton *it, int32_t *steps, tb_round_end *end)
 
 /* After a round that failed: a larger epsilon, and sweeps when that has not helped for long. What
  * the round gained stays: its merit fell with every step that it took. */
-TB_STATIC tb_status recover(tb_newton *it)
+TB_STATIC tb_status newton_recover(tb_newton *it)
 {
     it->failures++;
-    it->epsilon = tb_min(it->epsilon * GROWTH, LARGEST_EPSILON);
+    it->epsilon = tb_min(it->epsilon * EPSILON_GROWTH, LARGEST_EPSILON);
     it->shrink = tb_min(tb_sqrt(it->shrink), SHRINK_SHY);
     if (it->failures <= FAILURES_TO_SWEEP) return TB_OK;
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
         it->weight[b] = it->epsilon * it->g[b];
-    return sweep_proximal(it);
+    return newton_sweep_proximal(it);
 }
 
 /* Whether rounds still gain; where they do not, sweeps on the problem itself from the best
  * impulses, a few times. False: there is nothing left to try. */
-TB_STATIC tb_status watch_gain(tb_newton *it, bool *go_on)
+TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
 {
     *go_on = true;
     if (it->best_residual <= 0.5 * it->gain_residual) {
@@ -290,19 +296,17 @@ TB_STATIC tb_status watch_gain(tb_newton *it, bool *go_on)
     }
     if (it->work - it->gain_work < WORK_WITHOUT_GAIN) return TB_OK;
     *go_on = it->fallbacks++ < MOST_FALLBACKS;
-    const int32_t left = it->options->maximum_iterations - it->work;
-    if (!*go_on || left < 1) return TB_OK;
+    if (!*go_on) return TB_OK;
     memcpy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
-    tb_status status = sweep(it, it->problem, left < SWEEPS_OF_FALLBACK ? left : SWEEPS_OF_FALLBACK,
-                             it->options->tolerance);
-    if (status == TB_OK) status = judge_and_keep(it);
+    tb_status status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
+    if (status == TB_OK) status = newton_judge(it);
     it->gain_work = it->work;
     it->epsilon = FIRST_EPSILON;
     it->failures = 0;
     return status;
 }
 
-TB_STATIC tb_status run_rounds(tb_newton *it)
+TB_STATIC tb_status newton_rounds(tb_newton *it)
 {
     it->epsilon = FIRST_EPSILON;
     it->shrink = SHRINK_BOLD;
@@ -313,9 +317,9 @@ TB_STATIC tb_status run_rounds(tb_newton *it)
            it->work < it->options->maximum_iterations) {
         int32_t steps = 0;
         tb_round_end end = TB_ROUND_FAILED;
-        tb_status status = run_round(it, &steps, &end);
+        tb_status status = newton_round(it, &steps, &end);
         if (status == TB_OK && end == TB_ROUND_FAILED) {
-            status = recover(it);
+            status = newton_recover(it);
         } else if (end == TB_ROUND_CONTRACTED) {
             it->failures = 0;
             if (steps <= FEW_STEPS) {
@@ -323,14 +327,14 @@ TB_STATIC tb_status run_rounds(tb_newton *it)
                 it->shrink = tb_max(it->shrink * TB_R(0.7), SHRINK_BOLD);
             }
         }
-        if (status == TB_OK) status = watch_gain(it, &go_on);
+        if (status == TB_OK) status = newton_watch_gain(it, &go_on);
         if (status != TB_OK) return status;
     }
     return TB_OK;
 }
 
 /* the best impulses leave, with their honest account */
-TB_STATIC tb_status finish(const tb_newton *it, tb_solution *solution)
+TB_STATIC tb_status newton_finish(const tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
     memcpy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));
@@ -355,19 +359,21 @@ TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_op
     /* sweeps first: they say what is open, and refuse what no solver takes */
     tb_solve_options first = *options;
     first.stop = TB_STOP_RESIDUAL;
-    if (first.maximum_iterations > FIRST_SWEEPS) first.maximum_iterations = FIRST_SWEEPS;
+    if (first.maximum_iterations > NEWTON_FIRST_SWEEPS)
+        first.maximum_iterations = NEWTON_FIRST_SWEEPS;
     tb_status status = tb_solve_sor(problem, &first, warm, solution);
     if (status != TB_OK || solution->status == TB_OK ||
-        solution->residuals.natural >= TB_RESIDUAL_UNKNOWN)
+        solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
+        !tb_all_finite(problem->c, problem->number_of_rows))
         return status;
     it.work = solution->iterations;
     status = take_newton_memory(&it);
     if (status != TB_OK) goto done;
-    weigh_blocks(&it);
+    newton_weigh_blocks(&it);
     memcpy(it.lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
-    status = judge_and_keep(&it);
-    if (status == TB_OK) status = run_rounds(&it);
-    if (status == TB_OK) status = finish(&it, solution);
+    status = newton_judge(&it);
+    if (status == TB_OK) status = newton_rounds(&it);
+    if (status == TB_OK) status = newton_finish(&it, solution);
     tb_solution_sign(solution, "newton");
     if (status == TB_UNSUPPORTED) {
         /* too many nodes for a factorization: sweeps have to do */

@@ -431,29 +431,29 @@ TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *status
 }
 
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
-                                           double *step, double *sweep)
+                                           double *step, double *one_sweep)
 {
     const tb_problem *problem = system->problem;
     const tb_status status = make_pattern(system, statuses);
     if (status != TB_OK) return status;
     double assembly = 0;
-    *sweep = 1;
+    *one_sweep = 1;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
         double numbers = (double)block->rows * block->width;
         if (problem->values) {
-            *sweep += 2 * numbers;
+            *one_sweep += 2 * numbers;
             if (system->inside[b]) assembly += numbers * block->width;
         } else {
             const tb_matrix *matrix = problem->matrix;
             numbers = matrix->dense ? (double)block->rows * matrix->columns
                                     : matrix->row_start[block->row + block->rows] -
                                           matrix->row_start[block->row];
-            *sweep += numbers;
+            *one_sweep += numbers;
             if (system->inside[b]) assembly += 3 * numbers;
         }
     }
-    *step = system->lu.operations / 2 + assembly + 5 * *sweep;
+    *step = system->lu.operations / 2 + assembly + 5 * *one_sweep;
     return TB_OK;
 }
 

@@ -41,11 +41,11 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
                                              tb_arena *arena);
 
 /* What one step costs, in multiplications: the factorization, less in weight since it runs over
- * dense blocks, the assembly and the products; and in *sweep what a sweep of sor costs. Makes the
+ * dense blocks, the assembly and the products; and in *one_sweep what a sweep of sor costs. Makes the
  * pattern for these statuses. */
 #define tb_newton_system_price TB_SYMBOL(tb_newton_system_price)
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
-                                           double *step, double *sweep);
+                                           double *step, double *one_sweep);
 
 /* Solves for dlambda (rows). weight: blocks; slope: row-major squares, block b's at 6 rows[b].row;
  * lack: f, rows; statuses: blocks. UNSUPPORTED where the system is too large, RESOURCE_EXHAUSTED
