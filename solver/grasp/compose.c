@@ -109,18 +109,14 @@ static tb_status find_object(const tb_model *file, tb_grasp_plan *plan, int32_t 
     return TB_OK;
 }
 
-static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, tb_grasp_plan *plan,
-                            tb_error *error)
+static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, const tb_model *file,
+                            tb_grasp_plan *plan, tb_error *error)
 {
-    tb_model *file = NULL;
     tb_merge_def merge = tb_merge_defaults();
-    tb_status status = tb_scene_compile(request->object.scene, &file, error);
-    if (status == TB_OK) status = find_object(file, plan, &merge.base, error);
-    if (status != TB_OK) goto done;
-    if (!(file->total_mass > 0)) {
-        status = tb_fail_field(error, TB_INVALID_ARGUMENT, "object", "the object has no mass");
-        goto done;
-    }
+    tb_status status = find_object(file, plan, &merge.base, error);
+    if (status != TB_OK) return status;
+    if (!(file->total_mass > 0))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "object", "the object has no mass");
     merge.prefix = "object/";
     merge.convex = request->object.convex;
     merge.recentre = file->number_of_bodies == 2;
@@ -136,8 +132,6 @@ static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, tb
     plan->object_end = plan->object + file->number_of_bodies - 1;
     status = tb_scene_add_model(scene, file, &merge, error);
     if (status == TB_OK) status = tb_scene_free_body(scene, plan->object - 1, "object", error);
-done:
-    tb_model_destroy(file);
     return status;
 }
 
@@ -203,7 +197,7 @@ static tb_status add_table(tb_scene *scene, const tb_grasp_request *request,
 /* Everything in one world. The table's height is known only once the object is compiled, so that
  * with a table this runs twice. */
 static tb_status build(const tb_grasp_request *request, tb_grasp_plan *plan, const grasp_hand *hand,
-                       bool table, tb_error *error)
+                       const tb_model *object, bool table, tb_error *error)
 {
     tb_scene_def def = tb_scene_defaults();
     tb_scene *scene = NULL;
@@ -216,7 +210,7 @@ static tb_status build(const tb_grasp_request *request, tb_grasp_plan *plan, con
     plan->model = NULL;
     tb_status status = tb_scene_create(&def, &scene, error);
     if (status == TB_OK) status = grasp_hand_add(scene, hand, error);
-    if (status == TB_OK) status = add_object(scene, request, plan, error);
+    if (status == TB_OK) status = add_object(scene, request, object, plan, error);
     if (status == TB_OK && table) status = add_table(scene, request, plan, error);
     if (status == TB_OK) status = tb_scene_compile(scene, &plan->model, error);
     tb_scene_destroy(scene);
@@ -248,6 +242,7 @@ static tb_status pass_warnings(tb_grasp_plan *plan, const char *whose, const tb_
 tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, tb_error *error)
 {
     grasp_hand hand = {0};
+    tb_model *object = NULL;
     memset(plan, 0, sizeof *plan);
     keep_options(request, plan);
     tb_status status = keep_protocol(request, plan, error);
@@ -256,16 +251,18 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     if (status == TB_OK) status = pass_warnings(plan, "hand", request->hand.scene, error);
     if (status == TB_OK) status = pass_warnings(plan, "object", request->object.scene, error);
     if (status == TB_OK) status = grasp_hand_make(request, plan, &hand, error);
-    if (status == TB_OK) status = build(request, plan, &hand, false, error);
+    if (status == TB_OK) status = tb_scene_compile(request->object.scene, &object, error);
+    if (status == TB_OK) status = build(request, plan, &hand, object, false, error);
     plan->table = !request->object.no_table;
     if (status == TB_OK && plan->table) {
         const int32_t warnings = plan->number_of_warnings;
-        status = build(request, plan, &hand, true, error);
+        status = build(request, plan, &hand, object, true, error);
         while (plan->number_of_warnings > warnings) /* said once is enough */
             free(plan->warnings[--plan->number_of_warnings]);
     }
     if (status == TB_OK) status = check_numbering(plan, error);
     grasp_hand_free(&hand);
+    tb_model_destroy(object);
     if (status != TB_OK) grasp_plan_free(plan);
     return status;
 }
