@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "build.h"
+#include "job_run.h"
 #include "json.h"
 
 #include "tribo/v1/runs.pb-c.h"
@@ -167,25 +168,6 @@ void td_origin_release(td_sessions *all, td_origin *origin)
 
 /* ---- runs ---- */
 
-static void to_row_certificate(const tb_certificate *c, db_certificate *row)
-{
-    *row = (db_certificate){.outcome = c->step > 0 ? (int32_t)td_wire_outcome(c->status) : 0,
-                            .step = c->step,
-                            .time = c->time,
-                            .residual = c->residual,
-                            .penetration = c->penetration,
-                            .cone_error = c->cone_error,
-                            .complementarity_error = c->complementarity_error,
-                            .closure_error = c->closure_error,
-                            .energy = c->energy,
-                            .energy_change = c->energy_change,
-                            .contacts = c->contacts,
-                            .rows = c->rows,
-                            .iterations = c->iterations,
-                            .flags = c->flags};
-    memcpy(row->solver, c->solver, sizeof row->solver);
-}
-
 static void print_options(const td_session *s, tb_bytes *json)
 {
     Tribo__V1__StepOptions *options =
@@ -220,7 +202,7 @@ tb_status td_session_put_run(td_session *s, int32_t run_status, const char *mess
     run.worlds = s->worlds;
     run.steps = s->run.steps;
     run.compute_time_us = s->run.compute_ns / 1000;
-    to_row_certificate(&s->run.certificate, &run.certificate);
+    td_job_run_certificate(&s->run.certificate, &run.certificate);
     atomic_store(&s->run_dirty, false);
     const tb_status status = db_put_run(server->db, &run, NULL, NULL, error);
     tb_bytes_free(&json);
@@ -270,7 +252,7 @@ void td_session_account(td_session *s, int32_t steps, int64_t compute_ns)
     summary.step = run->summary.step;
     summary.time_us = td_clock_utc_us(&s->all->server->clock);
     summary.steps = run->summary_steps;
-    to_row_certificate(&run->summary, &summary.certificate);
+    td_job_run_certificate(&run->summary, &summary.certificate);
     db_put_step_summary(s->all->server->db, &summary);
     run->summary = (tb_certificate){0};
     run->summary_steps = 0;
