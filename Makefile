@@ -14,7 +14,7 @@
 #   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
 #                                                 over tests/fuzz/corpus/X in `make check`
 #   tests/data/*.c                                generators, one program each
-#   tests/plugin/*.c                              backends for tests, one shared object each
+#   solver/gpu/*.c, *.cu, tests/plugin/*.c        plug-ins: solver/gpu/rules.mk
 #   tests/*/common*.c                             helpers, linked to every program of their folder
 #   tests/e2e/*.{sh,py}, tests/peers/peer_*.py    scripts that drive build/tribo and build/tribod
 include config.mk
@@ -56,7 +56,7 @@ SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
 ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%)
 ALL += $(if $(wildcard server/main.c),$(B)/tribod)
-ALL += $(if $(SANITIZE),,$(B)/libtribo.so)
+ALL += $(if $(SANITIZE),,$(B)/libtribo.so $(if $(NVCC),$(B)/libtribo_gpu.so))
 
 # ---- targets for people -------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ demo: ## install what is missing, build, start the daemon and have it evaluate g
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
-	@BUILD=$(BUILD) deploy/deps.sh build test python web
+	@BUILD=$(BUILD) deploy/deps.sh build test python web gpu
 	@$(with_protobuf_source)
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
 	@$(SUBMAKE) VARIANT=asan build-asan
@@ -168,11 +168,6 @@ $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
 
-# with a library of their own inside
-$(PLUGINS:%=$(B)/%): %.so: %.o $(LIBRARY)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -o $@ $< $(LIBRARY) $(LDLIBS)
-
 $(B)/libtribo.so: $(SHARED)
 	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@
 
@@ -184,5 +179,5 @@ endef
 $(B)/tribo: $(CLI_OBJECTS) $(LIBRARY)
 	$(link)
 
-include server/rules.mk clients/rules.mk tests/rules.mk tests/e2e/web/rules.mk
+include solver/gpu/rules.mk server/rules.mk clients/rules.mk tests/rules.mk tests/e2e/web/rules.mk
 -include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)

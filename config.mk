@@ -28,6 +28,15 @@ ifeq ($(MARCH),native)
 override MARCH := -march=native
 endif
 
+# The GPU's plug-in: the compiler (empty: no plug-in is built), and the cards that get machine code;
+# newer ones than the last compile its intermediate code when they first load it. GPU_ALL=1, for a
+# release, is for every card since 2018.
+ifeq ($(origin NVCC),undefined)
+NVCC := $(shell deploy/find_nvcc.sh $(BUILD))
+endif
+GPU_ALL ?= 0
+GPU_ARCHITECTURES ?= $(if $(filter 1,$(GPU_ALL)),75 80 86 89 90 100 120,90)
+
 # VARIANT is set by the Makefile when it calls itself: each variant has objects of its own.
 VARIANT ?= $(if $(filter 1,$(DEBUG)),debug,release)
 

@@ -1,7 +1,7 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [fuzz] [peers]
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [peers]
 #   (none named: all but fuzz and peers)
 #
 #   build   compiler and libraries
@@ -9,6 +9,7 @@
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
 #   python  a Python environment in build/python for the client and its tests
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
+#   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #
@@ -16,7 +17,7 @@
 # Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- build test clang python web
+[ $# -gt 0 ] || set -- build test clang python web gpu
 
 # the Debian packages of a group that are not there yet
 missing=
@@ -73,6 +74,11 @@ find_missing() {
             need dpkg-dev have dpkg-source
             ;;
         python | peers) need python3-venv virtual_environment ;;
+        gpu)
+            need build-essential compiler
+            [ -n "$(deploy/find_nvcc.sh "${BUILD:-build}")" ] ||
+                need python3-venv virtual_environment
+            ;;
         web)
             need curl have curl
             need nodejs have node
@@ -80,7 +86,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, fuzz, peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, peers" >&2
             exit 2
             ;;
         esac
@@ -140,6 +146,25 @@ case " $* " in
             grpcio grpcio-tools grpcio-health-checking grpcio-reflection protobuf numpy \
             typing_extensions tqdm pytest pytest-asyncio ruff mypy types-grpcio types-protobuf
         touch "$environment/complete"
+    fi
+    ;;
+esac
+
+# NVIDIA's own packages of the compiler, without the rest of the toolkit; a driver is not needed
+case " $* " in
+*" gpu "*)
+    environment=${BUILD:-build}/cuda
+    if [ -z "$(deploy/find_nvcc.sh "${BUILD:-build}")" ]; then
+        echo "installing: a CUDA compiler into $environment"
+        rm -rf "$environment"
+        python3 -m venv "$environment"
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check \
+            'nvidia-cuda-nvcc==13.0.*' 'nvidia-cuda-runtime==13.0.*' 'nvidia-cuda-cccl==13.0.*' \
+            'nvidia-nvvm==13.0.*' 'nvidia-cuda-crt==13.0.*'
+        if [ -z "$(deploy/find_nvcc.sh "${BUILD:-build}")" ]; then
+            echo "deps.sh: no working nvcc in $environment after the installation" >&2
+            exit 1
+        fi
     fi
     ;;
 esac

@@ -29,7 +29,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"top", "a daemon at a glance", command_top},
     {"load", "how many calls a daemon answers, and how fast", command_load},
     {"backup", "copy a daemon's store", command_backup},
-    {"version", "version and solvers", command_version},
+    {"version", "version, solvers, backends", command_version},
     {"help", "help on a command", command_help},
 };
 enum { COUNT = sizeof SUBCOMMANDS / sizeof SUBCOMMANDS[0] };
@@ -79,11 +79,43 @@ tb_status cli_fail(tb_error *error, tb_status status, const char *file, int line
 
 /* ---- version and help ---- */
 
+/* Backends, and devices of each, or why there are none. */
+static json_t *list_backends(bool json)
+{
+    json_t *backends = json_array();
+    tb_backend_info info;
+    if (!json) printf("\nbackends:\n");
+    for (int b = 0; tb_backend_describe((tb_backend_choice)b, &info) == TB_OK; b++) {
+        json_t *object = json_object(), *devices = json_array();
+        json_object_set_new(object, "name", json_text(info.name));
+        json_object_set_new(object, "devices", devices);
+        json_array_append_new(backends, object);
+        if (info.devices == 0) json_object_set_new(object, "reason", json_text(info.reason));
+        if (info.devices == 0 && !json) printf("  %-12s none: %s\n", info.name, info.reason);
+        for (int32_t d = 0; d < info.devices; d++) {
+            tb_device_info device;
+            if (tb_device_describe((tb_backend_choice)b, d, &device, NULL) != TB_OK) continue;
+            json_t *entry = json_object();
+            json_object_set_new(entry, "name", json_text(device.name));
+            json_object_set_new(entry, "driver", json_text(device.driver));
+            json_object_set_new(entry, "architecture", json_text(device.architecture));
+            json_object_set_new(entry, "processors", json_integer(device.processors));
+            json_object_set_new(entry, "memory_bytes", json_integer((json_int_t)device.memory));
+            json_array_append_new(devices, entry);
+            if (!json)
+                printf("  %-12s %s%s%s, %d processors\n", info.name, device.name,
+                       *device.driver ? ", driver " : "", device.driver, device.processors);
+        }
+    }
+    return backends;
+}
+
 static int command_version(int argc, char **argv)
 {
     static const args_command COMMAND = {.name = "version",
                                          .operands = "",
-                                         .description = "Prints the version and the solvers.\n",
+                                         .description =
+                                             "Prints the version, solvers and backends.\n",
                                          .examples = "  tribo version\n"
                                                      "  tribo version --json\n"};
     bool json = false;
@@ -104,6 +136,7 @@ static int command_version(int argc, char **argv)
     json_t *object = json_object();
     json_object_set_new(object, "version", json_string(TB_VERSION));
     json_object_set_new(object, "solvers", solvers);
+    json_object_set_new(object, "backends", list_backends(json));
     if (json)
         json_print(stdout, object);
     else

@@ -25,6 +25,7 @@ simulation_options simulation_defaults(void)
     options.precision = (int)defaults.precision;
     options.storage = (int)defaults.solve.storage;
     options.r_strategy = (int)defaults.solve.r_strategy;
+    options.backend = (int)defaults.backend;
     return options;
 }
 
@@ -35,6 +36,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     static const char *const PRECISIONS[] = {"double", "float", NULL};
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", NULL};
+    static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL};
     const args_option options[SIMULATION_OPTIONS] = {
         {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1, NULL},
         {"scheme", "NAME", "time stepping", ARGS_CHOICE, &o->scheme, 0, 0, SCHEMES},
@@ -51,6 +53,9 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
          STRATEGIES},
         {"worlds", "N", "copies stepped side by side (1)", ARGS_INTEGER, &o->worlds, 1, 1000000,
          NULL},
+        {"backend", "NAME", "where worlds are stepped (cpu)", ARGS_CHOICE, &o->backend, 0, 0,
+         BACKENDS},
+        {"device", "N", "of the backend, from 0 (0)", ARGS_INTEGER, &o->device, 0, 1 << 20, NULL},
         {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &o->threads, 0, 4096, NULL},
         {"keyframe", "NAME", "begin at this keyframe (name or number)", ARGS_TEXT, &o->keyframe, 0,
          0, NULL},
@@ -93,6 +98,8 @@ static tb_step_options step_options(const simulation_options *options)
     step.solve.threads = (int32_t)options->threads;
     step.solve.storage = (tb_storage)options->storage;
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;
+    step.backend = (tb_backend_choice)options->backend;
+    step.device = (int32_t)options->device;
     if (options->solver != NULL) step.solve.solver = options->solver;
     if (options->tolerance > 0) step.solve.tolerance = options->tolerance;
     if (options->omega > 0) step.solve.omega = options->omega;

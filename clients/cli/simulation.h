@@ -17,13 +17,14 @@ typedef struct simulation_options {
     double dt, tolerance, omega; /* 0: the model's or the library's */
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
-    int scheme, precision, storage, r_strategy;
+    int64_t device;
+    int scheme, precision, storage, r_strategy, backend;
     bool report_energy;
     bool quiet;
     const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
-enum { SIMULATION_OPTIONS = 14 };
+enum { SIMULATION_OPTIONS = 16 };
 
 simulation_options simulation_defaults(void);
 /* The command-line options that fill `options`. */

@@ -57,8 +57,8 @@ TB_STATIC TB_NO_INLINE double tb_move_other(tb_sweeper *sweeper, int32_t index, 
 }
 
 /* moves one block's impulses for its gathered xi; returns the change's share of the measure */
-TB_FN double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel, tb_real *xi,
-                           tb_real *lambda, tb_real *change)
+TB_STATIC inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                      tb_real *xi, tb_real *lambda, tb_real *change)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
     if (block->law != TB_LAW_COULOMB)
@@ -72,7 +72,7 @@ TB_FN double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel
     return (double)(n * n + t0 * t0 + t1 * t1);
 }
 
-TB_FN double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
+TB_STATIC inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_real *compliance = problem->compliance;
@@ -119,7 +119,7 @@ TB_FN double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
     return measure;
 }
 
-TB_FN double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
+TB_STATIC inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_matrix *g = &sweeper->matrix;
@@ -155,7 +155,7 @@ TB_FN double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
 
 /* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
  * 1 - T. */
-TB_FN double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
+TB_STATIC inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
     const int32_t n = problem->number_of_rows;

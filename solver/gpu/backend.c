@@ -1,0 +1,217 @@
+/* The GPU backend: the table that the library finds in the plug-in.
+ *
+ * A call takes its worlds in pieces that the card has room for. A world that a capacity stopped goes
+ * on in the next round with more of it: nothing is dropped, and what has been learned holds for all
+ * worlds of its model from then on. So a warm batch is one launch, whatever its number of steps. */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/base.h"
+#include "batch.h"
+
+/* Of the card's memory: what images of models may take, and what one piece may. */
+static const double MODELS_SHARE = 0.25;
+static const double PIECE_SHARE = 0.25;
+
+static void destroy(void *context)
+{
+    tb_gpu_batch *b = context;
+    tb_gpu_device *d = &b->device;
+    (void)cudaSetDevice(d->index);
+    tb_gpu_models_destroy(&b->models, d);
+    tb_gpu_buffer *const pinned[] = {&b->staging, &b->staged_contacts, &b->staged_offsets};
+    tb_gpu_buffer *const there[] = {&b->block, &b->room, &b->gathered, &b->offsets, &b->arenas};
+    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) tb_gpu_release_pinned(d, pinned[i]);
+    for (size_t i = 0; i < sizeof there / sizeof *there; i++) tb_gpu_release(d, there[i]);
+    tb_gpu_device_close(d);
+    free(b->tasks);
+    free(b->pending);
+    free(b);
+}
+
+static tb_status create(const tb_step_options *options, void **context, tb_error *error)
+{
+    char reason[TB_ERROR_MESSAGE_SIZE];
+    tb_device_info info;
+    const int32_t devices = tb_gpu_count(reason);
+    if (options->device >= devices)
+        return tb_fail_field(error, TB_NOT_FOUND, "device", "device %d of %d of backend 'gpu'",
+                             options->device, devices);
+    tb_gpu_batch *b = calloc(1, sizeof *b);
+    if (b == NULL) return tb_fail_memory(error, sizeof *b, "the GPU backend");
+    tb_status status = tb_gpu_describe(options->device, &info, error);
+    if (status == TB_OK) status = tb_gpu_device_open(options->device, &b->device, error);
+    if (status != TB_OK) {
+        free(b);
+        return status;
+    }
+    b->processors = info.processors;
+    b->memory_limit = (size_t)((double)info.memory * PIECE_SHARE);
+    b->threads = tb_parallel_threads(options->threads);
+
+    /* for measurements: lanes a world */
+    const char *stride = getenv("TRIBO_GPU_STRIDE");
+    if (stride != NULL) b->stride = atoi(stride) < 0 ? 0 : atoi(stride);
+    *context = b;
+    return TB_OK;
+}
+
+static bool serves(const void *context, const tb_step_options *options)
+{
+    const tb_gpu_batch *b = context;
+    return options->device == b->device.index;
+}
+
+/* ---- a call ---- */
+
+static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, int32_t worlds, int32_t steps,
+                            tb_error *error)
+{
+    if (worlds > b->capacity) {
+        const size_t n = (size_t)worlds;
+        tb_gpu_task *tasks = realloc(b->tasks, n * sizeof *tasks);
+        if (tasks != NULL) b->tasks = tasks;
+        int32_t *pending = realloc(b->pending, n * sizeof *pending);
+        if (pending != NULL) b->pending = pending;
+        if (tasks == NULL || pending == NULL)
+            return tb_fail_memory(error, n * sizeof *tasks, "a batch");
+        b->capacity = worlds;
+    }
+    const size_t limit = (size_t)((double)b->memory_limit / PIECE_SHARE * MODELS_SHARE);
+    tb_gpu_models_begin(&b->models, &b->device, limit);
+    const tb_model *last = NULL;
+    for (int32_t i = 0; i < worlds; i++) {
+        tb_gpu_task *task = &b->tasks[i];
+        *task = (tb_gpu_task){.state = states[i], .steps_left = steps};
+        if (states[i]->model == last) {
+            task->model = b->tasks[i - 1].model;
+            task->model->holders++;
+            continue;
+        }
+        last = states[i]->model;
+        const tb_status status =
+            tb_gpu_models_hold(&b->models, &b->device, last, &task->model, error);
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+/* Whether the world goes on: it has steps left and what stopped it can be mended. */
+static bool goes_on(const tb_gpu_task *task)
+{
+    if (task->steps_left == 0) return false;
+    if (task->status == TB_OK) return true;
+    return task->status == TB_RESOURCE_EXHAUSTED &&
+           (task->contacts_needed > 0 || task->arena_needed > 0);
+}
+
+static int32_t list_pending(tb_gpu_batch *b, int32_t worlds)
+{
+    int32_t count = 0;
+    for (int32_t i = 0; i < worlds; i++)
+        if (goes_on(&b->tasks[i])) b->pending[count++] = i;
+    return count;
+}
+
+/* More of what a world lacked, for all of its model: half as much again as it asked for, since what
+ * it asked for is what it had come to when it was refused. */
+static void learn(tb_gpu_batch *b, const int32_t *pending, int32_t count)
+{
+    bool grew = false;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_gpu_task *task = &b->tasks[pending[i]];
+        tb_gpu_model *model = task->model;
+        if (task->status != TB_RESOURCE_EXHAUSTED) continue;
+        if (task->contacts_needed > model->contact_capacity) {
+            const int64_t wanted = (int64_t)task->contacts_needed + task->contacts_needed / 2;
+            model->contact_capacity = wanted < INT32_MAX ? (int32_t)wanted : INT32_MAX;
+            grew = true;
+        }
+        if (task->arena_needed > model->arena_size) {
+            const size_t wanted = task->arena_needed + task->arena_needed / 2;
+            model->arena_size = (wanted + 4095) / 4096 * 4096;
+            grew = true;
+        }
+    }
+    b->regrowths += grew;
+}
+
+static tb_status run_all(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds,
+                         tb_error *error)
+{
+    for (int32_t count; (count = list_pending(b, worlds)) > 0;) {
+        if (options->solve.cancelled && options->solve.cancelled(options->solve.cancelled_context))
+            return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
+        for (int32_t first = 0; first < count;) {
+            const int32_t *piece = b->pending + first;
+            const int32_t n = tb_gpu_batch_piece(b, piece, count - first);
+            const tb_status status = tb_gpu_batch_run(b, options, piece, n, error);
+            if (status != TB_OK) return status;
+            learn(b, piece, n);
+            first += n;
+        }
+    }
+    return TB_OK;
+}
+
+/* The first world that failed speaks, in the CPU's words. */
+static tb_status tell(const tb_gpu_batch *b, int32_t worlds, tb_error *error)
+{
+    for (int32_t i = 0; i < worlds; i++) {
+        const tb_gpu_task *task = &b->tasks[i];
+        if (task->status == TB_OK) continue;
+        char name[32] = "";
+        if (worlds > 1) snprintf(name, sizeof name, "world %d: ", i);
+        if (task->status == TB_DIVERGED)
+            return tb_fail(error, TB_DIVERGED,
+                           "%sthe world diverged in step %lld at %.9g s and is frozen", name,
+                           (long long)task->state->steps + 1, task->state->time);
+        return tb_fail(error, task->status, "%s%s", name, tb_status_text(task->status));
+    }
+    return TB_OK;
+}
+
+static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
+                            int32_t worlds, int32_t steps, tb_certificate *certificates,
+                            tb_error *error)
+{
+    tb_gpu_batch *b = context;
+    if (tb_solver_number(options->solve.solver) == TB_SOLVER_NONE)
+        return tb_fail_field(error, TB_UNSUPPORTED, "solve.solver",
+                             "solver '%s' does not run on the GPU", options->solve.solver);
+    if (options->precision == TB_FLOAT && options->report_energy)
+        return tb_fail_field(error, TB_UNSUPPORTED, "report_energy",
+                             "energies are not reported in float on the GPU");
+    tb_status status = tb_gpu_device_enter(&b->device, error);
+    if (status == TB_OK) status = make_tasks(b, states, worlds, steps, error);
+    if (status != TB_OK) return status;
+    status = run_all(b, options, worlds, error);
+    for (int32_t i = 0; i < worlds && certificates != NULL; i++)
+        certificates[i] = b->tasks[i].merged;
+    return status == TB_OK ? tell(b, worlds, error) : status;
+}
+
+static void measure(const void *context, tb_stepper_use *use)
+{
+    const tb_gpu_batch *b = context;
+    use->host_bytes = b->device.host_bytes;
+    use->device_bytes = b->device.device_bytes;
+    use->allocations = b->device.allocations;
+    use->regrowths = b->regrowths;
+    use->copied_bytes = b->copied_bytes;
+    use->copy_seconds = b->copy_seconds;
+    use->compute_seconds = b->compute_seconds;
+    use->lost = b->device.lost;
+}
+
+__attribute__((visibility("default"))) extern const tb_backend tb_backend_plugin;
+const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
+                                      .name = "gpu",
+                                      .devices = tb_gpu_count,
+                                      .describe = tb_gpu_describe,
+                                      .create = create,
+                                      .destroy = destroy,
+                                      .serves = serves,
+                                      .step = step_batch,
+                                      .measure = measure};

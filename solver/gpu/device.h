@@ -1,0 +1,62 @@
+/* A card as one owner thread sees it: a stream, memory that only grows, and what went wrong.
+ *
+ * Every call of the CUDA runtime goes through tb_gpu_check. Running out of memory is a refusal; an
+ * error after which the card does not answer any more makes the device lost, and from then on every
+ * call says ABORTED with the first reason. Nothing exits. */
+#ifndef TB_GPU_DEVICE_H
+#define TB_GPU_DEVICE_H
+
+#include <cuda_runtime_api.h>
+
+#include "step/step.h"
+
+enum { TB_GPU_MARKS = 4 };
+
+typedef struct tb_gpu_device {
+    int32_t index;
+    cudaStream_t stream;
+    cudaEvent_t marks[TB_GPU_MARKS]; /* places in the stream between which time is taken */
+    bool lost;
+    char reason[TB_ERROR_MESSAGE_SIZE]; /* of the loss */
+    uint64_t host_bytes, device_bytes;
+    int64_t allocations;
+} tb_gpu_device;
+
+/* Memory that grows and is never smaller than was asked for; what it held is gone when it grows. */
+typedef struct tb_gpu_buffer {
+    void *memory;
+    size_t capacity;
+} tb_gpu_buffer;
+
+/* Devices that can run the kernels; 0 and a reason. */
+int32_t tb_gpu_count(char reason[TB_ERROR_MESSAGE_SIZE]);
+tb_status tb_gpu_describe(int32_t index, tb_device_info *info, tb_error *error);
+
+tb_status tb_gpu_device_open(int32_t index, tb_gpu_device *device, tb_error *error);
+void tb_gpu_device_close(tb_gpu_device *device);
+/* To be called first by whoever comes from the host: makes the card that of the calling thread.
+ * ABORTED if it is lost. */
+tb_status tb_gpu_device_enter(tb_gpu_device *device, tb_error *error);
+
+/* What a call of the runtime gave: OK, RESOURCE_EXHAUSTED (memory), ABORTED (lost), INTERNAL. */
+tb_status tb_gpu_check(tb_gpu_device *device, cudaError_t result, const char *what,
+                       tb_error *error);
+/* Waits for the stream. */
+tb_status tb_gpu_wait(tb_gpu_device *device, const char *what, tb_error *error);
+
+/* Room for `bytes` on the card, or of pinned memory on the host. */
+tb_status tb_gpu_reserve(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t bytes,
+                         tb_error *error);
+tb_status tb_gpu_reserve_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer, size_t bytes,
+                                tb_error *error);
+void tb_gpu_release(tb_gpu_device *device, tb_gpu_buffer *buffer);
+void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer);
+/* Bytes of the card that nobody has, and all of them. */
+tb_status tb_gpu_room(tb_gpu_device *device, size_t *free_bytes, size_t *total, tb_error *error);
+
+/* Time on the card between two marks of the stream, s, is added to *seconds once both have been
+ * passed. */
+tb_status tb_gpu_mark(tb_gpu_device *device, int mark, tb_error *error);
+tb_status tb_gpu_elapsed(tb_gpu_device *device, int from, int to, double *seconds, tb_error *error);
+
+#endif

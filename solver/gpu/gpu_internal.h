@@ -1,0 +1,62 @@
+/* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
+ *
+ * A batch stands on the card as one block: a tb_gpu_world for each world, the worlds' numbers, their
+ * contacts. One launch takes every world as many steps as it has left; the host is not asked in
+ * between. A world that a capacity stops stays at its last good step and says what it needs. */
+#ifndef TB_GPU_INTERNAL_H
+#define TB_GPU_INTERNAL_H
+
+#include <cuda_runtime_api.h>
+
+#include "step/step.h"
+
+/* One world of a batch. Pointers are the card's. */
+typedef struct tb_gpu_world {
+    tb_state state;
+    tb_certificate merged;          /* of the steps taken so far in this call */
+    tb_contact_record *contacts[2]; /* `contact_capacity` records each, for the steps to come */
+    int32_t contact_capacity;
+    int32_t steps_left;
+    /* OK; RESOURCE_EXHAUSTED: a capacity, see below; else what ended the world */
+    tb_status status;
+    int32_t contacts_needed; /* at least this many; 0: contacts were not what was missing */
+    size_t arena_needed;     /* likewise, bytes */
+} tb_gpu_world;
+
+/* One launch. Options are those of the caller without the names and functions of the host. */
+typedef struct tb_gpu_launch {
+    tb_gpu_world *worlds;
+    int32_t number_of_worlds;
+    int32_t slots;  /* worlds that are stepped at once; each has an arena of its own */
+    int32_t stride; /* lanes from one world to the next: those in between do nothing */
+    int32_t solver; /* tb_solver_number */
+    unsigned char *arenas;
+    size_t arena_size;
+    tb_step_options options;
+} tb_gpu_launch;
+
+/* Where a world's contacts go when they are collected for the way back. */
+typedef struct tb_gpu_gather {
+    const tb_gpu_world *worlds;
+    const int64_t *offsets; /* number_of_worlds + 1, in records */
+    tb_contact_record *records;
+    int32_t number_of_worlds;
+} tb_gpu_gather;
+
+enum { TB_GPU_BLOCK_THREADS = 64, TB_GPU_GATHER_THREADS = 128 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* They begin the work on the stream and do not wait. */
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, cudaStream_t stream);
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, cudaStream_t stream);
+cudaError_t tb_gpu_start_gather(const tb_gpu_gather *gather, cudaStream_t stream);
+/* Registers and bytes of stack of a lane of the step kernel. */
+cudaError_t tb_gpu_measure_steps(struct cudaFuncAttributes *attributes);
+cudaError_t tb_gpu_measure_steps_f32(struct cudaFuncAttributes *attributes);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,20 @@
+/* A compiled model as one block of bytes that can stand anywhere in memory.
+ *
+ * A tb_model is a structure of pointers into many arrays. A card needs it as one piece, with the
+ * pointers as they are on the card. The block begins with the tb_model. */
+#ifndef TB_GPU_MODEL_IMAGE_H
+#define TB_GPU_MODEL_IMAGE_H
+
+#include "model/model.h"
+
+enum { TB_MODEL_IMAGE_ALIGNMENT = 64 };
+
+/* Bytes that the image takes. */
+size_t tb_model_image_size(const tb_model *model);
+
+/* Writes the image into `bytes` (tb_model_image_size of them, every one written), for use at the
+ * address `base`, which has the alignment above. What a step does not ask for is left out: names,
+ * warnings, keyframes, the canonical bytes, the arena. */
+void tb_model_image_write(const tb_model *model, uintptr_t base, unsigned char *bytes);
+
+#endif

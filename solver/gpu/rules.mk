@@ -1,0 +1,67 @@
+# Included by the Makefile: the GPU backend, a plug-in that nothing else links.
+#
+#   solver/gpu/*.c    the host's side, C with the CUDA runtime's headers
+#   solver/gpu/*.cu   kernels, compiled as double and (-DTB_SINGLE, *.f32.o) as float
+#   libtribo_gpu.so   both, with what they need of libtribo and the CUDA runtime inside; exports one
+#                     symbol and needs no driver to be loaded
+#   tests/plugin/*.c  backends for tests, one shared object each, with a library inside too
+
+GPU_PLUGIN := $(B)/libtribo_gpu.so
+GPU_C_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard solver/gpu/*.c))
+GPU_KERNELS := $(foreach k,$(patsubst %.cu,$(B)/%,$(wildcard solver/gpu/*.cu)),$(k).cu.o $(k).f32.cu.o)
+
+# the toolkit that the compiler belongs to
+CUDA = $(patsubst %/bin/nvcc,%,$(NVCC))
+CUDA_RUNTIME = $(firstword $(wildcard $(addsuffix /libcudart_static.a,$(CUDA)/lib64 $(CUDA)/lib \
+                 $(CUDA)/targets/$(shell uname -m)-linux/lib)))
+
+# machine code for each architecture, and intermediate code of the last
+gpu_code = $(foreach a,$(GPU_ARCHITECTURES),-gencode arch=compute_$(a),code=sm_$(a)) \
+           -gencode arch=compute_$(lastword $(GPU_ARCHITECTURES)),code=compute_$(lastword \
+             $(GPU_ARCHITECTURES))
+# as on the CPU no product and sum become one operation; the seed keeps names the same every time
+GPU_FLAGS = -std=c++20 -O3 --fmad=false $(gpu_code) -Isolver --split-compile 0 -Xcompiler -fPIC,-O2 \
+            -Xcompiler -fvisibility=hidden -diag-suppress 177
+
+$(GPU_C_OBJECTS): CPPFLAGS += $(if $(NVCC),-isystem $(CUDA)/include)
+$(GPU_C_OBJECTS): CFLAGS += -fvisibility=hidden
+
+$(B)/stamp.gpu: text = $(NVCC) $(GPU_FLAGS)
+$(B)/stamp.gpu: force
+	@mkdir -p $(@D)
+	@echo '$(text)' | cmp -s - $@ || echo '$(text)' > $@
+
+define compile_kernels
+$(call say,NVCC,$<)
+@mkdir -p $(@D)
+$(Q)$(NVCC) $(GPU_FLAGS) -frandom-seed=$(@F) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+endef
+
+$(B)/%.cu.o: %.cu $(B)/stamp.gpu
+	$(compile_kernels)
+$(B)/%.f32.cu.o: GPU_FLAGS += -DTB_SINGLE
+$(B)/%.f32.cu.o: %.cu $(B)/stamp.gpu
+	$(compile_kernels)
+
+# for the host each kernel file has an empty twin of every device function, under the same names
+$(GPU_PLUGIN): $(GPU_C_OBJECTS) $(GPU_KERNELS) $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,-z,defs,--exclude-libs,ALL \
+	    -Wl,--gc-sections,-z,muldefs -o $@ $(filter %.o,$^) $(LIBRARY) $(CUDA_RUNTIME) \
+	    -l:libstdc++.a -static-libgcc $(LDLIBS) -ldl -lrt
+
+$(PLUGINS:%=$(B)/%): %.so: %.o $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -o $@ $< $(LIBRARY) $(LDLIBS)
+
+# tests of the host's side that need no card
+$(B)/tests/unit/test_gpu_image: $(B)/solver/gpu/model_image.o
+$(B)/tests/unit/test_gpu_plugin: | $(PLUGINS:%=$(B)/%)
+
+.PHONY: install-gpu
+install-gpu: $(GPU_PLUGIN)
+	install -d $(DESTDIR)$(PREFIX)/lib/tribo
+	install -m 755 $(GPU_PLUGIN) $(DESTDIR)$(PREFIX)/lib/tribo/
+ifneq ($(NVCC),)
+install: install-gpu
+endif

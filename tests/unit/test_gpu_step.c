@@ -1,0 +1,297 @@
+/* The whole step on a card against the CPU, and what a batch owes its worlds: the same bytes every
+ * time and in any company, room that grows, neighbours that go on. Needs a card; without one every
+ * test here is skipped and says so. */
+#include "gpu_util.h"
+
+/* ---- agreement ---- */
+
+typedef struct scene {
+    const char *name;
+    tb_model *(*make)(void);
+    double tolerance; /* of coordinates after all steps, m or 1 */
+    int32_t steps;
+    void (*command)(tb_state *state);
+} scene;
+
+static void set(tb_state *state, const char *actuator, double value)
+{
+    tb_error error;
+    const int32_t index = tb_model_find(tb_state_model(state), TB_HANDLE_ACTUATOR, actuator);
+    TEST_OK(tb_state_set_control(state, index, value, &error), &error);
+}
+
+static void close_jaw(tb_state *state)
+{
+    set(state, "close-1", 20);
+    set(state, "close+1", 20);
+}
+
+/* A keyframe is a grasp, hand open and in place; half a command on every actuator moves it. */
+static void begin_grasp(tb_state *state)
+{
+    tb_error error;
+    TEST_OK(tb_state_reset(state, 0, &error), &error);
+}
+
+static void swing(tb_state *state)
+{
+    double u[64] = {0};
+    tb_error error;
+    const int32_t dofs = tb_model_count(tb_state_model(state)).dofs;
+    for (int32_t i = 0; i < dofs; i++) u[i] = 0.1 * (i % 3);
+    TEST_OK(tb_state_set_u(state, u, dofs, &error), &error);
+}
+
+static tb_model *everything(void)
+{
+    tb_scene *description = rich_scene();
+    tb_model *model = compile(description);
+    tb_scene_destroy(description);
+    return model;
+}
+
+/* The last one has one of everything in impossible positions, so that its solver works hard. */
+static const scene SCENES[] = {
+    {"spheres", spheres, 1e-9, 1000, NULL},
+    {"four boxes in a stack", boxes, 1e-9, 1000, NULL},
+    {"capsule, cylinder, ellipsoid, hulls", round_things, 1e-6, 1000, NULL},
+    {"triangle meshes", meshes, 1e-6, 1000, NULL},
+    {"jaw and mug, closing", jaw_and_mug, 1e-6, 1000, close_jaw},
+    {"hand and mug of many parts", hand_and_mug, 1e-6, 1000, begin_grasp},
+    {"arm of three hinges", arm, 1e-6, 1000, swing},
+    {"trees, tendon, servo, weld, field", everything, 1e-6, 10, swing},
+};
+enum { NUMBER_OF_SCENES = sizeof SCENES / sizeof SCENES[0], LIGHT_SCENES = NUMBER_OF_SCENES - 1 };
+
+static double largest_difference(const double *a, const double *b, int32_t count)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < count; i++) {
+        const double d = fabs(a[i] - b[i]);
+        if (!(d <= largest)) largest = d; /* NaN stays */
+    }
+    return largest;
+}
+
+START_TEST(cpu_and_gpu_agree_over_a_thousand_steps)
+{
+    if (!gpu_is_there("cpu_and_gpu_agree_over_a_thousand_steps")) return;
+    tb_stepper *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+    int failed = 0;
+    printf("%-36s %5s %10s %10s %10s %10s  %s\n", "scene, double", "steps", "q", "u", "allowed",
+           "contacts", "sweeps cpu, gpu");
+    for (int i = 0; i < NUMBER_OF_SCENES; i++) {
+        tb_model *model = SCENES[i].make();
+        tb_state *a = state_of(model), *b = state_of(model);
+        tb_certificate of_a, of_b;
+        tb_error error = {0};
+        if (SCENES[i].command) SCENES[i].command(a), SCENES[i].command(b);
+        TEST_OK(tb_step(cpu, a, SCENES[i].steps, &of_a, &error), &error);
+        TEST_OK(tb_step(gpu, b, SCENES[i].steps, &of_b, &error), &error);
+        const tb_model_counts n = tb_model_count(model);
+        const double q = largest_difference(tb_state_q(a), tb_state_q(b), n.coordinates);
+        const double u = largest_difference(tb_state_u(a), tb_state_u(b), n.dofs);
+        printf("%-36s %5d %10.2g %10.2g %10.2g %4d, %4d  %d, %d\n", SCENES[i].name, SCENES[i].steps,
+               q, u, SCENES[i].tolerance, tb_state_number_of_contacts(a),
+               tb_state_number_of_contacts(b), of_a.iterations, of_b.iterations);
+        failed += !(q <= SCENES[i].tolerance);
+        failed += of_a.status != of_b.status || tb_state_steps(b) != SCENES[i].steps;
+        failed += tb_state_time(a) != tb_state_time(b);
+        tb_state_destroy(a);
+        tb_state_destroy(b);
+        tb_model_destroy(model);
+    }
+    ck_assert_int_eq(failed, 0);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+START_TEST(float_agrees_as_far_as_float_goes)
+{
+    if (!gpu_is_there("float_agrees_as_far_as_float_goes")) return;
+    tb_stepper *cpu = stepper_on(TB_BACKEND_CPU, TB_FLOAT);
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_FLOAT);
+    for (int i = 0; i < 2; i++) {
+        tb_model *model = SCENES[i].make();
+        tb_state *a = state_of(model), *b = state_of(model);
+        tb_error error = {0};
+        TEST_OK(tb_step(cpu, a, SCENES[i].steps, NULL, &error), &error);
+        TEST_OK(tb_step(gpu, b, SCENES[i].steps, NULL, &error), &error);
+        const double q =
+            largest_difference(tb_state_q(a), tb_state_q(b), tb_model_count(model).coordinates);
+        printf("%-36s %10.2g in float\n", SCENES[i].name, q);
+        ck_assert(q <= 1e-4);
+        tb_state_destroy(a);
+        tb_state_destroy(b);
+        tb_model_destroy(model);
+    }
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+/* ---- the same bytes ---- */
+
+enum { MIXED = 21 };
+
+/* Worlds of all scenes in turn, each with a velocity of its own. */
+static void make_mixed(tb_model *models[LIGHT_SCENES], tb_state *states[MIXED])
+{
+    for (int i = 0; i < LIGHT_SCENES; i++) models[i] = SCENES[i].make();
+    for (int i = 0; i < MIXED; i++) {
+        const scene *s = &SCENES[i % LIGHT_SCENES];
+        states[i] = state_of(models[i % LIGHT_SCENES]);
+        if (s->command) s->command(states[i]);
+        double u[64];
+        tb_error error;
+        const int32_t dofs = tb_model_count(models[i % LIGHT_SCENES]).dofs;
+        memcpy(u, tb_state_u(states[i]), (size_t)dofs * sizeof *u);
+        u[0] += 0.01 * i;
+        TEST_OK(tb_state_set_u(states[i], u, dofs, &error), &error);
+    }
+}
+
+static void copy_all(tb_state *const from[MIXED], tb_state *to[MIXED])
+{
+    tb_error error;
+    for (int i = 0; i < MIXED; i++) TEST_OK(tb_state_fork(from[i], &to[i], &error), &error);
+}
+
+static void destroy_mixed(tb_state *states[MIXED])
+{
+    for (int i = 0; i < MIXED; i++) tb_state_destroy(states[i]);
+}
+
+START_TEST(a_hundred_runs_give_the_same_bytes)
+{
+    if (!gpu_is_there("a_hundred_runs_give_the_same_bytes")) return;
+    tb_model *models[LIGHT_SCENES];
+    tb_state *start[MIXED], *states[MIXED];
+    uint64_t expected[MIXED];
+    tb_certificate certificates[MIXED], first[MIXED];
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+    make_mixed(models, start);
+    for (int run = 0; run < 100; run++) {
+        tb_error error = {0};
+        copy_all(start, states);
+        memset(certificates, 0, sizeof certificates);
+        TEST_OK(tb_step_batch(gpu, states, MIXED, 40, certificates, &error), &error);
+        for (int i = 0; i < MIXED; i++) {
+            if (run == 0) expected[i] = tb_state_hash(states[i]);
+            ck_assert_uint_eq(tb_state_hash(states[i]), expected[i]);
+        }
+        if (run == 0) memcpy(first, certificates, sizeof first);
+        ck_assert_mem_eq(first, certificates, sizeof first);
+        destroy_mixed(states);
+    }
+    destroy_mixed(start);
+    for (int i = 0; i < LIGHT_SCENES; i++) tb_model_destroy(models[i]);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+START_TEST(a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time)
+{
+    if (!gpu_is_there("a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"))
+        return;
+    tb_model *models[LIGHT_SCENES];
+    tb_state *start[MIXED], *together[MIXED], *turned[MIXED], *alone[MIXED];
+    tb_error error = {0};
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+    make_mixed(models, start);
+    copy_all(start, together);
+    copy_all(start, turned);
+    copy_all(start, alone);
+    TEST_OK(tb_step_batch(gpu, together, MIXED, 60, NULL, &error), &error);
+
+    tb_state *other_order[MIXED];
+    for (int i = 0; i < MIXED; i++) other_order[(i + 8) % MIXED] = turned[i];
+    for (int i = 0; i < 60; i += 20)
+        TEST_OK(tb_step_batch(gpu, other_order, MIXED, 20, NULL, &error), &error);
+    for (int i = 0; i < MIXED; i++) {
+        TEST_OK(tb_step(gpu, alone[i], 60, NULL, &error), &error);
+        ck_assert_uint_eq(tb_state_hash(together[i]), tb_state_hash(alone[i]));
+        ck_assert_uint_eq(tb_state_hash(together[i]), tb_state_hash(turned[i]));
+        ck_assert_mem_eq(tb_state_certificate(together[i]), tb_state_certificate(alone[i]),
+                         sizeof(tb_certificate));
+    }
+    destroy_mixed(start), destroy_mixed(together), destroy_mixed(turned), destroy_mixed(alone);
+    for (int i = 0; i < LIGHT_SCENES; i++) tb_model_destroy(models[i]);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+/* ---- capacities, divergence ---- */
+
+START_TEST(capacities_grow_and_no_contact_is_dropped)
+{
+    if (!gpu_is_there("capacities_grow_and_no_contact_is_dropped")) return;
+    tb_model *model = crowd();
+    tb_state *a = state_of(model), *b = state_of(model), *c = state_of(model);
+    tb_certificate of_a, of_b, of_c;
+    tb_error error = {0};
+    tb_stepper *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+    TEST_OK(tb_step(cpu, a, 20, &of_a, &error), &error);
+    TEST_OK(tb_step(gpu, b, 20, &of_b, &error), &error);
+    const int64_t regrowths = tb_stepper_measure(gpu).regrowths;
+    ck_assert_int_gt(regrowths, 0);
+    ck_assert_int_eq(tb_state_number_of_contacts(a), 36 * 4);
+    ck_assert_int_eq(tb_state_number_of_contacts(b), 36 * 4);
+    ck_assert_int_eq(of_b.contacts, of_a.contacts);
+
+    /* warm: the same bytes, nothing grows, nothing is asked for */
+    const int64_t allocations = tb_stepper_allocations(gpu);
+    TEST_OK(tb_step(gpu, c, 20, &of_c, &error), &error);
+    ck_assert_int_eq(tb_stepper_measure(gpu).regrowths, regrowths);
+    ck_assert_int_eq(tb_stepper_allocations(gpu), allocations);
+    ck_assert_uint_eq(tb_state_hash(b), tb_state_hash(c));
+    ck_assert_mem_eq(&of_b, &of_c, sizeof of_b);
+    tb_state_destroy(a), tb_state_destroy(b), tb_state_destroy(c);
+    tb_model_destroy(model);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+START_TEST(a_world_that_diverges_is_frozen_and_its_neighbours_go_on)
+{
+    if (!gpu_is_there("a_world_that_diverges_is_frozen_and_its_neighbours_go_on")) return;
+    tb_model *model = boxes();
+    tb_state *states[3], *alone = state_of(model);
+    tb_certificate certificates[3];
+    tb_error error = {0};
+    double u[64] = {0};
+    const tb_model_counts n = tb_model_count(model);
+    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+    for (int i = 0; i < 3; i++) states[i] = state_of(model);
+    u[3] = 1e300;
+    TEST_OK(tb_state_set_u(states[1], u, n.dofs, &error), &error);
+    TEST_STATUS(tb_step_batch(gpu, states, 3, 30, certificates, &error), TB_DIVERGED, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "world 1: the world diverged in step"));
+    ck_assert_int_eq(certificates[1].status, TB_DIVERGED);
+    ck_assert(certificates[1].flags & TB_CERTIFICATE_DIVERGED);
+    for (int32_t i = 0; i < n.coordinates; i++) ck_assert(isfinite(tb_state_q(states[1])[i]));
+
+    TEST_OK(tb_step(gpu, alone, 30, NULL, &error), &error);
+    ck_assert_uint_eq(tb_state_hash(states[0]), tb_state_hash(alone));
+    ck_assert_uint_eq(tb_state_hash(states[2]), tb_state_hash(alone));
+
+    /* frozen stays frozen */
+    const uint64_t frozen = tb_state_hash(states[1]);
+    TEST_STATUS(tb_step(gpu, states[1], 5, NULL, &error), TB_DIVERGED, &error);
+    ck_assert_uint_eq(tb_state_hash(states[1]), frozen);
+    for (int i = 0; i < 3; i++) tb_state_destroy(states[i]);
+    tb_state_destroy(alone);
+    tb_model_destroy(model);
+    tb_stepper_destroy(gpu);
+}
+END_TEST
+
+TEST_MAIN(cpu_and_gpu_agree_over_a_thousand_steps, float_agrees_as_far_as_float_goes,
+          a_hundred_runs_give_the_same_bytes,
+          a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time,
+          capacities_grow_and_no_contact_is_dropped,
+          a_world_that_diverges_is_frozen_and_its_neighbours_go_on)
