@@ -16,6 +16,20 @@ replay_main := $(B)/tests/fuzz/replay_main.o
 $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(replay_main) $(LIBRARY)
 	$(link)
 
+# the step as a card runs it, compiled as C++ for this machine, as double and as float
+DEVICE_CXX := $(patsubst gcc%,g++%,$(patsubst clang%,clang++%,$(CC)))
+DEVICE_WORLDS := $(B)/tests/unit/device_world.o $(B)/tests/unit/device_world.f32.o
+
+$(B)/tests/unit/device_world.f32.o: DEVICE_SINGLE := -DTB_SINGLE
+$(DEVICE_WORLDS): tests/unit/device_world.cc $(B)/stamp.flags
+	$(call say,CXX,$<)
+	@mkdir -p $(@D)
+	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
+	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC \
+	    $(SANITIZE) -MD -MP -c -o $@ $<
+
+$(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) | $(B)/tests/data/jaw_mug
+
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
 
 built = $(addprefix $(B)/,$(filter-out %.sh %.py,$(1)))

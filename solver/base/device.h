@@ -24,9 +24,13 @@
 #endif
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-#define TB_EXTERN __device__ __noinline__
+#define TB_EXTERN static __device__ __noinline__
 #define TB_STATIC static __device__
 #define TB_TABLE  static __device__ const
+#elif defined(TB_DEVICE) /* all other files are in the same unit */
+#define TB_EXTERN static
+#define TB_STATIC static
+#define TB_TABLE  static const
 #else
 #define TB_EXTERN
 #define TB_STATIC static

@@ -156,7 +156,8 @@ TB_FN uint64_t tb_cells_local(const tb_cells *c, const uint32_t base[3], int32_t
         const uint32_t lower = (c->lower[axis] >> shift) + TB_LOCAL_ZERO;
         const uint32_t upper = (c->upper[axis] >> shift) + TB_LOCAL_ZERO - zero;
         local |= (uint64_t)(lower > zero ? lower - zero : 0) << 8 * axis |
-                 (uint64_t)(upper < TB_LOCAL_MOST ? upper : TB_LOCAL_MOST) << (32 + 8 * axis);
+                 (uint64_t)(upper < TB_LOCAL_MOST ? upper : (uint32_t)TB_LOCAL_MOST)
+                     << (32 + 8 * axis);
     }
     return local;
 }

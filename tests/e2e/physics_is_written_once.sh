@@ -1,0 +1,81 @@
+#!/bin/sh
+# A formula stands in one file, which the processor and a card both compile: the GPU backend holds
+# none of its own, and every source of the rooms of physics is in its unit or known to stay out.
+. tests/e2e/common.sh
+
+# Sources that no step on a card needs. Files (*_file.c) and what is compiled once (*_once.c) are
+# for the host too, unless the unit includes them.
+HOST='collide/broad.c contact/graph.c solve/solve.c solve/auto.c solve/block_lu.c solve/newton*.c'
+
+# What memory is on a card: no formulas, and other functions than the library's by design.
+MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
+tb_arena_return_to tb_state_reserve_next tb_state_take_next'
+
+# names of the functions that the files define, one a line
+functions() {
+    awk 'FNR == 1 { text = "" }
+         /^[A-Za-z_].*[(]/ && text == "" && !/;$/ { text = $0; next }
+         /^\{/ && text != "" {
+             sub(/__launch_bounds__[(][^)]*[)]/, "", text); sub(/ *[(].*/, "", text)
+             sub(/.*[ *]/, "", text); print text
+         }
+         /^[{}]/ || /;$/ || /^$/ { text = "" }' "$@" | sort -u
+}
+
+# what is wrong with the tree in folder $1; nothing where all is well
+faults() (
+    cd "$1" || exit
+    rooms=$(printf "solver/%s " base model collide contact solve step)
+    # shellcheck disable=SC2086 # a list of folders
+    functions $(find $rooms -name '*.[ch]') >"$dir/rooms"
+    # of the host's side those of outward names: it has lists to grow like everybody
+    {
+        functions $(find solver/gpu -name '*.cu')
+        functions $(find solver/gpu -name '*.[ch]') | grep ^tb_
+    } | sort -u >"$dir/backend"
+    printf '%s\n' $MEMORY | sort >"$dir/memory"
+    comm -12 "$dir/rooms" "$dir/backend" | comm -23 - "$dir/memory" | sed 's/^/defined twice: /'
+
+    # to calculate takes numbers
+    grep -nE '\<(tb_real|tb_vec3|tb_quaternion|tb_mat33|tb_pose)\>|\<(sqrt|fabs|sin|cos|exp)f?\(' \
+        $(find solver/gpu -name '*.[ch]' -o -name '*.cu') | sed 's/^/calculates: /'
+
+    sed -n 's/^#include "\(.*\.c\)"$/\1/p' solver/gpu/physics.h | sort >"$dir/unit"
+    uniq -d "$dir/unit" | sed 's/^/included twice: /'
+    for source in $(cd solver && ls collide/*.c contact/*.c solve/*.c step/*.c); do
+        grep -qxF "$source" "$dir/unit" && continue
+        case $source in *_file.c | *_once.c) continue ;; esac
+        known=no
+        for pattern in $HOST; do
+            # shellcheck disable=SC2254 # it is a pattern
+            case $source in $pattern) known=yes ;; esac
+        done
+        [ $known = yes ] || echo "neither in the unit nor known to stay out: $source"
+    done
+)
+
+faults . >"$dir/faults"
+sed 's/^/    /' "$dir/faults"
+check 'nothing is wrong' [ ! -s "$dir/faults" ]
+check 'functions of the rooms were found' grep -qx tb_prox_disk "$dir/rooms"
+check 'functions of files were found' grep -qx tb_world_step "$dir/rooms"
+check 'functions of the backend were found' grep -qx tb_arena_take "$dir/backend"
+
+# and it would be seen
+spoiled() { # $1 what is told, $2 file, $3 text
+    rm -rf "$dir/tree"
+    mkdir "$dir/tree"
+    cp -r solver "$dir/tree/"
+    printf '%s\n' "$3" >"$dir/tree/solver/$2"
+    faults "$dir/tree" >"$dir/faults"
+    check "told: $1" grep -q "$1" "$dir/faults"
+}
+spoiled 'defined twice: tb_prox_disk' gpu/prox.cu '__device__ static void tb_prox_disk(float *x)
+{
+}'
+spoiled 'calculates: solver/gpu/length.cu' gpu/length.cu '__device__ double length(double x)
+{
+    return sqrt(x * x);
+}'
+spoiled 'stay out: step/more.c' step/more.c 'int more(void);'
+finish

@@ -1,0 +1,364 @@
+/* The step that a card runs does what the library's does: compiled as C++ from the same sources and
+ * run on this machine, it leaves the same bytes; and where its memory does not suffice it says how
+ * much would, and leaves the world as it was. */
+#include "device_world.h"
+#include "test_util.h"
+
+#include <unistd.h>
+
+tb_status device_world_step_f32(tb_state *state, const tb_step_options *options, int32_t solver,
+                                void *memory, size_t bytes, size_t *wanted,
+                                tb_certificate *certificate);
+
+/* ---- scenes ---- */
+
+/* Something of everything that makes rows: chains with springs, limits and dry friction, loops,
+ * tendons, servos, a body that moves as it is told, every shape. */
+static const char EVERYTHING[] =
+    "<mujoco><option timestep=\"0.004\"/><compiler angle=\"radian\"/><worldbody>\n"
+    "<body name=\"told\" mocap=\"true\" pos=\"0 0.6 0.2\"><geom type=\"box\" size=\".1 .1 .1\"/>"
+    "</body>\n"
+    "<body pos=\"0 0 1\"><joint name=\"a\" type=\"hinge\" axis=\"0 1 0\" damping=\"0.1\""
+    " frictionloss=\"0.02\" limited=\"true\" range=\"-1 1\"/>"
+    "<geom type=\"capsule\" fromto=\"0 0 0 0.3 0 0\" size=\"0.03\"/>\n"
+    " <body pos=\"0.3 0 0\"><joint name=\"b\" type=\"hinge\" axis=\"0 1 0\" stiffness=\"2\""
+    " armature=\"0.01\"/><geom type=\"capsule\" fromto=\"0 0 0 0 0 -0.3\" size=\"0.03\"/>\n"
+    "  <body name=\"end\" pos=\"0 0 -0.3\"><joint name=\"c\" type=\"ball\"/>"
+    "<geom type=\"sphere\" size=\"0.05\"/></body></body></body>\n"
+    "<body name=\"tied\" pos=\"0.3 0 0.6\"><freejoint/><geom type=\"box\" size=\".05 .04 .03\"/>"
+    "</body>\n"
+    "<body pos=\"-0.4 0 0.5\"><joint name=\"d\" type=\"slide\" axis=\"0 0 1\" limited=\"true\""
+    " range=\"-0.2 0.3\"/><geom type=\"cylinder\" size=\"0.06 0.05\"/>\n"
+    " <body pos=\"0 0 -0.15\"><joint name=\"e\" type=\"slide\" axis=\"0 0 1\"/>"
+    "<geom type=\"ellipsoid\" size=\"0.06 0.05 0.04\"/></body></body>\n"
+    "<body pos=\"0.1 0.6 0.4\"><freejoint/><geom type=\"box\" size=\".06 .05 .04\"/></body>\n"
+    "<body pos=\"0.6 0 0.2\" euler=\"0.3 0.2 0\"><freejoint/><geom type=\"cylinder\""
+    " size=\"0.05 0.08\"/></body>\n"
+    "<body pos=\"-0.6 -0.3 0.15\" euler=\"0.3 0.2 0\"><freejoint/><geom type=\"capsule\""
+    " size=\"0.04 0.08\" condim=\"6\" friction=\"0.7 0.005 0.001\"/></body>\n"
+    "<body pos=\"-0.6 0.3 0.1\"><freejoint/><geom type=\"sphere\" size=\"0.06\" condim=\"4\""
+    " friction=\"0.7 0.005 0.001\"/></body>\n"
+    "</worldbody>\n"
+    "<equality><connect body1=\"end\" body2=\"tied\" anchor=\"0 0 -0.1\"/>"
+    "<joint joint1=\"e\" joint2=\"d\" polycoef=\"0 0.5 0 0 0\"/></equality>\n"
+    "<tendon><fixed name=\"t\" stiffness=\"3\" damping=\"0.2\" limited=\"true\" range=\"-1 0.4\">"
+    "<joint joint=\"a\" coef=\"1\"/><joint joint=\"b\" coef=\"-0.5\"/></fixed></tendon>\n"
+    "<actuator><position joint=\"a\" kp=\"4\" kv=\"0.5\" forcelimited=\"true\""
+    " forcerange=\"-2 2\"/><motor joint=\"d\" ctrllimited=\"true\" ctrlrange=\"-5 5\"/>"
+    "<position tendon=\"t\" kp=\"1\"/></actuator></mujoco>\n";
+
+/* A ground of triangles and, beside it, one of heights. */
+static void add_grounds(tb_scene *scene)
+{
+    enum { SIDE = 6 };
+    double vertices[3 * SIDE * SIDE], heights[SIDE * SIDE];
+    int32_t triangles[6 * (SIDE - 1) * (SIDE - 1)], n = 0;
+    for (int r = 0; r < SIDE; r++)
+        for (int c = 0; c < SIDE; c++) {
+            double *v = &vertices[3 * (r * SIDE + c)];
+            v[0] = 0.4 * c - 1;
+            v[1] = 0.4 * r - 1;
+            v[2] = 0.03 * ((r * 7 + c * 3) % 4);
+            heights[r * SIDE + c] = 0.02 * ((r * 5 + c * 3) % 5);
+        }
+    for (int r = 0; r + 1 < SIDE; r++)
+        for (int c = 0; c + 1 < SIDE; c++) {
+            const int32_t k = r * SIDE + c;
+            const int32_t both[6] = {k, k + 1, k + SIDE + 1, k, k + SIDE + 1, k + SIDE};
+            for (int i = 0; i < 6; i++) triangles[n++] = both[i];
+        }
+
+    tb_error error;
+    tb_handle asset;
+    tb_mesh_def mesh = {.name = "ground", .vertices = vertices, .triangles = triangles};
+    mesh.number_of_vertices = SIDE * SIDE;
+    mesh.number_of_triangles = n / 3;
+    mesh.inertia = TB_MESH_INERTIA_SHELL;
+    TEST_OK(tb_scene_add_mesh(scene, &mesh, &asset, &error), &error);
+    tb_shape_def shape = tb_shape_defaults();
+    shape.type = TB_SHAPE_MESH;
+    shape.asset = asset;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+
+    const tb_height_field_def field = {.name = "field",
+                                       .heights = heights,
+                                       .rows = SIDE,
+                                       .columns = SIDE,
+                                       .half_x = 0.4,
+                                       .half_y = 0.4,
+                                       .base = 0.1};
+    TEST_OK(tb_scene_add_height_field(scene, &field, &asset, &error), &error);
+    shape.type = TB_SHAPE_HEIGHT_FIELD;
+    shape.asset = asset;
+    shape.position[0] = 0.6;
+    TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+}
+
+static tb_model *everything(void)
+{
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    TEST_OK(
+        tb_scene_load_mjcf(EVERYTHING, strlen(EVERYTHING), "everything.xml", NULL, &scene, &error),
+        &error);
+    add_grounds(scene);
+    TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+static tb_model *jaw_and_mug(void)
+{
+    const char *build = getenv("TRIBO_BUILD");
+    char folder[] = "/tmp/test_device_world_XXXXXX", command[1024], path[256];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    snprintf(command, sizeof command, "'%s/tests/data/jaw_mug' %s > /dev/null",
+             build ? build : "build", folder);
+    ck_assert_msg(system(command) == 0, "%s failed", command);
+    snprintf(path, sizeof path, "%s/jaw_mug.xml", folder);
+    tb_error error;
+    tb_model *model = NULL;
+    TEST_OK(tb_model_load(path, NULL, &model, &error), &error);
+    remove(path);
+    remove(folder);
+    return model;
+}
+
+/* ---- the same world twice ---- */
+
+/* A state whose contacts have room for so many and no more. */
+typedef struct device_world {
+    tb_state state;
+    tb_contact_record *contacts[2];
+    unsigned char *memory;
+    size_t bytes;
+} device_world;
+
+static device_world make_device_world(const tb_state *like, int32_t contacts, size_t bytes)
+{
+    device_world w;
+    w.state = *like;
+    for (int i = 0; i < 2; i++) {
+        w.contacts[i] = malloc((size_t)contacts * sizeof *w.contacts[i]);
+        ck_assert_ptr_nonnull(w.contacts[i]);
+    }
+    w.state.contacts = w.contacts[0];
+    w.state.next_contacts = w.contacts[1];
+    w.state.contact_capacity = w.state.next_capacity = contacts;
+    w.state.next_wanted = 0;
+    w.bytes = bytes;
+    w.memory = aligned_alloc(64, (bytes + 63) / 64 * 64);
+    ck_assert_ptr_nonnull(w.memory);
+    return w;
+}
+
+static void free_device_world(device_world *w)
+{
+    free(w->contacts[0]);
+    free(w->contacts[1]);
+    free(w->memory);
+}
+
+static tb_status step_device_world(device_world *w, const tb_step_options *options, size_t *wanted,
+                                   tb_certificate *certificate)
+{
+    const int32_t solver = tb_solver_number(options->solve.solver);
+    return options->precision == TB_FLOAT
+               ? device_world_step_f32(&w->state, options, solver, w->memory, w->bytes, wanted,
+                                       certificate)
+               : device_world_step(&w->state, options, solver, w->memory, w->bytes, wanted,
+                                   certificate);
+}
+
+/* Hands close, servos move, the told body goes its way: turning only in double, for float turns it
+ * in float here and in double in the library. */
+static void push(tb_state *state, bool turning)
+{
+    tb_error error;
+    const tb_model_counts counts = tb_model_count(tb_state_model(state));
+    for (int32_t i = 0; i < counts.actuators; i++)
+        TEST_OK(tb_state_set_control(state, i, i == 1 ? 20 : 0.3, &error), &error);
+    const int32_t told = tb_model_find(tb_state_model(state), TB_HANDLE_BODY, "told");
+    if (told < 0) return;
+    const double position[3] = {0, 0.6, 0.2}, orientation[4] = {1, 0, 0, 0};
+    const double linear[3] = {0.1, -0.05, 0.02}, angular[3] = {0.1, 0, turning ? 0.7 : 0};
+    const double still[3] = {0, 0, 0};
+    TEST_OK(tb_state_set_kinematic(state, told, position, orientation, linear,
+                                   turning ? angular : still, &error),
+            &error);
+}
+
+static size_t state_bytes(const tb_state *state, unsigned char **bytes)
+{
+    size_t size = 0;
+    tb_error error;
+    TEST_OK(tb_state_snapshot(state, bytes, &size, &error), &error);
+    return size;
+}
+
+static bool same_state(const tb_state *a, const tb_state *b)
+{
+    unsigned char *p = NULL, *q = NULL;
+    const size_t m = state_bytes(a, &p), n = state_bytes(b, &q);
+    const bool same = m == n && memcmp(p, q, m) == 0;
+    tb_bytes_destroy(p);
+    tb_bytes_destroy(q);
+    return same;
+}
+
+static void compare(const tb_model *model, const tb_step_options *options, int steps)
+{
+    tb_error error;
+    tb_state *state = NULL, *other = NULL;
+    tb_stepper *stepper = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    push(state, options->precision == TB_DOUBLE);
+    TEST_OK(tb_state_fork(state, &other, &error), &error);
+    TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
+    device_world w = make_device_world(other, 1024, 64 << 20);
+    int32_t most = 0;
+    for (int i = 0; i < steps; i++) {
+        tb_certificate expected, certificate;
+        size_t wanted = 0;
+        TEST_OK(tb_step(stepper, state, 1, &expected, &error), &error);
+        TEST_OK(step_device_world(&w, options, &wanted, &certificate), NULL);
+        ck_assert_msg(same_state(state, &w.state), "the states differ after step %d", i + 1);
+        ck_assert_int_eq(certificate.iterations, expected.iterations);
+        ck_assert_int_eq(certificate.rows, expected.rows);
+        ck_assert_str_eq(certificate.solver, expected.solver);
+        ck_assert(memcmp(&certificate.residual, &expected.residual, sizeof(double)) == 0);
+        ck_assert(memcmp(&certificate.closure_error, &expected.closure_error, sizeof(double)) == 0);
+        if (options->precision == TB_DOUBLE)
+            ck_assert(memcmp(&certificate.energy, &expected.energy, sizeof(double)) == 0);
+        if (certificate.contacts > most) most = certificate.contacts;
+    }
+    ck_assert_int_gt(most, 3); /* or nothing was shown */
+    free_device_world(&w);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(other);
+    tb_state_destroy(state);
+}
+
+/* With every solver, scheme and precision. */
+static void compare_all(tb_model *model, int steps)
+{
+    static const char *const SOLVERS[] = {"sor", "jor"};
+    for (int k = 0; k < 8; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.solve.solver = SOLVERS[k & 1];
+        options.scheme = k & 2 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        options.precision = k & 4 ? TB_FLOAT : TB_DOUBLE;
+        options.report_energy = true;
+        options.solve.local_solve = (k & 3) == 0;
+        compare(model, &options, steps);
+    }
+    tb_model_destroy(model);
+}
+
+START_TEST(jaw_and_mug_have_the_bytes_of_the_library)
+{
+    compare_all(jaw_and_mug(), 200);
+}
+END_TEST
+
+START_TEST(joints_loops_tendons_and_meshes_have_the_bytes_of_the_library)
+{
+    compare_all(everything(), 120);
+}
+END_TEST
+
+/* ---- memory ---- */
+
+START_TEST(too_little_memory_is_told_and_changes_nothing)
+{
+    tb_error error;
+    tb_model *model = everything();
+    tb_state *state = NULL, *other = NULL;
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.solve.solver = "sor";
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    TEST_OK(tb_state_create(model, &other, &error), &error);
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    device_world w = make_device_world(other, 1024, 256);
+    tb_certificate certificate;
+    size_t wanted = 0;
+    int refusals = 0;
+    for (int step = 0; step < 60; step++) {
+        while (step_device_world(&w, &options, &wanted, &certificate) != TB_OK) {
+            ck_assert_msg(same_state(state, &w.state), "refusal %d changed the state", refusals);
+            ck_assert_uint_gt(wanted, w.bytes);
+            ck_assert_int_lt(++refusals, 200);
+            /* just what was asked for: every next request is refused once too */
+            w.bytes = wanted;
+            free(w.memory);
+            w.memory = aligned_alloc(64, (wanted + 63) / 64 * 64);
+            ck_assert_ptr_nonnull(w.memory);
+        }
+        TEST_OK(tb_step(stepper, state, 1, NULL, &error), &error);
+        ck_assert_msg(same_state(state, &w.state), "the states differ after step %d", step + 1);
+        ck_assert_uint_le(wanted, w.bytes);
+    }
+    ck_assert_int_gt(refusals, 5);
+    free_device_world(&w);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(other);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(too_little_room_for_contacts_is_told_and_changes_nothing)
+{
+    tb_error error;
+    tb_model *model = everything();
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    tb_step_options options = tb_step_defaults();
+    options.solve.solver = "sor";
+    device_world w = make_device_world(state, 3, 64 << 20);
+    tb_certificate certificate;
+    size_t wanted = 0;
+    TEST_STATUS(step_device_world(&w, &options, &wanted, &certificate), TB_RESOURCE_EXHAUSTED,
+                NULL);
+    ck_assert_int_gt(w.state.next_wanted, 3);
+    ck_assert(same_state(state, &w.state));
+
+    device_world roomy = make_device_world(state, w.state.next_wanted, 64 << 20);
+    TEST_OK(step_device_world(&roomy, &options, &wanted, &certificate), NULL);
+    ck_assert_int_eq(roomy.state.next_wanted, 0);
+    free_device_world(&roomy);
+    free_device_world(&w);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(a_solver_that_devices_do_not_have_is_refused)
+{
+    tb_error error;
+    tb_model *model = everything();
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    tb_step_options options = tb_step_defaults();
+    options.solve.solver = "no such solver";
+    ck_assert_int_eq(tb_solver_number(options.solve.solver), TB_SOLVER_NONE);
+    ck_assert_int_eq(tb_solver_number(NULL), TB_SOLVER_NONE);
+    ck_assert_int_eq(tb_solver_number("sor"), TB_SOLVER_NUMBER_sor);
+    device_world w = make_device_world(state, 1024, 64 << 20);
+    tb_certificate certificate;
+    size_t wanted = 0;
+    TEST_STATUS(step_device_world(&w, &options, &wanted, &certificate), TB_UNSUPPORTED, NULL);
+    ck_assert(same_state(state, &w.state));
+    free_device_world(&w);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+END_TEST
+
+TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
+          joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
+          too_little_memory_is_told_and_changes_nothing,
+          too_little_room_for_contacts_is_told_and_changes_nothing,
+          a_solver_that_devices_do_not_have_is_refused)
