@@ -158,7 +158,7 @@ $(B)/solver/physics.c: $(B)/stamp.physics
 
 $(B)/solver/physics.o $(B)/solver/physics.f32.o: $(B)/solver/physics.c $(B)/stamp.flags
 	$(call say,CC,$(if $(findstring f32,$@),float,double) physics)
-	$(Q)$(CC) $(CPPFLAGS) $(if $(findstring f32,$@),-DTB_SINGLE) $(CFLAGS) -MD -MP -c -o $@ $<
+	$(Q)$(CC) $(CPPFLAGS) $(if $(findstring f32,$@),-DTB_SINGLE) $(CFLAGS) $(PHYSICS_OPTIMIZE) -MD -MP -c -o $@ $<
 
 $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)

@@ -48,9 +48,11 @@ CLANG_FORMAT ?= $(firstword $(shell command -v clang-format-14 clang-format 2>/d
 
 B := $(BUILD)/$(VARIANT)
 WERROR := -Werror
-OPTIMIZE ?= -O3
+OPTIMIZE ?= -O2
 ifeq ($(VARIANT),release)
 B := $(BUILD)
+# the step's rooms, which are one unit
+PHYSICS_OPTIMIZE ?= -O3
 endif
 ifeq ($(VARIANT),debug)
 OPTIMIZE := -O0 -g3
