@@ -41,7 +41,7 @@ enum {
     MOST_FALLBACKS = 3
 };
 
-static const tb_real FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(10);
+static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(10);
 #ifdef TB_SINGLE
 static const tb_real SMALLEST_EPSILON = TB_R(1e-4);
 #else
@@ -301,14 +301,22 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
     tb_status status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
     if (status == TB_OK) status = newton_judge(it);
     it->gain_work = it->work;
-    it->epsilon = FIRST_EPSILON;
+    it->epsilon = LARGEST_FIRST_EPSILON;
     it->failures = 0;
     return status;
 }
 
+/* The first epsilon: an error goes with the square root, so that a warm start is not pulled away
+ * from what is nearly right, and a cold one begins with what always contracts. */
+TB_STATIC tb_real first_epsilon(double residual)
+{
+    const tb_real root = TB_R(sqrt(residual));
+    return tb_clamp(root, SMALLEST_EPSILON, LARGEST_FIRST_EPSILON);
+}
+
 TB_STATIC tb_status newton_rounds(tb_newton *it)
 {
-    it->epsilon = FIRST_EPSILON;
+    it->epsilon = first_epsilon(it->best_residual);
     it->shrink = SHRINK_BOLD;
     it->gain_residual = it->best_residual;
     it->gain_work = it->work;
