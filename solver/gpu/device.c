@@ -60,8 +60,13 @@ tb_status tb_gpu_describe(int32_t index, tb_device_info *info, tb_error *error)
     char line[256];
     if (file == NULL) return TB_OK;
     if (fgets(line, sizeof line, file) != NULL) {
-        const char *module = strstr(line, "Module");
-        if (module != NULL) sscanf(module, "Module%*[^0-9]%31[0-9.]", info->driver);
+        /* "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.95.05 ...", or with words between */
+        for (const char *word = line; (word = strchr(word, ' ')) != NULL;) {
+            char version[32];
+            if (sscanf(++word, "%31[0-9.]", version) != 1 || strchr(version, '.') == NULL) continue;
+            memcpy(info->driver, version, sizeof info->driver);
+            break;
+        }
     }
     fclose(file);
     return TB_OK;

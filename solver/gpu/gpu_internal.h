@@ -43,7 +43,8 @@ typedef struct tb_gpu_gather {
     int32_t number_of_worlds;
 } tb_gpu_gather;
 
-enum { TB_GPU_BLOCK_THREADS = 64, TB_GPU_GATHER_THREADS = 128 };
+/* A block of steps is one warp, so that few worlds still spread over all processors. */
+enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_GATHER_THREADS = 128 };
 
 #ifdef __cplusplus
 extern "C" {

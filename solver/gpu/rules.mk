@@ -35,6 +35,7 @@ define compile_kernels
 $(call say,NVCC,$<)
 @mkdir -p $(@D)
 $(Q)$(NVCC) $(GPU_FLAGS) -frandom-seed=$(@F) -MMD -MP -MF $(@:.o=.d) -MT $@ -c -o $@ $<
+@objcopy --wildcard --strip-symbol='tmpxft_*' $@ # names of temporary files differ every time
 endef
 
 $(B)/%.cu.o: %.cu $(B)/stamp.gpu

@@ -113,6 +113,17 @@ static inline tb_model *boxes(void)
     return finish(scene);
 }
 
+/* Uneven boxes that turn about no axis of theirs: every step has angles. */
+static inline tb_model *tumbling(void)
+{
+    static const double size[3] = {0.1, 0.05, 0.02};
+    const tb_handle none = {0};
+    tb_scene *scene = floor_scene();
+    for (int i = 0; i < 3; i++)
+        place(scene, TB_SHAPE_BOX, (const double[]){0.5 * i, 0, 8}, size, none);
+    return finish(scene);
+}
+
 /* One of each convex shape on the floor, and a hull. */
 static inline tb_model *round_things(void)
 {
