@@ -2,10 +2,8 @@
  * whose centre lies inside the mesh. */
 #include "collide/mesh_internal.h"
 
-typedef void triangle_function(tb_mesh_job *j, const tb_mesh_triangle *t);
-
-/* Calls `function` for every triangle whose box meets that of the other shape. */
-TB_STATIC void for_triangles(tb_mesh_job *j, triangle_function *function)
+/* Adds the points of every triangle whose box meets that of the other shape. */
+TB_STATIC void meet_triangles(tb_mesh_job *j)
 {
     const tb_triangle_mesh *mesh = j->view.mesh;
     int32_t *stack = TB_ARENA_ARRAY(j->points.arena, int32_t, mesh->number_of_nodes + 1);
@@ -31,7 +29,10 @@ TB_STATIC void for_triangles(tb_mesh_job *j, triangle_function *function)
             if (tb_mesh_boxes_apart(lower, upper, j->lower, j->upper)) continue;
             tb_mesh_triangle triangle;
             tb_mesh_triangle_load(&j->view, t, &triangle);
-            function(j, &triangle);
+            if (j->polyhedral)
+                tb_mesh_triangle_and_polytope(j, &triangle);
+            else
+                tb_mesh_triangle_and_round(j, &triangle);
         }
     }
 }
@@ -133,7 +134,7 @@ TB_STATIC void push_out(tb_mesh_job *j)
 
 TB_EXTERN void tb_mesh_against_convex(tb_mesh_job *j)
 {
-    for_triangles(j, j->polyhedral ? tb_mesh_triangle_and_polytope : tb_mesh_triangle_and_round);
+    meet_triangles(j);
     if (j->behind && !j->points.failed) push_out(j);
 }
 

@@ -311,6 +311,11 @@ TB_STATIC bool is_cancelled(const tb_solve_options *options)
 #endif
 }
 
+TB_STATIC double sweep_once(tb_sweeper *sweeper)
+{
+    return sweeper->gauss_seidel ? tb_sor_sweep(sweeper) : tb_jor_sweep(sweeper);
+}
+
 /* sweeps until the stop test holds, the sweeps are used up, or omega cannot be halved again */
 TB_STATIC tb_status sweep_on(tb_iteration *it)
 {
@@ -325,7 +330,7 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
         if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
         const bool accelerate = n > it->accelerate_from;
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
-        const double estimate = sqrt(sweeper->sweep(sweeper));
+        const double estimate = sqrt(sweep_once(sweeper));
         solution->iterations = n;
         if (diverges(it, estimate)) {
             if (solution->halvings >= options->maximum_halvings) {
@@ -412,8 +417,7 @@ TB_STATIC tb_status take_memory(tb_iteration *it)
 
 TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
                                tb_warm_start *warm, tb_solution *solution, const char *name,
-                               double omega, bool gauss_seidel, tb_sweep_function *factorized,
-                               tb_sweep_function *given, tb_sweep_function *t_form)
+                               double omega, bool gauss_seidel)
 {
     if (!options_are_valid(options)) return TB_INVALID_ARGUMENT;
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
@@ -444,11 +448,6 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
         solution->status = TB_DIVERGED;
         status = account(&it);
         goto done;
-    }
-    switch (it.sweeper.storage) {
-    case TB_STORAGE_FACTORIZED: it.sweeper.sweep = factorized; break;
-    case TB_STORAGE_T: it.sweeper.sweep = t_form; break;
-    default: it.sweeper.sweep = given; break;
     }
     it.accelerate_from = INT32_MAX;
     if (options->accelerate && options->stop == TB_STOP_RESIDUAL &&

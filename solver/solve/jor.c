@@ -6,24 +6,17 @@
 /* the largest that was stable in Nützi's dense packings (sec. 6.2); divergence halves it */
 static const double JOR_OMEGA = 0.35;
 
-TB_STATIC double jor_factorized(tb_sweeper *sweeper)
+TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper)
 {
-    return tb_sweep_factorized(sweeper, false);
-}
-
-TB_STATIC double jor_given(tb_sweeper *sweeper)
-{
-    return tb_sweep_given(sweeper, false);
-}
-
-TB_STATIC double jor_t(tb_sweeper *sweeper)
-{
-    return tb_sweep_t(sweeper, false);
+    switch (sweeper->storage) {
+    case TB_STORAGE_FACTORIZED: return tb_sweep_factorized(sweeper, false);
+    case TB_STORAGE_T: return tb_sweep_t(sweeper, false);
+    default: return tb_sweep_given(sweeper, false);
+    }
 }
 
 TB_EXTERN tb_status tb_solve_jor(const tb_problem *problem, const tb_solve_options *options,
                                  tb_warm_start *warm, tb_solution *solution)
 {
-    return tb_iterate(problem, options, warm, solution, "jor", JOR_OMEGA, false, jor_factorized,
-                      jor_given, jor_t);
+    return tb_iterate(problem, options, warm, solution, "jor", JOR_OMEGA, false);
 }

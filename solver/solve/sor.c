@@ -6,24 +6,17 @@
 /* 1 is the plain Gauss-Seidel method; more gained nothing on the problem files, and can diverge */
 static const double SOR_OMEGA = 1.0;
 
-TB_STATIC double sor_factorized(tb_sweeper *sweeper)
+TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper)
 {
-    return tb_sweep_factorized(sweeper, true);
-}
-
-TB_STATIC double sor_given(tb_sweeper *sweeper)
-{
-    return tb_sweep_given(sweeper, true);
-}
-
-TB_STATIC double sor_t(tb_sweeper *sweeper)
-{
-    return tb_sweep_t(sweeper, true);
+    switch (sweeper->storage) {
+    case TB_STORAGE_FACTORIZED: return tb_sweep_factorized(sweeper, true);
+    case TB_STORAGE_T: return tb_sweep_t(sweeper, true);
+    default: return tb_sweep_given(sweeper, true);
+    }
 }
 
 TB_EXTERN tb_status tb_solve_sor(const tb_problem *problem, const tb_solve_options *options,
                                  tb_warm_start *warm, tb_solution *solution)
 {
-    return tb_iterate(problem, options, warm, solution, "sor", SOR_OMEGA, true, sor_factorized,
-                      sor_given, sor_t);
+    return tb_iterate(problem, options, warm, solution, "sor", SOR_OMEGA, true);
 }

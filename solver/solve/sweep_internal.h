@@ -9,13 +9,8 @@
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
-/* One sweep over all blocks: moves lambda (and s). Returns the squared length of the change in
- * velocity units, sum (g_ii dlambda_i)^2: what the stop test estimates the residual from. */
-typedef double tb_sweep_function(tb_sweeper *sweeper);
-
 struct tb_sweeper {
     const tb_problem *problem;
-    tb_sweep_function *sweep;
     tb_sweep_block *blocks;
     tb_real *local;     /* diagonal blocks of more than three rows */
     tb_real *lambda;    /* rows */
@@ -29,18 +24,26 @@ struct tb_sweeper {
     tb_storage storage; /* as resolved */
     bool whole;         /* blocks are solved as wholes where that pays */
     bool jams;          /* and where rows cannot, in any case */
+    bool gauss_seidel;  /* sor, else jor */
     int64_t filled;     /* numbers of `local` that are filled */
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };
 
-/* Runs a method to its end. `omega` is the method's own relaxation; `propagate` says that it is a
- * Gauss-Seidel method. Everything is taken from warm->scratch and returned. */
+/* One sweep over all blocks, in the sweeper's storage: moves lambda (and s). Returns the squared
+ * length of the change in velocity units, sum (g_ii dlambda_i)^2: what the stop test estimates the
+ * residual from. */
+#define tb_sor_sweep TB_SYMBOL(tb_sor_sweep)
+TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper);
+#define tb_jor_sweep TB_SYMBOL(tb_jor_sweep)
+TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper);
+
+/* Runs a method to its end: sor, or jor if not `gauss_seidel`. `omega` is the method's own
+ * relaxation. Everything is taken from warm->scratch and returned. */
 #define tb_iterate TB_SYMBOL(tb_iterate)
 TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
                                tb_warm_start *warm, tb_solution *solution, const char *name,
-                               double omega, bool gauss_seidel, tb_sweep_function *factorized,
-                               tb_sweep_function *given, tb_sweep_function *t_form);
+                               double omega, bool gauss_seidel);
 
 /* Memory and storage. FAILED_PRECONDITION for options that do not fit the problem. */
 #define tb_sweeper_prepare TB_SYMBOL(tb_sweeper_prepare)
