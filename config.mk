@@ -84,7 +84,7 @@ WERROR :=
 endif
 
 # libraries: Debian calls the serial build of HDF5 hdf5-serial
-PACKAGES  := libxml-2.0 jansson libsodium qhull_r
+PACKAGES  := libxml-2.0 jansson libsodium qhull_r lapack blas
 PACKAGES  += $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)

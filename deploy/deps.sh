@@ -48,6 +48,8 @@ find_missing() {
             need libqhull-dev library qhull_r
             need libjansson-dev library jansson
             need libsodium-dev library libsodium
+            need liblapack-dev library lapack
+            need libblas-dev library blas
             need libgrpc-dev library grpc
             need protobuf-compiler have protoc
             need protobuf-c-compiler have protoc-gen-c
