@@ -650,7 +650,7 @@ typedef enum tb_stop_test {
 } tb_stop_test;
 
 typedef struct tb_solve_options {
-    const char *solver; /* "sor", "jor"; borrowed */
+    const char *solver; /* "sor", "jor", "newton", "auto"; borrowed */
     double tolerance;   /* on the stop test; TB_STOP_RESIDUAL: dimensionless */
     int32_t maximum_iterations;
     double omega; /* relaxation; 0: the solver's own */

@@ -50,7 +50,8 @@ TB_STATIC bool next_entry(const tb_matrix *matrix, int32_t row, int32_t *at, int
     return true;
 }
 
-/* Couplings of the blocks inside, both ways where only one is there. Two passes: how many, which. */
+/* Couplings of the blocks inside, both ways where only one is there. Called twice: to count, and to
+ * list. */
 TB_STATIC void count_or_list_given(const tb_newton_system *system, int32_t *start,
                                    int32_t *neighbour)
 {
@@ -135,11 +136,14 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
     const tb_problem *problem = system->problem;
     tb_block_lu *lu = &system->lu;
 
-    /* blocks outside move by what they lack; the others see that */
+    /* blocks outside move by what they lack; the others see that. Mostly they lack nothing: an open
+     * contact bears no load */
+    bool outside_moves = false;
     for (int32_t b = 0; b < problem->number_of_blocks; b++)
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
             dlambda[row] = system->inside[b] ? 0 : lack[row];
+            outside_moves = outside_moves || dlambda[row] != 0;
         }
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
@@ -149,7 +153,8 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
         for (int32_t i = 0; i < n; i++) {
             int32_t at = 0, column = 0;
             tb_real value = 0, sum = 0;
-            while (next_entry(problem->matrix, block->row + i, &at, &column, &value))
+            while (outside_moves &&
+                   next_entry(problem->matrix, block->row + i, &at, &column, &value))
                 sum += value * dlambda[column];
             system->work[block->row + i] = sum;
         }

@@ -40,9 +40,9 @@ typedef struct tb_newton_system {
 TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_problem *problem,
                                              tb_arena *arena);
 
-/* What one step costs, in multiplications: the factorization, less in weight since it runs over
- * dense blocks, the assembly and the products; and in *one_sweep what a sweep of sor costs. Makes the
- * pattern for these statuses. */
+/* What one step costs, in multiplications: the factorization, at half weight since it runs over
+ * dense blocks, the assembly and the products; and in *one_sweep what a sweep of sor costs. Makes
+ * the pattern for these statuses. */
 #define tb_newton_system_price TB_SYMBOL(tb_newton_system_price)
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
                                            double *step, double *one_sweep);
