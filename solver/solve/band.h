@@ -1,0 +1,66 @@
+/* Symmetric positive definite systems with a band: Cholesky by blocks, and solving for many
+ * right-hand sides at once (Litven 5.3, algorithm 5.3).
+ *
+ * The factor is cut into square blocks; what lies on the diagonal is inverted once, so that a
+ * solve is nothing but products of blocks: few dependent steps, each wide, which is what a card and
+ * a vector unit like. Litven's blocks are as large as the half-bandwidth, one below each diagonal
+ * one. Here the size is free and there are as many below as the band needs: small blocks make the
+ * inverses cheap (his cost as much as half a factorization), large ones make few steps. A dense
+ * matrix is the case of a half-bandwidth of n - 1.
+ *
+ * Matrices come as LAPACK's lower band: element (i, j), i >= j, at a[i - j + j * stride], with
+ * stride = half-bandwidth + 1. */
+#ifndef TB_BAND_H
+#define TB_BAND_H
+
+#include "base/base.h"
+
+/* Blocks are multiples of this: the widest vector of floats that the kernels are written for. */
+enum { TB_BAND_LANE = 8, TB_BAND_LARGEST_BLOCK = 4096 };
+
+/* The factor L. Block column j has below + 1 blocks of block x block numbers, row-major: first the
+ * inverse of L_jj, then L_j+1,j and so on; where the last ones stick out of the matrix they are
+ * zero, and a ragged end is filled with the identity. */
+#define tb_band TB_SYMBOL(tb_band)
+typedef struct tb_band {
+    int32_t n, half_bandwidth;
+    int32_t block, blocks, below;
+    int32_t panel; /* right-hand sides that are solved side by side */
+    tb_real *factor;
+    tb_real *work; /* of the factorization: below + 1 blocks */
+    tb_real *rows; /* of a solve: blocks x block x panel */
+} tb_band;
+
+/* A good size of blocks on a processor. */
+#define tb_band_block_size TB_SYMBOL(tb_band_block_size)
+TB_EXTERN int32_t tb_band_block_size(int32_t half_bandwidth);
+
+/* Takes memory for matrices of up to n rows. `block` 0: tb_band_block_size; else rounded up to a
+ * multiple of TB_BAND_LANE. RESOURCE_EXHAUSTED where memory is refused. */
+#define tb_band_take TB_SYMBOL(tb_band_take)
+TB_EXTERN tb_status tb_band_take(tb_band *band, int32_t n, int32_t half_bandwidth, int32_t block,
+                                 tb_arena *arena);
+
+/* Factors the leading n rows of a matrix (n and half_bandwidth not above those of tb_band_take).
+ * Returns n, or the index of the first pivot that is not positive: above `threshold` times its
+ * diagonal entry. */
+#define tb_band_factor TB_SYMBOL(tb_band_factor)
+TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                 tb_real threshold);
+
+/* x <- inverse(A) x for `columns` right-hand sides of n numbers, `stride` apart. */
+#define tb_band_solve TB_SYMBOL(tb_band_solve)
+TB_EXTERN void tb_band_solve(tb_band *band, int32_t columns, tb_real *x, int64_t stride);
+
+/* y <- A x for a symmetric band A (LAPACK's lower), columns `stride` apart: symgbmm. */
+#define tb_band_multiply TB_SYMBOL(tb_band_multiply)
+TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                int32_t columns, const tb_real *x, int64_t stride, tb_real *y,
+                                int64_t y_stride);
+
+/* y <- A x for one column with all sums in double: what residuals are made of. */
+#define tb_band_multiply_double TB_SYMBOL(tb_band_multiply_double)
+TB_EXTERN void tb_band_multiply_double(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                       const tb_real *x, double *y);
+
+#endif

@@ -1,0 +1,455 @@
+/* The primal-dual active-set method: systems, sets, and when it is done. PDAS and SCHURPA differ in
+ * one thing, whether a changed set is factored or bordered.
+ *
+ * A set that no longer changes ends the work only if the KKT residual, in double, agrees. If it
+ * does not, the system is refined (its residual solved for again); if that does not help, the set
+ * is factored afresh; what is left then is said. */
+#include "solve/qp_internal.h"
+
+#include <string.h>
+#include <time.h>
+
+TB_EXTERN double tb_qp_clock(void)
+{
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+TB_EXTERN tb_qp_options tb_qp_defaults(void)
+{
+    return (tb_qp_options){
+        .method = TB_QP_SCHURPA,
+        .maximum_iterations = 100,
+        .maximum_solves = 500,
+        .maximum_changes = 500,
+        .maximum_refinements = 4,
+        .tolerance = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-10,
+        .tie = 100 * (double)TB_REAL_EPSILON,
+    };
+}
+
+/* ---- memory ---- */
+
+static bool options_make_sense(const tb_qp_options *options)
+{
+    return options->maximum_iterations >= 1 && options->maximum_solves >= 0 &&
+           options->maximum_changes >= 0 && options->maximum_refinements >= 0 &&
+           options->tolerance >= 0 && options->tie >= 0 &&
+           (options->method == TB_QP_PDAS || options->method == TB_QP_SCHURPA);
+}
+
+TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_options *options,
+                                tb_arena *arena, tb_qp_work **result)
+{
+    if (qp->n < 1 || qp->half_bandwidth < 0 || qp->half_bandwidth >= qp->n || qp->equalities < 0 ||
+        qp->equalities > qp->constraints || qp->equalities > qp->n || !options_make_sense(options))
+        return TB_INVALID_ARGUMENT;
+    tb_qp_work *work = TB_ARENA_ZEROED(arena, tb_qp_work, 1);
+    if (!work) return TB_RESOURCE_EXHAUSTED;
+    const size_t n = (size_t)qp->n, m = (size_t)qp->constraints;
+    work->qp = qp;
+    work->k0 = *k0;
+    work->options = *options;
+    work->most = qp->constraints < qp->n ? qp->constraints : qp->n;
+    if (options->method == TB_QP_SCHURPA) {
+        const int32_t inequalities = qp->constraints - qp->equalities;
+        work->limit =
+            inequalities < options->maximum_changes ? inequalities : options->maximum_changes;
+    }
+    const size_t most = (size_t)work->most, limit = (size_t)work->limit;
+    work->base = TB_ARENA_ARRAY(arena, int32_t, most);
+    work->base_place = TB_ARENA_ARRAY(arena, int32_t, m);
+    work->base_solution = TB_ARENA_ARRAY(arena, tb_real, n + most);
+    work->changed = TB_ARENA_ARRAY(arena, int32_t, limit);
+    work->slot = TB_ARENA_ARRAY(arena, int32_t, m);
+    work->border = TB_ARENA_ARRAY(arena, tb_real, (n + most) * limit);
+    work->schur = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
+    work->schur_factor = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
+    work->schur_work = TB_ARENA_ARRAY(arena, tb_real, 32 * limit);
+    work->schur_pivots = TB_ARENA_ARRAY(arena, int, limit);
+    work->schur_integers = TB_ARENA_ARRAY(arena, int, limit);
+    work->pi = TB_ARENA_ARRAY(arena, tb_real, limit);
+    work->active = TB_ARENA_ARRAY(arena, uint8_t, m);
+    work->next = TB_ARENA_ARRAY(arena, uint8_t, m);
+    work->y = TB_ARENA_ARRAY(arena, tb_real, n + most);
+    work->step = TB_ARENA_ARRAY(arena, tb_real, n + most);
+    work->x = TB_ARENA_ZEROED(arena, tb_real, n);
+    work->lambda = TB_ARENA_ZEROED(arena, tb_real, m);
+    work->product = TB_ARENA_ARRAY(arena, double, n);
+    work->words = (int32_t)((m + 63) / 64);
+    const size_t visits = (size_t)options->maximum_iterations + 1;
+    work->hash = TB_ARENA_ARRAY(arena, uint64_t, visits);
+    work->visited = TB_ARENA_ARRAY(arena, uint64_t, visits * (size_t)work->words);
+    if (!work->base || !work->base_place || !work->base_solution || !work->changed || !work->slot ||
+        !work->border || !work->schur || !work->schur_factor || !work->schur_work ||
+        !work->schur_pivots || !work->schur_integers || !work->pi || !work->active || !work->next ||
+        !work->y || !work->step || !work->x || !work->lambda || !work->product || !work->hash ||
+        !work->visited)
+        return TB_RESOURCE_EXHAUSTED;
+    for (size_t i = 0; i < m; i++) work->slot[i] = work->base_place[i] = -1;
+    *result = work;
+    return TB_OK;
+}
+
+TB_EXTERN void tb_qp_forget(tb_qp_work *work)
+{
+    work->factored = false;
+}
+
+/* ---- systems ---- */
+
+TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x)
+{
+    const double start = tb_qp_clock();
+    work->k0.solve(work->k0.context, columns, x);
+    work->result->solve_seconds += tb_qp_clock() - start;
+    work->result->solves += columns;
+    work->result->batches++;
+    work->solves_of_base += columns;
+}
+
+/* v = K0^-1 (-f; b0) */
+static void solve_base(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    for (int32_t j = 0; j < qp->n; j++) work->base_solution[j] = -qp->f[j];
+    for (int32_t k = 0; k < work->base_count; k++)
+        work->base_solution[qp->n + k] = qp->b[work->base[k]];
+    tb_qp_solve_k0(work, 1, work->base_solution);
+}
+
+/* Leaves out constraint `place` of the list, or, if that is an equality or none, what can be left
+ * out; false where nothing can. */
+static bool leave_out(tb_qp_work *work, int32_t place)
+{
+    const int32_t equalities = work->qp->equalities;
+    if (work->base_count == equalities) return false;
+    work->result->dropped++;
+    if (place < 0) { /* nobody knows which: all */
+        work->result->dropped += work->base_count - equalities - 1;
+        work->base_count = equalities;
+        return true;
+    }
+    if (place < equalities) place = work->base_count - 1;
+    work->base_count--;
+    memmove(work->base + place, work->base + place + 1,
+            (size_t)(work->base_count - place) * sizeof *work->base);
+    return true;
+}
+
+/* Factors K0 for a set, less what depends on the rest of it, and solves its system. */
+static tb_status factor_at(tb_qp_work *work, const uint8_t *set)
+{
+    const tb_qp *qp = work->qp;
+    tb_qp_border_clear(work);
+    work->factored = false;
+    work->base_count = 0;
+    for (int32_t i = 0; i < qp->constraints; i++) {
+        work->base_place[i] = -1;
+        if (i >= qp->equalities && !set[i]) continue;
+        if (work->base_count < work->most)
+            work->base[work->base_count++] = i;
+        else
+            work->result->dropped++;
+    }
+    for (;;) {
+        int32_t dependent = -1;
+        const double start = tb_qp_clock();
+        const tb_status status =
+            work->k0.factor(work->k0.context, work->base, work->base_count, &dependent);
+        work->result->factor_seconds += tb_qp_clock() - start;
+        work->result->factorizations++;
+        if (status == TB_OK) break;
+        if (status != TB_FAILED_PRECONDITION || !leave_out(work, dependent)) return status;
+    }
+    memset(work->active, 0, (size_t)qp->constraints);
+    for (int32_t k = 0; k < work->base_count; k++) {
+        work->base_place[work->base[k]] = k;
+        work->active[work->base[k]] = 1;
+    }
+    work->factored = true;
+    work->solves_of_base = 0;
+    solve_base(work);
+    return TB_OK;
+}
+
+static tb_status move_to(tb_qp_work *work, const uint8_t *set)
+{
+    if (work->options.method == TB_QP_SCHURPA && tb_qp_border_move(work, set)) {
+        memcpy(work->active, set, (size_t)work->qp->constraints);
+        return TB_OK;
+    }
+    work->result->resets += work->options.method == TB_QP_SCHURPA;
+    return factor_at(work, set);
+}
+
+/* x and lambda from y and pi: what the unknowns of the bordered system stand for */
+static bool unscramble(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    if (!tb_all_finite(work->y, qp->n + work->base_count) ||
+        !tb_all_finite(work->pi, work->changes))
+        return false;
+    memcpy(work->x, work->y, (size_t)qp->n * sizeof(tb_real));
+    for (int32_t i = 0; i < qp->constraints; i++) {
+        if (!work->active[i])
+            work->lambda[i] = 0;
+        else if (work->base_place[i] >= 0)
+            work->lambda[i] = work->y[qp->n + work->base_place[i]];
+        else
+            work->lambda[i] = work->pi[work->slot[i]];
+    }
+    return true;
+}
+
+/* The system of the present set. */
+static bool answer(tb_qp_work *work)
+{
+    memcpy(work->y, work->base_solution,
+           (size_t)(work->qp->n + work->base_count) * sizeof(tb_real));
+    for (int32_t s = 0; s < work->changes; s++) {
+        const int32_t i = work->changed[s];
+        work->pi[s] = work->base_place[i] >= 0 ? 0 : work->qp->b[i];
+    }
+    tb_qp_border_solve(work, work->y, work->pi);
+    return unscramble(work);
+}
+
+/* One step of iterative refinement: the residual, summed in double, solved for and added. A row of
+ * a constraint that was taken away has a slack of its own and so no residual. */
+static bool refine(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    work->result->refinements++;
+    tb_band_multiply_double(qp->hessian, qp->n, qp->half_bandwidth, work->x, work->product);
+    for (int32_t j = 0; j < qp->n; j++) work->product[j] += (double)qp->f[j];
+    for (int32_t i = 0; i < qp->constraints; i++)
+        for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1] && work->active[i]; k++)
+            work->product[qp->column[k]] += (double)qp->value[k] * (double)work->lambda[i];
+    for (int32_t j = 0; j < qp->n; j++) work->step[j] = (tb_real)-work->product[j];
+    for (int32_t k = 0; k < work->base_count; k++) {
+        const int32_t i = work->base[k];
+        work->step[qp->n + k] =
+            work->active[i] ? (tb_real)((double)qp->b[i] - tb_qp_row_times(qp, i, work->x)) : 0;
+    }
+    tb_real *lower = work->schur_work; /* room for the border's part of the step */
+    for (int32_t s = 0; s < work->changes; s++) {
+        const int32_t i = work->changed[s];
+        lower[s] = work->base_place[i] >= 0
+                       ? -work->y[qp->n + work->base_place[i]]
+                       : (tb_real)((double)qp->b[i] - tb_qp_row_times(qp, i, work->x));
+    }
+    tb_qp_solve_k0(work, 1, work->step);
+    tb_qp_border_solve(work, work->step, lower);
+    for (int32_t j = 0; j < qp->n + work->base_count; j++) work->y[j] += work->step[j];
+    for (int32_t s = 0; s < work->changes; s++) work->pi[s] += lower[s];
+    return unscramble(work);
+}
+
+/* ---- sets ---- */
+
+/* The next set (2.12). Within the tie, a constraint stays what it is: Litven's strict inequality
+ * would read rounding where both its sides are zero. Returns the first constraint that changes,
+ * `constraints` if none does. */
+static int32_t predict(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    tb_real multiplier = work->largest_a > 0 ? work->largest_f / work->largest_a : 0;
+    for (int32_t i = 0; i < qp->constraints; i++)
+        multiplier = tb_max(multiplier, tb_abs(work->lambda[i]));
+    tb_real length = work->largest_b;
+    for (int32_t j = 0; j < qp->n; j++)
+        length = tb_max(length, work->largest_a * tb_abs(work->x[j]));
+    const double dual_tie = work->options.tie * (double)multiplier;
+    const double primal_tie = work->options.tie * (double)length;
+
+    int32_t first = qp->constraints;
+    for (int32_t i = 0; i < qp->constraints; i++) {
+        bool active = true;
+        if (i >= qp->equalities)
+            active = work->active[i]
+                         ? (double)work->lambda[i] >= -dual_tie
+                         : (double)qp->b[i] - tb_qp_row_times(qp, i, work->x) < -primal_tie;
+        work->next[i] = active;
+        if (active != (work->active[i] != 0) && i < first) first = i;
+    }
+    return first;
+}
+
+static void pack_set(const tb_qp_work *work, const uint8_t *set, uint64_t *bits, uint64_t *hash)
+{
+    memset(bits, 0, (size_t)work->words * sizeof *bits);
+    for (int32_t i = 0; i < work->qp->constraints; i++)
+        bits[i >> 6] |= (uint64_t)(set[i] != 0) << (i & 63);
+    *hash = 14695981039346656037u; /* FNV-1a, a word at a time */
+    for (int32_t w = 0; w < work->words; w++) *hash = (*hash ^ bits[w]) * 1099511628211u;
+}
+
+static void remember_set(tb_qp_work *work)
+{
+    pack_set(work, work->active, work->visited + (int64_t)work->visits * work->words,
+             work->hash + work->visits);
+    work->visits++;
+}
+
+/* How many sets ago the next one was solved for already; 0: never. */
+static int32_t came_back(tb_qp_work *work)
+{
+    uint64_t *bits = work->visited + (int64_t)work->visits * work->words, hash;
+    pack_set(work, work->next, bits, &hash);
+    for (int32_t k = work->visits - 1; k >= 0; k--)
+        if (work->hash[k] == hash && memcmp(work->visited + (int64_t)k * work->words, bits,
+                                            (size_t)work->words * sizeof *bits) == 0)
+            return work->visits - k;
+    return 0;
+}
+
+/* ---- the method ---- */
+
+typedef enum set_outcome { SET_SOLVED, SET_CHANGED, SET_STALE, SET_STUCK } set_outcome;
+
+/* The set predicts itself: is this the solution? Refines while that halves the residual. */
+static set_outcome confirm(tb_qp_work *work, int32_t *first)
+{
+    tb_kkt *kkt = &work->result->kkt;
+    double before = DBL_MAX;
+    for (int32_t round = 0;; round++) {
+        tb_qp_measure(work->qp, work->x, work->lambda, work->product, kkt);
+        if (kkt->relative <= work->options.tolerance) return SET_SOLVED;
+        if (round >= work->options.maximum_refinements || !(kkt->relative <= 0.5 * before)) break;
+        before = kkt->relative;
+        if (!refine(work)) break;
+        *first = predict(work);
+        if (*first < work->qp->constraints) return SET_CHANGED;
+    }
+    return work->changes > 0 ? SET_STALE : SET_STUCK;
+}
+
+/* The next set, or, when sets come back, one change of it. False: these come back, too. */
+static bool choose_next(tb_qp_work *work, int32_t first)
+{
+    tb_qp_result *result = work->result;
+    if (result->cycle == 0) {
+        const int32_t length = came_back(work);
+        if (length == 0) return true;
+        result->cycle = length;
+        work->visits = 0;
+        remember_set(work);
+    }
+    memcpy(work->next, work->active, (size_t)work->qp->constraints);
+    work->next[first] = !work->next[first];
+    return came_back(work) == 0;
+}
+
+/* Where constraints had to be left out of a set, what is left may be one that was solved for. */
+static bool has_left_known_sets(tb_qp_work *work)
+{
+    memcpy(work->next, work->active, (size_t)work->qp->constraints);
+    const int32_t length = came_back(work);
+    if (length == 0) return true;
+    if (work->result->cycle > 0) return false;
+    work->result->cycle = length;
+    work->visits = 0;
+    return true;
+}
+
+/* The present set once more, with factors of its own. */
+static tb_status factor_again(tb_qp_work *work)
+{
+    work->result->resets++;
+    memcpy(work->next, work->active, (size_t)work->qp->constraints);
+    return factor_at(work, work->next);
+}
+
+static tb_status iterate_sets(tb_qp_work *work)
+{
+    tb_qp_result *result = work->result;
+    const int32_t constraints = work->qp->constraints;
+    for (;;) {
+        tb_status status = TB_OK;
+        bool finite = answer(work);
+        result->iterations++;
+        if (!finite && work->changes > 0) { /* the border may be to blame */
+            status = factor_again(work);
+            if (status != TB_OK) return status;
+            finite = answer(work);
+        }
+        if (!finite) {
+            result->status = TB_DIVERGED;
+            return TB_OK;
+        }
+        remember_set(work);
+
+        int32_t first = predict(work);
+        if (first == constraints) {
+            const set_outcome outcome = confirm(work, &first);
+            if (outcome == SET_SOLVED) result->status = TB_OK;
+            if (outcome == SET_SOLVED || outcome == SET_STUCK) return TB_OK;
+        }
+        if (result->iterations >= work->options.maximum_iterations) return TB_OK;
+        const int32_t dropped = result->dropped;
+        if (first == constraints) {
+            status = factor_again(work);
+        } else {
+            if (!choose_next(work, first)) return TB_OK;
+            status = move_to(work, work->next);
+        }
+        if (status != TB_OK) return status;
+        if (result->dropped > dropped && !has_left_known_sets(work)) return TB_OK;
+    }
+}
+
+/* what ties are measured by */
+static void find_sizes(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    work->largest_a = work->largest_b = work->largest_f = 0;
+    for (int32_t j = 0; j < qp->n; j++) work->largest_f = tb_max(work->largest_f, tb_abs(qp->f[j]));
+    for (int32_t i = 0; i < qp->constraints; i++) {
+        work->largest_b = tb_max(work->largest_b, tb_abs(qp->b[i]));
+        for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1]; k++)
+            work->largest_a = tb_max(work->largest_a, tb_abs(qp->value[k]));
+    }
+}
+
+TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, tb_real *lambda,
+                                tb_qp_result *result)
+{
+    const tb_qp *qp = work->qp;
+    const size_t m = (size_t)qp->constraints;
+    *result = (tb_qp_result){.status = TB_NOT_CONVERGED};
+    memset(work->x, 0, (size_t)qp->n * sizeof(tb_real));
+    memset(work->lambda, 0, m * sizeof(tb_real));
+    work->result = result;
+    work->visits = 0;
+    find_sizes(work);
+    for (int32_t i = 0; i < qp->constraints; i++)
+        work->next[i] = i < qp->equalities || active[i] != 0;
+
+    tb_status status = TB_OK;
+    if (work->factored && work->options.method == TB_QP_SCHURPA) {
+        if (work->solves_of_base < work->options.maximum_solves) {
+            solve_base(work);
+            status = move_to(work, work->next);
+        } else {
+            result->resets++;
+            status = factor_at(work, work->next);
+        }
+    } else {
+        status = factor_at(work, work->next);
+    }
+    if (status == TB_OK) status = iterate_sets(work);
+    if (status != TB_OK) return status;
+
+    if (result->status != TB_OK)
+        tb_qp_measure(qp, work->x, work->lambda, work->product, &result->kkt);
+    for (int32_t i = qp->equalities; i < qp->constraints; i++) {
+        result->active += work->active[i] != 0;
+        result->corrected += (work->active[i] != 0) != (active[i] != 0);
+    }
+    memcpy(active, work->active, m);
+    memcpy(x, work->x, (size_t)qp->n * sizeof(tb_real));
+    memcpy(lambda, work->lambda, m * sizeof(tb_real));
+    return TB_OK;
+}
