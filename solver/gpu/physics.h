@@ -41,6 +41,10 @@
 #include "solve/iterate.c"
 #include "solve/jor.c"
 #include "solve/sor.c"
+#include "solve/block_lu.c"
+#include "solve/newton_system.c"
+#include "solve/newton.c"
+#include "solve/auto.c"
 
 #include "step/block.c"
 #include "step/dynamics.c"

@@ -1,6 +1,7 @@
 /* Sparse LU of small dense blocks: merging, ordering, and the numbers. */
 #include "solve/block_lu.h"
 
+#include "base/bits.h"
 #include "solve/twin.h"
 
 #include <string.h>
@@ -17,7 +18,7 @@ TB_STATIC void bit_put(uint64_t *set, int32_t i)
 TB_STATIC int32_t bit_count(const uint64_t *set, int32_t words)
 {
     int32_t sum = 0;
-    for (int32_t w = 0; w < words; w++) sum += __builtin_popcountll(set[w]);
+    for (int32_t w = 0; w < words; w++) sum += tb_bits_count(set[w]);
     return sum;
 }
 
@@ -40,7 +41,7 @@ TB_STATIC int32_t merge_nodes(tb_block_lu *lu, const tb_node_graph *graph, const
         for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++) {
             const int32_t j = graph->neighbour[k];
             if (j <= i || lu->group[j] >= 0 || rows + graph->size[j] > LARGEST_GROUP) continue;
-            if (memcmp(own, sets + (int64_t)j * words, (size_t)words * sizeof *own) != 0) continue;
+            if (!tb_bits_equal(own, sets + (int64_t)j * words, words)) continue;
             lu->group[j] = groups;
             lu->offset[j] = rows;
             rows += graph->size[j];
@@ -70,7 +71,7 @@ TB_STATIC void order_groups(uint64_t *sets, int32_t groups, int32_t words, int32
         const uint64_t *own = sets + (int64_t)best * words;
         for (int32_t w = 0; w < words; w++) {
             for (uint64_t left = own[w]; left; left &= left - 1) {
-                const int32_t i = 64 * w + __builtin_ctzll(left);
+                const int32_t i = 64 * w + tb_bits_lowest(left);
                 uint64_t *other = sets + (int64_t)i * words;
                 for (int32_t v = 0; v < words; v++) other[v] |= own[v];
                 other[i >> 6] &= ~((uint64_t)1 << (i & 63));
@@ -110,7 +111,7 @@ TB_STATIC tb_status take_pattern(tb_block_lu *lu, const uint64_t *sets, int32_t 
         lu->later_start[k] = entry;
         for (int32_t w = 0; w < words; w++)
             for (uint64_t left = own[w]; left; left &= left - 1)
-                lu->later[entry++] = place[64 * w + __builtin_ctzll(left)];
+                lu->later[entry++] = place[64 * w + tb_bits_lowest(left)];
 
         /* ascending: insertion, the lists are short or nearly in order */
         for (int32_t a = lu->later_start[k] + 1; a < entry; a++) {

@@ -62,7 +62,7 @@ TB_EXTERN tb_solve_function tb_solve_jor;
 #define tb_solve_sor TB_SYMBOL(tb_solve_sor)
 TB_EXTERN tb_solve_function tb_solve_sor;
 
-/* On the processor only. These two stop by the residual, whatever stop test is asked for, and count
+/* These two stop by the residual, whatever stop test is asked for, and count
  * Newton steps as iterations like sweeps. Impulses are the ones with the smallest residual met. */
 #define tb_solve_newton TB_SYMBOL(tb_solve_newton)
 TB_EXTERN tb_solve_function tb_solve_newton;
@@ -70,7 +70,7 @@ TB_EXTERN tb_solve_function tb_solve_newton;
 TB_EXTERN tb_solve_function tb_solve_auto;
 
 /* Those that a device has too. It knows them by number, in this order from 1 on. */
-#define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor)
+#define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
 
 enum {
     TB_SOLVER_NONE,

@@ -34,7 +34,7 @@ int32_t tb_solver_number(const char *name)
 tb_solve_options tb_solve_defaults(void)
 {
     return (tb_solve_options){
-        .solver = "sor",
+        .solver = "auto",
         .tolerance = 1e-6,
         .maximum_iterations = 2000,
         .omega = 0,
