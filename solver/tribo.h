@@ -650,11 +650,7 @@ typedef enum tb_stop_test {
 } tb_stop_test;
 
 typedef struct tb_solve_options {
-<<<<<<< Updated upstream
     const char *solver; /* "sor", "jor", "newton", "auto"; borrowed */
-=======
-    const char *solver; /* by name: tb_solver_name; borrowed */
->>>>>>> Stashed changes
     double tolerance;   /* on the stop test; TB_STOP_RESIDUAL: dimensionless */
     int32_t maximum_iterations;
     double omega; /* relaxation; 0: the solver's own */

@@ -42,7 +42,6 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_solve_function *solve, tb_war
     tb_solve_options options = *choice->options;
     const int32_t left = options.maximum_iterations - choice->iterations;
     options.maximum_iterations = iterations < left ? iterations : left;
-    options.stop = TB_STOP_RESIDUAL;
     tb_warm_start own = {.scratch = choice->scratch};
     if (!warm) {
         memcpy(choice->start, solution->lambda, bytes);
@@ -122,6 +121,8 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
                                   tb_warm_start *warm, tb_solution *solution)
 {
+    /* the theses' own tests look at what a sweep changes, and there is no choice */
+    if (options->stop != TB_STOP_RESIDUAL) return tb_solve_sor(problem, options, warm, solution);
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
     tb_choice choice = {.problem = problem,
                         .options = options,

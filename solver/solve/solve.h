@@ -62,8 +62,9 @@ TB_EXTERN tb_solve_function tb_solve_jor;
 #define tb_solve_sor TB_SYMBOL(tb_solve_sor)
 TB_EXTERN tb_solve_function tb_solve_sor;
 
-/* These two stop by the residual, whatever stop test is asked for, and count
- * Newton steps as iterations like sweeps. Impulses are the ones with the smallest residual met. */
+/* Newton stops by the residual, whatever stop test is asked for, and auto leaves other tests to sor.
+ * Both count Newton steps as iterations like sweeps. Impulses are the ones with the smallest
+ * residual met. */
 #define tb_solve_newton TB_SYMBOL(tb_solve_newton)
 TB_EXTERN tb_solve_function tb_solve_newton;
 #define tb_solve_auto TB_SYMBOL(tb_solve_auto)
