@@ -26,8 +26,7 @@ MODEL = common.package("gymnasium_robotics") / "envs/assets/hand/manipulate_bloc
 STEPS = int(os.environ.get("STEPS", "10000"))
 WINDOW = 32
 SEED = 20263
-# of the worst step: a few of ten thousand end before the tolerance of 1e-6 is reached
-LARGEST_RESIDUAL = 1e-4
+LARGEST_RESIDUAL = 1e-6  # of the worst step, the tolerance that is asked for
 MEMORY_GROWTH = 32 << 20
 
 
