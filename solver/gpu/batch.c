@@ -10,11 +10,13 @@
 enum {
     PARALLEL_WORLDS = 512, /* fewer are packed by the calling thread */
     WARP_LANES = 32,
-    /* Warps of a processor before worlds share one. Lanes of a warp wait for each other wherever
-     * their worlds differ, but warps at different places of a long program push each other's
-     * instructions out of the caches, which costs more: on an H200, 1,024 worlds of jaw and mug
-     * took 1.2 ms a step as 8 worlds a warp, 2.3 ms as 32 and 3.8 ms as one. */
-    WARPS_WANTED = 1
+    /* Warps of a processor before worlds share them. Lanes of a warp wait for each other wherever
+     * their worlds differ; but warps at different places of a long program push each other's
+     * instructions and stacks out of the caches. Measured on an H200 with jaw and mug in the hold,
+     * world-steps/s by lanes a world: 1,024 worlds 0.52 (1), 0.88 (4), 0.94 (8), 0.90 (16),
+     * 0.26 M (32); 8,192 worlds 2.99 (1), 3.43 (2), 1.83 M (4); 32,768 worlds 4.8 (1), 3.1 M (2). */
+    WARPS_OF_FEW = 2, /* worlds in a warp: eight at the most */
+    WARPS_OF_MANY = 4 /* sixteen */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -208,9 +210,10 @@ static tb_status send(piece *p, tb_error *error)
 static int32_t choose_stride(const tb_gpu_batch *b, int32_t worlds)
 {
     if (b->stride > 0) return b->stride;
-    const int64_t lanes = (int64_t)b->processors * WARPS_WANTED * WARP_LANES;
+    const int64_t lanes = (int64_t)b->processors * WARP_LANES;
     int32_t stride = WARP_LANES;
-    while (stride > 1 && (int64_t)stride * worlds > lanes) stride /= 2;
+    while (stride > 2 && (int64_t)stride * worlds > lanes * WARPS_OF_FEW) stride /= 2;
+    if (stride == 2 && 2 * (int64_t)worlds > lanes * WARPS_OF_MANY) stride = 1;
     return stride;
 }
 

@@ -196,8 +196,9 @@ static inline tb_model *crowd(void)
     return finish(scene);
 }
 
-/* An arm of three hinges with servos that swings from its rest and comes to lie on the floor. */
-static inline tb_model *arm(void)
+/* Three links on hinges. As an arm it has servos, damping and a limit, swings from its rest and comes
+ * to lie on the floor; as a pendulum it hangs high and has nothing but gravity. */
+static inline tb_model *links(bool pendulum)
 {
     tb_error error;
     tb_scene *scene = floor_scene();
@@ -208,13 +209,13 @@ static inline tb_model *arm(void)
         tb_shape_def link = tb_shape_defaults();
         tb_actuator_def servo = tb_actuator_defaults();
         body.parent = parent;
-        body.position[i == 0 ? 2 : 0] = i == 0 ? 0.25 : 0.3;
+        body.position[i == 0 ? 2 : 0] = i > 0 ? 0.3 : (pendulum ? 2 : 0.25);
         TEST_OK(tb_scene_add_body(scene, &body, &parent, &error), &error);
         hinge.body = parent;
         hinge.type = TB_JOINT_HINGE;
         hinge.axis[0] = 0, hinge.axis[1] = 1, hinge.axis[2] = i == 1 ? 0.5 : 0;
-        hinge.damping = 0.05;
-        hinge.limited = i == 2;
+        hinge.damping = pendulum ? 0 : 0.05;
+        hinge.limited = !pendulum && i == 2;
         hinge.lower = -1, hinge.upper = 1;
         TEST_OK(tb_scene_add_joint(scene, &hinge, &servo.target, &error), &error);
         link.type = TB_SHAPE_CAPSULE;
@@ -223,12 +224,23 @@ static inline tb_model *arm(void)
         link.orientation[0] = link.orientation[2] = sqrt(0.5);
         link.size[0] = 0.03, link.size[1] = 0.12;
         TEST_OK(tb_scene_add_shape(scene, &link, NULL, &error), &error);
+        if (pendulum) continue;
         tb_actuator_position_servo(&servo, 3, 0.2);
         servo.force_limited = true;
         servo.force_lower = -2, servo.force_upper = 2;
         TEST_OK(tb_scene_add_actuator(scene, &servo, NULL, &error), &error);
     }
     return finish(scene);
+}
+
+static inline tb_model *arm(void)
+{
+    return links(false);
+}
+
+static inline tb_model *pendulum(void)
+{
+    return links(true);
 }
 
 /* A generated scene: jaw and mug; the hand and the mug of grasp.xml. */

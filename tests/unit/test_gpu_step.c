@@ -69,6 +69,7 @@ static const scene SCENES[] = {
     {"jaw and mug, closing", jaw_and_mug, 1e-6, 1000, close_jaw},
     {"hand and mug of many parts", hand_and_mug, 1e-6, 1000, begin_grasp},
     {"arm of three hinges", arm, 1e-6, 1000, swing},
+    {"pendulum of three links", pendulum, 1e-6, 1000, NULL},
     {"boxes that tumble in the air", tumbling, 1e-9, 1000, tumble},
     {"trees, tendon, servo, weld, field", everything, 1e-6, 10, swing},
 };
