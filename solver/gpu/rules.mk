@@ -40,7 +40,8 @@ endef
 
 $(B)/%.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
-$(B)/%.f32.cu.o: GPU_FLAGS += -DTB_SINGLE
+# private: the stamp must not inherit it
+$(B)/%.f32.cu.o: private GPU_FLAGS += -DTB_SINGLE
 $(B)/%.f32.cu.o: %.cu $(B)/stamp.gpu
 	$(compile_kernels)
 
