@@ -108,7 +108,7 @@ TB_FN tb_real tb_v3_length(tb_vec3 a)
 }
 
 /* the unit vector along a, or `fallback` where a has no direction */
-TB_FN tb_vec3 tb_v3_normalize(tb_vec3 a, tb_vec3 fallback)
+TB_FN_LARGE tb_vec3 tb_v3_normalize(tb_vec3 a, tb_vec3 fallback)
 {
     /* scale first: squares of tiny or huge components leave the range of floats */
     const tb_real largest = tb_max(tb_abs(a.x), tb_max(tb_abs(a.y), tb_abs(a.z)));
@@ -286,7 +286,7 @@ TB_FN tb_quaternion tb_q_mul(tb_quaternion a, tb_quaternion b)
 }
 
 /* unit length; the identity where q is zero or not finite */
-TB_FN tb_quaternion tb_q_normalize(tb_quaternion q)
+TB_FN_LARGE tb_quaternion tb_q_normalize(tb_quaternion q)
 {
     tb_real length2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;
     if (!(length2 > TB_REAL_MIN_NORMAL / TB_REAL_EPSILON && length2 <= TB_REAL_MAX)) {

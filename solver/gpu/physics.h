@@ -5,6 +5,11 @@
  * is written twice: these are the files that the library is made of, and the lists below are all
  * that a step needs of them. One unit lets the compiler see through every call.
  *
+ * On a card, large functions are called and not copied (TB_FN_LARGE, TB_EXTERN): copied into every
+ * caller, the narrow phase took twelve million characters of intermediate code and more than ten
+ * minutes to assemble; called, it is less than a quarter of that. A call through a pointer to a
+ * function would hide from the assembler how much stack a lane needs.
+ *
  * TB_SINGLE chooses float, as everywhere. */
 #ifndef TB_GPU_PHYSICS_H
 #define TB_GPU_PHYSICS_H

@@ -33,8 +33,8 @@ typedef struct tb_choice {
     int32_t iterations, halvings;
 } tb_choice;
 
-/* One solver's run of at most so many iterations, from what the last one left. */
-TB_STATIC tb_status auto_run(tb_choice *choice, tb_solve_function *solve, tb_warm_start *warm,
+/* One run, of sor or newton, of at most so many iterations, from what the last one left. */
+TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
 {
     tb_solution *solution = choice->solution;
@@ -47,8 +47,10 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_solve_function *solve, tb_war
         memcpy(choice->start, solution->lambda, bytes);
         own.lambda = choice->start;
         options.warm_start = true;
+        warm = &own;
     }
-    const tb_status status = solve(choice->problem, &options, warm ? warm : &own, solution);
+    const tb_status status = newton ? tb_solve_newton(choice->problem, &options, warm, solution)
+                                    : tb_solve_sor(choice->problem, &options, warm, solution);
     if (status != TB_OK) return status;
     choice->iterations += solution->iterations;
     choice->halvings += solution->halvings;
@@ -75,7 +77,7 @@ TB_STATIC tb_status price_of_newton(tb_choice *choice, double *sweeps)
     if (status == TB_OK)
         status = tb_newton_system_price(&system, choice->solution->statuses, &step, &one_sweep);
     tb_arena_return_to(choice->scratch, mark);
-    *sweeps = status == TB_UNSUPPORTED ? DBL_MAX : USUAL_NEWTON_STEPS * step / one_sweep;
+    *sweeps = status == TB_UNSUPPORTED ? DBL_MAX : (double)USUAL_NEWTON_STEPS * step / one_sweep;
     return status == TB_UNSUPPORTED ? TB_OK : status;
 }
 
@@ -92,7 +94,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     const int32_t most = choice->options->maximum_iterations;
     const double tolerance = choice->options->tolerance;
     bool ended = false;
-    tb_status status = auto_run(choice, tb_solve_sor, warm, AUTO_FIRST_SWEEPS, &ended);
+    tb_status status = auto_run(choice, false, warm, AUTO_FIRST_SWEEPS, &ended);
     if (status != TB_OK || ended) return status;
 
     /* sweeps while they promise to be cheaper, looked at again after every run */
@@ -101,7 +103,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     for (int32_t sweeps = AUTO_NEXT_SWEEPS; promising; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
-        status = auto_run(choice, tb_solve_sor, NULL, sweeps, &ended);
+        status = auto_run(choice, false, NULL, sweeps, &ended);
         if (status != TB_OK || ended) return status;
         if (sweeps == AUTO_NEXT_SWEEPS) status = price_of_newton(choice, &price);
         if (status != TB_OK) return status;
@@ -113,9 +115,9 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     /* then Newton, and sweeps again with what it leaves */
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
-    status = auto_run(choice, tb_solve_newton, NULL, share, &ended);
+    status = auto_run(choice, true, NULL, share, &ended);
     if (status != TB_OK || ended) return status;
-    return auto_run(choice, tb_solve_sor, NULL, most, &ended);
+    return auto_run(choice, false, NULL, most, &ended);
 }
 
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,

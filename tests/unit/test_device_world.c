@@ -243,14 +243,14 @@ static void compare(const tb_model *model, const tb_step_options *options, int s
 /* With every solver, scheme and precision. */
 static void compare_all(tb_model *model, int steps)
 {
-    static const char *const SOLVERS[] = {"sor", "jor"};
-    for (int k = 0; k < 8; k++) {
+    static const char *const SOLVERS[] = {"sor", "jor", "newton", "auto"};
+    for (int k = 0; k < 16; k++) {
         tb_step_options options = tb_step_defaults();
-        options.solve.solver = SOLVERS[k & 1];
-        options.scheme = k & 2 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
-        options.precision = k & 4 ? TB_FLOAT : TB_DOUBLE;
+        options.solve.solver = SOLVERS[k >> 2];
+        options.scheme = k & 1 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        options.precision = k & 2 ? TB_FLOAT : TB_DOUBLE;
         options.report_energy = true;
-        options.solve.local_solve = (k & 3) == 0;
+        options.solve.local_solve = k % 5 == 0;
         compare(model, &options, steps);
     }
     tb_model_destroy(model);
