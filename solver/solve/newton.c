@@ -74,6 +74,7 @@ typedef struct tb_newton {
     double best_residual;
     int32_t work; /* sweeps and steps so far */
     int32_t failures, fallbacks;
+    tb_real boldest;      /* smallest factor by which epsilon falls */
     double gain_residual; /* best residual when it last halved, and the work until then */
     int32_t gain_work;
 } tb_newton;
@@ -302,6 +303,7 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
     if (status == TB_OK) status = newton_judge(it);
     it->gain_work = it->work;
     it->epsilon = LARGEST_FIRST_EPSILON;
+    it->shrink = it->boldest = tb_min(2 * it->boldest, SHRINK_SHY); /* with more care */
     it->failures = 0;
     return status;
 }
@@ -317,7 +319,7 @@ TB_STATIC tb_real first_epsilon(double residual)
 TB_STATIC tb_status newton_rounds(tb_newton *it)
 {
     it->epsilon = first_epsilon(it->best_residual);
-    it->shrink = SHRINK_BOLD;
+    it->shrink = it->boldest = SHRINK_BOLD;
     it->gain_residual = it->best_residual;
     it->gain_work = it->work;
     bool go_on = true;
@@ -332,7 +334,7 @@ TB_STATIC tb_status newton_rounds(tb_newton *it)
             it->failures = 0;
             if (steps <= FEW_STEPS) {
                 it->epsilon = tb_max(it->epsilon * it->shrink, SMALLEST_EPSILON);
-                it->shrink = tb_max(it->shrink * TB_R(0.7), SHRINK_BOLD);
+                it->shrink = tb_max(it->shrink * TB_R(0.7), it->boldest);
             }
         }
         if (status == TB_OK) status = newton_watch_gain(it, &go_on);
