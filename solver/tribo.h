@@ -1014,6 +1014,95 @@ typedef struct tb_problem_result {
 tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, double *reactions,
                            double *velocities, tb_problem_result *, tb_error *);
 
+/* ---- quadratic programs ---------------------------------------------------------------------- */
+
+/*     min 1/2 x' H x + f' x    subject to    a_i' x  = b_i   for the first `equalities` rows,
+ *                                            a_i' x <= b_i   for the others
+ *
+ * with H symmetric and positive definite, or at least so where the equalities leave x free. Arrays
+ * are borrowed. */
+typedef struct tb_qp_program {
+    int32_t n, half_bandwidth; /* half_bandwidth: n - 1 where H is dense */
+    /* the lower band by columns, LAPACK's: element (i, j), 0 <= i - j <= half_bandwidth, at
+     * [i - j + j * (half_bandwidth + 1)] */
+    const double *hessian;
+    const double *f; /* n */
+    int32_t constraints, equalities;
+    const int32_t *row_start; /* constraints + 1; rows are compressed, no column twice in one */
+    const int32_t *column;
+    const double *value;
+    const double *b; /* constraints */
+} tb_qp_program;
+
+/* Primal-dual active sets (Litven, A parallel active-set method for solving frictional contact
+ * problems, UBC 2013): PDAS factors every system afresh, SCHURPA the first one and borders it. */
+typedef enum tb_qp_method { TB_QP_PDAS, TB_QP_SCHURPA } tb_qp_method;
+
+/* How a saddle system is solved. */
+typedef enum tb_qp_system {
+    TB_QP_AUTO,        /* BOUNDS where all rows have one entry, FACETS where they are such, DENSE */
+    TB_QP_DENSE,       /* any rows: Cholesky of H and of a matrix as large as the active set */
+    TB_QP_BOUNDS,      /* rows of one entry: block banded Cholesky of the free variables' part */
+    TB_QP_BOUNDS_BAND, /* the same by LAPACK's band routines */
+    TB_QP_FACETS       /* rows of two entries 1 or -1 on variables 2c, 2c + 1 */
+} tb_qp_system;
+
+typedef struct tb_qp_options {
+    tb_qp_method method;
+    tb_precision precision;
+    tb_qp_system system;
+    int32_t block;               /* rows of a block of the banded solver; 0: its own choice */
+    int32_t maximum_iterations;  /* saddle systems */
+    int32_t maximum_solves;      /* right-hand sides of one factorization, then a fresh one */
+    int32_t maximum_changes;     /* bordered columns, then a fresh factorization */
+    int32_t maximum_refinements; /* of one saddle system, where the KKT residual asks for them */
+    double tolerance;            /* of the relative KKT residual; 0: 1e-10, and 1e-4 in float */
+    double tie; /* what is within it of a constraint stays as it is, relative; 0: 100 roundings */
+} tb_qp_options;
+
+/* SCHURPA in double, AUTO, 100 iterations, 500 solves, 500 changes, 4 refinements. */
+tb_qp_options tb_qp_defaults(void);
+
+/* Largest components, computed in double from x and lambda alone. */
+typedef struct tb_kkt {
+    double stationarity;    /* of H x + f + A lambda */
+    double primal;          /* of a' x - b, where positive; of equalities either way */
+    double dual;            /* of -lambda of inequalities, where positive */
+    double complementarity; /* of lambda (b - a' x) of inequalities */
+    double relative;        /* the largest of them, each over the size of what it is a sum of */
+} tb_kkt;
+
+typedef struct tb_qp_result {
+    tb_status status; /* OK, NOT_CONVERGED, DIVERGED (numbers that are not finite) */
+    int32_t iterations;
+    int32_t solves, batches; /* right-hand sides, and how many times they were solved for */
+    int32_t factorizations;
+    int32_t resets;    /* factorizations that SCHURPA made for its limits or for exactness */
+    int32_t deletions; /* bordered columns that were taken out: a change undone */
+    int32_t refinements;
+    int32_t dropped;        /* constraints left out of sets because they depended on others */
+    int32_t cycle;          /* sets that came back, and after how many; single changes since then */
+    int32_t largest_border; /* most bordered columns at a time */
+    int32_t active;         /* inequalities of the last set */
+    int32_t corrected;      /* inequalities in which the first and the last set differ */
+    double factor_seconds, solve_seconds, seconds; /* `seconds`: all of the method */
+    tb_kkt kkt;
+} tb_qp_result;
+
+/* Solves from the working set `active` (constraints, 0 or 1; what equalities have does not matter),
+ * which becomes the last one. Writes x (n) and the multipliers lambda (constraints). Not reaching
+ * the tolerance is result->status; an infeasible program ends so. INVALID_ARGUMENT names the field,
+ * UNSUPPORTED rows that `system` does not take; FAILED_PRECONDITION: the equalities alone make a
+ * singular system; RESOURCE_EXHAUSTED. */
+tb_status tb_qp_program_solve(const tb_qp_program *, const tb_qp_options *, uint8_t *active,
+                              double *x, double *lambda, tb_qp_result *, tb_error *);
+
+/* A random program of Litven's section 7.1, without its bounds: H = G G' / (half_bandwidth + 1) +
+ * 0.1 with G a lower band of normal numbers, f normal. Writes the hessian, (half_bandwidth + 1) x
+ * n, and f. */
+tb_status tb_qp_random(int32_t n, int32_t half_bandwidth, uint64_t seed, double *hessian, double *f,
+                       tb_error *);
+
 #ifdef __cplusplus
 }
 #endif

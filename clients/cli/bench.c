@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "args.h"
+#include "bench_schurpa.h"
 #include "cli.h"
 #include "interrupt.h"
 #include "json.h"
@@ -26,9 +27,13 @@ static const args_command COMMAND = {
         "  spheres   cubic piles of 64 to 4,096 touching spheres, a fixed number of sweeps a step\n"
         "  solvers   every solver, a pile of 216 spheres to a residual of 1e-8, cold\n"
         "  threads   32 worlds of 27 spheres on 1, 2 and all processors\n"
+        "  schurpa   active sets on quadratic programs with a band: one factorization and borders\n"
+        "            against one an iteration (Litven's table 7.1: --n 8000 --half-bandwidth "
+        "1000)\n"
         "  model     steps of a MODEL of yours, from its second simulated second on\n",
     .examples = "  tribo bench\n"
                 "  tribo bench spheres --repeats 21 --json\n"
+                "  tribo bench schurpa --n 8000 --half-bandwidth 1000 --repeats 1\n"
                 "  tribo bench model grasp.xml\n",
     .minimum_operands = 0,
     .maximum_operands = 2};
@@ -224,8 +229,8 @@ static void print_json(const bench *b)
     json_print(stdout, object);
 }
 
-static const char *const NAMES[] = {"spheres", "solvers", "threads", "model", NULL};
-enum { SPHERES, SOLVERS, THREADS, MODEL };
+static const char *const NAMES[] = {"spheres", "solvers", "threads", "schurpa", "model", NULL};
+enum { SPHERES, SOLVERS, THREADS, SCHURPA, MODEL };
 
 static tb_status run_one(int which, const char *path, int repeats, bool json, tb_error *error)
 {
@@ -251,12 +256,28 @@ static tb_status run_one(int which, const char *path, int repeats, bool json, tb
 int command_bench(int argc, char **argv)
 {
     int64_t repeats = 11;
+    int64_t n = 1000, half_bandwidth = 125, delta = -1, seed = 1;
+    int precision = TB_DOUBLE, direct = 0;
     bool json = false;
+    static const char *const PRECISIONS[] = {"double", "float", NULL};
+    static const char *const DIRECTS[] = {"blocks", "lapack", NULL};
     const args_option options[] = {
         {"repeats", "N", "of every case (11)", ARGS_INTEGER, &repeats, 1, BENCH_REPEATS, NULL},
         {"json", NULL, "one JSON object a benchmark", ARGS_FLAG, &json, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
-    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    const args_option of_schurpa[] = {
+        {"n", "N", "variables (1000)", ARGS_INTEGER, &n, 1, 1000000, NULL},
+        {"half-bandwidth", "N", "of the Hessian (125)", ARGS_INTEGER, &half_bandwidth, 0, 1000000,
+         NULL},
+        {"delta", "N", "bounds that are wrong at the start (0, 10, ... 50)", ARGS_INTEGER, &delta,
+         0, 1000000, NULL},
+        {"precision", "NAME", "of the numbers (double)", ARGS_CHOICE, &precision, 0, 0, PRECISIONS},
+        {"direct", "NAME", "what DIRECT factors with; SCHURPA always by blocks (blocks)",
+         ARGS_CHOICE, &direct, 0, 0, DIRECTS},
+        {"seed", "N", "of the random numbers (1)", ARGS_INTEGER, &seed, 0, INT32_MAX, NULL},
+        {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
+    const args_group groups[] = {
+        {"options", options}, {"options of schurpa", of_schurpa}, {NULL, NULL}};
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
@@ -276,12 +297,28 @@ int command_bench(int argc, char **argv)
         return CLI_USAGE;
     }
 
+    if (half_bandwidth >= n || delta > n) {
+        args_complain(COMMAND.name, half_bandwidth >= n ? "--half-bandwidth must be below --n"
+                                                        : "--delta must not be above --n");
+        return CLI_USAGE;
+    }
+
+    const bench_schurpa_options schurpa = {.n = (int32_t)n,
+                                           .half_bandwidth = (int32_t)half_bandwidth,
+                                           .delta = (int32_t)delta,
+                                           .repeats = (int32_t)repeats,
+                                           .seed = (uint64_t)seed,
+                                           .precision = (tb_precision)precision,
+                                           .lapack = direct == 1,
+                                           .json = json};
     tb_error error = {0};
     tb_status status = TB_OK;
     interrupt_watch();
-    if (only >= 0) status = run_one(only, argv[2], (int)repeats, json, &error);
-    for (int i = SPHERES; only < 0 && i < MODEL && status == TB_OK; i++)
-        status = run_one(i, NULL, (int)repeats, json, &error);
+    for (int i = SPHERES; i <= MODEL && status == TB_OK; i++) {
+        if (only >= 0 ? i != only : i == MODEL) continue;
+        status = i == SCHURPA ? bench_schurpa(&schurpa, &error)
+                              : run_one(i, i == MODEL ? argv[2] : NULL, (int)repeats, json, &error);
+    }
     if (status != TB_OK) cli_complain(&error);
     return cli_exit_code(status);
 }

@@ -250,6 +250,27 @@ TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwi
     }
 }
 
+TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                    int32_t row, const tb_real *x)
+{
+    const int64_t stride = (int64_t)half_bandwidth + 1;
+    const int32_t below = n - 1 - row < half_bandwidth ? n - 1 - row : half_bandwidth;
+    tb_real sum = dot_of(a + row * stride, x + row, below + 1);
+    for (int32_t j = row > half_bandwidth ? row - half_bandwidth : 0; j < row; j++)
+        sum += a[row - j + j * stride] * x[j];
+    return sum;
+}
+
+TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                  int32_t column, tb_real factor, tb_real *y)
+{
+    const int64_t stride = (int64_t)half_bandwidth + 1;
+    const int32_t below = n - 1 - column < half_bandwidth ? n - 1 - column : half_bandwidth;
+    const int32_t first = column > half_bandwidth ? column - half_bandwidth : 0;
+    for (int32_t j = first; j < column; j++) y[j] += factor * a[column - j + j * stride];
+    for (int32_t i = 0; i <= below; i++) y[column + i] += factor * a[i + column * stride];
+}
+
 TB_EXTERN void tb_band_multiply_double(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                        const tb_real *x, double *y)
 {

@@ -58,6 +58,14 @@ TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwi
                                 int32_t columns, const tb_real *x, int64_t stride, tb_real *y,
                                 int64_t y_stride);
 
+/* One row of A times x, and y += factor times one column of A. */
+#define tb_band_row_times TB_SYMBOL(tb_band_row_times)
+TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                    int32_t row, const tb_real *x);
+#define tb_band_add_column TB_SYMBOL(tb_band_add_column)
+TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                  int32_t column, tb_real factor, tb_real *y);
+
 /* y <- A x for one column with all sums in double: what residuals are made of. */
 #define tb_band_multiply_double TB_SYMBOL(tb_band_multiply_double)
 TB_EXTERN void tb_band_multiply_double(const tb_real *a, int32_t n, int32_t half_bandwidth,

@@ -22,7 +22,8 @@ typedef struct facets_k0 {
     int32_t *pair_of;   /* n: the pair of a free direction */
     tb_real *reduced;   /* Z' H Z, lower band */
     tb_band band;
-    tb_real *x, *product, *right; /* n x FACETS_COLUMNS */
+    tb_real *x, *right; /* n x FACETS_COLUMNS */
+    tb_real *product;   /* n */
 } facets_k0;
 
 /* a row's two factors, of the even variable and of the odd one */
@@ -142,69 +143,115 @@ static tb_status facets_factor(void *context, const int32_t *active, int32_t cou
                : TB_FAILED_PRECONDITION;
 }
 
-/* up to FACETS_COLUMNS right-hand sides */
-static void facets_solve_few(facets_k0 *k0, int32_t columns, tb_real *x)
+/* x <- E' d / 2 for the multipliers' part d of a right-hand side; false: all are zero */
+static bool place_particular(const facets_k0 *k0, const tb_real *d, tb_real *x)
+{
+    bool moved = false;
+    memset(x, 0, (size_t)k0->qp->n * sizeof *x);
+    for (int32_t p = 0; p < k0->count; p++) {
+        if (d[p] == 0) continue;
+        tb_real facet[2];
+        facet_of(k0->qp, k0->active[p], facet);
+        const int32_t pair = pair_of_row(k0->qp, k0->active[p]);
+        x[2 * pair] += facet[0] * (d[p] / 2);
+        x[2 * pair + 1] += facet[1] * (d[p] / 2);
+        moved = true;
+    }
+    return moved;
+}
+
+/* product <- H x for an x with few numbers that are not zero, or many */
+static void multiply_particular(const facets_k0 *k0, const tb_real *x, tb_real *product)
 {
     const tb_qp *qp = k0->qp;
-    const int64_t n = qp->n, all = n + k0->count;
-    const int32_t directions = k0->start[k0->pairs];
-    memset(k0->x, 0, (size_t)columns * (size_t)n * sizeof *x);
-    bool moved = false;
-    for (int32_t c = 0; c < columns; c++)
-        for (int32_t p = 0; p < k0->count; p++) {
-            tb_real facet[2];
-            facet_of(qp, k0->active[p], facet);
-            const int32_t pair = pair_of_row(qp, k0->active[p]);
-            const tb_real half = x[c * all + n + p] / 2;
-            k0->x[c * n + 2 * pair] += facet[0] * half;
-            k0->x[c * n + 2 * pair + 1] += facet[1] * half;
-            moved = moved || half != 0;
-        }
+    int32_t moved = 0;
+    for (int32_t j = 0; j < qp->n; j++) moved += x[j] != 0;
+    if (moved > qp->n / 8) {
+        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, product, qp->n);
+        return;
+    }
+    memset(product, 0, (size_t)qp->n * sizeof *product);
+    for (int32_t j = 0; j < qp->n; j++)
+        if (x[j] != 0) tb_band_add_column(qp->hessian, qp->n, qp->half_bandwidth, j, x[j], product);
+}
 
-    /* Z' (c - H beta_p) */
-    if (moved)
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, columns, k0->x, n, k0->product, n);
-    for (int32_t c = 0; c < columns; c++)
+/* the multiplier at a position from c - H x: a row of E / 2 */
+static tb_real facet_multiplier(const facets_k0 *k0, int32_t position, const tb_real r[2])
+{
+    tb_real facet[2];
+    facet_of(k0->qp, k0->active[position], facet);
+    return (facet[0] * r[0] + facet[1] * r[1]) / 2;
+}
+
+/* c still stands in `own`, x in `x` */
+static void find_facet_multipliers(const facets_k0 *k0, tb_real *own, const tb_real *x,
+                                   const int32_t *wanted, int32_t number_wanted)
+{
+    const tb_qp *qp = k0->qp;
+    if (wanted == NULL && k0->count > 0)
+        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, k0->product, qp->n);
+    const int32_t number = wanted != NULL ? number_wanted : k0->count;
+    for (int32_t k = 0; k < number; k++) {
+        const int32_t position = wanted != NULL ? wanted[k] : k;
+        const int32_t at = 2 * pair_of_row(qp, k0->active[position]);
+        tb_real r[2];
+        for (int32_t a = 0; a < 2; a++)
+            r[a] = own[at + a] -
+                   (wanted == NULL
+                        ? k0->product[at + a]
+                        : tb_band_row_times(qp->hessian, qp->n, qp->half_bandwidth, at + a, x));
+        own[qp->n + position] = facet_multiplier(k0, position, r);
+    }
+}
+
+/* up to FACETS_COLUMNS right-hand sides */
+static void facets_solve_few(facets_k0 *k0, int32_t columns, tb_real *x, const int32_t *wanted,
+                             int32_t number_wanted)
+{
+    const int64_t n = k0->qp->n, all = n + k0->count;
+    const int32_t directions = k0->start[k0->pairs];
+    for (int32_t c = 0; c < columns; c++) { /* Z' (c - H beta_p) */
+        const tb_real *own = x + c * all;
+        const bool moved = place_particular(k0, own + n, k0->x + c * n);
+        if (moved) multiply_particular(k0, k0->x + c * n, k0->product);
         for (int32_t d = 0; d < directions; d++) {
             tb_real sum = 0;
             for (int a = 0; a < 2; a++) {
                 const int32_t at = 2 * k0->pair_of[d] + a;
-                sum += k0->direction[2 * d + a] *
-                       (x[c * all + at] - (moved ? k0->product[c * n + at] : 0));
+                sum += k0->direction[2 * d + a] * (own[at] - (moved ? k0->product[at] : 0));
             }
             k0->right[(int64_t)c * directions + d] = sum;
         }
+    }
     if (directions > 0) tb_band_solve(&k0->band, columns, k0->right, directions);
-    for (int32_t c = 0; c < columns; c++)
+    for (int32_t c = 0; c < columns; c++) {
+        tb_real *own = x + c * all, *own_x = k0->x + c * n;
         for (int32_t d = 0; d < directions; d++)
             for (int a = 0; a < 2; a++)
-                k0->x[c * n + 2 * k0->pair_of[d] + a] +=
+                own_x[2 * k0->pair_of[d] + a] +=
                     k0->direction[2 * d + a] * k0->right[(int64_t)c * directions + d];
-
-    if (k0->count > 0)
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, columns, k0->x, n, k0->product, n);
-    for (int32_t c = 0; c < columns; c++) {
-        tb_real *own = x + c * all;
-        for (int32_t p = 0; p < k0->count; p++) {
-            tb_real facet[2];
-            facet_of(qp, k0->active[p], facet);
-            const int64_t at = 2 * (int64_t)pair_of_row(qp, k0->active[p]);
-            own[n + p] = (facet[0] * (own[at] - k0->product[c * n + at]) +
-                          facet[1] * (own[at + 1] - k0->product[c * n + at + 1])) /
-                         2;
-        }
-        memcpy(own, k0->x + c * n, (size_t)n * sizeof *own);
+        find_facet_multipliers(k0, own, own_x, wanted, number_wanted);
+        memcpy(own, own_x, (size_t)n * sizeof *own);
     }
 }
 
-static void facets_solve(void *context, int32_t columns, tb_real *x)
+static void facets_solve(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
+                         int32_t number_wanted)
 {
     facets_k0 *k0 = context;
     const int64_t all = (int64_t)k0->qp->n + k0->count;
     for (int32_t first = 0; first < columns; first += FACETS_COLUMNS) {
         const int32_t left = columns - first;
-        facets_solve_few(k0, left < FACETS_COLUMNS ? left : FACETS_COLUMNS, x + first * all);
+        facets_solve_few(k0, left < FACETS_COLUMNS ? left : FACETS_COLUMNS, x + first * all, wanted,
+                         number_wanted);
     }
+}
+
+static void facets_multipliers(void *context, const tb_real *r, tb_real *nu)
+{
+    const facets_k0 *k0 = context;
+    for (int32_t p = 0; p < k0->count; p++)
+        nu[p] = facet_multiplier(k0, p, r + 2 * pair_of_row(k0->qp, k0->active[p]));
 }
 
 TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena, tb_k0 *result)
@@ -226,13 +273,16 @@ TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena
     k0->pair_of = TB_ARENA_ARRAY(arena, int32_t, n);
     k0->reduced = TB_ARENA_ARRAY(arena, tb_real, n * ((size_t)half + 1));
     k0->x = TB_ARENA_ARRAY(arena, tb_real, n * FACETS_COLUMNS);
-    k0->product = TB_ARENA_ARRAY(arena, tb_real, n * FACETS_COLUMNS);
+    k0->product = TB_ARENA_ARRAY(arena, tb_real, n);
     k0->right = TB_ARENA_ARRAY(arena, tb_real, n * FACETS_COLUMNS);
     if (!k0->active || !k0->row_of || !k0->start || !k0->direction || !k0->pair_of ||
         !k0->reduced || !k0->x || !k0->product || !k0->right)
         return TB_RESOURCE_EXHAUSTED;
     const tb_status status = tb_band_take(&k0->band, qp->n, half, block, arena);
     if (status != TB_OK) return status;
-    *result = (tb_k0){.context = k0, .factor = facets_factor, .solve = facets_solve};
+    *result = (tb_k0){.context = k0,
+                      .factor = facets_factor,
+                      .solve = facets_solve,
+                      .multipliers = facets_multipliers};
     return TB_OK;
 }

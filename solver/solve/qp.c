@@ -16,19 +16,6 @@ TB_EXTERN double tb_qp_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-TB_EXTERN tb_qp_options tb_qp_defaults(void)
-{
-    return (tb_qp_options){
-        .method = TB_QP_SCHURPA,
-        .maximum_iterations = 100,
-        .maximum_solves = 500,
-        .maximum_changes = 500,
-        .maximum_refinements = 4,
-        .tolerance = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-10,
-        .tie = 100 * (double)TB_REAL_EPSILON,
-    };
-}
-
 /* ---- memory ---- */
 
 static bool options_make_sense(const tb_qp_options *options)
@@ -51,6 +38,9 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->qp = qp;
     work->k0 = *k0;
     work->options = *options;
+    if (options->tolerance == 0)
+        work->options.tolerance = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-10;
+    if (options->tie == 0) work->options.tie = 100 * (double)TB_REAL_EPSILON;
     work->most = qp->constraints < qp->n ? qp->constraints : qp->n;
     if (options->method == TB_QP_SCHURPA) {
         const int32_t inequalities = qp->constraints - qp->equalities;
@@ -62,6 +52,7 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->base_place = TB_ARENA_ARRAY(arena, int32_t, m);
     work->base_solution = TB_ARENA_ARRAY(arena, tb_real, n + most);
     work->changed = TB_ARENA_ARRAY(arena, int32_t, limit);
+    work->wanted = TB_ARENA_ARRAY(arena, int32_t, limit);
     work->slot = TB_ARENA_ARRAY(arena, int32_t, m);
     work->border = TB_ARENA_ARRAY(arena, tb_real, (n + most) * limit);
     work->schur = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
@@ -77,15 +68,16 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->x = TB_ARENA_ZEROED(arena, tb_real, n);
     work->lambda = TB_ARENA_ZEROED(arena, tb_real, m);
     work->product = TB_ARENA_ARRAY(arena, double, n);
+    work->rest = TB_ARENA_ARRAY(arena, tb_real, n);
     work->words = (int32_t)((m + 63) / 64);
     const size_t visits = (size_t)options->maximum_iterations + 1;
     work->hash = TB_ARENA_ARRAY(arena, uint64_t, visits);
     work->visited = TB_ARENA_ARRAY(arena, uint64_t, visits * (size_t)work->words);
     if (!work->base || !work->base_place || !work->base_solution || !work->changed || !work->slot ||
-        !work->border || !work->schur || !work->schur_factor || !work->schur_work ||
-        !work->schur_pivots || !work->schur_integers || !work->pi || !work->active || !work->next ||
-        !work->y || !work->step || !work->x || !work->lambda || !work->product || !work->hash ||
-        !work->visited)
+        !work->wanted || !work->rest || !work->border || !work->schur || !work->schur_factor ||
+        !work->schur_work || !work->schur_pivots || !work->schur_integers || !work->pi ||
+        !work->active || !work->next || !work->y || !work->step || !work->x || !work->lambda ||
+        !work->product || !work->hash || !work->visited)
         return TB_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < m; i++) work->slot[i] = work->base_place[i] = -1;
     *result = work;
@@ -99,10 +91,11 @@ TB_EXTERN void tb_qp_forget(tb_qp_work *work)
 
 /* ---- systems ---- */
 
-TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x)
+TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x, const int32_t *wanted,
+                              int32_t number_wanted)
 {
     const double start = tb_qp_clock();
-    work->k0.solve(work->k0.context, columns, x);
+    work->k0.solve(work->k0.context, columns, x, wanted, number_wanted);
     work->result->solve_seconds += tb_qp_clock() - start;
     work->result->solves += columns;
     work->result->batches++;
@@ -116,7 +109,7 @@ static void solve_base(tb_qp_work *work)
     for (int32_t j = 0; j < qp->n; j++) work->base_solution[j] = -qp->f[j];
     for (int32_t k = 0; k < work->base_count; k++)
         work->base_solution[qp->n + k] = qp->b[work->base[k]];
-    tb_qp_solve_k0(work, 1, work->base_solution);
+    tb_qp_solve_k0(work, 1, work->base_solution, NULL, 0);
 }
 
 /* Leaves out constraint `place` of the list, or, if that is an equality or none, what can be left
@@ -203,6 +196,21 @@ static bool unscramble(tb_qp_work *work)
     return true;
 }
 
+/* The base's multipliers, from what they must make: A0 nu = -f - H x - A_added pi. */
+static void find_multipliers(tb_qp_work *work)
+{
+    const tb_qp *qp = work->qp;
+    if (work->changes == 0 || !work->k0.multipliers) return;
+    tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, work->y, qp->n, work->rest, qp->n);
+    for (int32_t j = 0; j < qp->n; j++) work->rest[j] = -qp->f[j] - work->rest[j];
+    for (int32_t s = 0; s < work->changes; s++) {
+        const int32_t i = work->changed[s];
+        for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1] && work->base_place[i] < 0; k++)
+            work->rest[qp->column[k]] -= qp->value[k] * work->pi[s];
+    }
+    work->k0.multipliers(work->k0.context, work->rest, work->y + qp->n);
+}
+
 /* The system of the present set. */
 static bool answer(tb_qp_work *work)
 {
@@ -213,6 +221,7 @@ static bool answer(tb_qp_work *work)
         work->pi[s] = work->base_place[i] >= 0 ? 0 : work->qp->b[i];
     }
     tb_qp_border_solve(work, work->y, work->pi);
+    find_multipliers(work);
     return unscramble(work);
 }
 
@@ -240,10 +249,11 @@ static bool refine(tb_qp_work *work)
                        ? -work->y[qp->n + work->base_place[i]]
                        : (tb_real)((double)qp->b[i] - tb_qp_row_times(qp, i, work->x));
     }
-    tb_qp_solve_k0(work, 1, work->step);
+    tb_qp_solve_k0(work, 1, work->step, NULL, 0);
     tb_qp_border_solve(work, work->step, lower);
     for (int32_t j = 0; j < qp->n + work->base_count; j++) work->y[j] += work->step[j];
     for (int32_t s = 0; s < work->changes; s++) work->pi[s] += lower[s];
+    find_multipliers(work);
     return unscramble(work);
 }
 
@@ -418,6 +428,7 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
 {
     const tb_qp *qp = work->qp;
     const size_t m = (size_t)qp->constraints;
+    const double start = tb_qp_clock();
     *result = (tb_qp_result){.status = TB_NOT_CONVERGED};
     memset(work->x, 0, (size_t)qp->n * sizeof(tb_real));
     memset(work->lambda, 0, m * sizeof(tb_real));
@@ -451,5 +462,6 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
     memcpy(active, work->active, m);
     memcpy(x, work->x, (size_t)qp->n * sizeof(tb_real));
     memcpy(lambda, work->lambda, m * sizeof(tb_real));
+    result->seconds = tb_qp_clock() - start;
     return TB_OK;
 }

@@ -43,19 +43,19 @@ typedef struct tb_qp {
  *         or b. FAILED_PRECONDITION where K0 is singular; *dependent is then the position in
  *         `active` of a constraint without which it may be better, or -1: not known.
  *         RESOURCE_EXHAUSTED where memory is refused.
- * solve   replaces `columns` right-hand sides, n + count numbers each, one behind the other. */
+ * solve   replaces `columns` right-hand sides, n + count numbers each, one behind the other. Of the
+ *         multipliers (the last count) all are wanted, or, where `wanted` is not NULL, those of
+ *         `number_wanted` positions; the others may hold anything that is finite.
+ * multipliers   nu with A0 nu = r for an r (n) of which the solution's stationarity says that there
+ *         is one. NULL where that is no cheaper than a solve: then all are always wanted. */
 #define tb_k0 TB_SYMBOL(tb_k0)
 typedef struct tb_k0 {
     void *context;
     tb_status (*factor)(void *context, const int32_t *active, int32_t count, int32_t *dependent);
-    void (*solve)(void *context, int32_t columns, tb_real *x);
+    void (*solve)(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
+                  int32_t number_wanted);
+    void (*multipliers)(void *context, const tb_real *r, tb_real *nu);
 } tb_k0;
-
-/* Which factorization of a band stands behind a K0. */
-typedef enum tb_band_method {
-    TB_BAND_BLOCKS, /* tb_band: inverted diagonal blocks, many right-hand sides at once */
-    TB_BAND_LAPACK  /* pbtrf and pbtrs */
-} tb_band_method;
 
 /* Any constraints, H positive definite: Cholesky of H and of A0' H^-1 A0 (LAPACK). Where H is only
  * semidefinite, L D L' of the whole of K0. Memory: n^2 and what the active rows take. */
@@ -63,59 +63,17 @@ typedef enum tb_band_method {
 TB_EXTERN tb_status tb_k0_dense(const tb_qp *qp, tb_arena *arena, tb_k0 *k0);
 
 /* Constraints of one entry each (Litven's C0_solve, corrected): bounds on single variables. The
- * free variables' part of H keeps its band. UNSUPPORTED where a row has more entries. `block` as
- * for tb_band_take. */
+ * free variables' part of H keeps its band and is factored by tb_band, blocks as for tb_band_take,
+ * or by LAPACK's band routines. UNSUPPORTED where a row has more entries. */
 #define tb_k0_bounds TB_SYMBOL(tb_k0_bounds)
-TB_EXTERN tb_status tb_k0_bounds(const tb_qp *qp, tb_band_method method, int32_t block,
-                                 tb_arena *arena, tb_k0 *k0);
+TB_EXTERN tb_status tb_k0_bounds(const tb_qp *qp, bool lapack, int32_t block, tb_arena *arena,
+                                 tb_k0 *k0);
 
 /* Friction (Litven's F0_solve, corrected): pairs of variables 2c, 2c + 1 with rows of two entries
  * 1 or -1, at most two independent ones of a pair active at a time, as four facets
  * |x_2c| + |x_2c+1| <= b have them. UNSUPPORTED where a row is not of that kind. */
 #define tb_k0_facets TB_SYMBOL(tb_k0_facets)
 TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena, tb_k0 *k0);
-
-typedef enum tb_qp_method { TB_QP_PDAS, TB_QP_SCHURPA } tb_qp_method;
-
-typedef struct tb_qp_options {
-    tb_qp_method method;
-    int32_t maximum_iterations;  /* saddle systems of one solve */
-    int32_t maximum_solves;      /* right-hand sides of one factorization, then a fresh one */
-    int32_t maximum_changes;     /* bordered columns, then a fresh factorization */
-    int32_t maximum_refinements; /* of one saddle system, where the KKT residual asks for them */
-    double tolerance;            /* of the KKT residual, relative */
-    double tie;                  /* what is within it of a constraint stays as it is, relative */
-} tb_qp_options;
-
-/* 100 iterations, 500 solves, 500 changes, 4 refinements; tolerance 1e-10 (float: 1e-4). */
-#define tb_qp_defaults TB_SYMBOL(tb_qp_defaults)
-TB_EXTERN tb_qp_options tb_qp_defaults(void);
-
-/* Largest components, computed in double from x and lambda alone. */
-typedef struct tb_kkt {
-    double stationarity;    /* of H x + f + A lambda */
-    double primal;          /* of a' x - b, where positive; of equalities either way */
-    double dual;            /* of -lambda of inequalities, where positive */
-    double complementarity; /* of lambda (b - a' x) of inequalities */
-    double relative;        /* the largest of them, each over the size of what it is a sum of */
-} tb_kkt;
-
-typedef struct tb_qp_result {
-    tb_status status; /* OK, NOT_CONVERGED, DIVERGED (numbers that are not finite) */
-    int32_t iterations;
-    int32_t solves, batches; /* right-hand sides, and how many times K0's solve was asked */
-    int32_t factorizations;  /* of K0 */
-    int32_t resets;          /* factorizations beyond the first that SCHURPA needed */
-    int32_t deletions;       /* columns that were taken out: a change undone */
-    int32_t refinements;
-    int32_t dropped;        /* constraints left out because they depended on others */
-    int32_t cycle;          /* sets that came round and round before least-index steps; 0: none */
-    int32_t largest_border; /* most bordered columns at a time */
-    int32_t active;         /* inequalities of the last set */
-    int32_t corrected;      /* inequalities in which the first and the last set differ */
-    double factor_seconds, solve_seconds;
-    tb_kkt kkt;
-} tb_qp_result;
 
 /* What a program keeps from solve to solve: K0's factorization and the bordered columns, which
  * hold as long as H and the rows stay; f and b may change. */

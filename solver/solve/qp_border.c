@@ -115,7 +115,15 @@ TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set)
     if (work->solves_of_base + fresh > work->options.maximum_solves) return false;
 
     const int64_t stride = border_stride(work), limit = work->limit;
-    if (fresh > 0) tb_qp_solve_k0(work, fresh, work->border + known * stride);
+    /* multipliers of a column meet the columns of constraints that were taken away; those that will
+     * be later meet it from the other side, for the Schur matrix is symmetric */
+    int32_t away = 0;
+    for (int32_t s = 0; s < work->changes; s++)
+        if (work->base_place[work->changed[s]] >= 0)
+            work->wanted[away++] = work->base_place[work->changed[s]];
+    if (fresh > 0)
+        tb_qp_solve_k0(work, fresh, work->border + known * stride,
+                       work->k0.multipliers ? work->wanted : NULL, away);
     for (int32_t s = known; s < work->changes; s++) {
         const tb_real *column = work->border + s * stride;
         for (int32_t k = 0; k <= s; k++)
@@ -131,12 +139,13 @@ TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *p
     const int size = work->changes, one = 1;
     if (size == 0) return;
     const int64_t stride = border_stride(work);
+    const int64_t rows = work->k0.multipliers ? work->qp->n : stride;
     for (int32_t s = 0; s < size; s++) pi[s] -= change_times(work, work->changed[s], y);
     int info = 0;
     TB_LAPACK(sytrs)
     ("L", &size, &one, work->schur_factor, &size, work->schur_pivots, pi, &size, &info, 1);
     for (int32_t s = 0; s < size; s++) {
         const tb_real *column = work->border + s * stride;
-        for (int64_t i = 0; i < stride; i++) y[i] -= column[i] * pi[s];
+        for (int64_t i = 0; i < rows; i++) y[i] -= column[i] * pi[s];
     }
 }

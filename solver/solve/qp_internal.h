@@ -24,6 +24,7 @@ struct tb_qp_work {
     /* the border: one slot for every constraint that differs from the base */
     int32_t *changed; /* limit: the constraint of a slot */
     int32_t changes;
+    int32_t *wanted; /* limit: positions in the base of the constraints that were taken away */
     int32_t *slot;   /* constraints: its slot, or -1 */
     tb_real *border; /* limit columns of n + most: R = K0^-1 U */
     tb_real *schur;  /* limit x limit: -U' R */
@@ -39,6 +40,7 @@ struct tb_qp_work {
     tb_real *x;      /* n */
     tb_real *lambda; /* constraints */
     double *product; /* n */
+    tb_real *rest;   /* n: what the multipliers of the base must make */
 
     /* sets that systems were solved for: bits, and a hash of each */
     int32_t visits, words;
@@ -58,17 +60,19 @@ TB_FN double tb_qp_row_times(const tb_qp *qp, int32_t i, const tb_real *z)
 #define tb_qp_clock TB_SYMBOL(tb_qp_clock)
 TB_EXTERN double tb_qp_clock(void);
 
-/* A right-hand side (-f; b0) and its counted, timed solve. */
+/* K0's solve, counted and timed. `wanted` as there. */
 #define tb_qp_solve_k0 TB_SYMBOL(tb_qp_solve_k0)
-TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x);
+TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x, const int32_t *wanted,
+                              int32_t number_wanted);
 
 /* Changes the border so that it stands for `set`. False where it would be too large, has cost too
  * many solves, or the Schur matrix is singular to working precision: K0 is to be factored again. */
 #define tb_qp_border_move TB_SYMBOL(tb_qp_border_move)
 TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set);
 
-/* Solves the bordered system: y holds K0^-1 of the upper right-hand side and becomes the answer,
- * pi holds the lower one (limit numbers) and becomes the border's unknowns. */
+/* Solves the bordered system: y holds K0^-1 of the upper right-hand side and becomes the answer, pi
+ * holds the lower one (limit numbers) and becomes the border's unknowns. Where K0 has a way to its
+ * multipliers, columns of R lack most of theirs, and so does y. */
 #define tb_qp_border_solve TB_SYMBOL(tb_qp_border_solve)
 TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *pi);
 

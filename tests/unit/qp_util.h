@@ -151,10 +151,8 @@ static inline void solved_qp_open(solved_qp *solved, made_qp *made, k0_kind kind
     tb_status status = TB_OK;
     switch (kind) {
     case K0_DENSE: status = tb_k0_dense(&made->qp, arena, &solved->k0); break;
-    case K0_BOUNDS: status = tb_k0_bounds(&made->qp, TB_BAND_BLOCKS, 0, arena, &solved->k0); break;
-    case K0_BOUNDS_LAPACK:
-        status = tb_k0_bounds(&made->qp, TB_BAND_LAPACK, 0, arena, &solved->k0);
-        break;
+    case K0_BOUNDS: status = tb_k0_bounds(&made->qp, false, 0, arena, &solved->k0); break;
+    case K0_BOUNDS_LAPACK: status = tb_k0_bounds(&made->qp, true, 0, arena, &solved->k0); break;
     case K0_FACETS: status = tb_k0_facets(&made->qp, 0, arena, &solved->k0); break;
     }
     TEST_OK(status, NULL);

@@ -1,0 +1,20 @@
+/* Litven's table 7.1: what SCHURPA saves against a factorization for every iteration. */
+#ifndef CLI_BENCH_SCHURPA_H
+#define CLI_BENCH_SCHURPA_H
+
+#include "tribo.h"
+
+typedef struct bench_schurpa_options {
+    int32_t n, half_bandwidth; /* half_bandwidth < n */
+    int32_t delta;             /* wrong bounds at the start, at most n; -1: 0, 10, ... 50 */
+    int32_t repeats;
+    uint64_t seed;
+    tb_precision precision;
+    bool lapack; /* DIRECT factors by LAPACK's band routines, not by blocks as SCHURPA does */
+    bool json;
+} bench_schurpa_options;
+
+/* Runs and prints. CANCELLED by an interrupt, NOT_CONVERGED where a program is not solved. */
+tb_status bench_schurpa(const bench_schurpa_options *options, tb_error *error);
+
+#endif

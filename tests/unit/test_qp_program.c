@@ -1,0 +1,145 @@
+/* Quadratic programs through the public header: both precisions, every system, what is refused. */
+#include "test_util.h"
+
+enum { N = 60, HALF = 9 };
+
+typedef struct given {
+    tb_qp_program program;
+    double hessian[N * (HALF + 1)], f[N], value[N], b[N], x[N], lambda[N];
+    int32_t row_start[N + 1], column[N];
+    uint8_t active[N];
+    tb_qp_result result;
+    tb_error error;
+} given;
+
+/* random, x >= 0 */
+static given make(uint64_t seed)
+{
+    given g;
+    memset(&g, 0, sizeof g);
+    TEST_OK(tb_qp_random(N, HALF, seed, g.hessian, g.f, &g.error), &g.error);
+    for (int32_t i = 0; i < N; i++) {
+        g.row_start[i + 1] = i + 1;
+        g.column[i] = i;
+        g.value[i] = -1;
+    }
+    g.program = (tb_qp_program){.n = N, .half_bandwidth = HALF, .constraints = N};
+    return g;
+}
+
+static tb_status solve(given *g, const tb_qp_options *options)
+{
+    g->program.hessian = g->hessian;
+    g->program.f = g->f;
+    g->program.row_start = g->row_start;
+    g->program.column = g->column;
+    g->program.value = g->value;
+    g->program.b = g->b;
+    return tb_qp_program_solve(&g->program, options, g->active, g->x, g->lambda, &g->result,
+                               &g->error);
+}
+
+START_TEST(every_system_and_both_precisions_find_the_same_solution)
+{
+    static const tb_qp_system SYSTEMS[] = {TB_QP_AUTO, TB_QP_DENSE, TB_QP_BOUNDS,
+                                           TB_QP_BOUNDS_BAND};
+    given first = make(3);
+    tb_qp_options options = tb_qp_defaults();
+    TEST_OK(solve(&first, &options), &first.error);
+    TEST_STATUS(first.result.status, TB_OK, NULL);
+    ck_assert(first.result.kkt.relative < 1e-12);
+    ck_assert(first.result.active > 10 && first.result.active < N - 10);
+    for (size_t k = 0; k < sizeof SYSTEMS / sizeof SYSTEMS[0]; k++)
+        for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+            given g = make(3);
+            options.system = SYSTEMS[k];
+            options.precision = (tb_precision)precision;
+            TEST_OK(solve(&g, &options), &g.error);
+            TEST_STATUS(g.result.status, TB_OK, NULL);
+            ck_assert_mem_eq(g.active, first.active, N);
+            for (int32_t i = 0; i < N; i++)
+                TEST_NEAR(g.x[i], first.x[i], precision == TB_FLOAT ? 1e-4 : 1e-11);
+            ck_assert(precision == TB_DOUBLE || g.result.kkt.relative > 1e-12);
+        }
+}
+END_TEST
+
+START_TEST(a_step_from_the_solution_is_one_system)
+{
+    given g = make(4);
+    const tb_qp_options options = tb_qp_defaults();
+    TEST_OK(solve(&g, &options), &g.error);
+    ck_assert_int_gt(g.result.iterations, 1);
+    TEST_OK(solve(&g, &options), &g.error);
+    ck_assert_int_eq(g.result.iterations, 1);
+    ck_assert_int_eq(g.result.solves, 1);
+    ck_assert_int_eq(g.result.corrected, 0);
+}
+END_TEST
+
+START_TEST(random_programs_are_what_their_seed_says)
+{
+    given a = make(5), b = make(5), c = make(6);
+    ck_assert_mem_eq(a.hessian, b.hessian, sizeof a.hessian);
+    ck_assert_mem_eq(a.f, b.f, sizeof a.f);
+    ck_assert(memcmp(a.f, c.f, sizeof a.f) != 0);
+    ck_assert(memcmp(a.hessian, c.hessian, sizeof a.hessian) != 0);
+    for (int32_t k = 1; k <= HALF; k++) /* the corner behind the last column */
+        ck_assert(a.hessian[(N - 1) * (HALF + 1) + k] == 0);
+
+    /* the mean of the diagonal is that of a sum of squares over their number */
+    double mean = 0;
+    for (int32_t j = HALF; j < N; j++) mean += a.hessian[j * (HALF + 1)] / (N - HALF);
+    ck_assert(mean > 0.7 && mean < 1.4);
+}
+END_TEST
+
+START_TEST(what_makes_no_sense_is_refused_by_name)
+{
+    const tb_qp_options good = tb_qp_defaults();
+    for (int k = 0; k < 12; k++) {
+        given g = make(1);
+        tb_qp_options options = good;
+        const char *field = NULL;
+        switch (k) {
+        case 0: g.program.n = 0, field = "n"; break;
+        case 1: g.program.half_bandwidth = N, field = "half_bandwidth"; break;
+        case 2: g.program.constraints = -1, field = "constraints"; break;
+        case 3: g.program.equalities = N + 1, field = "equalities"; break;
+        case 4: g.hessian[7] = NAN, field = "hessian"; break;
+        case 5: g.f[N - 1] = INFINITY, field = "f"; break;
+        case 6: g.b[0] = NAN, field = "b"; break;
+        case 7: g.value[3] = INFINITY, field = "value"; break;
+        case 8: g.column[5] = N, field = "column"; break;
+        case 9: g.row_start[5] = 3, field = "row_start"; break;
+        case 10: options.maximum_iterations = 0, field = "maximum_iterations"; break;
+        case 11: options.tolerance = NAN, field = "tolerance"; break;
+        }
+        TEST_STATUS(solve(&g, &options), TB_INVALID_ARGUMENT, NULL);
+        ck_assert_str_eq(g.error.field, field);
+    }
+    given g = make(1);
+    g.row_start[1] = 2; /* row 0 has variables 0 and 1 */
+    tb_qp_options options = good;
+    options.system = TB_QP_BOUNDS;
+    TEST_STATUS(solve(&g, &options), TB_UNSUPPORTED, NULL);
+    g.column[1] = 0; /* and now one of them twice */
+    TEST_STATUS(solve(&g, &options), TB_INVALID_ARGUMENT, NULL);
+    ck_assert_str_eq(g.error.field, "column");
+}
+END_TEST
+
+START_TEST(a_hessian_that_is_not_definite_is_a_failed_precondition)
+{
+    given g = make(1);
+    tb_qp_options options = tb_qp_defaults();
+    for (int32_t j = 0; j < N; j++) g.hessian[j * (HALF + 1)] = 0;
+    options.system = TB_QP_BOUNDS;
+    TEST_STATUS(solve(&g, &options), TB_FAILED_PRECONDITION, NULL);
+}
+END_TEST
+
+TEST_MAIN(every_system_and_both_precisions_find_the_same_solution,
+          a_step_from_the_solution_is_one_system, random_programs_are_what_their_seed_says,
+          what_makes_no_sense_is_refused_by_name,
+          a_hessian_that_is_not_definite_is_a_failed_precondition)
