@@ -142,6 +142,9 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = make_workers(server, config, error);
     if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
     if (status == TB_OK) status = td_scheduler_create(server, &server->scheduler, error);
+    /* what a card has been told is its owner thread's: nobody else may wait for it */
+    if (status == TB_OK && server->device.backend != TB_BACKEND_CPU)
+        td_scheduler_keep_to_owner(server->scheduler);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
     if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
     if (status == TB_OK) status = make_transports(server, config, error);
