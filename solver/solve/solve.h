@@ -51,7 +51,9 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
     X(sor, "projected Gauss-Seidel with over-relaxation, slow sweeps accelerated (Anderson)")      \
     X(jor, "projected Jacobi with over-relaxation; order of contacts does not matter")             \
     X(newton, "semismooth Newton on the exact cone with a proximal term, after a few sweeps")      \
-    X(auto, "sor while its sweeps promise to do, newton where they do not")
+    X(auto, "sor while its sweeps promise to do, newton where they do not")                        \
+    X(staggered, "normals and friction in turn by active sets (SCHURPA), on a cone of four "       \
+                 "facets")
 
 /* by name; NULL if there is none. */
 #define tb_solver_find TB_SYMBOL(tb_solver_find)
@@ -69,6 +71,12 @@ TB_EXTERN tb_solve_function tb_solve_sor;
 TB_EXTERN tb_solve_function tb_solve_newton;
 #define tb_solve_auto TB_SYMBOL(tb_solve_auto)
 TB_EXTERN tb_solve_function tb_solve_auto;
+
+/* On the processor only; stops by the residual, or where the alternation stands still. Its cone has
+ * four facets: sliding contacts in space keep a residual against the exact one, which is told.
+ * Iterations are the saddle systems solved. UNSUPPORTED for laws with spin. */
+#define tb_solve_staggered TB_SYMBOL(tb_solve_staggered)
+TB_EXTERN tb_solve_function tb_solve_staggered;
 
 /* Those that a device has too. It knows them by number, in this order from 1 on. */
 #define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
