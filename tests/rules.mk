@@ -25,7 +25,7 @@ $(DEVICE_WORLDS): tests/unit/device_world.cc $(B)/stamp.flags
 	$(call say,CXX,$<)
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
-	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC \
+	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) -MD -MP -c -o $@ $<
 
 $(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) | $(B)/tests/data/jaw_mug
