@@ -35,16 +35,24 @@ static inline bool gpu_is_there(const char *test)
     return false;
 }
 
-static inline tb_stepper *stepper_on(tb_backend_choice backend, tb_precision precision)
+/* solver: NULL: the default */
+static inline tb_stepper *stepper_with(tb_backend_choice backend, tb_precision precision,
+                                       const char *solver)
 {
     tb_error error;
     tb_stepper *stepper = NULL;
     tb_step_options options = tb_step_defaults();
+    if (solver != NULL) options.solve.solver = solver;
     options.backend = backend;
     options.precision = precision;
     options.threads = backend == TB_BACKEND_GPU ? 0 : 1;
     TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
     return stepper;
+}
+
+static inline tb_stepper *stepper_on(tb_backend_choice backend, tb_precision precision)
+{
+    return stepper_with(backend, precision, NULL);
 }
 
 static inline tb_state *state_of(const tb_model *model)

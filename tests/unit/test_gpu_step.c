@@ -11,6 +11,7 @@ typedef struct scene {
     double tolerance; /* of coordinates after all steps, m or 1 */
     int32_t steps;
     void (*command)(tb_state *state);
+    const char *solver; /* NULL: the default */
 } scene;
 
 static void set(tb_state *state, const char *actuator, double value)
@@ -60,18 +61,20 @@ static tb_model *everything(void)
     return model;
 }
 
-/* The last one has one of everything in impossible positions, so that its solver works hard. */
+/* The last one has one of everything in impossible positions: no solver comes to an end there, so
+ * it is sweeps that are compared. Where newton does not end, the last bits of a cosine decide where
+ * it is after 2,000 iterations. */
 static const scene SCENES[] = {
-    {"spheres", spheres, 1e-9, 1000, NULL},
-    {"four boxes in a stack", boxes, 1e-9, 1000, NULL},
-    {"capsule, cylinder, ellipsoid, hulls", round_things, 1e-6, 1000, NULL},
-    {"triangle meshes", meshes, 1e-6, 1000, NULL},
-    {"jaw and mug, closing", jaw_and_mug, 1e-6, 1000, close_jaw},
-    {"hand and mug of many parts", hand_and_mug, 1e-6, 1000, begin_grasp},
-    {"arm of three hinges", arm, 1e-6, 1000, swing},
-    {"pendulum of three links", pendulum, 1e-6, 1000, NULL},
-    {"boxes that tumble in the air", tumbling, 1e-9, 1000, tumble},
-    {"trees, tendon, servo, weld, field", everything, 1e-6, 10, swing},
+    {"spheres", spheres, 1e-9, 1000, NULL, NULL},
+    {"four boxes in a stack", boxes, 1e-9, 1000, NULL, NULL},
+    {"capsule, cylinder, ellipsoid, hulls", round_things, 1e-6, 1000, NULL, NULL},
+    {"triangle meshes", meshes, 1e-6, 1000, NULL, NULL},
+    {"jaw and mug, closing", jaw_and_mug, 1e-6, 1000, close_jaw, NULL},
+    {"hand and mug of many parts", hand_and_mug, 1e-6, 1000, begin_grasp, NULL},
+    {"arm of three hinges", arm, 1e-6, 1000, swing, NULL},
+    {"pendulum of three links", pendulum, 1e-6, 1000, NULL, NULL},
+    {"boxes that tumble in the air", tumbling, 1e-9, 1000, tumble, NULL},
+    {"trees, tendon, servo, weld, field", everything, 1e-6, 10, swing, "sor"},
 };
 enum { NUMBER_OF_SCENES = sizeof SCENES / sizeof SCENES[0], LIGHT_SCENES = NUMBER_OF_SCENES - 1 };
 
@@ -88,13 +91,13 @@ static double largest_difference(const double *a, const double *b, int32_t count
 START_TEST(cpu_and_gpu_agree_over_a_thousand_steps)
 {
     if (!gpu_is_there("cpu_and_gpu_agree_over_a_thousand_steps")) return;
-    tb_stepper *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
-    tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
-    ck_assert_str_ne(tb_stepper_measure(gpu).backend, "cpu");
     int failed = 0;
     printf("%-36s %5s %10s %10s %10s %10s  %s\n", "scene, double", "steps", "q", "u", "allowed",
            "contacts", "sweeps cpu, gpu");
     for (int i = 0; i < NUMBER_OF_SCENES; i++) {
+        tb_stepper *cpu = stepper_with(TB_BACKEND_CPU, TB_DOUBLE, SCENES[i].solver);
+        tb_stepper *gpu = stepper_with(TB_BACKEND_GPU, TB_DOUBLE, SCENES[i].solver);
+        ck_assert_str_ne(tb_stepper_measure(gpu).backend, "cpu");
         tb_model *model = SCENES[i].make();
         tb_state *a = state_of(model), *b = state_of(model);
         tb_certificate of_a, of_b;
@@ -114,10 +117,10 @@ START_TEST(cpu_and_gpu_agree_over_a_thousand_steps)
         tb_state_destroy(a);
         tb_state_destroy(b);
         tb_model_destroy(model);
+        tb_stepper_destroy(cpu);
+        tb_stepper_destroy(gpu);
     }
     ck_assert_int_eq(failed, 0);
-    tb_stepper_destroy(cpu);
-    tb_stepper_destroy(gpu);
 }
 END_TEST
 
