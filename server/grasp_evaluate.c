@@ -194,6 +194,10 @@ static bool play(td_job *job, int64_t budget_ns, tb_status *status, tb_error *er
     tb_grasp_job_set_yields(e->job, yields, job);
     if (!send_ready(e, status, error)) return true; /* pauses */
     if (*status != TB_OK) return true;
+    if (e->progress_ns == 0) { /* a reader learns how much there is before the first slice ends */
+        const tb_grasp_progress start = tb_grasp_job_progress(e->job);
+        send_progress(e, &start);
+    }
     *status = tb_grasp_job_advance(e->job, budget_ns, &played, error);
     const tb_grasp_progress progress = tb_grasp_job_progress(e->job);
     td_metrics_add(e->server->metrics, TD_METRIC_WORLD_STEPS,
