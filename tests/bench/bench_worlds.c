@@ -47,6 +47,7 @@ static tb_step_options few_sweeps(int32_t threads)
 {
     tb_step_options options = tb_step_defaults();
     options.solve.tolerance = 0;
+    options.solve.solver = "sor"; /* a fixed number of sweeps: auto would look for another way */
     options.solve.maximum_iterations = 20;
     options.threads = threads;
     return options;
