@@ -12,15 +12,18 @@
  *                                   too: each lane keeps the same account)
  *
  * and tb_team_sync() stands between a write and a read by others, reached by all lanes alike.
- * tb_team_share hands the leader's bytes to the others' variables. Sums over a loop that was dealt
- * out are taken in the order of its indices, so bytes do not depend on how many lanes there are.
+ * tb_team_share hands the leader's bytes to the others' variables, tb_team_pass those of any lane.
+ * Sums over a loop that was dealt out are taken in the order of its indices, so bytes do not depend
+ * on how many lanes there are.
  *
  * A processor's thread is a team of one: the loops are plain loops there, and syncs are nothing. */
 #ifndef TB_TEAM_H
 #define TB_TEAM_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include "base/device.h"
 
@@ -48,13 +51,19 @@ static __device__ inline void tb_team_sync(void)
     __syncwarp(tb_team_mask());
 }
 
-/* The leader's `bytes` (a multiple of four, aligned so) to every lane's own `data`. */
-static __device__ inline void tb_team_share(void *data, size_t bytes)
+/* One lane's `bytes` (a multiple of four, aligned so) to every lane's own `data`. */
+static __device__ inline void tb_team_pass(void *data, size_t bytes, int32_t from)
 {
     unsigned *words = (unsigned *)data;
     const unsigned mask = tb_team_mask();
     for (size_t k = 0; k < bytes / 4; k++)
-        words[k] = __shfl_sync(mask, words[k], 0, (int)blockDim.x);
+        words[k] = __shfl_sync(mask, words[k], from, (int)blockDim.x);
+}
+
+/* The leader's, likewise. */
+static __device__ inline void tb_team_share(void *data, size_t bytes)
+{
+    tb_team_pass(data, bytes, 0);
 }
 
 #elif defined(TB_TEAM_PLAYED) /* threads of a test play the lanes of a card */
@@ -63,6 +72,7 @@ int32_t tb_team_lane(void);
 int32_t tb_team_lanes(void);
 void tb_team_sync(void);
 void tb_team_share(void *data, size_t bytes);
+void tb_team_pass(void *data, size_t bytes, int32_t from);
 
 #else
 
@@ -86,9 +96,65 @@ TB_FN void tb_team_share(void *data, size_t bytes)
     (void)bytes;
 }
 
+TB_FN void tb_team_pass(void *data, size_t bytes, int32_t from)
+{
+    (void)data;
+    (void)bytes;
+    (void)from;
+}
+
 #endif
 
 #define TB_EACH(i, n) for (int32_t i = tb_team_lane(); i < (n); i += tb_team_lanes())
 #define TB_LEADER     (tb_team_lane() == 0)
+
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+#define TB_TEAM_FN static __device__ inline
+typedef uint32_t tb_team_word;
+#else
+#define TB_TEAM_FN static inline
+typedef uint32_t __attribute__((may_alias)) tb_team_word; /* of whatever lies there */
+#endif
+
+/* Whether it is true for every lane. */
+TB_TEAM_FN bool tb_team_all(bool own)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    return __all_sync(tb_team_mask(), own) != 0;
+#else
+    bool all = own;
+    for (int32_t k = 0; tb_team_lanes() > 1 && k < tb_team_lanes(); k++) {
+        int32_t other = own;
+        tb_team_pass(&other, sizeof other, k);
+        all = all && other;
+    }
+    return all;
+#endif
+}
+
+/* Bytes become zero, dealt out by words: for all lanes after the next sync. */
+TB_TEAM_FN void tb_team_clear(void *data, size_t bytes)
+{
+    if (tb_team_lanes() == 1) {
+        memset(data, 0, bytes);
+        return;
+    }
+    const int32_t words = (int32_t)(bytes / 4);
+    TB_EACH(i, words)((tb_team_word *)data)[i] = 0;
+    if (TB_LEADER) memset((unsigned char *)data + 4 * (size_t)words, 0, bytes % 4);
+}
+
+/* Likewise a copy; both aligned to words. */
+TB_TEAM_FN void tb_team_copy(void *to, const void *from, size_t bytes)
+{
+    if (tb_team_lanes() == 1) {
+        memcpy(to, from, bytes);
+        return;
+    }
+    const size_t words = bytes / 4, rest = 4 * words;
+    TB_EACH(i, (int32_t)words)((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
+    if (TB_LEADER)
+        memcpy((unsigned char *)to + rest, (const unsigned char *)from + rest, bytes % 4);
+}
 
 #endif
