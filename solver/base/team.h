@@ -140,7 +140,7 @@ TB_TEAM_FN void tb_team_clear(void *data, size_t bytes)
         return;
     }
     const int32_t words = (int32_t)(bytes / 4);
-    TB_EACH(i, words)((tb_team_word *)data)[i] = 0;
+    TB_EACH (i, words) ((tb_team_word *)data)[i] = 0;
     if (TB_LEADER) memset((unsigned char *)data + 4 * (size_t)words, 0, bytes % 4);
 }
 
@@ -152,7 +152,7 @@ TB_TEAM_FN void tb_team_copy(void *to, const void *from, size_t bytes)
         return;
     }
     const size_t words = bytes / 4, rest = 4 * words;
-    TB_EACH(i, (int32_t)words)((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
+    TB_EACH (i, (int32_t)words) ((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
     if (TB_LEADER)
         memcpy((unsigned char *)to + rest, (const unsigned char *)from + rest, bytes % 4);
 }
