@@ -4,6 +4,8 @@ objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
 $(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
 $(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
 $(addprefix $(B)/,$(BENCH)): $(call objects,bench)
+# scenes of benchmarks come with controls files
+$(addprefix $(B)/,$(BENCH)): $(B)/clients/cli/controls.o
 $(addprefix $(B)/,$(DATA)): $(call objects,data)
 $(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
 $(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)

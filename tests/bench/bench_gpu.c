@@ -1,125 +1,69 @@
-/* Jaw and mug on a card: world-steps a second of many worlds in the hold, and of whole grasps from
- * different starts, at residuals 1e-3 and 1e-6, in float and double.
+/* Batches of one scene on a card: world-steps a second of worlds in the hold, and of whole ways from
+ * different starts, in float and double, at certificate residuals 1e-3 and 1e-6.
  *
- *   bench_gpu [--grasp] [--quick] [--backend cpu] [WORLDS ...]      (1 1024 8192 32768)
+ *   bench_gpu [--grasp] [--quick] [--backend cpu] [WORLDS ...]            (1 1024 8192 32768)
+ *   bench_gpu --model hand.xml --controls hand.csv --vary can:0.003:0.3 --held can:0.4 --grasp 8192
  *
- * The scene that MuJoCo Warp is timed on (tests/data/jaw_mug.c): close for 1 s, lift to 0.2 m until
- * 2 s, hold until 3 s, dt 2 ms. Compute time is the card's own, by its events around the launches;
- * wall time is that of the calls, copies to and from the card included. Prints one JSON object a
- * line: each names commit, card and driver. */
-#include <unistd.h>
+ *   --parts LIST      hold, whole or both (hold; --grasp is both)
+ *   --how LIST        float:1e-3,double:1e-6,...; else all four in the hold, these two in the whole
+ *   --hold-steps N    timed three times (100)
+ *   --solver NAME     (auto)
+ *
+ * and the scene's own options, see common_worlds.h. Without --model the scene is jaw and mug: close
+ * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is what the whole ends in: all
+ * worlds alike at rest ("hold"), and after the whole every world in its own ("varied hold"). Compute
+ * time is the card's own, by its events around the launches; wall time is that of the calls, copies
+ * to and from the card included. Prints one JSON object a line: each names commit, card, driver. */
+#include "common_worlds.h"
 
-#include "common_bench.h"
+enum { WARM_STEPS = 20, REPEATS = 3, MOST_STEPS = 500, MOST_HOWS = 8 };
 
-enum { HOLD_STEPS = 100, WARM_STEPS = 20, REPEATS = 3, GRASP_STEPS = 1500, PIECE = 10 };
-
-static const double DT = 2e-3; /* s */
-
-/* A look instead of a measurement: one short run at 1e-3 in float and one at 1e-6 in double. */
-static bool quick;
+typedef struct how {
+    tb_precision precision;
+    double tolerance;
+} how;
 
 typedef struct bench {
-    tb_model *model;
+    bench_scene scene;
     tb_backend_choice backend;
     tb_device_info device;
+    const char *solver; /* NULL: the default */
+    how hows[MOST_HOWS];
+    int number_of_hows; /* 0: the usual ones */
+    int32_t hold_steps;
+    bool hold, whole;
+    bool quick; /* a look: one short run at 1e-3 in float and one at 1e-6 in double */
     char commit[64];
 } bench;
 
-static void load(bench *b)
-{
-    tb_error error;
-    char self[512], command[1400], path[600];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    self[length > 0 ? length : 0] = '\0';
-    char *slash = strstr(self, "/bench/");
-    if (slash != NULL) *slash = '\0';
-    snprintf(command, sizeof command, "'%s/data/jaw_mug' /tmp > /dev/null", self);
-    if (system(command) != 0) exit(1);
-    snprintf(path, sizeof path, "/tmp/jaw_mug.xml");
-    bench_check(tb_model_load(path, NULL, &b->model, &error), &error);
-
-    /* the plug-in beside the tests' folder, unless the caller knows better */
-    slash = strstr(self, "/tests");
-    if (slash != NULL) *slash = '\0';
-    snprintf(path, sizeof path, "%s/libtribo_gpu.so", self);
-    if (setenv("TRIBO_GPU_PLUGIN", path, 0) != 0) exit(1);
-    bench_check(tb_device_describe(b->backend, 0, &b->device, &error), &error);
-
-    const char *commit = getenv("TRIBO_COMMIT");
-    FILE *git = commit == NULL ? popen("git rev-parse --short=12 HEAD 2>/dev/null", "r") : NULL;
-    snprintf(b->commit, sizeof b->commit, "%s", commit != NULL ? commit : "unknown");
-    if (git != NULL) {
-        if (fscanf(git, "%63s", b->commit) != 1) snprintf(b->commit, sizeof b->commit, "unknown");
-        pclose(git);
-    }
-}
-
-static void control(const bench *b, tb_state *state, const char *actuator, double value)
-{
-    tb_error error;
-    const int32_t index = tb_model_find(b->model, TB_HANDLE_ACTUATOR, actuator);
-    bench_check(tb_state_set_control(state, index, value, &error), &error);
-}
-
-static void close_jaw(const bench *b, tb_state *state)
-{
-    control(b, state, "close-1", 20);
-    control(b, state, "close+1", 20);
-}
-
-/* A world in which the mug is held in the air. */
-static tb_state *held(const bench *b)
-{
-    tb_error error;
-    tb_state *state = NULL;
-    tb_stepper *stepper = NULL;
-    bench_check(tb_state_create(b->model, &state, &error), &error);
-    bench_check(tb_stepper_create(NULL, &stepper, &error), &error);
-    close_jaw(b, state);
-    for (int i = 0; i < GRASP_STEPS; i++) {
-        control(b, state, "lift", 0.2 * fmin(fmax(DT * i - 1, 0), 1));
-        bench_check(tb_step(stepper, state, 1, NULL, &error), &error);
-    }
-    tb_stepper_destroy(stepper);
-    return state;
-}
-
-static int32_t lifted(const bench *b, tb_state *const *states, int32_t worlds)
-{
-    const int32_t mug = tb_model_find(b->model, TB_HANDLE_BODY, "mug");
-    int32_t count = 0;
-    for (int32_t i = 0; i < worlds; i++) {
-        tb_body_motion motion;
-        bench_check(tb_state_body_motion(states[i], mug, &motion), NULL);
-        count += motion.position[2] > 0.19;
-    }
-    return count;
-}
-
 typedef struct figures {
     const char *part;
-    int32_t worlds, steps, lifted;
+    int32_t worlds, steps, held, failed;
     tb_step_options options;
     double compute, wall, copy; /* s, of all steps */
-    double residual, sweeps, contacts;
+    double residual, sweeps, contacts, penetration;
     tb_stepper_use use;
 } figures;
+
+/* ---- what was measured ---- */
 
 static void print(const bench *b, const figures *f)
 {
     const double n = (double)f->worlds * f->steps;
     printf("{\"bench\": \"gpu\", \"commit\": \"%s\", \"card\": \"%s\", \"driver\": \"%s\", "
-           "\"backend\": \"%s\", \"scene\": \"jaw and mug\", \"part\": \"%s\", "
-           "\"precision\": \"%s\", \"tolerance\": %g, \"worlds\": %d, \"steps\": %d, "
-           "\"world_steps_per_s\": %.6g, \"contact_steps_per_s\": %.6g, \"us_per_step\": %.6g, "
-           "\"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, \"residual\": %.3g, "
-           "\"sweeps_per_step\": %.4g, \"contacts\": %.4g, \"lifted\": %d, "
+           "\"backend\": \"%s\", \"scene\": \"%s\", \"part\": \"%s\", "
+           "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"worlds\": %d, "
+           "\"steps\": %d, \"world_steps_per_s\": %.6g, \"contact_steps_per_s\": %.6g, "
+           "\"us_per_step\": %.6g, \"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, "
+           "\"residual\": %.3g, \"unconverged\": %d, \"penetration\": %.3g, "
+           "\"sweeps_per_step\": %.4g, \"contacts\": %.4g, \"held\": %d, "
            "\"device_bytes\": %llu, \"regrowths\": %lld}\n",
-           b->commit, b->device.name, b->device.driver, f->use.backend, f->part,
+           b->commit, b->device.name, b->device.driver, f->use.backend, b->scene.name, f->part,
            f->options.precision == TB_FLOAT ? "float" : "double", f->options.solve.tolerance,
-           f->worlds, f->steps, n / f->compute, n / f->compute * f->contacts,
-           1e6 * f->compute / f->steps, n / f->wall, f->copy, f->residual, f->sweeps, f->contacts,
-           f->lifted, (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
+           f->options.solve.solver, f->worlds, f->steps, n / f->compute,
+           n / f->compute * f->contacts, 1e6 * f->compute / f->steps, n / f->wall, f->copy,
+           f->residual, f->failed, f->penetration, f->sweeps, f->contacts, f->held,
+           (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
     fflush(stdout);
 }
 
@@ -138,10 +82,13 @@ static void advance(tb_stepper *stepper, tb_state **states, int32_t steps,
     f->compute += compute > 0 ? compute : wall; /* the CPU has no clock of its own */
     f->copy += f->use.copy_seconds - before.copy_seconds;
     f->steps += steps;
+    f->failed = 0;
     for (int32_t i = 0; i < f->worlds; i++) {
         f->residual = fmax(f->residual, certificates[i].residual);
+        f->penetration = fmax(f->penetration, certificates[i].penetration);
         f->sweeps += (double)certificates[i].iterations / f->worlds;
         f->contacts += (double)tb_state_number_of_contacts(states[i]) / f->worlds * steps;
+        f->failed += certificates[i].status != TB_OK;
     }
 }
 
@@ -149,110 +96,184 @@ static void finish(const bench *b, figures *f, tb_state **states)
 {
     f->sweeps /= f->steps;
     f->contacts /= f->steps;
-    f->lifted = lifted(b, states, f->worlds);
+    f->held = bench_scene_held(&b->scene, states, f->worlds);
     print(b, f);
 }
 
-static void run_hold(const bench *b, tb_stepper *stepper, tb_state **states,
+/* ---- parts ---- */
+
+static void run_hold(const bench *b, const char *part, tb_stepper *stepper, tb_state **states,
                      tb_certificate *certificates, figures f)
 {
     figures warm = f;
-    advance(stepper, states, quick ? 2 : WARM_STEPS, certificates, &warm);
-    f.part = "hold";
-    for (int i = 0; i < (quick ? 1 : REPEATS); i++)
-        advance(stepper, states, quick ? WARM_STEPS : HOLD_STEPS, certificates, &f);
+    advance(stepper, states, b->quick ? 2 : WARM_STEPS, certificates, &warm);
+    f.part = part;
+    for (int i = 0; i < (b->quick ? 1 : REPEATS); i++)
+        advance(stepper, states, b->quick ? WARM_STEPS : b->hold_steps, certificates, &f);
     finish(b, &f, states);
 }
 
-/* Every world begins elsewhere: the mug is displaced and turned. The lift's command changes every
- * PIECE steps; in between the card is alone. */
-static void run_grasps(const bench *b, tb_stepper *stepper, tb_state **states,
-                       tb_certificate *certificates, figures f)
+/* From the start, each world from its own, to the end. Where controls change the card waits. */
+static void run_whole(const bench *b, tb_stepper *stepper, tb_state **states,
+                      tb_certificate *certificates, figures f)
 {
-    tb_error error;
-    double q[64];
-    const tb_model_counts n = tb_model_count(b->model);
-    tb_joint_info joint;
-    bench_check(
-        tb_model_joint_info(b->model, tb_model_find(b->model, TB_HANDLE_JOINT, "mug"), &joint),
-        NULL);
-    for (int32_t i = 0; i < f.worlds; i++) {
-        bench_check(tb_state_reset(states[i], -1, &error), &error);
-        memcpy(q, tb_state_q(states[i]), (size_t)n.coordinates * sizeof *q);
-        const double turn = 0.2 * (i % 97) / 97;
-        q[joint.coordinate] += 0.004 * ((i % 31) / 15.0 - 1);
-        q[joint.coordinate + 1] += 0.004 * ((i % 37) / 18.0 - 1);
-        q[joint.coordinate + 3] = cos(turn / 2);
-        q[joint.coordinate + 6] = sin(turn / 2);
-        bench_check(tb_state_set_q(states[i], q, n.coordinates, &error), &error);
-        close_jaw(b, states[i]);
-    }
-    f.part = "whole grasps";
-    const int32_t lift = tb_model_find(b->model, TB_HANDLE_ACTUATOR, "lift");
-    while (f.steps < GRASP_STEPS) {
-        const double time = DT * f.steps;
-        const bool ramp = time >= 1 && time < 2;
-        const double height = 0.2 * fmin(fmax(time + DT * PIECE / 2 - 1, 0), 1);
-        for (int32_t i = 0; i < f.worlds; i++)
-            bench_check(tb_state_set_control(states[i], lift, time < 1 ? 0 : height, &error),
-                        &error);
-        advance(stepper, states, ramp ? PIECE : 500, certificates, &f);
+    for (int32_t i = 0; i < f.worlds; i++) bench_scene_start(&b->scene, states[i], i);
+    f.part = "whole";
+    while (f.steps < b->scene.steps) {
+        const int32_t until = bench_scene_command(&b->scene, states, f.worlds, f.steps);
+        const int32_t steps = until - f.steps;
+        advance(stepper, states, steps < MOST_STEPS ? steps : MOST_STEPS, certificates, &f);
     }
     finish(b, &f, states);
 }
 
-static void run(const bench *b, tb_state *start, int32_t worlds, bool grasp)
+static void run_one(const bench *b, how way, bool whole, tb_state *held, int32_t worlds,
+                    tb_state **states, tb_certificate *certificates)
 {
     tb_error error;
+    tb_stepper *stepper = NULL;
+    figures f = {.worlds = worlds, .options = tb_step_defaults()};
+    f.options.backend = b->backend;
+    f.options.threads = 0;
+    f.options.precision = way.precision;
+    f.options.solve.tolerance = way.tolerance;
+    if (b->solver != NULL) f.options.solve.solver = b->solver;
+    bench_check(tb_stepper_create(&f.options, &stepper, &error), &error);
+    for (int32_t i = 0; i < worlds; i++)
+        bench_check(tb_state_fork(held, &states[i], &error), &error);
+    if (b->hold) run_hold(b, "hold", stepper, states, certificates, f);
+    if (whole) {
+        run_whole(b, stepper, states, certificates, f);
+        if (b->hold) run_hold(b, "varied hold", stepper, states, certificates, f);
+    }
+    for (int32_t i = 0; i < worlds; i++) tb_state_destroy(states[i]);
+    tb_stepper_destroy(stepper);
+}
+
+static void run(const bench *b, tb_state *held, int32_t worlds, bool whole)
+{
+    static const how USUAL[] = {
+        {TB_FLOAT, 1e-3}, {TB_FLOAT, 1e-6}, {TB_DOUBLE, 1e-3}, {TB_DOUBLE, 1e-6}};
     tb_state **states = calloc((size_t)worlds, sizeof(tb_state *));
     tb_certificate *certificates = calloc((size_t)worlds, sizeof *certificates);
     if (states == NULL || certificates == NULL) exit(1);
-    for (int k = 0; k < 4; k++) {
-        if (quick && k % 3 != 0) continue;
-        figures f = {.worlds = worlds, .options = tb_step_defaults()};
-        tb_stepper *stepper = NULL;
-        f.options.backend = b->backend;
-        f.options.threads = 0;
-        f.options.precision = k < 2 ? TB_FLOAT : TB_DOUBLE;
-        f.options.solve.tolerance = k % 2 == 0 ? 1e-3 : 1e-6;
-        bench_check(tb_stepper_create(&f.options, &stepper, &error), &error);
-        for (int32_t i = 0; i < worlds; i++)
-            bench_check(tb_state_fork(start, &states[i], &error), &error);
-        run_hold(b, stepper, states, certificates, f);
-        if (grasp && k % 3 == 0) run_grasps(b, stepper, states, certificates, f);
-        for (int32_t i = 0; i < worlds; i++) tb_state_destroy(states[i]);
-        tb_stepper_destroy(stepper);
+    for (int i = 0; i < b->number_of_hows; i++)
+        run_one(b, b->hows[i], whole, held, worlds, states, certificates);
+    for (int i = 0; i < 4 && b->number_of_hows == 0; i++) {
+        const bool ends = i % 3 == 0;
+        if (ends || (b->hold && !b->quick))
+            run_one(b, USUAL[i], whole && ends, held, worlds, states, certificates);
     }
     free(states);
     free(certificates);
 }
 
+/* A world at the end of the undisturbed whole, stepped on the CPU. */
+static tb_state *held_world(const bench *b)
+{
+    tb_error error;
+    tb_state *state = NULL;
+    tb_stepper *stepper = NULL;
+    bench_check(tb_state_create(b->scene.model, &state, &error), &error);
+    bench_check(tb_stepper_create(NULL, &stepper, &error), &error);
+    bench_scene_start(&b->scene, state, 0);
+    for (int32_t step = 0; step < b->scene.steps;) {
+        const int32_t until = bench_scene_command(&b->scene, &state, 1, step);
+        bench_check(tb_step(stepper, state, until - step, NULL, &error), &error);
+        step = until;
+    }
+    tb_stepper_destroy(stepper);
+    return state;
+}
+
+/* ---- the command line ---- */
+
+static void read_hows(bench *b, char *list)
+{
+    for (char *item = strtok(list, ","); item != NULL; item = strtok(NULL, ",")) {
+        const char *tolerance = strchr(item, ':');
+        if (tolerance == NULL || b->number_of_hows == MOST_HOWS) {
+            fprintf(stderr, "bench: --how takes float:1e-3,double:1e-6,...\n");
+            exit(2);
+        }
+        b->hows[b->number_of_hows++] =
+            (how){item[0] == 'f' ? TB_FLOAT : TB_DOUBLE, strtod(tolerance + 1, NULL)};
+    }
+}
+
+static bool option(bench *b, const char *name, char *value)
+{
+    if (bench_scene_option(&b->scene, name, value)) return true;
+    if (strcmp(name, "--how") == 0) {
+        read_hows(b, value);
+    } else if (strcmp(name, "--parts") == 0) {
+        b->hold = strstr(value, "hold") != NULL || strstr(value, "both") != NULL;
+        b->whole = strstr(value, "whole") != NULL || strstr(value, "both") != NULL;
+    } else if (strcmp(name, "--hold-steps") == 0) {
+        b->hold_steps = atoi(value);
+    } else if (strcmp(name, "--solver") == 0) {
+        b->solver = value;
+    } else if (strcmp(name, "--backend") == 0) {
+        b->backend = strcmp(value, "cpu") == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+    } else {
+        return false;
+    }
+    return true;
+}
+
+/* The options; the worlds are moved to the front of argv, and their number is what comes back. */
+static int read_options(bench *b, int argc, char **argv)
+{
+    int worlds = 0;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--grasp") == 0) {
+            b->whole = true;
+        } else if (strcmp(argv[i], "--quick") == 0) {
+            b->quick = true;
+        } else if (atoi(argv[i]) > 0) {
+            argv[worlds++] = argv[i];
+        } else if (i + 1 == argc || !option(b, argv[i], argv[i + 1])) {
+            fprintf(stderr, "bench: %s is no option; tests/bench/bench_gpu.c begins with them\n",
+                    argv[i]);
+            exit(2);
+        } else {
+            i++;
+        }
+    }
+    return worlds;
+}
+
+/* The plug-in beside the tests' folder, unless the caller knows better; and who measures what. */
+static bool find_device(bench *b, const char *build)
+{
+    tb_error error;
+    tb_backend_info info;
+    char path[600];
+    snprintf(path, sizeof path, "%s/libtribo_gpu.so", build);
+    if (setenv("TRIBO_GPU_PLUGIN", path, 0) != 0) exit(1);
+    bench_check(tb_backend_describe(b->backend, &info), NULL);
+    if (info.devices == 0) {
+        printf("bench: no GPU: %s\n", info.reason);
+        return false;
+    }
+    bench_check(tb_device_describe(b->backend, 0, &b->device, &error), &error);
+    bench_commit(b->commit);
+    return true;
+}
+
 int main(int argc, char **argv)
 {
     static const int32_t WORLDS[] = {1, 1024, 8192, 32768};
-    bench b = {.backend = TB_BACKEND_GPU};
-    bool grasp = false, chosen = false;
-    for (int i = 1; i < argc; i++) {
-        grasp |= strcmp(argv[i], "--grasp") == 0;
-        quick |= strcmp(argv[i], "--quick") == 0;
-        if (strcmp(argv[i], "cpu") == 0) b.backend = TB_BACKEND_CPU;
-    }
-    tb_backend_info info;
-    load(&b);
-    bench_check(tb_backend_describe(b.backend, &info), NULL);
-    if (info.devices == 0) {
-        printf("bench: no GPU: %s\n", info.reason);
-        return 0;
-    }
-    tb_state *start = held(&b);
-    for (int i = 1; i < argc; i++) {
-        const int worlds = atoi(argv[i]);
-        if (worlds > 0) run(&b, start, worlds, grasp);
-        chosen |= worlds > 0;
-    }
-    for (size_t i = 0; !chosen && i < sizeof WORLDS / sizeof *WORLDS; i++)
-        run(&b, start, WORLDS[i], grasp && WORLDS[i] <= 8192);
-    tb_state_destroy(start);
-    tb_model_destroy(b.model);
+    bench b = {.backend = TB_BACKEND_GPU, .hold_steps = 100, .hold = true};
+    const char *build = bench_build_folder();
+    const int chosen = read_options(&b, argc, argv);
+    if (!find_device(&b, build)) return 0;
+    bench_scene_load(&b.scene, build);
+    tb_state *held = held_world(&b);
+    for (int i = 0; i < chosen; i++) run(&b, held, atoi(argv[i]), b.whole);
+    for (size_t i = 0; chosen == 0 && i < sizeof WORLDS / sizeof *WORLDS; i++)
+        run(&b, held, WORLDS[i], b.whole && WORLDS[i] <= 8192);
+    tb_state_destroy(held);
+    bench_scene_free(&b.scene);
     return 0;
 }

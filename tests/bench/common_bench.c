@@ -49,6 +49,16 @@ void bench_print_number(const char *name, const char *unit, double value)
     fflush(stdout);
 }
 
+void bench_commit(char commit[64])
+{
+    const char *known = getenv("TRIBO_COMMIT");
+    snprintf(commit, 64, "%s", known != NULL ? known : "unknown");
+    FILE *git = known == NULL ? popen("git rev-parse --short=12 HEAD 2>/dev/null", "r") : NULL;
+    if (git == NULL) return;
+    if (fscanf(git, "%63s", commit) != 1) snprintf(commit, 64, "unknown");
+    pclose(git);
+}
+
 void bench_check(tb_status status, const tb_error *error)
 {
     if (status == TB_OK) return;

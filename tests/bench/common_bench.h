@@ -33,6 +33,9 @@ void bench_print(const bench_figure *figure);
 /* Prints one line of JSON for a number derived from others (a ratio, an exponent). */
 void bench_print_number(const char *name, const char *unit, double value);
 
+/* The commit that TRIBO_COMMIT names, else git's, else "unknown". */
+void bench_commit(char commit[64]);
+
 /* Stops the program with the message if status is not OK. */
 void bench_check(tb_status status, const tb_error *error);
 
