@@ -10,6 +10,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/free_body.h"
 #include "step/step_internal.h"
 
 /* ---- loading ---- */
@@ -161,25 +162,10 @@ TB_STATIC tb_status jointed_velocity(tb_world *w)
     return TB_OK;
 }
 
-/* The same for a single free body, which turns by the energy-keeping implicit rule. */
 TB_STATIC void single_free_velocity(tb_world *w, const tb_model_tree *tree)
 {
-    const tb_model_body *body = &w->model->bodies[tree->body];
-    const tb_vec3 gravity = tb_v3_load(w->model->gravity);
-    const tb_real *u = w->u + tree->dof, *force = w->force + tree->dof;
-    tb_real *u_free = w->u_free + tree->dof;
-    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-    const tb_vec3 w0 = tb_v3(u[3], u[4], u[5]);
-    const tb_vec3 turn = tb_v3_sub(tb_gyroscopic_step(&inertia, w0, w->dt), w0);
-    for (int k = 0; k < 3; k++) {
-        u_free[k] = w->dt * (force[k] + TB_R(body->mass) * tb_v3_at(gravity, k));
-        u_free[3 + k] = w->dt * force[3 + k];
-    }
-    tb_dynamics_solve_single_free(tree, u_free);
-    for (int k = 0; k < 3; k++) {
-        u_free[k] += u[k];
-        u_free[3 + k] = u_free[3 + k] + u[3 + k] + tb_v3_at(turn, k);
-    }
+    tb_free_body_velocity(&w->model->bodies[tree->body], tree, tb_v3_load(w->model->gravity),
+                          w->u + tree->dof, w->force + tree->dof, w->dt, w->u_free + tree->dof);
 }
 
 TB_STATIC tb_status free_velocity(tb_world *w)

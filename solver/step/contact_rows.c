@@ -44,26 +44,6 @@ TB_STATIC const tb_contact_record *find_record(const tb_state *state, const tb_w
     return NULL;
 }
 
-TB_STATIC tb_law law_of(const tb_surface *surface)
-{
-    const bool rolls = surface->rolling_length > 0, spins = surface->spin_radius > 0;
-    if (surface->kind == TB_CONTACT_FRICTIONLESS || surface->friction <= 0)
-        return TB_LAW_UNILATERAL;
-    if (surface->kind == TB_CONTACT_ROLLING && rolls) return TB_LAW_ROLLING;
-    if (surface->kind >= TB_CONTACT_SPIN && spins) return TB_LAW_SPIN;
-    return TB_LAW_COULOMB;
-}
-
-TB_STATIC int32_t rows_of(tb_law law)
-{
-    switch (law) {
-    case TB_LAW_UNILATERAL: return 1;
-    case TB_LAW_COULOMB: return 3;
-    case TB_LAW_SPIN: return 4;
-    default: return 6;
-    }
-}
-
 /* Directions of a contact's rows: linear ones first, then angular ones, scaled to m/s. */
 typedef struct directions {
     tb_vec3 d[6];
@@ -74,7 +54,7 @@ typedef struct directions {
 TB_STATIC directions directions_of(const tb_world_contact *c, tb_law law)
 {
     directions k;
-    k.rows = rows_of(law);
+    k.rows = tb_contact_law_rows(law);
     k.linear = k.rows < 3 ? k.rows : 3;
     k.d[0] = c->normal, k.d[1] = c->tangent1, k.d[2] = c->tangent2;
     k.d[3] = c->normal, k.d[4] = c->tangent1, k.d[5] = c->tangent2;
@@ -127,53 +107,14 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_world_contact *c, const dir
     }
 }
 
-/* What stands in c of the normal row beside the free velocity. */
-TB_STATIC tb_real normal_term(const tb_world *w, const tb_world_contact *c, tb_real before)
+/* Moreau's rule for an open contact. */
+TB_STATIC bool moreau_skips(const tb_world *w, const tb_contact_timing *timing,
+                            const tb_world_contact *c, tb_real before)
 {
-    const tb_real e = TB_R(c->surface.restitution);
-    if (w->theta == 1) {
-        /* an impact within the step bounces; anything else closes its gap at the most */
-        if (e > 0 && before < 0 && c->gap + w->dt * before <= 0) return e * before;
-        return tb_gap_velocity(c->gap, TB_R(w->options->contact_slop), w->dt,
-                               TB_R(w->options->recovery_speed));
-    }
-    /* Moreau: Newton's law; an open inelastic contact (see moreau_skips)
-     * may close in the half step left */
-    if (c->gap <= TB_R(w->options->contact_slop) || e > 0) return e * before;
-    return c->gap / (w->dt * (1 - w->theta));
-}
-
-/* Smallest extent of a shape, m; 0 where it is not known (then every
- * open contact that would close counts). */
-TB_STATIC tb_real thickness(const tb_model_shape *shape)
-{
-    const double *size = shape->size;
-    switch (shape->type) {
-    case TB_SHAPE_PLANE:
-    case TB_SHAPE_HEIGHT_FIELD: return TB_REAL_MAX;
-    case TB_SHAPE_SPHERE:
-    case TB_SHAPE_CAPSULE: return TB_R(2 * size[0]);
-    case TB_SHAPE_CYLINDER: return TB_R(2 * (size[0] < size[1] ? size[0] : size[1]));
-    case TB_SHAPE_BOX:
-    case TB_SHAPE_ELLIPSOID: {
-        const double xy = size[0] < size[1] ? size[0] : size[1];
-        return TB_R(2 * (xy < size[2] ? xy : size[2]));
-    }
-    default: return 0;
-    }
-}
-
-/* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added
- * only if the shapes would pass so deep into each other before the next midpoint that the overlap
- * would no longer tell the side they came from. */
-TB_STATIC bool moreau_skips(const tb_world *w, const tb_world_contact *c, tb_real before)
-{
-    if (w->theta == 1 || c->gap <= TB_R(w->options->contact_slop)) return false;
     const tb_model *m = w->model;
-    const tb_real thin =
-        tb_min(thickness(&m->shapes[c->shape_a]), thickness(&m->shapes[c->shape_b]));
-    const tb_real way = -before * w->dt;
-    return !(way > c->gap && way > TB_R(0.5) * thin);
+    const tb_real thin = tb_min(tb_shape_thickness(&m->shapes[c->shape_a]),
+                                tb_shape_thickness(&m->shapes[c->shape_b]));
+    return tb_contact_moreau_skips(timing, c->gap, thin, before);
 }
 
 TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
@@ -181,12 +122,8 @@ TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
 {
     if (!record) return;
     const double *t1 = record->tangent1, *t2 = record->tangent2, *f = record->impulse;
-    double slip[3], roll[3];
-    for (int i = 0; i < 3; i++) {
-        slip[i] = f[1] * t1[i] + f[2] * t2[i];
-        roll[i] = f[4] * t1[i] + f[5] * t2[i];
-    }
-    const tb_vec3 s = tb_v3_load(slip), r = tb_v3_load(roll);
+    const tb_vec3 s = tb_contact_slip(t1, t2, f[1], f[2]);
+    const tb_vec3 r = tb_contact_slip(t1, t2, f[4], f[5]);
     warm[0] = TB_R(f[0]);
     if (k->rows > 1) {
         warm[1] = tb_v3_dot(s, c->tangent1);
@@ -248,7 +185,7 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     tb_world *w = world;
     const tb_world_contact *c = contact;
     const tb_model *m = w->model;
-    const tb_law law = law_of(&c->surface);
+    const tb_law law = tb_contact_law(&c->surface);
     const directions k = directions_of(c, law);
     const int32_t leaves[2] = {m->bodies[c->body_a].last_dof, m->bodies[c->body_b].last_dof};
     tb_real *values = tb_block_begin(w, law, k.rows, leaves, 2, -1);
@@ -262,7 +199,8 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     tb_motion given = tb_prescribed_motion(w, c->body_b, c->position);
     given = tb_motion_add_scaled(given, tb_prescribed_motion(w, c->body_a, c->position), -1);
     const tb_real before = tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given.linear);
-    if (moreau_skips(w, c, before)) {
+    const tb_contact_timing timing = tb_contact_timing_of(w->options, w->dt, w->theta);
+    if (moreau_skips(w, &timing, c, before)) {
         tb_block_cancel(w);
         return true;
     }
@@ -275,7 +213,7 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         free_velocity[n] =
             tb_block_dot(w, values + n * w->width, w->u_free) + k.scale[n] * tb_v3_dot(k.d[n], chi);
     }
-    const tb_real bias = normal_term(w, c, before);
+    const tb_real bias = tb_contact_bias(&timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;
     warm_start(c, &k, find_record(w->state, c, &w->record_from), w->warm + block->row);
     tb_block_end(w, values);

@@ -1,10 +1,7 @@
 /* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
  * their rows: what a contact is made of is then still in the cache.
- *
- * Speculative contacts stand in for swept ones. A pair's margin is the contact margin plus the way
- * by which the two shapes can approach each other within the step; a contact with a positive gap
- * only bounds the approach speed by gap / time, so making one too many costs a row and never a
- * force, and making one too few is what lets a finger through a wall. */
+ */
+#include "step/approach.h"
 #include "step/step_internal.h"
 
 typedef struct detection {
@@ -20,17 +17,7 @@ TB_STATIC void pose_shape(detection *d, int32_t s)
 {
     const tb_model *m = d->world->model;
     const tb_model_shape *shape = &m->shapes[s];
-    const tb_pose *body = &d->world->dynamics.poses[shape->body];
-    tb_posed_shape *posed = &d->shapes[s];
-    tb_pose local;
-    local.position = tb_v3_load(shape->position);
-    for (int k = 0; k < 9; k++) local.rotation.m[k] = TB_R(shape->rotation[k]);
-    posed->type = shape->type;
-    posed->size = tb_v3_load(shape->size);
-    posed->pose = tb_pose_mul(body, &local);
-    posed->hull = shape->type == TB_SHAPE_CONVEX ? &m->hulls[shape->asset] : NULL;
-    posed->mesh = shape->type == TB_SHAPE_MESH ? &m->meshes[shape->asset] : NULL;
-    posed->field = shape->type == TB_SHAPE_HEIGHT_FIELD ? &m->height_fields[shape->asset] : NULL;
+    d->shapes[s] = tb_shape_at(m, shape, &d->world->dynamics.poses[shape->body]);
 }
 
 /* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body
@@ -45,9 +32,7 @@ TB_STATIC void shape_velocity(detection *d, int32_t s)
     if (body->tree >= 0)
         d->velocity[s] = tb_motion_at(*v, tb_v3_sub(w->dynamics.poses[shape->body].position,
                                                     w->dynamics.references[body->tree]));
-    d->spin[s] = shape->type == TB_SHAPE_PLANE || shape->type == TB_SHAPE_HEIGHT_FIELD
-                     ? 0
-                     : tb_v3_length(v->angular) * TB_R(shape->reach);
+    d->spin[s] = tb_shape_spin(shape, v->angular);
 }
 
 TB_STATIC tb_real look_ahead(const tb_world *w)
@@ -55,18 +40,12 @@ TB_STATIC tb_real look_ahead(const tb_world *w)
     return TB_R(w->options->speculative_time) * w->dt;
 }
 
-/* The box enlarged by half the margin, and swept along the shape's own motion. */
 TB_STATIC tb_box swept_box(const detection *d, int32_t s)
 {
     const tb_world *w = d->world;
-    tb_box box = tb_shape_box(&d->shapes[s]);
-    const tb_real time = look_ahead(w);
-    const tb_vec3 way = tb_v3_scale(d->velocity[s], time);
-    const tb_real grow = TB_R(w->options->contact_margin) * TB_R(0.5) + d->spin[s] * time;
-    const tb_vec3 g = tb_v3(grow, grow, grow), zero = tb_v3(0, 0, 0);
-    box.lower = tb_v3_sub(tb_v3_add(box.lower, tb_v3_min(way, zero)), g);
-    box.upper = tb_v3_add(tb_v3_add(box.upper, tb_v3_max(way, zero)), g);
-    return box;
+    const tb_box box = tb_shape_box(&d->shapes[s]);
+    return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w),
+                        TB_R(w->options->contact_margin));
 }
 
 /* The broad phase sees the shapes that can collide at all, by their place in the model's list. */
@@ -100,9 +79,8 @@ TB_STATIC tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t cou
 TB_STATIC tb_status collide(detection *d, int32_t a, int32_t b)
 {
     tb_world *w = d->world;
-    const tb_real approach =
-        tb_v3_length(tb_v3_sub(d->velocity[a], d->velocity[b])) + d->spin[a] + d->spin[b];
-    const tb_real margin = TB_R(w->options->contact_margin) + look_ahead(w) * approach;
+    const tb_real margin = tb_pair_margin(d->velocity[a], d->spin[a], d->velocity[b], d->spin[b],
+                                          look_ahead(w), TB_R(w->options->contact_margin));
     for (;;) {
         const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, d->points,
                                               d->point_capacity, w->arena, &w->collide_flags);

@@ -4,6 +4,7 @@
  * of a tree about one point in world axes, so that no transforms stand
  * between a body and its parent. */
 #include "step/dynamics.h"
+#include "step/free_body.h"
 
 TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *model, tb_arena *arena)
 {
@@ -338,21 +339,6 @@ TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
     return TB_OK;
 }
 
-/* x <- (s x, C x): the constant s and 3x3 matrix C of a single free body */
-TB_STATIC void multiply_single_free(double s, const double c[9], tb_real x[6])
-{
-    const tb_real a = x[3], b = x[4], e = x[5];
-    for (int k = 0; k < 3; k++) {
-        x[k] *= TB_R(s);
-        x[3 + k] = TB_R(c[3 * k]) * a + TB_R(c[3 * k + 1]) * b + TB_R(c[3 * k + 2]) * e;
-    }
-}
-
-TB_EXTERN void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6])
-{
-    multiply_single_free(tree->inverse_mass, tree->inverse_inertia, x);
-}
-
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_dynamics *d = dynamics;
@@ -361,7 +347,7 @@ TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
         if (tree->single_free) {
-            tb_dynamics_solve_single_free(tree, x + first);
+            tb_free_body_solve(tree, x + first);
             continue;
         }
         for (int32_t i = end - 1; i >= first; i--) {
@@ -384,7 +370,7 @@ TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_m
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
     if (tree->single_free) {
-        multiply_single_free(tree->inverse_mass_root, tree->inverse_root, x + tree->dof);
+        tb_free_body_multiply(tree->inverse_mass_root, tree->inverse_root, x + tree->dof);
         return;
     }
     for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
@@ -487,24 +473,11 @@ TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3
 
 /* ---- integration ---- */
 
-TB_STATIC void turn(tb_real *x, const tb_real *w, tb_real dt)
-{
-    const tb_quaternion o =
-        tb_q_integrate(tb_q(x[0], x[1], x[2], x[3]), tb_v3(w[0], w[1], w[2]), dt);
-    x[0] = o.w, x[1] = o.x, x[2] = o.y, x[3] = o.z;
-}
-
-TB_EXTERN void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt)
-{
-    for (int k = 0; k < 3; k++) x[k] += dt * u[k];
-    turn(x + 3, u + 3, dt);
-}
-
 TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree,
                                           const tb_real *u, tb_real dt, tb_real *q)
 {
     if (tree->single_free) {
-        tb_dynamics_fly(q + tree->coordinate, u + tree->dof, dt);
+        tb_free_body_fly(q + tree->coordinate, u + tree->dof, dt);
         return;
     }
     for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
@@ -514,8 +487,8 @@ TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_
         switch (joint->type) {
         case TB_JOINT_HINGE:
         case TB_JOINT_SLIDE: x[0] += dt * w[0]; break;
-        case TB_JOINT_BALL: turn(x, w, dt); break;
-        case TB_JOINT_FREE: tb_dynamics_fly(x, w, dt); break;
+        case TB_JOINT_BALL: tb_ball_turn(x, w, dt); break;
+        case TB_JOINT_FREE: tb_free_body_fly(x, w, dt); break;
         default: break;
         }
     }

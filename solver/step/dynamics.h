@@ -79,10 +79,6 @@ TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 #define tb_dynamics_solve TB_SYMBOL(tb_dynamics_solve)
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 
-/* x <- M^-1 x for the six dofs of a single free body. */
-#define tb_dynamics_solve_single_free TB_SYMBOL(tb_dynamics_solve_single_free)
-TB_EXTERN void tb_dynamics_solve_single_free(const tb_model_tree *tree, tb_real x[6]);
-
 /* x <- H^-1 x for all dofs: velocities from whitened ones. */
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
 TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
@@ -108,10 +104,6 @@ TB_EXTERN void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb
 #define tb_dynamics_integrate_tree TB_SYMBOL(tb_dynamics_integrate_tree)
 TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_tree *tree,
                                           const tb_real *u, tb_real dt, tb_real *q);
-
-/* Moves a free body's seven coordinates by its six velocities. */
-#define tb_dynamics_fly TB_SYMBOL(tb_dynamics_fly)
-TB_EXTERN void tb_dynamics_fly(tb_real x[7], const tb_real u[6], tb_real dt);
 
 /* y <- M x for the unfactorized matrix. */
 #define tb_dynamics_mass_multiply TB_SYMBOL(tb_dynamics_mass_multiply)

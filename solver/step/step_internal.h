@@ -2,6 +2,7 @@
 #ifndef TB_STEP_INTERNAL_H
 #define TB_STEP_INTERNAL_H
 
+#include "step/contact_terms.h"
 #include "step/dynamics.h"
 #include "step/step.h"
 
@@ -214,18 +215,5 @@ TB_EXTERN tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const 
 /* How far a length is beyond the range in which the tendon's spring rests, signed. */
 #define tb_tendon_stretch TB_SYMBOL(tb_tendon_stretch)
 TB_EXTERN tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
-
-/* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
- * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps
- * count in eighths of it, so that contacts which differ by the last bits close together and do not
- * contradict each other; penetrations are given back down to the slop. */
-TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
-{
-    if (gap <= slop)
-        gap = tb_min(gap + slop, 0);
-    else if (slop > 0)
-        gap = tb_floor(gap * 8 / slop) * slop / 8;
-    return tb_max(gap / time, -recovery_speed);
-}
 
 #endif

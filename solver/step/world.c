@@ -2,6 +2,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "step/free_body.h"
 #include "step/step_internal.h"
 
 TB_STATIC tb_world make_world(const tb_state *state, const tb_step_options *options,
@@ -99,24 +100,16 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
 
 /* ---- after the solve ---- */
 
-/* Stewart and Trinkle's rule moves by the velocity at the end of the step, which closes gaps to the
- * last bit but turns a tumbling body to first order only. Where no impulse turned a free body, it
- * turns by the mean angular velocity, the one that tb_gyroscopic_step took its torque at: that is
- * the midpoint rule, of second order. */
 TB_STATIC void move_tree(tb_world *w, const tb_model_tree *tree, const tb_real *whitened)
 {
-    const tb_real *turned = whitened + tree->dof + 3;
-    if (!tree->single_free || w->theta != 1 || turned[0] != 0 || turned[1] != 0 || turned[2] != 0) {
+    if (!tree->single_free) {
         tb_dynamics_integrate_tree(w->model, tree, w->u_end, w->dt * w->theta, w->q);
         return;
     }
-    const tb_real *u0 = w->u + tree->dof, *u1 = w->u_end + tree->dof;
-    tb_real mean[6];
-    for (int k = 0; k < 3; k++) {
-        mean[k] = u1[k];
-        mean[3 + k] = TB_R(0.5) * (u0[3 + k] + u1[3 + k]);
-    }
-    tb_dynamics_fly(w->q + tree->coordinate, mean, w->dt);
+    const tb_real *turned = whitened + tree->dof + 3;
+    const bool pushed = turned[0] != 0 || turned[1] != 0 || turned[2] != 0;
+    tb_free_body_move(w->q + tree->coordinate, w->u + tree->dof, w->u_end + tree->dof, pushed,
+                      w->dt, w->theta);
 }
 
 /* u and q at the end, tree by tree; false if a number has left the range of numbers. */

@@ -1,0 +1,121 @@
+/* What a contact's rows are made of beside directions: its law, what stands in c of its normal row,
+ * which open contacts Moreau's rule leaves out, and the friction that the last step leaves to it.
+ * One contact wide; contact_rows.c assembles a world's rows from it, field_rows.h those of a world
+ * that fills a card. */
+#ifndef TB_CONTACT_TERMS_H
+#define TB_CONTACT_TERMS_H
+
+#include "contact/contact.h"
+#include "model/model.h"
+
+/* What a step's contacts have in common. */
+typedef struct tb_contact_timing {
+    tb_real dt;             /* s */
+    tb_real theta;          /* 1: Stewart-Trinkle; 1/2: Moreau */
+    tb_real slop;           /* m */
+    tb_real recovery_speed; /* m/s */
+} tb_contact_timing;
+
+TB_FN tb_contact_timing tb_contact_timing_of(const tb_step_options *options, tb_real dt,
+                                             tb_real theta)
+{
+    tb_contact_timing t;
+    t.dt = dt;
+    t.theta = theta;
+    t.slop = TB_R(options->contact_slop);
+    t.recovery_speed = TB_R(options->recovery_speed);
+    return t;
+}
+
+TB_FN tb_law tb_contact_law(const tb_surface *surface)
+{
+    const bool rolls = surface->rolling_length > 0, spins = surface->spin_radius > 0;
+    if (surface->kind == TB_CONTACT_FRICTIONLESS || surface->friction <= 0)
+        return TB_LAW_UNILATERAL;
+    if (surface->kind == TB_CONTACT_ROLLING && rolls) return TB_LAW_ROLLING;
+    if (surface->kind >= TB_CONTACT_SPIN && spins) return TB_LAW_SPIN;
+    return TB_LAW_COULOMB;
+}
+
+TB_FN int32_t tb_contact_law_rows(tb_law law)
+{
+    switch (law) {
+    case TB_LAW_UNILATERAL: return 1;
+    case TB_LAW_COULOMB: return 3;
+    case TB_LAW_SPIN: return 4;
+    default: return 6;
+    }
+}
+
+/* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
+ * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps
+ * count in eighths of it, so that contacts which differ by the last bits close together and do not
+ * contradict each other; penetrations are given back down to the slop. */
+TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
+{
+    if (gap <= slop)
+        gap = tb_min(gap + slop, 0);
+    else if (slop > 0)
+        gap = tb_floor(gap * 8 / slop) * slop / 8;
+    return tb_max(gap / time, -recovery_speed);
+}
+
+/* What stands in c of the normal row beside the free velocity. before: normal velocity at the start
+ * of the step, m/s. */
+TB_FN tb_real tb_contact_bias(const tb_contact_timing *t, tb_real gap, tb_real restitution,
+                              tb_real before)
+{
+    const tb_real e = restitution;
+    if (t->theta == 1) {
+        /* an impact within the step bounces; anything else closes its gap at the most */
+        if (e > 0 && before < 0 && gap + t->dt * before <= 0) return e * before;
+        return tb_gap_velocity(gap, t->slop, t->dt, t->recovery_speed);
+    }
+    /* Moreau: Newton's law; an open inelastic contact (see tb_contact_moreau_skips)
+     * may close in the half step left */
+    if (gap <= t->slop || e > 0) return e * before;
+    return gap / (t->dt * (1 - t->theta));
+}
+
+/* Smallest extent of a shape, m; 0 where it is not known (then every
+ * open contact that would close counts). */
+TB_FN tb_real tb_shape_thickness(const tb_model_shape *shape)
+{
+    const double *size = shape->size;
+    switch (shape->type) {
+    case TB_SHAPE_PLANE:
+    case TB_SHAPE_HEIGHT_FIELD: return TB_REAL_MAX;
+    case TB_SHAPE_SPHERE:
+    case TB_SHAPE_CAPSULE: return TB_R(2 * size[0]);
+    case TB_SHAPE_CYLINDER: return TB_R(2 * (size[0] < size[1] ? size[0] : size[1]));
+    case TB_SHAPE_BOX:
+    case TB_SHAPE_ELLIPSOID: {
+        const double xy = size[0] < size[1] ? size[0] : size[1];
+        return TB_R(2 * (xy < size[2] ? xy : size[2]));
+    }
+    default: return 0;
+    }
+}
+
+/* Moreau's index set holds the contacts closed at the midpoint (Nützi 4.30). An open one is added
+ * only if the shapes, the thinner one `thin` thick, would pass so deep into each other before the
+ * next midpoint that the overlap would no longer tell the side they came from. */
+TB_FN bool tb_contact_moreau_skips(const tb_contact_timing *t, tb_real gap, tb_real thin,
+                                   tb_real before)
+{
+    if (t->theta == 1 || gap <= t->slop) return false;
+    const tb_real way = -before * t->dt;
+    return !(way > gap && way > TB_R(0.5) * thin);
+}
+
+/* Two impulses along a contact's tangents as one vector in world axes: what is remembered of
+ * friction, because tangents may turn between steps. */
+TB_FN tb_vec3 tb_contact_slip(const double tangent1[3], const double tangent2[3], double impulse1,
+                              double impulse2)
+{
+    double slip[3];
+    for (int i = 0; i < 3; i++) slip[i] = impulse1 * tangent1[i] + impulse2 * tangent2[i];
+    return tb_v3_load(slip);
+}
+
+#endif
