@@ -64,6 +64,7 @@ TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shap
     return count;
 }
 
+#ifndef TB_CONVEX_ONLY /* a unit that has no meshes */
 TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                   tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                                   uint32_t *flags)
@@ -77,6 +78,7 @@ TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape 
     for (int32_t i = 0; i < count && i < capacity; i++) points[i] = all[i];
     return count;
 }
+#endif
 
 /* Plane A against the extreme point of B. */
 TB_STATIC tb_real plane_distance(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 *normal,

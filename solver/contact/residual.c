@@ -2,7 +2,7 @@
  *
  * Every sum is in double, whatever the working precision, and starts from the problem's own
  * numbers: nothing that a solver carried along is believed. */
-#include "contact/contact.h"
+#include "contact/judge.h"
 
 #include <math.h>
 #include <string.h>
@@ -62,86 +62,6 @@ TB_STATIC double row_xi(const tb_problem *problem, const tb_block *block, int32_
     return sum;
 }
 
-/* the double twin of tb_project_cone: residuals stay double in the float build */
-TB_STATIC void project_cone(double *x, int rows, double mu)
-{
-    const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
-    if (slip <= mu * x[0]) return;
-    if (mu * slip <= -x[0]) {
-        for (int i = 0; i < rows; i++) x[i] = 0;
-        return;
-    }
-    const double normal = (x[0] + mu * slip) / (1 + mu * mu);
-    x[0] = normal;
-    for (int i = 1; i < rows; i++) x[i] *= mu * normal / slip;
-}
-
-/* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...),
- * squared and summed */
-TB_STATIC double block_natural(const tb_block *block, const double *lambda, const double *xi)
-{
-    double x[TB_BLOCK_ROWS];
-    const int32_t n = block->rows;
-    for (int32_t i = 0; i < n; i++) {
-        x[i] = lambda[i] - xi[i];
-        if (isnan(x[i])) return NAN; /* a projection could hide it */
-    }
-    switch (block->law) {
-    case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0.0); break;
-    case TB_LAW_PLANAR:
-        x[0] -= (double)block->mu * fabs(xi[1]);
-        project_cone(x, 2, (double)block->mu);
-        break;
-    case TB_LAW_COULOMB:
-        x[0] -= (double)block->mu * sqrt(xi[1] * xi[1] + xi[2] * xi[2]);
-        project_cone(x, 3, (double)block->mu);
-        break;
-    case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
-    case TB_LAW_SPIN:
-    case TB_LAW_ROLLING: {
-        /* the projection's own error, an ulp of the impulse,
-         * is far below any tolerance of these laws */
-        tb_real y[TB_BLOCK_ROWS];
-        for (int32_t i = 0; i < n; i++) y[i] = TB_R(x[i]);
-        tb_prox_block(block->law, n, block->mu, block->lower, block->upper, y);
-        for (int32_t i = 0; i < n; i++) x[i] = (double)y[i];
-        break;
-    }
-    default: break;
-    }
-    double sum = 0;
-    for (int32_t i = 0; i < n; i++) sum += (lambda[i] - x[i]) * (lambda[i] - x[i]);
-    return sum;
-}
-
-/* how far the block's friction lies outside of its set, N s */
-TB_STATIC double block_cone_excess(const tb_block *block, const double *lambda)
-{
-    const double mu = (double)block->mu, normal = fmax(lambda[0], 0.0);
-    switch (block->law) {
-    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0.0);
-    case TB_LAW_PLANAR: return fmax(fabs(lambda[1]) - mu * normal, -lambda[0]);
-    case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
-    case TB_LAW_SPIN:
-    case TB_LAW_ROLLING: {
-        const double friction =
-            sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] + 2.25 * lambda[3] * lambda[3]);
-        double excess = fmax(friction - mu * normal, -lambda[0]);
-        if (block->law == TB_LAW_ROLLING)
-            excess = fmax(excess, hypot(lambda[4], lambda[5]) - normal);
-        return excess;
-    }
-    case TB_LAW_BOX:
-        return fmax((double)block->lower - lambda[0], lambda[0] - (double)block->upper);
-    default: return 0;
-    }
-}
-
-TB_STATIC double known(double x)
-{
-    return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
-}
-
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals)
 {
@@ -176,8 +96,8 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
             c2 += c * c;
             if (xi) xi[block->row + i] = TB_R(x[i]);
         }
-        natural += block_natural(block, l, x);
-        cone = fmax(cone, block_cone_excess(block, l));
+        natural += tb_block_natural(block, l, x);
+        cone = fmax(cone, tb_block_cone_excess(block, l));
         if (block->law != TB_LAW_BILATERAL && block->law != TB_LAW_BOX) {
             complementarity = fmax(complementarity, fabs(l[0] * x[0]));
             penetration = fmax(penetration, -x[0]);
@@ -185,11 +105,11 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
     }
     tb_arena_return_to(scratch, mark);
 
-    residuals->natural_absolute = known(sqrt(natural));
-    residuals->natural = known(c2 > 0 ? sqrt(natural) / sqrt(c2) : sqrt(natural));
-    residuals->complementarity = known(complementarity);
-    residuals->cone = known(cone);
-    residuals->penetration_velocity = known(penetration);
+    residuals->natural_absolute = tb_residual_known(sqrt(natural));
+    residuals->natural = tb_residual_known(c2 > 0 ? sqrt(natural) / sqrt(c2) : sqrt(natural));
+    residuals->complementarity = tb_residual_known(complementarity);
+    residuals->cone = tb_residual_known(cone);
+    residuals->penetration_velocity = tb_residual_known(penetration);
     return TB_OK;
 }
 
@@ -209,7 +129,7 @@ TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_re
             sum += e * e;
         }
     }
-    return known(0.5 * sum);
+    return tb_residual_known(0.5 * sum);
 }
 
 TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
@@ -219,7 +139,7 @@ TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previo
         const double e = (double)lambda[i] - (double)previous[i];
         sum += e * e;
     }
-    return known(sum);
+    return tb_residual_known(sum);
 }
 
 TB_EXTERN double tb_increment_epsilon(const tb_real *lambda, const tb_real *previous, int32_t rows)
@@ -230,7 +150,7 @@ TB_EXTERN double tb_increment_epsilon(const tb_real *lambda, const tb_real *prev
         if (!(e <= largest)) largest = e; /* NaN gets through and stays */
         if (isnan(e)) return TB_RESIDUAL_UNKNOWN;
     }
-    return known(largest);
+    return tb_residual_known(largest);
 }
 
 TB_EXTERN bool tb_increment_element_test(const tb_real *lambda, const tb_real *previous,

@@ -1,11 +1,8 @@
 /* Setting a sweep up: diagonal blocks, r-factors, storage forms. */
+#include "solve/factors.h"
 #include "solve/sweep_internal.h"
 
 #include <string.h>
-
-/* Coupling of a contact's rows above which it pays to solve it as a block. Below, a projected step
- * is as good and half the price: a sphere's own block is diagonal. */
-static const tb_real COUPLING_THAT_PAYS = TB_R(0.05);
 
 TB_STATIC tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *block)
 {
@@ -26,25 +23,6 @@ TB_STATIC void local_of_fixed(const tb_real *y, int width, tb_real g[9])
             for (int k = 0; k < width; k++) sum += y[i * width + k] * y[j * width + k];
             g[3 * i + j] = g[3 * j + i] = sum;
         }
-}
-
-/* largest off-diagonal number of a 3x3 block against its diagonal, squared;
- * and its tangents' ratio */
-TB_STATIC bool block_solve_pays(const tb_real g[9])
-{
-    if (!(g[0] > 0) || !(g[4] > 0) || !(g[8] > 0)) return false;
-    const tb_real c = COUPLING_THAT_PAYS * COUPLING_THAT_PAYS;
-    const tb_real nt0 = tb_abs(g[1] * g[3]), nt1 = tb_abs(g[2] * g[6]), tt = tb_abs(g[5] * g[7]);
-    if (nt0 > c * g[0] * g[4] || nt1 > c * g[0] * g[8] || tt > c * g[4] * g[8]) return true;
-    return tb_min(g[4], g[8]) < TB_R(0.7) * tb_max(g[4], g[8]);
-}
-
-/* Sliding friction can press the contact together faster than its normal impulse parts it
- * (Painleve): then no r makes projected steps contract, and a single contact needs a solution of
- * the whole. Rare: a slender body, mu > 1. */
-TB_STATIC bool jams(const tb_real g[9], tb_real mu)
-{
-    return mu * tb_hypot2(g[1], g[2]) >= g[0] || mu * tb_hypot2(g[3], g[6]) >= g[0];
 }
 
 /* Cholesky factor in place of g; false (g restored) where g is not safely positive definite */
@@ -122,8 +100,9 @@ TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
         }
 
         if (source->law != TB_LAW_COULOMB) continue;
-        if (sweeper->whole && block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
-        if (sweeper->jams && jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
+        if (sweeper->whole && tb_block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
+        if (sweeper->jams && tb_block_jams(g, source->mu))
+            block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
     }
 }
 
@@ -181,34 +160,6 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
     return take_blocks(sweeper, options, gauss_seidel, scratch);
 }
 
-/* omega over the diagonal, or none where a row has no mass behind it */
-TB_STATIC tb_real over(tb_real omega, tb_real diagonal)
-{
-    const tb_real r = diagonal > 0 ? omega / diagonal : 0;
-    return r <= TB_REAL_MAX ? r : 0;
-}
-
-/* Nützi 4.41: one r for the normal, one for all rows of friction by the largest of their diagonals.
- * Three rows and more that are projected as one can couple so far that this overshoots: half of
- * Gershgorin's bound on their eigenvalues is the limit of stability. */
-TB_STATIC void diagonal_r(tb_sweep_block *block, const tb_real *g, tb_real omega)
-{
-    const int n = block->rows;
-    block->r_normal = over(omega, g[0]);
-    block->r_friction = block->r_normal;
-    if (n == 1) return;
-    const int first = block->law == TB_LAW_BILATERAL ? 0 : 1;
-    tb_real largest = 0, bound = 0;
-    for (int i = first; i < n; i++) {
-        tb_real sum = 0;
-        for (int j = first; j < n; j++) sum += tb_abs(g[i * n + j]);
-        largest = tb_max(largest, g[i * n + i]);
-        bound = tb_max(bound, sum);
-    }
-    if (n > 3) largest = tb_max(largest, TB_R(0.6) * bound);
-    block->r_friction = over(omega, largest);
-}
-
 /* The r-factors of one block. */
 TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *options,
                                tb_sweep_block *block, tb_real omega, bool first)
@@ -221,9 +172,9 @@ TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *opti
         break;
     default:
         if (block->block_solve && block->law == TB_LAW_BILATERAL) break;
-        diagonal_r(block, g, omega);
+        tb_block_diagonal_r(block, g, omega);
         /* an exact solve wants 1 / G_NN; its relaxation stands apart */
-        if (block->block_solve) block->r_normal = over(1, g[0]);
+        if (block->block_solve) block->r_normal = tb_over(1, g[0]);
         if (first && sweeper->whole && block->law == TB_LAW_BILATERAL && block->rows > 1)
             block->block_solve = factor_bilateral(g, block->rows);
     }

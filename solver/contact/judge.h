@@ -1,0 +1,89 @@
+/* How wrong one block's impulses are, in double whatever the working precision. */
+#ifndef TB_JUDGE_H
+#define TB_JUDGE_H
+
+#include "contact/contact.h"
+
+#include <math.h>
+
+/* the double twin of tb_project_cone: residuals stay double in the float build */
+TB_FN void tb_project_cone_double(double *x, int rows, double mu)
+{
+    const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
+    if (slip <= mu * x[0]) return;
+    if (mu * slip <= -x[0]) {
+        for (int i = 0; i < rows; i++) x[i] = 0;
+        return;
+    }
+    const double normal = (x[0] + mu * slip) / (1 + mu * mu);
+    x[0] = normal;
+    for (int i = 1; i < rows; i++) x[i] *= mu * normal / slip;
+}
+
+/* one block's natural map at rho = 1: f = lambda - projection(lambda - xi...),
+ * squared and summed */
+TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const double *xi)
+{
+    double x[TB_BLOCK_ROWS];
+    const int32_t n = block->rows;
+    for (int32_t i = 0; i < n; i++) {
+        x[i] = lambda[i] - xi[i];
+        if (isnan(x[i])) return NAN; /* a projection could hide it */
+    }
+    switch (block->law) {
+    case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0.0); break;
+    case TB_LAW_PLANAR:
+        x[0] -= (double)block->mu * fabs(xi[1]);
+        tb_project_cone_double(x, 2, (double)block->mu);
+        break;
+    case TB_LAW_COULOMB:
+        x[0] -= (double)block->mu * sqrt(xi[1] * xi[1] + xi[2] * xi[2]);
+        tb_project_cone_double(x, 3, (double)block->mu);
+        break;
+    case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
+    case TB_LAW_SPIN:
+    case TB_LAW_ROLLING: {
+        /* the projection's own error, an ulp of the impulse,
+         * is far below any tolerance of these laws */
+        tb_real y[TB_BLOCK_ROWS];
+        for (int32_t i = 0; i < n; i++) y[i] = TB_R(x[i]);
+        tb_prox_block(block->law, n, block->mu, block->lower, block->upper, y);
+        for (int32_t i = 0; i < n; i++) x[i] = (double)y[i];
+        break;
+    }
+    default: break;
+    }
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (lambda[i] - x[i]) * (lambda[i] - x[i]);
+    return sum;
+}
+
+/* how far the block's friction lies outside of its set, N s */
+TB_FN double tb_block_cone_excess(const tb_block *block, const double *lambda)
+{
+    const double mu = (double)block->mu, normal = fmax(lambda[0], 0.0);
+    switch (block->law) {
+    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0.0);
+    case TB_LAW_PLANAR: return fmax(fabs(lambda[1]) - mu * normal, -lambda[0]);
+    case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
+    case TB_LAW_SPIN:
+    case TB_LAW_ROLLING: {
+        const double friction =
+            sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] + 2.25 * lambda[3] * lambda[3]);
+        double excess = fmax(friction - mu * normal, -lambda[0]);
+        if (block->law == TB_LAW_ROLLING)
+            excess = fmax(excess, hypot(lambda[4], lambda[5]) - normal);
+        return excess;
+    }
+    case TB_LAW_BOX:
+        return fmax((double)block->lower - lambda[0], lambda[0] - (double)block->upper);
+    default: return 0;
+    }
+}
+
+TB_FN double tb_residual_known(double x)
+{
+    return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
+}
+
+#endif
