@@ -1,4 +1,5 @@
-/* How wrong one block's impulses are, in double whatever the working precision. */
+/* One block's impulses judged: how wrong they are, in double whatever the working precision, and
+ * whether the contact is open, sticks or slips. */
 #ifndef TB_JUDGE_H
 #define TB_JUDGE_H
 
@@ -84,6 +85,26 @@ TB_FN double tb_block_cone_excess(const tb_block *block, const double *lambda)
 TB_FN double tb_residual_known(double x)
 {
     return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
+}
+
+/* OPEN, STICK or SLIP from the impulses: on the rim to within rounding is slip, since a stuck contact
+ * lies inside by more than that. */
+TB_FN uint8_t tb_block_status(const tb_block *block, const tb_real *l)
+{
+    const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
+    switch (block->law) {
+    case TB_LAW_BILATERAL: return TB_CONTACT_STICK;
+    case TB_LAW_BOX:
+        return l[0] <= block->lower || l[0] >= block->upper ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
+    case TB_LAW_UNILATERAL: return l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
+    default: break;
+    }
+    if (!(l[0] > 0)) return TB_CONTACT_OPEN;
+    if (block->law == TB_LAW_PLANAR)
+        return tb_abs(l[1]) >= rim * block->mu * l[0] ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
+    tb_real extent = tb_hypot2(l[1], l[2]);
+    if (block->law != TB_LAW_COULOMB) extent = tb_hypot2(extent, l[3] * TB_R(1.5));
+    return extent >= rim * block->mu * l[0] ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
 }
 
 #endif

@@ -1,5 +1,5 @@
 /* Applying a contact problem's matrix, assembling it, and reading statuses off a solution. */
-#include "contact/contact.h"
+#include "contact/judge.h"
 
 #include <string.h>
 
@@ -158,34 +158,8 @@ TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
 TB_EXTERN void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda,
                                    uint8_t *statuses)
 {
-    /* on the rim to within rounding is slip: a stuck contact lies inside by more than that */
-    const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
-        const tb_real *l = lambda + block->row;
-        uint8_t status = TB_CONTACT_STICK;
-        switch (block->law) {
-        case TB_LAW_BILATERAL: break;
-        case TB_LAW_BOX:
-            if (l[0] <= block->lower || l[0] >= block->upper) status = TB_CONTACT_SLIP;
-            break;
-        case TB_LAW_UNILATERAL: status = l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN; break;
-        case TB_LAW_PLANAR:
-            if (!(l[0] > 0))
-                status = TB_CONTACT_OPEN;
-            else if (tb_abs(l[1]) >= rim * block->mu * l[0])
-                status = TB_CONTACT_SLIP;
-            break;
-        default: {
-            if (!(l[0] > 0)) {
-                status = TB_CONTACT_OPEN;
-                break;
-            }
-            tb_real extent = tb_hypot2(l[1], l[2]);
-            if (block->law != TB_LAW_COULOMB) extent = tb_hypot2(extent, l[3] * TB_R(1.5));
-            if (extent >= rim * block->mu * l[0]) status = TB_CONTACT_SLIP;
-        }
-        }
-        statuses[b] = status;
+        statuses[b] = tb_block_status(block, lambda + block->row);
     }
 }

@@ -3,9 +3,6 @@
  * since the changes of neighbours add up. */
 #include "solve/forms.h"
 
-/* the largest that was stable in Nützi's dense packings (sec. 6.2); divergence halves it */
-static const double JOR_OMEGA = 0.35;
-
 TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper)
 {
     switch (sweeper->storage) {
@@ -18,5 +15,5 @@ TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper)
 TB_EXTERN tb_status tb_solve_jor(const tb_problem *problem, const tb_solve_options *options,
                                  tb_warm_start *warm, tb_solution *solution)
 {
-    return tb_iterate(problem, options, warm, solution, "jor", JOR_OMEGA, false);
+    return tb_iterate(problem, options, warm, solution, "jor", TB_JOR_OMEGA, false);
 }

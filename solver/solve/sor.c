@@ -3,9 +3,6 @@
  * projected step but solved exactly for the others as they stand (block Gauss-Seidel). */
 #include "solve/forms.h"
 
-/* 1 is the plain Gauss-Seidel method; more gained nothing on the problem files, and can diverge */
-static const double SOR_OMEGA = 1.0;
-
 TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper)
 {
     switch (sweeper->storage) {
@@ -18,5 +15,5 @@ TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper)
 TB_EXTERN tb_status tb_solve_sor(const tb_problem *problem, const tb_solve_options *options,
                                  tb_warm_start *warm, tb_solution *solution)
 {
-    return tb_iterate(problem, options, warm, solution, "sor", SOR_OMEGA, true);
+    return tb_iterate(problem, options, warm, solution, "sor", TB_SOR_OMEGA, true);
 }

@@ -14,6 +14,12 @@
 
 #include "contact/contact.h"
 
+/* Relaxation. Gauss-Seidel: 1 is the plain method; more gained nothing on the problem files, and can
+ * diverge. Jacobi: the largest that was stable in Nützi's dense packings (sec. 6.2); divergence
+ * halves it. */
+#define TB_SOR_OMEGA 1.0
+#define TB_JOR_OMEGA 0.35
+
 /* How a block's rows lie over the dofs; the common shapes have kernels of fixed length. */
 typedef enum tb_sweep_shape {
     TB_SHAPE_OF_ANY, /* runs of any number and length */
