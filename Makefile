@@ -71,6 +71,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
+.PHONY: bench-gpu
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in config.mk):'
@@ -111,6 +112,12 @@ bench: ## build and run tests/bench, one program after the other
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%)
 	@for b in $(call only,$(BENCH:%=$(B)/%)); do \
 	    echo "== $$b"; TRIBO=$(abspath $(B)/tribo) TRIBO_BUILD=$(abspath $(B)) $$b || exit 1; done
+
+bench-gpu: ## on a GPU, beside MuJoCo Warp and Newton: ARGS="--help" says what; to build/bench-gpu
+	@BUILD=$(BUILD) deploy/deps.sh build test gpu peers gpu-peers
+	@$(SUBMAKE) all $(BENCH:%=$(B)/%) $(B)/tests/unit/test_gpu_step
+	@TRIBO_BUILD=$(abspath $(B)) PEERS=$(abspath $(BUILD))/peers python3 tests/bench/gpu/run.py \
+	    --peers-python $(abspath $(BUILD))/gpu-peers/bin/python $(ARGS)
 
 fuzz: ## libFuzzer programs into build/fuzz; FUZZ_SECONDS=60 runs each for a minute
 	@BUILD=$(BUILD) deploy/deps.sh build clang fuzz

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [peers]
-#   (none named: all but fuzz and peers)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [peers] [gpu-peers]
+#   (none named: all but fuzz and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck and clang-format 14
@@ -12,6 +12,7 @@
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
+#   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
 # Safe to run twice: what is there is left alone, and nothing is asked of the network. Debian and
 # Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
@@ -75,7 +76,7 @@ find_missing() {
             need libprotobuf-c-dev library libprotobuf-c
             need dpkg-dev have dpkg-source
             ;;
-        python | peers) need python3-venv virtual_environment ;;
+        python | peers | gpu-peers) need python3-venv virtual_environment ;;
         gpu)
             need build-essential compiler
             [ -n "$(deploy/find_nvcc.sh "${BUILD:-build}")" ] ||
@@ -88,7 +89,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -248,6 +249,21 @@ case " $* " in
         "$python" -m pip install --quiet --disable-pip-version-check --no-deps \
             gymnasium-robotics mujoco-warp pybullet
         touch "$environment/complete-with-client"
+    fi
+    ;;
+esac
+
+# MuJoCo Warp, and Newton with its exact-contact solver Kamino; they bring what they need of CUDA
+case " $* " in
+*" gpu-peers "*)
+    environment=${BUILD:-build}/gpu-peers
+    python=$environment/bin/python
+    if ! [ -e "$environment/complete" ]; then
+        echo "installing: MuJoCo Warp and Newton into $environment"
+        python3 -m venv "$environment"
+        "$python" -m pip install --quiet --disable-pip-version-check \
+            'mujoco==4.0.*' 'mujoco-warp==4.0.*' 'newton==1.8.*' 'warp-lang==1.19.*' numpy
+        touch "$environment/complete"
     fi
     ;;
 esac

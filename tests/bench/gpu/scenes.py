@@ -2,8 +2,8 @@
 
   jaw_mug    two slide fingers close on a mug, lift it by 0.2 m and hold it (tests/data/jaw_mug.c)
   humanoid   the humanoid inside PyPI's mujoco-warp falls and lies
-  hand       the Shadow hand of PyPI's gymnasium-robotics (24 joints) on a slide closes around a can,
-             lifts it from its stand by 0.2 m and holds it
+  hand       the Shadow hand of PyPI's gymnasium-robotics (24 joints) on a slide closes around a
+             can, lifts it from its stand by 0.2 m and holds it
   boxes      six boxes of 0.1 m and 1 kg in a stack, as Newton's Kamino is timed on (24 contacts)
 
 `scenes.py FOLDER` writes them and FOLDER/scenes.json, which names for each its files, steps and how
@@ -67,8 +67,9 @@ def jaw_mug(folder: Path) -> Scene:
     rows += [f"{2e-3 * s!r},{0.2 * ramp(s + 5, 2e-3, 1, 2)!r},20,20" for s in range(500, 1001, 10)]
     (folder / "jaw_mug.csv").write_text("\n".join([*rows, ""]))
     return Scene(
-        "jaw_mug", "jaw_mug.xml", "jaw_mug.csv", 2e-3, 1500, "mug", 0.005, 0.3, 0.0, 0.0, "mug", 0.15
-    )
+        "jaw_mug", "jaw_mug.xml", "jaw_mug.csv", 2e-3, 1500, "mug", 0.005, 0.3, 0.0, 0.0,
+        "mug", 0.15,
+    )  # fmt: skip
 
 
 # ---- humanoid ----

@@ -1,0 +1,223 @@
+"""All that is measured on a GPU, ours beside MuJoCo Warp and Newton's Kamino, in one command.
+
+  make bench-gpu                             builds, installs the peers, measures all, prints tables
+  make bench-gpu ARGS="--parts ours --scenes jaw_mug --worlds 8192"
+  tests/bench/gpu/run.py --join a.json b.json      tables of parts that were measured apart
+
+Parts, in this order:
+  agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
+             place in a batch; room that grows; worlds that diverge      (tests/unit/test_gpu_step)
+  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over a batch of all test scenes
+  ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
+  mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
+  kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
+  field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_field)
+  first      from process start to the first answer, and for one more unseen model  (bench_first)
+  stages     time by stage of a step                                (bench_gpu --stages)
+
+Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
+part that fails says so, and the command ends with 1. Takes about 20 minutes on one H200, two of
+them for the peers' kernels to compile. Needs Python alone; the peers have an environment of their
+own (deploy/deps.sh gpu-peers).
+"""
+
+import argparse
+import json
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import scenes
+import tables
+from runner import Runner
+from scenes import Scene
+
+HERE = Path(__file__).resolve().parent
+WORLDS = [1, 1024, 8192, 32768]
+KAMINO_WORLDS = [1, 1024, 4096, 8192]
+TOOLS = ("memcheck", "racecheck", "initcheck")
+BATCH_TEST = "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"
+
+
+class Measure:
+    """One method a part."""
+
+    def __init__(self, arguments: argparse.Namespace) -> None:
+        self.arguments = arguments
+        self.run = Runner(arguments.build.resolve(), arguments.limit)
+        self.bench = self.run.build / "tests/bench"
+        self.folder = arguments.scenes_folder or self.run.build / "bench-gpu/scenes"
+        if not (self.folder / "scenes.json").exists():
+            scenes.write(self.folder)
+        wanted = arguments.scenes
+        self.scenes = [s for s in scenes.read(self.folder) if not wanted or s.name in wanted]
+
+    def worlds(self, usual: list[int]) -> list[str]:
+        return [str(n) for n in self.arguments.worlds or usual]
+
+    def agreement(self) -> None:
+        for line in self.run.lines("agreement", [self.run.build / "tests/unit/test_gpu_step"]):
+            found = re.match(r"(\d+)%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", line)
+            table = re.match(r"(\S.*?\S) {2,}(\d+) +(\S+) +(\S+) +(\S+) +\d+, ", line)
+            row: dict[str, Any] = {"of": "agreement", "text": line}
+            if found:
+                row |= {"checks": int(found[2]), "failed": int(found[3]) + int(found[4])}
+            if table and table[2] != "double":
+                row |= {"scene": table[1], "steps": int(table[2]), "q": float(table[3])}
+                row |= {"u": float(table[4]), "allowed": float(table[5])}
+            self.run.results.append(row)
+            print(line, flush=True)
+
+    def sanitizer(self) -> None:
+        program = self.run.build / "tests/unit/test_gpu_step"
+        for tool in TOOLS:
+            began, errors = time.monotonic(), -1
+            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", program]
+            for line in self.run.lines(
+                f"sanitizer {tool}", command, CK_FORK="no", CK_RUN_CASE=BATCH_TEST
+            ):
+                found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
+                if found:
+                    errors = int(found[1] or found[2])
+                    print(f"{tool}: {line}", flush=True)
+            self.run.results.append({
+                "of": "sanitizer", "tool": tool, "test": BATCH_TEST, "errors": errors,
+                "seconds": round(time.monotonic() - began, 1),
+            })  # fmt: skip
+
+    def command_of(self, scene: Scene) -> list[str]:
+        command = [str(self.bench / "bench_gpu"), "--scene", scene.name, "--model"]
+        command += [str(self.folder / scene.model), "--steps", str(scene.steps), "--vary"]
+        command += [f"{scene.joint}:{scene.shift}:{scene.turn}:{scene.hinges}:{scene.rise}"]
+        if scene.controls:
+            command += ["--controls", str(self.folder / scene.controls)]
+        if scene.body:
+            command += ["--held", f"{scene.body}:{scene.height}"]
+        return command
+
+    def ours(self) -> None:
+        a = self.arguments
+        for scene in self.scenes:
+            command = self.command_of(scene)
+            command += ["--parts", ",".join(a.ways), "--hold-steps", str(a.hold_steps)]
+            command += ["--how", a.how] if a.how else []
+            self.run.collect("ours", [*command, *self.worlds(WORLDS)])
+
+    def mujoco(self) -> None:
+        """Kernels first, all scenes side by side; then one scene after the other."""
+        a = self.arguments
+        command = [a.peers_python, HERE / "mujoco_warp_bench.py", self.folder]
+        again = {scene.name: ["--worlds", "2", "--hold-steps", "10"] for scene in self.scenes}
+        self.run.together("mujoco", [[*command, name, *few] for name, few in again.items()])
+        for scene in self.scenes:
+            options = ["--hold-steps", str(a.hold_steps), "--parts", *a.ways]
+            options += ["--worlds", *self.worlds(WORLDS)]
+            self.run.collect("mujoco", [*command, scene.name, *options])
+        if any(scene.name == "jaw_mug" for scene in self.scenes):
+            options = ["--impratio", "100", "--hold-steps", str(a.hold_steps), "--worlds", "8192"]
+            self.run.collect("mujoco", [*command, "jaw_mug", *options])
+
+    def kamino(self) -> None:
+        command = [self.arguments.peers_python, HERE / "kamino_bench.py"]
+        self.run.collect("kamino", [*command, "--worlds", *self.worlds(KAMINO_WORLDS)])
+
+    def field(self) -> None:
+        self.run.collect("field", [self.bench / "bench_field"])
+
+    def first(self) -> None:
+        """Thrice: the system's caches are cold once."""
+        for _ in range(3):
+            self.run.collect("first", [self.bench / "bench_first"])
+
+    def stages(self) -> None:
+        for scene in self.scenes:
+            command = [*self.command_of(scene), "--stages", *self.worlds([1, 8192])]
+            self.run.collect("stages", command)
+
+
+PARTS = ("agreement", "sanitizer", "ours", "mujoco", "kamino", "field", "first", "stages")
+
+
+def card() -> tuple[str, str]:
+    """Name and driver."""
+    try:
+        told = subprocess.run(
+            ["nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader"],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+    except (OSError, subprocess.CalledProcessError):
+        return "", ""
+    name, _, driver = told.stdout.splitlines()[0].partition(", ")
+    return name, driver
+
+
+def commit() -> str:
+    told = subprocess.run(
+        ["git", "describe", "--always", "--dirty", "--abbrev=12"], cwd=HERE, capture_output=True,
+        text=True, check=False,
+    )  # fmt: skip
+    return told.stdout.strip()
+
+
+def join(files: list[Path]) -> dict[str, Any]:
+    """Results of several files; of parts that several have, all are kept."""
+    read = [json.loads(file.read_text()) for file in files]
+    return {
+        "commit": ", ".join(dict.fromkeys(r["commit"] for r in read)),
+        "card": ", ".join(dict.fromkeys(r["card"] for r in read)),
+        "driver": ", ".join(dict.fromkeys(r["driver"] for r in read)),
+        "date": read[-1]["date"],
+        "failures": [f for r in read for f in r["failures"]],
+        "results": [row for r in read for row in r["results"]],
+    }
+
+
+def read_arguments() -> argparse.Namespace:
+    build = scenes.BUILD
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    add = parser.add_argument
+    add("--parts", nargs="+", choices=PARTS, default=PARTS)
+    add("--scenes", nargs="+", choices=scenes.SCENES, help="of ours, mujoco, stages")
+    add("--worlds", nargs="+", type=int, help="instead of the usual numbers")
+    add("--ways", nargs="+", choices=("hold", "whole"), default=["hold", "whole"])
+    add("--how", help="precision and tolerance of ours: float:1e-3,double:1e-6,...")
+    add("--hold-steps", type=int, default=100, help="of the hold, timed three times")
+    add("--limit", type=int, default=600, help="seconds for one program")
+    add("--build", type=Path, default=build, help="the build folder")
+    add("--scenes-folder", type=Path, help="where scenes.py has written them, if not there")
+    add("--peers-python", type=Path, default=build / "gpu-peers/bin/python")
+    add("--commit", default="", help="what is measured, where git does not tell")
+    add("--out", type=Path, default=build / "bench-gpu/results.json")
+    add("--join", type=Path, nargs="+", metavar="FILE", help="measure nothing, join results")
+    return parser.parse_args()
+
+
+def main() -> None:
+    arguments = read_arguments()
+    if arguments.join:
+        whole = join(arguments.join)
+        print(tables.render(whole))
+        sys.exit(len(whole["failures"]) > 0)
+    measure = Measure(arguments)
+    name, driver = card()
+    whole = {"commit": arguments.commit or commit(), "card": name, "driver": driver}
+    whole["date"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    measure.run.environment["TRIBO_COMMIT"] = whole["commit"]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+    for part in arguments.parts:
+        getattr(measure, part)()
+        # what there is is kept, whatever comes next
+        whole |= {"failures": measure.run.failures, "results": measure.run.results}
+        arguments.out.write_text(json.dumps(whole, indent=1) + "\n")
+    print(tables.render(whole))
+    print(f"\nwritten to {arguments.out}")
+    sys.exit(len(measure.run.failures) > 0)
+
+
+if __name__ == "__main__":
+    main()

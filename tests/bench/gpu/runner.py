@@ -1,0 +1,101 @@
+"""Starts the programs of run.py, shows that they go on, and keeps what they print."""
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import tables
+
+Command = Sequence[object]
+
+
+class Runner:
+    """Seconds `limit` a program. `results` are rows of JSON, `failures` lines for people."""
+
+    def __init__(self, build: Path, limit: int) -> None:
+        self.build, self.limit = build, limit
+        self.results: list[dict[str, Any]] = []
+        self.failures: list[str] = []
+        self.environment = {
+            "TRIBO_GPU_PLUGIN": str(build / "libtribo_gpu.so"),
+            **os.environ,
+            "TRIBO_BUILD": str(build),
+            "PYTHONUNBUFFERED": "1",
+            "CK_DEFAULT_TIMEOUT": str(limit),
+        }
+
+    def say(self, text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def fail(self, part: str, why: str) -> None:
+        self.failures.append(f"{part}: {why}")
+        self.say(f"FAILED {part}: {why}")
+
+    def start(self, command: Command, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(word) for word in command], text=True, errors="replace",
+            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**self.environment, **environment},
+        )  # fmt: skip
+
+    def lines(self, part: str, command: Command, **environment: str) -> Iterator[str]:
+        """What a program prints, while it runs. One that fails or is too slow is noted."""
+        self.say("+ " + " ".join(str(word) for word in command))
+        began = time.monotonic()
+        try:
+            process = self.start(command, **environment)
+        except OSError as error:
+            self.fail(part, str(error))
+            return
+        timer = threading.Timer(self.limit, process.kill)
+        timer.start()
+        tail: list[str] = []
+        assert process.stdout is not None
+        for line in process.stdout:
+            tail = [*tail[-7:], line.rstrip()]
+            yield line.rstrip()
+        code = process.wait()
+        timer.cancel()
+        seconds = time.monotonic() - began
+        if code != 0:
+            self.fail(part, f"ended with {code} after {seconds:.0f} s: " + " / ".join(tail))
+
+    def collect(self, part: str, command: Command) -> None:
+        """Keeps a program's lines of JSON; one that prints none has failed."""
+        before = len(self.results)
+        failed = len(self.failures)
+        for line in self.lines(part, command):
+            if line.startswith("{"):
+                try:
+                    row = json.loads(line)
+                except ValueError:
+                    continue
+                self.results.append({"of": part, **row})
+                self.say("  " + tables.brief(row))
+            elif line.startswith("bench:"):
+                self.say("  " + line)
+        if len(self.results) == before and len(self.failures) == failed:
+            self.fail(part, "no result")
+
+    def together(self, part: str, commands: Sequence[Command]) -> None:
+        """Runs programs side by side for what they leave behind (compiled kernels)."""
+        began = time.monotonic()
+        running = []
+        for command in commands:
+            self.say("& " + " ".join(str(word) for word in command))
+            try:
+                running.append(self.start(command))
+            except OSError as error:
+                self.fail(part, str(error))
+        for process in running:
+            try:
+                process.communicate(timeout=max(1.0, self.limit - (time.monotonic() - began)))
+            except subprocess.TimeoutExpired:
+                process.kill()
+        self.say(f"  side by side in {time.monotonic() - began:.0f} s")

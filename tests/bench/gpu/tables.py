@@ -1,0 +1,137 @@
+"""What run.py has measured, as tables for people."""
+
+from typing import Any
+
+Row = dict[str, Any]
+HOWS = [("float", 1e-3), ("float", 1e-6), ("double", 1e-3), ("double", 1e-6)]
+
+
+def rate(value: float) -> str:
+    """World-steps/s with three digits: 6.42 M, 321 k, 912."""
+    for unit, name in ((1e6, " M"), (1e3, " k")):
+        if value >= unit:
+            return f"{value / unit:.3g}{name}"
+    return f"{value:.3g}"
+
+
+def brief(row: Row) -> str:
+    """One row in a line, while things run."""
+    shown = "scene part what name precision tolerance worlds world_steps_per_s us_per_step ms"
+    shown += " residual held value unit median"
+    words = []
+    for key in shown.split():
+        if key in row:
+            value = row[key]
+            words.append(f"{key} {value:.4g}" if isinstance(value, float) else f"{value}")
+    return "  ".join(words) or str(row)[:160]
+
+
+def grid(heads: list[str], rows: list[list[str]]) -> str:
+    """Columns as wide as they must be; the first to the left, the others to the right."""
+    widths = [max(len(line[i]) for line in [heads, *rows]) for i in range(len(heads))]
+    out = []
+    for line in [heads, ["-" * w for w in widths], *rows]:
+        first = line[0].ljust(widths[0])
+        cells = [cell.rjust(w) for cell, w in zip(line[1:], widths[1:], strict=True)]
+        out.append(" | ".join([first, *cells]))
+    return "\n".join(out)
+
+
+def ours(rows: list[Row], scene: str, part: str, worlds: int, how: tuple[str, float]) -> Row | None:
+    """The last of its kind, so that joined files may measure again."""
+    found = [
+        r for r in rows
+        if r["of"] == "ours" and (r["scene"], r["part"], r["worlds"]) == (scene, part, worlds)
+        and (r["precision"], r["tolerance"]) == how
+    ]  # fmt: skip
+    return found[-1] if found else None
+
+
+def peer(rows: list[Row], scene: str, part: str, worlds: int) -> Row | None:
+    """MuJoCo Warp with its own impratio; of the boxes Kamino, whose contact is exact too."""
+    found = [
+        r for r in rows
+        if r["of"] in ("mujoco", "kamino") and r["scene"] == scene and r["worlds"] == worlds
+        and r["part"] == part and r.get("impratio", 1.0) == 1.0
+    ]  # fmt: skip
+    kamino = [r for r in found if r["of"] == "kamino"]
+    return (kamino or found or [None])[-1]
+
+
+def speed(rows: list[Row]) -> str:
+    kinds = dict.fromkeys(
+        (r["scene"], r["part"], r["worlds"])
+        for r in rows
+        if r["of"] in ("ours", "mujoco", "kamino")
+    )
+    heads = ["scene, part", "worlds", *(f"{p} {t:g}" for p, t in HOWS), "contact-steps/s"]
+    heads += ["us/step", "residual", "held", "peer", "peer held", "times peer"]
+    lines = []
+    for scene, part, worlds in sorted(kinds):
+        ways = [ours(rows, scene, part, worlds, how) for how in HOWS]
+        other = peer(rows, scene, part, worlds)
+        # the best that reaches 1e-6 in every world and step
+        exact = [w for w in (ways[1], ways[3]) if w is not None and w["unconverged"] == 0]
+        best = max(exact, key=lambda w: float(w["world_steps_per_s"]), default=None)
+        lines.append([
+            f"{scene}, {part}", str(worlds),
+            *(rate(w["world_steps_per_s"]) + ("" if w["unconverged"] == 0 else " !") if w else ""
+              for w in ways),
+            rate(best["contact_steps_per_s"]) if best else "",
+            f"{best['us_per_step']:.4g}" if best else "", f"{best['residual']:.1e}" if best else "",
+            f"{best['held']}" if best else "",
+            f"{rate(other['world_steps_per_s'])} {other['of']}" if other else "",
+            f"{other['held']}" if other else "",
+            f"{best['world_steps_per_s'] / other['world_steps_per_s']:.2f}"
+            if best and other else "",
+        ])  # fmt: skip
+    note = (
+        "world-steps/s; ! marks figures whose worlds did not all reach the tolerance in every step"
+    )
+    return grid(heads, lines) + "\n" + note if lines else ""
+
+
+def slides(rows: list[Row]) -> str:
+    found = [r for r in rows if r["of"] == "mujoco" and "slide_um_per_s" in r]
+    lines = [
+        [f"{r['scene']}, {r['part']}, impratio {r['impratio']:g}", str(r["worlds"]),
+         rate(r["world_steps_per_s"]), f"{r['slide_um_per_s']:.4g}"]
+        for r in found
+    ]  # fmt: skip
+    return grid(["MuJoCo Warp", "worlds", "world-steps/s", "slides um/s"], lines) if lines else ""
+
+
+def kamino(rows: list[Row]) -> str:
+    found = [r for r in rows if r["of"] == "kamino"]
+    lines = [[f"{r['tolerance']:g}", str(r["worlds"]), rate(r["world_steps_per_s"]),
+              f"{r['iterations']:.3g}", str(r["most_iterations"]), f"{r['converged']:.3f}"]
+             for r in found]  # fmt: skip
+    heads = ["Kamino, tolerance", "worlds", "world-steps/s", "iterations", "most", "converged"]
+    return grid(heads, lines) if lines else ""
+
+
+def agreement(rows: list[Row]) -> str:
+    found = [r for r in rows if r["of"] == "agreement" and "q" in r]
+    lines = [[r["scene"], str(r["steps"]), f"{r['q']:.2g}", f"{r['u']:.2g}", f"{r['allowed']:.0e}"]
+             for r in found]  # fmt: skip
+    sums = [r["text"] for r in rows if r["of"] == "agreement" and "checks" in r]
+    table = grid(["CPU against GPU, double", "steps", "q", "u", "allowed q"], lines)
+    return "\n".join([table, *sums]) if lines else "\n".join(sums)
+
+
+def others(rows: list[Row]) -> str:
+    """Fields, first answers, stages, sanitizers: a line each."""
+    said = ("of", "bench", "commit", "card", "driver", "backend")
+    return "\n".join(
+        f"{r['of']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in said)
+        for r in rows
+        if r["of"] in ("sanitizer", "field", "first", "stages")
+    )
+
+
+def render(whole: Row) -> str:
+    rows = whole["results"]
+    head = f"{whole['card']}, driver {whole['driver']}, commit {whole['commit']}, {whole['date']}"
+    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), others(rows)]
+    failed = [f"FAILED {f}" for f in whole["failures"]]
+    return "\n\n".join([head, *(b for b in blocks if b), *failed])
