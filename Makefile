@@ -41,6 +41,7 @@ BENCH := $(call programs,bench,bench_)
 DATA  := $(call programs,data,)
 FUZZ  := $(call programs,fuzz,fuzz_)
 PLUGINS := $(patsubst %.c,%.so,$(wildcard tests/plugin/*.c))
+CARD := $(B)/tests/plugin/card.so
 suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
@@ -54,7 +55,7 @@ LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
-ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%)
+ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%) $(CARD)
 ALL += $(if $(wildcard server/main.c),$(B)/tribod)
 ALL += $(if $(SANITIZE),,$(B)/libtribo.so $(if $(NVCC),$(B)/libtribo_gpu.so))
 

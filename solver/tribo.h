@@ -505,7 +505,9 @@ double tb_state_time(const tb_state *);
 int64_t tb_state_steps(const tb_state *);
 
 /* Borrowed arrays, valid until the state is destroyed: q (coordinates), u (dofs), controls
- * (actuators), activations. Write through the setters only. */
+ * (actuators), activations. Write through the setters only. Worlds that stay on a GPU
+ * (tb_step_options.resident): asking brings what the GPU has newer, and later steps do not change
+ * the arrays until somebody asks again. A lost GPU brings nothing: tb_states_fetch tells. */
 const double *tb_state_q(const tb_state *);
 const double *tb_state_u(const tb_state *);
 const double *tb_state_controls(const tb_state *);
@@ -557,8 +559,11 @@ tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, t
 tb_status tb_state_snapshot(const tb_state *, unsigned char **bytes, size_t *size, tb_error *);
 tb_status tb_state_restore(tb_state *, const unsigned char *bytes, size_t size, tb_error *);
 void tb_bytes_destroy(unsigned char *bytes);
-/* A copy that goes its own way. */
+/* A copy that goes its own way. Of a world on a GPU the copy is made there. */
 tb_status tb_state_fork(const tb_state *, tb_state **, tb_error *);
+/* Brings worlds to the host where they stay on a GPU (tb_step_options.resident), all at once; one by
+ * one, the first question about a world does it. contacts: theirs too. ABORTED if the GPU is lost. */
+tb_status tb_states_fetch(tb_state *const *states, int32_t worlds, bool contacts, tb_error *);
 /* 64-bit hash of all that a snapshot holds, for determinism tests. */
 uint64_t tb_state_hash(const tb_state *);
 
@@ -627,6 +632,26 @@ tb_status tb_backend_describe(tb_backend_choice, tb_backend_info *);
 /* One of its devices. NOT_FOUND names the device; UNAVAILABLE says why there is no such backend. */
 tb_status tb_device_describe(tb_backend_choice, int32_t device, tb_device_info *, tb_error *);
 
+/* What a device holds and has done for this process, all steppers together. */
+typedef struct tb_device_use {
+    uint64_t memory_bytes;     /* of the device, that this process holds */
+    uint64_t pool_bytes;       /* of these, kept for worlds */
+    uint64_t pool_used_bytes;  /* of these, by worlds that are there */
+    uint64_t model_bytes;      /* by compiled models */
+    int64_t worlds;            /* that the device keeps between calls, on it or swapped out */
+    int64_t worlds_swapped;    /* of these, swapped out to the host for others */
+    int64_t launches, fetches; /* steps begun; times worlds were brought to the host */
+    int64_t uploads,
+        moves;             /* worlds sent there from the host; copied there, for forks and growth */
+    int64_t evictions;     /* worlds that made room for others */
+    uint64_t copied_bytes; /* to and from the device */
+    double copy_seconds, compute_seconds; /* on the device, by its own clock */
+    bool lost;
+} tb_device_use;
+
+/* All zero for the CPU, and for a device that nobody steps on. Any thread may ask at any time. */
+tb_status tb_device_measure(tb_backend_choice, int32_t device, tb_device_use *, tb_error *);
+
 typedef enum tb_storage {
     TB_STORAGE_AUTO,
     TB_STORAGE_FACTORIZED, /* velocities kept, rows applied */
@@ -691,6 +716,9 @@ typedef struct tb_step_options {
     bool report_energy;       /* fill the certificate's energies (costs a few percent) */
     tb_backend_choice backend;
     int32_t device; /* of the backend, from 0 */
+    /* On a GPU: worlds stay there after a step and come to the host when somebody reads them; else
+     * all of them come with every step. Results are the same. */
+    bool resident;
 } tb_step_options;
 
 tb_step_options tb_step_defaults(void);
@@ -751,6 +779,9 @@ typedef struct tb_stepper_use {
 } tb_stepper_use;
 
 tb_stepper_use tb_stepper_measure(const tb_stepper *);
+/* Runs everything that a step on a GPU may need once over nothing, so that the first step pays for
+ * no first use. OK at once on the CPU. */
+tb_status tb_stepper_warm(tb_stepper *, tb_error *);
 
 /* Steps one world `steps` times. `certificate` (may be NULL) merges all steps. DIVERGED freezes the
  * world; NOT_CONVERGED is a certificate status, not a failure. */

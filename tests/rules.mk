@@ -32,6 +32,23 @@ $(DEVICE_WORLDS): tests/unit/device_world.cc $(B)/stamp.flags
 
 $(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) | $(B)/tests/data/jaw_mug
 
+# the backend with a card that the processor plays, for what needs no card to be tested
+CARD_HOST := backend batch device fetch model_cache model_image pool shared_card twin
+CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
+                $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
+$(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(CARD_OBJECTS): CFLAGS += -fvisibility=hidden
+$(B)/tests/plugin/card/gpu/%.o: solver/gpu/%.c $(B)/stamp.flags
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
+$(CARD): $(CARD_OBJECTS) $(DEVICE_WORLDS) $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
+	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
+
+$(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
+
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
 
 built = $(addprefix $(B)/,$(filter-out %.sh %.py,$(1)))

@@ -8,77 +8,87 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "batch.h"
+#include "shared_card.h"
 
-/* Of the card's memory: what images of models may take, and what one piece may. */
+/* Of the card's memory: what images of models may take. */
 static const double MODELS_SHARE = 0.25;
-static const double PIECE_SHARE = 0.25;
+
+/* One stepper on a card. */
+typedef struct guest {
+    tb_gpu_card *card;
+    int32_t threads;
+} guest;
+
+__attribute__((visibility("default"))) extern const tb_backend tb_backend_plugin;
 
 static void destroy(void *context)
 {
-    tb_gpu_batch *b = context;
-    tb_gpu_device *d = &b->device;
-    (void)cudaSetDevice(d->index);
-    tb_gpu_models_destroy(&b->models, d);
-    tb_gpu_buffer *const pinned[] = {&b->staging, &b->staged_contacts, &b->staged_offsets};
-    tb_gpu_buffer *const there[] = {&b->block, &b->room, &b->gathered, &b->offsets, &b->arenas};
-    for (size_t i = 0; i < sizeof pinned / sizeof *pinned; i++) tb_gpu_release_pinned(d, pinned[i]);
-    for (size_t i = 0; i < sizeof there / sizeof *there; i++) tb_gpu_release(d, there[i]);
-    tb_gpu_device_close(d);
-    free(b->tasks);
-    free(b->pending);
-    free(b);
+    guest *g = context;
+    tb_gpu_card_leave(g->card);
+    free(g);
 }
 
 static tb_status create(const tb_step_options *options, void **context, tb_error *error)
 {
     char reason[TB_ERROR_MESSAGE_SIZE];
-    tb_device_info info;
     const int32_t devices = tb_gpu_count(reason);
     if (options->device >= devices)
         return tb_fail_field(error, TB_NOT_FOUND, "device", "device %d of %d of backend 'gpu'",
                              options->device, devices);
-    tb_gpu_batch *b = calloc(1, sizeof *b);
-    if (b == NULL) return tb_fail_memory(error, sizeof *b, "the GPU backend");
-    tb_status status = tb_gpu_describe(options->device, &info, error);
-    if (status == TB_OK) status = tb_gpu_device_open(options->device, &b->device, error);
+    guest *g = calloc(1, sizeof *g);
+    if (g == NULL) return tb_fail_memory(error, sizeof *g, "the GPU backend");
+    const tb_status status =
+        tb_gpu_card_enter(options->device, &tb_backend_plugin, &g->card, error);
     if (status != TB_OK) {
-        free(b);
+        free(g);
         return status;
     }
-    b->processors = info.processors;
-    b->memory_limit = (size_t)((double)info.memory * PIECE_SHARE);
-    b->threads = tb_parallel_threads(options->threads);
-
-    /* for measurements: lanes a world */
-    const char *stride = getenv("TRIBO_GPU_STRIDE");
-    if (stride != NULL) b->stride = atoi(stride) < 0 ? 0 : atoi(stride);
-    *context = b;
+    g->threads = tb_parallel_threads(options->threads);
+    *context = g;
     return TB_OK;
 }
 
 static bool serves(const void *context, const tb_step_options *options)
 {
-    const tb_gpu_batch *b = context;
-    return options->device == b->device.index;
+    const guest *g = context;
+    return options->device == g->card->index;
 }
 
 /* ---- a call ---- */
 
+static tb_status reserve_tasks(tb_gpu_batch *b, int32_t worlds, tb_error *error)
+{
+    if (worlds <= b->capacity) return TB_OK;
+    const size_t n = (size_t)worlds;
+    tb_gpu_task *tasks = realloc(b->tasks, n * sizeof *tasks);
+    if (tasks != NULL) b->tasks = tasks;
+    tb_gpu_move *moves = realloc(b->moves, n * sizeof *moves);
+    if (moves != NULL) b->moves = moves;
+    int32_t *pending = realloc(b->pending, n * sizeof *pending);
+    if (pending != NULL) b->pending = pending;
+    if (tasks == NULL || moves == NULL || pending == NULL)
+        return tb_fail_memory(error, n * sizeof *tasks, "a batch");
+    b->capacity = worlds;
+    return TB_OK;
+}
+
+/* What another card has of a state comes home first. */
+static tb_status come_over(const tb_gpu_batch *b, tb_state *state, tb_error *error)
+{
+    if (state->twin == NULL ||
+        (state->twin->backend == &tb_backend_plugin && tb_gpu_twin_of(state)->twins == b->twins))
+        return TB_OK;
+    const tb_status status = tb_state_bring(state, TB_PARTS_ALL, error);
+    if (status == TB_OK) tb_state_leave(state);
+    return status;
+}
+
 static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, int32_t worlds, int32_t steps,
                             tb_error *error)
 {
-    if (worlds > b->capacity) {
-        const size_t n = (size_t)worlds;
-        tb_gpu_task *tasks = realloc(b->tasks, n * sizeof *tasks);
-        if (tasks != NULL) b->tasks = tasks;
-        int32_t *pending = realloc(b->pending, n * sizeof *pending);
-        if (pending != NULL) b->pending = pending;
-        if (tasks == NULL || pending == NULL)
-            return tb_fail_memory(error, n * sizeof *tasks, "a batch");
-        b->capacity = worlds;
-    }
-    const size_t limit = (size_t)((double)b->memory_limit / PIECE_SHARE * MODELS_SHARE);
+    tb_status status = reserve_tasks(b, worlds, error);
+    if (status != TB_OK) return status;
+    const size_t limit = (size_t)((double)b->memory * MODELS_SHARE);
     tb_gpu_models_begin(&b->models, &b->device, limit);
     const tb_model *last = NULL;
     for (int32_t i = 0; i < worlds; i++) {
@@ -90,8 +100,7 @@ static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, int32_t wo
             continue;
         }
         last = states[i]->model;
-        const tb_status status =
-            tb_gpu_models_hold(&b->models, &b->device, last, &task->model, error);
+        status = tb_gpu_models_hold(&b->models, &b->device, last, &task->model, error);
         if (status != TB_OK) return status;
     }
     return TB_OK;
@@ -137,19 +146,31 @@ static void learn(tb_gpu_batch *b, const int32_t *pending, int32_t count)
     b->regrowths += grew;
 }
 
+/* Brings what a piece has written where worlds do not stay. */
+static tb_status bring(tb_gpu_batch *b, const tb_step_options *options, const int32_t *piece,
+                       int32_t count, tb_error *error)
+{
+    if (options->resident) return TB_OK;
+    tb_state **states = malloc((size_t)count * sizeof *states);
+    if (states == NULL) return tb_fail_memory(error, (size_t)count * sizeof *states, "a batch");
+    for (int32_t i = 0; i < count; i++) states[i] = b->tasks[piece[i]].state;
+    const tb_status status = tb_gpu_twins_fetch(states, count, TB_PARTS_ALL, error);
+    free(states);
+    return status;
+}
+
 static tb_status run_all(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds,
                          tb_error *error)
 {
     for (int32_t count; (count = list_pending(b, worlds)) > 0;) {
         if (options->solve.cancelled && options->solve.cancelled(options->solve.cancelled_context))
             return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
-        for (int32_t first = 0; first < count;) {
+        for (int32_t first = 0, n; first < count; first += n) {
             const int32_t *piece = b->pending + first;
-            const int32_t n = tb_gpu_batch_piece(b, piece, count - first);
-            const tb_status status = tb_gpu_batch_run(b, options, piece, n, error);
+            tb_status status = tb_gpu_batch_run(b, options, piece, count - first, &n, error);
+            if (status == TB_OK) status = bring(b, options, piece, n, error);
             if (status != TB_OK) return status;
             learn(b, piece, n);
-            first += n;
         }
     }
     return TB_OK;
@@ -172,18 +193,31 @@ static tb_status tell(const tb_gpu_batch *b, int32_t worlds, tb_error *error)
     return TB_OK;
 }
 
-static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
-                            int32_t worlds, int32_t steps, tb_certificate *certificates,
-                            tb_error *error)
+static tb_status check(const tb_step_options *options, tb_error *error)
 {
-    tb_gpu_batch *b = context;
     if (tb_solver_number(options->solve.solver) == TB_SOLVER_NONE)
         return tb_fail_field(error, TB_UNSUPPORTED, "solve.solver",
                              "solver '%s' does not run on the GPU", options->solve.solver);
     if (options->precision == TB_FLOAT && options->report_energy)
         return tb_fail_field(error, TB_UNSUPPORTED, "report_energy",
                              "energies are not reported in float on the GPU");
-    tb_status status = tb_gpu_device_enter(&b->device, error);
+    return TB_OK;
+}
+
+/* The launches have the card, readers of other worlds may come and go. */
+static tb_status step_here(guest *g, const tb_step_options *options, tb_state *const *states,
+                           int32_t worlds, int32_t steps, tb_certificate *certificates,
+                           tb_error *error)
+{
+    tb_gpu_batch *b = &g->card->batch;
+    tb_gpu_twins *twins = &g->card->twins;
+    pthread_mutex_lock(&twins->lock);
+    b->threads = twins->threads = g->threads;
+    pthread_mutex_unlock(&twins->lock);
+    /* those of other cards are fetched there, so this one is entered later */
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < worlds && status == TB_OK; i++) status = come_over(b, states[i], error);
+    if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
     if (status == TB_OK) status = make_tasks(b, states, worlds, steps, error);
     if (status != TB_OK) return status;
     status = run_all(b, options, worlds, error);
@@ -192,20 +226,59 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
     return status == TB_OK ? tell(b, worlds, error) : status;
 }
 
-static void measure(const void *context, tb_stepper_use *use)
+static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
+                            int32_t worlds, int32_t steps, tb_certificate *certificates,
+                            tb_error *error)
 {
-    const tb_gpu_batch *b = context;
-    use->host_bytes = b->device.host_bytes;
-    use->device_bytes = b->device.device_bytes;
-    use->allocations = b->device.allocations;
-    use->regrowths = b->regrowths;
-    use->copied_bytes = b->copied_bytes;
-    use->copy_seconds = b->copy_seconds;
-    use->compute_seconds = b->compute_seconds;
-    use->lost = b->device.lost;
+    guest *g = context;
+    tb_status status = check(options, error);
+    if (status != TB_OK || worlds == 0) return status;
+    pthread_mutex_lock(&g->card->stepping);
+    status = step_here(g, options, states, worlds, steps, certificates, error);
+    tb_gpu_card_publish(g->card);
+    pthread_mutex_unlock(&g->card->stepping);
+    return status;
 }
 
-__attribute__((visibility("default"))) extern const tb_backend tb_backend_plugin;
+static tb_status warm(void *context, tb_error *error)
+{
+    guest *g = context;
+    tb_gpu_device *d = &g->card->batch.device;
+    pthread_mutex_lock(&g->card->stepping);
+    tb_status status = tb_gpu_device_enter(d, error);
+    if (status == TB_OK)
+        status = tb_gpu_check(d, tb_gpu_warm_steps(d->stream), "warming steps up", error);
+    if (status == TB_OK)
+        status = tb_gpu_check(d, tb_gpu_warm_steps_f32(d->stream), "warming steps up", error);
+    if (status == TB_OK) status = tb_gpu_wait(d, "warming up", error);
+    pthread_mutex_unlock(&g->card->stepping);
+    return status;
+}
+
+static tb_status use_of(int32_t device, tb_device_use *use, tb_error *error)
+{
+    (void)error;
+    tb_gpu_card_use(device, use);
+    return TB_OK;
+}
+
+static void measure(const void *context, tb_stepper_use *use)
+{
+    const guest *g = context;
+    const tb_gpu_batch *b = &g->card->batch;
+    tb_gpu_twins *twins = &g->card->twins;
+    pthread_mutex_lock(&twins->lock);
+    use->host_bytes = b->device.host_bytes + twins->device.host_bytes;
+    use->device_bytes = b->device.device_bytes + twins->device.device_bytes;
+    use->allocations = b->device.allocations + twins->device.allocations;
+    use->regrowths = b->regrowths;
+    use->copied_bytes = b->copied_bytes + twins->use.copied_bytes;
+    use->copy_seconds = b->copy_seconds + twins->use.copy_seconds;
+    use->compute_seconds = b->compute_seconds;
+    use->lost = b->device.lost || twins->device.lost;
+    pthread_mutex_unlock(&twins->lock);
+}
+
 const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .name = "gpu",
                                       .devices = tb_gpu_count,
@@ -214,4 +287,9 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .destroy = destroy,
                                       .serves = serves,
                                       .step = step_batch,
-                                      .measure = measure};
+                                      .measure = measure,
+                                      .warm = warm,
+                                      .use = use_of,
+                                      .fetch = tb_gpu_twins_fetch,
+                                      .share = tb_gpu_twin_share,
+                                      .release = tb_gpu_twin_release};

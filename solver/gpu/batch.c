@@ -1,14 +1,14 @@
 /* See batch.h. */
 #include "batch.h"
 
-#include <stdatomic.h>
 #include <string.h>
 
 #include "base/base.h"
 #include "base/parallel.h"
 
 enum {
-    PARALLEL_WORLDS = 512, /* fewer are packed by the calling thread */
+    PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
+    LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
     WARP_LANES = 32,
     /* Warps of a processor before worlds share them. Lanes of a warp wait for each other wherever
      * their worlds differ; but warps at different places of a long program push each other's
@@ -26,76 +26,123 @@ static size_t aligned(size_t bytes)
     return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
 }
 
-/* Where the parts of a piece begin in the block, and what there is of each. */
+/* One launch. */
 typedef struct piece {
     tb_gpu_batch *batch;
     const int32_t *pending;
     int32_t count;
-    int64_t numbers, contacts, room; /* doubles, records, records */
-    size_t numbers_begin, contacts_begin, size;
     size_t arena_size;
+    size_t bytes;   /* of the headers, and of what goes to the card before the launch */
+    int32_t copies; /* that take it to its places */
     unsigned char *staging;
-    atomic_int failed; /* tb_status of unpacking */
+    tb_gpu_copy *list;
 } piece;
 
-/* ---- how much ---- */
-
-static size_t task_bytes(const tb_gpu_task *task)
+static tb_gpu_task *task_of(const piece *p, int32_t i)
 {
-    const size_t records =
-        (size_t)task->state->number_of_contacts + 3 * (size_t)task->model->contact_capacity;
-    return sizeof(tb_gpu_world) + task->state->number_of_numbers * sizeof(double) +
-           records * sizeof(tb_contact_record);
+    return &p->batch->tasks[p->pending[i]];
 }
 
-int32_t tb_gpu_batch_piece(const tb_gpu_batch *batch, const int32_t *pending, int32_t count)
+static void for_worlds(piece *p, tb_parallel_function *function)
 {
-    size_t bytes = 0;
-    int32_t n = 0;
-    while (n < count) {
-        bytes += task_bytes(&batch->tasks[pending[n]]);
-        if (n > 0 && bytes > batch->memory_limit) break;
-        n++;
+    const int32_t threads = p->count < PARALLEL_WORLDS ? 1 : p->batch->threads;
+    tb_parallel_for(p->count, 64, threads, function, p);
+}
+
+/* ---- there ---- */
+
+static tb_status settle(piece *p, int32_t count, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    if (count > LARGEST_PIECE) count = LARGEST_PIECE;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_gpu_task *task = task_of(p, i);
+        const int32_t contacts = task->state->number_of_contacts;
+        const int32_t learned = task->model->contact_capacity;
+        b->moves[i] = (tb_gpu_move){.state = task->state,
+                                    .capacity = contacts > learned ? contacts : learned};
     }
-    return n;
+    return tb_gpu_twins_settle(b->twins, b->moves, count, &p->count, error);
+}
+
+/* Arrays that the host has newer, neighbours in one: calls `found` for each stretch of numbers. */
+typedef void found_stretch(void *context, size_t first, size_t count);
+
+static void for_stretches(const tb_state *s, found_stretch *found, void *context)
+{
+    size_t first[TB_ARRAYS + 1];
+    if ((s->host_newer & TB_PARTS_NUMBERS) == 0) return;
+    tb_state_arrays(s, first);
+    for (int a = 0, end; a < TB_ARRAYS; a = end) {
+        end = a + 1;
+        if (!(s->host_newer & (1u << a))) continue;
+        while (end < TB_ARRAYS && (s->host_newer & (1u << end))) end++;
+        if (first[end] > first[a]) found(context, first[a], first[end] - first[a]);
+    }
+}
+
+static void count_stretch(void *context, size_t first, size_t count)
+{
+    piece *p = context;
+    (void)first;
+    p->bytes += count * sizeof(double);
+    p->copies++;
+}
+
+static size_t contact_bytes(const tb_state *s)
+{
+    if (!(s->host_newer & TB_PART_CONTACTS)) return 0;
+    return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
 static void lay_out(piece *p)
 {
+    p->bytes = aligned((size_t)p->count * sizeof(tb_gpu_world));
     for (int32_t i = 0; i < p->count; i++) {
-        tb_gpu_task *task = &p->batch->tasks[p->pending[i]];
-        task->numbers_at = p->numbers;
-        task->contacts_at = p->contacts;
-        task->room_at = p->room;
-        p->numbers += (int64_t)task->state->number_of_numbers;
-        p->contacts += task->state->number_of_contacts;
-        p->room += 2 * (int64_t)task->model->contact_capacity;
+        tb_gpu_task *task = task_of(p, i);
+        const size_t contacts = contact_bytes(task->state);
+        task->bytes_at = p->bytes;
+        task->copies_at = p->copies;
+        for_stretches(task->state, count_stretch, p);
+        p->bytes += contacts;
+        p->copies += contacts > 0;
+        p->batch->uploads += task->state->host_newer == TB_PARTS_ALL;
         if (task->model->arena_size > p->arena_size) p->arena_size = task->model->arena_size;
     }
-    p->numbers_begin = aligned((size_t)p->count * sizeof(tb_gpu_world));
-    p->contacts_begin = aligned(p->numbers_begin + (size_t)p->numbers * sizeof(double));
-    p->size = p->contacts_begin + (size_t)p->contacts * sizeof(tb_contact_record);
 }
 
-/* ---- packing ---- */
+/* Bytes of one world on their way into the staging. */
+typedef struct packing {
+    const tb_state *state;
+    double *numbers; /* the card's */
+    unsigned char *to;
+    tb_gpu_copy *copy;
+} packing;
+
+static void pack_bytes(packing *k, void *place, const void *from, size_t bytes)
+{
+    memcpy(k->to, from, bytes);
+    *k->copy++ = (tb_gpu_copy){.from = k->to, .to = place, .bytes = (int64_t)bytes};
+    k->to += bytes;
+}
+
+static void pack_stretch(void *context, size_t first, size_t count)
+{
+    packing *k = context;
+    pack_bytes(k, k->numbers + first, k->state->numbers + first, count * sizeof(double));
+}
 
 static double *moved(const double *pointer, const double *from, double *to)
 {
     return to + (pointer - from);
 }
 
-static void pack_world(void *context, int32_t i, int32_t thread)
+/* The state as it is, with its pointers as the card has them. */
+static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_twin *twin)
 {
-    (void)thread;
-    const piece *p = context;
-    const tb_gpu_task *task = &p->batch->tasks[p->pending[i]];
     const tb_state *s = task->state;
-    unsigned char *block = p->batch->block.memory;
-    tb_gpu_world *w = (tb_gpu_world *)(void *)p->staging + i;
+    double *numbers = tb_gpu_twin_numbers(twin);
     memset(w, 0, sizeof *w);
-
-    /* the state as it is, then its pointers as the card has them */
-    double *numbers = (double *)(void *)(block + p->numbers_begin) + task->numbers_at;
     w->state = *s;
     w->state.model = task->model->image;
     w->state.numbers = numbers;
@@ -108,104 +155,72 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     w->state.kinematic = moved(s->kinematic, s->numbers, numbers);
     w->state.row_impulses = moved(s->row_impulses, s->numbers, numbers);
     w->state.actuator_force = moved(s->actuator_force, s->numbers, numbers);
-    w->state.contacts =
-        (tb_contact_record *)(void *)(block + p->contacts_begin) + task->contacts_at;
-    w->state.contact_capacity = s->number_of_contacts;
+    w->state.contacts = tb_gpu_twin_room(twin, twin->side);
+    w->state.contact_capacity = twin->capacity;
     w->state.next_contacts = NULL;
     w->state.next_capacity = 0;
-
-    tb_contact_record *room = p->batch->room.memory;
-    w->contact_capacity = task->model->contact_capacity;
-    w->contacts[0] = room + task->room_at;
-    w->contacts[1] = w->contacts[0] + w->contact_capacity;
+    w->contact_capacity = twin->capacity;
+    w->contacts[0] = tb_gpu_twin_room(twin, 0);
+    w->contacts[1] = tb_gpu_twin_room(twin, 1);
     w->steps_left = task->steps_left;
     w->merged = task->merged;
-
-    memcpy(p->staging + p->numbers_begin + (size_t)task->numbers_at * sizeof(double), s->numbers,
-           s->number_of_numbers * sizeof(double));
-    if (s->number_of_contacts > 0)
-        memcpy(p->staging + p->contacts_begin +
-                   (size_t)task->contacts_at * sizeof(tb_contact_record),
-               s->contacts, (size_t)s->number_of_contacts * sizeof(tb_contact_record));
 }
 
-static const tb_gpu_world *returned(const piece *p, int32_t i)
-{
-    return (const tb_gpu_world *)(const void *)p->staging + i;
-}
-
-static void unpack_world(void *context, int32_t i, int32_t thread)
+static void pack_world(void *context, int32_t i, int32_t thread)
 {
     (void)thread;
-    piece *p = context;
-    tb_gpu_task *task = &p->batch->tasks[p->pending[i]];
-    tb_state *s = task->state;
-    const tb_gpu_world *w = returned(p, i);
-    const int64_t *offsets = p->batch->staged_offsets.memory;
-
-    memcpy(s->numbers, p->staging + p->numbers_begin + (size_t)task->numbers_at * sizeof(double),
-           s->number_of_numbers * sizeof(double));
-    const int32_t contacts = w->state.number_of_contacts;
-    if (contacts > 0)
-        memcpy(s->next_contacts,
-               (const tb_contact_record *)p->batch->staged_contacts.memory + offsets[i],
-               (size_t)contacts * sizeof(tb_contact_record));
-    tb_state_take_next(s, contacts);
-    s->time = w->state.time;
-    s->steps = w->state.steps;
-    s->status = w->state.status;
-    s->certificate = w->state.certificate;
-    task->merged = w->merged;
-    task->steps_left = w->steps_left;
-    task->status = w->status;
-    task->contacts_needed = w->contacts_needed;
-    task->arena_needed = w->arena_needed;
+    const piece *p = context;
+    const tb_gpu_task *task = task_of(p, i);
+    const tb_state *s = task->state;
+    const size_t contacts = contact_bytes(s);
+    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    packing k = {.state = s,
+                 .numbers = tb_gpu_twin_numbers(twin),
+                 .to = p->staging + task->bytes_at,
+                 .copy = p->list + task->copies_at};
+    for_stretches(s, pack_stretch, &k);
+    if (contacts > 0) pack_bytes(&k, tb_gpu_twin_room(twin, twin->side), s->contacts, contacts);
+    pack_header((tb_gpu_world *)(void *)p->staging + i, task, twin);
 }
-
-/* Before anything changes: room for the contacts that come. */
-static void reserve_world(void *context, int32_t i, int32_t thread)
-{
-    (void)thread;
-    piece *p = context;
-    const tb_status status = tb_state_reserve_next(p->batch->tasks[p->pending[i]].state,
-                                                   returned(p, i)->state.number_of_contacts);
-    if (status != TB_OK) atomic_store(&p->failed, (int)status);
-}
-
-static void for_worlds(piece *p, tb_parallel_function *function)
-{
-    const int32_t threads = p->count < PARALLEL_WORLDS ? 1 : p->batch->threads;
-    tb_parallel_for(p->count, 64, threads, function, p);
-}
-
-/* ---- copies and launches ---- */
 
 static tb_status copy(tb_gpu_batch *b, void *to, const void *from, size_t bytes,
                       enum cudaMemcpyKind kind, tb_error *error)
 {
-    if (bytes == 0) return TB_OK;
     b->copied_bytes += bytes;
     return tb_gpu_check(&b->device, cudaMemcpyAsync(to, from, bytes, kind, b->device.stream),
                         "copying worlds", error);
+}
+
+static size_t header_bytes(const piece *p)
+{
+    return (size_t)p->count * sizeof(tb_gpu_world);
 }
 
 static tb_status send(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
-    tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->size, error);
-    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, p->size, error);
-    if (status == TB_OK)
-        status =
-            tb_gpu_reserve(d, &b->room, (size_t)p->room * sizeof(tb_contact_record) + 1, error);
+    lay_out(p);
+    tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
+    if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
+    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, header_bytes(p), error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
+    p->list = b->list.memory;
     for_worlds(p, pack_world);
     status = tb_gpu_mark(d, 0, error);
+    if (status == TB_OK && p->copies > 0) {
+        b->copied_bytes += p->bytes - header_bytes(p);
+        status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
+                              "sending worlds", error);
+    }
     if (status == TB_OK)
-        status = copy(b, b->block.memory, p->staging, p->size, cudaMemcpyHostToDevice, error);
+        status =
+            copy(b, b->block.memory, p->staging, header_bytes(p), cudaMemcpyHostToDevice, error);
     return status;
 }
+
+/* ---- a launch ---- */
 
 static int32_t choose_stride(const tb_gpu_batch *b, int32_t worlds)
 {
@@ -260,66 +275,60 @@ static tb_status launch(piece *p, const tb_step_options *options, tb_error *erro
     return status;
 }
 
-/* Contacts of all worlds, one after another, to the host. */
-static tb_status fetch_contacts(piece *p, tb_error *error)
-{
-    tb_gpu_batch *b = p->batch;
-    tb_gpu_device *d = &b->device;
-    const size_t bytes = ((size_t)p->count + 1) * sizeof(int64_t);
-    tb_status status = tb_gpu_reserve_pinned(d, &b->staged_offsets, bytes, error);
-    if (status != TB_OK) return status;
-    int64_t *offsets = b->staged_offsets.memory;
-    offsets[0] = 0;
-    for (int32_t i = 0; i < p->count; i++)
-        offsets[i + 1] = offsets[i] + returned(p, i)->state.number_of_contacts;
-    const size_t records = (size_t)offsets[p->count] * sizeof(tb_contact_record);
-    if (records == 0) return TB_OK;
+/* ---- back ---- */
 
-    status = tb_gpu_reserve_pinned(d, &b->staged_contacts, records, error);
-    if (status == TB_OK) status = tb_gpu_reserve(d, &b->offsets, bytes, error);
-    if (status == TB_OK) status = tb_gpu_reserve(d, &b->gathered, records, error);
-    if (status == TB_OK)
-        status = copy(b, b->offsets.memory, offsets, bytes, cudaMemcpyHostToDevice, error);
-    if (status != TB_OK) return status;
-    const tb_gpu_gather gather = {.worlds = b->block.memory,
-                                  .offsets = b->offsets.memory,
-                                  .records = b->gathered.memory,
-                                  .number_of_worlds = p->count};
-    status = tb_gpu_check(d, tb_gpu_start_gather(&gather, d->stream), "gathering contacts", error);
-    if (status == TB_OK)
-        status = copy(b, b->staged_contacts.memory, b->gathered.memory, records,
-                      cudaMemcpyDeviceToHost, error);
-    return status;
+static void unpack_world(void *context, int32_t i, int32_t thread)
+{
+    (void)thread;
+    const piece *p = context;
+    tb_gpu_task *task = task_of(p, i);
+    tb_state *s = task->state;
+    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    const tb_gpu_world *w = (const tb_gpu_world *)(const void *)p->staging + i;
+
+    twin->side = w->state.contacts == w->contacts[1];
+    twin->contacts = w->state.number_of_contacts;
+    s->host_newer = 0;
+    if (w->state.steps != s->steps) {
+        s->device_newer |= TB_PARTS_ALL & ~(uint32_t)TB_PARTS_INPUT;
+        twin->dirty = true;
+    }
+    s->number_of_contacts = w->state.number_of_contacts;
+    s->time = w->state.time;
+    s->steps = w->state.steps;
+    s->status = w->state.status;
+    s->certificate = w->state.certificate;
+    task->merged = w->merged;
+    task->steps_left = w->steps_left;
+    task->status = w->status;
+    task->contacts_needed = w->contacts_needed;
+    task->arena_needed = w->arena_needed;
 }
 
-static tb_status fetch(piece *p, tb_error *error)
+static tb_status receive(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
     tb_status status =
-        copy(b, p->staging, b->block.memory, p->contacts_begin, cudaMemcpyDeviceToHost, error);
-    if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
-    if (status == TB_OK) status = fetch_contacts(p, error);
+        copy(b, p->staging, b->block.memory, header_bytes(p), cudaMemcpyDeviceToHost, error);
     if (status == TB_OK) status = tb_gpu_mark(d, 3, error);
-    if (status == TB_OK) status = tb_gpu_wait(d, "copying worlds", error);
+    if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 2, 3, &b->copy_seconds, error);
-    if (status != TB_OK) return status;
-
-    for_worlds(p, reserve_world);
-    if (atomic_load(&p->failed) != TB_OK) return tb_fail_memory(error, 0, "a batch's contacts");
-    for_worlds(p, unpack_world);
-    return TB_OK;
+    if (status == TB_OK) for_worlds(p, unpack_world);
+    return status;
 }
 
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
-                           const int32_t *pending, int32_t count, tb_error *error)
+                           const int32_t *pending, int32_t count, int32_t *taken, tb_error *error)
 {
-    piece p = {.batch = batch, .pending = pending, .count = count};
-    lay_out(&p);
-    tb_status status = send(&p, error);
+    piece p = {.batch = batch, .pending = pending};
+    tb_status status = settle(&p, count, error);
+    if (status == TB_OK) status = send(&p, error);
     if (status == TB_OK) status = launch(&p, options, error);
-    if (status == TB_OK) status = fetch(&p, error);
+    if (status == TB_OK) status = receive(&p, error);
+    batch->launches++;
+    *taken = p.count;
     return status;
 }

@@ -1,8 +1,8 @@
 /* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
  *
- * A batch stands on the card as one block: a tb_gpu_world for each world, the worlds' numbers, their
- * contacts. One launch takes every world as many steps as it has left; the host is not asked in
- * between. A world that a capacity stops stays at its last good step and says what it needs. */
+ * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
+ * numbers and contacts, its twin. One launch takes every world as many steps as it has left; the
+ * host is not asked in between. A world that a capacity stops stays at its last good step and says what it needs. */
 #ifndef TB_GPU_INTERNAL_H
 #define TB_GPU_INTERNAL_H
 
@@ -35,16 +35,16 @@ typedef struct tb_gpu_launch {
     tb_step_options options;
 } tb_gpu_launch;
 
-/* Where a world's contacts go when they are collected for the way back. */
-typedef struct tb_gpu_gather {
-    const tb_gpu_world *worlds;
-    const int64_t *offsets; /* number_of_worlds + 1, in records */
-    tb_contact_record *records;
-    int32_t number_of_worlds;
-} tb_gpu_gather;
+/* Bytes to be copied, a multiple of 8 and aligned so: from and to the card's memory or pinned memory
+ * of the host. */
+typedef struct tb_gpu_copy {
+    const void *from;
+    void *to;
+    int64_t bytes;
+} tb_gpu_copy;
 
 /* A block of steps is one warp, so that few worlds still spread over all processors. */
-enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_GATHER_THREADS = 128 };
+enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_COPY_THREADS = 128 };
 
 #ifdef __cplusplus
 extern "C" {
@@ -52,7 +52,11 @@ extern "C" {
 /* They begin the work on the stream and do not wait. */
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, cudaStream_t stream);
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, cudaStream_t stream);
-cudaError_t tb_gpu_start_gather(const tb_gpu_gather *gather, cudaStream_t stream);
+/* Any number of copies, side by side; the list is pinned memory. */
+cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
+/* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */
+cudaError_t tb_gpu_warm_steps(cudaStream_t stream);
+cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream);
 /* Registers and bytes of stack of a lane of the step kernel. */
 cudaError_t tb_gpu_measure_steps(struct cudaFuncAttributes *attributes);
 cudaError_t tb_gpu_measure_steps_f32(struct cudaFuncAttributes *attributes);

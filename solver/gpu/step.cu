@@ -72,26 +72,14 @@ extern "C" cudaError_t TB_SYMBOL(tb_gpu_measure_steps)(struct cudaFuncAttributes
     return cudaFuncGetAttributes(attributes, (const void *)step_worlds);
 }
 
-#ifndef TB_SINGLE
-
-/* Contacts of all worlds one after another: a block a world, 8 bytes a lane. */
-extern "C" __global__ void tb_gpu_gather_contacts(const __grid_constant__ tb_gpu_gather gather)
+/* A launch of no worlds for each number of lanes that a world can have. */
+extern "C" cudaError_t TB_SYMBOL(tb_gpu_warm_steps)(cudaStream_t stream)
 {
-    const int32_t i = (int32_t)blockIdx.x;
-    const tb_state *state = &gather.worlds[i].state;
-    const uint64_t *from = (const uint64_t *)state->contacts;
-    uint64_t *to = (uint64_t *)(gather.records + gather.offsets[i]);
-    const int64_t words =
-        (gather.offsets[i + 1] - gather.offsets[i]) * (int64_t)(sizeof(tb_contact_record) / 8);
-    for (int64_t k = threadIdx.x; k < words; k += blockDim.x) to[k] = from[k];
+    cudaError_t result = cudaSuccess;
+    for (int32_t stride = 1; stride <= TB_GPU_BLOCK_THREADS && result == cudaSuccess; stride *= 2) {
+        tb_gpu_launch launch = {};
+        launch.slots = launch.stride = stride;
+        result = TB_SYMBOL(tb_gpu_start_steps)(&launch, stream);
+    }
+    return result;
 }
-static_assert(sizeof(tb_contact_record) % 8 == 0, "records are copied by words");
-
-extern "C" cudaError_t tb_gpu_start_gather(const tb_gpu_gather *gather, cudaStream_t stream)
-{
-    tb_gpu_gather_contacts<<<(unsigned)gather->number_of_worlds, TB_GPU_GATHER_THREADS, 0,
-                             stream>>>(*gather);
-    return cudaGetLastError();
-}
-
-#endif

@@ -148,3 +148,13 @@ tb_status tb_device_describe(tb_backend_choice choice, int32_t device, tb_device
                              device, devices, backend->name);
     return backend->describe(device, info, error);
 }
+
+tb_status tb_device_measure(tb_backend_choice choice, int32_t device, tb_device_use *use,
+                            tb_error *error)
+{
+    memset(use, 0, sizeof *use);
+    const tb_backend *backend = NULL;
+    const tb_status status = tb_backend_find(choice, &backend, error);
+    if (status != TB_OK || !backend->use) return status;
+    return backend->use(device, use, error);
+}

@@ -99,7 +99,7 @@ static tb_status grow_contacts(tb_contact_record **records, int32_t *capacity, i
 
 /* Room for contacts that replace those that are there, if any: a block that forks share stays with
  * them. */
-static tb_status replace_contacts(tb_state *state, int32_t count)
+tb_status tb_state_replace_contacts(tb_state *state, int32_t count)
 {
     if (count > 0 && state->contacts && shared(state->contacts)) {
         tb_contact_record *own = NULL;
@@ -147,6 +147,7 @@ tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *err
 void tb_state_destroy(tb_state *state)
 {
     if (!state) return;
+    tb_state_leave(state);
     release_contacts(state->contacts);
     release_contacts(state->next_contacts);
     free(state);
@@ -158,6 +159,7 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
     if (keyframe < -1 || keyframe >= m->number_of_keyframes)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
                              "keyframe %d, but the model has %d", keyframe, m->number_of_keyframes);
+    tb_state_touch(state, TB_PARTS_ALL);
     memset(state->numbers, 0, state->number_of_numbers * sizeof(double));
     memset(&state->certificate, 0, sizeof state->certificate);
     state->time = 0;
@@ -202,11 +204,13 @@ int64_t tb_state_steps(const tb_state *state)
 
 const double *tb_state_q(const tb_state *state)
 {
+    tb_state_bring(state, TB_PART_Q, NULL);
     return state->q;
 }
 
 const double *tb_state_u(const tb_state *state)
 {
+    tb_state_bring(state, TB_PART_U, NULL);
     return state->u;
 }
 
@@ -217,6 +221,7 @@ const double *tb_state_controls(const tb_state *state)
 
 const double *tb_state_activations(const tb_state *state)
 {
+    tb_state_bring(state, TB_PART_ACTIVATIONS, NULL);
     return state->activations;
 }
 
@@ -251,6 +256,7 @@ tb_status tb_state_set_q(tb_state *state, const double *q, int32_t count, tb_err
                                  "q: the quaternion of joint '%s' has length 0",
                                  tb_model_thing_name(m, TB_HANDLE_JOINT, j));
     }
+    tb_state_touch(state, TB_PART_Q);
     memcpy(state->q, q, (size_t)count * sizeof(double));
     for (int32_t j = 0; j < m->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
@@ -264,8 +270,10 @@ tb_status tb_state_set_q(tb_state *state, const double *q, int32_t count, tb_err
 tb_status tb_state_set_u(tb_state *state, const double *u, int32_t count, tb_error *error)
 {
     const tb_status status = check_numbers(u, count, state->model->number_of_dofs, "u", error);
-    if (status == TB_OK) memcpy(state->u, u, (size_t)count * sizeof(double));
-    return status;
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_U);
+    memcpy(state->u, u, (size_t)count * sizeof(double));
+    return TB_OK;
 }
 
 tb_status tb_state_set_controls(tb_state *state, const double *controls, int32_t count,
@@ -273,8 +281,10 @@ tb_status tb_state_set_controls(tb_state *state, const double *controls, int32_t
 {
     const tb_status status =
         check_numbers(controls, count, state->model->number_of_actuators, "controls", error);
-    if (status == TB_OK) memcpy(state->controls, controls, (size_t)count * sizeof(double));
-    return status;
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_CONTROLS);
+    memcpy(state->controls, controls, (size_t)count * sizeof(double));
+    return TB_OK;
 }
 
 tb_status tb_state_set_control(tb_state *state, int32_t actuator, double value, tb_error *error)
@@ -285,6 +295,7 @@ tb_status tb_state_set_control(tb_state *state, int32_t actuator, double value, 
     if (!isfinite(value))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "value", "control %d is not finite",
                              actuator);
+    tb_state_touch(state, TB_PART_CONTROLS);
     state->controls[actuator] = value;
     return TB_OK;
 }
@@ -294,13 +305,16 @@ tb_status tb_state_set_applied_force(tb_state *state, const double *force, int32
 {
     const size_t bytes = (size_t)state->model->number_of_dofs * sizeof(double);
     if (!force) {
+        tb_state_touch(state, TB_PART_APPLIED);
         memset(state->applied, 0, bytes);
         return TB_OK;
     }
     const tb_status status =
         check_numbers(force, count, state->model->number_of_dofs, "force", error);
-    if (status == TB_OK) memcpy(state->applied, force, bytes);
-    return status;
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_APPLIED);
+    memcpy(state->applied, force, bytes);
+    return TB_OK;
 }
 
 static tb_status check_body(const tb_state *state, int32_t body, tb_error *error)
@@ -315,8 +329,10 @@ tb_status tb_state_set_body_wrench(tb_state *state, int32_t body, const double w
 {
     tb_status status = check_body(state, body, error);
     if (status == TB_OK) status = check_numbers(wrench, 6, 6, "wrench", error);
-    if (status == TB_OK) memcpy(state->wrenches + 6 * body, wrench, 6 * sizeof(double));
-    return status;
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_WRENCHES);
+    memcpy(state->wrenches + 6 * body, wrench, 6 * sizeof(double));
+    return TB_OK;
 }
 
 tb_status tb_state_set_kinematic(tb_state *state, int32_t body, const double position[3],
@@ -339,6 +355,11 @@ tb_status tb_state_set_kinematic(tb_state *state, int32_t body, const double pos
     if (!(n[3] * n[3] + n[4] * n[4] + n[5] * n[5] + n[6] * n[6] > 1e-20))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "orientation",
                              "the orientation has length 0");
+    /* steps move the others */
+    if (state->model->number_of_kinematic_bodies > 1)
+        status = tb_state_bring(state, TB_PART_KINEMATIC, error);
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_KINEMATIC);
     tb_q_store(n + 3, tb_q_normalize(tb_q_load(n + 3)));
     memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * index, n, sizeof n);
     return TB_OK;
@@ -352,6 +373,8 @@ int32_t tb_state_number_of_contacts(const tb_state *state)
 tb_status tb_state_contact(const tb_state *state, int32_t index, tb_contact_info *info)
 {
     if (index < 0 || index >= state->number_of_contacts || !info) return TB_INVALID_ARGUMENT;
+    const tb_status status = tb_state_bring(state, TB_PART_CONTACTS, NULL);
+    if (status != TB_OK) return status;
     const tb_contact_record *r = &state->contacts[index];
     info->shape_a = r->shape_a;
     info->shape_b = r->shape_b;
@@ -371,6 +394,7 @@ tb_status tb_state_contact(const tb_state *state, int32_t index, tb_contact_info
 double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 {
     if (actuator < 0 || actuator >= state->model->number_of_actuators) return 0;
+    tb_state_bring(state, TB_PART_ACTUATOR_FORCE, NULL);
     return state->actuator_force[actuator];
 }
 
@@ -414,6 +438,8 @@ static snapshot_header make_header(const tb_state *s)
 tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,
                             tb_error *error)
 {
+    const tb_status brought = tb_state_bring(state, TB_PARTS_ALL, error);
+    if (brought != TB_OK) return brought;
     const snapshot_header h = make_header(state);
     const size_t numbers = state->number_of_numbers * sizeof(double);
     const size_t contacts = (size_t)state->number_of_contacts * sizeof *state->contacts;
@@ -463,9 +489,10 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
         if (r.shape_a < 0 || r.shape_a >= shapes || r.shape_b < 0 || r.shape_b >= shapes)
             return tb_fail(error, TB_DATA_LOSS, "the snapshot names a shape that does not exist");
     }
-    const tb_status status = replace_contacts(state, (int32_t)h.number_of_contacts);
+    const tb_status status = tb_state_replace_contacts(state, (int32_t)h.number_of_contacts);
     if (status != TB_OK) return tb_fail_memory(error, size, "a snapshot's contacts");
 
+    tb_state_touch(state, TB_PARTS_ALL);
     memcpy(state->numbers, bytes + sizeof h, numbers);
     state->number_of_contacts = (int32_t)h.number_of_contacts;
     if (h.number_of_contacts)
@@ -483,16 +510,20 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     if (status != TB_OK) return status;
     tb_state *f = *fork;
     memcpy(f->numbers, state->numbers, state->number_of_numbers * sizeof(double));
-    if (state->number_of_contacts) {
+    f->number_of_contacts = state->number_of_contacts;
+    if (state->number_of_contacts && !(state->device_newer & TB_PART_CONTACTS)) {
         atomic_fetch_add_explicit(&block_of(state->contacts)->owners, 1, memory_order_relaxed);
         f->contacts = state->contacts;
         f->contact_capacity = state->contact_capacity;
-        f->number_of_contacts = state->number_of_contacts;
     }
     f->time = state->time;
     f->steps = state->steps;
     f->status = state->status;
     f->certificate = state->certificate;
+    f->twin = state->twin;
+    f->host_newer = state->host_newer;
+    f->device_newer = state->device_newer;
+    if (f->twin) f->twin->backend->share(f->twin);
     return TB_OK;
 }
 
@@ -511,6 +542,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
 
 uint64_t tb_state_hash(const tb_state *state)
 {
+    if (tb_state_bring(state, TB_PARTS_ALL, NULL) != TB_OK) return 0; /* of a lost device */
     const snapshot_header h = make_header(state);
     uint64_t hash = hash_words(0xcbf29ce484222325u, &h, sizeof h);
     hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));

@@ -48,6 +48,33 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
     return r;
 }
 
+/* Parts of a state, for what a device and the host have of it: the arrays of `numbers`, bit by bit
+ * in their order there, then the contacts. */
+typedef enum tb_state_part {
+    TB_PART_Q = 1 << 0,
+    TB_PART_U = 1 << 1,
+    TB_PART_CONTROLS = 1 << 2,
+    TB_PART_ACTIVATIONS = 1 << 3,
+    TB_PART_APPLIED = 1 << 4,
+    TB_PART_WRENCHES = 1 << 5,
+    TB_PART_KINEMATIC = 1 << 6,
+    TB_PART_ROW_IMPULSES = 1 << 7,
+    TB_PART_ACTUATOR_FORCE = 1 << 8,
+    TB_PART_CONTACTS = 1 << 9,
+    TB_PARTS_NUMBERS = TB_PART_CONTACTS - 1,
+    TB_PARTS_ALL = TB_PARTS_NUMBERS | TB_PART_CONTACTS,
+    /* what a step reads and never writes */
+    TB_PARTS_INPUT = TB_PART_CONTROLS | TB_PART_APPLIED | TB_PART_WRENCHES
+} tb_state_part;
+
+enum { TB_ARRAYS = 9 }; /* of `numbers` */
+
+/* What a device keeps of a state between calls: its backend's, which knows more of it. States that
+ * have been forked share a twin until one of them is stepped. */
+typedef struct tb_device_twin {
+    const struct tb_backend *backend;
+} tb_device_twin;
+
 struct tb_state {
     const tb_model *model;
     double time;
@@ -69,6 +96,12 @@ struct tb_state {
     int32_t next_capacity;
     int32_t next_wanted; /* on a device: records that there was no room for; 0: there was room */
     tb_certificate certificate; /* of the last step */
+    /* What stands above is the host's; but where a device has stepped the state and nobody has asked
+     * since, the parts in `device_newer` are only there. Time, steps, status, certificate and the
+     * number of contacts always come back. Parts in `host_newer` go there with the next step. None
+     * is in both. */
+    tb_device_twin *twin; /* NULL: no device has anything */
+    uint32_t host_newer, device_newer;
 };
 
 /* Working memory of one thread. */
@@ -106,9 +139,29 @@ TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count);
 /* The first `count` contacts of the step that has been made are the state's now. */
 TB_EXTERN void tb_state_take_next(tb_state *state, int32_t count);
 
+/* ---- a state and its twin ---- */
+
+/* First number of each array of `numbers`, and behind the last one their count. */
+void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1]);
+/* Brings these parts to the host where a device has them newer; what a reader calls first. ABORTED
+ * if the device is lost: then the host's are of an earlier step. */
+tb_status tb_state_bring(const tb_state *state, uint32_t parts, tb_error *error);
+/* The same of many at once. */
+tb_status tb_states_bring(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
+/* These parts are the host's from now on, as a whole; what a writer calls. */
+static inline void tb_state_touch(tb_state *state, uint32_t parts)
+{
+    state->device_newer &= ~parts;
+    state->host_newer |= state->twin ? parts : 0;
+}
+/* The device has nothing of the state any longer; what only it had is gone. */
+void tb_state_leave(tb_state *state);
+/* Room for `count` contacts that replace those that are there. */
+tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
+
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 2 };
+enum { TB_BACKEND_ABI = 3 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -126,11 +179,25 @@ typedef struct tb_backend {
     /* Whether the context also serves these options, or another must be made. */
     bool (*serves)(const void *context, const tb_step_options *options);
     /* Steps every world `steps` times; the contract of tb_step_batch. ABORTED: the device is lost,
-     * and the states are those of before the call. */
+     * and what the host has of the states is as before the call. A backend without twins gets states
+     * that are wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       int32_t worlds, int32_t steps, tb_certificate *certificates, tb_error *error);
     /* All but the name. */
     void (*measure)(const void *context, tb_stepper_use *use);
+
+    /* A backend with a memory of its own; NULL where worlds are stepped in the host's. The functions
+     * below may be called from any thread, also while another one steps other states. */
+    /* Runs every variant of every kernel once over nothing, so that no later call pays for the first
+     * use of one. */
+    tb_status (*warm)(void *context, tb_error *error);
+    tb_status (*use)(int32_t device, tb_device_use *use, tb_error *error);
+    /* Brings the parts of these states, all with twins of this backend, that the device has newer,
+     * and perhaps more. A state is whole or as it was. */
+    tb_status (*fetch)(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
+    /* One state more, and one less, has this twin; it goes with its last. */
+    void (*share)(tb_device_twin *twin);
+    void (*release)(tb_device_twin *twin);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

@@ -142,6 +142,11 @@ tb_stepper_use tb_stepper_measure(const tb_stepper *stepper)
     return use;
 }
 
+tb_status tb_stepper_warm(tb_stepper *stepper, tb_error *error)
+{
+    return stepper->backend->warm ? stepper->backend->warm(stepper->context, error) : TB_OK;
+}
+
 size_t tb_stepper_allocated(const tb_stepper *stepper)
 {
     const tb_stepper_use use = tb_stepper_measure(stepper);
@@ -159,12 +164,26 @@ tb_status tb_step(tb_stepper *stepper, tb_state *state, int32_t steps, tb_certif
     return tb_step_batch(stepper, &state, 1, steps, certificate, error);
 }
 
+/* For a backend that steps in the host's memory: everything is there, and no device has anything. */
+static tb_status bring_home(tb_state *const *states, int32_t worlds, tb_error *error)
+{
+    const tb_status status = tb_states_bring(states, worlds, TB_PARTS_ALL, error);
+    if (status != TB_OK) return status;
+    for (int32_t i = 0; i < worlds; i++)
+        if (states[i]->twin) tb_state_leave(states[i]);
+    return TB_OK;
+}
+
 tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t worlds, int32_t steps,
                         tb_certificate *certificates, tb_error *error)
 {
     if (worlds < 0 || (worlds > 0 && !states))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "%d worlds", worlds);
     if (steps < 0) return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "%d steps", steps);
+    if (!stepper->backend->fetch) {
+        const tb_status status = bring_home(states, worlds, error);
+        if (status != TB_OK) return status;
+    }
     return stepper->backend->step(stepper->context, &stepper->options, states, worlds, steps,
                                   certificates, error);
 }
@@ -172,6 +191,8 @@ tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t wo
 tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const char *path,
                             tb_error *error)
 {
+    const tb_status status = tb_state_bring(state, TB_PARTS_ALL, error);
+    if (status != TB_OK) return status;
     return tb_world_export(state, &stepper->options, &stepper->questions, path, error);
 }
 

@@ -1,0 +1,83 @@
+/* The kernels of the GPU backend, played: the step is the one that cards run, compiled for the
+ * processor (tests/unit/device_world.cc), in the card's memory and with what fits there. */
+#include <string.h>
+
+#include "../../unit/device_world.h"
+#include "gpu/gpu_internal.h"
+#include "played.h"
+#include "step/certificate.h"
+
+typedef tb_status step_function(tb_state *state, const tb_step_options *options, int32_t solver,
+                                void *memory, size_t bytes, size_t *wanted,
+                                tb_certificate *certificate);
+
+/* the float build of the same source */
+step_function device_world_step_f32;
+
+/* As solver/gpu/step.cu does it. */
+static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_function *step)
+{
+    tb_state *state = &world->state;
+    world->status = TB_OK;
+    world->contacts_needed = 0;
+    world->arena_needed = 0;
+    while (world->steps_left > 0) {
+        tb_certificate certificate;
+        size_t wanted = 0;
+        const int other = state->contacts == world->contacts[0];
+        state->next_contacts = world->contacts[other];
+        state->next_capacity = world->contact_capacity;
+        state->next_wanted = 0;
+        world->status = step(state, &launch->options, launch->solver, launch->arenas,
+                             launch->arena_size, &wanted, &certificate);
+        if (world->status == TB_RESOURCE_EXHAUSTED) {
+            world->contacts_needed = state->next_wanted;
+            if (wanted > launch->arena_size) world->arena_needed = wanted;
+            return;
+        }
+        tb_certificate_add(&world->merged, &certificate);
+        world->steps_left = world->status == TB_OK ? world->steps_left - 1 : 0;
+    }
+}
+
+static cudaError_t start(const tb_gpu_launch *launch, step_function *step)
+{
+    if (played_state() != cudaSuccess) return played_state();
+    played_launch();
+    for (int32_t i = 0; i < launch->number_of_worlds; i++)
+        step_world(launch, &launch->worlds[i], step);
+    return played_state();
+}
+
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    (void)stream;
+    return start(launch, device_world_step);
+}
+
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    (void)stream;
+    return start(launch, device_world_step_f32);
+}
+
+cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
+{
+    (void)stream;
+    return played_state();
+}
+
+cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream)
+{
+    (void)stream;
+    return played_state();
+}
+
+cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream)
+{
+    (void)stream;
+    if (played_state() != cudaSuccess) return played_state();
+    for (int32_t i = 0; i < count; i++)
+        memcpy(copies[i].to, copies[i].from, (size_t)copies[i].bytes);
+    return cudaSuccess;
+}

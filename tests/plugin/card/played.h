@@ -1,0 +1,12 @@
+/* What the played runtime tells the played kernels. */
+#ifndef PLAYED_H
+#define PLAYED_H
+
+#include "cuda_runtime_api.h"
+
+/* Why nothing works any longer, or cudaSuccess. */
+cudaError_t played_state(void);
+/* Takes as long as a launch is to take. */
+void played_launch(void);
+
+#endif

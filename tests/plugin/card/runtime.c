@@ -1,0 +1,253 @@
+/* A card played by the processor: see cuda_runtime_api.h. Work is done when it is asked for; so
+ * everything is in order, and a stream is only a name.
+ *
+ *   TRIBO_TEST_CARDS        cards that are there; 1
+ *   TRIBO_TEST_CARD_MEMORY  bytes of each; 256 MiB
+ *   TRIBO_TEST_CARD_US      us that a launch of steps takes at least; 0
+ *   TRIBO_TEST_LOSE         a file: once it is there, every call fails as on a card that a kernel
+ *                           has sent to an illegal address */
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "played.h"
+
+enum { CARDS = 8, HEAD = 256 }; /* HEAD: bytes before each allocation, which keep its size */
+
+struct played_stream {
+    int card;
+};
+
+struct played_event {
+    double time;
+};
+
+static _Atomic size_t taken[CARDS];
+static atomic_bool lost;
+static _Thread_local int current;
+
+static long setting(const char *name, long usual)
+{
+    const char *text = getenv(name);
+    return text != NULL && *text != '\0' ? atol(text) : usual;
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+cudaError_t played_state(void)
+{
+    const char *file = getenv("TRIBO_TEST_LOSE");
+    if (file != NULL && access(file, F_OK) == 0) atomic_store(&lost, true);
+    return atomic_load(&lost) ? cudaErrorIllegalAddress : cudaSuccess;
+}
+
+void played_launch(void)
+{
+    const double until = now() + 1e-6 * (double)setting("TRIBO_TEST_CARD_US", 0);
+    while (now() < until) continue;
+}
+
+/* ---- cards ---- */
+
+cudaError_t cudaGetDeviceCount(int *count)
+{
+    const long cards = setting("TRIBO_TEST_CARDS", 1);
+    *count = cards < 0 ? 0 : cards > CARDS ? CARDS : (int)cards;
+    return cudaSuccess;
+}
+
+static size_t memory_of_card(void)
+{
+    return (size_t)setting("TRIBO_TEST_CARD_MEMORY", 256L << 20);
+}
+
+cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
+{
+    (void)device;
+    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    return cudaSuccess;
+}
+
+cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
+{
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+    *properties = (struct cudaDeviceProp){
+        .major = 9, .multiProcessorCount = 4, .totalGlobalMem = memory_of_card()};
+    snprintf(properties->name, sizeof properties->name, "a played card");
+    return cudaSuccess;
+}
+
+cudaError_t cudaDriverGetVersion(int *version)
+{
+    *version = 13000;
+    return cudaSuccess;
+}
+
+cudaError_t cudaSetDevice(int device)
+{
+    int count = 0;
+    cudaGetDeviceCount(&count);
+    if (device < 0 || device >= count) return cudaErrorInvalidDevice;
+    current = device;
+    return played_state();
+}
+
+cudaError_t cudaGetLastError(void)
+{
+    return played_state();
+}
+
+const char *cudaGetErrorName(cudaError_t error)
+{
+    return error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
+           : error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
+                                                : "cudaErrorInvalidValue";
+}
+
+const char *cudaGetErrorString(cudaError_t error)
+{
+    return error == cudaErrorIllegalAddress     ? "an illegal memory access was encountered"
+           : error == cudaErrorMemoryAllocation ? "out of memory"
+                                                : "invalid argument";
+}
+
+/* ---- streams, events ---- */
+
+cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
+{
+    (void)flags;
+    *stream = malloc(sizeof **stream);
+    if (*stream == NULL) return cudaErrorMemoryAllocation;
+    (*stream)->card = current;
+    return played_state();
+}
+
+cudaError_t cudaStreamDestroy(cudaStream_t stream)
+{
+    free(stream);
+    return played_state();
+}
+
+/* A stream belongs to its card: whoever asks must have entered that one. */
+static cudaError_t state_of(cudaStream_t stream)
+{
+    if (stream == NULL || stream->card != current) return cudaErrorInvalidValue;
+    return played_state();
+}
+
+cudaError_t cudaStreamSynchronize(cudaStream_t stream)
+{
+    return state_of(stream);
+}
+
+cudaError_t cudaEventCreate(cudaEvent_t *event)
+{
+    *event = calloc(1, sizeof **event);
+    return *event == NULL ? cudaErrorMemoryAllocation : played_state();
+}
+
+cudaError_t cudaEventDestroy(cudaEvent_t event)
+{
+    free(event);
+    return played_state();
+}
+
+cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
+{
+    event->time = now();
+    return state_of(stream);
+}
+
+cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
+{
+    *milliseconds = (float)(1e3 * (to->time - from->time));
+    return played_state();
+}
+
+/* ---- memory ---- */
+
+typedef struct head {
+    size_t bytes;
+    int card;
+} head;
+
+cudaError_t cudaMalloc(void **memory, size_t bytes)
+{
+    *memory = NULL;
+    if (played_state() != cudaSuccess) return played_state();
+    const size_t before = atomic_fetch_add(&taken[current], bytes);
+    const size_t whole = (bytes + 2 * HEAD - 1) / HEAD * HEAD;
+    unsigned char *block = NULL;
+    if (before + bytes <= memory_of_card()) block = aligned_alloc(HEAD, whole);
+    if (block == NULL) {
+        atomic_fetch_sub(&taken[current], bytes);
+        return cudaErrorMemoryAllocation;
+    }
+    memset(block, 0xa5, whole); /* nobody is promised zeros */
+    const head h = {bytes, current};
+    memcpy(block, &h, sizeof h);
+    *memory = block + HEAD;
+    return cudaSuccess;
+}
+
+cudaError_t cudaFree(void *memory)
+{
+    head h;
+    if (memory == NULL) return played_state();
+    unsigned char *block = (unsigned char *)memory - HEAD;
+    memcpy(&h, block, sizeof h);
+    atomic_fetch_sub(&taken[h.card], h.bytes);
+    free(block);
+    return played_state();
+}
+
+cudaError_t cudaMallocAsync(void **memory, size_t bytes, cudaStream_t stream)
+{
+    return state_of(stream) != cudaSuccess ? state_of(stream) : cudaMalloc(memory, bytes);
+}
+
+cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
+{
+    (void)stream;
+    return cudaFree(memory);
+}
+
+cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    (void)flags;
+    *memory = malloc(bytes);
+    return *memory == NULL ? cudaErrorMemoryAllocation : played_state();
+}
+
+cudaError_t cudaFreeHost(void *memory)
+{
+    free(memory);
+    return played_state();
+}
+
+cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
+{
+    *total = memory_of_card();
+    *room = *total - atomic_load(&taken[current]);
+    return played_state();
+}
+
+cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
+                            cudaStream_t stream)
+{
+    (void)kind;
+    if (state_of(stream) != cudaSuccess) return state_of(stream);
+    memcpy(to, from, bytes);
+    return cudaSuccess;
+}
