@@ -39,7 +39,7 @@ TB_EXTERN const char *tb_law_name(int32_t law);
 
 enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
 
-/* One contact or constraint. */
+/* One contact or constraint. Its runs of dofs are disjoint. */
 typedef struct tb_block {
     int32_t law;               /* tb_law */
     int32_t row, rows;         /* first row and their number */
@@ -130,6 +130,9 @@ TB_EXTERN bool tb_increment_norm_test(const tb_real *lambda, const tb_real *prev
 TB_EXTERN bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda,
                                          const tb_real *xi, const tb_real *r, double tolerance);
 
+/* What follows a team does together: each function is reached by all lanes with the same arguments,
+ * and what it writes they all see when it returns. */
+
 /* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the
  * factorized form. */
 #define tb_problem_apply TB_SYMBOL(tb_problem_apply)
@@ -148,7 +151,7 @@ TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first
 #define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)
 TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
 
-/* The diagonal block of one block, rows x rows, compliance on the diagonal. */
+/* The diagonal block of one block, rows x rows, compliance on the diagonal. One lane's work. */
 #define tb_problem_local_block TB_SYMBOL(tb_problem_local_block)
 TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
 
@@ -182,6 +185,14 @@ TB_EXTERN tb_status tb_problem_write(const tb_problem *problem, const char *path
 /* The local problem that a file holds, or that its global form reduces to. Borrowed. */
 TB_EXTERN const tb_problem *tb_problem_file_local(const tb_problem_file *file);
 #endif
+
+/* The dof that a column of a block stands for. */
+TB_FN int32_t tb_block_dof(const tb_problem *problem, const tb_block *block, int32_t column)
+{
+    const tb_segment *run = problem->segments + block->segment;
+    while (column >= run->count) column -= (run++)->count;
+    return run->dof + column;
+}
 
 #include "contact/prox.h"
 #include "contact/local_solve.h"

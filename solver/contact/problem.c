@@ -1,12 +1,32 @@
 /* Applying a contact problem's matrix, assembling it, and reading statuses off a solution. */
+#include "base/team.h"
 #include "contact/judge.h"
 
 #include <string.h>
+
+/* s += (rows of the block)' lambda by a team: a lane takes columns, so that each number has its sum
+ * in the order of the rows */
+TB_STATIC void block_scatter_together(const tb_problem *problem, const tb_block *block,
+                                      const tb_real *lambda, tb_real *s)
+{
+    const tb_real *value = problem->values + block->value;
+    TB_EACH (k, block->width) {
+        tb_real *to = &s[tb_block_dof(problem, block, k)], sum = *to;
+        for (int32_t i = 0; i < block->rows; i++)
+            sum += lambda[block->row + i] * value[(int64_t)i * block->width + k];
+        *to = sum;
+    }
+    tb_team_sync();
+}
 
 /* s += (rows of the block)' lambda */
 TB_STATIC void block_scatter(const tb_problem *problem, const tb_block *block,
                              const tb_real *lambda, tb_real *s)
 {
+    if (tb_team_lanes() > 1) {
+        block_scatter_together(problem, block, lambda, s);
+        return;
+    }
     const tb_real *value = problem->values + block->value;
     for (int32_t i = 0; i < block->rows; i++) {
         const tb_real l = lambda[block->row + i];
@@ -35,7 +55,8 @@ TB_STATIC tb_real row_gather(const tb_problem *problem, const tb_block *block, i
 
 TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s)
 {
-    memset(s, 0, (size_t)problem->number_of_dofs * sizeof(tb_real));
+    tb_team_clear(s, (size_t)problem->number_of_dofs * sizeof(tb_real));
+    tb_team_sync();
     tb_problem_whiten_blocks(problem, 0, problem->number_of_blocks, lambda, s);
 }
 
@@ -63,18 +84,19 @@ TB_EXTERN void tb_problem_apply(const tb_problem *problem, const tb_real *lambda
 {
     if (problem->values) {
         tb_problem_whiten(problem, lambda, s);
-        for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        TB_EACH (b, problem->number_of_blocks) {
             const tb_block *block = &problem->blocks[b];
             for (int32_t i = 0; i < block->rows; i++)
                 xi[block->row + i] = row_gather(problem, block, i, s) + problem->c[block->row + i];
         }
     } else {
-        for (int32_t i = 0; i < problem->number_of_rows; i++)
+        TB_EACH (i, problem->number_of_rows)
             xi[i] = matrix_row_times(problem->matrix, i, lambda) + problem->c[i];
     }
-    if (problem->compliance)
-        for (int32_t i = 0; i < problem->number_of_rows; i++)
-            xi[i] += problem->compliance[i] * lambda[i];
+    tb_team_sync();
+    if (!problem->compliance) return;
+    TB_EACH (i, problem->number_of_rows) xi[i] += problem->compliance[i] * lambda[i];
+    tb_team_sync();
 }
 
 /* the k-th number of a block's row and the dof that it stands at, walking both blocks' runs */
@@ -99,6 +121,17 @@ TB_STATIC tb_real rows_product(const tb_problem *problem, const tb_block *a, int
     return sum;
 }
 
+/* rows i and j of one block: its runs are the same, and each dof stands there once */
+TB_STATIC tb_real own_rows_product(const tb_problem *problem, const tb_block *block, int32_t i,
+                                   int32_t j)
+{
+    const tb_real *left = problem->values + block->value + (int64_t)i * block->width;
+    const tb_real *right = problem->values + block->value + (int64_t)j * block->width;
+    tb_real sum = 0;
+    for (int32_t k = 0; k < block->width; k++) sum += left[k] * right[k];
+    return sum;
+}
+
 TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_index, tb_real *g)
 {
     const tb_block *block = &problem->blocks[block_index];
@@ -107,7 +140,7 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
         const int32_t row = block->row + i;
         if (problem->values) {
             for (int32_t j = 0; j <= i; j++)
-                g[i * n + j] = g[j * n + i] = rows_product(problem, block, i, block, j);
+                g[i * n + j] = g[j * n + i] = own_rows_product(problem, block, i, j);
         } else if (problem->matrix->dense) {
             const tb_matrix *matrix = problem->matrix;
             for (int32_t j = 0; j < n; j++)
@@ -128,9 +161,10 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
 TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
 {
     const int32_t n = problem->number_of_rows;
-    memset(g, 0, (size_t)n * (size_t)n * sizeof(tb_real));
+    tb_team_clear(g, (size_t)n * (size_t)n * sizeof(tb_real));
+    tb_team_sync();
     if (problem->values) {
-        for (int32_t a = 0; a < problem->number_of_blocks; a++) {
+        TB_EACH (a, problem->number_of_blocks) {
             for (int32_t b = 0; b <= a; b++) {
                 const tb_block *left = &problem->blocks[a], *right = &problem->blocks[b];
                 for (int32_t i = 0; i < left->rows; i++)
@@ -143,23 +177,24 @@ TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)
             }
         }
     } else if (problem->matrix->dense) {
-        memcpy(g, problem->matrix->dense, (size_t)n * (size_t)n * sizeof(tb_real));
+        tb_team_copy(g, problem->matrix->dense, (size_t)n * (size_t)n * sizeof(tb_real));
     } else {
         const tb_matrix *matrix = problem->matrix;
-        for (int32_t i = 0; i < n; i++)
+        TB_EACH (i, n)
             for (int32_t k = matrix->row_start[i]; k < matrix->row_start[i + 1]; k++)
                 g[(int64_t)i * n + matrix->column[k]] += matrix->value[k];
     }
-    if (problem->compliance)
-        for (int32_t i = 0; i < n; i++) g[(int64_t)i * n + i] += problem->compliance[i];
+    tb_team_sync();
+    if (!problem->compliance) return TB_OK;
+    TB_EACH (i, n) g[(int64_t)i * n + i] += problem->compliance[i];
+    tb_team_sync();
     return TB_OK;
 }
 
 TB_EXTERN void tb_problem_statuses(const tb_problem *problem, const tb_real *lambda,
                                    uint8_t *statuses)
 {
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_block *block = &problem->blocks[b];
-        statuses[b] = tb_block_status(block, lambda + block->row);
-    }
+    TB_EACH (b, problem->number_of_blocks)
+        statuses[b] = tb_block_status(&problem->blocks[b], lambda + problem->blocks[b].row);
+    tb_team_sync();
 }

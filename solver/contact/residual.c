@@ -2,14 +2,37 @@
  *
  * Every sum is in double, whatever the working precision, and starts from the problem's own
  * numbers: nothing that a solver carried along is believed. */
+#include "base/team.h"
 #include "contact/judge.h"
 
 #include <math.h>
 #include <string.h>
 
+/* The same by a team: a lane takes columns of a block, one block after the other. */
+TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda, double *s)
+{
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *value = problem->values + block->value, *l = lambda + block->row;
+        TB_EACH (k, block->width) {
+            double *to = &s[tb_block_dof(problem, block, k)], sum = *to;
+            for (int32_t i = 0; i < block->rows; i++)
+                if (l[i] != 0) sum += (double)l[i] * (double)value[(int64_t)i * block->width + k];
+            *to = sum;
+        }
+        tb_team_sync();
+    }
+}
+
 /* xi of the factorized form: s = Y lambda in double, then each row in turn */
 TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
 {
+    if (tb_team_lanes() > 1) {
+        tb_team_clear(s, (size_t)problem->number_of_dofs * sizeof(double));
+        tb_team_sync();
+        whiten_together(problem, lambda, s);
+        return;
+    }
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(double));
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
@@ -62,6 +85,38 @@ TB_STATIC double row_xi(const tb_problem *problem, const tb_block *block, int32_
     return sum;
 }
 
+/* What the residuals sum and compare, of one block or of all. */
+typedef struct tb_judgement {
+    double natural, complementarity, cone, penetration;
+} tb_judgement;
+
+TB_STATIC void add_judgement(tb_judgement *all, const tb_judgement *one)
+{
+    all->natural += one->natural;
+    all->complementarity = fmax(all->complementarity, one->complementarity);
+    all->cone = fmax(all->cone, one->cone);
+    all->penetration = fmax(all->penetration, one->penetration);
+}
+
+/* One block, with its rows of xi on the way out. */
+TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *block,
+                                   const tb_real *lambda, const double *s, tb_real *xi)
+{
+    double l[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+    for (int32_t i = 0; i < block->rows; i++) {
+        l[i] = (double)lambda[block->row + i];
+        x[i] = row_xi(problem, block, i, lambda, s);
+        if (xi) xi[block->row + i] = TB_R(x[i]);
+    }
+    const bool one_sided = block->law != TB_LAW_BILATERAL && block->law != TB_LAW_BOX;
+    tb_judgement own;
+    own.natural = tb_block_natural(block, l, x);
+    own.complementarity = one_sided ? fabs(l[0] * x[0]) : 0;
+    own.cone = tb_block_cone_excess(block, l);
+    own.penetration = one_sided ? -x[0] : 0;
+    return own;
+}
+
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals)
 {
@@ -82,34 +137,36 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
         if (!s) return TB_RESOURCE_EXHAUSTED;
         whiten(problem, lambda, s);
         if (whitened && !in_place)
-            for (int32_t i = 0; i < problem->number_of_dofs; i++) whitened[i] = TB_R(s[i]);
+            TB_EACH (i, problem->number_of_dofs) whitened[i] = TB_R(s[i]);
     }
-
-    double natural = 0, c2 = 0, complementarity = 0, cone = 0, penetration = 0;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_block *block = &problem->blocks[b];
-        double l[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
-        for (int32_t i = 0; i < block->rows; i++) {
-            const double c = (double)problem->c[block->row + i];
-            l[i] = (double)lambda[block->row + i];
-            x[i] = row_xi(problem, block, i, lambda, s);
-            c2 += c * c;
-            if (xi) xi[block->row + i] = TB_R(x[i]);
-        }
-        natural += tb_block_natural(block, l, x);
-        cone = fmax(cone, tb_block_cone_excess(block, l));
-        if (block->law != TB_LAW_BILATERAL && block->law != TB_LAW_BOX) {
-            complementarity = fmax(complementarity, fabs(l[0] * x[0]));
-            penetration = fmax(penetration, -x[0]);
-        }
+    /* lanes of a team note what they find, for sums in the order of the blocks */
+    const int32_t blocks = problem->number_of_blocks;
+    tb_judgement *found = NULL, all = {0, 0, 0, 0};
+    if (tb_team_lanes() > 1) {
+        found = TB_ARENA_ARRAY(scratch, tb_judgement, blocks);
+        if (!found) return TB_RESOURCE_EXHAUSTED;
     }
+    TB_EACH (b, blocks) {
+        const tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
+        if (found)
+            found[b] = own;
+        else
+            add_judgement(&all, &own);
+    }
+    tb_team_sync();
+    for (int32_t b = 0; found && b < blocks; b++) add_judgement(&all, &found[b]);
+    double c2 = 0;
+    for (int32_t i = 0; i < problem->number_of_rows; i++)
+        c2 += (double)problem->c[i] * (double)problem->c[i];
+    tb_team_sync(); /* what is returned here others may take */
     tb_arena_return_to(scratch, mark);
 
-    residuals->natural_absolute = tb_residual_known(sqrt(natural));
-    residuals->natural = tb_residual_known(c2 > 0 ? sqrt(natural) / sqrt(c2) : sqrt(natural));
-    residuals->complementarity = tb_residual_known(complementarity);
-    residuals->cone = tb_residual_known(cone);
-    residuals->penetration_velocity = tb_residual_known(penetration);
+    residuals->natural_absolute = tb_residual_known(sqrt(all.natural));
+    residuals->natural =
+        tb_residual_known(c2 > 0 ? sqrt(all.natural) / sqrt(c2) : sqrt(all.natural));
+    residuals->complementarity = tb_residual_known(all.complementarity);
+    residuals->cone = tb_residual_known(all.cone);
+    residuals->penetration_velocity = tb_residual_known(all.penetration);
     return TB_OK;
 }
 

@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include "base/team.h"
 #include "step/step.h"
 
 /* ---- the arena ---- */
@@ -45,7 +46,9 @@ TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size)
 TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
 {
     void *memory = tb_arena_take_array(arena, count, size);
-    if (memory) memset(memory, 0, count * size);
+    if (!memory) return NULL;
+    tb_team_clear(memory, count * size);
+    tb_team_sync();
     return memory;
 }
 

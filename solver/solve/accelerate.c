@@ -24,7 +24,10 @@ TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *
     a->f = TB_ARENA_ARRAY(scratch, tb_real, n);
     a->dg = TB_ARENA_ARRAY(scratch, tb_real, (size_t)n * (size_t)a->depth);
     a->df = TB_ARENA_ARRAY(scratch, tb_real, (size_t)n * (size_t)a->depth);
-    if (!a->weight || !a->x || !a->g || !a->f || !a->dg || !a->df) return TB_RESOURCE_EXHAUSTED;
+    a->gram = TB_ARENA_ARRAY(scratch, double, a->depth * a->depth);
+    a->along = TB_ARENA_ARRAY(scratch, double, a->depth);
+    if (!a->weight || !a->x || !a->g || !a->f || !a->dg || !a->df || !a->gram || !a->along)
+        return TB_RESOURCE_EXHAUSTED;
     tb_accelerate_restart(a);
     a->pause = 1;
     a->smallest = DBL_MAX;
@@ -36,8 +39,8 @@ TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *
 TB_EXTERN void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first,
                                    int32_t end)
 {
-    for (int32_t b = first; b < end; b++) {
-        const tb_sweep_block *block = &sweeper->blocks[b];
+    TB_EACH (k, end - first) {
+        const tb_sweep_block *block = &sweeper->blocks[first + k];
         const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
         for (int i = 0; i < block->rows; i++)
             a->weight[block->row + i] = tb_abs(g[i * block->rows + i]);
@@ -52,7 +55,8 @@ TB_EXTERN void tb_accelerate_restart(tb_acceleration *a)
 
 TB_EXTERN void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda)
 {
-    memcpy(a->x, lambda, (size_t)a->rows * sizeof(tb_real));
+    tb_team_copy(a->x, lambda, (size_t)a->rows * sizeof(tb_real));
+    tb_team_sync();
 }
 
 TB_STATIC double dot(const tb_real *x, const tb_real *y, int32_t n)
@@ -79,18 +83,20 @@ TB_STATIC void remember_sweep(tb_acceleration *a, const tb_real *lambda)
         a->oldest = (a->oldest + 1) % a->depth;
     }
     tb_real *df = a->df + (int64_t)slot * n, *dg = a->dg + (int64_t)slot * n;
-    for (int32_t i = 0; i < n; i++) {
+    TB_EACH (i, n) {
         const tb_real f = a->weight[i] * (lambda[i] - a->x[i]);
         df[i] = f - a->f[i];
         dg[i] = lambda[i] - a->g[i];
         a->f[i] = f;
         a->g[i] = lambda[i];
     }
-    for (int32_t k = 0; k < a->count; k++) {
+    tb_team_sync();
+    TB_EACH (k, a->count) {
         const double product = dot(df, a->df + (int64_t)k * n, n);
-        a->gram[slot * TB_ACCELERATION_DEPTH + k] = product;
-        a->gram[k * TB_ACCELERATION_DEPTH + slot] = product;
+        a->gram[slot * a->depth + k] = product;
+        a->gram[k * a->depth + slot] = product;
     }
+    tb_team_sync();
 }
 
 /* gamma minimizing |f - sum gamma_k df_k|: normal equations, scaled to a unit diagonal */
@@ -99,14 +105,16 @@ TB_STATIC bool combination(const tb_acceleration *a, double *gamma)
     const int32_t m = a->count;
     double l[TB_ACCELERATION_DEPTH][TB_ACCELERATION_DEPTH], scale[TB_ACCELERATION_DEPTH];
     for (int32_t i = 0; i < m; i++) {
-        const double diagonal = a->gram[i * TB_ACCELERATION_DEPTH + i];
+        const double diagonal = a->gram[i * a->depth + i];
         if (!(diagonal > 0) || !(diagonal <= DBL_MAX)) return false;
         scale[i] = 1 / sqrt(diagonal);
-        gamma[i] = scale[i] * dot(a->f, a->df + (int64_t)i * a->rows, a->rows);
     }
+    TB_EACH (i, m) a->along[i] = dot(a->f, a->df + (int64_t)i * a->rows, a->rows);
+    tb_team_sync();
+    for (int32_t i = 0; i < m; i++) gamma[i] = scale[i] * a->along[i];
     for (int32_t i = 0; i < m; i++) {
         for (int32_t j = 0; j <= i; j++) {
-            double sum = a->gram[i * TB_ACCELERATION_DEPTH + j] * scale[i] * scale[j];
+            double sum = a->gram[i * a->depth + j] * scale[i] * scale[j];
             if (i == j) sum += REGULARIZATION;
             for (int32_t k = 0; k < j; k++) sum -= l[i][k] * l[j][k];
             if (j < i) {
@@ -143,8 +151,10 @@ TB_EXTERN bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem,
         size += f * f;
     }
     size = sqrt(size);
+    tb_team_sync();
     if (a->jumped && !(size <= a->smallest)) {
-        memcpy(lambda, a->safe, (size_t)n * sizeof(tb_real));
+        tb_team_copy(lambda, a->safe, (size_t)n * sizeof(tb_real));
+        tb_team_sync();
         tb_accelerate_restart(a);
         a->plain = a->pause;
         a->pause = 2 * a->pause < LONGEST_PAUSE ? 2 * a->pause : LONGEST_PAUSE;
@@ -155,13 +165,14 @@ TB_EXTERN bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem,
     a->jumped = false;
     if (size <= a->smallest || !was_jump) {
         a->smallest = size;
-        memcpy(a->safe, lambda, (size_t)n * sizeof(tb_real));
+        tb_team_copy(a->safe, lambda, (size_t)n * sizeof(tb_real));
     }
     if (!a->primed) {
-        for (int32_t i = 0; i < n; i++) {
+        TB_EACH (i, n) {
             a->f[i] = a->weight[i] * (lambda[i] - a->x[i]);
             a->g[i] = lambda[i];
         }
+        tb_team_sync();
         a->primed = true;
         return false;
     }
@@ -179,13 +190,15 @@ TB_EXTERN bool tb_accelerate_step(tb_acceleration *a, const tb_problem *problem,
     for (int32_t k = 0; k < a->count; k++) {
         const tb_real *dg = a->dg + (int64_t)k * n;
         const tb_real factor = TB_R(gamma[k]);
-        for (int32_t i = 0; i < n; i++) lambda[i] -= factor * dg[i];
+        TB_EACH (i, n) lambda[i] -= factor * dg[i];
     }
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    tb_team_sync();
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper,
                       lambda + block->row);
     }
+    tb_team_sync();
     a->jumped = true;
     return true;
 }

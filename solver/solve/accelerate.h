@@ -13,13 +13,14 @@
 
 enum { TB_ACCELERATION_DEPTH = 16 };
 
+/* Each lane of a team has one; what it points to they share, and what follows they do together. */
 #define tb_acceleration TB_SYMBOL(tb_acceleration)
 typedef struct tb_acceleration {
     int32_t rows, depth, count, oldest; /* count: differences held, in a ring */
     tb_real *weight;                    /* rows: impulse to velocity units */
-    tb_real *x, *g, *f; /* rows: impulses before the last sweep, after it, weighted change */
-    tb_real *dg, *df;   /* depth x rows: differences of g and f from sweep to sweep */
-    double gram[TB_ACCELERATION_DEPTH * TB_ACCELERATION_DEPTH]; /* df . df */
+    tb_real *x, *g, *f;   /* rows: impulses before the last sweep, after it, weighted change */
+    tb_real *dg, *df;     /* depth x rows: differences of g and f from sweep to sweep */
+    double *gram, *along; /* depth x depth: df . df; depth: f . df */
     tb_real *safe;        /* rows: result of the sweep with the smallest change so far */
     double smallest;      /* that change, in velocity units */
     bool primed;          /* g and f hold a sweep */

@@ -56,21 +56,52 @@ TB_STATIC TB_NO_INLINE double tb_move_other(tb_sweeper *sweeper, int32_t index, 
     return measure;
 }
 
-/* moves one block's impulses for its gathered xi; returns the change's share of the measure */
+/* moves one block's impulses for its gathered xi; returns the change's share of the measure.
+ * `alpha`: the block's, where blocks are solved exactly */
 TB_STATIC inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
-                                      tb_real *xi, tb_real *lambda, tb_real *change)
+                                      tb_real *xi, tb_real *lambda, tb_real *change, tb_real *alpha)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
     if (block->law != TB_LAW_COULOMB)
         return tb_move_other(sweeper, index, gauss_seidel, xi, lambda, change);
     if (gauss_seidel && block->block_solve)
-        tb_move_exactly(block, sweeper->omega, xi, lambda, change, &sweeper->alpha[index]);
+        tb_move_exactly(block, sweeper->omega, xi, lambda, change, alpha);
     else
         tb_update_coulomb(block, gauss_seidel, xi, lambda, change);
     const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
     const tb_real t0 = friction * change[1], t1 = friction * change[2];
     return (double)(n * n + t0 * t0 + t1 * t1);
 }
+
+/* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
+ * 1 - T. `step` comes as lambda - z. */
+TB_STATIC inline double tb_move_by_t(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                     tb_real *step, tb_real *lambda, tb_real *change)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    const tb_block *source = &sweeper->problem->blocks[index];
+    const int64_t n = sweeper->problem->number_of_rows;
+    const int rows = block->rows;
+    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+    for (int i = 0; i < rows; i++) {
+        const tb_real *row = sweeper->t + (block->row + i) * n;
+        for (int j = 0; j < rows; j++) local[i * rows + j] = TB_R(i == j) - row[block->row + j];
+    }
+    tb_sweep_block unit = *block;
+    unit.r_normal = unit.r_friction = 1;
+    tb_update_any(&unit, local, source->lower, source->upper, gauss_seidel, step, lambda, change);
+    const tb_real *g = rows > 3 ? sweeper->local + block->local : block->g;
+    double measure = 0;
+    for (int i = 0; i < rows; i++) {
+        const double v = (double)(g[i * rows + i] * change[i]);
+        measure += v * v;
+    }
+    return measure;
+}
+
+#ifdef TB_DEVICE
+#include "solve/team_forms.h"
+#else
 
 TB_STATIC inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
 {
@@ -100,7 +131,8 @@ TB_STATIC inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seid
         if (compliance)
             for (int i = 0; i < block->rows; i++) xi[i] += compliance[block->row + i] * lambda[i];
 
-        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda, change);
+        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda, change,
+                                 sweeper->alpha ? &sweeper->alpha[b] : NULL);
 
         /* scatter */
         if (block->shape == TB_SHAPE_OF_TWO) {
@@ -144,7 +176,8 @@ TB_STATIC inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
             if (problem->compliance && !sweeper->g) sum += problem->compliance[row] * old[row];
             xi[i] = sum + problem->c[row];
         }
-        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda + block->row, change);
+        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda + block->row, change,
+                                 sweeper->alpha ? &sweeper->alpha[b] : NULL);
     }
     if (!gauss_seidel) {
         sweeper->next = sweeper->lambda;
@@ -153,8 +186,6 @@ TB_STATIC inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
     return measure;
 }
 
-/* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
- * 1 - T. */
 TB_STATIC inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
 {
     const tb_problem *problem = sweeper->problem;
@@ -166,25 +197,13 @@ TB_STATIC inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
     double measure = 0;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_sweep_block *block = &sweeper->blocks[b];
-        const tb_block *source = &problem->blocks[b];
-        const int rows = block->rows;
         tb_real step[TB_BLOCK_ROWS], change[TB_BLOCK_ROWS];
-        tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
-        for (int i = 0; i < rows; i++) {
+        for (int i = 0; i < block->rows; i++) {
             const tb_real *row = sweeper->t + (int64_t)(block->row + i) * n;
             const tb_real z = tb_dot_long(row, old, n) + sweeper->d[block->row + i];
             step[i] = old[block->row + i] - z;
-            for (int j = 0; j < rows; j++) local[i * rows + j] = TB_R(i == j) - row[block->row + j];
         }
-        tb_sweep_block unit = *block;
-        unit.r_normal = unit.r_friction = 1;
-        tb_update_any(&unit, local, source->lower, source->upper, gauss_seidel, step,
-                      lambda + block->row, change);
-        const tb_real *g = rows > 3 ? sweeper->local + block->local : block->g;
-        for (int i = 0; i < rows; i++) {
-            const double v = (double)(g[i * rows + i] * change[i]);
-            measure += v * v;
-        }
+        measure += tb_move_by_t(sweeper, b, gauss_seidel, step, lambda + block->row, change);
     }
     if (!gauss_seidel) {
         sweeper->next = sweeper->lambda;
@@ -193,4 +212,5 @@ TB_STATIC inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
     return measure;
 }
 
+#endif
 #endif

@@ -74,14 +74,15 @@ TB_STATIC void refresh(tb_sweeper *sweeper)
 TB_STATIC void start(tb_iteration *it, const tb_warm_start *warm, int32_t first, int32_t end)
 {
     tb_sweeper *sweeper = &it->sweeper;
-    for (int32_t b = first; b < end; b++) {
-        const tb_block *block = &it->problem->blocks[b];
+    TB_EACH (k, end - first) {
+        const tb_block *block = &it->problem->blocks[first + k];
         tb_real *lambda = sweeper->lambda + block->row;
-        memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
+        for (int32_t i = 0; i < block->rows; i++) lambda[i] = warm->lambda[block->row + i];
         if (!tb_all_finite(lambda, block->rows))
-            memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
+            for (int32_t i = 0; i < block->rows; i++) lambda[i] = 0;
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
     }
+    tb_team_sync();
     if (sweeper->storage == TB_STORAGE_FACTORIZED)
         tb_problem_whiten_blocks(it->problem, first, end, sweeper->lambda, sweeper->s);
 }
@@ -143,28 +144,28 @@ TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
     const tb_problem *problem = sweeper->problem;
     const tb_block *block = &problem->blocks[index];
     const tb_real *y = problem->values + block->value;
-    sweeper->lambda[block->row] += change;
-    for (int32_t i = 0; i < block->segments; i++) {
-        const tb_segment run = problem->segments[block->segment + i];
-        for (int32_t k = 0; k < run.count; k++) sweeper->s[run.dof + k] += *y++ * change;
-    }
+    if (TB_LEADER) sweeper->lambda[block->row] += change;
+    TB_EACH (k, block->width) sweeper->s[tb_block_dof(problem, block, k)] += y[k] * change;
+    tb_team_sync();
 }
 
 /* The points of one pair: each of those that want a change gets its part of it. False where the
- * pair bears its load already. */
-TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
+ * pair bears its load already. `changes` has room for them, where all lanes see it. */
+TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end, tb_real *changes)
 {
-    tb_real changes[MOST_SHARING];
     tb_real load = 0, change = 0;
     int32_t number = 0;
+    tb_team_sync(); /* the last pair's have been read */
+    TB_EACH (k, end - first) changes[k] = normal_change(sweeper, first + k);
+    tb_team_sync();
     for (int32_t b = first; b < end; b++) {
-        changes[b - first] = normal_change(sweeper, b);
         change += tb_abs(changes[b - first]);
         load += sweeper->lambda[sweeper->problem->blocks[b].row];
         number += changes[b - first] != 0;
     }
     if (number < 2 || !(change > LOAD_WORTH_SPREADING * load) || !(change <= TB_REAL_MAX))
         return false;
+    tb_team_sync();
     for (int32_t b = first; b < end; b++)
         if (changes[b - first] != 0) move_normal(sweeper, b, changes[b - first] / (tb_real)number);
     return true;
@@ -175,11 +176,14 @@ TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end)
  * with one corner resists no twist. So what the points of a pair lack at the start is given to them
  * evenly first, as pads that give way a little would do (a Jacobi step with the mass split among
  * them); the sweeps then change only what must be changed. */
-TB_STATIC void spread_loads(tb_iteration *it)
+TB_STATIC tb_status spread_loads(tb_iteration *it)
 {
     const tb_problem *problem = it->problem;
     tb_sweeper *sweeper = &it->sweeper;
-    if (sweeper->storage != TB_STORAGE_FACTORIZED) return;
+    if (sweeper->storage != TB_STORAGE_FACTORIZED) return TB_OK;
+    const tb_arena_mark mark = tb_arena_get_mark(it->scratch);
+    tb_real *changes = TB_ARENA_ARRAY(it->scratch, tb_real, MOST_SHARING);
+    if (!changes) return TB_RESOURCE_EXHAUSTED;
     bool any = true;
     for (int pass = 0; pass < SPREADING_PASSES && any; pass++) {
         any = false;
@@ -190,9 +194,12 @@ TB_STATIC void spread_loads(tb_iteration *it)
             while (end < problem->number_of_blocks && end - first < MOST_SHARING &&
                    share_dofs(problem, block, &problem->blocks[end]))
                 end++;
-            if (end - first > 1 && spread_pair(sweeper, first, end)) any = true;
+            if (end - first > 1 && spread_pair(sweeper, first, end, changes)) any = true;
         }
     }
+    tb_team_sync();
+    tb_arena_return_to(it->scratch, mark);
+    return TB_OK;
 }
 
 /* true residual of the sweeper's impulses */
@@ -216,17 +223,21 @@ TB_STATIC void keep_best(tb_iteration *it, int32_t sweeps)
     it->best_residual = it->solution->residuals.natural;
     it->best_sweep = sweeps;
     it->has_best = true;
-    memcpy(it->best, it->sweeper.lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_copy(it->best, it->sweeper.lambda,
+                 (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
 }
 
 /* the sweeper's impulses become the best known, or zero */
 TB_STATIC void return_to_best(tb_iteration *it)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+    tb_team_sync();
     if (it->has_best)
-        memcpy(it->sweeper.lambda, it->best, bytes);
+        tb_team_copy(it->sweeper.lambda, it->best, bytes);
     else
-        memset(it->sweeper.lambda, 0, bytes);
+        tb_team_clear(it->sweeper.lambda, bytes);
+    tb_team_sync();
 }
 
 /* the thesis's own test, where it is the one that is asked for */
@@ -249,11 +260,13 @@ TB_STATIC bool increment_test(tb_iteration *it)
 TB_STATIC bool one_sided_test(tb_iteration *it)
 {
     const tb_sweeper *sweeper = &it->sweeper;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    tb_team_sync();
+    TB_EACH (b, it->problem->number_of_blocks) {
         const tb_sweep_block *block = &sweeper->blocks[b];
         for (int i = 0; i < block->rows; i++)
             it->r[block->row + i] = i == 0 ? block->r_normal : block->r_friction;
     }
+    tb_team_sync();
     return tb_problem_one_sided_test(it->problem, sweeper->lambda, it->solution->xi, it->r,
                                      it->options->tolerance);
 }
@@ -276,7 +289,8 @@ TB_STATIC void roll_back(tb_iteration *it)
     it->solution->halvings++;
     tb_sweeper_set_omega(sweeper, it->options, sweeper->omega / 2);
     if (sweeper->alpha)
-        memset(sweeper->alpha, 0, (size_t)it->problem->number_of_blocks * sizeof(tb_real));
+        tb_team_clear(sweeper->alpha, (size_t)it->problem->number_of_blocks * sizeof(tb_real));
+    tb_team_sync();
     tb_accelerate_restart(&it->acceleration);
     it->growths = 0;
     it->smallest = it->last = DBL_MAX;
@@ -288,14 +302,15 @@ TB_STATIC void roll_back(tb_iteration *it)
 TB_STATIC bool leave_blocks(tb_iteration *it)
 {
     tb_sweeper *sweeper = &it->sweeper;
-    bool any = false;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    bool none = true;
+    TB_EACH (b, it->problem->number_of_blocks) {
         tb_sweep_block *block = &sweeper->blocks[b];
         if (block->law != TB_LAW_COULOMB || block->block_solve != TB_SOLVE_WHOLE) continue;
         block->block_solve = TB_SOLVE_BY_ROWS;
-        any = true;
+        none = false;
     }
-    if (!any) return false;
+    tb_team_sync();
+    if (tb_team_all(none)) return false;
     tb_sweeper_set_omega(sweeper, it->options, sweeper->omega);
     tb_accelerate_restart(&it->acceleration);
     return true;
@@ -327,7 +342,11 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
     solution->status = TB_NOT_CONVERGED;
     for (int32_t n = 1; n <= options->maximum_iterations; n++) {
         if (is_cancelled(options)) return TB_CANCELLED;
-        if (it->previous) memcpy(it->previous, sweeper->lambda, bytes);
+        if (it->previous) {
+            tb_team_sync();
+            tb_team_copy(it->previous, sweeper->lambda, bytes);
+            tb_team_sync();
+        }
         const bool accelerate = n > it->accelerate_from;
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
         const double estimate = sqrt(sweep_once(sweeper));
@@ -388,9 +407,11 @@ TB_STATIC tb_status account(tb_iteration *it)
                              &solution->residuals);
         if (status != TB_OK) return status;
     }
-    memcpy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
-    if (!tb_all_finite(solution->xi, rows)) {
-        memset(solution->xi, 0, (size_t)rows * sizeof(tb_real));
+    tb_team_copy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
+    const bool finite = tb_all_finite(solution->xi, rows);
+    tb_team_sync();
+    if (!finite) {
+        tb_team_clear(solution->xi, (size_t)rows * sizeof(tb_real));
         solution->status = TB_DIVERGED;
     }
     tb_problem_statuses(it->problem, solution->lambda, solution->statuses);
@@ -458,8 +479,8 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
     }
     if (status != TB_OK) goto done;
     set_up(&it, warm, TB_R(options->omega > 0 ? options->omega : omega));
-    if (gauss_seidel) spread_loads(&it);
-    status = sweep_on(&it);
+    if (gauss_seidel) status = spread_loads(&it);
+    if (status == TB_OK) status = sweep_on(&it);
     if (status == TB_OK) status = account(&it);
 done:
     tb_arena_return_to(warm->scratch, mark);

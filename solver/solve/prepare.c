@@ -51,59 +51,64 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
     const int64_t local_count = TB_BLOCK_ROWS * (int64_t)problem->number_of_rows;
     sweeper->blocks = TB_ARENA_ARRAY(scratch, tb_sweep_block, problem->number_of_blocks);
     sweeper->local = TB_ARENA_ARRAY(scratch, tb_real, local_count);
-    sweeper->filled = 0;
     sweeper->alpha = NULL;
     if (!sweeper->blocks || !sweeper->local) return TB_RESOURCE_EXHAUSTED;
     if (sweeper->jams) {
         sweeper->alpha = TB_ARENA_ZEROED(scratch, tb_real, problem->number_of_blocks);
         if (!sweeper->alpha) return TB_RESOURCE_EXHAUSTED;
     }
-    return TB_OK;
+    sweeper->change = NULL;
+    sweeper->measures = NULL;
+    if (gauss_seidel) return TB_OK;
+    sweeper->change = TB_ARENA_ARRAY(scratch, tb_real, problem->number_of_rows);
+    sweeper->measures = TB_ARENA_ARRAY(scratch, double, problem->number_of_blocks);
+    return sweeper->change && sweeper->measures ? TB_OK : TB_RESOURCE_EXHAUSTED;
+}
+
+TB_STATIC void fill_block(tb_sweeper *sweeper, int32_t b)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_block *source = &problem->blocks[b];
+    tb_sweep_block *block = &sweeper->blocks[b];
+    block->law = (uint8_t)source->law;
+    block->rows = (uint8_t)source->rows;
+    block->row = source->row;
+    block->value = source->value;
+    block->mu = source->mu;
+    block->block_solve = TB_SOLVE_BY_ROWS;
+    block->local = 0;
+    block->dof_a = block->dof_b = 0;
+    const tb_sweep_shape shape =
+        sweeper->storage == TB_STORAGE_FACTORIZED ? shape_of(problem, source) : TB_SHAPE_OF_ANY;
+    block->shape = (uint8_t)shape;
+    if (shape != TB_SHAPE_OF_ANY) {
+        const tb_segment *segment = problem->segments + source->segment;
+        block->dof_a = segment[0].dof;
+        if (shape == TB_SHAPE_OF_TWO) block->dof_b = segment[1].dof;
+    }
+
+    /* the diagonal block, beside the others or in a place of its own */
+    tb_real *g = block->g;
+    if (source->rows > 3) {
+        block->local = TB_BLOCK_ROWS * (int64_t)source->row;
+        g = sweeper->local + block->local;
+    }
+    if (shape != TB_SHAPE_OF_ANY) {
+        local_of_fixed(problem->values + source->value, source->width, g);
+        if (problem->compliance)
+            for (int i = 0; i < 3; i++) g[4 * i] += problem->compliance[source->row + i];
+    } else {
+        tb_problem_local_block(problem, b, g);
+    }
+
+    if (source->law != TB_LAW_COULOMB) return;
+    if (sweeper->whole && tb_block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
+    if (sweeper->jams && tb_block_jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
 }
 
 TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
 {
-    const tb_problem *problem = sweeper->problem;
-    for (int32_t b = first; b < end; b++) {
-        const tb_block *source = &problem->blocks[b];
-        tb_sweep_block *block = &sweeper->blocks[b];
-        block->law = (uint8_t)source->law;
-        block->rows = (uint8_t)source->rows;
-        block->row = source->row;
-        block->value = source->value;
-        block->mu = source->mu;
-        block->block_solve = TB_SOLVE_BY_ROWS;
-        block->local = 0;
-        block->dof_a = block->dof_b = 0;
-        const tb_sweep_shape shape =
-            sweeper->storage == TB_STORAGE_FACTORIZED ? shape_of(problem, source) : TB_SHAPE_OF_ANY;
-        block->shape = (uint8_t)shape;
-        if (shape != TB_SHAPE_OF_ANY) {
-            const tb_segment *segment = problem->segments + source->segment;
-            block->dof_a = segment[0].dof;
-            if (shape == TB_SHAPE_OF_TWO) block->dof_b = segment[1].dof;
-        }
-
-        /* the diagonal block, beside the others or in a place of its own */
-        tb_real *g = block->g;
-        if (source->rows > 3) {
-            block->local = sweeper->filled;
-            g = sweeper->local + sweeper->filled;
-            sweeper->filled += source->rows * source->rows;
-        }
-        if (shape != TB_SHAPE_OF_ANY) {
-            local_of_fixed(problem->values + source->value, source->width, g);
-            if (problem->compliance)
-                for (int i = 0; i < 3; i++) g[4 * i] += problem->compliance[source->row + i];
-        } else {
-            tb_problem_local_block(problem, b, g);
-        }
-
-        if (source->law != TB_LAW_COULOMB) continue;
-        if (sweeper->whole && tb_block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
-        if (sweeper->jams && tb_block_jams(g, source->mu))
-            block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
-    }
+    TB_EACH (k, end - first) fill_block(sweeper, first + k);
 }
 
 TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
@@ -206,10 +211,11 @@ TB_STATIC void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_
 TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options,
                                       int32_t first, int32_t end, tb_real omega)
 {
-    for (int32_t b = first; b < end; b++) {
-        set_block_omega(sweeper, options, &sweeper->blocks[b], omega, true);
-        if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], 0, true);
+    TB_EACH (k, end - first) {
+        set_block_omega(sweeper, options, &sweeper->blocks[first + k], omega, true);
+        if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[first + k], 0, true);
     }
+    tb_team_sync();
     if (end == sweeper->problem->number_of_blocks) sweeper->omega = omega;
 }
 
@@ -218,8 +224,9 @@ TB_EXTERN void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options 
 {
     const tb_real ratio = omega / sweeper->omega;
     sweeper->omega = omega;
-    for (int32_t b = 0; b < sweeper->problem->number_of_blocks; b++) {
+    TB_EACH (b, sweeper->problem->number_of_blocks) {
         set_block_omega(sweeper, options, &sweeper->blocks[b], omega, false);
         if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], ratio, false);
     }
+    tb_team_sync();
 }

@@ -14,8 +14,10 @@ TB_STATIC double normalise(tb_real *x, int32_t n)
     double length = 0;
     for (int32_t i = 0; i < n; i++) length += (double)x[i] * (double)x[i];
     length = sqrt(length);
+    tb_team_sync();
     if (length > 0)
-        for (int32_t i = 0; i < n; i++) x[i] = TB_R((double)x[i] / length);
+        TB_EACH (i, n) x[i] = TB_R((double)x[i] / length);
+    tb_team_sync();
     return length;
 }
 
@@ -37,11 +39,16 @@ TB_EXTERN tb_status tb_spectrum_r(const tb_problem *problem, tb_arena *scratch, 
     for (int pass = 0; pass < 2; pass++) {
         /* a start that no symmetry of the problem makes orthogonal to the wanted vector */
         tb_random random = tb_random_stream(20110801, (uint64_t)pass);
-        for (int32_t i = 0; i < n; i++) x[i] = TB_R(tb_random_between(&random, 0.5, 1.5));
+        for (int32_t i = 0; i < n; i++) {
+            const tb_real value = TB_R(tb_random_between(&random, 0.5, 1.5));
+            if (TB_LEADER) x[i] = value;
+        }
+        tb_team_sync();
         normalise(x, n);
         for (int k = 0; k < POWER_STEPS; k++) {
             tb_problem_apply(&linear, x, s, y);
-            for (int32_t i = 0; i < n; i++) x[i] = pass == 0 ? y[i] : TB_R(shift) * x[i] - y[i];
+            TB_EACH (i, n) x[i] = pass == 0 ? y[i] : TB_R(shift) * x[i] - y[i];
+            tb_team_sync();
             found[pass] = normalise(x, n);
         }
         shift = found[0];

@@ -3,12 +3,15 @@
 #ifndef TB_SWEEP_INTERNAL_H
 #define TB_SWEEP_INTERNAL_H
 
+#include "base/team.h"
 #include "solve/solve.h"
 #include "solve/sweep.h"
 
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
+/* Each lane of a team has one; what it points to they share. What is declared here they do
+ * together: reached by all lanes with the same arguments, what is written all see at the return. */
 struct tb_sweeper {
     const tb_problem *problem;
     tb_sweep_block *blocks;
@@ -16,6 +19,8 @@ struct tb_sweeper {
     tb_real *lambda;    /* rows */
     tb_real *s;         /* dofs, Y lambda; factorized form */
     tb_real *next;      /* jor: the new s or the new lambda */
+    tb_real *change;    /* jor, on devices: rows, what each block adds to lambda */
+    double *measures;   /* jor, on devices: blocks, its share of what a sweep returns */
     tb_real *alpha;     /* blocks: slip parameters of the exact local solves, or NULL */
     tb_real *g;         /* dense form: G, rows x rows, where it had to be assembled */
     tb_real *t;         /* T form: 1 - R G, rows x rows */
@@ -25,7 +30,6 @@ struct tb_sweeper {
     bool whole;         /* blocks are solved as wholes where that pays */
     bool jams;          /* and where rows cannot, in any case */
     bool gauss_seidel;  /* sor, else jor */
-    int64_t filled;     /* numbers of `local` that are filled */
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };
@@ -51,7 +55,8 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
                                        const tb_solve_options *options, bool gauss_seidel,
                                        tb_arena *scratch);
 
-/* Fills the blocks from `first` on before `end`, with their diagonal blocks; in order, each once. */
+/* Fills the blocks from `first` on before `end`, with their diagonal blocks. A lane fills those
+ * that it gives an omega to: no sync between the two. */
 #define tb_sweeper_fill TB_SYMBOL(tb_sweeper_fill)
 TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end);
 
