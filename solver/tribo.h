@@ -746,6 +746,12 @@ typedef struct tb_certificate {
     double energy_change;         /* J, over the step */
     int32_t contacts, rows, iterations;
     char solver[16]; /* which solver ended the work */
+    /* what was warm: blocks whose status (open, stick, slip) was known before the solve, and how
+     * many of them had it still after; the certificates of several steps add up */
+    int64_t known_statuses, kept_statuses;
+    int64_t linear_solves;  /* of Newton's system, by factorizations made or kept */
+    int64_t factorizations; /* of it */
+    int64_t resets;         /* starts from the sets of the last step that were given up */
 } tb_certificate;
 
 /* Of the last step that this state took, zeroed before the first; borrowed until the next. */

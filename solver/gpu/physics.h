@@ -47,7 +47,9 @@
 #include "solve/jor.c"
 #include "solve/sor.c"
 #include "solve/block_lu.c"
+#include "solve/newton_factorized.c"
 #include "solve/newton_system.c"
+#include "solve/newton_sets.c"
 #include "solve/newton.c"
 #include "solve/auto.c"
 

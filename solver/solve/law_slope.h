@@ -121,4 +121,43 @@ TB_FN tb_contact_status tb_law_slope(const tb_block *block, const tb_real *z, co
     return slips || block->law == TB_LAW_UNILATERAL ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
 }
 
+/* The projection of z and its slope d as they were if the block had this status, to first order: a
+ * contact that slips does so along its own impulses, as fast as `reach` (m/s over the weight of z's
+ * velocities, N s) says. Not known: as z is. Returns the status that has been assumed. */
+TB_FN_LARGE tb_contact_status tb_law_slope_of_status(const tb_block *block, int status,
+                                                     tb_real reach, const tb_real *z,
+                                                     const tb_real *lambda, tb_real *x, tb_real *d)
+{
+    const int n = block->rows;
+    if (status > TB_CONTACT_SLIP) return tb_law_slope(block, z, lambda, x, d);
+    const int box = block->law == TB_LAW_BOX;
+    if (status == TB_CONTACT_STICK || block->law == TB_LAW_BILATERAL ||
+        (block->law == TB_LAW_UNILATERAL && status == TB_CONTACT_SLIP)) {
+        for (int i = 0; i < n * n; i++) d[i] = i % (n + 1) == 0 ? 1 : 0;
+        for (int i = 0; i < n; i++) x[i] = z[i];
+        return block->law == TB_LAW_UNILATERAL ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
+    }
+    if (status == TB_CONTACT_OPEN || box) {
+        for (int i = 0; i < n * n; i++) d[i] = 0;
+        for (int i = 0; i < n; i++) x[i] = 0;
+        const int low = lambda[0] - block->lower < block->upper - lambda[0];
+        if (box) x[0] = low ? block->lower : block->upper;
+        return box ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
+    }
+
+    /* slopes where the slip has taken z, and the projection of z from there */
+    tb_real from[TB_BLOCK_ROWS], extent = tb_hypot2(lambda[1], n > 2 ? lambda[2] : 0);
+    if (n > 3) extent = tb_hypot2(extent, lambda[3] * TB_R(1.5));
+    const tb_real radius = block->mu * lambda[0], least = TB_R(1e-3), rim = TB_R(0.999);
+    const tb_real far = 1 + (radius > 0 ? tb_max(reach / radius, least) : least);
+    for (int i = 0; i < n; i++) from[i] = lambda[i];
+    for (int i = 1; i < n && i < 4 && extent >= rim * radius; i++) from[i] *= far;
+    for (int i = 4; i < n && tb_hypot2(lambda[4], lambda[5]) >= rim * lambda[0]; i++)
+        from[i] *= 1 + least;
+    const tb_contact_status assumed = tb_law_slope(block, from, lambda, x, d);
+    for (int i = 0; i < n; i++)
+        for (int k = 0; k < n; k++) x[i] += d[i * n + k] * (z[k] - from[k]);
+    return assumed;
+}
+
 #endif

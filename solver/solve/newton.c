@@ -24,8 +24,7 @@
  * What counts is always the natural map of the problem itself in double, of impulses brought into
  * their sets; the best ones leave. */
 #include "solve/law_slope.h"
-#include "solve/newton_system.h"
-#include "solve/solve.h"
+#include "solve/newton_internal.h"
 
 #include <string.h>
 
@@ -42,42 +41,12 @@ enum {
 };
 
 static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(10);
-#ifdef TB_SINGLE
-static const tb_real SMALLEST_EPSILON = TB_R(1e-4);
-#else
-static const tb_real SMALLEST_EPSILON = TB_R(1e-10);
-#endif
 static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
 static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
 /* Where no impulses satisfy a contradiction, rounds pile them up for hardly any gain. */
 static const double WORTHWHILE_GAIN = 0.95; /* of the best residual: enough to be the best */
 static const double LEAST_DECREASE = 1e-4;  /* of the merit, over the step's length (Armijo) */
-
-typedef struct tb_newton {
-    const tb_problem *problem;
-    const tb_solve_options *options;
-    tb_arena *scratch;
-    tb_newton_system system;
-    tb_problem linear;         /* the problem with c = 0 */
-    tb_real *lambda, *xi, *p;  /* rows */
-    tb_real *change, *dxi;     /* rows: the step */
-    tb_real *trial, *trial_xi; /* rows */
-    tb_real *lack;             /* rows: prox - lambda */
-    tb_real *slope;            /* squares of blocks, at 6 row */
-    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps */
-    tb_real *best;             /* rows */
-    tb_real *s;                /* dofs */
-    tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
-    uint8_t *statuses;         /* blocks */
-    tb_real epsilon, shrink;
-    double best_residual;
-    int32_t work; /* sweeps and steps so far */
-    int32_t failures, fallbacks;
-    tb_real boldest;      /* smallest factor by which epsilon falls */
-    double gain_residual; /* best residual when it last halved, and the work until then */
-    int32_t gain_work;
-} tb_newton;
 
 /* how a round ended */
 typedef enum tb_round_end { TB_ROUND_SOLVED, TB_ROUND_CONTRACTED, TB_ROUND_FAILED } tb_round_end;
@@ -102,11 +71,11 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
         return TB_RESOURCE_EXHAUSTED;
     it->linear = *it->problem;
     it->linear.c = zero;
-    return tb_newton_system_prepare(&it->system, it->problem, scratch);
+    return TB_OK;
 }
 
 /* mean diagonals; none for a block that no impulse moves along its first row: it is left alone */
-TB_STATIC void newton_weigh_blocks(tb_newton *it)
+TB_STATIC void newton_measure_blocks(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
     tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
@@ -118,6 +87,20 @@ TB_STATIC void newton_weigh_blocks(tb_newton *it)
         const bool moves = local[0] > 0 || problem->blocks[b].law == TB_LAW_BILATERAL;
         if (!moves || !(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = 0;
     }
+}
+
+TB_EXTERN tb_status tb_newton_prepare(tb_newton *it)
+{
+    tb_status status = take_newton_memory(it);
+    if (status == TB_OK) status = tb_newton_system_prepare(&it->system, it->problem, it->scratch);
+    if (status == TB_OK) newton_measure_blocks(it);
+    return status;
+}
+
+TB_EXTERN void tb_newton_weigh(tb_newton *it)
+{
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
+        it->weight[b] = it->epsilon * it->g[b];
 }
 
 /* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
@@ -240,8 +223,7 @@ TB_STATIC bool newton_is_cancelled(const tb_newton *it)
 TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *end)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
-        it->weight[b] = it->epsilon * it->g[b];
+    tb_newton_weigh(it);
     memcpy(it->p, it->lambda, bytes);
     tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
     double merit = newton_merit(it, it->lambda, it->xi, true);
@@ -280,8 +262,7 @@ TB_STATIC tb_status newton_recover(tb_newton *it)
     it->epsilon = tb_min(it->epsilon * EPSILON_GROWTH, LARGEST_EPSILON);
     it->shrink = tb_min(tb_sqrt(it->shrink), SHRINK_SHY);
     if (it->failures <= FAILURES_TO_SWEEP) return TB_OK;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
-        it->weight[b] = it->epsilon * it->g[b];
+    tb_newton_weigh(it);
     return newton_sweep_proximal(it);
 }
 
@@ -313,7 +294,7 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
 TB_STATIC tb_real first_epsilon(double residual)
 {
     const tb_real root = TB_R(sqrt(residual));
-    return tb_clamp(root, SMALLEST_EPSILON, LARGEST_FIRST_EPSILON);
+    return tb_clamp(root, TB_SMALLEST_EPSILON, LARGEST_FIRST_EPSILON);
 }
 
 TB_STATIC tb_status newton_rounds(tb_newton *it)
@@ -333,7 +314,7 @@ TB_STATIC tb_status newton_rounds(tb_newton *it)
         } else if (end == TB_ROUND_CONTRACTED) {
             it->failures = 0;
             if (steps <= FEW_STEPS) {
-                it->epsilon = tb_max(it->epsilon * it->shrink, SMALLEST_EPSILON);
+                it->epsilon = tb_max(it->epsilon * it->shrink, TB_SMALLEST_EPSILON);
                 it->shrink = tb_max(it->shrink * TB_R(0.7), it->boldest);
             }
         }
@@ -352,11 +333,59 @@ TB_STATIC tb_status newton_finish(const tb_newton *it, tb_solution *solution)
         tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
                          &solution->residuals);
     if (status != TB_OK) return status;
-    tb_problem_statuses(problem, solution->lambda, solution->statuses);
+    tb_newton_statuses(it, solution);
     solution->iterations = it->work;
     solution->status =
         solution->residuals.natural <= it->options->tolerance ? TB_OK : TB_NOT_CONVERGED;
     return TB_OK;
+}
+
+/* From anywhere: sweeps first, then rounds. */
+TB_STATIC tb_status newton_from_anywhere(tb_newton *it, tb_warm_start *warm, tb_solution *solution,
+                                         bool *ended)
+{
+    const tb_problem *problem = it->problem;
+    tb_solve_options first = *it->options;
+    const int32_t left = first.maximum_iterations - it->work;
+    first.stop = TB_STOP_RESIDUAL;
+    first.maximum_iterations = left < NEWTON_FIRST_SWEEPS ? left : NEWTON_FIRST_SWEEPS;
+    tb_status status = tb_solve_sor(problem, &first, warm, solution);
+    it->work += solution->iterations;
+    *ended = status != TB_OK || solution->status == TB_OK ||
+             solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
+             !tb_all_finite(problem->c, problem->number_of_rows);
+    if (*ended) return status;
+    if (!it->lambda) status = tb_newton_prepare(it);
+    if (status != TB_OK) return status;
+    memcpy(it->lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    status = newton_judge(it);
+    if (status == TB_OK) status = newton_rounds(it);
+    return status;
+}
+
+/* The sets of the last solve first, where they are known. */
+TB_STATIC tb_status newton_solve(tb_newton *it, const tb_warm_start *warm, tb_solution *solution)
+{
+    bool ended = false;
+    tb_status status = TB_OK;
+    tb_warm_start start = *warm;
+    if (tb_newton_has_sets(it->problem, it->options, warm)) {
+        status = tb_newton_prepare(it);
+        if (status == TB_OK) status = tb_newton_from_sets(it, warm, solution, &ended);
+        if (status != TB_OK) return status;
+        tb_solution_sign(solution, "newton");
+        if (ended) return TB_OK;
+        it->resets++;
+        memcpy(it->p, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+        start.lambda = it->p;
+    }
+    if (it->work < it->options->maximum_iterations || it->options->maximum_iterations < 1)
+        status = newton_from_anywhere(it, &start, solution, &ended);
+    if (status == TB_OK && !ended) {
+        status = newton_finish(it, solution);
+        tb_solution_sign(solution, "newton");
+    }
+    return status;
 }
 
 TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_options *options,
@@ -365,34 +394,18 @@ TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_op
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
     tb_newton it = {
         .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
-
-    /* sweeps first: they say what is open, and refuse what no solver takes */
-    tb_solve_options first = *options;
-    first.stop = TB_STOP_RESIDUAL;
-    if (first.maximum_iterations > NEWTON_FIRST_SWEEPS)
-        first.maximum_iterations = NEWTON_FIRST_SWEEPS;
-    tb_status status = tb_solve_sor(problem, &first, warm, solution);
-    if (status != TB_OK || solution->status == TB_OK ||
-        solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
-        !tb_all_finite(problem->c, problem->number_of_rows))
-        return status;
-    it.work = solution->iterations;
-    status = take_newton_memory(&it);
-    if (status != TB_OK) goto done;
-    newton_weigh_blocks(&it);
-    memcpy(it.lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
-    status = newton_judge(&it);
-    if (status == TB_OK) status = newton_rounds(&it);
-    if (status == TB_OK) status = newton_finish(&it, solution);
-    tb_solution_sign(solution, "newton");
+    solution->iterations = solution->halvings = 0;
+    tb_status status = newton_solve(&it, warm, solution);
+    solution->iterations = it.work;
+    solution->work.linear_solves = it.system.solves;
+    solution->work.factorizations = it.system.factorizations;
+    solution->work.resets = it.resets;
+    tb_arena_return_to(warm->scratch, mark);
     if (status == TB_UNSUPPORTED) {
         /* too many nodes for a factorization: sweeps have to do */
-        tb_arena_return_to(warm->scratch, mark);
-        first = *options;
+        tb_solve_options first = *options;
         first.stop = TB_STOP_RESIDUAL;
         status = tb_solve_sor(problem, &first, warm, solution);
     }
-done:
-    tb_arena_return_to(warm->scratch, mark);
     return status;
 }

@@ -1,6 +1,8 @@
 /* Patterns, assembly and solution of Newton's linear system, in both forms. */
 #include "solve/newton_system.h"
 
+#include "solve/rows.h"
+
 #include <string.h>
 
 TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_problem *problem,
@@ -18,7 +20,14 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         system->node = TB_ARENA_ARRAY(arena, int32_t, dofs);
         system->node_row = TB_ARENA_ARRAY(arena, int32_t, dofs);
         system->ds = TB_ARENA_ARRAY(arena, tb_real, dofs);
-        if (!system->node || !system->node_row || !system->ds) return TB_RESOURCE_EXHAUSTED;
+        int32_t widest = 0;
+        for (int32_t b = 0; b < problem->number_of_blocks; b++)
+            if (problem->blocks[b].width > widest) widest = problem->blocks[b].width;
+        system->reduced = TB_ARENA_ARRAY(arena, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
+        system->square = TB_ARENA_ZEROED(arena, tb_real, (size_t)widest * (size_t)widest);
+        if (!system->node || !system->node_row || !system->ds || !system->reduced ||
+            !system->square)
+            return TB_RESOURCE_EXHAUSTED;
     } else {
         system->node = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
         system->row_block = TB_ARENA_ARRAY(arena, int32_t, rows);
@@ -139,6 +148,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
     /* blocks outside move by what they lack; the others see that. Mostly they lack nothing: an open
      * contact bears no load */
     bool outside_moves = false;
+    tb_block_lu_clear(lu);
     for (int32_t b = 0; b < problem->number_of_blocks; b++)
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
@@ -167,6 +177,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
         }
     }
     *solved = tb_block_lu_factor(lu);
+    system->factorizations++;
     if (!*solved) return;
     tb_block_lu_solve(lu, system->x);
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
@@ -175,223 +186,6 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
             system->x + lu->first[lu->group[system->node[b]]] + lu->offset[system->node[b]];
         memcpy(dlambda + problem->blocks[b].row, x,
                (size_t)problem->blocks[b].rows * sizeof(tb_real));
-    }
-}
-
-/* ---- factorized form: a node is a run of dofs that no block cuts ---- */
-
-TB_STATIC int32_t number_factorized(tb_newton_system *system, int32_t *size)
-{
-    const tb_problem *problem = system->problem;
-    const int32_t dofs = problem->number_of_dofs;
-    enum { TOUCHED = 1, CUT = 2 };
-    int32_t *mark = system->node_row;
-    memset(mark, 0, (size_t)dofs * sizeof *mark);
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        if (!system->inside[b]) continue;
-        const tb_block *block = &problem->blocks[b];
-        for (int32_t k = 0; k < block->segments; k++) {
-            const tb_segment run = problem->segments[block->segment + k];
-            if (run.count < 1) continue;
-            mark[run.dof] |= CUT;
-            if (run.dof + run.count < dofs) mark[run.dof + run.count] |= CUT;
-            for (int32_t j = 0; j < run.count; j++) mark[run.dof + j] |= TOUCHED;
-        }
-    }
-    int32_t nodes = 0;
-    for (int32_t i = 0; i < dofs; i++) {
-        const int32_t here = mark[i];
-        if (!(here & TOUCHED)) {
-            system->node[i] = -1;
-            continue;
-        }
-        if (here & CUT) size[nodes++] = 0;
-        system->node[i] = nodes - 1;
-        mark[i] = size[nodes - 1]++;
-    }
-    return nodes;
-}
-
-TB_STATIC void count_or_list_factorized(const tb_newton_system *system, int32_t *start,
-                                        int32_t *neighbour)
-{
-    const tb_problem *problem = system->problem;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        if (!system->inside[b]) continue;
-        const tb_block *block = &problem->blocks[b];
-
-        /* blocks of a pair follow each other and couple the same nodes */
-        if (b > 0 && system->inside[b - 1]) {
-            const tb_block *before = block - 1;
-            bool same = before->segments == block->segments;
-            for (int32_t k = 0; same && k < block->segments; k++)
-                same = problem->segments[before->segment + k].dof ==
-                           problem->segments[block->segment + k].dof &&
-                       problem->segments[before->segment + k].count ==
-                           problem->segments[block->segment + k].count;
-            if (same) continue;
-        }
-        for (int32_t p = 0; p < block->segments; p++) {
-            const tb_segment from = problem->segments[block->segment + p];
-            for (int32_t q = 0; q < block->segments; q++) {
-                const tb_segment to = problem->segments[block->segment + q];
-                for (int32_t i = from.dof; i < from.dof + from.count; i++) {
-                    if (i > from.dof && system->node[i] == system->node[i - 1]) continue;
-                    for (int32_t j = to.dof; j < to.dof + to.count; j++) {
-                        if (j > to.dof && system->node[j] == system->node[j - 1]) continue;
-                        if (system->node[i] == system->node[j]) continue;
-                        if (neighbour)
-                            neighbour[start[system->node[i]]++] = system->node[j];
-                        else
-                            start[system->node[i] + 1]++;
-                    }
-                }
-            }
-        }
-    }
-}
-
-/* D' and f' of a block (see the header); both are D / w and f where there is no compliance */
-TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
-                            const tb_real *slope, const tb_real *lack, tb_real *d, tb_real *f)
-{
-    const int32_t n = block->rows;
-    const tb_real inverse = 1 / weight;
-    for (int32_t i = 0; i < n * n; i++) d[i] = slope[i] * inverse;
-    for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
-    if (!problem->compliance) return true;
-    const tb_real *e = problem->compliance + block->row;
-
-    /* Gauss on 1 + D e / w: its diagonal is 1 or more by the row that friction pushes along */
-    tb_real a[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t j = 0; j < n; j++) a[i * n + j] = (i == j ? 1 : 0) + d[i * n + j] * e[j];
-    for (int32_t k = 0; k < n; k++) {
-        if (!(tb_abs(a[k * n + k]) > 0)) return false;
-        for (int32_t i = 0; i < n; i++) {
-            if (i == k) continue;
-            const tb_real factor = a[i * n + k] / a[k * n + k];
-            if (factor == 0) continue;
-            for (int32_t j = k; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
-            for (int32_t j = 0; j < n; j++) d[i * n + j] -= factor * d[k * n + j];
-            f[i] -= factor * f[k];
-        }
-    }
-    for (int32_t k = 0; k < n; k++) {
-        const tb_real scale = 1 / a[k * n + k];
-        for (int32_t j = 0; j < n; j++) d[k * n + j] *= scale;
-        f[k] *= scale;
-    }
-    return true;
-}
-
-/* matrix += (rows of Y)' D' (rows of Y), x += (rows of Y)' f' */
-TB_STATIC void assemble_factorized(tb_newton_system *system, const tb_block *block,
-                                   const tb_real *d, const tb_real *f)
-{
-    const tb_problem *problem = system->problem;
-    const tb_block_lu *lu = &system->lu;
-    const tb_real *y = problem->values + block->value;
-    const int32_t n = block->rows, width = block->width;
-    const tb_segment *runs = problem->segments + block->segment;
-    int32_t a = 0;
-    for (int32_t p = 0; p < block->segments; p++)
-        for (int32_t i = 0; i < runs[p].count; i++, a++) {
-            const int32_t dof = runs[p].dof + i, node = system->node[dof];
-            const int32_t group = lu->group[node];
-            const int32_t row = lu->offset[node] + system->node_row[dof];
-            tb_real factor[TB_BLOCK_ROWS], sum = 0;
-            for (int32_t j = 0; j < n; j++) {
-                factor[j] = 0;
-                for (int32_t k = 0; k < n; k++)
-                    factor[j] += y[(int64_t)k * width + a] * d[k * n + j];
-                sum += y[(int64_t)j * width + a] * f[j];
-            }
-            system->x[lu->first[group] + row] += sum;
-
-            int32_t b = 0, last = -1;
-            tb_real *to = NULL;
-            for (int32_t q = 0; q < block->segments; q++)
-                for (int32_t j = 0; j < runs[q].count; j++, b++) {
-                    const int32_t column = runs[q].dof + j, other = system->node[column];
-                    if (other != last) {
-                        const int32_t column_group = lu->group[other];
-                        to = tb_block_lu_block(lu, group, column_group) +
-                             (int64_t)row * lu->size[column_group] + lu->offset[other];
-                        last = other;
-                    }
-                    tb_real value = 0;
-                    for (int32_t k = 0; k < n; k++) value += factor[k] * y[(int64_t)k * width + b];
-                    to[system->node_row[column]] += value;
-                }
-        }
-}
-
-/* dlambda = f' - D' Y' ds of a block */
-TB_STATIC void expand_block(const tb_newton_system *system, const tb_block *block, const tb_real *d,
-                            const tb_real *f, tb_real *dlambda)
-{
-    const tb_problem *problem = system->problem;
-    const int32_t n = block->rows;
-    tb_real velocity[TB_BLOCK_ROWS];
-    for (int32_t i = 0; i < n; i++) {
-        const tb_real *y = problem->values + block->value + (int64_t)i * block->width;
-        velocity[i] = 0;
-        for (int32_t k = 0; k < block->segments; k++) {
-            const tb_segment run = problem->segments[block->segment + k];
-            for (int32_t j = 0; j < run.count; j++) velocity[i] += *y++ * system->ds[run.dof + j];
-        }
-    }
-    for (int32_t i = 0; i < n; i++) {
-        tb_real sum = f[i];
-        for (int32_t k = 0; k < n; k++) sum -= d[i * n + k] * velocity[k];
-        dlambda[block->row + i] = sum;
-    }
-}
-
-TB_STATIC void solve_factorized(tb_newton_system *system, const tb_real *weight,
-                                const tb_real *slope, const tb_real *lack, tb_real *dlambda,
-                                bool *solved)
-{
-    const tb_problem *problem = system->problem;
-    tb_block_lu *lu = &system->lu;
-    const int32_t dofs = problem->number_of_dofs;
-
-    /* blocks outside move by what they lack, and the velocity with them */
-    memset(system->ds, 0, (size_t)dofs * sizeof(tb_real));
-    memcpy(dlambda, lack, (size_t)problem->number_of_rows * sizeof(tb_real));
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        if (!system->inside[b]) tb_problem_whiten_blocks(problem, b, b + 1, dlambda, system->ds);
-    for (int32_t k = 0; k < dofs; k++)
-        if (system->node[k] >= 0) {
-            const int32_t group = lu->group[system->node[k]];
-            const int32_t row = lu->offset[system->node[k]] + system->node_row[k];
-            system->x[lu->first[group] + row] = system->ds[k];
-            tb_block_lu_block(lu, group, group)[(int64_t)row * (lu->size[group] + 1)] = 1;
-        }
-    tb_real d[TB_BLOCK_ROWS * TB_BLOCK_ROWS], f[TB_BLOCK_ROWS];
-    *solved = false;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        if (!system->inside[b]) continue;
-        const tb_block *block = &problem->blocks[b];
-        if (!reduce_block(problem, block, weight[b], slope + TB_BLOCK_ROWS * (int64_t)block->row,
-                          lack, d, f))
-            return;
-        assemble_factorized(system, block, d, f);
-    }
-    *solved = tb_block_lu_factor(lu);
-    if (!*solved) return;
-    tb_block_lu_solve(lu, system->x);
-    for (int32_t k = 0; k < dofs; k++)
-        if (system->node[k] >= 0)
-            system->ds[k] = system->x[lu->first[lu->group[system->node[k]]] +
-                                      lu->offset[system->node[k]] + system->node_row[k]];
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        if (!system->inside[b]) continue;
-        const tb_block *block = &problem->blocks[b];
-        reduce_block(problem, block, weight[b], slope + TB_BLOCK_ROWS * (int64_t)block->row, lack,
-                     d, f);
-        expand_block(system, block, d, f, dlambda);
     }
 }
 
@@ -414,20 +208,20 @@ TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *status
     int32_t *size = TB_ARENA_ARRAY(arena, int32_t, most);
     if (!size) return TB_RESOURCE_EXHAUSTED;
     const int32_t nodes =
-        problem->values ? number_factorized(system, size) : number_given(system, size);
+        problem->values ? tb_newton_number_dofs(system, size) : number_given(system, size);
     int32_t *start = TB_ARENA_ZEROED(arena, int32_t, (size_t)nodes + 2);
     if (!start) return TB_RESOURCE_EXHAUSTED;
 
     /* counted in start[node + 1], listed from start[node] on: afterwards start is one ahead */
     if (problem->values)
-        count_or_list_factorized(system, start + 1, NULL);
+        tb_newton_list_dofs(system, start + 1, NULL);
     else
         count_or_list_given(system, start + 1, NULL);
     for (int32_t i = 1; i <= nodes; i++) start[i + 1] += start[i];
     int32_t *neighbour = TB_ARENA_ARRAY(arena, int32_t, start[nodes + 1]);
     if (!neighbour) return TB_RESOURCE_EXHAUSTED;
     if (problem->values)
-        count_or_list_factorized(system, start + 1, neighbour);
+        tb_newton_list_dofs(system, start + 1, neighbour);
     else
         count_or_list_given(system, start + 1, neighbour);
     const tb_node_graph graph = {
@@ -474,11 +268,33 @@ TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_re
         const tb_status status = make_pattern(system, statuses);
         if (status != TB_OK) return status;
     }
-    tb_block_lu_clear(&system->lu);
     if (problem->values)
-        solve_factorized(system, weight, slope, lack, dlambda, solved);
+        tb_newton_solve_dofs(system, weight, slope, lack, dlambda, solved);
     else
         solve_given(system, weight, slope, lack, dlambda, solved);
     *solved = *solved && tb_all_finite(dlambda, problem->number_of_rows);
+    system->solves++;
     return TB_OK;
+}
+
+TB_EXTERN void tb_newton_system_move(const tb_newton_system *system, const tb_real *dlambda,
+                                     tb_real *dxi)
+{
+    const tb_problem *problem = system->problem;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (problem->values) {
+            tb_gather_any(problem, block, system->ds, dxi + block->row);
+        } else {
+            for (int32_t i = 0; i < block->rows; i++) {
+                int32_t at = 0, column = 0;
+                tb_real value = 0, sum = 0;
+                while (next_entry(problem->matrix, block->row + i, &at, &column, &value))
+                    sum += value * dlambda[column];
+                dxi[block->row + i] = sum;
+            }
+        }
+        for (int32_t i = 0; problem->compliance && i < block->rows; i++)
+            dxi[block->row + i] += problem->compliance[block->row + i] * dlambda[block->row + i];
+    }
 }

@@ -32,7 +32,10 @@ typedef struct tb_newton_system {
     tb_block_lu lu;
     tb_real *x;    /* right side and solution */
     tb_real *work; /* rows */
-    tb_real *ds;   /* dofs */
+    /* factorized: D' as squares at 6 row; zero square of the widest block for sums */
+    tb_real *reduced, *square;
+    tb_real *ds;                    /* dofs: change of the whitened velocity of the last solve */
+    int32_t solves, factorizations; /* so far */
 } tb_newton_system;
 
 /* Takes what does not depend on the pattern. */
@@ -55,5 +58,26 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
 TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_real *weight,
                                            const tb_real *slope, const tb_real *lack,
                                            const uint8_t *statuses, tb_real *dlambda, bool *solved);
+
+/* ---- the factorized form, for newton_system.c ---- */
+
+/* Numbers the nodes of the blocks inside and tells their sizes; returns how many there are. */
+#define tb_newton_number_dofs TB_SYMBOL(tb_newton_number_dofs)
+TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size);
+/* Couplings of nodes, to count (`neighbour` NULL) and to list. */
+#define tb_newton_list_dofs TB_SYMBOL(tb_newton_list_dofs)
+TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *start,
+                                   int32_t *neighbour);
+#define tb_newton_solve_dofs TB_SYMBOL(tb_newton_solve_dofs)
+TB_EXTERN void tb_newton_solve_dofs(tb_newton_system *system, const tb_real *weight,
+                                    const tb_real *slope, const tb_real *lack, tb_real *dlambda,
+                                    bool *solved);
+
+/* ---- both ---- */
+
+/* The change of xi (rows) that goes with the last solve's dlambda. */
+#define tb_newton_system_move TB_SYMBOL(tb_newton_system_move)
+TB_EXTERN void tb_newton_system_move(const tb_newton_system *system, const tb_real *dlambda,
+                                     tb_real *dxi);
 
 #endif

@@ -7,13 +7,36 @@
 
 #include "contact/contact.h"
 
+/* Stands where a block's status is not known. */
+enum { TB_STATUS_UNKNOWN = 255 };
+
+/* What the solves of one world have shown so far, for those who choose by it. All zero: nothing yet.
+ * Doubles, since that is what a state is made of. */
+typedef struct tb_solve_history {
+    double sweeps; /* that sor took when it last ended a solve on its own, fading since */
+    double steps;  /* of Newton from the last sets, when they last ended a solve, fading since */
+    double method; /* that ended the last solve: TB_ENDED_BY_... */
+} tb_solve_history;
+
+enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
+enum { TB_ENDED_BY_NONE, TB_ENDED_BY_SWEEPS, TB_ENDED_BY_SETS, TB_ENDED_BY_NEWTON };
+
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
 typedef struct tb_warm_start {
-    const tb_real *lambda;   /* rows, or NULL: start from zero */
-    const uint8_t *statuses; /* blocks, tb_contact_status, or NULL: not known */
-    tb_arena *scratch;       /* returned to where it was */
+    const tb_real *lambda;     /* rows, or NULL: start from zero */
+    const uint8_t *statuses;   /* blocks, tb_contact_status or unknown; NULL: none is known */
+    const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
+    tb_arena *scratch;         /* returned to where it was */
+    tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
 } tb_warm_start;
+
+/* What the solve had to do beside sweeps. */
+typedef struct tb_solve_work {
+    int32_t linear_solves;  /* of Newton's system */
+    int32_t factorizations; /* of it */
+    int32_t resets;         /* the last step's sets were tried, and given up */
+} tb_solve_work;
 
 /* The caller provides the arrays. */
 #define tb_solution TB_SYMBOL(tb_solution)
@@ -25,6 +48,7 @@ typedef struct tb_solution {
     tb_status status;       /* OK, NOT_CONVERGED, DIVERGED */
     int32_t iterations;     /* sweeps over all rows, of all attempts */
     int32_t halvings;       /* of omega */
+    tb_solve_work work;     /* of all attempts */
     tb_residuals residuals; /* of lambda, in double */
     char solver[16];        /* which solver ended the work */
 } tb_solution;

@@ -21,6 +21,11 @@ TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
     into->contacts = other->contacts > into->contacts ? other->contacts : into->contacts;
     into->rows = other->rows > into->rows ? other->rows : into->rows;
     into->iterations += other->iterations;
+    into->known_statuses += other->known_statuses;
+    into->kept_statuses += other->kept_statuses;
+    into->linear_solves += other->linear_solves;
+    into->factorizations += other->factorizations;
+    into->resets += other->resets;
     for (size_t i = 0; i < sizeof into->solver; i++) into->solver[i] = other->solver[i];
 }
 

@@ -5,6 +5,7 @@
  * 4.31): its free velocity, plus e times the velocity before where the contact closes, plus gap /
  * time where it has a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster
  * than the recovery speed. */
+#include <math.h>
 #include <string.h>
 
 #include "step/step_internal.h"
@@ -136,9 +137,9 @@ TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
     }
 }
 
-/* What is known of a contact before the solve. */
+/* What is known of a contact before the solve. `last`: its record of the last step, or NULL. */
 TB_STATIC void make_record(const tb_world_contact *c, const directions *k, tb_real bias,
-                           tb_contact_record *r)
+                           const tb_contact_record *last, tb_contact_record *r)
 {
     r->shape_a = c->shape_a;
     r->shape_b = c->shape_b;
@@ -155,7 +156,12 @@ TB_STATIC void make_record(const tb_world_contact *c, const directions *k, tb_re
     r->velocity[0] = (double)bias;
     r->velocity[1] = r->velocity[2] = 0;
     r->kind = k->rows;
-    r->status = 0;
+    r->status = TB_STATUS_UNKNOWN;
+    if (!last || last->kind != k->rows) return;
+    r->status = last->status;
+    if (k->rows > 1)
+        r->velocity[1] =
+            sqrt(last->velocity[1] * last->velocity[1] + last->velocity[2] * last->velocity[2]);
 }
 
 /* Room for `extra` more records. */
@@ -215,9 +221,10 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     }
     const tb_real bias = tb_contact_bias(&timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;
-    warm_start(c, &k, find_record(w->state, c, &w->record_from), w->warm + block->row);
+    const tb_contact_record *last = find_record(w->state, c, &w->record_from);
+    warm_start(c, &k, last, w->warm + block->row);
     tb_block_end(w, values);
-    make_record(c, &k, bias, &w->records[w->number_of_contacts++]);
+    make_record(c, &k, bias, last, &w->records[w->number_of_contacts++]);
     w->deepest = tb_max(w->deepest, -c->gap);
     return true;
 }

@@ -19,7 +19,7 @@ static size_t count_numbers(const tb_model *m)
            2 * (size_t)m->number_of_actuators + (size_t)m->number_of_activations +
            6 * (size_t)m->number_of_bodies +
            TB_KINEMATIC_NUMBERS * (size_t)m->number_of_kinematic_bodies +
-           (size_t)tb_row_memory_layout(m).total;
+           2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS;
 }
 
 static void lay_out(tb_state *s)
@@ -34,7 +34,9 @@ static void lay_out(tb_state *s)
     s->wrenches = p, p += 6 * m->number_of_bodies;
     s->kinematic = p, p += TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
     s->row_impulses = p, p += tb_row_memory_layout(m).total;
-    s->actuator_force = p;
+    s->actuator_force = p, p += m->number_of_actuators;
+    s->row_statuses = p, p += tb_row_memory_layout(m).total;
+    s->history = p;
 }
 
 static tb_status allocate(const tb_model *model, tb_state **state, tb_error *error)
@@ -400,7 +402,7 @@ double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 
 /* ---- snapshots ---- */
 
-enum { SNAPSHOT_VERSION = 1 };
+enum { SNAPSHOT_VERSION = 2 }; /* 2: statuses of rows, history of solves */
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
 

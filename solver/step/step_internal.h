@@ -40,8 +40,9 @@ typedef struct tb_world {
     tb_dynamics dynamics;
 
     /* contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
-     * minus the normal velocity after the step, m/s), and impulse what the impulses are to be
-     * multiplied by */
+     * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
+     * step, status that of the last step or TB_STATUS_UNKNOWN, and impulse what the impulses are
+     * to be multiplied by */
     tb_contact_record *records;
     int32_t number_of_contacts, record_capacity;
     int32_t record_from;  /* first record of the last step that may be the next contact's */
@@ -49,6 +50,9 @@ typedef struct tb_world {
     bool has_compliance;  /* some row has; else that of contacts is not written */
     int32_t contact_rows; /* first row of a contact */
     uint32_t collide_flags;
+
+    uint8_t *warm_statuses; /* blocks: before the solve */
+    tb_solve_history history;
 
     /* the problem while it grows */
     tb_block *blocks;

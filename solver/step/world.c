@@ -78,23 +78,47 @@ TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_
 }
 #endif
 
+/* Statuses of the last step, and how fast its contacts slipped. */
+TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
+{
+    for (int32_t b = 0; b < w->first_contact_block; b++) {
+        const double known = w->state->row_statuses[w->memory[w->blocks[b].row]];
+        w->warm_statuses[b] = known > 0 ? (uint8_t)(known - 1) : (uint8_t)TB_STATUS_UNKNOWN;
+        speeds[b] = 0;
+    }
+    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+        w->warm_statuses[w->first_contact_block + i] = (uint8_t)w->records[i].status;
+        speeds[w->first_contact_block + i] = TB_R(w->records[i].velocity[1]);
+    }
+}
+
 TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
                           tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
-    *solution = TB_VALUE(tb_solution){
-        .lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-        .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-        .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
-        .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, problem->number_of_blocks)};
-    if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses)
+    const int32_t blocks = problem->number_of_blocks;
+    tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
+    w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
+    *solution = TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                                      .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                                      .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
+                                      .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks)};
+    if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses ||
+        !speeds || !w->warm_statuses)
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) {
         memset(solution->whitened, 0, (size_t)dofs * sizeof *solution->whitened);
         return TB_OK;
     }
-    tb_warm_start warm = {.lambda = w->options->solve.warm_start ? w->warm : NULL,
-                          .scratch = w->arena};
+    find_statuses(w, speeds);
+    memcpy(&w->history, w->state->history, sizeof w->history);
+    tb_warm_start warm = {.scratch = w->arena};
+    if (w->options->solve.warm_start) {
+        warm.lambda = w->warm;
+        warm.statuses = w->warm_statuses;
+        warm.speeds = speeds;
+        warm.history = &w->history;
+    }
     return run_solver(w, problem, &warm, solution, error);
 }
 
@@ -174,8 +198,12 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
 TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solution)
 {
     memset(state->row_impulses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
+    memset(state->row_statuses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
     for (int32_t r = 0; r < w->contact_rows; r++)
         state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
+    for (int32_t b = 0; b < w->first_contact_block; b++)
+        state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
+    if (w->number_of_rows) memcpy(state->history, &w->history, sizeof w->history);
     store_actuators(w, state);
     finish_records(w, solution);
     tb_state_take_next(state, w->number_of_contacts);
@@ -190,6 +218,17 @@ TB_STATIC void commit(const tb_world *w, tb_state *state)
            (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
     state->steps++;
     state->time += (double)w->dt;
+}
+
+/* How many blocks had a status before the solve, and how many of those have kept it. */
+TB_STATIC void count_statuses(const tb_world *w, const tb_solution *solution, tb_certificate *c)
+{
+    if (!w->options->solve.warm_start) return;
+    for (int32_t b = 0; b < w->number_of_blocks; b++) {
+        if (w->warm_statuses[b] == TB_STATUS_UNKNOWN) continue;
+        c->known_statuses++;
+        c->kept_statuses += w->warm_statuses[b] == solution->statuses[b];
+    }
 }
 
 TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certificate *certificate)
@@ -208,6 +247,10 @@ TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certif
     c->rows = w->number_of_rows;
     c->iterations = solution->iterations;
     memcpy(c->solver, solution->solver, sizeof c->solver);
+    c->linear_solves = solution->work.linear_solves;
+    c->factorizations = solution->work.factorizations;
+    c->resets = solution->work.resets;
+    if (w->number_of_rows) count_statuses(w, solution, c);
 }
 
 /* The world stays at its last good state for good. */

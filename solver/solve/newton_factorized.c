@@ -1,0 +1,260 @@
+/* Newton's system in the factorized form: the bodies are the nodes, a run of dofs that no block cuts
+ * each.
+ *
+ * The contacts of a pair stand one after another and couple the same dofs: what they add to the
+ * matrix is gathered in a small dense square first and goes to its places at once. */
+#include "solve/newton_system.h"
+
+#include "solve/rows.h"
+
+#include <string.h>
+
+/* ---- pattern ---- */
+
+/* Whether two blocks stand on the same runs of dofs. */
+TB_STATIC bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
+{
+    if (a->segments != b->segments || a->width != b->width) return false;
+    if (a->segment == b->segment) return true;
+    for (int32_t k = 0; k < a->segments; k++) {
+        const tb_segment *own = problem->segments + a->segment + k;
+        const tb_segment *other = problem->segments + b->segment + k;
+        if (own->dof != other->dof || own->count != other->count) return false;
+    }
+    return true;
+}
+
+TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size)
+{
+    const tb_problem *problem = system->problem;
+    const int32_t dofs = problem->number_of_dofs;
+    enum { TOUCHED = 1, CUT = 2 };
+    int32_t *mark = system->node_row;
+    memset(mark, 0, (size_t)dofs * sizeof *mark);
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        if (!system->inside[b]) continue;
+        const tb_block *block = &problem->blocks[b];
+        for (int32_t k = 0; k < block->segments; k++) {
+            const tb_segment run = problem->segments[block->segment + k];
+            if (run.count < 1) continue;
+            mark[run.dof] |= CUT;
+            if (run.dof + run.count < dofs) mark[run.dof + run.count] |= CUT;
+            for (int32_t j = 0; j < run.count; j++) mark[run.dof + j] |= TOUCHED;
+        }
+    }
+    int32_t nodes = 0;
+    for (int32_t i = 0; i < dofs; i++) {
+        const int32_t here = mark[i];
+        if (!(here & TOUCHED)) {
+            system->node[i] = -1;
+            continue;
+        }
+        if (here & CUT) size[nodes++] = 0;
+        system->node[i] = nodes - 1;
+        mark[i] = size[nodes - 1]++;
+    }
+    return nodes;
+}
+
+TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *start,
+                                   int32_t *neighbour)
+{
+    const tb_problem *problem = system->problem;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        if (!system->inside[b]) continue;
+        const tb_block *block = &problem->blocks[b];
+
+        /* blocks of a pair follow each other and couple the same nodes */
+        if (b > 0 && system->inside[b - 1] && same_runs(problem, block - 1, block)) continue;
+        for (int32_t p = 0; p < block->segments; p++) {
+            const tb_segment from = problem->segments[block->segment + p];
+            for (int32_t q = 0; q < block->segments; q++) {
+                const tb_segment to = problem->segments[block->segment + q];
+                for (int32_t i = from.dof; i < from.dof + from.count; i++) {
+                    if (i > from.dof && system->node[i] == system->node[i - 1]) continue;
+                    for (int32_t j = to.dof; j < to.dof + to.count; j++) {
+                        if (j > to.dof && system->node[j] == system->node[j - 1]) continue;
+                        if (system->node[i] == system->node[j]) continue;
+                        if (neighbour)
+                            neighbour[start[system->node[i]]++] = system->node[j];
+                        else
+                            start[system->node[i] + 1]++;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* ---- numbers ---- */
+
+/* D' and f' of a block (see the header); both are D / w and f where there is no compliance */
+TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
+                            const tb_real *slope, const tb_real *lack, tb_real *d, tb_real *f)
+{
+    const int32_t n = block->rows;
+    const tb_real inverse = 1 / weight;
+    for (int32_t i = 0; i < n * n; i++) d[i] = slope[i] * inverse;
+    for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
+    if (!problem->compliance) return true;
+    const tb_real *e = problem->compliance + block->row;
+
+    /* Gauss on 1 + D e / w: its diagonal is 1 or more by the row that friction pushes along */
+    tb_real a[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = 0; j < n; j++) a[i * n + j] = (i == j ? 1 : 0) + d[i * n + j] * e[j];
+    for (int32_t k = 0; k < n; k++) {
+        if (!(tb_abs(a[k * n + k]) > 0)) return false;
+        for (int32_t i = 0; i < n; i++) {
+            if (i == k) continue;
+            const tb_real factor = a[i * n + k] / a[k * n + k];
+            if (factor == 0) continue;
+            for (int32_t j = k; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+            for (int32_t j = 0; j < n; j++) d[i * n + j] -= factor * d[k * n + j];
+            f[i] -= factor * f[k];
+        }
+    }
+    for (int32_t k = 0; k < n; k++) {
+        const tb_real scale = 1 / a[k * n + k];
+        for (int32_t j = 0; j < n; j++) d[k * n + j] *= scale;
+        f[k] *= scale;
+    }
+    return true;
+}
+
+/* The square of a few blocks that stand on the same runs: sum of (rows of Y)' D' (rows of Y). */
+TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, const tb_real *d,
+                             tb_real *square)
+{
+    const tb_real *y = problem->values + block->value;
+    const int32_t n = block->rows, width = block->width;
+    if (n == 3) {
+        for (int32_t a = 0; a < width; a++) {
+            const tb_real *y0 = y, *y1 = y + width, *y2 = y + 2 * width;
+            const tb_real l0 = y0[a] * d[0] + y1[a] * d[3] + y2[a] * d[6];
+            const tb_real l1 = y0[a] * d[1] + y1[a] * d[4] + y2[a] * d[7];
+            const tb_real l2 = y0[a] * d[2] + y1[a] * d[5] + y2[a] * d[8];
+            tb_real *to = square + (int64_t)a * width;
+            const tb_twin f0 = tb_twin_of(l0, l0), f1 = tb_twin_of(l1, l1), f2 = tb_twin_of(l2, l2);
+            int32_t b = 0;
+            for (; b + 2 <= width; b += 2) {
+                const tb_twin sum = tb_twin_add(tb_twin_add(tb_twin_mul(f0, tb_twin_load(y0 + b)),
+                                                            tb_twin_mul(f1, tb_twin_load(y1 + b))),
+                                                tb_twin_mul(f2, tb_twin_load(y2 + b)));
+                tb_twin_store(to + b, tb_twin_add(tb_twin_load(to + b), sum));
+            }
+            for (; b < width; b++) to[b] += l0 * y0[b] + l1 * y1[b] + l2 * y2[b];
+        }
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t a = 0; a < width; a++) {
+            tb_real left = 0;
+            for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
+            const tb_real *right = y + (int64_t)i * width;
+            tb_real *to = square + (int64_t)a * width;
+            for (int32_t b = 0; b < width; b++) to[b] += left * right[b];
+        }
+}
+
+/* The square goes into the matrix, and is zero again. */
+TB_STATIC void spread_square(tb_newton_system *system, const tb_block *block)
+{
+    const tb_block_lu *lu = &system->lu;
+    const tb_segment *runs = system->problem->segments + block->segment;
+    tb_real *square = system->square;
+    int32_t a = 0;
+    for (int32_t p = 0; p < block->segments; p++)
+        for (int32_t i = 0; i < runs[p].count; i++, a++) {
+            const int32_t dof = runs[p].dof + i, node = system->node[dof];
+            const int32_t group = lu->group[node];
+            const int32_t row = lu->offset[node] + system->node_row[dof];
+            int32_t last = -1;
+            tb_real *to = NULL;
+            for (int32_t q = 0; q < block->segments; q++)
+                for (int32_t j = 0; j < runs[q].count; j++) {
+                    const int32_t column = runs[q].dof + j, other = system->node[column];
+                    if (other != last) {
+                        const int32_t column_group = lu->group[other];
+                        to = tb_block_lu_block(lu, group, column_group) +
+                             (int64_t)row * lu->size[column_group] + lu->offset[other];
+                        last = other;
+                    }
+                    to[system->node_row[column]] += *square;
+                    *square++ = 0;
+                }
+        }
+}
+
+/* 1 + Y D' Y' */
+TB_STATIC void assemble_dofs(tb_newton_system *system)
+{
+    const tb_problem *problem = system->problem;
+    tb_block_lu *lu = &system->lu;
+    tb_block_lu_clear(lu);
+    for (int32_t k = 0; k < problem->number_of_dofs; k++) {
+        if (system->node[k] < 0) continue;
+        const int32_t group = lu->group[system->node[k]];
+        const int32_t row = lu->offset[system->node[k]] + system->node_row[k];
+        tb_block_lu_block(lu, group, group)[(int64_t)row * (lu->size[group] + 1)] = 1;
+    }
+    const tb_block *before = NULL;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (!system->inside[b]) continue;
+        if (before && !same_runs(problem, before, block)) spread_square(system, before);
+        add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
+                      system->square);
+        before = block;
+    }
+    if (before) spread_square(system, before);
+}
+
+/* from dofs to places in x, and back */
+TB_STATIC int32_t place_of_dof(const tb_newton_system *system, int32_t dof)
+{
+    const int32_t node = system->node[dof];
+    return system->lu.first[system->lu.group[node]] + system->lu.offset[node] +
+           system->node_row[dof];
+}
+
+TB_EXTERN void tb_newton_solve_dofs(tb_newton_system *system, const tb_real *weight,
+                                    const tb_real *slope, const tb_real *lack, tb_real *dlambda,
+                                    bool *solved)
+{
+    const tb_problem *problem = system->problem;
+    const int32_t dofs = problem->number_of_dofs;
+
+    /* what blocks lack moves the velocity: those outside move by it and by nothing else */
+    *solved = false;
+    memcpy(dlambda, lack, (size_t)problem->number_of_rows * sizeof(tb_real));
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
+        if (system->inside[b] && !reduce_block(problem, block, weight[b], slope + square, lack,
+                                               system->reduced + square, dlambda + block->row))
+            return;
+    }
+    tb_problem_whiten(problem, dlambda, system->ds);
+    assemble_dofs(system);
+    for (int32_t k = 0; k < dofs; k++)
+        if (system->node[k] >= 0) system->x[place_of_dof(system, k)] = system->ds[k];
+    *solved = tb_block_lu_factor(&system->lu);
+    system->factorizations++;
+    if (!*solved) return;
+    tb_block_lu_solve(&system->lu, system->x);
+    for (int32_t k = 0; k < dofs; k++)
+        if (system->node[k] >= 0) system->ds[k] = system->x[place_of_dof(system, k)];
+
+    /* dlambda = f' - D' Y' ds */
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const int32_t n = block->rows;
+        if (!system->inside[b]) continue;
+        const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+        tb_real velocity[TB_BLOCK_ROWS], *to = dlambda + block->row;
+        tb_gather_any(problem, block, system->ds, velocity);
+        for (int32_t i = 0; i < n; i++)
+            for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];
+    }
+}

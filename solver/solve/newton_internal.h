@@ -1,0 +1,65 @@
+/* What Newton's two ways share: rounds from anywhere (newton.c), and steps from the sets of the last
+ * solve (newton_sets.c). */
+#ifndef TB_NEWTON_INTERNAL_H
+#define TB_NEWTON_INTERNAL_H
+
+#include "solve/newton_system.h"
+#include "solve/solve.h"
+
+#define tb_newton TB_SYMBOL(tb_newton)
+typedef struct tb_newton {
+    const tb_problem *problem;
+    const tb_solve_options *options;
+    tb_arena *scratch;
+    tb_newton_system system;
+    tb_problem linear;         /* the problem with c = 0 */
+    tb_real *lambda, *xi, *p;  /* rows */
+    tb_real *change, *dxi;     /* rows: the step */
+    tb_real *trial, *trial_xi; /* rows */
+    tb_real *lack;             /* rows: prox - lambda */
+    tb_real *slope;            /* squares of blocks, at 6 row */
+    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps */
+    tb_real *best;             /* rows */
+    tb_real *s;                /* dofs */
+    tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
+    uint8_t *statuses;         /* blocks */
+    tb_real epsilon, shrink;
+    double best_residual;
+    int32_t work; /* sweeps and steps so far */
+    int32_t resets;
+    int32_t failures, fallbacks;
+    tb_real boldest;      /* smallest factor by which epsilon falls */
+    double gain_residual; /* best residual when it last halved, and the work until then */
+    int32_t gain_work;
+} tb_newton;
+
+#ifdef TB_SINGLE
+#define TB_SMALLEST_EPSILON TB_R(1e-4)
+#else
+#define TB_SMALLEST_EPSILON TB_R(1e-10)
+#endif
+
+/* Takes memory and measures the blocks of it->problem. RESOURCE_EXHAUSTED. */
+#define tb_newton_prepare TB_SYMBOL(tb_newton_prepare)
+TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
+
+/* w of all blocks from epsilon. */
+#define tb_newton_weigh TB_SYMBOL(tb_newton_weigh)
+TB_EXTERN void tb_newton_weigh(tb_newton *it);
+
+/* Whether there is enough of a start for tb_newton_from_sets. */
+#define tb_newton_has_sets TB_SYMBOL(tb_newton_has_sets)
+TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
+                                  const tb_warm_start *warm);
+
+/* Statuses of a solution from its impulses and xi. */
+#define tb_newton_statuses TB_SYMBOL(tb_newton_statuses)
+TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
+
+/* Steps from the sets of the last solve. *ended: the tolerance is reached, and all of `solution` is
+ * filled but its solver and its work. Else the best impulses and their residual stand in `it`. */
+#define tb_newton_from_sets TB_SYMBOL(tb_newton_from_sets)
+TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
+                                        tb_solution *solution, bool *ended);
+
+#endif

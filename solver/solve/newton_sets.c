@@ -1,0 +1,196 @@
+/* Newton from the sets of the last solve: which contact was open, stuck or slipped, and where to.
+ *
+ * From one step of time to the next few contacts change their status, so the first system is
+ * assembled for the sets as they were, and its solution is the answer wherever they still are: one
+ * linear solve, however far the impulses have to go (Litven 3.8; Hintermueller, Ito, Kunisch, SIAM
+ * J. Optim. 13, 2002: the primal-dual active set method is this Newton). Later steps read the sets
+ * off the projections, as the method does, and follow the direction of slip. The pull towards the
+ * last impulses (see newton.c) is as weak as the tolerance asks for, so that it does not need rounds
+ * of its own; nothing shortens a step, since a set that is nearly right needs no safeguard. Where a
+ * few steps do not do, the caller's rounds take over from the best impulses met. */
+#include "solve/law_slope.h"
+#include "solve/newton_internal.h"
+
+#include <math.h>
+#include <string.h>
+
+enum {
+    STEPS_FROM_SETS = 6,
+    PATIENCE = 2 /* steps in a row that are no better than the best */
+};
+static const double PULL_SHARE = 0.1; /* of the tolerance, that the pull may leave */
+/* epsilon: a weaker pull would leave the impulses to rounding, the next round does better */
+#ifdef TB_SINGLE
+static const tb_real WEAKEST_PULL = TB_R(1e-3), STRONGEST_PULL = TB_R(1e-2);
+#else
+static const tb_real WEAKEST_PULL = TB_R(1e-7), STRONGEST_PULL = TB_R(1e-3);
+#endif
+static const tb_real NEAR_RIM = TB_R(0.999);
+static const double HOPELESS_RESIDUAL = 1e3; /* of that of the start */
+
+TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
+                                  const tb_warm_start *warm)
+{
+    if (!options->warm_start || !warm->lambda || !warm->statuses) return false;
+    if (!(options->tolerance > 0) || options->maximum_iterations < 1) return false;
+    if (!tb_all_finite(problem->c, problem->number_of_rows)) return false;
+    int32_t known = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        known += warm->statuses[b] != TB_STATUS_UNKNOWN;
+    return 2 * (int64_t)known >= problem->number_of_blocks;
+}
+
+/* what is warm and finite, inside its sets */
+TB_STATIC void sets_start(tb_newton *it, const tb_warm_start *warm)
+{
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        const tb_block *block = &it->problem->blocks[b];
+        tb_real *lambda = it->lambda + block->row;
+        memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
+        if (!tb_all_finite(lambda, block->rows))
+            memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
+    }
+}
+
+/* how fast a contact slips */
+TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
+{
+    if (block->law == TB_LAW_BILATERAL || block->rows < 2) return 0;
+    return tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0);
+}
+
+/* Lack, slopes and statuses for a step: of the given sets, or (NULL) of the projections. speeds:
+ * of slip, or NULL: those of xi. True where no status has changed. */
+TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
+{
+    bool same = true;
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+        const tb_block *block = &it->problem->blocks[b];
+        const int32_t row = block->row;
+        const tb_real w = it->weight[b];
+        uint8_t status = TB_CONTACT_OPEN;
+        if (w == 0) { /* without mass behind it */
+            for (int32_t i = 0; i < block->rows; i++) it->lack[row + i] = 0;
+        } else {
+            const tb_real r = 1 / w;
+            tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+            tb_real *slope = it->slope + TB_BLOCK_ROWS * (int64_t)row;
+            for (int32_t i = 0; i < block->rows; i++) z[i] = it->p[row + i] - r * it->xi[row + i];
+            const int known = statuses ? statuses[b] : (int)TB_STATUS_UNKNOWN;
+            const tb_real speed = speeds ? speeds[b] : slip_speed(block, it->xi + row);
+            status = (uint8_t)tb_law_slope_of_status(block, known, r * speed, z, it->lambda + row,
+                                                     x, slope);
+            for (int32_t i = 0; i < block->rows; i++)
+                it->lack[row + i] = x[i] - it->lambda[row + i];
+        }
+        same = same && status == it->statuses[b];
+        it->statuses[b] = status;
+    }
+    return same;
+}
+
+/* Judges the impulses, brought into their sets; the best stay. */
+TB_STATIC tb_status sets_judge(tb_newton *it, tb_solution *solution)
+{
+    const tb_problem *problem = it->problem;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        tb_real *lambda = solution->lambda + block->row;
+        memcpy(lambda, it->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
+    }
+    const tb_status status =
+        tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
+                         &solution->residuals);
+    if (status == TB_OK && solution->residuals.natural < it->best_residual) {
+        it->best_residual = solution->residuals.natural;
+        memcpy(it->best, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    }
+    return status;
+}
+
+/* A contact that slips may have impulses a rounding inside of their rim: then xi says so. */
+TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
+{
+    const tb_problem *problem = it->problem;
+    tb_problem_statuses(problem, solution->lambda, solution->statuses);
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        const bool rubs = block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
+        if (!rubs || solution->statuses[b] != TB_CONTACT_STICK || !(it->g[b] > 0)) continue;
+        const tb_real *lambda = solution->lambda + block->row, *xi = solution->xi + block->row;
+        const tb_real radius = block->mu * lambda[0];
+        tb_real drawn[3] = {0, 0, 0}, now[3] = {0, 0, 0};
+        for (int i = 1; i < block->rows && i < 4; i++) {
+            const tb_real axis = i == 3 ? TB_R(1.5) : 1;
+            now[i - 1] = axis * lambda[i];
+            drawn[i - 1] = axis * (lambda[i] - xi[i] / it->g[b]);
+        }
+        if (tb_hypot2(tb_hypot2(now[0], now[1]), now[2]) >= NEAR_RIM * radius &&
+            tb_hypot2(tb_hypot2(drawn[0], drawn[1]), drawn[2]) > radius)
+            solution->statuses[b] = TB_CONTACT_SLIP;
+    }
+}
+
+/* One step; false where there is none. */
+TB_STATIC tb_status sets_step(tb_newton *it, bool *stepped)
+{
+    const int32_t rows = it->problem->number_of_rows;
+    const tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
+                                                    it->statuses, it->change, stepped);
+    it->work++;
+    if (status != TB_OK || !*stepped) return status;
+    tb_newton_system_move(&it->system, it->change, it->dxi);
+    for (int32_t i = 0; i < rows; i++) {
+        it->lambda[i] += it->change[i];
+        it->xi[i] += it->dxi[i];
+    }
+    return TB_OK;
+}
+
+TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
+                                        tb_solution *solution, bool *ended)
+{
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+    const double tolerance = it->options->tolerance;
+    *ended = false;
+    sets_start(it, warm);
+    memcpy(it->best, it->lambda, bytes);
+    tb_status status = sets_judge(it, solution);
+    if (status != TB_OK) return status;
+    const double start = it->best_residual;
+    memcpy(it->xi, solution->xi, bytes);
+    memcpy(it->p, it->lambda, bytes);
+    it->epsilon = tb_clamp(TB_R(PULL_SHARE * tolerance / start), WEAKEST_PULL, STRONGEST_PULL);
+    tb_newton_weigh(it);
+
+    int32_t idle = 0;
+    for (int32_t k = 0; k < STEPS_FROM_SETS && it->best_residual > tolerance &&
+                        it->work < it->options->maximum_iterations;
+         k++) {
+        if (k == 0) {
+            sets_linearize(it, warm->statuses, warm->speeds);
+        } else if (sets_linearize(it, NULL, NULL)) {
+            /* the sets stand: what is left is the pull's, a slip's that turns, and rounding's */
+            memcpy(it->lambda, solution->lambda, bytes);
+            memcpy(it->xi, solution->xi, bytes);
+            memcpy(it->p, it->lambda, bytes);
+            sets_linearize(it, it->statuses, NULL);
+        }
+        bool stepped = false;
+        const double before = it->best_residual;
+        status = sets_step(it, &stepped);
+        if (status == TB_OK && stepped) status = sets_judge(it, solution);
+        if (status != TB_OK) return status;
+        idle = it->best_residual < before ? 0 : idle + 1;
+        if (!stepped || idle > PATIENCE ||
+            !(solution->residuals.natural < HOPELESS_RESIDUAL * start))
+            break;
+    }
+    *ended = it->best_residual <= tolerance;
+    if (!*ended) return TB_OK;
+    solution->status = TB_OK;
+    tb_newton_statuses(it, solution);
+    return TB_OK;
+}
