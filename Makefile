@@ -104,9 +104,9 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 	@deploy/deps.sh build test clang
 	@$(SUBMAKE) VARIANT=tsan run-tsan
 
-check-peers: ## compare with MuJoCo from PyPI (tests/peers/peer_*.py)
+check-peers: ## compare with MuJoCo and Siconos (tests/peers/peer_*.py)
 	@BUILD=$(BUILD) deploy/deps.sh build peers
-	@$(SUBMAKE) all $(PEERS_CLIENT)
+	@$(SUBMAKE) all $(B)/tests/bench/bench_problems $(PEERS_CLIENT)
 	@PEERS_PYTHON=$(PEERS_PYTHON) $(RUN) $(PEER_TESTS:%=$(B):%)
 
 bench: ## build and run tests/bench, one program after the other

@@ -253,6 +253,30 @@ case " $* " in
     ;;
 esac
 
+# Siconos is Debian's, but brings a BLAS that would take the place of the machine's: its packages and
+# those that they miss are unpacked in the environment instead, without root.
+case " $* " in
+*" peers "*)
+    folder=${BUILD:-build}/peers/siconos
+    wanted=libsiconos-numerics-dev
+    if ! [ -e "$folder/version" ] && have apt-cache >/dev/null &&
+        apt-cache show $wanted >/dev/null 2>&1; then
+        echo "installing: Siconos into $folder"
+        rm -rf "$folder"
+        mkdir -p "$folder/packages"
+        (
+            cd "$folder/packages"
+            # shellcheck disable=SC2046
+            apt-get -q -o "APT::Sandbox::User=$(id -un)" download $(apt-get install -s \
+                --no-install-recommends $wanted | awk '/^Inst/ { print $2 }') >log 2>&1
+            for package in *.deb; do dpkg-deb -x "$package" ..; done
+        )
+        apt-cache show $wanted | sed -n 's/^Version: //p' | head -n 1 >"$folder/version"
+        rm -r "$folder/packages"
+    fi
+    ;;
+esac
+
 # MuJoCo Warp, and Newton with its exact-contact solver Kamino; they bring what they need of CUDA
 case " $* " in
 *" gpu-peers "*)

@@ -55,7 +55,8 @@ def peer(rows: list[Row], scene: str, part: str, worlds: int) -> Row | None:
         and r["part"] == part and r.get("impratio", 1.0) == 1.0
     ]  # fmt: skip
     kamino = [r for r in found if r["of"] == "kamino"]
-    return (kamino or found or [None])[-1]
+    best = kamino or found
+    return best[-1] if best else None
 
 
 def speed(rows: list[Row]) -> str:
