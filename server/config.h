@@ -21,7 +21,7 @@ typedef struct td_config {
     char http_address[TD_CONFIG_TEXT_SIZE]; /* "127.0.0.1:7480"; "" switches HTTP off */
     char data[TD_CONFIG_TEXT_SIZE];         /* folder of the store; "" keeps it in memory */
     int32_t threads;                        /* of the CPU device; 0: all processors */
-    tb_backend_choice backend;              /* that steps sessions */
+    tb_backend_choice backend;              /* which devices step sessions */
     double drain_seconds;
     /* [tls] PEM files; "" for both: plain text */
     char tls_certificate[TD_CONFIG_TEXT_SIZE], tls_key[TD_CONFIG_TEXT_SIZE];
@@ -50,6 +50,9 @@ typedef struct td_config {
     int32_t maximum_queue_delay_us; /* how long a request may wait for others to join its batch */
     int32_t maximum_batch_worlds;
     double warm_up_seconds; /* at most, before ready */
+    /* with backend = auto, a session goes to a card from so many worlds (0: as measured by the
+     * warm-up) or bodies of one world on */
+    int32_t gpu_worlds, gpu_bodies;
     /* [auth] */
     int32_t anonymous;     /* td_scope of anonymous callers on loopback; "none", "read", ... */
     bool anonymous_remote; /* the same scope elsewhere too */

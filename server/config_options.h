@@ -20,7 +20,7 @@
     X(server, threads, threads, INTEGER, "0", 0, 4096, FIXED,                                      \
       "threads that simulate; 0: one for each processor")                                          \
     X(server, backend, backend, BACKEND, "cpu", 0, 0, FIXED,                                       \
-      "what steps sessions: cpu, gpu, or auto: the GPU where there is one")                        \
+      "what steps: cpu; gpu: cards; auto: both where there are cards, by size and load")           \
     X(server, drain_seconds, drain_seconds, SECONDS, "20", 0, 86400, LIVE,                         \
       "s; time for work in flight to finish after SIGTERM")                                        \
     X(tls, certificate, tls_certificate, TEXT, "", 0, 0, FIXED,                                    \
@@ -73,6 +73,10 @@
       "worlds of one batch")                                                                       \
     X(scheduler, warm_up_seconds, warm_up_seconds, SECONDS, "5", 0, 600, FIXED,                    \
       "s; at most this long is spent on warming up before the first request")                      \
+    X(scheduler, gpu_worlds, gpu_worlds, INTEGER, "0", 0, 1000000, LIVE,                           \
+      "backend = auto: from so many worlds on a card is used; 0: as measured at the start")        \
+    X(scheduler, gpu_bodies, gpu_bodies, INTEGER, "4096", 1, 1000000000, LIVE,                     \
+      "backend = auto: the same for the bodies of one world")                                      \
     X(auth, anonymous, anonymous, SCOPE, "run", 0, 0, LIVE,                                        \
       "what callers without a key may do on loopback: none, read, run or admin")                   \
     X(auth, anonymous_remote, anonymous_remote, SWITCH, "no", 0, 0, LIVE,                          \

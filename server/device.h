@@ -1,17 +1,61 @@
-/* The device that steps sessions: a backend of the library, chosen by the configuration. */
+/* The devices of the daemon: the processors of this machine and its cards, each with a scheduler
+ * whose thread owns it; and which of them a session or a job gets.
+ *
+ * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
+ * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
+ * so it gets those that have many worlds, or very large ones, and fewer while others wait for it. A
+ * session stays where it began, so that its bytes do not depend on what came later; the answer says
+ * where that is. */
 #ifndef SERVER_DEVICE_H
 #define SERVER_DEVICE_H
 
+#include <stdatomic.h>
+#include <stdbool.h>
+
 #include "config.h"
 
+struct td_server;
+struct td_scheduler;
+
+enum { TD_DEVICES = 17 };
+
 typedef struct td_device {
-    tb_backend_choice backend; /* CPU or GPU, AUTO decided */
+    tb_backend_choice backend; /* CPU or GPU */
+    int32_t index;             /* of the backend */
     char name[16];             /* "cpu", "gpu:0" */
-    char description[96];  /* "NVIDIA H200"; "" for the CPU, whose threads the scheduler knows */
-    uint64_t memory_bytes; /* 0: the machine's */
+    char description[96];      /* "2 threads", "NVIDIA H200" */
+    uint64_t memory_bytes;     /* 0: the machine's */
+    int32_t processors;        /* of a card */
+    struct td_scheduler *scheduler;
+    atomic_int sessions; /* that are stepped here */
+    /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
+    _Atomic double warm_up_seconds, step_ns;
 } td_device;
 
-/* The device that [server] backend names. UNAVAILABLE, with the reason, where it is not there. */
-tb_status td_device_choose(const td_config *, td_device *, tb_error *);
+/* Lists the devices that [server] backend names, the one that is used first in front. UNAVAILABLE,
+ * with the reason, where cards are asked for and there are none. */
+tb_status td_devices_find(struct td_server *, tb_error *);
+/* Makes their schedulers. */
+tb_status td_devices_start(struct td_server *, tb_error *);
+/* Waits until no job is left on any of them or `seconds` have passed; false in that case. */
+bool td_devices_drain(struct td_server *, double seconds);
+int32_t td_devices_queued(const struct td_server *);
+void td_devices_end(struct td_server *);
+
+/* The device of a name; "" chooses by size and load: `worlds` of `bodies` each. NOT_FOUND. */
+tb_status td_device_choose(struct td_server *, const char *name, int64_t worlds, int32_t bodies,
+                           td_device **, tb_error *);
+/* The processors, which every daemon has. */
+td_device *td_device_cpu(struct td_server *);
+/* From so many worlds on a card is quicker, as measured at the start or as configured. */
+int64_t td_device_card_worlds(const struct td_server *);
+/* Options for steps there. */
+void td_device_apply(const td_device *, tb_step_options *);
+/* What a session's row remembers of it, and back; NULL for a device that is no longer there. */
+uint8_t td_device_code(const td_device *);
+td_device *td_device_coded(struct td_server *, uint8_t code);
+
+/* device_metrics.c: the devices' part of the metrics page. */
+void td_devices_print(void *server, FILE *out);
 
 #endif

@@ -31,6 +31,7 @@ typedef enum evaluation_state { PAUSED, WORKING, ENDED } evaluation_state;
 typedef struct evaluation {
     td_call *call;
     td_server *server;
+    td_device *device; /* that plays it */
     tb_grasp_job *job;
     td_job slice;
     pthread_mutex_t lock;
@@ -79,6 +80,7 @@ static void send_summary(evaluation *e)
     summary.object_sha256 = (char *)(uintptr_t)tb_model_sha256(tb_grasp_job_model(e->job));
     summary.n_warnings = warnings != NULL ? (size_t)n : 0;
     summary.warnings = warnings;
+    summary.device = e->device->name;
     response.event_case = TRIBO__V1__EVALUATE_GRASPS_RESPONSE__EVENT_SUMMARY;
     response.summary = &summary;
     td_call_send(e->call, &response.base);
@@ -248,7 +250,7 @@ static void resume(evaluation *e)
     double retry_after = 0;
     if (!turn(e, PAUSED, WORKING)) return;
     e->slice.compute_ns = e->slice.started_ns = e->slice.finished_ns = 0;
-    tb_status status = td_scheduler_submit(e->server->scheduler, &e->slice, &retry_after, &error);
+    tb_status status = td_scheduler_submit(e->device->scheduler, &e->slice, &retry_after, &error);
     if (status == TB_OK) return;
     if (status == TB_RESOURCE_EXHAUSTED) {
         turn(e, WORKING, PAUSED);
@@ -307,13 +309,21 @@ static char *options_json(const Tribo__V1__EvaluateGraspsRequest *m)
 }
 
 static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
-                          tb_grasp_job **job, tb_error *error)
+                          tb_grasp_job **job, td_device **device, tb_error *error)
 {
     td_grasp_request request;
     const int64_t begin = td_monotonic_ns();
     tb_status status = check_copies(call->server->config, m, error);
     if (status == TB_OK) status = td_grasp_request_read(call->server, m, &request, error);
     if (status != TB_OK) return status;
+    const int32_t copies = request.request.perturbation.count;
+    const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
+    status = td_device_choose(call->server, m->device, trials, 0, device, error);
+    if (status != TB_OK) {
+        td_grasp_request_free(&request);
+        return status;
+    }
+    td_device_apply(*device, &request.request.step);
     status = tb_grasp_job_create(&request.request, job, error);
     if (status != TB_OK) td_grasp_rename_field(error);
     td_grasp_request_free(&request);
@@ -323,12 +333,13 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
 }
 
 static evaluation *make_evaluation(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
-                                   tb_grasp_job *job, td_priority priority)
+                                   tb_grasp_job *job, td_device *device, td_priority priority)
 {
     evaluation *e = calloc(1, sizeof *e);
     if (e == NULL) return NULL;
     e->call = call;
     e->server = call->server;
+    e->device = device;
     e->job = job;
     e->slice = (td_job){.priority = priority,
                         .client = &call->caller,
@@ -338,7 +349,7 @@ static evaluation *make_evaluation(td_call *call, const Tribo__V1__EvaluateGrasp
                         .context = e};
     pthread_mutex_init(&e->lock, NULL);
     e->state = PAUSED;
-    td_job_run_begin(call, TRIBO__V1__RUN_KIND__RUN_KIND_GRASPS, m->label, &e->run);
+    td_job_run_begin(call, device, TRIBO__V1__RUN_KIND__RUN_KIND_GRASPS, m->label, &e->run);
     td_sha256_parse(tb_model_sha256(tb_grasp_job_model(job)), &e->run.scene);
     e->run.options_json = options_json(m);
     return e;
@@ -352,11 +363,12 @@ static void begin(td_call *call, td_request *request)
     tb_error error = {0};
     tb_grasp_job *job = NULL;
     evaluation *e = NULL;
+    td_device *device = NULL;
     td_priority priority = TD_PRIORITY_NORMAL;
     tb_status status = read_priority(m->priority, &priority, &error);
-    if (status == TB_OK) status = make_job(call, m, &job, &error);
+    if (status == TB_OK) status = make_job(call, m, &job, &device, &error);
     if (status == TB_OK) {
-        e = make_evaluation(call, m, job, priority);
+        e = make_evaluation(call, m, job, device, priority);
         if (e == NULL) {
             status = tb_fail_memory(&error, sizeof *e, "an evaluation");
             tb_grasp_job_destroy(job);

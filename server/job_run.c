@@ -14,7 +14,8 @@
 
 #include "tribo/v1/runs.pb-c.h"
 
-void td_job_run_begin(const td_call *call, int32_t kind, const char *label, db_run *run)
+void td_job_run_begin(const td_call *call, const td_device *device, int32_t kind, const char *label,
+                      db_run *run)
 {
     const td_server *server = call->server;
     memset(run, 0, sizeof *run);
@@ -24,7 +25,7 @@ void td_job_run_begin(const td_call *call, int32_t kind, const char *label, db_r
     snprintf(run->owner, sizeof run->owner, "%s", call->caller.name);
     snprintf(run->label, sizeof run->label, "%s", label);
     snprintf(run->build, sizeof run->build, "%s", td_build());
-    snprintf(run->device, sizeof run->device, "cpu, %.40s", td_scheduler_device(server->scheduler));
+    snprintf(run->device, sizeof run->device, "%s, %.40s", device->name, device->description);
     run->start_time_us = td_clock_utc_us(&server->clock);
 }
 

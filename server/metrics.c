@@ -43,6 +43,8 @@ struct td_metrics {
     double start_time;
     td_metrics_refresh *refresh;
     void *refresh_context;
+    td_metrics_print *print;
+    void *print_context;
 };
 
 static const struct {
@@ -81,6 +83,12 @@ void td_metrics_on_refresh(td_metrics *metrics, td_metrics_refresh *refresh, voi
 {
     metrics->refresh = refresh;
     metrics->refresh_context = context;
+}
+
+void td_metrics_on_print(td_metrics *metrics, td_metrics_print *print, void *context)
+{
+    metrics->print = print;
+    metrics->print_context = context;
 }
 
 void td_metrics_add(td_metrics *metrics, td_metric metric, int64_t amount)
@@ -303,6 +311,7 @@ char *td_metrics_text(const td_metrics *metrics, size_t *size)
         print_histogram(out, HISTOGRAMS[i].name, "", &metrics->histograms[i]);
     }
     print_calls(out, metrics);
+    if (metrics->print != NULL) metrics->print(metrics->print_context, out);
     print_process(out, metrics);
     const bool bad = ferror(out) != 0;
     if (fclose(out) != 0 || bad) {

@@ -5,6 +5,7 @@
 
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 #include "tribo.h"
 
@@ -70,6 +71,9 @@ void td_metrics_call(td_metrics *, const char *service, const char *method, cons
  * the metrics are shared. */
 typedef void td_metrics_refresh(void *context);
 void td_metrics_on_refresh(td_metrics *, td_metrics_refresh *, void *context);
+/* Called at the end of each page for what has labels of its own. Likewise. */
+typedef void td_metrics_print(void *context, FILE *out);
+void td_metrics_on_print(td_metrics *, td_metrics_print *, void *context);
 /* The whole page, malloc'ed; NULL without memory. */
 char *td_metrics_text(const td_metrics *, size_t *size);
 

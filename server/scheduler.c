@@ -41,6 +41,8 @@ static void finish(td_scheduler *s, td_job *job, tb_status status, const tb_erro
                        1e-9 * (double)(job->started_ns - job->queued_ns));
     if (job->compute_ns > 0)
         td_metrics_observe(s->metrics, TD_HISTOGRAM_COMPUTE, 1e-9 * (double)job->compute_ns);
+    atomic_fetch_add_explicit(&s->jobs_done, 1, memory_order_relaxed);
+    atomic_fetch_add_explicit(&s->wait_ns, job->started_ns - job->queued_ns, memory_order_relaxed);
     job->done(job, status, error);
 }
 
@@ -97,16 +99,14 @@ static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *
     if (job == leader || job->steps == 0) return false;
     if (s->batch.worlds + job->worlds > s->server->config->maximum_batch_worlds) return false;
     const double step_ns = s->batch.step_ns + td_queue_step_ns(&s->queue, job);
-    if (step_ns > (double)TD_SLICE_NS * s->threads) return false;
+    const bool beside = s->batch.worlds + job->worlds <= s->width;
+    if (!(s->batch.card && beside) && step_ns > (double)TD_SLICE_NS * s->threads) return false;
     /* beyond that, company is welcome as long as the leader is done with this slice: else it would
      * dilute the leader's share, and its client's */
     const int32_t left = leader->steps - leader->steps_done;
-    if (s->batch.worlds + job->worlds > s->threads &&
-        step_ns * left > (double)TD_SLICE_NS * s->threads)
-        return false;
+    if (!beside && step_ns * left > (double)TD_SLICE_NS * s->threads) return false;
     /* those of lower priority may only fill processors that would stand idle */
-    if (job->priority < leader->priority && s->batch.worlds + job->worlds > s->threads)
-        return false;
+    if (job->priority < leader->priority && !beside) return false;
     tb_error ignored;
     return td_job_wanted(job, td_monotonic_ns(), &ignored) == TB_OK &&
            td_options_equal(&leader->options, &job->options);
@@ -140,9 +140,15 @@ static bool gather(td_scheduler *s, td_job *leader)
 
 /* ---- the owner: working ---- */
 
+static void count_busy(td_scheduler *s, int64_t took_ns)
+{
+    atomic_fetch_add_explicit(&s->busy_ns, took_ns, memory_order_relaxed);
+}
+
 static void account_batch(td_scheduler *s, int64_t took_ns)
 {
     const int64_t now = td_monotonic_ns();
+    count_busy(s, took_ns);
     const td_batch *batch = &s->batch;
     for (int32_t i = 0; i < batch->jobs; i++) {
         const td_batch_entry *e = &batch->entries[i];
@@ -222,6 +228,7 @@ static void run_slice(td_scheduler *s, td_job *job)
     const bool finished = job->slice(job, budget, &status, &error) || status != TB_OK;
     const int64_t now = td_monotonic_ns();
     job->compute_ns += now - begin;
+    count_busy(s, now - begin);
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
     pthread_mutex_lock(&s->mutex);
     if (finished) {
@@ -299,6 +306,7 @@ void td_lease_run(td_scheduler *s, td_job *job)
     td_metrics_add(s->metrics, TD_METRIC_LEASES, 1);
     const double backlog = s->batch.entries[0].backlog_ns;
     if (took > 0) learn(s);
+    count_busy(s, took);
     td_queue_charge(&s->queue, account, took, td_monotonic_ns());
     unbook(account, priority, backlog);
     if (finished) {
@@ -367,7 +375,7 @@ static void wait_for_work(td_scheduler *s)
 int64_t td_companion_wait(const td_scheduler *s, const td_job *job, int32_t others, int64_t now)
 {
     const int64_t longest = (int64_t)s->server->config->maximum_queue_delay_us * 1000;
-    if (longest == 0 || s->threads < 2 || job->worlds >= s->threads || others > 0) return 0;
+    if (longest == 0 || s->width < 2 || job->worlds >= s->width || others > 0) return 0;
     const double half = 0.5 * td_queue_remaining_ns(&s->queue, job);
     const int64_t limit = half < (double)longest ? (int64_t)half : longest;
     if (limit < SHORTEST_WAIT_NS) return 0;
@@ -463,7 +471,25 @@ static tb_status start(td_scheduler *s, tb_error *error)
     return tb_fail(error, TB_RESOURCE_EXHAUSTED, "no thread for the device: %s", strerror(failed));
 }
 
-tb_status td_scheduler_create(td_server *server, td_scheduler **scheduler, tb_error *error)
+/* A card is one device whatever its processors: it counts as one thread, and takes some worlds for
+ * each of its processors in the time of one. */
+static void measure_out(td_scheduler *s, const td_device *device, const td_config *config)
+{
+    enum { WORLDS_OF_PROCESSOR = 8 };
+    s->threads = s->width = choose_threads(config);
+    if (device == NULL || device->backend == TB_BACKEND_CPU) {
+        snprintf(s->device, sizeof s->device, "%d thread%s", s->threads,
+                 s->threads == 1 ? "" : "s");
+        return;
+    }
+    s->threads = 1;
+    s->width = WORLDS_OF_PROCESSOR * device->processors;
+    s->owner_only = true;
+    snprintf(s->device, sizeof s->device, "%.60s", device->description);
+}
+
+tb_status td_scheduler_create(td_server *server, const td_device *device, td_scheduler **scheduler,
+                              tb_error *error)
 {
     const td_config *config = server->config;
     *scheduler = NULL;
@@ -471,11 +497,11 @@ tb_status td_scheduler_create(td_server *server, td_scheduler **scheduler, tb_er
     if (s == NULL) return tb_fail_memory(error, sizeof *s, "the scheduler");
     s->server = server;
     s->metrics = server->metrics;
-    s->threads = choose_threads(config);
+    measure_out(s, device, config);
     s->queue_length = config->queue_length;
     s->queue.epoch_ns = td_monotonic_ns();
-    snprintf(s->device, sizeof s->device, "%d thread%s", s->threads, s->threads == 1 ? "" : "s");
-    tb_status status = td_batch_create(&s->batch, s->threads, FIRST_WORLDS, error);
+    tb_status status =
+        td_batch_create(&s->batch, device, choose_threads(config), FIRST_WORLDS, error);
     if (status == TB_OK) {
         status = start(s, error);
         if (status != TB_OK) td_batch_destroy(&s->batch);
@@ -493,6 +519,24 @@ void td_scheduler_keep_to_owner(td_scheduler *s)
     pthread_mutex_lock(&s->mutex);
     s->owner_only = true;
     pthread_mutex_unlock(&s->mutex);
+}
+
+tb_status td_scheduler_warm(td_scheduler *s, tb_error *error)
+{
+    return s->batch.card ? tb_stepper_warm(s->batch.parallel, error) : TB_OK;
+}
+
+td_scheduler_use td_scheduler_measure(td_scheduler *s)
+{
+    return (td_scheduler_use){.waiting = td_scheduler_queued(s),
+                              .jobs = atomic_load(&s->jobs_done),
+                              .wait_seconds = 1e-9 * (double)atomic_load(&s->wait_ns),
+                              .busy_seconds = 1e-9 * (double)atomic_load(&s->busy_ns)};
+}
+
+int32_t td_scheduler_threads(const td_scheduler *s)
+{
+    return s->threads;
 }
 
 int32_t td_scheduler_queued(const td_scheduler *s)

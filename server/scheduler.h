@@ -74,16 +74,29 @@ static inline bool td_job_yields(const td_job *job)
            (job->call != NULL && atomic_load_explicit(&job->call->gone, memory_order_relaxed));
 }
 
-tb_status td_scheduler_create(td_server *, td_scheduler **, tb_error *);
+/* For a device of the server, which outlives it; NULL: the processors. */
+tb_status td_scheduler_create(td_server *, const td_device *, td_scheduler **, tb_error *);
+/* Runs everything that a step there may need once over nothing: from a slice of a job of its own. */
+tb_status td_scheduler_warm(td_scheduler *, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
  * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. */
 tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
-/* From now on only the owner thread touches the device, as one asks for whose context belongs to a
- * thread. Before the first job. */
+/* From now on only the owner thread gives the device work, as a card wants it. Before the first
+ * job. */
 void td_scheduler_keep_to_owner(td_scheduler *);
 /* How many wait, and a description of the device ("cpu", "2 threads"). */
 int32_t td_scheduler_queued(const td_scheduler *);
 const char *td_scheduler_device(const td_scheduler *);
+int32_t td_scheduler_threads(const td_scheduler *);
+
+/* What it has done so far. */
+typedef struct td_scheduler_use {
+    int32_t waiting;
+    int64_t jobs;
+    double wait_seconds, busy_seconds;
+} td_scheduler_use;
+
+td_scheduler_use td_scheduler_measure(td_scheduler *);
 /* Waits until no job is left or `seconds` have passed; false in that case. */
 bool td_scheduler_drain(td_scheduler *, double seconds);
 void td_scheduler_destroy(td_scheduler *);

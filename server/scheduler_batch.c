@@ -32,15 +32,31 @@ static tb_status grow_worlds(td_batch *batch, int32_t worlds, tb_error *error)
     return TB_OK;
 }
 
-tb_status td_batch_create(td_batch *batch, int32_t threads, int32_t worlds, tb_error *error)
+/* On a card all launches are one stepper's. */
+static tb_status make_steppers(td_batch *batch, const td_device *device, tb_error *error)
 {
-    *batch = (td_batch){.threads = threads};
     tb_step_options options = tb_step_defaults();
+    tb_status status = TB_OK;
+    options.threads = batch->packers;
+    if (batch->card) {
+        td_device_apply(device, &options);
+        return tb_stepper_create(&options, &batch->parallel, error);
+    }
+    if (batch->threads > 1) status = tb_stepper_create(&options, &batch->parallel, error);
     options.threads = 1;
-    tb_status status = tb_stepper_create(&options, &batch->serial, error);
-    options.threads = threads;
-    if (status == TB_OK && threads > 1)
-        status = tb_stepper_create(&options, &batch->parallel, error);
+    if (status == TB_OK) status = tb_stepper_create(&options, &batch->serial, error);
+    return status;
+}
+
+tb_status td_batch_create(td_batch *batch, const td_device *device, int32_t threads, int32_t worlds,
+                          tb_error *error)
+{
+    const bool card = device != NULL && device->backend != TB_BACKEND_CPU;
+    *batch = (td_batch){.threads = card ? 1 : threads,
+                        .packers = threads,
+                        .slice_ns = card ? TD_CARD_SLICE_NS : TD_SLICE_NS,
+                        .card = card};
+    tb_status status = make_steppers(batch, device, error);
     if (status == TB_OK) status = grow_worlds(batch, worlds, error);
     if (status != TB_OK) td_batch_destroy(batch);
     return status;
@@ -178,7 +194,7 @@ static int32_t choose_steps(const td_batch *batch, double threads)
         /* an unmeasured job, or one that sums up energies, goes step by step */
         if (job->step_estimate_ns == 0 || job->options.report_energy) return 1;
     }
-    const double fit = (double)TD_SLICE_NS * threads / fmax(batch->step_ns, 1);
+    const double fit = (double)batch->slice_ns * threads / fmax(batch->step_ns, 1);
     return fit < 1 ? 1 : fit < (double)steps ? (int32_t)fit : steps;
 }
 
@@ -232,8 +248,8 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     const int64_t begin = td_monotonic_ns();
     double threads = batch->threads < batch->worlds ? batch->threads : batch->worlds;
     int32_t steps = choose_steps(batch, threads);
-    const bool parallel =
-        batch->parallel != NULL && batch->worlds > 1 && batch->step_ns * steps > PARALLEL_NS;
+    const bool parallel = batch->card || (batch->parallel != NULL && batch->worlds > 1 &&
+                                          batch->step_ns * steps > PARALLEL_NS);
     if (!parallel) {
         threads = 1;
         steps = choose_steps(batch, 1);
@@ -242,7 +258,7 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     tb_error error = {0};
     tb_stepper *stepper = parallel ? batch->parallel : batch->serial;
     tb_step_options options = batch->entries[0].job->options;
-    options.threads = parallel ? batch->threads : 1;
+    options.threads = parallel ? batch->packers : 1;
     options.solve.threads = 1;
     tb_status status = tb_stepper_set_options(stepper, &options, &error);
     if (status == TB_OK && parallel) status = grow_worlds(batch, batch->worlds, &error);

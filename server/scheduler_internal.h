@@ -14,6 +14,8 @@ enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
 static const int64_t TD_SLICE_NS = 1000000;
 /* The same for one slice of a job that yields to others. */
 static const int64_t TD_SLICE_ALONE_NS = 50000000;
+/* A launch on a card: long against what the launch itself takes. */
+static const int64_t TD_CARD_SLICE_NS = 4000000;
 /* Work that a submitter may do itself: some ten times what a switch of threads takes, so that beyond
  * it there is little to gain, and short enough for a thread that has others to serve. */
 static const int64_t TD_LEASE_NS = 100000;
@@ -85,9 +87,12 @@ typedef struct td_batch {
     td_batch_entry *entries;
     int32_t jobs, capacity;
     int32_t worlds;
-    double step_ns; /* sum over the entries */
-    tb_stepper *serial, *parallel;
-    int32_t threads;
+    double step_ns;                /* sum over the entries */
+    tb_stepper *serial, *parallel; /* a card has the second alone */
+    int32_t threads;               /* that work side by side; 1: a card is one */
+    int32_t packers;               /* threads that pack a card's worlds */
+    int64_t slice_ns;              /* a launch's work */
+    bool card;
     tb_state **states; /* of a parallel launch, with what comes back */
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
@@ -95,7 +100,8 @@ typedef struct td_batch {
     tb_error error; /* of the first entry that failed */
 } td_batch;
 
-tb_status td_batch_create(td_batch *, int32_t threads, int32_t worlds, tb_error *);
+tb_status td_batch_create(td_batch *, const td_device *, int32_t threads, int32_t worlds,
+                          tb_error *);
 void td_batch_destroy(td_batch *);
 void td_batch_clear(td_batch *);
 /* False without memory. */
@@ -110,6 +116,7 @@ struct td_scheduler {
     td_server *server;
     td_metrics *metrics;
     int32_t threads, queue_length;
+    int32_t width; /* worlds that are stepped side by side in the time of one */
     char device[64];
     pthread_t owner;
     pthread_mutex_t mutex;
@@ -121,9 +128,11 @@ struct td_scheduler {
     bool held;          /* the device is at work, for the owner or for who has leased it */
     bool owner_only;    /* no leases */
     bool sleeping, ended;
+    int32_t published; /* waiting, as the metrics have it */
     /* read without it */
     atomic_uint arrivals;
     atomic_int waiting;
+    atomic_llong jobs_done, wait_ns, busy_ns;
     /* of the one who holds the device */
     td_batch batch;
     /* the owner's */

@@ -82,7 +82,9 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
 void td_scheduler_publish(td_scheduler *s)
 {
     atomic_store_explicit(&s->waiting, s->queue.waiting, memory_order_relaxed);
-    td_metrics_set(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting);
+    if (s->queue.waiting == s->published) return;
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting - s->published);
+    s->published = s->queue.waiting;
 }
 
 /* Whether the submitter may take the device for this job: under the mutex. */

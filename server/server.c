@@ -8,6 +8,7 @@
 #include "server.h"
 
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -135,16 +136,13 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = publish_config(server, config, error);
     if (status == TB_OK)
         status = td_log_create(config->log_level, config->log_json, &server->log, error);
-    if (status == TB_OK) status = td_device_choose(config, &server->device, error);
+    if (status == TB_OK) status = td_devices_find(server, error);
     if (status == TB_OK) status = td_metrics_create(&server->metrics, error);
     if (status == TB_OK) status = open_store(server, config, error);
     if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
     if (status == TB_OK) status = make_workers(server, config, error);
     if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
-    if (status == TB_OK) status = td_scheduler_create(server, &server->scheduler, error);
-    /* what a card has been told is its owner thread's: nobody else may wait for it */
-    if (status == TB_OK && server->device.backend != TB_BACKEND_CPU)
-        td_scheduler_keep_to_owner(server->scheduler);
+    if (status == TB_OK) status = td_devices_start(server, error);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
     if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
     if (status == TB_OK) status = make_transports(server, config, error);
@@ -153,14 +151,20 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
         return status;
     }
     td_metrics_on_refresh(server->metrics, refresh_metrics, server);
+    td_metrics_on_print(server->metrics, td_devices_print, server);
     *created = server;
     return TB_OK;
 }
 
-const char *td_server_device(const td_server *server)
+/* "gpu:0 (NVIDIA H200), cpu (16 threads)" */
+static void list_devices(const td_server *server, char *text, size_t size)
 {
-    const char *description = server->device.description;
-    return *description != '\0' ? description : td_scheduler_device(server->scheduler);
+    size_t used = 0;
+    for (int32_t i = 0; i < server->number_of_devices && used < size; i++) {
+        const td_device *d = &server->devices[i];
+        used += (size_t)snprintf(text + used, size - used, "%s%s (%s)", i > 0 ? ", " : "", d->name,
+                                 d->description);
+    }
 }
 
 tb_status td_server_start(td_server *server, tb_error *error)
@@ -173,10 +177,13 @@ tb_status td_server_start(td_server *server, tb_error *error)
     if (status != TB_OK) return status;
     atomic_store(&server->ready, true);
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, true);
+    char devices[512];
+    list_devices(server, devices, sizeof devices);
     td_log_write(server->log, TB_LOG_INFO, "server.ready",
-                 "grpc=%s http=%s data=%s device=%s sessions=%d warm_up_seconds=%.3f",
+                 "grpc=%s http=%s data=%s devices=%s gpu_worlds=%lld sessions=%d "
+                 "warm_up_seconds=%.3f",
                  td_server_grpc_address(server), td_server_http_address(server),
-                 server->config->data, td_scheduler_device(server->scheduler),
+                 server->config->data, devices, (long long)td_device_card_worlds(server),
                  (int)td_sessions_count(server->sessions),
                  1e-9 * (double)(td_monotonic_ns() - start));
     return TB_OK;
@@ -247,8 +254,7 @@ bool td_server_drain(td_server *server)
     const double allowed = server->config->drain_seconds;
     const int64_t start = td_monotonic_ns(), deadline = start + (int64_t)(allowed * 1e9);
     td_log_write(server->log, TB_LOG_INFO, "server.draining", "seconds=%g queued=%d sessions=%d",
-                 allowed, (int)td_scheduler_queued(server->scheduler),
-                 (int)td_sessions_count(server->sessions));
+                 allowed, (int)td_devices_queued(server), (int)td_sessions_count(server->sessions));
     atomic_store(&server->draining, true);
     atomic_store(&server->ready, false);
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, false);
@@ -262,7 +268,7 @@ bool td_server_drain(td_server *server)
     /* streams are told to end, or jobs would go on coming; what they do until then is checkpointed
      * once more below */
     checkpoint(server, deadline);
-    bool complete = td_scheduler_drain(server->scheduler, 0.8 * seconds_until(deadline));
+    bool complete = td_devices_drain(server, 0.8 * seconds_until(deadline));
     if (rpc_started)
         pthread_join(rpc, NULL);
     else
@@ -272,7 +278,7 @@ bool td_server_drain(td_server *server)
     else
         shut_http_down(&down);
 
-    complete = td_scheduler_drain(server->scheduler, seconds_until(deadline)) && complete;
+    complete = td_devices_drain(server, seconds_until(deadline)) && complete;
     complete = checkpoint(server, deadline) && complete;
     linger(server, deadline);
     td_log_write(server->log, complete ? TB_LOG_INFO : TB_LOG_WARNING, "server.drained",
@@ -287,10 +293,10 @@ void td_server_destroy(td_server *server)
     if (server->http != NULL) td_http_destroy(server->http);
     if (server->rpc != NULL) td_rpc_destroy(server->rpc);
     /* jobs and work still point at sessions and scenes: they end first */
-    if (server->scheduler != NULL) td_scheduler_drain(server->scheduler, 1e9);
+    td_devices_drain(server, 1e9);
     if (server->workers != NULL) td_workers_destroy(server->workers);
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
-    if (server->scheduler != NULL) td_scheduler_destroy(server->scheduler);
+    td_devices_end(server);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);
     if (server->db != NULL) db_close(server->db);

@@ -32,11 +32,11 @@ struct td_server {
     td_log *log;
     td_metrics *metrics;
     td_auth *auth;
-    td_device device;    /* that steps sessions */
+    td_device devices[TD_DEVICES]; /* the processors last */
+    int32_t number_of_devices;
     td_workers *workers; /* for work that takes milliseconds: compiling, solving, hashing */
     struct db *db;
     td_catalog *catalog;
-    td_scheduler *scheduler;
     td_sessions *sessions;
     td_rpc *rpc;
     td_http *http;
@@ -59,8 +59,6 @@ tb_status td_server_start(td_server *, tb_error *);
 /* Where it listens, "-" where it does not. */
 const char *td_server_grpc_address(const td_server *);
 const char *td_server_http_address(const td_server *);
-/* What its device is, for people: "2 threads", "NVIDIA H200". */
-const char *td_server_device(const td_server *);
 /* Readiness false, no new work, work in flight finishes, sessions are checkpointed: all within the
  * configuration's drain_seconds; then transports shut down. False if work was left undone. */
 bool td_server_drain(td_server *);
@@ -69,8 +67,9 @@ void td_server_destroy(td_server *); /* NULL is fine; drains nothing */
  * checked; what only a start can change is logged and stays. */
 tb_status td_server_reload(td_server *, const td_config *, tb_error *);
 
-/* warm_up.c: steps a small scene on the device in both precisions, so that first answers are quick;
- * gives up quietly after `seconds`. */
+/* warm_up.c: on every device, runs all that a step may need and steps a small scene in both
+ * precisions, so that first answers are quick; gives up quietly after `seconds`. ABORTED if a device
+ * is lost. */
 tb_status td_server_warm_up(td_server *, double seconds, tb_error *);
 
 #endif

@@ -53,6 +53,7 @@ void td_session_release(td_session *s)
     td_session_destroy_worlds(s, s->states);
     td_scene_release(s->all->server->catalog, s->scene);
     if (s->origin != NULL) td_origin_release(s->all, s->origin);
+    if (s->device != NULL) atomic_fetch_sub(&s->device->sessions, 1);
     free(s->certificates);
     pthread_mutex_destroy(&s->mutex);
     free(s);
@@ -72,6 +73,21 @@ td_session *td_session_new(td_sessions *all, tb_error *error)
     s->id = td_id_random();
     td_id_print(&s->id, s->text);
     return s;
+}
+
+void td_session_set_device(td_session *s, td_device *device)
+{
+    s->device = device;
+    atomic_fetch_add(&device->sessions, 1);
+    td_device_apply(device, &s->options);
+}
+
+tb_status td_session_fetch(td_session *s, td_wire_want want, tb_error *error)
+{
+    if (!want.state && !want.bodies && !want.contacts) return TB_OK;
+    const tb_status status = tb_states_fetch(s->states, s->worlds, want.contacts, error);
+    if (status == TB_ABORTED) atomic_store(&s->all->server->alive, false);
+    return status;
 }
 
 /* ---- the table, under its mutex ---- */
@@ -413,7 +429,7 @@ void td_sessions_destroy(td_sessions *all)
 
     /* work that is still on its way holds sessions: the device's, then the store's */
     for (td_session *s = all->oldest; s != NULL; s = s->newer) atomic_store(&s->stop, true);
-    if (all->server->scheduler != NULL) td_scheduler_drain(all->server->scheduler, 60);
+    td_devices_drain(all->server, 60);
     if (all->server->db != NULL) db_flush(all->server->db, NULL);
     for (td_session *s = all->oldest, *newer; s != NULL; s = newer) {
         newer = s->newer;

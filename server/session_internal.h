@@ -62,6 +62,7 @@ struct td_session {
     char text[33], scene_id[TD_SHA256_TEXT], owner[TD_CALLER_NAME_SIZE], label[TD_LABEL_BYTES + 1];
     int32_t worlds, on_disconnect, keyframe; /* keyframe -1: the reference pose */
     double ttl_seconds;
+    td_device *device; /* that steps it */
     tb_step_options options;
     unsigned char packed_options[TD_OPTIONS_BYTES]; /* StepOptions, packed */
     uint32_t packed_options_size;
@@ -168,6 +169,10 @@ void td_sessions_adopt(td_sessions *, td_session *);
 tb_status td_sessions_find(td_sessions *, const td_caller *, const char *id, td_session **,
                            tb_error *);
 void td_session_renew(td_session *);
+/* Where its steps are made from now on: once, when all its other options are known. */
+void td_session_set_device(td_session *, td_device *);
+/* Brings what an answer wants of the worlds from the device at once. (turn) */
+tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
 /* Ends a session: out of the table, work on it stops, watchers are told, the store knows. False if
  * it had ended before. */
 bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
@@ -208,7 +213,7 @@ void td_session_handle(td_call *, td_request *, const char *session_id, bool nee
 
 /* All worlds as one run of bytes for the store: a table of sizes, then each world's snapshot.
  * malloc'ed; the payload (all worlds' bytes one after the other) begins at bytes + *payload. */
-tb_status td_worlds_pack(const td_session *, unsigned char **bytes, size_t *size, size_t *payload,
+tb_status td_worlds_pack(td_session *, unsigned char **bytes, size_t *size, size_t *payload,
                          tb_error *);
 /* Where each world lies in such bytes. DATA_LOSS if they are not; FAILED_PRECONDITION for a format
  * that this build does not read, or another number of worlds. */

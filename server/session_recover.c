@@ -103,6 +103,22 @@ static td_origin *find_origin(td_sessions *all, const uint8_t id[16])
     return td_origin_new(&origin);
 }
 
+/* The device that it had; where that is gone, one that it would get today. */
+static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
+{
+    td_server *server = s->all->server;
+    td_device *device = td_device_coded(server, code);
+    if (device == NULL) {
+        const tb_status status = td_device_choose(server, "", s->worlds, 0, &device, error);
+        if (status != TB_OK) return status;
+        if (code != 0)
+            td_log_write(server->log, TB_LOG_WARNING, "session.moved", "session=%s device=%s",
+                         s->text, device->name);
+    }
+    td_session_set_device(s, device);
+    return TB_OK;
+}
+
 /* From its row. FAILED_PRECONDITION for options that this build does not read. */
 static tb_status recover(td_sessions *all, const db_session *row, bool *family, tb_error *error)
 {
@@ -145,7 +161,7 @@ static tb_status recover(td_sessions *all, const db_session *row, bool *family, 
         status = tb_fail(error, TB_FAILED_PRECONDITION, "the row's options are damaged");
     else
         status = td_wire_read_step_options(options, "options", &s->options, error);
-    s->options.backend = all->server->device.backend;
+    if (status == TB_OK) status = find_device(s, o.device, error);
     if (options != NULL) tribo__v1__step_options__free_unpacked(options, NULL);
     if (status == TB_OK && o.has_origin) {
         s->origin = find_origin(all, o.origin);

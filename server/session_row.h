@@ -12,7 +12,8 @@ typedef struct td_row_options {
     int64_t steps;
     double time;
     uint8_t has_origin, family; /* family: the row of an origin */
-    uint8_t reserved[2];
+    uint8_t device;             /* td_device_code; 0: of a build that had one device */
+    uint8_t reserved;
     uint8_t origin[16];
     uint32_t packed_size; /* of the StepOptions behind this */
 } td_row_options;

@@ -92,6 +92,7 @@ static void on_done(td_job *job, tb_status status, const tb_error *error)
         step->status = tb_fail(&step->error, TB_ABORTED,
                                "the session ended after %d of %d steps of this request",
                                job->steps_done, job->steps);
+    if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
     s->step_estimate_ns = job->step_estimate_ns;
     if (job->steps_done > 0) {
         td_session_account(s, job->steps_done, job->compute_ns);
@@ -128,7 +129,7 @@ static void run_step(td_session *s, td_task *task)
         job->context = step;
         /* once it is accepted, the step may be done and gone before this returns */
         const tb_status status =
-            td_scheduler_submit(s->all->server->scheduler, job, &step->retry_after, &step->error);
+            td_scheduler_submit(s->device->scheduler, job, &step->retry_after, &step->error);
         if (status == TB_OK) return;
         step->status = status;
     }

@@ -24,7 +24,7 @@ typedef struct worlds_header {
 static const char WORLDS_MAGIC[8] = {'T', 'D', 'W', 'O', 'R', 'L', 'D', '\0'};
 enum { WORLDS_VERSION = 1 };
 
-tb_status td_worlds_pack(const td_session *s, unsigned char **bytes, size_t *size, size_t *payload,
+tb_status td_worlds_pack(td_session *s, unsigned char **bytes, size_t *size, size_t *payload,
                          tb_error *error)
 {
     worlds_header header = {.version = WORLDS_VERSION, .worlds = (uint32_t)s->worlds};
@@ -32,6 +32,9 @@ tb_status td_worlds_pack(const td_session *s, unsigned char **bytes, size_t *siz
     const size_t table = (size_t)s->worlds * sizeof(uint64_t);
     tb_bytes packed = {0};
     *bytes = NULL;
+    const td_wire_want everything = {.state = true, .contacts = true};
+    const tb_status fetched = td_session_fetch(s, everything, error);
+    if (fetched != TB_OK) return fetched;
     *payload = sizeof header + table;
     tb_status status = tb_bytes_append(&packed, &header, sizeof header);
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
@@ -113,6 +116,7 @@ static void pack_row_options(const td_session *s, bool family, db_session *row)
     o.steps = atomic_load(&s->steps);
     o.time = atomic_load(&s->time);
     o.family = family;
+    o.device = td_device_code(s->device);
     if (!family && s->origin != NULL) {
         o.has_origin = 1;
         memcpy(o.origin, s->origin->id.bytes, sizeof o.origin);
@@ -190,8 +194,7 @@ tb_status td_session_put_run(td_session *s, int32_t run_status, const char *mess
     snprintf(run.owner, sizeof run.owner, "%s", s->owner);
     snprintf(run.label, sizeof run.label, "%s", s->label);
     snprintf(run.build, sizeof run.build, "%s", td_build());
-    snprintf(run.device, sizeof run.device, "%s, %.40s", server->device.name,
-             td_server_device(server));
+    snprintf(run.device, sizeof run.device, "%s, %.40s", s->device->name, s->device->description);
     snprintf(run.message, sizeof run.message, "%s", message);
     td_sha256_parse(s->scene_id, &run.scene);
     print_options(s, &json);

@@ -36,6 +36,8 @@ static void send_state(td_watcher *w, uint64_t skipped)
     td_metrics *metrics = s->all->server->metrics;
     const uint64_t chunk = s->all->server->config->chunk_bytes;
     const int64_t begin = td_monotonic_ns();
+    tb_error lost;
+    if (td_session_fetch(s, w->want, &lost) != TB_OK) return; /* the event says why */
     if (skipped > 0) td_metrics_add(metrics, TD_METRIC_STREAM_SKIPPED, (int64_t)skipped);
     for (int32_t first = 0; first < s->worlds;) {
         int32_t count = td_session_piece(s, first, w->want, chunk);

@@ -90,6 +90,7 @@ static void copy_settings(const td_session *parent, td_session *fork, int64_t no
     fork->keyframe = parent->keyframe;
     fork->ttl_seconds = parent->ttl_seconds;
     fork->options = parent->options;
+    td_session_set_device(fork, parent->device);
     memcpy(fork->packed_options, parent->packed_options, parent->packed_options_size);
     fork->packed_options_size = parent->packed_options_size;
     fork->step_estimate_ns = parent->step_estimate_ns;

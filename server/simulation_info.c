@@ -29,16 +29,20 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     td_server *server = call->server;
     const td_config *config = server->config;
     Tribo__V1__GetServerInfoResponse response = TRIBO__V1__GET_SERVER_INFO_RESPONSE__INIT;
-    Tribo__V1__DeviceInfo device = TRIBO__V1__DEVICE_INFO__INIT;
-    Tribo__V1__DeviceInfo *devices[] = {&device};
+    Tribo__V1__DeviceInfo devices[TD_DEVICES], *device_list[TD_DEVICES];
     Tribo__V1__Limits limits = TRIBO__V1__LIMITS__INIT;
     Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
     td_request_free(request);
 
-    device.name = server->device.name;
-    device.description = text(td_server_device(server));
-    device.memory_bytes = server->device.memory_bytes;
-    device.queued = td_scheduler_queued(server->scheduler);
+    for (int32_t i = 0; i < server->number_of_devices; i++) {
+        td_device *d = &server->devices[i];
+        tribo__v1__device_info__init(&devices[i]);
+        devices[i].name = d->name;
+        devices[i].description = d->description;
+        devices[i].memory_bytes = d->memory_bytes;
+        devices[i].queued = td_scheduler_queued(d->scheduler);
+        device_list[i] = &devices[i];
+    }
     for (int32_t i = 0; i < SOLVERS_MAXIMUM && tb_solver_name(i) != NULL; i++) {
         tribo__v1__solver_info__init(&solvers[i]);
         solvers[i].name = text(tb_solver_name(i));
@@ -49,8 +53,8 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     fill_limits(config, &limits);
     response.version = text(TB_VERSION);
     response.build = text(td_build());
-    response.n_devices = 1;
-    response.devices = devices;
+    response.n_devices = (size_t)server->number_of_devices;
+    response.devices = device_list;
     response.solvers = solver_list;
     response.limits = &limits;
     response.start_time_us = server->start_time_us;

@@ -45,15 +45,10 @@ static tb_status read_request(td_session *s, const td_config *config,
     if (status == TB_OK) status = read_ttl(config, m->ttl_seconds, &s->ttl_seconds, error);
     if (status == TB_OK)
         status = td_wire_read_step_options(m->options, "options", &s->options, error);
-    s->options.backend = s->all->server->device.backend;
     if (status == TB_OK && strlen(m->label) > TD_LABEL_BYTES)
         status = tb_fail_field(error, TB_INVALID_ARGUMENT, "label",
                                "the label has %zu bytes, at most %d are taken", strlen(m->label),
                                TD_LABEL_BYTES);
-    if (status == TB_OK && *m->device != '\0' &&
-        strcmp(m->device, s->all->server->device.name) != 0)
-        status =
-            tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'", m->device);
     if (status != TB_OK) return status;
     snprintf(s->label, sizeof s->label, "%s", m->label);
     snprintf(s->scene_id, sizeof s->scene_id, "%s", m->scene_id);
@@ -68,7 +63,7 @@ static tb_status read_request(td_session *s, const td_config *config,
     return TB_OK;
 }
 
-static tb_status make_worlds(td_session *s, tb_error *error)
+static tb_status make_worlds(td_session *s, const char *device_name, tb_error *error)
 {
     tb_status status = td_catalog_scene(s->all->server->catalog, s->scene_id, &s->scene, error);
     if (status != TB_OK) return status;
@@ -76,6 +71,11 @@ static tb_status make_worlds(td_session *s, tb_error *error)
     if (s->keyframe < -1 || s->keyframe >= keyframes)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
                              "keyframe is %d, the scene has %d", s->keyframe, keyframes);
+    td_device *device = NULL;
+    status = td_device_choose(s->all->server, device_name, s->worlds,
+                              tb_model_count(s->scene->model).bodies, &device, error);
+    if (status != TB_OK) return status;
+    td_session_set_device(s, device);
     s->certificates = calloc((size_t)s->worlds, sizeof *s->certificates);
     if (s->certificates == NULL)
         return tb_fail_memory(error, (size_t)s->worlds * sizeof *s->certificates, "certificates");
@@ -98,7 +98,7 @@ static void on_created(void *context, tb_status status, const tb_error *error)
         Tribo__V1__CreateSessionResponse response = TRIBO__V1__CREATE_SESSION_RESPONSE__INIT;
         response.session_id = s->text;
         response.expire_time_us = atomic_load(&s->expire_time_us);
-        response.device = s->all->server->device.name;
+        response.device = s->device->name;
         td_call_reply(made->call, &response.base);
     } else {
         td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DELETED, "it was never stored");
@@ -144,7 +144,7 @@ static tb_status create(td_call *call, const Tribo__V1__CreateSessionRequest *me
     tb_status status = read_request(s, server->config, message, error);
     if (status == TB_OK) status = td_sessions_reserve(all, &call->caller, 1, error);
     if (status != TB_OK) return status;
-    status = make_worlds(s, error);
+    status = make_worlds(s, message->device, error);
     td_session_renew(s);
     if (status == TB_OK) status = publish(call, s, error);
     if (status != TB_OK) {
@@ -197,7 +197,7 @@ static void describe(listed *l)
     info->time = atomic_load(&s->time);
     info->create_time_us = s->create_time_us;
     info->expire_time_us = atomic_load(&s->expire_time_us);
-    info->device = s->all->server->device.name;
+    info->device = s->device->name;
 }
 
 /* Page tokens are the number of the last session that was shown. */

@@ -46,6 +46,10 @@ static void get_state(td_session *s, td_call *call, td_request *request)
         return;
     }
     want.state = want.controls = true;
+    if (td_session_fetch(s, want, &error) != TB_OK) {
+        td_call_fail(call, &error);
+        return;
+    }
     td_wire wire = td_wire_borrow(s->all);
     const size_t n = (size_t)s->worlds;
     response.state = td_wire_state(&wire, s->states, s->worlds, want);
@@ -75,7 +79,13 @@ void td_simulation_get_state(td_call *call, td_request *request)
 static void get_contacts(td_session *s, td_call *call, td_request *request)
 {
     Tribo__V1__GetContactsResponse response = TRIBO__V1__GET_CONTACTS_RESPONSE__INIT;
+    const td_wire_want want = {.contacts = true};
+    tb_error error = {0};
     (void)request;
+    if (td_session_fetch(s, want, &error) != TB_OK) {
+        td_call_fail(call, &error);
+        return;
+    }
     td_wire wire = td_wire_borrow(s->all);
     response.contacts = td_wire_contacts(&wire, s->states, s->worlds);
     response.n_contacts = (size_t)s->worlds;

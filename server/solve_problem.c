@@ -238,7 +238,8 @@ static void begin(td_call *call, td_request *request)
         s->call = call;
         s->server = call->server;
         s->want_solution = m->want_solution;
-        td_job_run_begin(call, TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE, m->name, &s->run);
+        td_job_run_begin(call, td_device_cpu(call->server), TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE,
+                         m->name, &s->run);
         s->run.options_json = options_json(m);
         s->status = solve(s, m, &s->error);
         td_request_free(request);

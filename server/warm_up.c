@@ -1,5 +1,7 @@
-/* Warm-up: one box on a floor is stepped through the scheduler, as a client's worlds will be, in
- * both precisions. It starts the device's threads and grows its working memory. */
+/* Warm-up: on every device, what a step may need is run once over nothing, then one box on a floor is
+ * stepped through the scheduler, as a client's worlds will be, in both precisions. It starts the
+ * device's threads, loads its kernels, grows its working memory, and measures what a step takes, by
+ * which sessions find their device. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -8,7 +10,9 @@
 #include "base/error.h"
 #include "scheduler.h"
 
-enum { WARM_UP_STEPS = 20 };
+/* a second time in double what the first has warmed up is measured */
+enum { WARM_UP_STEPS = 20, ROUNDS = 3 };
+static const tb_precision PRECISIONS[ROUNDS] = {TB_DOUBLE, TB_FLOAT, TB_DOUBLE};
 
 typedef struct warm_up {
     tb_model *model;
@@ -21,6 +25,7 @@ typedef struct warm_up {
     atomic_bool stop;
     tb_status status;
     tb_error error;
+    const td_device *device;
 } warm_up;
 
 /* A floor and a box of 1 kg that rests on it. */
@@ -65,25 +70,19 @@ static void finished(td_job *job, tb_status status, const tb_error *error)
     pthread_mutex_unlock(&w->mutex);
 }
 
-/* Steps the box once more in a precision and waits for it; stops it at `until`. */
-static tb_status run(td_server *server, warm_up *w, tb_precision precision,
-                     const struct timespec *until, tb_error *error)
+static const td_caller CALLER = {.name = "tribod", .scope = TD_SCOPE_ADMIN, .loopback = true};
+
+/* Submits the job and waits for it; stops it at `until`. */
+static tb_status run_job(warm_up *w, const struct timespec *until, tb_error *error)
 {
-    static const td_caller CALLER = {.name = "tribod", .scope = TD_SCOPE_ADMIN, .loopback = true};
     double retry_after;
     w->done = false;
-    w->job = (td_job){.priority = TD_PRIORITY_HIGH,
-                      .client = &CALLER,
-                      .states = &w->state,
-                      .worlds = 1,
-                      .steps = WARM_UP_STEPS,
-                      .options = tb_step_defaults(),
-                      .certificates = &w->certificate,
-                      .stop = &w->stop,
-                      .done = finished,
-                      .context = w};
-    w->job.options.precision = precision;
-    tb_status status = td_scheduler_submit(server->scheduler, &w->job, &retry_after, error);
+    w->job.priority = TD_PRIORITY_HIGH;
+    w->job.client = &CALLER;
+    w->job.stop = &w->stop;
+    w->job.done = finished;
+    w->job.context = w;
+    tb_status status = td_scheduler_submit(w->device->scheduler, &w->job, &retry_after, error);
     if (status != TB_OK) return status;
 
     pthread_mutex_lock(&w->mutex);
@@ -96,6 +95,45 @@ static tb_status run(td_server *server, warm_up *w, tb_precision precision,
     status = w->status;
     pthread_mutex_unlock(&w->mutex);
     if (status != TB_OK && error != NULL) *error = w->error;
+    return status;
+}
+
+static bool warm_device(td_job *job, int64_t budget_ns, tb_status *status, tb_error *error)
+{
+    const warm_up *w = job->context;
+    (void)budget_ns;
+    *status = td_scheduler_warm(w->device->scheduler, error);
+    return true;
+}
+
+/* Steps the box once more in a precision. */
+static tb_status run_steps(warm_up *w, tb_precision precision, const struct timespec *until,
+                           tb_error *error)
+{
+    w->job = (td_job){.states = &w->state,
+                      .worlds = 1,
+                      .steps = WARM_UP_STEPS,
+                      .options = tb_step_defaults(),
+                      .certificates = &w->certificate};
+    w->job.options.precision = precision;
+    td_device_apply(w->device, &w->job.options);
+    return run_job(w, until, error);
+}
+
+static tb_status warm_up_device(warm_up *w, td_device *device, const struct timespec *until,
+                                tb_error *error)
+{
+    const int64_t begin = td_monotonic_ns();
+    w->device = device;
+    w->job = (td_job){.slice = warm_device};
+    tb_status status = run_job(w, until, error);
+    int64_t step_ns = 0;
+    for (int i = 0; i < ROUNDS && status == TB_OK; i++) {
+        status = run_steps(w, PRECISIONS[i], until, error);
+        step_ns = w->job.step_estimate_ns;
+    }
+    if (status == TB_OK) atomic_store(&device->step_ns, (double)step_ns);
+    atomic_store(&device->warm_up_seconds, 1e-9 * (double)(td_monotonic_ns() - begin));
     return status;
 }
 
@@ -118,8 +156,8 @@ tb_status td_server_warm_up(td_server *server, double seconds, tb_error *error)
 
     tb_status status = make_model(&w->model, error);
     if (status == TB_OK) status = tb_state_create(w->model, &w->state, error);
-    if (status == TB_OK) status = run(server, w, TB_DOUBLE, &until, error);
-    if (status == TB_OK) status = run(server, w, TB_FLOAT, &until, error);
+    for (int32_t i = 0; i < server->number_of_devices && status == TB_OK; i++)
+        status = warm_up_device(w, &server->devices[i], &until, error);
     /* that time ran out is no failure */
     if (status == TB_CANCELLED) status = TB_OK;
 

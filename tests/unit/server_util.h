@@ -279,12 +279,12 @@ static inline void test_server_start(test_server *t)
                                 .queue_length = t->config.store_queue_length,
                                 .retain_snapshots_bytes = t->config.retain_snapshots_bytes};
     TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
-    TEST_OK(td_device_choose(&t->config, &s->device, &error), &error);
+    TEST_OK(td_devices_find(s, &error), &error);
     TEST_OK(td_metrics_create(&s->metrics, &error), &error);
     TEST_OK(td_workers_create(2, 4096, &s->workers, &error), &error);
     TEST_OK(db_open(&options, &s->db, &error), &error);
     TEST_OK(td_catalog_create(s, &s->catalog, &error), &error);
-    TEST_OK(td_scheduler_create(s, &s->scheduler, &error), &error);
+    TEST_OK(td_devices_start(s, &error), &error);
     TEST_OK(td_sessions_create(s, &s->sessions, &error), &error);
     TEST_OK(td_sessions_recover(s->sessions, &error), &error);
 }
@@ -293,10 +293,10 @@ static inline void test_server_start(test_server *t)
 static inline void test_server_stop(test_server *t)
 {
     td_server *s = &t->server;
-    td_scheduler_drain(s->scheduler, 60);
+    td_devices_drain(s, 60);
     td_workers_destroy(s->workers);
     td_sessions_destroy(s->sessions);
-    td_scheduler_destroy(s->scheduler);
+    td_devices_end(s);
     td_catalog_destroy(s->catalog);
     db_close(s->db);
     td_metrics_destroy(s->metrics);

@@ -351,7 +351,7 @@ START_TEST(a_reader_that_stalls_pauses_the_work_and_loses_nothing)
     const int before = call->sent;
     pthread_mutex_unlock(&call->mutex);
     ck_assert_int_le(before, 66);
-    ck_assert_int_eq(td_scheduler_queued(t.server.scheduler), 0);
+    ck_assert_int_eq(td_scheduler_queued(t.server.devices[0].scheduler), 0);
     test_call_flow(call);
     test_call_wait(call, NULL, 0);
     ck_assert_msg(call->status == TB_OK, "%s", call->error.message);

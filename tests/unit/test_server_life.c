@@ -135,7 +135,7 @@ START_TEST(a_server_starts_serves_drains_and_ends)
     ck_assert_ptr_null(strstr(td_server_grpc_address(server), ":0"));
     ck_assert_int_eq(http_status(http, "/readyz"), 200);
     /* warm: both precisions were stepped */
-    ck_assert_int_eq(td_metrics_get(server->metrics, TD_METRIC_WORLD_STEPS), 40);
+    ck_assert_int_eq(td_metrics_get(server->metrics, TD_METRIC_WORLD_STEPS), 60);
 
     ck_assert(td_server_drain(server));
     ck_assert(!atomic_load(&server->ready));
@@ -211,7 +211,7 @@ START_TEST(a_warm_up_without_time_gives_up)
     ck_assert_int_eq(td_metrics_get(server->metrics, TD_METRIC_WORLD_STEPS), 0);
     TEST_OK(td_server_warm_up(server, 1e-9, &error), &error);
     TEST_OK(td_server_warm_up(server, 10, &error), &error);
-    ck_assert_int_ge(td_metrics_get(server->metrics, TD_METRIC_WORLD_STEPS), 40);
+    ck_assert_int_ge(td_metrics_get(server->metrics, TD_METRIC_WORLD_STEPS), 60);
     td_server_destroy(server);
 }
 END_TEST

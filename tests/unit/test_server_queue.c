@@ -195,7 +195,7 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
     test_server_init(&t, false);
     t.config.threads = 1;
     test_server_start(&t);
-    td_scheduler *s = t.server.scheduler;
+    td_scheduler *s = t.server.devices[0].scheduler;
     test_call *call = test_call_begin(&t.server, NULL, "one");
 
     /* estimates are trusted after some measurements */

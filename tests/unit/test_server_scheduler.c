@@ -21,8 +21,7 @@ static void set_up(fixture *f, int threads, int queue_length)
     f->server.config = &f->config;
     atomic_init(&f->server.alive, true);
     TEST_OK(td_metrics_create(&f->server.metrics, &error), &error);
-    TEST_OK(td_scheduler_create(&f->server, &f->scheduler, &error), &error);
-    f->server.scheduler = f->scheduler;
+    TEST_OK(td_scheduler_create(&f->server, NULL, &f->scheduler, &error), &error);
 }
 
 static void tear_down(fixture *f)

@@ -222,7 +222,7 @@ START_TEST(short_steps_of_a_stream_are_taken_by_the_thread_that_brings_them)
     ck_assert_int_lt(steps, MOST);
 
     /* with something else to do it leaves them to the owner */
-    ck_assert(td_scheduler_drain(t.server.scheduler, 5));
+    ck_assert(td_scheduler_drain(t.server.devices[0].scheduler, 5));
     const int64_t leases = td_metrics_get(t.server.metrics, TD_METRIC_LEASES);
     call->call.at_leisure = false;
     for (int i = 0; i < NEXT; i++) {
