@@ -8,6 +8,7 @@
  * should it fail. The choice depends on the problem and its
  * start alone, never on a clock: the same call gives the same bytes. solution->solver names the one
  * that ended the work. */
+#include "base/team.h"
 #include "solve/newton_system.h"
 #include "solve/solve.h"
 
@@ -44,7 +45,9 @@ TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm
     options.maximum_iterations = iterations < left ? iterations : left;
     tb_warm_start own = {.scratch = choice->scratch};
     if (!warm) {
-        memcpy(choice->start, solution->lambda, bytes);
+        tb_team_sync();
+        tb_team_copy(choice->start, solution->lambda, bytes);
+        tb_team_sync();
         own.lambda = choice->start;
         options.warm_start = true;
         warm = &own;
@@ -56,7 +59,8 @@ TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm
     choice->halvings += solution->halvings;
     if (solution->residuals.natural < choice->best_residual) {
         choice->best_residual = solution->residuals.natural;
-        memcpy(choice->best, solution->lambda, bytes);
+        tb_team_copy(choice->best, solution->lambda, bytes);
+        tb_team_sync();
         memcpy(choice->best_solver, solution->solver, sizeof choice->best_solver);
     }
 
@@ -144,7 +148,9 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
     /* what the last one left may be worse than what another had */
     if (status == TB_OK && solution->status != TB_OK &&
         choice.best_residual < solution->residuals.natural) {
-        memcpy(solution->lambda, choice.best, (size_t)problem->number_of_rows * sizeof(tb_real));
+        tb_team_copy(solution->lambda, choice.best,
+                     (size_t)problem->number_of_rows * sizeof(tb_real));
+        tb_team_sync();
         status = tb_problem_judge(problem, solution->lambda, warm->scratch, solution->whitened,
                                   solution->xi, &solution->residuals);
         tb_problem_statuses(problem, solution->lambda, solution->statuses);

@@ -2,6 +2,7 @@
 #include "solve/block_lu.h"
 
 #include "base/bits.h"
+#include "base/team.h"
 #include "solve/twin.h"
 
 #include <string.h>
@@ -84,20 +85,24 @@ TB_STATIC void order_groups(uint64_t *sets, int32_t groups, int32_t words, int32
 
 /* ---- analysis ---- */
 
-TB_STATIC tb_status take_pattern(tb_block_lu *lu, const uint64_t *sets, int32_t words,
-                                 const int32_t *order, const int32_t *place,
-                                 const int32_t *group_size, tb_arena *arena)
+TB_STATIC tb_status take_entries(tb_block_lu *lu, const uint64_t *sets, int32_t words,
+                                 const int32_t *order, tb_arena *arena)
 {
-    const int32_t groups = lu->groups;
     int64_t entries = 0;
-    for (int32_t k = 0; k < groups; k++)
+    for (int32_t k = 0; k < lu->groups; k++)
         entries += bit_count(sets + (int64_t)order[k] * words, words);
     if (entries > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
     lu->later = TB_ARENA_ARRAY(arena, int32_t, entries);
     lu->upper = TB_ARENA_ARRAY(arena, int64_t, entries);
     lu->lower = TB_ARENA_ARRAY(arena, int64_t, entries);
-    if (!lu->later || !lu->upper || !lu->lower) return TB_RESOURCE_EXHAUSTED;
+    return lu->later && lu->upper && lu->lower ? TB_OK : TB_RESOURCE_EXHAUSTED;
+}
 
+TB_STATIC void lay_out_pattern(tb_block_lu *lu, const uint64_t *sets, int32_t words,
+                               const int32_t *order, const int32_t *place,
+                               const int32_t *group_size)
+{
+    const int32_t groups = lu->groups;
     int32_t entry = 0, first = 0;
     int64_t value = 0;
     for (int32_t k = 0; k < groups; k++) {
@@ -139,7 +144,31 @@ TB_STATIC tb_status take_pattern(tb_block_lu *lu, const uint64_t *sets, int32_t 
         lu->operations += d * d * d / 3 + d * d * w + d * w * w;
     }
     lu->numbers = value;
-    return TB_OK;
+}
+
+/* Groups of nodes, and in `sets` what couples them: groups x words bits. */
+TB_STATIC void make_groups(tb_block_lu *lu, const tb_node_graph *graph, uint64_t *sets,
+                           int32_t words, int32_t *group_size)
+{
+    const int32_t n = graph->nodes;
+    for (int32_t i = 0; i < n; i++) {
+        bit_put(sets + (int64_t)i * words, i);
+        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
+            bit_put(sets + (int64_t)i * words, graph->neighbour[k]);
+    }
+    lu->groups = merge_nodes(lu, graph, sets, words, group_size);
+
+    /* the groups' own sets, in place: a group's number is not above its first node's */
+    const int32_t group_words = (lu->groups + 63) / 64;
+    for (int32_t i = 0, group = 0; i < n; i++) {
+        if (lu->group[i] != group) continue;
+        uint64_t *own = sets + (int64_t)group * group_words;
+        memset(own, 0, (size_t)group_words * sizeof *own);
+        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
+            if (lu->group[graph->neighbour[k]] != group)
+                bit_put(own, lu->group[graph->neighbour[k]]);
+        group++;
+    }
 }
 
 TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *graph,
@@ -165,28 +194,24 @@ TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *gr
         !group_size || !degree || !order || !place || !sets)
         return TB_RESOURCE_EXHAUSTED;
 
-    for (int32_t i = 0; i < n; i++) {
-        bit_put(sets + (int64_t)i * words, i);
-        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
-            bit_put(sets + (int64_t)i * words, graph->neighbour[k]);
+    /* few nodes and many branches: the leader's work, the others take memory with it */
+    if (TB_LEADER) {
+        make_groups(lu, graph, sets, words, group_size);
+        order_groups(sets, lu->groups, (lu->groups + 63) / 64, degree, order, place);
     }
-    lu->groups = merge_nodes(lu, graph, sets, words, group_size);
-
-    /* the groups' own sets, in place: a group's number is not above its first node's */
+    tb_team_share(&lu->groups, sizeof lu->groups);
+    tb_team_sync();
     const int32_t group_words = (lu->groups + 63) / 64;
-    for (int32_t i = 0, group = 0; i < n; i++) {
-        if (lu->group[i] != group) continue;
-        uint64_t *own = sets + (int64_t)group * group_words;
-        memset(own, 0, (size_t)group_words * sizeof *own);
-        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
-            if (lu->group[graph->neighbour[k]] != group)
-                bit_put(own, lu->group[graph->neighbour[k]]);
-        group++;
-    }
-    order_groups(sets, lu->groups, group_words, degree, order, place);
-    const tb_status status = take_pattern(lu, sets, group_words, order, place, group_size, arena);
+    const tb_status status = take_entries(lu, sets, group_words, order, arena);
     if (status != TB_OK) return status;
-    for (int32_t i = 0; i < n; i++) lu->group[i] = place[lu->group[i]];
+    if (TB_LEADER) {
+        lay_out_pattern(lu, sets, group_words, order, place, group_size);
+        for (int32_t i = 0; i < n; i++) lu->group[i] = place[lu->group[i]];
+    }
+    tb_team_share(&lu->rows, sizeof lu->rows);
+    tb_team_share(&lu->numbers, sizeof lu->numbers);
+    tb_team_share(&lu->operations, sizeof lu->operations);
+    tb_team_sync();
 
     lu->values = TB_ARENA_ARRAY(arena, tb_real, lu->numbers);
     lu->exchange = TB_ARENA_ARRAY(arena, int32_t, lu->rows);
@@ -196,7 +221,8 @@ TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *gr
 
 TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu)
 {
-    memset(lu->values, 0, (size_t)lu->numbers * sizeof(tb_real));
+    tb_team_clear(lu->values, (size_t)lu->numbers * sizeof(tb_real));
+    tb_team_sync();
 }
 
 /* the entry of `later` at which group k has group j > k; there is one */
@@ -255,10 +281,35 @@ TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const 
     }
 }
 
+/* One number of that: from - a's row times b's column, summed in the same order. */
+TB_STATIC tb_real less_product(tb_real from, const tb_real *row, const tb_real *column, int32_t k,
+                               int32_t stride)
+{
+    int32_t p = 0;
+    for (; p + 4 <= k; p += 4, column += 4 * (int64_t)stride)
+        from -= (row[p] * column[0] + row[p + 1] * column[stride]) +
+                (row[p + 2] * column[2 * stride] + row[p + 3] * column[3 * stride]);
+    for (; p < k; p++, column += stride) from -= row[p] * *column;
+    return from;
+}
+
+/* Of c -= a b a lane takes columns. No sync: products of one group go to different places. */
+TB_STATIC void subtract_product_together(tb_real *c, const tb_real *a, const tb_real *b, int32_t m,
+                                         int32_t k, int32_t n)
+{
+    if (tb_team_lanes() == 1) {
+        subtract_product(c, a, b, m, k, n);
+        return;
+    }
+    TB_EACH (j, n)
+        for (int32_t i = 0; i < m; i++)
+            c[i * n + j] = less_product(c[i * n + j], a + i * k, b + j, k, n);
+}
+
 /* y -= a x, a: m x n */
 TB_STATIC void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, int32_t m, int32_t n)
 {
-    for (int32_t i = 0; i < m; i++) {
+    TB_EACH (i, m) {
         tb_real sum = 0;
         for (int32_t j = 0; j < n; j++) sum += a[(int64_t)i * n + j] * x[j];
         y[i] -= sum;
@@ -269,41 +320,69 @@ TB_STATIC void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
  * is singular */
 TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real *scale)
 {
-    for (int32_t i = 0; i < n; i++) {
+    TB_EACH (i, n) {
         tb_real largest = 0;
         for (int32_t j = 0; j < n; j++) largest = tb_max(largest, tb_abs(a[i * n + j]));
         scale[i] = largest > 0 ? 1 / largest : 0;
     }
+    tb_team_sync();
     for (int32_t k = 0; k < n; k++) {
         int32_t pivot = k;
         for (int32_t i = k + 1; i < n; i++)
             if (tb_abs(a[i * n + k]) * scale[i] > tb_abs(a[pivot * n + k]) * scale[pivot])
                 pivot = i;
-        exchange[k] = pivot;
+        tb_team_sync(); /* all have found it */
+        if (TB_LEADER) exchange[k] = pivot;
         if (pivot != k) {
-            for (int32_t j = 0; j < n; j++) {
+            TB_EACH (j, n) {
                 const tb_real moved = a[k * n + j];
                 a[k * n + j] = a[pivot * n + j];
                 a[pivot * n + j] = moved;
             }
-            scale[pivot] = scale[k];
+            if (TB_LEADER) scale[pivot] = scale[k];
+            tb_team_sync();
         }
         const tb_real inverse = 1 / a[k * n + k];
         if (!(tb_abs(inverse) <= TB_REAL_MAX) || inverse == 0) return false;
-        for (int32_t i = k + 1; i < n; i++) {
-            const tb_real factor = a[i * n + k] * inverse;
-            a[i * n + k] = factor;
+        TB_EACH (below, n - k - 1) {
+            tb_real *row = a + (int64_t)(k + 1 + below) * n;
+            const tb_real factor = row[k] * inverse;
+            row[k] = factor;
             if (factor == 0) continue;
-            for (int32_t j = k + 1; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+            for (int32_t j = k + 1; j < n; j++) row[j] -= factor * a[k * n + j];
         }
+        tb_team_sync();
     }
     return true;
 }
 
-/* b <- inverse of a factored diagonal block times b, b: n x columns */
+/* One column of what follows. */
+TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
+                            int32_t stride)
+{
+    for (int32_t k = 0; k < n; k++) {
+        const tb_real moved = b[k * stride];
+        b[k * stride] = b[exchange[k] * stride];
+        b[exchange[k] * stride] = moved;
+    }
+    for (int32_t i = 1; i < n; i++)
+        b[i * stride] = less_product(b[i * stride], a + (int64_t)i * n, b, i, stride);
+    for (int32_t i = n - 1; i >= 0; i--) {
+        const tb_real *row = a + (int64_t)i * n;
+        const tb_real rest =
+            less_product(b[i * stride], row + i + 1, b + (i + 1) * stride, n - 1 - i, stride);
+        b[i * stride] = rest * (1 / row[i]);
+    }
+}
+
+/* b <- inverse of a factored diagonal block times b, b: n x columns; lanes take columns */
 TB_STATIC void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
                               int32_t columns)
 {
+    if (tb_team_lanes() > 1) {
+        TB_EACH (j, columns) solve_column(a, n, exchange, b + j, columns);
+        return;
+    }
     for (int32_t k = 0; k < n; k++) {
         if (exchange[k] == k) continue;
         for (int32_t j = 0; j < columns; j++) {
@@ -332,6 +411,7 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
         for (int32_t a = from; a < to; a++)
             solve_diagonal(diagonal, n, exchange, lu->values + lu->upper[a],
                            lu->size[lu->later[a]]);
+        tb_team_sync();
 
         /* what is left of the matrix: all pairs of what this group fills */
         for (int32_t a = from; a < to; a++) {
@@ -340,14 +420,15 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
             for (int32_t b = from; b < a; b++) {
                 const int32_t j = lu->later[b];
                 const int32_t entry = find_later(lu, j, i);
-                subtract_product(lu->values + lu->lower[entry], left, lu->values + lu->upper[b],
-                                 rows, n, lu->size[j]);
-                subtract_product(lu->values + lu->upper[entry], lu->values + lu->lower[b],
-                                 lu->values + lu->upper[a], lu->size[j], n, rows);
+                subtract_product_together(lu->values + lu->lower[entry], left,
+                                          lu->values + lu->upper[b], rows, n, lu->size[j]);
+                subtract_product_together(lu->values + lu->upper[entry], lu->values + lu->lower[b],
+                                          lu->values + lu->upper[a], lu->size[j], n, rows);
             }
-            subtract_product(lu->values + lu->diagonal[i], left, lu->values + lu->upper[a], rows, n,
-                             rows);
+            subtract_product_together(lu->values + lu->diagonal[i], left, lu->values + lu->upper[a],
+                                      rows, n, rows);
         }
+        tb_team_sync();
     }
     return true;
 }
@@ -358,16 +439,20 @@ TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x)
         tb_real *own = x + lu->first[k];
         solve_diagonal(lu->values + lu->diagonal[k], lu->size[k], lu->exchange + lu->first[k], own,
                        1);
+        tb_team_sync();
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int32_t j = lu->later[a];
             subtract_times(x + lu->first[j], lu->values + lu->lower[a], own, lu->size[j],
                            lu->size[k]);
         }
+        tb_team_sync();
     }
-    for (int32_t k = lu->groups - 1; k >= 0; k--)
+    for (int32_t k = lu->groups - 1; k >= 0; k--) {
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int32_t j = lu->later[a];
             subtract_times(x + lu->first[k], lu->values + lu->upper[a], x + lu->first[j],
                            lu->size[k], lu->size[j]);
         }
+        tb_team_sync();
+    }
 }

@@ -23,6 +23,7 @@
  *
  * What counts is always the natural map of the problem itself in double, of impulses brought into
  * their sets; the best ones leave. */
+#include "base/team.h"
 #include "solve/law_slope.h"
 #include "solve/newton_internal.h"
 
@@ -66,8 +67,9 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     it->weight = TB_ARENA_ARRAY(scratch, tb_real, blocks);
     it->s = TB_ARENA_ARRAY(scratch, tb_real, it->problem->number_of_dofs);
     it->statuses = TB_ARENA_ARRAY(scratch, uint8_t, blocks);
+    it->squares = TB_ARENA_ARRAY(scratch, double, rows);
     tb_real *zero = TB_ARENA_ZEROED(scratch, tb_real, rows);
-    if (!it->slope || !it->g || !it->weight || !it->s || !it->statuses || !zero)
+    if (!it->slope || !it->g || !it->weight || !it->s || !it->statuses || !it->squares || !zero)
         return TB_RESOURCE_EXHAUSTED;
     it->linear = *it->problem;
     it->linear.c = zero;
@@ -79,7 +81,7 @@ TB_STATIC void newton_measure_blocks(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
     tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    TB_EACH (b, problem->number_of_blocks) {
         const int32_t n = problem->blocks[b].rows;
         tb_problem_local_block(problem, b, local);
         it->g[b] = 0;
@@ -87,6 +89,7 @@ TB_STATIC void newton_measure_blocks(tb_newton *it)
         const bool moves = local[0] > 0 || problem->blocks[b].law == TB_LAW_BILATERAL;
         if (!moves || !(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = 0;
     }
+    tb_team_sync();
 }
 
 TB_EXTERN tb_status tb_newton_prepare(tb_newton *it)
@@ -99,22 +102,25 @@ TB_EXTERN tb_status tb_newton_prepare(tb_newton *it)
 
 TB_EXTERN void tb_newton_weigh(tb_newton *it)
 {
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
-        it->weight[b] = it->epsilon * it->g[b];
+    tb_team_sync();
+    TB_EACH (b, it->problem->number_of_blocks) it->weight[b] = it->epsilon * it->g[b];
+    tb_team_sync();
 }
 
 /* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
  * statuses stay for a step from there. */
 TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
 {
-    double sum = 0;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    TB_EACH (b, it->problem->number_of_blocks) {
         const tb_block *block = &it->problem->blocks[b];
         const int32_t row = block->row;
         const tb_real w = it->weight[b];
         if (w == 0) { /* without mass behind it */
             it->statuses[b] = TB_CONTACT_OPEN;
-            for (int32_t i = 0; keep && i < block->rows; i++) it->lack[row + i] = 0;
+            for (int32_t i = 0; i < block->rows; i++) {
+                it->squares[row + i] = 0;
+                if (keep) it->lack[row + i] = 0;
+            }
             continue;
         }
         const tb_real r = 1 / w;
@@ -128,10 +134,26 @@ TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_rea
         for (int32_t i = 0; i < block->rows; i++) {
             const tb_real lack = x[i] - lambda[row + i];
             if (keep) it->lack[row + i] = lack;
-            sum += (double)(w * lack) * (double)(w * lack);
+            it->squares[row + i] = (double)(w * lack) * (double)(w * lack);
         }
     }
+    tb_team_sync();
+    double sum = 0;
+    for (int32_t i = 0; i < it->problem->number_of_rows; i++) sum += it->squares[i];
+    tb_team_sync();
     return sum <= DBL_MAX ? sqrt(sum) : DBL_MAX;
+}
+
+TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambda, tb_real *to)
+{
+    tb_team_sync();
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        for (int32_t i = block->row; i < block->row + block->rows; i++) to[i] = lambda[i];
+        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper,
+                      to + block->row);
+    }
+    tb_team_sync();
 }
 
 /* Judges the impulses, brought into their sets, and keeps them where they are the best. */
@@ -140,19 +162,15 @@ TB_STATIC tb_status newton_judge(tb_newton *it)
     const tb_problem *problem = it->problem;
     const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
     tb_residuals residuals;
-    memcpy(it->trial, it->lambda, bytes);
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_block *block = &problem->blocks[b];
-        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper,
-                      it->trial + block->row);
-    }
+    tb_newton_project(problem, it->lambda, it->trial);
     const tb_status status =
         tb_problem_judge(problem, it->trial, it->scratch, NULL, NULL, &residuals);
     if (status == TB_OK && (residuals.natural < WORTHWHILE_GAIN * it->best_residual ||
                             (residuals.natural <= it->options->tolerance &&
                              it->best_residual > it->options->tolerance))) {
         it->best_residual = residuals.natural;
-        memcpy(it->best, it->trial, bytes);
+        tb_team_copy(it->best, it->trial, bytes);
+        tb_team_sync();
     }
     return status;
 }
@@ -169,7 +187,9 @@ TB_STATIC tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32
     options.stop = TB_STOP_RESIDUAL;
     options.storage = TB_STORAGE_AUTO;
     options.warm_start = true;
-    memcpy(it->trial, it->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
+    tb_team_copy(it->trial, it->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
     tb_warm_start warm = {.lambda = it->trial, .scratch = it->scratch};
     tb_solution solution = {.lambda = it->lambda, .xi = it->trial_xi, .statuses = it->statuses};
     const tb_status status = tb_solve_sor(problem, &options, &warm, &solution);
@@ -181,12 +201,13 @@ TB_STATIC tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32
 TB_STATIC tb_status newton_sweep_proximal(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+    TB_EACH (b, problem->number_of_blocks)
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
             it->shift[row] = problem->c[row] - it->weight[b] * it->p[row];
             it->stiff[row] = it->weight[b] + (problem->compliance ? problem->compliance[row] : 0);
         }
+    tb_team_sync();
     tb_problem proximal = *problem;
     proximal.c = it->shift;
     proximal.compliance = it->stiff;
@@ -200,14 +221,16 @@ TB_STATIC bool newton_search_line(tb_newton *it, double merit)
     tb_problem_apply(&it->linear, it->change, it->s, it->dxi);
     tb_real length = 1;
     for (int k = 0; k < STEP_SHORTENINGS; k++, length /= 2) {
-        for (int32_t i = 0; i < rows; i++) {
+        TB_EACH (i, rows) {
             it->trial[i] = it->lambda[i] + length * it->change[i];
             it->trial_xi[i] = it->xi[i] + length * it->dxi[i];
         }
+        tb_team_sync();
         const double now = newton_merit(it, it->trial, it->trial_xi, false);
         if (now <= merit * (1 - LEAST_DECREASE * (double)length)) {
-            memcpy(it->lambda, it->trial, (size_t)rows * sizeof(tb_real));
-            memcpy(it->xi, it->trial_xi, (size_t)rows * sizeof(tb_real));
+            tb_team_copy(it->lambda, it->trial, (size_t)rows * sizeof(tb_real));
+            tb_team_copy(it->xi, it->trial_xi, (size_t)rows * sizeof(tb_real));
+            tb_team_sync();
             return true;
         }
     }
@@ -224,7 +247,8 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     tb_newton_weigh(it);
-    memcpy(it->p, it->lambda, bytes);
+    tb_team_copy(it->p, it->lambda, bytes);
+    tb_team_sync();
     tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
     double merit = newton_merit(it, it->lambda, it->xi, true);
     const double before = merit;
@@ -279,7 +303,8 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
     if (it->work - it->gain_work < WORK_WITHOUT_GAIN) return TB_OK;
     *go_on = it->fallbacks++ < MOST_FALLBACKS;
     if (!*go_on) return TB_OK;
-    memcpy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_copy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
     tb_status status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
     if (status == TB_OK) status = newton_judge(it);
     it->gain_work = it->work;
@@ -328,7 +353,8 @@ TB_STATIC tb_status newton_rounds(tb_newton *it)
 TB_STATIC tb_status newton_finish(const tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
-    memcpy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_copy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
     const tb_status status =
         tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
                          &solution->residuals);
@@ -357,7 +383,8 @@ TB_STATIC tb_status newton_from_anywhere(tb_newton *it, tb_warm_start *warm, tb_
     if (*ended) return status;
     if (!it->lambda) status = tb_newton_prepare(it);
     if (status != TB_OK) return status;
-    memcpy(it->lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_copy(it->lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
     status = newton_judge(it);
     if (status == TB_OK) status = newton_rounds(it);
     return status;
@@ -376,7 +403,8 @@ TB_STATIC tb_status newton_solve(tb_newton *it, const tb_warm_start *warm, tb_so
         tb_solution_sign(solution, "newton");
         if (ended) return TB_OK;
         it->resets++;
-        memcpy(it->p, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+        tb_team_copy(it->p, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+        tb_team_sync();
         start.lambda = it->p;
     }
     if (it->work < it->options->maximum_iterations || it->options->maximum_iterations < 1)

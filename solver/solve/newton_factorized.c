@@ -5,11 +5,12 @@
  * matrix is gathered in a small dense square first and goes to its places at once. */
 #include "solve/newton_system.h"
 
+#include "base/team.h"
 #include "solve/rows.h"
 
 #include <string.h>
 
-/* ---- pattern ---- */
+/* ---- pattern: one lane's work ---- */
 
 /* Whether two blocks stand on the same runs of dofs. */
 TB_STATIC bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
@@ -122,14 +123,15 @@ TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb
     return true;
 }
 
-/* The square of a few blocks that stand on the same runs: sum of (rows of Y)' D' (rows of Y). */
+/* The square of a few blocks that stand on the same runs: sum of (rows of Y)' D' (rows of Y). A lane
+ * takes rows of the square, the same ones here and when it is spread. */
 TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, const tb_real *d,
                              tb_real *square)
 {
     const tb_real *y = problem->values + block->value;
     const int32_t n = block->rows, width = block->width;
     if (n == 3) {
-        for (int32_t a = 0; a < width; a++) {
+        TB_EACH (a, width) {
             const tb_real *y0 = y, *y1 = y + width, *y2 = y + 2 * width;
             const tb_real l0 = y0[a] * d[0] + y1[a] * d[3] + y2[a] * d[6];
             const tb_real l1 = y0[a] * d[1] + y1[a] * d[4] + y2[a] * d[7];
@@ -147,8 +149,8 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
         }
         return;
     }
-    for (int32_t i = 0; i < n; i++)
-        for (int32_t a = 0; a < width; a++) {
+    TB_EACH (a, width)
+        for (int32_t i = 0; i < n; i++) {
             tb_real left = 0;
             for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
             const tb_real *right = y + (int64_t)i * width;
@@ -162,28 +164,27 @@ TB_STATIC void spread_square(tb_newton_system *system, const tb_block *block)
 {
     const tb_block_lu *lu = &system->lu;
     const tb_segment *runs = system->problem->segments + block->segment;
-    tb_real *square = system->square;
-    int32_t a = 0;
-    for (int32_t p = 0; p < block->segments; p++)
-        for (int32_t i = 0; i < runs[p].count; i++, a++) {
-            const int32_t dof = runs[p].dof + i, node = system->node[dof];
-            const int32_t group = lu->group[node];
-            const int32_t row = lu->offset[node] + system->node_row[dof];
-            int32_t last = -1;
-            tb_real *to = NULL;
-            for (int32_t q = 0; q < block->segments; q++)
-                for (int32_t j = 0; j < runs[q].count; j++) {
-                    const int32_t column = runs[q].dof + j, other = system->node[column];
-                    if (other != last) {
-                        const int32_t column_group = lu->group[other];
-                        to = tb_block_lu_block(lu, group, column_group) +
-                             (int64_t)row * lu->size[column_group] + lu->offset[other];
-                        last = other;
-                    }
-                    to[system->node_row[column]] += *square;
-                    *square++ = 0;
+    TB_EACH (a, block->width) {
+        tb_real *square = system->square + (int64_t)a * block->width;
+        const int32_t dof = tb_block_dof(system->problem, block, a), node = system->node[dof];
+        const int32_t group = lu->group[node];
+        const int32_t row = lu->offset[node] + system->node_row[dof];
+        int32_t last = -1;
+        tb_real *to = NULL;
+        for (int32_t q = 0; q < block->segments; q++)
+            for (int32_t j = 0; j < runs[q].count; j++) {
+                const int32_t column = runs[q].dof + j, other = system->node[column];
+                if (other != last) {
+                    const int32_t column_group = lu->group[other];
+                    to = tb_block_lu_block(lu, group, column_group) +
+                         (int64_t)row * lu->size[column_group] + lu->offset[other];
+                    last = other;
                 }
-        }
+                to[system->node_row[column]] += *square;
+                *square++ = 0;
+            }
+    }
+    tb_team_sync();
 }
 
 /* 1 + Y D' Y' */
@@ -192,12 +193,13 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
     const tb_problem *problem = system->problem;
     tb_block_lu *lu = &system->lu;
     tb_block_lu_clear(lu);
-    for (int32_t k = 0; k < problem->number_of_dofs; k++) {
+    TB_EACH (k, problem->number_of_dofs) {
         if (system->node[k] < 0) continue;
         const int32_t group = lu->group[system->node[k]];
         const int32_t row = lu->offset[system->node[k]] + system->node_row[k];
         tb_block_lu_block(lu, group, group)[(int64_t)row * (lu->size[group] + 1)] = 1;
     }
+    tb_team_sync();
     const tb_block *before = NULL;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
@@ -227,27 +229,32 @@ TB_EXTERN void tb_newton_solve_dofs(tb_newton_system *system, const tb_real *wei
 
     /* what blocks lack moves the velocity: those outside move by it and by nothing else */
     *solved = false;
-    memcpy(dlambda, lack, (size_t)problem->number_of_rows * sizeof(tb_real));
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    bool regular = true;
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
+        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = lack[i];
         if (system->inside[b] && !reduce_block(problem, block, weight[b], slope + square, lack,
                                                system->reduced + square, dlambda + block->row))
-            return;
+            regular = false;
     }
+    tb_team_sync();
+    if (!tb_team_all(regular)) return;
     tb_problem_whiten(problem, dlambda, system->ds);
     assemble_dofs(system);
-    for (int32_t k = 0; k < dofs; k++)
+    TB_EACH (k, dofs)
         if (system->node[k] >= 0) system->x[place_of_dof(system, k)] = system->ds[k];
+    tb_team_sync();
     *solved = tb_block_lu_factor(&system->lu);
     system->factorizations++;
     if (!*solved) return;
     tb_block_lu_solve(&system->lu, system->x);
-    for (int32_t k = 0; k < dofs; k++)
+    TB_EACH (k, dofs)
         if (system->node[k] >= 0) system->ds[k] = system->x[place_of_dof(system, k)];
+    tb_team_sync();
 
     /* dlambda = f' - D' Y' ds */
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const int32_t n = block->rows;
         if (!system->inside[b]) continue;
@@ -257,4 +264,5 @@ TB_EXTERN void tb_newton_solve_dofs(tb_newton_system *system, const tb_real *wei
         for (int32_t i = 0; i < n; i++)
             for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];
     }
+    tb_team_sync();
 }

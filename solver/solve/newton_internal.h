@@ -6,6 +6,8 @@
 #include "solve/newton_system.h"
 #include "solve/solve.h"
 
+/* Each lane of a team has one; what it points to they share, and what follows they do together: what
+ * it writes all see at the return. */
 #define tb_newton TB_SYMBOL(tb_newton)
 typedef struct tb_newton {
     const tb_problem *problem;
@@ -23,6 +25,7 @@ typedef struct tb_newton {
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
     uint8_t *statuses;         /* blocks */
+    double *squares;           /* rows: shares of the merit */
     tb_real epsilon, shrink;
     double best_residual;
     int32_t work; /* sweeps and steps so far */
@@ -42,6 +45,10 @@ typedef struct tb_newton {
 /* Takes memory and measures the blocks of it->problem. RESOURCE_EXHAUSTED. */
 #define tb_newton_prepare TB_SYMBOL(tb_newton_prepare)
 TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
+
+/* Impulses (rows) brought into their sets. */
+#define tb_newton_project TB_SYMBOL(tb_newton_project)
+TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambda, tb_real *to);
 
 /* w of all blocks from epsilon. */
 #define tb_newton_weigh TB_SYMBOL(tb_newton_weigh)

@@ -8,6 +8,7 @@
  * last impulses (see newton.c) is as weak as the tolerance asks for, so that it does not need rounds
  * of its own; nothing shortens a step, since a set that is nearly right needs no safeguard. Where a
  * few steps do not do, the caller's rounds take over from the best impulses met. */
+#include "base/team.h"
 #include "solve/law_slope.h"
 #include "solve/newton_internal.h"
 
@@ -43,14 +44,15 @@ TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_opti
 /* what is warm and finite, inside its sets */
 TB_STATIC void sets_start(tb_newton *it, const tb_warm_start *warm)
 {
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    TB_EACH (b, it->problem->number_of_blocks) {
         const tb_block *block = &it->problem->blocks[b];
         tb_real *lambda = it->lambda + block->row;
-        memcpy(lambda, warm->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
+        for (int32_t i = 0; i < block->rows; i++) lambda[i] = warm->lambda[block->row + i];
         if (!tb_all_finite(lambda, block->rows))
-            memset(lambda, 0, (size_t)block->rows * sizeof(tb_real));
+            for (int32_t i = 0; i < block->rows; i++) lambda[i] = 0;
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
     }
+    tb_team_sync();
 }
 
 /* how fast a contact slips */
@@ -65,7 +67,7 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
 TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
-    for (int32_t b = 0; b < it->problem->number_of_blocks; b++) {
+    TB_EACH (b, it->problem->number_of_blocks) {
         const tb_block *block = &it->problem->blocks[b];
         const int32_t row = block->row;
         const tb_real w = it->weight[b];
@@ -87,25 +89,22 @@ TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
         same = same && status == it->statuses[b];
         it->statuses[b] = status;
     }
-    return same;
+    tb_team_sync();
+    return tb_team_all(same);
 }
 
 /* Judges the impulses, brought into their sets; the best stay. */
 TB_STATIC tb_status sets_judge(tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_block *block = &problem->blocks[b];
-        tb_real *lambda = solution->lambda + block->row;
-        memcpy(lambda, it->lambda + block->row, (size_t)block->rows * sizeof(tb_real));
-        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, lambda);
-    }
+    tb_newton_project(problem, it->lambda, solution->lambda);
     const tb_status status =
         tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
                          &solution->residuals);
     if (status == TB_OK && solution->residuals.natural < it->best_residual) {
         it->best_residual = solution->residuals.natural;
-        memcpy(it->best, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+        tb_team_copy(it->best, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
+        tb_team_sync();
     }
     return status;
 }
@@ -115,7 +114,7 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
     tb_problem_statuses(problem, solution->lambda, solution->statuses);
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const bool rubs = block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
         if (!rubs || solution->statuses[b] != TB_CONTACT_STICK || !(it->g[b] > 0)) continue;
@@ -131,6 +130,7 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
             tb_hypot2(tb_hypot2(drawn[0], drawn[1]), drawn[2]) > radius)
             solution->statuses[b] = TB_CONTACT_SLIP;
     }
+    tb_team_sync();
 }
 
 /* One step; false where there is none. */
@@ -142,10 +142,11 @@ TB_STATIC tb_status sets_step(tb_newton *it, bool *stepped)
     it->work++;
     if (status != TB_OK || !*stepped) return status;
     tb_newton_system_move(&it->system, it->change, it->dxi);
-    for (int32_t i = 0; i < rows; i++) {
+    TB_EACH (i, rows) {
         it->lambda[i] += it->change[i];
         it->xi[i] += it->dxi[i];
     }
+    tb_team_sync();
     return TB_OK;
 }
 
@@ -156,12 +157,13 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
     const double tolerance = it->options->tolerance;
     *ended = false;
     sets_start(it, warm);
-    memcpy(it->best, it->lambda, bytes);
+    tb_team_copy(it->best, it->lambda, bytes);
+    tb_team_sync();
     tb_status status = sets_judge(it, solution);
     if (status != TB_OK) return status;
     const double start = it->best_residual;
-    memcpy(it->xi, solution->xi, bytes);
-    memcpy(it->p, it->lambda, bytes);
+    tb_team_copy(it->xi, solution->xi, bytes);
+    tb_team_copy(it->p, it->lambda, bytes);
     it->epsilon = tb_clamp(TB_R(PULL_SHARE * tolerance / start), WEAKEST_PULL, STRONGEST_PULL);
     tb_newton_weigh(it);
 
@@ -173,9 +175,10 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
             sets_linearize(it, warm->statuses, warm->speeds);
         } else if (sets_linearize(it, NULL, NULL)) {
             /* the sets stand: what is left is the pull's, a slip's that turns, and rounding's */
-            memcpy(it->lambda, solution->lambda, bytes);
-            memcpy(it->xi, solution->xi, bytes);
-            memcpy(it->p, it->lambda, bytes);
+            tb_team_copy(it->lambda, solution->lambda, bytes);
+            tb_team_copy(it->xi, solution->xi, bytes);
+            tb_team_copy(it->p, solution->lambda, bytes);
+            tb_team_sync();
             sets_linearize(it, it->statuses, NULL);
         }
         bool stepped = false;

@@ -1,6 +1,7 @@
 /* Patterns, assembly and solution of Newton's linear system, in both forms. */
 #include "solve/newton_system.h"
 
+#include "base/team.h"
 #include "solve/rows.h"
 
 #include <string.h>
@@ -32,9 +33,10 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         system->node = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
         system->row_block = TB_ARENA_ARRAY(arena, int32_t, rows);
         if (!system->node || !system->row_block) return TB_RESOURCE_EXHAUSTED;
-        for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        TB_EACH (b, problem->number_of_blocks)
             for (int32_t i = 0; i < problem->blocks[b].rows; i++)
                 system->row_block[problem->blocks[b].row + i] = b;
+        tb_team_sync();
     }
     return TB_OK;
 }
@@ -147,15 +149,17 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
 
     /* blocks outside move by what they lack; the others see that. Mostly they lack nothing: an open
      * contact bears no load */
-    bool outside_moves = false;
+    bool outside_rests = true;
     tb_block_lu_clear(lu);
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+    TB_EACH (b, problem->number_of_blocks)
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
             dlambda[row] = system->inside[b] ? 0 : lack[row];
-            outside_moves = outside_moves || dlambda[row] != 0;
+            outside_rests = outside_rests && dlambda[row] == 0;
         }
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    tb_team_sync();
+    const bool outside_moves = !tb_team_all(outside_rests);
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         if (!system->inside[b]) continue;
         const int32_t n = block->rows;
@@ -176,20 +180,39 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
             for (int32_t k = 0; k < n; k++) x[i] -= d[i * n + k] * system->work[block->row + k];
         }
     }
+    tb_team_sync();
     *solved = tb_block_lu_factor(lu);
     system->factorizations++;
     if (!*solved) return;
     tb_block_lu_solve(lu, system->x);
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    TB_EACH (b, problem->number_of_blocks) {
         if (!system->inside[b]) continue;
         const tb_real *x =
             system->x + lu->first[lu->group[system->node[b]]] + lu->offset[system->node[b]];
-        memcpy(dlambda + problem->blocks[b].row, x,
-               (size_t)problem->blocks[b].rows * sizeof(tb_real));
+        for (int32_t i = 0; i < problem->blocks[b].rows; i++)
+            dlambda[problem->blocks[b].row + i] = x[i];
     }
+    tb_team_sync();
 }
 
 /* ---- both ---- */
+
+/* What follows is little and goes in order: the leader's work. */
+
+/* Couplings of nodes, counted in start[node + 1], or listed from start[node] on: afterwards start is
+ * one ahead. */
+TB_STATIC void count_or_list(const tb_newton_system *system, int32_t nodes, int32_t *start,
+                             int32_t *neighbour)
+{
+    if (TB_LEADER) {
+        if (system->problem->values)
+            tb_newton_list_dofs(system, start + 1, neighbour);
+        else
+            count_or_list_given(system, start + 1, neighbour);
+        for (int32_t i = 1; !neighbour && i <= nodes; i++) start[i + 1] += start[i];
+    }
+    tb_team_sync();
+}
 
 /* nodes and graph of the blocks inside, ordered */
 TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses)
@@ -201,29 +224,25 @@ TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *status
     else
         system->pattern_mark = tb_arena_get_mark(arena);
     system->has_pattern = true;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        system->inside[b] = statuses[b] != TB_CONTACT_OPEN;
+    tb_team_sync();
+    TB_EACH (b, problem->number_of_blocks) system->inside[b] = statuses[b] != TB_CONTACT_OPEN;
+    tb_team_sync();
 
     const int32_t most = problem->values ? problem->number_of_dofs : problem->number_of_blocks;
     int32_t *size = TB_ARENA_ARRAY(arena, int32_t, most);
     if (!size) return TB_RESOURCE_EXHAUSTED;
-    const int32_t nodes =
-        problem->values ? tb_newton_number_dofs(system, size) : number_given(system, size);
+    int32_t nodes = 0;
+    if (TB_LEADER)
+        nodes = problem->values ? tb_newton_number_dofs(system, size) : number_given(system, size);
+    tb_team_share(&nodes, sizeof nodes);
     int32_t *start = TB_ARENA_ZEROED(arena, int32_t, (size_t)nodes + 2);
     if (!start) return TB_RESOURCE_EXHAUSTED;
 
-    /* counted in start[node + 1], listed from start[node] on: afterwards start is one ahead */
-    if (problem->values)
-        tb_newton_list_dofs(system, start + 1, NULL);
-    else
-        count_or_list_given(system, start + 1, NULL);
-    for (int32_t i = 1; i <= nodes; i++) start[i + 1] += start[i];
+    count_or_list(system, nodes, start, NULL);
     int32_t *neighbour = TB_ARENA_ARRAY(arena, int32_t, start[nodes + 1]);
     if (!neighbour) return TB_RESOURCE_EXHAUSTED;
-    if (problem->values)
-        tb_newton_list_dofs(system, start + 1, neighbour);
-    else
-        count_or_list_given(system, start + 1, neighbour);
+    tb_team_sync(); /* how many has been read */
+    count_or_list(system, nodes, start, neighbour);
     const tb_node_graph graph = {
         .nodes = nodes, .size = size, .start = start, .neighbour = neighbour};
     return tb_block_lu_analyse(&system->lu, &graph, arena);
@@ -281,7 +300,7 @@ TB_EXTERN void tb_newton_system_move(const tb_newton_system *system, const tb_re
                                      tb_real *dxi)
 {
     const tb_problem *problem = system->problem;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         if (problem->values) {
             tb_gather_any(problem, block, system->ds, dxi + block->row);
@@ -297,4 +316,5 @@ TB_EXTERN void tb_newton_system_move(const tb_newton_system *system, const tb_re
         for (int32_t i = 0; problem->compliance && i < block->rows; i++)
             dxi[block->row + i] += problem->compliance[block->row + i] * dlambda[block->row + i];
     }
+    tb_team_sync();
 }

@@ -12,7 +12,7 @@ static made_problem made, given;
 static made_solution one, several;
 static unsigned char *memory;
 
-static const int32_t LANES[] = {1, 2, 8, 32};
+static const int32_t LANES[] = {1, 2, 8, 16};
 static const int NUMBERS_OF_LANES = sizeof LANES / sizeof *LANES;
 
 /* ---- problems ---- */
@@ -208,6 +208,27 @@ START_TEST(divergence_is_the_team_s_too)
 }
 END_TEST
 
+START_TEST(newton_and_auto_by_a_team_leave_the_bytes_of_one)
+{
+    for (int k = 0; k < 5; k++) {
+        tb_solve_options options = made_options(k % 2 ? "auto" : "newton", TOLERANCE);
+        options.maximum_iterations = 60;
+        if (k % 5 < 2)
+            make_mixed((uint64_t)k, 14, 16);
+        else
+            made_random(&made, (uint64_t)k, 16 + k, 5, 0.6, 1);
+        if (k % 3 == 0) made.problem.compliance = made.compliance;
+        if (k % 5 == 4) {
+            made_given(&given, &made);
+            compare_twice(&given.problem, &options, "newton, given");
+            free(given.dense);
+        } else {
+            compare_twice(&made.problem, &options, "newton");
+        }
+    }
+}
+END_TEST
+
 TEST_MAIN(gauss_seidel_by_a_team_leaves_the_bytes_of_one, jacobi_by_a_team_leaves_the_bytes_of_one,
           every_stop_test_is_the_team_s_too, a_given_matrix_is_the_team_s_too,
-          divergence_is_the_team_s_too)
+          divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one)
