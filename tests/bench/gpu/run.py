@@ -13,7 +13,7 @@ Parts, in this order:
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
   field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_field)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
-  stages     time by stage of a step                                (bench_gpu --stages)
+  stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
 part that fails says so, and the command ends with 1. Takes about 20 minutes on one H200, two of
@@ -133,9 +133,32 @@ class Measure:
             self.run.collect("first", [self.bench / "bench_first"])
 
     def stages(self) -> None:
+        """A plug-in that counts prints cycles of the launches before; the last line is warm."""
+        plugin = self.arguments.stages_plugin
+        if not plugin.exists():
+            self.run.fail("stages", f"no {plugin}: make bench-gpu builds it")
+            return
         for scene in self.scenes:
-            command = [*self.command_of(scene), "--stages", *self.worlds([1, 8192])]
-            self.run.collect("stages", command)
+            for way in self.arguments.ways:
+                for worlds in self.worlds([1, 8192]):
+                    command = [*self.command_of(scene), "--parts", way, "--how", "double:1e-6"]
+                    row: dict[str, Any] = {}
+                    for line in self.run.lines(
+                        "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin)
+                    ):
+                        found = re.match(
+                            r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line
+                        )
+                        if found:
+                            words = found[2].split()
+                            cycles = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+                            row = {"lanes": int(found[1]), "cycles": cycles}
+                    if row:
+                        row = {"of": "stages", "scene": scene.name, "part": way} | row
+                        self.run.results.append({**row, "worlds": int(worlds)})
+                        self.run.say(f"  {row['cycles']}")
+                    else:
+                        self.run.fail("stages", f"{plugin} told no cycles")
 
 
 PARTS = ("agreement", "sanitizer", "ours", "mujoco", "kamino", "field", "first", "stages")
@@ -190,6 +213,7 @@ def read_arguments() -> argparse.Namespace:
     add("--limit", type=int, default=600, help="seconds for one program")
     add("--build", type=Path, default=build, help="the build folder")
     add("--scenes-folder", type=Path, help="where scenes.py has written them, if not there")
+    add("--stages-plugin", type=Path, default=build / "stages/libtribo_gpu.so")
     add("--peers-python", type=Path, default=build / "gpu-peers/bin/python")
     add("--commit", default="", help="what is measured, where git does not tell")
     add("--out", type=Path, default=build / "bench-gpu/results.json")

@@ -38,8 +38,8 @@ class Scene:
     rise: float  # m, of all but the first world
     body: str  # that is held where it is above `height` at the end, "" where nothing is
     height: float  # m
-    contacts: int = 64  # room that peers with fixed buffers are given a world
-    rows: int = 256
+    contacts: int  # room for peers with fixed buffers, half as much again as MuJoCo needs
+    rows: int
 
 
 class Missing(Exception):
@@ -68,7 +68,7 @@ def jaw_mug(folder: Path) -> Scene:
     (folder / "jaw_mug.csv").write_text("\n".join([*rows, ""]))
     return Scene(
         "jaw_mug", "jaw_mug.xml", "jaw_mug.csv", 2e-3, 1500, "mug", 0.005, 0.3, 0.0, 0.0,
-        "mug", 0.15,
+        "mug", 0.15, 48, 160,
     )  # fmt: skip
 
 
@@ -78,7 +78,7 @@ def jaw_mug(folder: Path) -> Scene:
 def humanoid(folder: Path) -> Scene:
     shutil.copy(package("mujoco_warp") / "test_data/humanoid/humanoid.xml", folder)
     return Scene(
-        "humanoid", "humanoid.xml", "", 5e-3, 1500, "root", 0.0, 3.0, 0.02, 0.1, "", 0.0, 64, 256
+        "humanoid", "humanoid.xml", "", 5e-3, 1500, "root", 0.0, 3.0, 0.02, 0.1, "", 0.0, 40, 128
     )
 
 
@@ -137,7 +137,7 @@ def hand(folder: Path) -> Scene:
         rows.append(",".join(repr(float(v)) for v in [2e-3 * step, lift, *targets]))
     (folder / "hand.csv").write_text("\n".join([*rows, ""]))
     return Scene(
-        "hand", "hand.xml", "hand.csv", 2e-3, 1500, "can", 0.003, 0.3, 0.0, 0.0, "can", 0.4, 64, 384
+        "hand", "hand.xml", "hand.csv", 2e-3, 1500, "can", 0.003, 0.3, 0.0, 0.0, "can", 0.4, 40, 160
     )
 
 
@@ -155,7 +155,9 @@ def boxes(folder: Path) -> Scene:
         '  <default><geom friction="0.7 0 0" condim="3"/></default>\n  <worldbody>\n'
         f'    <geom name="floor" type="plane" size="1 1 0.1"/>\n{bodies}  </worldbody>\n</mujoco>\n'
     )
-    return Scene("boxes", "boxes.xml", "", 1e-3, 500, "*", 0.002, 0.0, 0.0, 0.0, "box5", 0.54)
+    return Scene(
+        "boxes", "boxes.xml", "", 1e-3, 500, "*", 0.002, 0.0, 0.0, 0.0, "box5", 0.54, 32, 96
+    )
 
 
 SCENES: dict[str, Callable[[Path], Scene]] = {

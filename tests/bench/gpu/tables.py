@@ -120,19 +120,33 @@ def agreement(rows: list[Row]) -> str:
     return "\n".join([table, *sums]) if lines else "\n".join(sums)
 
 
+def stages(rows: list[Row]) -> str:
+    """Shares of a world's time; what follows within the next step's launch counts with it."""
+    found = [r for r in rows if r["of"] == "stages"]
+    names = list(dict.fromkeys(name for r in found for name in r["cycles"]))
+    lines = []
+    for r in found:
+        whole = sum(r["cycles"].values()) or 1
+        shares = [f"{100 * r['cycles'].get(name, 0) / whole:.0f} %" for name in names]
+        head = f"{r['scene']}, {r['part']}"
+        lines.append([head, str(r["worlds"]), str(r["lanes"]), f"{whole / 1e3:.0f}", *shares])
+    heads = ["stages", "worlds", "lanes", "kilocycles", *names]
+    return grid(heads, lines) if lines else ""
+
+
 def others(rows: list[Row]) -> str:
-    """Fields, first answers, stages, sanitizers: a line each."""
+    """Fields, first answers, sanitizers: a line each."""
     said = ("of", "bench", "commit", "card", "driver", "backend")
     return "\n".join(
         f"{r['of']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in said)
         for r in rows
-        if r["of"] in ("sanitizer", "field", "first", "stages")
+        if r["of"] in ("sanitizer", "field", "first")
     )
 
 
 def render(whole: Row) -> str:
     rows = whole["results"]
     head = f"{whole['card']}, driver {whole['driver']}, commit {whole['commit']}, {whole['date']}"
-    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), others(rows)]
+    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), stages(rows), others(rows)]
     failed = [f"FAILED {f}" for f in whole["failures"]]
     return "\n\n".join([head, *(b for b in blocks if b), *failed])
