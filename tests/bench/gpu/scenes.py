@@ -78,7 +78,7 @@ def jaw_mug(folder: Path) -> Scene:
 def humanoid(folder: Path) -> Scene:
     shutil.copy(package("mujoco_warp") / "test_data/humanoid/humanoid.xml", folder)
     return Scene(
-        "humanoid", "humanoid.xml", "", 5e-3, 1500, "root", 0.0, 3.0, 0.02, 0.1, "", 0.0, 40, 128
+        "humanoid", "humanoid.xml", "", 5e-3, 600, "root", 0.0, 3.0, 0.02, 0.1, "", 0.0, 40, 128
     )
 
 
