@@ -28,35 +28,11 @@ import mujoco_warp
 import numpy as np
 import warp as wp
 from scenes import Scene, read
-from starts import Array, draws, process_age
+from starts import Array, process_age, starts
 
 PIECE = 10  # steps of a graph; the controls of all scenes change at multiples of it
 REPEATS = 3
 FIRST: dict[str, float] = {}  # s from the process's start to its first step
-
-
-def starts(model: mujoco.MjModel, scene: Scene, worlds: int) -> Array:
-    """Coordinates of every world; the first is left where the model has it."""
-    q = np.tile(np.array(model.qpos0, np.float64), (worlds, 1))
-    k = 0
-    for j in range(model.njnt):
-        at, kind = int(model.jnt_qposadr[j]), model.jnt_type[j]
-        if kind == mujoco.mjtJoint.mjJNT_FREE and scene.joint in ("*", model.joint(j).name):
-            q[1:, at] += scene.shift * draws(worlds, k)[1:]
-            q[1:, at + 1] += scene.shift * draws(worlds, k + 1)[1:]
-            q[1:, at + 2] += scene.rise
-            half = scene.turn * draws(worlds, k + 2)[1:] / 2
-            w, x, y, z = (q[1:, at + i].copy() for i in range(3, 7))
-            c, s = np.cos(half), np.sin(half)
-            q[1:, at + 3], q[1:, at + 4] = c * w - s * z, c * x - s * y
-            q[1:, at + 5], q[1:, at + 6] = c * y + s * x, c * z + s * w
-            k += 3
-        elif kind == mujoco.mjtJoint.mjJNT_HINGE and scene.hinges > 0:
-            q[1:, at] += scene.hinges * draws(worlds, k)[1:]
-            if model.jnt_limited[j]:
-                q[1:, at] = np.clip(q[1:, at], *model.jnt_range[j])
-            k += 1
-    return q
 
 
 @dataclass
