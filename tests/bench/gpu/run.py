@@ -50,7 +50,7 @@ class Measure:
         self.run = Runner(arguments.build.resolve(), arguments.limit)
         self.bench = self.run.build / "tests/bench"
         self.folder = arguments.scenes_folder or self.run.build / "bench-gpu/scenes"
-        if not (self.folder / "scenes.json").exists():
+        if arguments.scenes_folder is None:
             scenes.write(self.folder)
         wanted = arguments.scenes
         self.scenes = [s for s in scenes.read(self.folder) if not wanted or s.name in wanted]
