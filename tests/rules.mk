@@ -22,22 +22,24 @@ $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(rep
 DEVICE_CXX := $(patsubst gcc%,g++%,$(patsubst clang%,clang++%,$(CC)))
 DEVICE_WORLDS := $(B)/tests/unit/device_world.o $(B)/tests/unit/device_world.f32.o
 
-# and its solvers with threads as the lanes of a team
+# and its solvers and whole steps with threads as the lanes of a team
 TEAM_SOLVES := $(B)/tests/unit/team_solve.o $(B)/tests/unit/team_solve.f32.o
+TEAM_WORLDS := $(B)/tests/unit/team_world.o $(B)/tests/unit/team_world.f32.o
 TEAM_PLAY := $(B)/tests/unit/team_play.o
 
-$(B)/tests/unit/device_world.f32.o $(B)/tests/unit/team_solve.f32.o: DEVICE_SINGLE := -DTB_SINGLE
+$(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS)): DEVICE_SINGLE := -DTB_SINGLE
 $(TEAM_PLAY): tests/unit/team_play.cc
 $(TEAM_SOLVES): tests/unit/team_solve.cc
+$(TEAM_WORLDS): tests/unit/team_world.cc
 $(DEVICE_WORLDS): tests/unit/device_world.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_PLAY): $(B)/stamp.flags
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) -MD -MP -c -o $@ $(filter %.cc,$^)
 
-$(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) | $(B)/tests/data/jaw_mug
+$(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 

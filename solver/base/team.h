@@ -132,6 +132,38 @@ TB_TEAM_FN bool tb_team_all(bool own)
 #endif
 }
 
+/* Whether it is true for some lane. */
+TB_TEAM_FN bool tb_team_any(bool own)
+{
+    return !tb_team_all(!own);
+}
+
+/* The sum of a number over the lanes before this one; *total: over all. */
+TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    const unsigned mask = tb_team_mask();
+    const int lanes = (int)blockDim.x;
+    int32_t sum = number;
+    for (int step = 1; step < lanes; step *= 2) {
+        const int32_t lower = __shfl_up_sync(mask, sum, (unsigned)step, lanes);
+        if ((int)threadIdx.x >= step) sum += lower;
+    }
+    *total = __shfl_sync(mask, sum, lanes - 1, lanes);
+    return sum - number;
+#else
+    int32_t before = 0;
+    *total = tb_team_lanes() > 1 ? 0 : number;
+    for (int32_t k = 0; tb_team_lanes() > 1 && k < tb_team_lanes(); k++) {
+        int32_t other = number;
+        tb_team_pass(&other, sizeof other, k);
+        if (k < tb_team_lane()) before += other;
+        *total += other;
+    }
+    return before;
+#endif
+}
+
 /* Bytes become zero, dealt out by words: for all lanes after the next sync. */
 TB_TEAM_FN void tb_team_clear(void *data, size_t bytes)
 {

@@ -203,27 +203,4 @@ TB_FN int32_t tb_local_overlap(uint64_t a, uint64_t b)
     return least;
 }
 
-/* Closed boxes, so that touching counts. */
-TB_FN bool tb_box_overlap(const tb_box *a, const tb_box *b)
-{
-    return a->lower.x <= b->upper.x && b->lower.x <= a->upper.x && a->lower.y <= b->upper.y &&
-           b->lower.y <= a->upper.y && a->lower.z <= b->upper.z && b->lower.z <= a->upper.z;
-}
-
-/* The same without branches, for pairs of which nothing is known. */
-TB_FN bool tb_box_overlap_likely(const tb_box *a, const tb_box *b)
-{
-    return (a->lower.x <= b->upper.x) & (b->lower.x <= a->upper.x) & (a->lower.y <= b->upper.y) &
-           (b->lower.y <= a->upper.y) & (a->lower.z <= b->upper.z) & (b->lower.z <= a->upper.z);
-}
-
-/* Finite, and not inside out. */
-TB_FN bool tb_box_valid(const tb_box *b)
-{
-    return (b->lower.x >= -TB_REAL_MAX) & (b->lower.y >= -TB_REAL_MAX) &
-           (b->lower.z >= -TB_REAL_MAX) & (b->upper.x <= TB_REAL_MAX) &
-           (b->upper.y <= TB_REAL_MAX) & (b->upper.z <= TB_REAL_MAX) & (b->lower.x <= b->upper.x) &
-           (b->lower.y <= b->upper.y) & (b->lower.z <= b->upper.z);
-}
-
 #endif

@@ -15,8 +15,8 @@ enum {
      * instructions and stacks out of the caches. Measured on an H200 with jaw and mug in the hold,
      * world-steps/s by lanes a world: 1,024 worlds 0.52 (1), 0.88 (4), 0.94 (8), 0.90 (16),
      * 0.26 M (32); 8,192 worlds 2.99 (1), 3.43 (2), 1.83 M (4); 32,768 worlds 4.8 (1), 3.1 M (2). */
-    WARPS_OF_FEW = 2, /* worlds in a warp: eight at the most */
-    WARPS_OF_MANY = 4 /* sixteen */
+
+    WARPS_OF_MANY = 8 /* of a processor */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -224,14 +224,13 @@ static tb_status send(piece *p, tb_error *error)
 
 /* ---- a launch ---- */
 
-static int32_t choose_stride(const tb_gpu_batch *b, int32_t worlds)
+static int32_t choose_lanes(const tb_gpu_batch *b, int32_t worlds)
 {
-    if (b->stride > 0) return b->stride;
-    const int64_t lanes = (int64_t)b->processors * WARP_LANES;
-    int32_t stride = WARP_LANES;
-    while (stride > 2 && (int64_t)stride * worlds > lanes * WARPS_OF_FEW) stride /= 2;
-    if (stride == 2 && 2 * (int64_t)worlds > lanes * WARPS_OF_MANY) stride = 1;
-    return stride;
+    int32_t lanes = WARP_LANES;
+    const int64_t most = (int64_t)b->processors * WARP_LANES * WARPS_OF_MANY;
+    while (b->lanes > 0 ? lanes > b->lanes : lanes > 4 && (int64_t)lanes * worlds > most)
+        lanes /= 2;
+    return lanes;
 }
 
 /* As many arenas as there are worlds, or as the card has room for. */
@@ -255,7 +254,7 @@ static tb_status launch(piece *p, const tb_step_options *options, tb_error *erro
     tb_gpu_batch *b = p->batch;
     tb_gpu_launch l = {.worlds = b->block.memory,
                        .number_of_worlds = p->count,
-                       .stride = choose_stride(b, p->count),
+                       .lanes = choose_lanes(b, p->count),
                        .solver = tb_solver_number(options->solve.solver),
                        .arena_size = p->arena_size,
                        .options = *options};

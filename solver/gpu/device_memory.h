@@ -13,7 +13,14 @@
 #include "base/team.h"
 #include "step/step.h"
 
-/* ---- the arena ---- */
+/* ---- the arena ----
+ *
+ * Every lane of a team keeps the same account of the world's one block: all take the same pieces in
+ * the same order. A lane that works alone for a while, its leader for all, takes from a copy of the
+ * account (tb_arena_alone), or zeroing would wait for lanes that are elsewhere. */
+
+/* in tb_arena.allocations */
+enum { TB_ARENA_OF_TEAM, TB_ARENA_OF_ONE_LANE };
 
 /* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is what was
  * wanted at once: larger than `capacity` where something was refused. */
@@ -22,8 +29,16 @@ TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
     arena->current = (tb_arena_block *)memory;
     arena->used = arena->peak = 0;
     arena->capacity = bytes;
-    arena->allocations = 0;
+    arena->allocations = TB_ARENA_OF_TEAM;
     arena->limit = bytes;
+}
+
+/* The rest of the arena for one lane; what it takes is given back when the team goes on. */
+TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
+{
+    tb_arena alone = *arena;
+    alone.allocations = TB_ARENA_OF_ONE_LANE;
+    return alone;
 }
 
 TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes)
@@ -47,7 +62,12 @@ TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
 {
     void *memory = tb_arena_take_array(arena, count, size);
     if (!memory) return NULL;
+    if (arena->allocations == TB_ARENA_OF_ONE_LANE) {
+        memset(memory, 0, count * size);
+        return memory;
+    }
     tb_team_clear(memory, count * size);
+    tb_team_sync();
     tb_team_sync();
     return memory;
 }
@@ -65,14 +85,16 @@ TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
     return mark;
 }
 
+/* Not before all lanes are done with what others may write over. */
 TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
 {
+    if (arena->allocations == TB_ARENA_OF_TEAM) tb_team_sync();
     arena->used = mark.used;
 }
 
 /* ---- contact records ---- */
 
-/* Both blocks of a state are its own here: forks are copies. */
+/* Both blocks of a state are its own here: forks are copies. For one lane of a team. */
 TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count)
 {
     if (count <= state->next_capacity) return TB_OK;

@@ -27,7 +27,6 @@
 
 #include "model/touch.c"
 
-#include "collide/brute.c"
 #include "collide/narrow.c"
 #include "collide/mesh_triangle.c"
 #include "collide/mesh_solid.c"
@@ -64,6 +63,7 @@
 #include "step/begin.c"
 #include "step/contact_rows.c"
 #include "step/detect.c"
+#include "step/detect_team.c"
 #include "step/world.c"
 
 #endif

@@ -81,8 +81,8 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->memory = info.memory;
 
     /* for measurements: lanes a world */
-    const char *stride = getenv("TRIBO_GPU_STRIDE");
-    if (stride != NULL) b->stride = atoi(stride) < 0 ? 0 : atoi(stride);
+    const char *lanes = getenv("TRIBO_GPU_LANES");
+    if (lanes != NULL) b->lanes = atoi(lanes) < 0 ? 0 : atoi(lanes);
     *opened = card;
     return TB_OK;
 }

@@ -231,6 +231,8 @@ static void add_body(tb_compiler *c, tree_cursor *at, int32_t index)
     body->joint = body->dof = -1;
     body->last_dof = parent->last_dof;
     body->kinematic = from->kinematic ? c->model->number_of_kinematic_bodies++ : -1;
+    body->level = from->kinematic ? 0 : parent->level + 1;
+    if (body->level >= c->model->number_of_levels) c->model->number_of_levels = body->level + 1;
 
     const tree_cursor before = *at;
     body->tree = parent->tree;
@@ -263,6 +265,7 @@ static void add_world(tb_compiler *c)
     world->parent = 0;
     world->tree = world->joint = world->dof = world->last_dof = world->kinematic = -1;
     world->orientation[0] = 1;
+    c->model->number_of_levels = 1;
     c->poses[0] = tb_pose_identity();
 }
 

@@ -87,6 +87,7 @@ typedef struct tb_model_body {
     int32_t last_dof;  /* nearest dof at or above the body, -1: none; dofs[].parent leads on */
     int32_t kinematic; /* index among kinematic bodies, -1 */
     int32_t fixed_to;  /* nearest body at or above it with joints or kinematic; 0: the world */
+    int32_t level; /* bodies above it whose poses come first: 0 for the world and kinematic ones */
     double position[3], orientation[4]; /* in the parent's frame at the reference coordinates */
     double mass;                        /* kg */
     double com[3];                      /* m, body frame */
@@ -193,7 +194,7 @@ struct tb_model {
         number_of_actuators, number_of_activations, number_of_equalities, number_of_pairs,
         number_of_excludes, number_of_keyframes, number_of_kinematic_bodies, number_of_warnings,
         number_of_mesh_assets, number_of_colliding_shapes, number_of_jointed_trees,
-        number_of_dry_dofs;
+        number_of_dry_dofs, number_of_levels;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;

@@ -40,10 +40,11 @@ TB_STATIC tb_status take_arrays(tb_world *w)
 TB_STATIC void load_state(tb_world *w)
 {
     const tb_model *m = w->model;
-    for (int32_t i = 0; i < m->number_of_coordinates; i++) w->q[i] = TB_R(w->state->q[i]);
-    for (int32_t i = 0; i < m->number_of_dofs; i++) w->u[i] = TB_R(w->state->u[i]);
-    memcpy(w->kinematic, w->state->kinematic,
-           (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
+    TB_EACH (i, m->number_of_coordinates) w->q[i] = TB_R(w->state->q[i]);
+    TB_EACH (i, m->number_of_dofs) w->u[i] = TB_R(w->state->u[i]);
+    TB_EACH (i, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies)
+        w->kinematic[i] = w->state->kinematic[i];
+    tb_team_sync();
 }
 
 /* ---- forces ---- */
@@ -52,15 +53,17 @@ TB_STATIC void add_tree_springs(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model *m = w->model;
     const tb_real h = w->dt * w->theta;
-    for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+    TB_EACH (k, tree->number_of_dofs) {
+        const int32_t i = tree->dof + k;
         const tb_real damping = TB_R(m->dofs[i].damping);
         w->diagonal[i] = 0;
         if (damping == 0) continue;
         w->force[i] -= damping * w->u[i];
         w->diagonal[i] += h * damping;
     }
-    for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
-        const tb_model_joint *joint = &m->joints[j];
+    tb_team_sync();
+    TB_EACH (n_joint, tree->number_of_joints) {
+        const tb_model_joint *joint = &m->joints[tree->joint + n_joint];
         const tb_real k = TB_R(joint->stiffness);
         if (k == 0) continue;
         const tb_real *x = w->q + joint->coordinate;
@@ -88,6 +91,7 @@ TB_STATIC void add_joint_springs(tb_world *w)
     const tb_model *m = w->model;
     for (int32_t t = 0; t < m->number_of_jointed_trees; t++)
         add_tree_springs(w, &m->trees[m->jointed_trees[t]]);
+    tb_team_sync();
 }
 
 /* Joints of type free have their linear velocity in world axes and their angular in body axes;
@@ -95,7 +99,7 @@ TB_STATIC void add_joint_springs(tb_world *w)
 TB_STATIC void add_wrenches(tb_world *w)
 {
     const tb_model *m = w->model;
-    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+    for (int32_t b = 1; TB_LEADER && b < m->number_of_bodies; b++) {
         const double *wrench = w->state->wrenches + 6 * b;
         bool any = false;
         for (int k = 0; k < 6; k++) any = any || wrench[k] != 0;
@@ -108,6 +112,7 @@ TB_STATIC void add_wrenches(tb_world *w)
         for (int32_t i = m->bodies[b].last_dof; i >= 0; i = m->dofs[i].parent)
             w->force[i] += tb_motion_dot(tb_dynamics_axis(&w->dynamics, i), f);
     }
+    tb_team_sync();
 }
 
 /* Actuators without a stabilising velocity term push with a constant force; the others get rows,
@@ -115,7 +120,7 @@ TB_STATIC void add_wrenches(tb_world *w)
 TB_STATIC void push_actuators(tb_world *w, bool all)
 {
     const tb_model *m = w->model;
-    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+    for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) {
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
         if (law.damping > 0 && !all) continue;
         const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
@@ -126,6 +131,7 @@ TB_STATIC void push_actuators(tb_world *w, bool all)
         for (int32_t i = 0; i < t.count; i++)
             w->force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * force);
     }
+    tb_team_sync();
 }
 
 /* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity,
@@ -141,9 +147,11 @@ TB_STATIC tb_status jointed_velocity(tb_world *w)
     if (!bias || !middle) return TB_RESOURCE_EXHAUSTED;
 
     tb_dynamics_bias(d, w->u, gravity, false, bias);
-    for (int32_t i = 0; i < dofs; i++) middle[i] = w->force[i] - bias[i];
+    TB_EACH (i, dofs) middle[i] = w->force[i] - bias[i];
+    tb_team_sync();
     tb_dynamics_solve(d, middle);
-    for (int32_t i = 0; i < dofs; i++) middle[i] = w->u[i] + w->dt * middle[i];
+    TB_EACH (i, dofs) middle[i] = w->u[i] + w->dt * middle[i];
+    tb_team_sync();
     /* what comes as rows pulls too: without it the prediction is of first order only */
     const bool second_order = w->theta != 1 && w->dt > 0;
     if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
@@ -151,14 +159,17 @@ TB_STATIC tb_status jointed_velocity(tb_world *w)
         return TB_RESOURCE_EXHAUSTED;
     if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    for (int32_t i = 0; i < dofs; i++) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
+    TB_EACH (i, dofs) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
+    tb_team_sync();
     tb_dynamics_velocities(d, middle, w->kinematic);
     tb_dynamics_bias(d, middle, gravity, false, bias);
     tb_dynamics_velocities(d, w->u, w->kinematic);
 
-    for (int32_t i = 0; i < dofs; i++) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
+    TB_EACH (i, dofs) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
+    tb_team_sync();
     tb_dynamics_solve(d, w->u_free);
-    for (int32_t i = 0; i < dofs; i++) w->u_free[i] += w->u[i];
+    TB_EACH (i, dofs) w->u_free[i] += w->u[i];
+    tb_team_sync();
     return TB_OK;
 }
 
@@ -173,8 +184,9 @@ TB_STATIC tb_status free_velocity(tb_world *w)
     const tb_model *m = w->model;
     if (m->number_of_jointed_trees > 0 && jointed_velocity(w) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    for (int32_t t = 0; t < m->number_of_trees; t++)
+    TB_EACH (t, m->number_of_trees)
         if (m->trees[t].single_free) single_free_velocity(w, &m->trees[t]);
+    tb_team_sync();
     return TB_OK;
 }
 
@@ -188,14 +200,14 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     /* to the collision configuration */
     if (w->theta != 1) {
         tb_dynamics_integrate(m, w->u, w->dt * (1 - w->theta), w->q);
-        tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies,
-                          (double)(w->dt * (1 - w->theta)));
+        tb_world_move_kinematic(w, w->dt * (1 - w->theta));
     }
     tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
 
     add_joint_springs(w);
     add_wrenches(w);
-    for (int32_t i = 0; i < m->number_of_dofs; i++) w->force[i] += TB_R(w->state->applied[i]);
+    TB_EACH (i, m->number_of_dofs) w->force[i] += TB_R(w->state->applied[i]);
+    tb_team_sync();
     tb_dynamics_mass(&w->dynamics, w->diagonal);
     const tb_status status = tb_dynamics_factor(&w->dynamics, error);
     if (status != TB_OK) return status;

@@ -188,8 +188,10 @@ TB_STATIC bool store_chains(tb_world *w)
     return true;
 }
 
-TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+TB_EXTERN bool tb_block_take_chains(tb_world *world, const int32_t *leaves,
+                                    int32_t number_of_leaves)
 {
+    tb_world *w = world;
     const bool two = number_of_leaves == 2;
     if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
     w->has_chains = false;
@@ -213,7 +215,7 @@ TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, con
                                   int32_t number_of_leaves, int32_t memory)
 {
     tb_world *w = world;
-    if (!take_chains(w, leaves, number_of_leaves) ||
+    if (!tb_block_take_chains(w, leaves, number_of_leaves) ||
         !tb_block_reserve(w, 1, rows, (int64_t)rows * w->width))
         return NULL;
     tb_block *b = &w->blocks[w->number_of_blocks++];
@@ -280,11 +282,10 @@ TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *v
     for (int32_t r = 0; r < rows; r++) values[r * width + i] *= scale;
 }
 
-TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)
+TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values)
 {
     const tb_world *w = world;
     const tb_model *m = w->model;
-    const int32_t rows = w->blocks[w->number_of_blocks - 1].rows;
     for (int32_t i = w->width - 1; i >= 0; i--) {
         const tb_model_tree *tree = &m->trees[m->dofs[w->dofs[i]].tree];
         if (!tree->single_free) {
@@ -294,4 +295,9 @@ TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)
         i -= 5;
         for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * w->width + i);
     }
+}
+
+TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)
+{
+    tb_block_whiten(world, world->blocks[world->number_of_blocks - 1].rows, values);
 }

@@ -186,6 +186,38 @@ TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
     return true;
 }
 
+/* W of a contact on the chains at hand. Returns the normal velocity before the step; *given: what
+ * the bodies' own motions have in it. */
+TB_STATIC tb_real fill_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
+                               tb_real *values, tb_motion *given)
+{
+    fill_rows(w, c, k, values);
+    const tb_motion of_b = tb_prescribed_motion(w, c->body_b, c->position);
+    *given = tb_motion_add_scaled(of_b, tb_prescribed_motion(w, c->body_a, c->position), -1);
+    return tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given->linear);
+}
+
+/* All else: the block's numbers, its start, its record; W becomes Y. */
+TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
+                              const tb_contact_timing *timing, const tb_motion *given,
+                              tb_real before, tb_block *block, tb_real *values, int32_t *from,
+                              tb_contact_record *record)
+{
+    block->mu = TB_R(c->surface.friction);
+    tb_real *free_velocity = w->c + block->row;
+    for (int32_t n = 0; n < k->rows; n++) {
+        const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
+        free_velocity[n] = tb_block_dot(w, values + n * w->width, w->u_free) +
+                           k->scale[n] * tb_v3_dot(k->d[n], chi);
+    }
+    const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
+    free_velocity[0] += bias;
+    const tb_contact_record *last = find_record(w->state, c, from);
+    warm_start(c, k, last, w->warm + block->row);
+    tb_block_whiten(w, k->rows, values);
+    make_record(c, k, bias, last, record);
+}
+
 TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
 {
     tb_world *w = world;
@@ -200,31 +232,15 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         tb_block_cancel(w);
         return true;
     }
-    fill_rows(w, c, &k, values);
-
-    tb_motion given = tb_prescribed_motion(w, c->body_b, c->position);
-    given = tb_motion_add_scaled(given, tb_prescribed_motion(w, c->body_a, c->position), -1);
-    const tb_real before = tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given.linear);
+    tb_motion given;
+    const tb_real before = fill_contact(w, c, &k, values, &given);
     const tb_contact_timing timing = tb_contact_timing_of(w->options, w->dt, w->theta);
     if (moreau_skips(w, &timing, c, before)) {
         tb_block_cancel(w);
         return true;
     }
-
-    tb_block *block = &w->blocks[w->number_of_blocks - 1];
-    block->mu = TB_R(c->surface.friction);
-    tb_real *free_velocity = w->c + block->row;
-    for (int32_t n = 0; n < k.rows; n++) {
-        const tb_vec3 chi = n < k.linear ? given.linear : given.angular;
-        free_velocity[n] =
-            tb_block_dot(w, values + n * w->width, w->u_free) + k.scale[n] * tb_v3_dot(k.d[n], chi);
-    }
-    const tb_real bias = tb_contact_bias(&timing, c->gap, TB_R(c->surface.restitution), before);
-    free_velocity[0] += bias;
-    const tb_contact_record *last = find_record(w->state, c, &w->record_from);
-    warm_start(c, &k, last, w->warm + block->row);
-    tb_block_end(w, values);
-    make_record(c, &k, bias, last, &w->records[w->number_of_contacts++]);
+    finish_contact(w, c, &k, &timing, &given, before, &w->blocks[w->number_of_blocks - 1], values,
+                   &w->record_from, &w->records[w->number_of_contacts++]);
     w->deepest = tb_max(w->deepest, -c->gap);
     return true;
 }
@@ -264,5 +280,6 @@ TB_EXTERN void tb_contacts_end(tb_world *world)
 {
     const tb_world *w = world;
     if (!w->has_compliance) return;
-    for (int32_t row = w->contact_rows; row < w->number_of_rows; row++) w->compliance[row] = 0;
+    TB_EACH (i, w->number_of_rows - w->contact_rows) w->compliance[w->contact_rows + i] = 0;
+    tb_team_sync();
 }

@@ -9,8 +9,7 @@ typedef struct detection {
     tb_posed_shape *shapes; /* model shapes */
     tb_vec3 *velocity;      /* of the body origin, m/s */
     tb_real *spin;          /* |omega| times the reach about the body origin, m/s */
-    tb_contact_point *points;
-    int32_t point_capacity;
+    tb_box *boxes;          /* colliding shapes, swept */
 } detection;
 
 TB_STATIC void pose_shape(detection *d, int32_t s)
@@ -48,6 +47,55 @@ TB_STATIC tb_box swept_box(const detection *d, int32_t s)
                         TB_R(w->options->contact_margin));
 }
 
+/* Up to which gap contacts of two shapes are wanted. */
+TB_STATIC tb_real pair_margin(const detection *d, int32_t a, int32_t b)
+{
+    const tb_world *w = d->world;
+    return tb_pair_margin(d->velocity[a], d->spin[a], d->velocity[b], d->spin[b], look_ahead(w),
+                          TB_R(w->options->contact_margin));
+}
+
+TB_STATIC tb_world_contact contact_of_pair(const tb_model *m, int32_t a, int32_t b)
+{
+    return TB_VALUE(tb_world_contact){.shape_a = a,
+                                      .shape_b = b,
+                                      .body_a = m->shapes[a].body,
+                                      .body_b = m->shapes[b].body,
+                                      .surface = tb_model_pair_surface(m, a, b)};
+}
+
+TB_STATIC void take_point(tb_world_contact *c, const tb_contact_point *p)
+{
+    c->feature = p->feature;
+    c->position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
+    c->normal = p->normal;
+    tb_v3_tangents(p->normal, &c->tangent1, &c->tangent2);
+    c->gap = p->gap;
+}
+
+/* Where all shapes are, and their boxes. False if memory is refused. */
+TB_STATIC bool pose_shapes(detection *d)
+{
+    const tb_world *w = d->world;
+    const tb_model *m = w->model;
+    const int32_t shapes = m->number_of_shapes, colliding = m->number_of_colliding_shapes;
+    d->shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
+    d->velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
+    d->spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
+    d->boxes = TB_ARENA_ARRAY(w->arena, tb_box, colliding);
+    if (!d->shapes || !d->velocity || !d->spin || !d->boxes) return false;
+    TB_EACH (i, colliding) {
+        const int32_t s = m->colliding_shapes[i];
+        pose_shape(d, s);
+        shape_velocity(d, s);
+        d->boxes[i] = swept_box(d, s);
+    }
+    tb_team_sync();
+    return true;
+}
+
+#ifndef TB_DEVICE /* there: detect_team.c */
+
 /* The broad phase sees the shapes that can collide at all, by their place in the model's list. */
 TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
 {
@@ -55,91 +103,81 @@ TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
     return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
 }
 
-TB_STATIC tb_status add_contacts(detection *d, int32_t a, int32_t b, int32_t count)
+/* Points of the pair that is looked at. */
+typedef struct point_list {
+    tb_contact_point *points;
+    int32_t capacity;
+} point_list;
+
+TB_STATIC tb_status add_contacts(tb_world *w, int32_t a, int32_t b, const tb_contact_point *points,
+                                 int32_t count)
 {
-    tb_world *w = d->world;
-    const tb_model *m = w->model;
-    tb_world_contact c = {.shape_a = a,
-                          .shape_b = b,
-                          .body_a = m->shapes[a].body,
-                          .body_b = m->shapes[b].body,
-                          .surface = tb_model_pair_surface(m, a, b)};
+    tb_world_contact c = contact_of_pair(w->model, a, b);
     for (int32_t i = 0; i < count; i++) {
-        const tb_contact_point *p = &d->points[i];
-        c.feature = p->feature;
-        c.position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
-        c.normal = p->normal;
-        tb_v3_tangents(p->normal, &c.tangent1, &c.tangent2);
-        c.gap = p->gap;
+        take_point(&c, &points[i]);
         if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
 }
 
-TB_STATIC tb_status collide(detection *d, int32_t a, int32_t b)
+TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int32_t b)
 {
     tb_world *w = d->world;
-    const tb_real margin = tb_pair_margin(d->velocity[a], d->spin[a], d->velocity[b], d->spin[b],
-                                          look_ahead(w), TB_R(w->options->contact_margin));
+    const tb_real margin = pair_margin(d, a, b);
     for (;;) {
-        const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, d->points,
-                                              d->point_capacity, w->arena, &w->collide_flags);
+        const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, list->points,
+                                              list->capacity, w->arena, &w->collide_flags);
         if (count < 0) return TB_RESOURCE_EXHAUSTED;
-        if (count <= d->point_capacity) return count ? add_contacts(d, a, b, count) : TB_OK;
-        d->point_capacity = 2 * count;
-        d->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, d->point_capacity);
-        if (!d->points) return TB_RESOURCE_EXHAUSTED;
+        if (count <= list->capacity)
+            return count ? add_contacts(w, a, b, list->points, count) : TB_OK;
+        list->capacity = 2 * count;
+        list->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list->capacity);
+        if (!list->points) return TB_RESOURCE_EXHAUSTED;
     }
+}
+
+/* Rows that a contact can have. */
+TB_STATIC int32_t most_rows(const tb_model *m)
+{
+    int32_t most = 1;
+    for (int32_t i = 0; i < m->number_of_pairs; i++) {
+        const int32_t rows = (int32_t)m->pairs[i].surface.kind;
+        most = rows > most ? rows : most;
+    }
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+        const int32_t rows = (int32_t)m->shapes[m->colliding_shapes[i]].surface.kind;
+        most = rows > most ? rows : most;
+    }
+    return most;
 }
 
 TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
     const tb_model *m = w->model;
-    const int32_t shapes = m->number_of_shapes, colliding = m->number_of_colliding_shapes;
-    detection d = {.world = w, .point_capacity = 64};
-    d.shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
-    d.velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
-    d.spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
-    d.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, d.point_capacity);
-    tb_box *boxes = TB_ARENA_ARRAY(w->arena, tb_box, colliding);
-    if (!d.shapes || !d.velocity || !d.spin || !d.points || !boxes)
-        return tb_fail_memory(error, 0, "a step's shapes");
-
-    int32_t most = 1; /* rows that a contact can have */
-    for (int32_t i = 0; i < m->number_of_pairs; i++) {
-        const int32_t rows = (int32_t)m->pairs[i].surface.kind;
-        most = rows > most ? rows : most;
-    }
-    for (int32_t i = 0; i < colliding; i++) {
-        const int32_t s = m->colliding_shapes[i];
-        pose_shape(&d, s);
-        shape_velocity(&d, s);
-        boxes[i] = swept_box(&d, s);
-        const int32_t rows = (int32_t)m->shapes[s].surface.kind;
-        most = rows > most ? rows : most;
-    }
+    detection d = {.world = w};
+    point_list list = {.capacity = 64};
+    list.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list.capacity);
+    if (!list.points || !pose_shapes(&d)) return tb_fail_memory(error, 0, "a step's shapes");
 
     tb_pair *pairs = NULL;
     int32_t number_of_pairs = 0;
-#ifdef TB_DEVICE /* worlds are small there */
-    const tb_status status =
-        tb_broad_phase_brute(boxes, colliding, wanted, m, w->arena, &pairs, &number_of_pairs);
-#else
-    const tb_status status =
-        tb_broad_phase(boxes, colliding, wanted, m, w->threads, w->arena, &pairs, &number_of_pairs);
-#endif
+    const tb_status status = tb_broad_phase(d.boxes, m->number_of_colliding_shapes, wanted, m,
+                                            w->threads, w->arena, &pairs, &number_of_pairs);
     if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
     if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
 
     /* about as many as in the last step, so that a warm world copies nothing */
     const int32_t last = w->state->number_of_contacts;
     const int32_t count = last > number_of_pairs ? last : number_of_pairs;
-    if (!tb_contacts_begin(w, count + count / 8 + 64, most))
+    if (!tb_contacts_begin(w, count + count / 8 + 64, most_rows(m)))
         return tb_fail_memory(error, 0, "a step's contact rows");
     for (int32_t p = 0; p < number_of_pairs; p++)
-        if (collide(&d, m->colliding_shapes[pairs[p].a], m->colliding_shapes[pairs[p].b]) != TB_OK)
+        if (collide(&d, &list, m->colliding_shapes[pairs[p].a], m->colliding_shapes[pairs[p].b]) !=
+            TB_OK)
             return tb_fail_memory(error, 0, "a step's contacts");
     tb_contacts_end(w);
     return TB_OK;
 }
+
+#endif

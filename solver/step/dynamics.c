@@ -17,7 +17,7 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
 
     /* rows along the chains; the length of a row is one more than its parent's */
     int32_t entries = 0;
-    for (int32_t t = 0; t < model->number_of_jointed_trees; t++) {
+    for (int32_t t = 0; TB_LEADER && t < model->number_of_jointed_trees; t++) {
         const tb_model_tree *tree = &model->trees[model->jointed_trees[t]];
         for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
             const int32_t parent = model->dofs[i].parent;
@@ -26,7 +26,9 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
             d->mass_row[i + 1] = entries;
         }
     }
+    tb_team_share(&entries, sizeof entries);
     d->number_of_mass_entries = entries;
+    tb_team_sync();
 
     d->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
     d->orientations = TB_ARENA_ARRAY(arena, tb_quaternion, bodies);
@@ -131,43 +133,38 @@ TB_STATIC void place_single_free(tb_dynamics *d, const tb_model_tree *tree, cons
     d->references[tree - d->model->trees] = position;
 }
 
-/* Poses of the bodies from `first` on before `end`; those before are placed. */
-TB_STATIC void place_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *q,
-                            const double *kinematic)
+/* The body's own pose, and its tree's reference and axes; those above it are placed. */
+TB_STATIC void place_by_joints(tb_dynamics *d, int32_t b, const tb_real *q, const double *kinematic)
 {
     const tb_model *m = d->model;
-    for (int32_t b = first; b < end; b++) {
-        if (b == 0) {
-            place_body(d, 0, tb_v3(0, 0, 0), tb_q_identity());
-            continue;
-        }
-        const tb_model_body *body = &m->bodies[b];
-        if (body->kinematic >= 0) {
-            const double *k = kinematic + 13 * body->kinematic;
-            place_body(d, b, tb_v3_load(k), tb_q_normalize(tb_q_load(k + 3)));
-            continue;
-        }
-        if (body->tree >= 0 && m->trees[body->tree].single_free) {
-            place_single_free(d, &m->trees[body->tree], q);
-            continue;
-        }
-        const tb_pose *parent = &d->poses[body->parent];
-        tb_vec3 position = tb_pose_point(parent, tb_v3_load(body->position));
-        tb_quaternion orientation =
-            tb_q_mul(d->orientations[body->parent], tb_q_load(body->orientation));
-        if (body->number_of_joints) apply_joints(d, body, q, &position, &orientation);
-        place_body(d, b, position, orientation);
-
-        if (body->tree < 0) continue;
-        if (m->trees[body->tree].body == b) d->references[body->tree] = position;
-        if (body->number_of_joints) finish_axes(d, body, d->references[body->tree]);
+    if (b == 0) {
+        place_body(d, 0, tb_v3(0, 0, 0), tb_q_identity());
+        return;
     }
-}
+    const tb_model_body *body = &m->bodies[b];
+    if (body->kinematic >= 0) {
+        const double *k = kinematic + 13 * body->kinematic;
+        place_body(d, b, tb_v3_load(k), tb_q_normalize(tb_q_load(k + 3)));
+        return;
+    }
+    if (body->tree >= 0 && m->trees[body->tree].single_free) {
+        place_single_free(d, &m->trees[body->tree], q);
+        return;
+    }
+    const tb_pose *parent = &d->poses[body->parent];
+    tb_vec3 position = tb_pose_point(parent, tb_v3_load(body->position));
+    tb_quaternion orientation =
+        tb_q_mul(d->orientations[body->parent], tb_q_load(body->orientation));
+    if (body->number_of_joints) apply_joints(d, body, q, &position, &orientation);
+    place_body(d, b, position, orientation);
 
-TB_EXTERN void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q,
-                                     const double *kinematic)
-{
-    place_bodies(dynamics, 0, dynamics->model->number_of_bodies, q, kinematic);
+    if (body->tree < 0) return;
+    tb_vec3 reference = position;
+    if (m->trees[body->tree].body == b)
+        d->references[body->tree] = position;
+    else
+        reference = d->references[body->tree];
+    if (body->number_of_joints) finish_axes(d, body, reference);
 }
 
 /* ---- velocities ---- */
@@ -188,56 +185,84 @@ TB_STATIC tb_motion base_motion(const tb_dynamics *d, int32_t tree, tb_motion *a
     return v;
 }
 
-TB_STATIC void move_bodies(tb_dynamics *d, int32_t first, int32_t end, const tb_real *u,
-                           const double *kinematic)
+/* The body's velocity; those of bodies above it are known. */
+TB_STATIC void move_by_joints(tb_dynamics *d, int32_t b, const tb_real *u, const double *kinematic)
 {
     const tb_model *m = d->model;
-    for (int32_t b = first; b < end; b++) {
-        if (b == 0) {
-            d->velocities[0] = tb_motion_zero();
-            continue;
-        }
-        const tb_model_body *body = &m->bodies[b];
-        if (body->kinematic >= 0) {
-            const double *k = kinematic + 13 * body->kinematic;
-            d->velocities[b].linear = tb_v3_load(k + 7);
-            d->velocities[b].angular = tb_v3_load(k + 10);
-            continue;
-        }
-        if (body->tree >= 0 && m->trees[body->tree].single_free) {
-            const tb_real *w = u + body->dof;
-            d->velocities[b].linear = tb_v3(w[0], w[1], w[2]);
-            d->velocities[b].angular =
-                tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
-            continue;
-        }
-        /* a tree's first body stands on something that moves with no dof of the tree */
-        tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
-                          ? base_motion(d, body->tree, NULL)
-                          : d->velocities[body->parent];
-        for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
-            v = tb_motion_add_scaled(v, d->axes[i], u[i]);
-        d->velocities[b] = v;
+    if (b == 0) {
+        d->velocities[0] = tb_motion_zero();
+        return;
     }
+    const tb_model_body *body = &m->bodies[b];
+    if (body->kinematic >= 0) {
+        const double *k = kinematic + 13 * body->kinematic;
+        d->velocities[b].linear = tb_v3_load(k + 7);
+        d->velocities[b].angular = tb_v3_load(k + 10);
+        return;
+    }
+    if (body->tree >= 0 && m->trees[body->tree].single_free) {
+        const tb_real *w = u + body->dof;
+        d->velocities[b].linear = tb_v3(w[0], w[1], w[2]);
+        d->velocities[b].angular = tb_m33_mul_v3(&d->poses[b].rotation, tb_v3(w[3], w[4], w[5]));
+        return;
+    }
+    /* a tree's first body stands on something that moves with no dof of the tree */
+    tb_motion v = body->tree >= 0 && m->trees[body->tree].body == b
+                      ? base_motion(d, body->tree, NULL)
+                      : d->velocities[body->parent];
+    for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
+        v = tb_motion_add_scaled(v, d->axes[i], u[i]);
+    d->velocities[b] = v;
+}
+
+#ifdef TB_DEVICE
+/* Level by level, the bodies of one dealt out. q, u: NULL leaves positions, velocities as they
+ * are. */
+TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u,
+                              const double *kinematic)
+{
+    const tb_model *m = d->model;
+    for (int32_t level = 0; level < m->number_of_levels; level++) {
+        TB_EACH (b, m->number_of_bodies) {
+            if (m->bodies[b].level != level) continue;
+            if (q) place_by_joints(d, b, q, kinematic);
+            if (u) move_by_joints(d, b, u, kinematic);
+        }
+        tb_team_sync();
+    }
+}
+#else
+/* Bodies stand behind those above them. Some at a time, so that the second look at them finds them
+ * in the cache. */
+TB_STATIC void look_at_bodies(tb_dynamics *d, const tb_real *q, const tb_real *u,
+                              const double *kinematic)
+{
+    enum { TOGETHER = 64 };
+    const int32_t bodies = d->model->number_of_bodies;
+    for (int32_t first = 0, end = 0; first < bodies; first = end) {
+        end = bodies - first > TOGETHER ? first + TOGETHER : bodies;
+        for (int32_t b = first; q && b < end; b++) place_by_joints(d, b, q, kinematic);
+        for (int32_t b = first; u && b < end; b++) move_by_joints(d, b, u, kinematic);
+    }
+}
+#endif
+
+TB_EXTERN void tb_dynamics_positions(tb_dynamics *dynamics, const tb_real *q,
+                                     const double *kinematic)
+{
+    look_at_bodies(dynamics, q, NULL, kinematic);
 }
 
 TB_EXTERN void tb_dynamics_velocities(tb_dynamics *dynamics, const tb_real *u,
                                       const double *kinematic)
 {
-    move_bodies(dynamics, 0, dynamics->model->number_of_bodies, u, kinematic);
+    look_at_bodies(dynamics, NULL, u, kinematic);
 }
 
-/* Some bodies at a time, so that the second look at them finds them in the cache. */
 TB_EXTERN void tb_dynamics_motion(tb_dynamics *dynamics, const tb_real *q, const tb_real *u,
                                   const double *kinematic)
 {
-    enum { TOGETHER = 64 };
-    const int32_t bodies = dynamics->model->number_of_bodies;
-    for (int32_t first = 0, end = 0; first < bodies; first = end) {
-        end = bodies - first > TOGETHER ? first + TOGETHER : bodies;
-        place_bodies(dynamics, first, end, q, kinematic);
-        move_bodies(dynamics, first, end, u, kinematic);
-    }
+    look_at_bodies(dynamics, q, u, kinematic);
 }
 
 /* ---- mass matrix ---- */
@@ -253,6 +278,48 @@ TB_STATIC void place_inertia(tb_dynamics *d, int32_t b)
         tb_inertia_make(TB_R(body->mass), tb_v3_sub(com, d->references[body->tree]), &world);
 }
 
+/* Composite inertias of a tree, leaves first. */
+TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree)
+{
+    const tb_model *m = d->model;
+    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--)
+        tb_inertia_add(&d->composites[m->bodies[b].parent], &d->composites[b]);
+}
+
+/* The dof's row of the mass matrix. */
+TB_STATIC void write_mass_row(tb_dynamics *d, int32_t i, const tb_real *diagonal)
+{
+    const tb_model *m = d->model;
+    tb_real *row = d->mass + d->mass_row[i];
+    const tb_force f = tb_inertia_mul(&d->composites[m->dofs[i].body], d->axes[i]);
+    for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row++ = tb_motion_dot(d->axes[j], f);
+    d->mass[d->mass_row[i]] += TB_R(m->dofs[i].armature) + (diagonal ? diagonal[i] : 0);
+}
+
+#ifdef TB_DEVICE
+/* Whether the tree is one that the mass matrix is made for. */
+TB_STATIC bool is_jointed(const tb_model *m, int32_t tree)
+{
+    return tree >= 0 && !m->trees[tree].single_free;
+}
+
+TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    TB_EACH (b, m->number_of_bodies) {
+        if (!is_jointed(m, m->bodies[b].tree)) continue;
+        place_inertia(d, b);
+        d->composites[b] = d->inertias[b];
+    }
+    tb_team_sync();
+    TB_EACH (t, m->number_of_jointed_trees) compose_inertias(d, &m->trees[m->jointed_trees[t]]);
+    tb_team_sync();
+    TB_EACH (i, m->number_of_dofs)
+        if (is_jointed(m, m->dofs[i].tree)) write_mass_row(d, i, diagonal);
+    tb_team_sync();
+}
+#else
 TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
 {
     tb_dynamics *d = dynamics;
@@ -260,24 +327,16 @@ TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
     for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
         const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
         const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
-
-        /* composite inertias, leaves first */
         for (int32_t b = first; b < end; b++) {
             place_inertia(d, b);
             d->composites[b] = d->inertias[b];
         }
-        for (int32_t b = end - 1; b > first; b--)
-            tb_inertia_add(&d->composites[m->bodies[b].parent], &d->composites[b]);
-
-        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
-            tb_real *row = d->mass + d->mass_row[i];
-            const tb_force f = tb_inertia_mul(&d->composites[m->dofs[i].body], d->axes[i]);
-            for (int32_t j = i; j >= 0; j = m->dofs[j].parent)
-                *row++ = tb_motion_dot(d->axes[j], f);
-            d->mass[d->mass_row[i]] += TB_R(m->dofs[i].armature) + (diagonal ? diagonal[i] : 0);
-        }
+        compose_inertias(d, tree);
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
+            write_mass_row(d, i, diagonal);
     }
 }
+#endif
 
 TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_real *x, tb_real *y)
 {
@@ -310,58 +369,67 @@ TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_r
     }
 }
 
-TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
+TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tb_error *error)
 {
-    tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
-        const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
-        for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
-            tb_real *row_k = d->mass + d->mass_row[k];
-            const tb_real pivot = row_k[0];
-            if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
-                return tb_fail(error, TB_FAILED_PRECONDITION,
-                               "dof %d of body '%s' has no inertia (mass matrix is singular)", k,
-                               tb_model_thing_name(m, TB_HANDLE_BODY, m->dofs[k].body));
-            d->inverse_root[k] = 1 / tb_sqrt(pivot);
+    for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
+        tb_real *row_k = d->mass + d->mass_row[k];
+        const tb_real pivot = row_k[0];
+        if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
+            return tb_fail(error, TB_FAILED_PRECONDITION,
+                           "dof %d of body '%s' has no inertia (mass matrix is singular)", k,
+                           tb_model_thing_name(m, TB_HANDLE_BODY, m->dofs[k].body));
+        d->inverse_root[k] = 1 / tb_sqrt(pivot);
 
-            /* subtract the part of every ancestor pair that k explains */
-            tb_real *entry = row_k + 1;
-            for (int32_t i = m->dofs[k].parent; i >= 0; i = m->dofs[i].parent, entry++) {
-                const tb_real a = *entry / pivot;
-                tb_real *row_i = d->mass + d->mass_row[i];
-                const tb_real *other = entry;
-                for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row_i++ -= a * *other++;
-                *entry = a;
-            }
+        /* subtract the part of every ancestor pair that k explains */
+        tb_real *entry = row_k + 1;
+        for (int32_t i = m->dofs[k].parent; i >= 0; i = m->dofs[i].parent, entry++) {
+            const tb_real a = *entry / pivot;
+            tb_real *row_i = d->mass + d->mass_row[i];
+            const tb_real *other = entry;
+            for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row_i++ -= a * *other++;
+            *entry = a;
         }
     }
     return TB_OK;
 }
 
+TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
+{
+    const tb_model *m = dynamics->model;
+    tb_status status = TB_OK;
+    TB_EACH (t, m->number_of_jointed_trees) {
+        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], error);
+        if (status != TB_OK) break;
+    }
+    tb_team_sync();
+    return tb_team_any(status != TB_OK) ? TB_FAILED_PRECONDITION : TB_OK;
+}
+
+TB_STATIC void solve_tree(const tb_dynamics *d, const tb_model_tree *tree, tb_real *x)
+{
+    const tb_model *m = d->model;
+    const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
+    if (tree->single_free) {
+        tb_free_body_solve(tree, x + first);
+        return;
+    }
+    for (int32_t i = end - 1; i >= first; i--) {
+        const tb_real *row = d->mass + d->mass_row[i] + 1;
+        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[j] -= *row++ * x[i];
+    }
+    for (int32_t i = first; i < end; i++) {
+        const tb_real *row = d->mass + d->mass_row[i] + 1;
+        x[i] *= d->inverse_root[i] * d->inverse_root[i];
+        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[i] -= *row++ * x[j];
+    }
+}
+
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 {
-    const tb_dynamics *d = dynamics;
-    const tb_model *m = d->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
-        const tb_model_tree *tree = &m->trees[t];
-        const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
-        if (tree->single_free) {
-            tb_free_body_solve(tree, x + first);
-            continue;
-        }
-        for (int32_t i = end - 1; i >= first; i--) {
-            const tb_real *row = d->mass + d->mass_row[i] + 1;
-            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
-                x[j] -= *row++ * x[i];
-        }
-        for (int32_t i = first; i < end; i++) {
-            const tb_real *row = d->mass + d->mass_row[i] + 1;
-            x[i] *= d->inverse_root[i] * d->inverse_root[i];
-            for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
-                x[i] -= *row++ * x[j];
-        }
-    }
+    const tb_model *m = dynamics->model;
+    TB_EACH (t, m->number_of_trees) solve_tree(dynamics, &m->trees[t], x);
+    tb_team_sync();
 }
 
 TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
@@ -383,8 +451,8 @@ TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_m
 TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_model *m = dynamics->model;
-    for (int32_t t = 0; t < m->number_of_trees; t++)
-        tb_dynamics_unwhiten_tree(dynamics, &m->trees[t], x);
+    TB_EACH (t, m->number_of_trees) tb_dynamics_unwhiten_tree(dynamics, &m->trees[t], x);
+    tb_team_sync();
 }
 
 /* ---- bias ---- */
@@ -429,6 +497,61 @@ TB_STATIC void single_free_bias(const tb_dynamics *d, const tb_model_tree *tree,
     }
 }
 
+/* Acceleration and force of one body; its parent's are known. The base falls upward, which stands
+ * for gravity. */
+TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_vec3 gravity)
+{
+    const tb_model *m = d->model;
+    const tb_model_body *body = &m->bodies[b];
+    tb_motion v, a = tb_motion_zero();
+    a.linear = tb_v3_negate(gravity);
+    if (m->trees[body->tree].body == b) {
+        v = base_motion(d, body->tree, &a);
+    } else {
+        v = d->velocities[body->parent];
+        a = d->accelerations[body->parent];
+    }
+    d->accelerations[b] = tb_motion_add_scaled(a, carried(d, body, u, v), 1);
+    const tb_inertia *inertia = &d->inertias[b];
+    const tb_force momentum = tb_inertia_mul(inertia, d->velocities[b]);
+    d->forces[b] = tb_force_add(tb_inertia_mul(inertia, d->accelerations[b]),
+                                tb_force_cross(d->velocities[b], momentum));
+}
+
+/* Every dof carries the forces of the bodies behind it. */
+TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree, tb_real *bias)
+{
+    const tb_model *m = d->model;
+    for (int32_t b = tree->body + tree->number_of_bodies - 1; b >= tree->body; b--) {
+        const tb_model_body *body = &m->bodies[b];
+        for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
+            bias[i] = tb_motion_dot(d->axes[i], d->forces[b]);
+        if (b != tree->body)
+            d->forces[body->parent] = tb_force_add(d->forces[body->parent], d->forces[b]);
+    }
+}
+
+#ifdef TB_DEVICE
+TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
+                                bool gyroscopic, tb_real *bias)
+{
+    tb_dynamics *d = dynamics;
+    const tb_model *m = d->model;
+    for (int32_t level = 0; level < m->number_of_levels; level++) {
+        TB_EACH (b, m->number_of_bodies)
+            if (m->bodies[b].level == level && is_jointed(m, m->bodies[b].tree))
+                accelerate_body(d, b, u, gravity);
+        tb_team_sync();
+    }
+    TB_EACH (t, m->number_of_trees) {
+        if (m->trees[t].single_free)
+            single_free_bias(d, &m->trees[t], u, gravity, gyroscopic, bias);
+        else
+            gather_forces(d, &m->trees[t], bias);
+    }
+    tb_team_sync();
+}
+#else
 TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3 gravity,
                                 bool gyroscopic, tb_real *bias)
 {
@@ -440,36 +563,12 @@ TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3
             single_free_bias(d, tree, u, gravity, gyroscopic, bias);
             continue;
         }
-        const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
-
-        /* outward: accelerations with the base falling upward, which stands for gravity */
-        for (int32_t b = first; b < end; b++) {
-            const tb_model_body *body = &m->bodies[b];
-            tb_motion v, a = tb_motion_zero();
-            a.linear = tb_v3_negate(gravity);
-            if (b == first) {
-                v = base_motion(d, t, &a);
-            } else {
-                v = d->velocities[body->parent];
-                a = d->accelerations[body->parent];
-            }
-            d->accelerations[b] = tb_motion_add_scaled(a, carried(d, body, u, v), 1);
-            const tb_inertia *inertia = &d->inertias[b];
-            const tb_force momentum = tb_inertia_mul(inertia, d->velocities[b]);
-            d->forces[b] = tb_force_add(tb_inertia_mul(inertia, d->accelerations[b]),
-                                        tb_force_cross(d->velocities[b], momentum));
-        }
-
-        /* inward: every dof carries the forces of the bodies behind it */
-        for (int32_t b = end - 1; b >= first; b--) {
-            const tb_model_body *body = &m->bodies[b];
-            for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
-                bias[i] = tb_motion_dot(d->axes[i], d->forces[b]);
-            if (b != first)
-                d->forces[body->parent] = tb_force_add(d->forces[body->parent], d->forces[b]);
-        }
+        for (int32_t b = tree->body; b < tree->body + tree->number_of_bodies; b++)
+            accelerate_body(d, b, u, gravity);
+        gather_forces(d, tree, bias);
     }
 }
+#endif
 
 /* ---- integration ---- */
 
@@ -497,6 +596,7 @@ TB_EXTERN void tb_dynamics_integrate_tree(const tb_model *model, const tb_model_
 TB_EXTERN void tb_dynamics_integrate(const tb_model *model, const tb_real *u, tb_real dt,
                                      tb_real *q)
 {
-    for (int32_t t = 0; t < model->number_of_trees; t++)
+    TB_EACH (t, model->number_of_trees)
         tb_dynamics_integrate_tree(model, &model->trees[t], u, dt, q);
+    tb_team_sync();
 }

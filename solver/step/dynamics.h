@@ -9,6 +9,7 @@
 #ifndef TB_DYNAMICS_H
 #define TB_DYNAMICS_H
 
+#include "base/team.h"
 #include "model/model.h"
 #include "step/spatial.h"
 

@@ -185,8 +185,7 @@ TB_STATIC void drop_blocks(tb_world *w)
     w->has_chains = false;
 }
 
-/* Assembles all equalities at q into fresh blocks; velocities are those under u. */
-TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
+TB_STATIC tb_status add_equalities_at(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
 {
     const tb_model *m = w->model;
     drop_blocks(w);
@@ -212,9 +211,33 @@ TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_
     return TB_OK;
 }
 
-/* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows, by Cholesky with
- * a trace of ridge, because loops in a plane have rows that say the same.
- * Zero where that has no answer. */
+/* Assembles all equalities at q into fresh blocks; velocities are those under u. */
+TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
+{
+    tb_status status = TB_OK;
+    if (tb_world_alone(w)) status = add_equalities_at(w, q, u, c);
+    tb_world_together(w, &status);
+    tb_team_share(&c->largest, sizeof c->largest);
+    return status;
+}
+
+/* mu = -G^-1 x by Cholesky with a trace of ridge, because loops in a plane have rows that say the
+ * same. False where that has no answer. */
+TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real *g, tb_real *mu)
+{
+    tb_real trace = 0;
+    for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
+    for (int32_t i = 0; i < n; i++) {
+        g[i * n + i] += trace / TB_R(n) * TB_REAL_EPSILON * TB_R(64 * n);
+        mu[i] = -x[i];
+    }
+    if (!(trace > 0) || tb_cholesky(g, n, n) != n) return false;
+    tb_cholesky_solve(g, n, n, mu);
+    return true;
+}
+
+/* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows. Zero where that
+ * has no answer. */
 TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
 {
     const tb_problem problem = tb_world_problem(w);
@@ -226,17 +249,15 @@ TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion
     *motion = s;
     if (!g || !mu || !xi || !s) return TB_RESOURCE_EXHAUSTED;
     if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-    tb_real trace = 0;
-    for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
-    for (int32_t i = 0; i < n; i++) {
-        g[i * n + i] += trace / TB_R(n) * TB_REAL_EPSILON * TB_R(64 * n);
-        mu[i] = -x[i];
-    }
-    if (!(trace > 0) || tb_cholesky(g, n, n) != n) return TB_OK;
-    tb_cholesky_solve(g, n, n, mu);
+    const bool solved = TB_LEADER && least_impulses(x, n, g, mu);
+    tb_team_sync();
+    if (!tb_team_any(solved)) return TB_OK;
     tb_problem_apply(&problem, mu, s, xi);
     tb_dynamics_unwhiten(&w->dynamics, s);
-    if (!tb_all_finite(s, dofs)) memset(s, 0, (size_t)dofs * sizeof *s);
+    const bool finite = tb_all_finite(s, dofs);
+    tb_team_sync(); /* all have looked */
+    TB_EACH (i, finite ? 0 : dofs) s[i] = 0;
+    tb_team_sync();
     return TB_OK;
 }
 
@@ -247,10 +268,12 @@ TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u)
     tb_real *motion = NULL;
     if (!take_closure(w, &c) || assemble_equalities(w, w->q, u, &c) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    for (int32_t r = 0; r < w->number_of_rows; r++) c.velocities[r] += c.biases[r];
+    TB_EACH (r, w->number_of_rows) c.velocities[r] += c.biases[r];
+    tb_team_sync();
     if (w->number_of_rows > 0) {
         if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-        for (int32_t i = 0; i < w->model->number_of_dofs; i++) u[i] += motion[i];
+        TB_EACH (i, w->model->number_of_dofs) u[i] += motion[i];
+        tb_team_sync();
     }
     drop_blocks(w);
     return TB_OK;
@@ -276,7 +299,8 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
     }
     if (w->theta == 1) return TB_OK;
     if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t i = 0; i < w->model->number_of_dofs; i++) w->u_end[i] += motion[i];
+    TB_EACH (i, w->model->number_of_dofs) w->u_end[i] += motion[i];
+    tb_team_sync();
     return TB_OK;
 }
 

@@ -303,15 +303,19 @@ TB_STATIC void predict_push(const tb_world *w, const tb_transmission *t, const t
                             tb_real *push, tb_real *u)
 {
     const int32_t dofs = w->model->number_of_dofs;
-    for (int32_t i = 0; i < dofs; i++) push[i] = 0;
-    for (int32_t i = 0; i < t->count; i++)
+    TB_EACH (i, dofs) push[i] = 0;
+    tb_team_sync();
+    for (int32_t i = 0; TB_LEADER && i < t->count; i++)
         push[tb_transmission_dof(t, i)] += TB_R(t->scale * t->coefficients[i]);
+    tb_team_sync();
     tb_dynamics_solve(&w->dynamics, push);
     const double dt = (double)w->dt;
     const double force = (law->constant - law->damping * tb_transmission_velocity(t, u)) /
                          (1 + dt * law->damping * tb_transmission_velocity(t, push));
     const tb_real impulse = TB_R(dt * fmin(fmax(force, law->lower), law->upper));
-    for (int32_t i = 0; i < dofs; i++) u[i] += impulse * push[i];
+    tb_team_sync(); /* all have read u */
+    TB_EACH (i, dofs) u[i] += impulse * push[i];
+    tb_team_sync();
 }
 
 TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u)
@@ -359,12 +363,16 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
     return TB_OK;
 }
 
+/* Few, and each behind the one before it: one lane's work. */
 TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error)
 {
     const tb_row_memory memory = tb_row_memory_layout(world->model);
-    if (add_equalities(world, &memory) != TB_OK || add_tendons(world, &memory) != TB_OK ||
-        add_actuators(world, &memory) != TB_OK || add_dry_friction(world, &memory) != TB_OK ||
-        add_limits(world, &memory) != TB_OK)
-        return tb_fail_memory(error, 0, "a step's rows");
-    return TB_OK;
+    tb_status status = TB_OK;
+    if (tb_world_alone(world) &&
+        (add_equalities(world, &memory) != TB_OK || add_tendons(world, &memory) != TB_OK ||
+         add_actuators(world, &memory) != TB_OK || add_dry_friction(world, &memory) != TB_OK ||
+         add_limits(world, &memory) != TB_OK))
+        status = TB_RESOURCE_EXHAUSTED;
+    tb_world_together(world, &status);
+    return status == TB_OK ? TB_OK : tb_fail_memory(error, 0, "a step's rows");
 }

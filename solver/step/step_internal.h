@@ -2,9 +2,25 @@
 #ifndef TB_STEP_INTERNAL_H
 #define TB_STEP_INTERNAL_H
 
+#include "base/team.h"
 #include "step/contact_terms.h"
 #include "step/dynamics.h"
 #include "step/step.h"
+
+/* What of a step has been done, for whoever measures it (gpu/step.cu); nothing anywhere else. */
+enum {
+    TB_STAGE_BEGIN,
+    TB_STAGE_ROWS,
+    TB_STAGE_BROAD,
+    TB_STAGE_NARROW,
+    TB_STAGE_CONTACTS,
+    TB_STAGE_SOLVE,
+    TB_STAGE_END,
+    TB_STAGES
+};
+#ifndef TB_STAGE_DONE
+#define TB_STAGE_DONE(stage) ((void)0)
+#endif
 
 /* A contact as detected, on its way to rows and to a record. */
 typedef struct tb_world_contact {
@@ -39,7 +55,8 @@ typedef struct tb_world {
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
     tb_dynamics dynamics;
 
-    /* contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
+    /* From here to `dofs`: what one lane of a team tells the others (tb_world_together).
+     * Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
      * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
      * step, status that of the last step or TB_STATUS_UNKNOWN, and impulse what the impulses are
      * to be multiplied by */
@@ -77,6 +94,44 @@ typedef struct tb_world {
         heads[2];    /* of two chains: dofs that were asked for, positions of their heads (-1) */
     bool has_chains; /* the above hold for `leaves` */
 } tb_world;
+
+/* ---- one lane for its team ---- */
+
+/* What must be done in order, and takes memory on the way, one lane does for all:
+ *
+ *     if (tb_world_alone(w)) status = ...;
+ *     tb_world_together(w, &status);
+ *
+ * after which every lane's account of the arena and of the problem is that lane's. */
+#ifdef TB_DEVICE
+TB_TEAM_FN bool tb_world_alone(tb_world *world)
+{
+    world->arena->allocations = TB_ARENA_OF_ONE_LANE;
+    return TB_LEADER;
+}
+
+TB_TEAM_FN void tb_world_together(tb_world *world, tb_status *status)
+{
+    tb_world *w = world;
+    tb_team_share(status, sizeof *status);
+    tb_team_share(w->arena, sizeof *w->arena);
+    w->arena->allocations = TB_ARENA_OF_TEAM;
+    tb_team_share(&w->records, (size_t)((char *)&w->dofs - (char *)&w->records));
+    tb_team_sync();
+}
+#else
+TB_TEAM_FN bool tb_world_alone(tb_world *world)
+{
+    (void)world;
+    return true;
+}
+
+TB_TEAM_FN void tb_world_together(tb_world *world, tb_status *status)
+{
+    (void)world;
+    (void)status;
+}
+#endif
 
 /* ---- stages, in order ---- */
 
@@ -125,7 +180,14 @@ TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, i
 /* W_row . x for the block under construction. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
 TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
-/* Whitens W in place: Y = H^-T W. */
+/* The union of the chains above `leaves` alone, where none is at hand: false if memory is refused. */
+#define tb_block_take_chains TB_SYMBOL(tb_block_take_chains)
+TB_EXTERN bool tb_block_take_chains(tb_world *world, const int32_t *leaves,
+                                    int32_t number_of_leaves);
+/* Whitens `rows` rows of W in place: Y = H^-T W. */
+#define tb_block_whiten TB_SYMBOL(tb_block_whiten)
+TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values);
+/* The same for the block under construction, which ends. */
 #define tb_block_end TB_SYMBOL(tb_block_end)
 TB_EXTERN void tb_block_end(tb_world *world, tb_real *values);
 /* Drops the block under construction again. */
@@ -151,6 +213,14 @@ typedef struct tb_transmission {
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
 TB_EXTERN tb_transmission tb_actuator_transmission(const tb_model *model,
                                                    const tb_model_actuator *actuator);
+
+/* Kinematic bodies go their way for `time`. */
+TB_TEAM_FN void tb_world_move_kinematic(const tb_world *world, tb_real time)
+{
+    TB_EACH (i, world->model->number_of_kinematic_bodies)
+        tb_kinematic_move(world->kinematic + TB_KINEMATIC_NUMBERS * i, 1, (double)time);
+    tb_team_sync();
+}
 
 /* What the actuator was told, within its limits. */
 TB_FN double tb_actuator_control(const tb_model_actuator *actuator, double control)

@@ -39,8 +39,11 @@ TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
     if (status == TB_OK && !(tb_all_finite(w->q, w->model->number_of_coordinates) &&
                              tb_all_finite(w->u_free, w->model->number_of_dofs)))
         return TB_DIVERGED;
+    TB_STAGE_DONE(TB_STAGE_BEGIN);
     if (status == TB_OK) status = tb_world_assemble_rows(w, error);
+    TB_STAGE_DONE(TB_STAGE_ROWS);
     if (status == TB_OK) status = tb_world_detect(w, error);
+    TB_STAGE_DONE(TB_STAGE_CONTACTS);
     return status;
 }
 
@@ -81,15 +84,16 @@ TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_
 /* Statuses of the last step, and how fast its contacts slipped. */
 TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
 {
-    for (int32_t b = 0; b < w->first_contact_block; b++) {
+    TB_EACH (b, w->first_contact_block) {
         const double known = w->state->row_statuses[w->memory[w->blocks[b].row]];
         w->warm_statuses[b] = known > 0 ? (uint8_t)(known - 1) : (uint8_t)TB_STATUS_UNKNOWN;
         speeds[b] = 0;
     }
-    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+    TB_EACH (i, w->number_of_contacts) {
         w->warm_statuses[w->first_contact_block + i] = (uint8_t)w->records[i].status;
         speeds[w->first_contact_block + i] = TB_R(w->records[i].velocity[1]);
     }
+    tb_team_sync();
 }
 
 TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
@@ -107,7 +111,8 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
         !speeds || !w->warm_statuses)
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) {
-        memset(solution->whitened, 0, (size_t)dofs * sizeof *solution->whitened);
+        TB_EACH (i, dofs) solution->whitened[i] = 0;
+        tb_team_sync();
         return TB_OK;
     }
     find_statuses(w, speeds);
@@ -141,7 +146,7 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
 {
     const tb_model *m = w->model;
     bool finite = true;
-    for (int32_t t = 0; t < m->number_of_trees; t++) {
+    TB_EACH (t, m->number_of_trees) {
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, dofs = tree->number_of_dofs;
         for (int32_t i = first; i < first + dofs; i++) w->u_end[i] = solution->whitened[i];
@@ -151,24 +156,23 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
         finite = finite && tb_all_finite(w->u_end + first, dofs) &&
                  tb_all_finite(w->q + tree->coordinate, tree->number_of_coordinates);
     }
-    tb_kinematic_move(w->kinematic, m->number_of_kinematic_bodies, (double)(w->dt * w->theta));
-    return finite;
+    tb_world_move_kinematic(w, w->dt * w->theta);
+    return !tb_team_any(!finite);
 }
 
-/* What the solve tells of the contacts; their rows stand one after another. */
+/* What the solve tells of the contacts. */
 TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
 {
-    const tb_real *lambda = solution->lambda + w->contact_rows;
-    const tb_real *xi = solution->xi + w->contact_rows;
+    const tb_block *blocks = w->blocks + w->first_contact_block;
     const uint8_t *statuses = solution->statuses + w->first_contact_block;
-    for (int32_t i = 0; i < w->number_of_contacts; i++) {
+    TB_EACH (i, w->number_of_contacts) {
         tb_contact_record *r = &w->records[i];
+        const tb_real *lambda = solution->lambda + blocks[i].row;
+        const tb_real *xi = solution->xi + blocks[i].row;
         r->velocity[0] = (double)(xi[0] - TB_R(r->velocity[0]));
         for (int32_t k = 1; k < r->kind && k < 3; k++) r->velocity[k] = (double)xi[k];
         for (int32_t k = 0; k < r->kind; k++) r->impulse[k] *= (double)lambda[k];
         r->status = statuses[i];
-        lambda += r->kind;
-        xi += r->kind;
     }
 }
 
@@ -178,7 +182,7 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
     const tb_model *m = w->model;
     const tb_row_memory memory = tb_row_memory_layout(m);
     const double dt = (double)w->dt;
-    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+    TB_EACH (a, m->number_of_actuators) {
         const tb_model_actuator *actuator = &m->actuators[a];
         state->actuator_force[a] =
             w->actuator_force[a] + state->row_impulses[memory.actuators + a] / dt;
@@ -197,27 +201,32 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
 /* Impulses, contacts and actuator forces. */
 TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solution)
 {
-    memset(state->row_impulses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
-    memset(state->row_statuses, 0, (size_t)tb_row_memory_layout(w->model).total * sizeof(double));
-    for (int32_t r = 0; r < w->contact_rows; r++)
-        state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
-    for (int32_t b = 0; b < w->first_contact_block; b++)
+    TB_EACH (r, tb_row_memory_layout(w->model).total)
+        state->row_impulses[r] = state->row_statuses[r] = 0;
+    tb_team_sync();
+    TB_EACH (r, w->contact_rows) state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
+    TB_EACH (b, w->first_contact_block)
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
-    if (w->number_of_rows) memcpy(state->history, &w->history, sizeof w->history);
+    if (TB_LEADER && w->number_of_rows) memcpy(state->history, &w->history, sizeof w->history);
+    tb_team_sync();
     store_actuators(w, state);
     finish_records(w, solution);
-    tb_state_take_next(state, w->number_of_contacts);
+    tb_team_sync();
+    if (TB_LEADER) tb_state_take_next(state, w->number_of_contacts);
 }
 
 TB_STATIC void commit(const tb_world *w, tb_state *state)
 {
     const tb_model *m = w->model;
-    for (int32_t i = 0; i < m->number_of_coordinates; i++) state->q[i] = (double)w->q[i];
-    for (int32_t i = 0; i < m->number_of_dofs; i++) state->u[i] = (double)w->u_end[i];
-    memcpy(state->kinematic, w->kinematic,
-           (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
-    state->steps++;
-    state->time += (double)w->dt;
+    TB_EACH (i, m->number_of_coordinates) state->q[i] = (double)w->q[i];
+    TB_EACH (i, m->number_of_dofs) state->u[i] = (double)w->u_end[i];
+    TB_EACH (i, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies)
+        state->kinematic[i] = w->kinematic[i];
+    if (TB_LEADER) {
+        state->steps++;
+        state->time += (double)w->dt;
+    }
+    tb_team_sync();
 }
 
 /* How many blocks had a status before the solve, and how many of those have kept it. */
@@ -256,12 +265,16 @@ TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certif
 /* The world stays at its last good state for good. */
 TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
 {
-    state->status = TB_DIVERGED;
     certificate->status = TB_DIVERGED;
     certificate->flags |= TB_CERTIFICATE_DIVERGED;
     certificate->step = state->steps;
     certificate->time = state->time;
-    state->certificate = *certificate;
+    tb_team_sync(); /* all have read the status */
+    if (TB_LEADER) {
+        state->status = TB_DIVERGED;
+        state->certificate = *certificate;
+    }
+    tb_team_sync();
     return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
                    (long long)state->steps + 1, state->time);
 }
@@ -296,6 +309,7 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
     const tb_problem problem = tb_world_problem(&w);
     status = solve(&w, &problem, &solution, error);
     if (status != TB_OK) return status;
+    TB_STAGE_DONE(TB_STAGE_SOLVE);
     certify(&w, &solution, certificate);
     if (!integrate(&w, &solution)) return freeze(state, certificate, error);
 
@@ -310,7 +324,9 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
         certificate->energy = energy_of(&w);
         certificate->energy_change = certificate->energy - energy_before;
     }
-    state->certificate = *certificate;
+    if (TB_LEADER) state->certificate = *certificate;
+    tb_team_sync();
+    TB_STAGE_DONE(TB_STAGE_END);
     return TB_OK;
 }
 

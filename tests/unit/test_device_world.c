@@ -9,6 +9,12 @@
 tb_status device_world_step_f32(tb_state *state, const tb_step_options *options, int32_t solver,
                                 void *memory, size_t bytes, size_t *wanted,
                                 tb_certificate *certificate);
+tb_status team_world_step_f32(tb_state *state, const tb_step_options *options, int32_t solver,
+                              int32_t lanes, void *memory, size_t bytes, size_t *wanted,
+                              tb_certificate *certificate);
+
+/* Lanes that take a world together; 0: the step that knows of no team. */
+static int32_t lanes;
 
 /* ---- scenes ---- */
 
@@ -143,6 +149,9 @@ static device_world make_device_world(const tb_state *like, int32_t contacts, si
         w.contacts[i] = malloc((size_t)contacts * sizeof *w.contacts[i]);
         ck_assert_ptr_nonnull(w.contacts[i]);
     }
+    if (like->number_of_contacts > 0)
+        memcpy(w.contacts[0], like->contacts,
+               (size_t)like->number_of_contacts * sizeof *w.contacts[0]);
     w.state.contacts = w.contacts[0];
     w.state.next_contacts = w.contacts[1];
     w.state.contact_capacity = w.state.next_capacity = contacts;
@@ -164,6 +173,12 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                                    tb_certificate *certificate)
 {
     const int32_t solver = tb_solver_number(options->solve.solver);
+    if (lanes > 0)
+        return options->precision == TB_FLOAT
+                   ? team_world_step_f32(&w->state, options, solver, lanes, w->memory, w->bytes,
+                                         wanted, certificate)
+                   : team_world_step(&w->state, options, solver, lanes, w->memory, w->bytes, wanted,
+                                     certificate);
     return options->precision == TB_FLOAT
                ? device_world_step_f32(&w->state, options, solver, w->memory, w->bytes, wanted,
                                        certificate)
@@ -207,15 +222,17 @@ static bool same_state(const tb_state *a, const tb_state *b)
     return same;
 }
 
-static void compare(const tb_model *model, const tb_step_options *options, int steps)
+/* From the state that the library is in after `before` steps. */
+static void compare(const tb_model *model, const tb_step_options *options, int before, int steps)
 {
     tb_error error;
     tb_state *state = NULL, *other = NULL;
     tb_stepper *stepper = NULL;
     TEST_OK(tb_state_create(model, &state, &error), &error);
     push(state, options->precision == TB_DOUBLE);
-    TEST_OK(tb_state_fork(state, &other, &error), &error);
     TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
+    if (before > 0) TEST_OK(tb_step(stepper, state, before, NULL, &error), &error);
+    TEST_OK(tb_state_fork(state, &other, &error), &error);
     device_world w = make_device_world(other, 1024, 64 << 20);
     int32_t most = 0;
     for (int i = 0; i < steps; i++) {
@@ -251,7 +268,7 @@ static void compare_all(tb_model *model, int steps)
         options.precision = k & 2 ? TB_FLOAT : TB_DOUBLE;
         options.report_energy = true;
         options.solve.local_solve = k % 5 == 0;
-        compare(model, &options, steps);
+        compare(model, &options, 0, steps);
     }
     tb_model_destroy(model);
 }
@@ -265,6 +282,33 @@ END_TEST
 START_TEST(joints_loops_tendons_and_meshes_have_the_bytes_of_the_library)
 {
     compare_all(everything(), 120);
+}
+END_TEST
+
+/* With some of all combinations, for threads are slow lanes. */
+static void compare_teams(tb_model *model, int steps, int first)
+{
+    static const int32_t LANES[] = {1, 2, 8, 32};
+    for (int k = 0; k < 4; k++) {
+        tb_step_options options = tb_step_defaults();
+        lanes = LANES[(k + first) % 4];
+        options.scheme = k & 1 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        options.precision = k & 2 ? TB_FLOAT : TB_DOUBLE;
+        options.report_energy = true;
+        compare(model, &options, 100, lanes == 32 ? steps / 4 : steps);
+    }
+    lanes = 0;
+}
+
+START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
+{
+    tb_model *jaw = jaw_and_mug(), *all = everything();
+    for (int first = 0; first < 4; first++) {
+        compare_teams(jaw, 40, first);
+        compare_teams(all, 20, first);
+    }
+    tb_model_destroy(all);
+    tb_model_destroy(jaw);
 }
 END_TEST
 
@@ -313,23 +357,36 @@ START_TEST(too_little_room_for_contacts_is_told_and_changes_nothing)
 {
     tb_error error;
     tb_model *model = everything();
-    tb_state *state = NULL;
-    TEST_OK(tb_state_create(model, &state, &error), &error);
+    tb_state *state = NULL, *other = NULL;
+    tb_stepper *stepper = NULL;
     tb_step_options options = tb_step_defaults();
     options.solve.solver = "sor";
-    device_world w = make_device_world(state, 3, 64 << 20);
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    TEST_OK(tb_state_fork(state, &other, &error), &error);
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    device_world w = make_device_world(other, 3, 64 << 20);
     tb_certificate certificate;
     size_t wanted = 0;
+    int steps = 0;
+    while (step_device_world(&w, &options, &wanted, &certificate) == TB_OK) {
+        TEST_OK(tb_step(stepper, state, 1, NULL, &error), &error);
+        ck_assert_msg(same_state(state, &w.state), "the states differ after step %d", steps + 1);
+        ck_assert_int_lt(++steps, 120);
+    }
     TEST_STATUS(step_device_world(&w, &options, &wanted, &certificate), TB_RESOURCE_EXHAUSTED,
                 NULL);
     ck_assert_int_gt(w.state.next_wanted, 3);
     ck_assert(same_state(state, &w.state));
 
-    device_world roomy = make_device_world(state, w.state.next_wanted, 64 << 20);
+    device_world roomy = make_device_world(&w.state, w.state.next_wanted, 64 << 20);
     TEST_OK(step_device_world(&roomy, &options, &wanted, &certificate), NULL);
     ck_assert_int_eq(roomy.state.next_wanted, 0);
+    TEST_OK(tb_step(stepper, state, 1, NULL, &error), &error);
+    ck_assert(same_state(state, &roomy.state));
     free_device_world(&roomy);
     free_device_world(&w);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(other);
     tb_state_destroy(state);
     tb_model_destroy(model);
 }
@@ -359,6 +416,7 @@ END_TEST
 
 TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
+          teams_of_any_size_have_the_bytes_of_the_library,
           too_little_memory_is_told_and_changes_nothing,
           too_little_room_for_contacts_is_told_and_changes_nothing,
           a_solver_that_devices_do_not_have_is_refused)

@@ -1,0 +1,418 @@
+/* Contacts of one world by a team of lanes (base/team.h): the work of detect.c and contact_rows.c,
+ * dealt out.
+ *
+ * Shapes, pairs and contacts are each a list whose items are independent, and every list's length
+ * and order are known before the next one is begun: rows of the triangle of pairs give bits, bits
+ * give pairs, pairs give counts of points, counts give every contact its block and rows. So lanes
+ * write where a single one would have written. Only the few different chains that contacts stand on
+ * are made by one lane for all. */
+#ifdef TB_DEVICE
+
+#include "step/step_internal.h"
+
+/* One pair of shapes that are near each other. */
+typedef struct tb_near {
+    int32_t a, b;       /* model shapes */
+    int32_t count;      /* points; those of pairs that cannot move are left out */
+    int32_t contact;    /* number of its first one */
+    int32_t row, value; /* of its first contact, from the first of all contacts */
+    int32_t rows;       /* of a contact */
+    int32_t chains;     /* in the list of unions */
+    int32_t leaves[2];
+    tb_contact_point *points;
+} tb_near;
+
+/* A union of chains as tb_block_take_chains makes it. */
+typedef struct tb_union {
+    int32_t *dofs, *parents;
+    int8_t *sides;
+    int32_t width, segment, number_of_runs, leaves[2], heads[2];
+} tb_union;
+
+typedef struct tb_near_list {
+    tb_near *pairs;
+    tb_union *unions;
+    int32_t number_of_pairs, number_of_unions, number_of_contacts;
+    int32_t number_of_rows, number_of_values; /* of all contacts */
+    int32_t *pair_of;                         /* contacts */
+} tb_near_list;
+
+/* ---- pairs ---- */
+
+/* Bits of the shapes behind `a` in the list that its box meets and that may touch it, 32 of them
+ * from `first` on. */
+TB_STATIC uint32_t near_bits(const detection *d, int32_t a, int32_t first)
+{
+    const tb_model *m = d->world->model;
+    const int32_t shape = m->colliding_shapes[a], root = m->filters[shape].root;
+    const tb_box box = d->boxes[a];
+    uint32_t bits = 0;
+    for (int32_t k = 0; k < 32 && first + k < m->number_of_colliding_shapes; k++) {
+        const int32_t b = first + k, other = m->colliding_shapes[b];
+        if (b <= a || m->filters[other].root == root) continue;
+        if (tb_box_overlap_likely(&box, &d->boxes[b]) && tb_model_shapes_collide(m, shape, other))
+            bits |= 1u << k;
+    }
+    return bits;
+}
+
+TB_STATIC int32_t count_bits(uint32_t bits)
+{
+    int32_t count = 0;
+    for (; bits; bits &= bits - 1) count++;
+    return count;
+}
+
+/* All pairs, in order. DIVERGED where boxes have left the range of numbers. */
+TB_STATIC tb_status find_pairs(const detection *d, tb_near_list *list)
+{
+    const tb_world *w = d->world;
+    const tb_model *m = w->model;
+    const int32_t shapes = m->number_of_colliding_shapes, words = (shapes + 31) / 32;
+    uint32_t *bits = TB_ARENA_ARRAY(w->arena, uint32_t, (size_t)shapes * (size_t)words);
+    if (!bits) return TB_RESOURCE_EXHAUSTED;
+    int valid = 1;
+    int32_t own = 0;
+    TB_EACH (i, shapes * words) {
+        const int32_t a = i / words, first = i % words * 32;
+        valid = valid && tb_box_valid(&d->boxes[a]);
+        bits[i] = near_bits(d, a, first);
+        own += count_bits(bits[i]);
+    }
+    if (tb_team_any(!valid)) return TB_DIVERGED;
+    tb_team_before(own, &list->number_of_pairs);
+    list->pairs = TB_ARENA_ARRAY(w->arena, tb_near, list->number_of_pairs);
+    if (!list->pairs) return TB_RESOURCE_EXHAUSTED;
+
+    int32_t found = 0;
+    for (int32_t base = 0; base < shapes * words; base += tb_team_lanes()) {
+        const int32_t i = base + tb_team_lane();
+        uint32_t rest = i < shapes * words ? bits[i] : 0;
+        int32_t total;
+        int32_t at = found + tb_team_before(count_bits(rest), &total);
+        for (; rest; rest &= rest - 1) {
+            tb_near *pair = &list->pairs[at++];
+            pair->a = m->colliding_shapes[i / words];
+            pair->b = m->colliding_shapes[i % words * 32 + count_bits((rest & (0 - rest)) - 1)];
+            pair->count = 0;
+        }
+        found += total;
+    }
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* ---- points ---- */
+
+TB_STATIC bool is_mesh_pair(const detection *d, const tb_near *pair)
+{
+    return d->shapes[pair->a].type >= TB_SHAPE_MESH || d->shapes[pair->b].type >= TB_SHAPE_MESH;
+}
+
+/* A mesh pair has any number of points, and its own memory: one lane's work. */
+TB_STATIC tb_status collide_meshes(const detection *d, tb_near *pair, uint32_t *flags)
+{
+    tb_world *w = d->world;
+    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
+    const tb_real margin = pair_margin(d, pair->a, pair->b);
+    int32_t capacity = 64, count = 0;
+    for (;;) {
+        tb_contact_point *points = TB_ARENA_ARRAY(w->arena, tb_contact_point, capacity);
+        if (!points) return TB_RESOURCE_EXHAUSTED;
+        size_t peak = 0;
+        if (TB_LEADER) {
+            tb_arena alone = tb_arena_alone(w->arena);
+            count = tb_collide_pair(&d->shapes[pair->a], &d->shapes[pair->b], margin, points,
+                                    capacity, &alone, flags);
+            peak = alone.peak;
+        }
+        tb_team_share(&count, sizeof count);
+        tb_team_share(&peak, sizeof peak);
+        if (peak > w->arena->peak) w->arena->peak = peak;
+        if (count < 0) return TB_RESOURCE_EXHAUSTED;
+        tb_arena_return_to(w->arena, mark);
+        if (count <= capacity) break;
+        capacity = 2 * count;
+    }
+    /* they stand where they were written */
+    tb_contact_point *points = TB_ARENA_ARRAY(w->arena, tb_contact_point, count);
+    if (TB_LEADER) {
+        pair->points = points;
+        pair->count = count;
+    }
+    return TB_OK;
+}
+
+TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
+{
+    tb_world *w = d->world;
+    uint32_t flags = 0;
+    bool meshes = false;
+    tb_contact_point *points = TB_ARENA_ARRAY(
+        w->arena, tb_contact_point, (size_t)TB_MANIFOLD_POINTS * (size_t)list->number_of_pairs);
+    if (!points) return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (p, list->number_of_pairs) {
+        tb_near *pair = &list->pairs[p];
+        if (is_mesh_pair(d, pair)) {
+            meshes = true;
+            continue;
+        }
+        pair->points = points + (size_t)TB_MANIFOLD_POINTS * (size_t)p;
+        pair->count = tb_collide_convex(&d->shapes[pair->a], &d->shapes[pair->b],
+                                        pair_margin(d, pair->a, pair->b), pair->points, &flags);
+    }
+    tb_status status = TB_OK;
+    if (tb_team_any(meshes))
+        for (int32_t p = 0; p < list->number_of_pairs && status == TB_OK; p++)
+            if (is_mesh_pair(d, &list->pairs[p]))
+                status = collide_meshes(d, &list->pairs[p], &flags);
+    tb_team_sync();
+    if (tb_team_any((flags & TB_CONTACT_DEGENERATE) != 0))
+        w->collide_flags |= TB_CONTACT_DEGENERATE;
+    return status;
+}
+
+/* ---- places ---- */
+
+/* The union of two leaves' chains, made where no pair before had the same. -1: no memory. */
+TB_STATIC int32_t find_union(tb_world *w, tb_near_list *list, const int32_t leaves[2])
+{
+    for (int32_t i = list->number_of_unions - 1; i >= 0; i--)
+        if (list->unions[i].leaves[0] == leaves[0] && list->unions[i].leaves[1] == leaves[1])
+            return i;
+    const int32_t dofs = w->model->number_of_dofs;
+    w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
+    w->has_chains = false;
+    if (!w->dofs || !w->parents || !w->sides || !tb_block_take_chains(w, leaves, 2)) return -1;
+    list->unions[list->number_of_unions] = TB_VALUE(tb_union){.dofs = w->dofs,
+                                                              .parents = w->parents,
+                                                              .sides = w->sides,
+                                                              .width = w->width,
+                                                              .segment = w->segment,
+                                                              .number_of_runs = w->number_of_runs,
+                                                              .leaves = {leaves[0], leaves[1]},
+                                                              .heads = {w->heads[0], w->heads[1]}};
+    return list->number_of_unions++;
+}
+
+/* Numbers the contacts of all pairs, and takes the room for them. */
+TB_STATIC tb_status place_contacts(tb_world *w, tb_near_list *list)
+{
+    list->number_of_unions = list->number_of_contacts = 0;
+    list->number_of_rows = list->number_of_values = 0;
+    for (int32_t p = 0; p < list->number_of_pairs; p++) {
+        tb_near *pair = &list->pairs[p];
+        if (pair->count == 0) continue;
+        pair->chains = find_union(w, list, pair->leaves);
+        if (pair->chains < 0) return TB_RESOURCE_EXHAUSTED;
+        const int32_t width = list->unions[pair->chains].width;
+        if (width == 0) pair->count = 0; /* neither side can move */
+        pair->contact = list->number_of_contacts;
+        pair->row = list->number_of_rows;
+        pair->value = list->number_of_values;
+        list->number_of_contacts += pair->count;
+        list->number_of_rows += pair->count * pair->rows;
+        list->number_of_values += pair->count * pair->rows * width;
+    }
+    w->first_contact_block = w->number_of_blocks;
+    w->contact_rows = w->number_of_rows;
+    w->number_of_contacts = w->record_from = 0;
+    w->deepest = 0;
+    w->records = w->home->next_contacts;
+    w->record_capacity = w->home->next_capacity;
+    if (!reserve_records(w, list->number_of_contacts) ||
+        !tb_block_reserve(w, list->number_of_contacts, list->number_of_rows,
+                          list->number_of_values))
+        return TB_RESOURCE_EXHAUSTED;
+    return TB_OK;
+}
+
+/* Whose contact is whose; what each pair's contacts stand on. */
+TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
+{
+    const tb_model *m = w->model;
+    TB_EACH (p, list->number_of_pairs) {
+        tb_near *pair = &list->pairs[p];
+        if (pair->count == 0) continue;
+        const tb_surface surface = tb_model_pair_surface(m, pair->a, pair->b);
+        pair->rows = tb_contact_law_rows(tb_contact_law(&surface));
+        pair->leaves[0] = m->bodies[m->shapes[pair->a].body].last_dof;
+        pair->leaves[1] = m->bodies[m->shapes[pair->b].body].last_dof;
+    }
+    tb_team_sync();
+    list->unions = TB_ARENA_ARRAY(w->arena, tb_union, list->number_of_pairs);
+    if (!list->unions) return TB_RESOURCE_EXHAUSTED;
+    tb_status status = TB_OK;
+    if (tb_world_alone(w)) status = place_contacts(w, list);
+    tb_world_together(w, &status);
+    tb_team_share(list, sizeof *list);
+    if (status != TB_OK) return status;
+
+    list->pair_of = TB_ARENA_ARRAY(w->arena, int32_t, list->number_of_contacts);
+    if (!list->pair_of) return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (p, list->number_of_pairs) {
+        const tb_near *pair = &list->pairs[p];
+        for (int32_t k = 0; k < pair->count; k++) list->pair_of[pair->contact + k] = p;
+    }
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* ---- rows ---- */
+
+/* A lane's own world stands on a union's chains. */
+TB_STATIC void stand_on(tb_world *w, const tb_union *chains)
+{
+    w->dofs = chains->dofs;
+    w->parents = chains->parents;
+    w->sides = chains->sides;
+    w->width = chains->width;
+    w->segment = chains->segment;
+    w->number_of_runs = chains->number_of_runs;
+    for (int k = 0; k < 2; k++) w->heads[k] = chains->heads[k];
+}
+
+/* The last step's first record of this pair or behind it. */
+TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
+{
+    int32_t first = 0, end = state->number_of_contacts;
+    while (first < end) {
+        const int32_t middle = first + (end - first) / 2;
+        const tb_contact_record *r = &state->contacts[middle];
+        if (r->shape_a < a || (r->shape_a == a && r->shape_b < b))
+            first = middle + 1;
+        else
+            end = middle;
+    }
+    return first;
+}
+
+/* A contact of the list, seen from the lane that takes it. */
+typedef struct tb_taken {
+    tb_world_contact contact;
+    tb_law law;
+    directions k;
+    tb_contact_timing timing;
+    const tb_near *pair;
+    tb_real *values;
+} tb_taken;
+
+TB_STATIC void take_contact(tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t)
+{
+    t->pair = &list->pairs[list->pair_of[i]];
+    const int32_t within = i - t->pair->contact;
+    stand_on(w, &list->unions[t->pair->chains]);
+    t->contact = contact_of_pair(w->model, t->pair->a, t->pair->b);
+    take_point(&t->contact, &t->pair->points[within]);
+    t->law = tb_contact_law(&t->contact.surface);
+    t->k = directions_of(&t->contact, t->law);
+    t->timing = tb_contact_timing_of(w->options, w->dt, w->theta);
+    t->values = w->values + w->number_of_values + t->pair->value + within * t->k.rows * w->width;
+}
+
+/* Block, rows and record of a contact that stands at these numbers. */
+TB_STATIC void write_contact(tb_world *w, tb_taken *t, const tb_motion *given, tb_real before,
+                             int32_t number, int32_t row)
+{
+    tb_block *block = &w->blocks[w->first_contact_block + number];
+    *block = TB_VALUE(tb_block){.law = (int32_t)t->law,
+                                .row = row,
+                                .rows = t->k.rows,
+                                .segment = w->segment,
+                                .segments = w->number_of_runs,
+                                .width = w->width,
+                                .value = t->values - w->values};
+    for (int32_t n = 0; n < t->k.rows; n++) w->warm[row + n] = 0;
+    int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
+    finish_contact(w, &t->contact, &t->k, &t->timing, given, before, block, t->values, &from,
+                   &w->records[number]);
+}
+
+TB_STATIC tb_real fill_taken(const tb_world *w, const tb_taken *t, tb_motion *given)
+{
+    for (int32_t n = 0; n < t->k.rows * w->width; n++) t->values[n] = 0;
+    return fill_contact(w, &t->contact, &t->k, t->values, given);
+}
+
+/* Stewart and Trinkle: every contact counts. */
+TB_STATIC void write_all(tb_world *w, const tb_near_list *list)
+{
+    TB_EACH (i, list->number_of_contacts) {
+        tb_taken t;
+        tb_motion given;
+        take_contact(w, list, i, &t);
+        const tb_real before = fill_taken(w, &t, &given);
+        const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
+        write_contact(w, &t, &given, before, i, w->contact_rows + row);
+    }
+    w->number_of_contacts = list->number_of_contacts;
+    w->number_of_rows += list->number_of_rows;
+}
+
+/* Moreau: some are skipped, and those behind them move up. */
+TB_STATIC void write_some(tb_world *w, const tb_near_list *list)
+{
+    int32_t number = 0, row = w->contact_rows;
+    for (int32_t base = 0; base < list->number_of_contacts; base += tb_team_lanes()) {
+        const int32_t i = base + tb_team_lane();
+        tb_taken t;
+        tb_motion given;
+        tb_real before = 0;
+        bool counts = false;
+        if (i < list->number_of_contacts) {
+            take_contact(w, list, i, &t);
+            before = fill_taken(w, &t, &given);
+            counts = !moreau_skips(w, &t.timing, &t.contact, before);
+        }
+        int32_t contacts, rows;
+        const int32_t at = number + tb_team_before(counts, &contacts);
+        const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &rows);
+        if (counts) write_contact(w, &t, &given, before, at, first);
+        number += contacts;
+        row += rows;
+    }
+    w->number_of_contacts = number;
+    w->number_of_rows = row;
+}
+
+TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
+{
+    if (w->theta == 1)
+        write_all(w, list);
+    else
+        write_some(w, list);
+    w->number_of_values += list->number_of_values;
+    w->number_of_blocks += w->number_of_contacts;
+    w->has_chains = false;
+    tb_team_sync();
+    for (int32_t i = 0; i < w->number_of_contacts; i++)
+        w->deepest = tb_max(w->deepest, TB_R(-w->records[i].gap));
+    tb_contacts_end(w);
+}
+
+TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
+{
+    tb_world *w = world;
+    detection d = {.world = w};
+    tb_near_list list;
+    memset(&list, 0, sizeof list);
+    int32_t *const dofs = w->dofs, *const parents = w->parents;
+    int8_t *const sides = w->sides;
+    if (!pose_shapes(&d)) return tb_fail_memory(error, 0, "");
+    tb_status status = find_pairs(&d, &list);
+    TB_STAGE_DONE(TB_STAGE_BROAD);
+    if (status == TB_OK) status = find_points(&d, &list);
+    TB_STAGE_DONE(TB_STAGE_NARROW);
+    if (status == TB_OK) status = number_contacts(w, &list);
+    if (status == TB_OK) write_contacts(w, &list);
+
+    /* the scratch of blocks to come */
+    w->dofs = dofs;
+    w->parents = parents;
+    w->sides = sides;
+    return status == TB_OK || status == TB_DIVERGED ? status : tb_fail(error, status, "");
+}
+
+#endif
