@@ -27,8 +27,8 @@ typedef struct tb_gpu_world {
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
     int32_t number_of_worlds;
-    int32_t slots; /* worlds that are stepped at once; each has an arena of its own */
-    int32_t lanes; /* of a world: a power of two, up to TB_GPU_BLOCK_THREADS */
+    int32_t slots;  /* worlds that are stepped at once; each has an arena of its own */
+    int32_t lanes;  /* of a world: a power of two, up to TB_GPU_BLOCK_THREADS */
     int32_t solver; /* tb_solver_number */
     unsigned char *arenas;
     size_t arena_size;
