@@ -292,12 +292,13 @@ static void compare_teams(tb_model *model, int steps, int first)
     for (int k = 0; k < 4; k++) {
         tb_step_options options = tb_step_defaults();
         lanes = LANES[(k + first) % 4];
-        options.solve.solver = first & 1 ? "jor" : "sor";
-        options.solve.maximum_iterations = 10;
+        static const char *const SOLVERS[] = {"sor", "jor", "newton", "auto"};
+        options.solve.solver = SOLVERS[first];
+        if (first < 2) options.solve.maximum_iterations = 10;
         options.scheme = k & 1 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
         options.precision = k & 2 ? TB_FLOAT : TB_DOUBLE;
         options.report_energy = true;
-        compare(model, &options, 100, lanes == 32 ? 2 : steps);
+        compare(model, &options, 100, lanes == 32 ? 1 : steps);
     }
     lanes = 0;
 }
@@ -306,8 +307,8 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
 {
     tb_model *jaw = jaw_and_mug(), *all = everything();
     for (int first = 0; first < 4; first++) {
-        compare_teams(jaw, 12, first);
-        compare_teams(all, 8, first);
+        compare_teams(jaw, 6, first);
+        compare_teams(all, 4, first);
     }
     tb_model_destroy(all);
     tb_model_destroy(jaw);
