@@ -68,6 +68,8 @@ class Measure:
             if table and table[2] != "double":
                 row |= {"scene": table[1], "steps": int(table[2]), "q": float(table[3])}
                 row |= {"u": float(table[4]), "allowed": float(table[5])}
+            if line.startswith("SKIPPED"):
+                self.run.fail("agreement", line)
             self.run.results.append(row)
             print(line, flush=True)
 
