@@ -1088,6 +1088,11 @@ typedef struct tb_qp_options {
     tb_qp_method method;
     tb_precision precision;
     tb_qp_system system;
+    /* On a GPU all of it runs on the card, its own way with AUTO or BOUNDS; other rows are
+     * UNSUPPORTED there. It keeps a smaller border than maximum_changes where the card's memory asks
+     * for it, and solves for some columns before they are needed. */
+    tb_backend_choice backend;
+    int32_t device;              /* of that backend */
     int32_t block;               /* rows of a block of the banded solver; 0: its own choice */
     int32_t maximum_iterations;  /* saddle systems */
     int32_t maximum_solves;      /* right-hand sides of one factorization, then a fresh one */
@@ -1097,7 +1102,7 @@ typedef struct tb_qp_options {
     double tie; /* what is within it of a constraint stays as it is, relative; 0: 100 roundings */
 } tb_qp_options;
 
-/* SCHURPA in double, AUTO, 100 iterations, 500 solves, 500 changes, 4 refinements. */
+/* SCHURPA in double, AUTO, on the CPU, 100 iterations, 500 solves, 500 changes, 4 refinements. */
 tb_qp_options tb_qp_defaults(void);
 
 /* Largest components, computed in double from x and lambda alone. */
@@ -1129,8 +1134,8 @@ typedef struct tb_qp_result {
 /* Solves from the working set `active` (constraints, 0 or 1; what equalities have does not matter),
  * which becomes the last one. Writes x (n) and the multipliers lambda (constraints). Not reaching
  * the tolerance is result->status; an infeasible program ends so. INVALID_ARGUMENT names the field,
- * UNSUPPORTED rows that `system` does not take; FAILED_PRECONDITION: the equalities alone make a
- * singular system; RESOURCE_EXHAUSTED. */
+ * UNSUPPORTED rows that `system` or `backend` does not take; FAILED_PRECONDITION: the equalities
+ * alone make a singular system; RESOURCE_EXHAUSTED; NOT_FOUND, UNAVAILABLE, ABORTED: the device. */
 tb_status tb_qp_program_solve(const tb_qp_program *, const tb_qp_options *, uint8_t *active,
                               double *x, double *lambda, tb_qp_result *, tb_error *);
 

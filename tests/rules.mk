@@ -32,7 +32,13 @@ $(TEAM_PLAY): tests/unit/team_play.cc
 $(TEAM_SOLVES): tests/unit/team_solve.cc
 $(TEAM_WORLDS): tests/unit/team_world.cc
 $(DEVICE_WORLDS): tests/unit/device_world.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY): $(B)/stamp.flags
+# the kernel of quadratic programs, lane by lane
+CARD_SCHURPA := $(B)/tests/plugin/card/schurpa.o $(B)/tests/plugin/card/schurpa.f32.o
+$(CARD_SCHURPA): DEVICE_SINGLE := -Wno-unknown-pragmas
+$(B)/tests/plugin/card/schurpa.f32.o: DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
+$(CARD_SCHURPA): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(CARD_SCHURPA): tests/plugin/card/schurpa.cc
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA): $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
@@ -44,7 +50,7 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch device fetch model_cache model_image pool shared_card twin
+CARD_HOST := backend batch device fetch model_cache model_image pool program shared_card twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
@@ -53,11 +59,12 @@ $(B)/tests/plugin/card/gpu/%.o: solver/gpu/%.c $(B)/stamp.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
-$(CARD): $(CARD_OBJECTS) $(DEVICE_WORLDS) $(LIBRARY)
+$(CARD): $(CARD_OBJECTS) $(CARD_SCHURPA) $(DEVICE_WORLDS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
 
+$(B)/tests/unit/test_gpu_qp: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------

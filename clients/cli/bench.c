@@ -257,10 +257,11 @@ int command_bench(int argc, char **argv)
 {
     int64_t repeats = 11;
     int64_t n = 1000, half_bandwidth = 125, delta = -1, seed = 1;
-    int precision = TB_DOUBLE, direct = 0;
+    int precision = TB_DOUBLE, direct = 0, backend = TB_BACKEND_CPU;
     bool json = false;
     static const char *const PRECISIONS[] = {"double", "float", NULL};
     static const char *const DIRECTS[] = {"blocks", "lapack", NULL};
+    static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL};
     const args_option options[] = {
         {"repeats", "N", "of every case (11)", ARGS_INTEGER, &repeats, 1, BENCH_REPEATS, NULL},
         {"json", NULL, "one JSON object a benchmark", ARGS_FLAG, &json, 0, 0, NULL},
@@ -275,6 +276,8 @@ int command_bench(int argc, char **argv)
         {"direct", "NAME", "what DIRECT factors with; SCHURPA always by blocks (blocks)",
          ARGS_CHOICE, &direct, 0, 0, DIRECTS},
         {"seed", "N", "of the random numbers (1)", ARGS_INTEGER, &seed, 0, INT32_MAX, NULL},
+        {"backend", "NAME", "where programs are solved (cpu)", ARGS_CHOICE, &backend, 0, 0,
+         BACKENDS},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {
         {"options", options}, {"options of schurpa", of_schurpa}, {NULL, NULL}};
@@ -297,6 +300,10 @@ int command_bench(int argc, char **argv)
         return CLI_USAGE;
     }
 
+    if (direct == 1 && backend != TB_BACKEND_CPU) {
+        args_complain(COMMAND.name, "--direct lapack is for --backend cpu");
+        return CLI_USAGE;
+    }
     if (half_bandwidth >= n || delta > n) {
         args_complain(COMMAND.name, half_bandwidth >= n ? "--half-bandwidth must be below --n"
                                                         : "--delta must not be above --n");
@@ -309,6 +316,7 @@ int command_bench(int argc, char **argv)
                                            .repeats = (int32_t)repeats,
                                            .seed = (uint64_t)seed,
                                            .precision = (tb_precision)precision,
+                                           .backend = (tb_backend_choice)backend,
                                            .lapack = direct == 1,
                                            .json = json};
     tb_error error = {0};

@@ -103,6 +103,7 @@ static tb_status solve_once(experiment *e, tb_qp_method method, tb_qp_result *re
     tb_qp_options options = tb_qp_defaults();
     options.method = method;
     options.precision = e->options->precision;
+    options.backend = e->options->backend;
     options.system = e->options->lapack && method == TB_QP_PDAS ? TB_QP_BOUNDS_BAND : TB_QP_BOUNDS;
     const tb_status status =
         tb_qp_program_solve(&e->program, &options, e->active, e->x, e->lambda, result, error);
@@ -167,6 +168,13 @@ static const char *precision_name(const experiment *e)
     return e->options->precision == TB_FLOAT ? "float" : "double";
 }
 
+/* The device that solves; "" for the processor. */
+static const char *device_name(const experiment *e, tb_device_info *info)
+{
+    if (tb_device_describe(e->options->backend, 0, info, NULL) != TB_OK) info->name[0] = '\0';
+    return info->name;
+}
+
 static void print_measure(const experiment *e, const measure *m)
 {
     const int32_t turns = e->options->repeats;
@@ -178,10 +186,11 @@ static void print_measure(const experiment *e, const measure *m)
 static void print_text(const experiment *e)
 {
     const bench_schurpa_options *o = e->options;
+    tb_device_info device;
     printf("n %d, half-bandwidth %d, %s, %d of %d bounds active at the solution; "
-           "ms, medians of %d\n",
+           "ms, medians of %d; %s\n",
            (int)o->n, (int)o->half_bandwidth, precision_name(e), (int)e->cold.active, (int)o->n,
-           (int)o->repeats);
+           (int)o->repeats, device_name(e, &device));
     printf("%5s  %-9s  %-38s  %-38s  %7s  %s\n", "", "iterat.", "SCHURPA",
            o->lapack ? "DIRECT (LAPACK)" : "DIRECT", "DIRECT/", "KKT residual");
     printf("%5s  %4s %4s  %9s %3s %9s %4s %9s  %9s %3s %9s %4s %9s  %7s  %8s %8s\n", "delta",
@@ -210,6 +219,7 @@ static json_t *measure_json(const experiment *e, const measure *m)
     json_object_set_new(object, "iterations", json_integer(m->result.iterations));
     json_object_set_new(object, "factorizations", json_integer(m->result.factorizations));
     json_object_set_new(object, "solves", json_integer(m->result.solves));
+    json_object_set_new(object, "batches", json_integer(m->result.batches));
     json_object_set_new(object, "resets", json_integer(m->result.resets));
     json_object_set_new(object, "refinements", json_integer(m->result.refinements));
     json_object_set_new(object, "factor_seconds", json_finite(median_of(m->factor, turns)));
@@ -223,11 +233,13 @@ static json_t *measure_json(const experiment *e, const measure *m)
 static void print_json(const experiment *e)
 {
     const bench_schurpa_options *o = e->options;
+    tb_device_info device;
     json_t *object = json_object(), *rows = json_array();
     json_object_set_new(object, "benchmark", json_text("schurpa"));
     json_object_set_new(object, "n", json_integer(o->n));
     json_object_set_new(object, "half_bandwidth", json_integer(o->half_bandwidth));
     json_object_set_new(object, "precision", json_text(precision_name(e)));
+    json_object_set_new(object, "device", json_text(device_name(e, &device)));
     json_object_set_new(object, "direct_factors_by", json_text(o->lapack ? "lapack" : "blocks"));
     json_object_set_new(object, "seed", json_integer((json_int_t)o->seed));
     json_object_set_new(object, "repeats", json_integer(o->repeats));

@@ -10,6 +10,7 @@ typedef struct bench_schurpa_options {
     int32_t repeats;
     uint64_t seed;
     tb_precision precision;
+    tb_backend_choice backend;
     bool lapack; /* DIRECT factors by LAPACK's band routines, not by blocks as SCHURPA does */
     bool json;
 } bench_schurpa_options;

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/base.h"
+#include "program.h"
 #include "shared_card.h"
 
 /* Of the card's memory: what images of models may take. */
@@ -292,4 +293,5 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .use = use_of,
                                       .fetch = tb_gpu_twins_fetch,
                                       .share = tb_gpu_twin_share,
-                                      .release = tb_gpu_twin_release};
+                                      .release = tb_gpu_twin_release,
+                                      .program = tb_gpu_solve_program};

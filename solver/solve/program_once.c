@@ -1,6 +1,7 @@
 /* What the public header says of quadratic programs: defaults, checks, precision; and random ones.
  */
 #include "base/base.h"
+#include "step/step.h"
 
 #include <string.h>
 
@@ -86,6 +87,8 @@ static tb_status check_options(const tb_qp_options *o, tb_error *error)
         {"method", (int32_t)o->method, TB_QP_PDAS, TB_QP_SCHURPA},
         {"precision", (int32_t)o->precision, TB_DOUBLE, TB_FLOAT},
         {"system", (int32_t)o->system, TB_QP_AUTO, TB_QP_FACETS},
+        {"backend", (int32_t)o->backend, TB_BACKEND_CPU, TB_BACKEND_AUTO},
+        {"device", o->device, 0, INT32_MAX},
         {"block", o->block, 0, 4096},
         {"maximum_iterations", o->maximum_iterations, 1, 1000000},
         {"maximum_solves", o->maximum_solves, 0, INT32_MAX},
@@ -142,6 +145,38 @@ static tb_status check_program(const tb_qp_program *p, tb_arena *arena, tb_error
     return status;
 }
 
+/* A backend that was asked for and takes programs, or the processor. */
+static tb_status run_somewhere(const tb_qp_program *program, const tb_qp_options *options,
+                               tb_arena *arena, uint8_t *active, double *x, double *lambda,
+                               tb_qp_result *result, tb_error *error)
+{
+    const tb_backend *backend = NULL;
+    tb_status status = tb_backend_find(options->backend, &backend, error);
+    if (status != TB_OK) return status;
+    if (backend->program != NULL && backend != &tb_backend_cpu) {
+        if (options->system != TB_QP_AUTO && options->system != TB_QP_BOUNDS)
+            return tb_fail_field(error, TB_UNSUPPORTED, "system",
+                                 "backend '%s' takes bounds on single variables", backend->name);
+        return backend->program(program, options, active, x, lambda, result, error);
+    }
+    if (options->backend == TB_BACKEND_GPU)
+        return tb_fail_field(error, TB_UNSUPPORTED, "backend", "backend '%s' takes no programs",
+                             backend->name);
+    status = (options->precision == TB_FLOAT ? tb_qp_program_run_f32 : tb_qp_program_run)(
+        program, options, arena, active, x, lambda, result);
+    if (status == TB_UNSUPPORTED)
+        return tb_fail_field(error, status, "system",
+                             "a row is not of the kind that this system takes");
+    if (status == TB_FAILED_PRECONDITION)
+        return tb_fail(error, status,
+                       "the Hessian with the equalities alone makes a singular system");
+    if (status != TB_OK)
+        return tb_fail(error, status,
+                       "a program of %d variables and %d constraints needs more memory",
+                       (int)program->n, (int)program->constraints);
+    return TB_OK;
+}
+
 tb_status tb_qp_program_solve(const tb_qp_program *program, const tb_qp_options *options,
                               uint8_t *active, double *x, double *lambda, tb_qp_result *result,
                               tb_error *error)
@@ -159,22 +194,8 @@ tb_status tb_qp_program_solve(const tb_qp_program *program, const tb_qp_options 
     tb_arena_init(&arena, 0);
     tb_status status = check_options(options, error);
     if (status == TB_OK) status = check_program(program, &arena, error);
-    if (status != TB_OK) goto done;
-    status = (options->precision == TB_FLOAT ? tb_qp_program_run_f32 : tb_qp_program_run)(
-        program, options, &arena, active, x, lambda, result);
-    switch (status) {
-    case TB_OK: break;
-    case TB_UNSUPPORTED:
-        tb_fail_field(error, status, "system", "a row is not of the kind that this system takes");
-        break;
-    case TB_FAILED_PRECONDITION:
-        tb_fail(error, status, "the Hessian with the equalities alone makes a singular system");
-        break;
-    default:
-        tb_fail(error, status, "a program of %d variables and %d constraints needs more memory",
-                (int)program->n, (int)program->constraints);
-    }
-done:
+    if (status == TB_OK)
+        status = run_somewhere(program, options, &arena, active, x, lambda, result, error);
     tb_arena_destroy(&arena);
     return status;
 }

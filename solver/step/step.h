@@ -205,6 +205,12 @@ typedef struct tb_backend {
     /* One state more, and one less, has this twin; it goes with its last. */
     void (*share)(tb_device_twin *twin);
     void (*release)(tb_device_twin *twin);
+
+    /* Solves a program that has been checked; the contract of tb_qp_program_solve. May be NULL: the
+     * backend takes no programs. */
+    tb_status (*program)(const tb_qp_program *program, const tb_qp_options *options,
+                         uint8_t *active, double *x, double *lambda, tb_qp_result *result,
+                         tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

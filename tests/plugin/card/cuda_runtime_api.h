@@ -18,9 +18,23 @@ typedef enum cudaError {
 enum cudaMemcpyKind { cudaMemcpyHostToDevice = 1, cudaMemcpyDeviceToHost = 2 };
 enum cudaDeviceAttr {
     cudaDevAttrComputeCapabilityMajor = 75,
-    cudaDevAttrComputeCapabilityMinor = 76
+    cudaDevAttrComputeCapabilityMinor = 76,
+    cudaDevAttrMultiProcessorCount = 16,
+    cudaDevAttrCooperativeLaunch = 95,
+    cudaDevAttrMaxSharedMemoryPerBlockOptin = 97
 };
+enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize = 8 };
 enum { cudaHostAllocDefault = 0, cudaStreamNonBlocking = 1 };
+
+#ifdef __cplusplus
+struct dim3 {
+    unsigned x, y, z;
+    explicit dim3(unsigned width) : x(width), y(1), z(1)
+    {
+    }
+};
+extern "C" {
+#endif
 
 typedef struct played_stream *cudaStream_t;
 typedef struct played_event *cudaEvent_t;
@@ -58,5 +72,14 @@ cudaError_t cudaFreeHost(void *memory);
 cudaError_t cudaMemGetInfo(size_t *room, size_t *total);
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream);
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream);
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream);
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

@@ -73,7 +73,11 @@ static size_t memory_of_card(void)
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
     (void)device;
-    *value = attribute == cudaDevAttrComputeCapabilityMajor ? 9 : 0;
+    *value = 0;
+    if (attribute == cudaDevAttrComputeCapabilityMajor) *value = 9;
+    if (attribute == cudaDevAttrMultiProcessorCount) *value = 4;
+    if (attribute == cudaDevAttrCooperativeLaunch) *value = 1;
+    if (attribute == cudaDevAttrMaxSharedMemoryPerBlockOptin) *value = 227 << 10;
     return cudaSuccess;
 }
 
@@ -250,4 +254,30 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     if (state_of(stream) != cudaSuccess) return state_of(stream);
     memcpy(to, from, bytes);
     return cudaSuccess;
+}
+
+cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
+                              size_t width, size_t height, enum cudaMemcpyKind kind,
+                              cudaStream_t stream)
+{
+    (void)kind;
+    if (state_of(stream) != cudaSuccess) return state_of(stream);
+    for (size_t i = 0; i < height; i++)
+        memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, width);
+    return cudaSuccess;
+}
+
+cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
+{
+    if (state_of(stream) != cudaSuccess) return state_of(stream);
+    memset(to, value, bytes);
+    return cudaSuccess;
+}
+
+cudaError_t cudaFuncSetAttribute(const void *function, enum cudaFuncAttribute attribute, int value)
+{
+    (void)function;
+    (void)attribute;
+    (void)value;
+    return played_state();
 }

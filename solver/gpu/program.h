@@ -1,0 +1,52 @@
+/* What the host's side and the kernel of quadratic programs share: plain structures, both languages.
+ *
+ * One launch solves one program: all its data lie on the card, and the blocks of the grid go through
+ * the whole method together, factorizations, sets, borders and judgement. The host learns how it
+ * ended. Rows are bounds on single variables. */
+#ifndef TB_GPU_PROGRAM_H
+#define TB_GPU_PROGRAM_H
+
+#include <cuda_runtime_api.h>
+
+#include "base/base.h"
+
+typedef struct tb_gpu_program {
+    int32_t n, half_bandwidth, constraints, equalities;
+    int64_t stride; /* numbers from one column of the hessian to the next, a multiple of 16 */
+    /* in working precision; what the hessian's columns have behind their band is not read */
+    void *hessian, *f, *value, *b;
+    int32_t *first, *of; /* constraints of variable j: of[first[j]] ... of[first[j + 1]] */
+    uint8_t *active;     /* constraints, in and out */
+    double *x, *lambda;  /* out */
+    tb_qp_result *result;
+    tb_qp_options options; /* tolerance and tie decided */
+    int32_t limit;         /* bordered columns */
+    int32_t blocks;        /* of the grid, at least TB_GPU_FEWEST_BLOCKS */
+    size_t block_memory;   /* bytes of shared memory of one */
+    void *work;            /* tb_gpu_program_work bytes */
+} tb_gpu_program;
+
+enum { TB_GPU_FEWEST_BLOCKS = 4, TB_GPU_PROGRAM_THREADS = 256 };
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* tb_qp_program_solve on a card; the backend's entry. */
+tb_status tb_gpu_solve_program(const tb_qp_program *program, const tb_qp_options *options,
+                               uint8_t *active, double *x, double *lambda, tb_qp_result *result,
+                               tb_error *error);
+
+/* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
+size_t tb_gpu_program_work(const tb_gpu_program *program);
+size_t tb_gpu_program_work_f32(const tb_gpu_program *program);
+/* Shared memory that a block needs at least, and what it needs for `limit` columns. */
+size_t tb_gpu_program_memory(const tb_gpu_program *program);
+size_t tb_gpu_program_memory_f32(const tb_gpu_program *program);
+/* Begins the work on the stream and does not wait. */
+cudaError_t tb_gpu_start_program(const tb_gpu_program *program, cudaStream_t stream);
+cudaError_t tb_gpu_start_program_f32(const tb_gpu_program *program, cudaStream_t stream);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

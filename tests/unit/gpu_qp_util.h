@@ -1,0 +1,148 @@
+/* Programs with bounds and a band for the tests of a card, and what their solutions are worth. */
+#ifndef GPU_QP_UTIL_H
+#define GPU_QP_UTIL_H
+
+#include "gpu_util.h"
+
+enum { LOWER_BOUNDS, BOTH_BOUNDS };
+
+typedef struct given_qp {
+    tb_qp_program program;
+    double *hessian, *f, *value, *b;
+    int32_t *row_start, *column;
+} given_qp;
+
+typedef struct solved {
+    uint8_t *active;
+    double *x, *lambda;
+    tb_qp_result result;
+} solved;
+
+static inline void free_given(given_qp *g)
+{
+    void *const memory[] = {g->hessian, g->f, g->value, g->b, g->row_start, g->column};
+    for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
+}
+
+/* Random, with x >= 0; or with two bounds on most variables, away from zero, some of one side. */
+static inline given_qp given_bounds(int32_t n, int32_t half, uint64_t seed, int kind)
+{
+    given_qp g = {0};
+    const size_t most = 2 * (size_t)n;
+    tb_error error;
+    g.hessian = malloc((size_t)n * ((size_t)half + 1) * sizeof *g.hessian);
+    g.f = malloc((size_t)n * sizeof *g.f);
+    g.value = malloc(most * sizeof *g.value);
+    g.b = malloc(most * sizeof *g.b);
+    g.row_start = malloc((most + 1) * sizeof *g.row_start);
+    g.column = malloc(most * sizeof *g.column);
+    ck_assert(g.hessian && g.f && g.value && g.b && g.row_start && g.column);
+    TEST_OK(tb_qp_random(n, half, seed, g.hessian, g.f, &error), &error);
+    int32_t m = 0;
+    for (int32_t j = 0; j < n; j++)
+        for (int side = 0; side < (kind == BOTH_BOUNDS ? 2 : 1); side++) {
+            if (kind == BOTH_BOUNDS && (j + side) % 5 == 0) continue;
+            const double far = kind == BOTH_BOUNDS ? 0.1 + 0.05 * ((j * 7 + side * 3) % 11) : 0;
+            g.row_start[m] = m;
+            g.column[m] = j;
+            g.value[m] = side ? 2 : -1;
+            g.b[m++] = side ? 2 * far : far;
+        }
+    g.row_start[m] = m;
+    g.program = (tb_qp_program){.n = n,
+                                .half_bandwidth = half,
+                                .hessian = g.hessian,
+                                .f = g.f,
+                                .constraints = m,
+                                .row_start = g.row_start,
+                                .column = g.column,
+                                .value = g.value,
+                                .b = g.b};
+    return g;
+}
+
+static inline void free_solved(solved *s)
+{
+    free(s->active);
+    free(s->x);
+    free(s->lambda);
+}
+
+/* What is not written is not a number. */
+static inline solved solve_from(const given_qp *g, const uint8_t *start,
+                                const tb_qp_options *options)
+{
+    const size_t n = (size_t)g->program.n, m = (size_t)g->program.constraints;
+    solved s;
+    tb_error error = {0};
+    s.active = malloc(m + 1);
+    s.x = malloc(n * sizeof *s.x);
+    s.lambda = malloc((m + 1) * sizeof *s.lambda);
+    ck_assert(s.active && s.x && s.lambda);
+    memcpy(s.active, start, m);
+    for (size_t j = 0; j < n; j++) s.x[j] = NAN;
+    for (size_t i = 0; i < m; i++) s.lambda[i] = NAN;
+    memset(&s.result, 0xee, sizeof s.result);
+    TEST_OK(tb_qp_program_solve(&g->program, options, s.active, s.x, s.lambda, &s.result, &error),
+            &error);
+    return s;
+}
+
+/* The largest violation of the KKT conditions, each over the size of what it is a sum of. Sums over
+ * the matrix as it was given. */
+static inline double kkt_of(const given_qp *g, const solved *s)
+{
+    const tb_qp_program *p = &g->program;
+    const int32_t n = p->n, half = p->half_bandwidth;
+    double *sum = calloc((size_t)n, sizeof *sum), force = 0, length = 0, multiplier = 0, worst = 0;
+    ck_assert_ptr_nonnull(sum);
+    for (int32_t j = 0; j < n; j++) {
+        sum[j] += p->f[j];
+        force = fmax(force, fabs(p->f[j]));
+        for (int32_t i = j; i < n && i - j <= half; i++) {
+            const double a = p->hessian[i - j + (int64_t)j * (half + 1)];
+            sum[i] += a * s->x[j];
+            if (i != j) sum[j] += a * s->x[i];
+        }
+    }
+    for (int32_t i = 0; i < p->constraints; i++) {
+        force = fmax(force, fabs(p->value[i] * s->lambda[i]));
+        multiplier = fmax(multiplier, fabs(s->lambda[i]));
+        length = fmax(length, fmax(fabs(p->b[i]), fabs(p->value[i] * s->x[p->column[i]])));
+    }
+    for (int32_t i = 0; i < p->constraints; i++) {
+        const double slack = p->b[i] - p->value[i] * s->x[p->column[i]], l = s->lambda[i];
+        const bool equality = i < p->equalities;
+        sum[p->column[i]] += p->value[i] * l;
+        worst = fmax(worst, (equality ? fabs(slack) : -slack) / fmax(length, 1e-300));
+        if (!equality) worst = fmax(worst, -l / fmax(multiplier, 1e-300));
+        if (!equality) worst = fmax(worst, fabs(l * slack) / fmax(multiplier * length, 1e-300));
+        ck_assert(equality || s->active[i] || l == 0);
+        ck_assert(isfinite(l));
+    }
+    for (int32_t j = 0; j < n; j++) {
+        ck_assert(isfinite(s->x[j]));
+        worst = fmax(worst, fabs(sum[j]) / force);
+    }
+    free(sum);
+    return worst;
+}
+
+/* The card, or, where there is none, one that the processor plays: true then, for it is slow. */
+static inline bool card_is_played(void)
+{
+    char path[1024], reason[TB_ERROR_MESSAGE_SIZE];
+    const tb_backend *card = NULL;
+    tb_device_info info;
+    if (getenv("TRIBO_GPU_PLUGIN") != NULL) {
+        TEST_OK(tb_device_describe(TB_BACKEND_GPU, 0, &info, NULL), NULL);
+        return strstr(info.name, "played") != NULL;
+    }
+    snprintf(path, sizeof path, "%s/libtribo_gpu.so", build_folder());
+    const bool there = tb_backend_open(path, &card, NULL) == TB_OK && card->devices(reason) > 0;
+    if (!there) snprintf(path, sizeof path, "%s/tests/plugin/card.so", build_folder());
+    ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", path, 1), 0);
+    return !there;
+}
+
+#endif
