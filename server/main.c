@@ -266,7 +266,8 @@ static int serve(const command_line *line, const td_config *config)
     td_notify("STOPPING=1");
     stop_waiting(&signals, server->config->drain_seconds);
     if (code == EXIT_DEVICE_LOST)
-        td_log_write(server->log, TB_LOG_ERROR, "device.lost", "sessions=saved");
+        td_log_write(server->log, TB_LOG_ERROR, "device.lost",
+                     "sessions=as_last_fetched_or_checkpointed");
     td_server_drain(server);
     td_server_destroy(server);
     return code;

@@ -644,6 +644,7 @@ typedef struct tb_device_use {
     int64_t uploads,
         moves;             /* worlds sent there from the host; copied there, for forks and growth */
     int64_t evictions;     /* worlds that made room for others */
+    int64_t captures;      /* kinds of small calls that were made a graph of */
     uint64_t copied_bytes; /* to and from the device */
     double copy_seconds, compute_seconds; /* on the device, by its own clock */
     bool lost;

@@ -50,7 +50,7 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch device fetch model_cache model_image pool program shared_card twin
+CARD_HOST := backend batch device fetch graph model_cache model_image pool program shared_card twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)

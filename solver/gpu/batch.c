@@ -8,6 +8,7 @@
 
 enum {
     PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
+    GRAPH_WORLDS = 64,       /* more than these, and what the launch itself takes does not show */
     LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
     WARP_LANES = 32,
     /* Warps of a processor before worlds share them. Lanes of a warp wait for each other wherever
@@ -185,14 +186,6 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     pack_header((tb_gpu_world *)(void *)p->staging + i, task, twin);
 }
 
-static tb_status copy(tb_gpu_batch *b, void *to, const void *from, size_t bytes,
-                      enum cudaMemcpyKind kind, tb_error *error)
-{
-    b->copied_bytes += bytes;
-    return tb_gpu_check(&b->device, cudaMemcpyAsync(to, from, bytes, kind, b->device.stream),
-                        "copying worlds", error);
-}
-
 static size_t header_bytes(const piece *p)
 {
     return (size_t)p->count * sizeof(tb_gpu_world);
@@ -216,9 +209,6 @@ static tb_status send(piece *p, tb_error *error)
         status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
                               "sending worlds", error);
     }
-    if (status == TB_OK)
-        status =
-            copy(b, b->block.memory, p->staging, header_bytes(p), cudaMemcpyHostToDevice, error);
     return status;
 }
 
@@ -249,30 +239,47 @@ static tb_status reserve_arenas(piece *p, int32_t *slots, tb_error *error)
     return tb_gpu_reserve(&b->device, &b->arenas, (size_t)*slots * p->arena_size, error);
 }
 
+/* Bytes that nobody sets are zero, so that equal calls are equal bytes. */
+static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call *call,
+                           tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_launch *l = &call->launch;
+    memset(call, 0, sizeof *call);
+    l->worlds = b->block.memory;
+    l->number_of_worlds = p->count;
+    l->lanes = choose_lanes(b, p->count);
+    l->solver = tb_solver_number(options->solve.solver);
+    l->arena_size = p->arena_size;
+    memcpy(&l->options, options, sizeof l->options);
+    /* names and functions of the host mean nothing there */
+    l->options.solve.solver = NULL;
+    l->options.solve.cancelled = NULL;
+    l->options.solve.cancelled_context = NULL;
+    const tb_status status = reserve_arenas(p, &l->slots, error);
+    l->arenas = b->arenas.memory;
+    call->single = options->precision == TB_FLOAT;
+    call->staging = p->staging;
+    call->block = b->block.memory;
+    call->bytes = header_bytes(p);
+    return status;
+}
+
+/* Headers there, steps, headers back. */
 static tb_status launch(piece *p, const tb_step_options *options, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
-    tb_gpu_launch l = {.worlds = b->block.memory,
-                       .number_of_worlds = p->count,
-                       .lanes = choose_lanes(b, p->count),
-                       .solver = tb_solver_number(options->solve.solver),
-                       .arena_size = p->arena_size,
-                       .options = *options};
-    /* names and functions of the host mean nothing there */
-    l.options.solve.solver = NULL;
-    l.options.solve.cancelled = NULL;
-    l.options.solve.cancelled_context = NULL;
-    tb_status status = reserve_arenas(p, &l.slots, error);
+    tb_gpu_device *d = &b->device;
+    tb_gpu_call call;
+    tb_status status = make_call(p, options, &call, error);
     if (status != TB_OK) return status;
-    l.arenas = b->arenas.memory;
-    status = tb_gpu_mark(&b->device, 1, error);
-    if (status == TB_OK)
-        status = tb_gpu_check(&b->device,
-                              options->precision == TB_FLOAT
-                                  ? tb_gpu_start_steps_f32(&l, b->device.stream)
-                                  : tb_gpu_start_steps(&l, b->device.stream),
-                              "launching steps", error);
-    if (status == TB_OK) status = tb_gpu_mark(&b->device, 2, error);
+    b->copied_bytes += 2 * call.bytes;
+    status = tb_gpu_mark(d, 1, error);
+    if (status == TB_OK && p->count <= GRAPH_WORLDS)
+        status = tb_gpu_graph_start(&b->graphs, d, &call, error);
+    else if (status == TB_OK)
+        status = tb_gpu_check(d, tb_gpu_call_start(&call, d->stream), "launching steps", error);
+    if (status == TB_OK) status = tb_gpu_mark(d, 2, error);
     return status;
 }
 
@@ -310,13 +317,9 @@ static tb_status receive(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
-    tb_status status =
-        copy(b, p->staging, b->block.memory, header_bytes(p), cudaMemcpyDeviceToHost, error);
-    if (status == TB_OK) status = tb_gpu_mark(d, 3, error);
-    if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
+    tb_status status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
-    if (status == TB_OK) status = tb_gpu_elapsed(d, 2, 3, &b->copy_seconds, error);
     if (status == TB_OK) for_worlds(p, unpack_world);
     return status;
 }

@@ -8,6 +8,7 @@
 
 #include "device.h"
 #include "gpu_internal.h"
+#include "graph.h"
 #include "model_cache.h"
 #include "twin.h"
 
@@ -29,6 +30,7 @@ typedef struct tb_gpu_batch {
     tb_gpu_device device; /* with the launches' stream */
     tb_gpu_twins *twins;
     tb_gpu_models models;
+    tb_gpu_graphs graphs; /* of small calls */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
     int32_t capacity;            /* tasks, moves */

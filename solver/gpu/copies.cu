@@ -16,9 +16,33 @@ extern "C" __global__ void tb_gpu_make_copies(const tb_gpu_copy *copies)
 }
 static_assert(sizeof(tb_contact_record) % 8 == 0, "records are copied by words");
 
+#ifdef TB_TEST_LOSE
+/* In a build for one test: where the file is that TRIBO_TEST_LOSE names, a kernel traps, as one does
+ * that reads where it must not, and the card is lost to the process. */
+#include <stdlib.h>
+#include <unistd.h>
+
+__global__ void lose_card(void)
+{
+    __trap();
+}
+
+static void lose_if_told(cudaStream_t stream)
+{
+    const char *file = getenv("TRIBO_TEST_LOSE");
+    if (file != NULL && access(file, F_OK) == 0) lose_card<<<1, 1, 0, stream>>>();
+}
+#else
+static void lose_if_told(cudaStream_t stream)
+{
+    (void)stream;
+}
+#endif
+
 extern "C" cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count,
                                            cudaStream_t stream)
 {
+    lose_if_told(stream);
     tb_gpu_make_copies<<<(unsigned)count, TB_GPU_COPY_THREADS, 0, stream>>>(copies);
     return cudaGetLastError();
 }

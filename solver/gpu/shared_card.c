@@ -22,6 +22,7 @@ static void close_card(tb_gpu_card *card)
     tb_gpu_device *d = &b->device;
     (void)cudaSetDevice(card->index);
     tb_gpu_models_destroy(&b->models, d);
+    tb_gpu_graphs_destroy(&b->graphs);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
     tb_gpu_release(d, &b->block);
@@ -80,9 +81,10 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->processors = info.processors;
     b->memory = info.memory;
 
-    /* for measurements: lanes a world */
-    const char *lanes = getenv("TRIBO_GPU_LANES");
+    /* for measurements: lanes a world, small calls as graphs */
+    const char *lanes = getenv("TRIBO_GPU_LANES"), *graphs = getenv("TRIBO_GPU_GRAPHS");
     if (lanes != NULL) b->lanes = atoi(lanes) < 0 ? 0 : atoi(lanes);
+    b->graphs.off = graphs != NULL && *graphs == '0';
     *opened = card;
     return TB_OK;
 }
@@ -128,6 +130,7 @@ void tb_gpu_card_publish(tb_gpu_card *card)
                                       .model_bytes = b->models.bytes,
                                       .launches = b->launches,
                                       .uploads = b->uploads,
+                                      .captures = b->graphs.captures,
                                       .copied_bytes = b->copied_bytes,
                                       .copy_seconds = b->copy_seconds,
                                       .compute_seconds = b->compute_seconds,

@@ -10,6 +10,8 @@
 #ifndef TB_GRASP_H
 #define TB_GRASP_H
 
+#include <pthread.h>
+
 #include "base/base.h"
 #include "base/vector.h"
 #include "model/merge.h"
@@ -36,6 +38,7 @@ typedef struct tb_grasp_plan {
     double dt;
     tb_step_options step; /* of one world: one thread */
     char solver[16];      /* step.solve.solver points here */
+    bool on_card;         /* all worlds are stepped together */
 
     /* the hand: bodies [carrier, hand_end) */
     int32_t carrier, hand_end;
@@ -151,8 +154,79 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
 /* Takes up to `steps` steps; *done when its trial is complete. */
 tb_status grasp_world_play(grasp_world *world, tb_stepper *stepper, int64_t steps, bool *done,
                            tb_error *error);
+/* One step in parts, for who steps many worlds at once: what the world is told before, the step, and
+ * what is seen after it. */
+tb_status grasp_world_before(grasp_world *world, tb_error *error);
+tb_status grasp_world_after(grasp_world *world, const tb_certificate *certificate, bool *done,
+                            tb_error *error);
+/* Whether grasp_world_after will read the state. */
+bool grasp_world_reads(const grasp_world *world);
+/* Whether grasp_world_before may: the hand moves with an acceleration. */
+bool grasp_world_is_pushed(const grasp_world *world);
 /* Gives back what belongs to one trial. */
 void grasp_world_end(grasp_world *world);
+
+/* ---- job.c, and rounds.c for worlds on a card ---- */
+
+/* A grasp while it is played, and until its result is handed out. */
+typedef struct grasp_record {
+    tb_grasp_trial *trials; /* copies; NULL before the first begins */
+    int32_t done;
+    tb_grasp_contact *contacts;
+    int32_t number_of_contacts;
+    double epsilon, volume;
+} grasp_record;
+
+/* One world in play. */
+typedef struct grasp_slot {
+    grasp_world world;
+    tb_stepper *stepper; /* NULL on a card: one steps all */
+    bool busy;
+    /* of the round under way */
+    bool done;
+    tb_certificate certificate;
+    tb_status status;
+    tb_error error;
+} grasp_slot;
+
+struct tb_grasp_job {
+    tb_grasp_plan plan;
+    grasp_slot *slots;
+    int32_t number_of_slots;
+    /* on a card: rounds of one step of all worlds (rounds.c) */
+    tb_stepper *card;
+    int32_t threads;   /* that tell and look at worlds between steps */
+    grasp_slot **live; /* number_of_slots: in play */
+    tb_state **states; /* likewise */
+    tb_certificate *certificates;
+    grasp_record *records; /* poses */
+    int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
+    int64_t trials, trials_done, trials_held, steps_done, steps_total;
+    int32_t grasps_done;
+    int32_t given;                       /* results handed out */
+    int64_t until;                       /* ns: end of the slice */
+    bool (*yields)(const void *context); /* may be NULL */
+    const void *yields_context;
+    pthread_mutex_t lock;
+    tb_status status; /* the first failure */
+    tb_error error;
+    /* the result handed out last */
+    tb_grasp_result result;
+    grasp_record out;
+    tb_grasp_finger *fingers;
+};
+
+/* Takes the next trial: false if there is none, or after a failure. */
+bool grasp_job_take(tb_grasp_job *job, int32_t *grasp, int32_t *copy);
+/* Enters a trial that is complete. */
+tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *error);
+/* Keeps the first failure; all threads stop at it. */
+void grasp_job_fail(tb_grasp_job *job, tb_status status, const tb_error *error);
+/* Whether the slice has time left and nobody wants it to yield. */
+bool grasp_job_goes_on(const tb_grasp_job *job);
+
+/* Rounds until the slice is over or nothing is left to play. */
+void grasp_rounds_play(tb_grasp_job *job);
 
 /* ---- measure.c ---- */
 

@@ -2,8 +2,8 @@
  *
  * Every thread has one world in play and takes the next when it is done; worlds know nothing of
  * each other, so it does not matter who plays which when. Results come out in the order of the
- * poses, each put together from its trials in the order of the copies: the same bytes whatever the threads
- * and slices. */
+ * poses, each put together from its trials in the order of the copies: the same bytes whatever the
+ * threads and slices. On a card all worlds take their steps together (rounds.c). */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,43 +13,9 @@
 #include "base/parallel.h"
 #include "grasp/grasp.h"
 
-enum { CHUNK = 4 }; /* steps between two looks at the clock */
-
-/* A grasp while it is played, and until its result is handed out. */
-typedef struct grasp_record {
-    tb_grasp_trial *trials; /* copies; NULL before the first begins */
-    int32_t done;
-    tb_grasp_contact *contacts;
-    int32_t number_of_contacts;
-    double epsilon, volume;
-} grasp_record;
-
-/* One thread's world. */
-typedef struct grasp_slot {
-    grasp_world world;
-    tb_stepper *stepper;
-    bool busy;
-} grasp_slot;
-
-struct tb_grasp_job {
-    tb_grasp_plan plan;
-    grasp_slot *slots;
-    int32_t number_of_slots;
-    grasp_record *records; /* poses */
-    int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
-    int64_t trials, trials_done, trials_held, steps_done, steps_total;
-    int32_t grasps_done;
-    int32_t given;                       /* results handed out */
-    int64_t until;                       /* ns: end of the slice */
-    bool (*yields)(const void *context); /* may be NULL */
-    const void *yields_context;
-    pthread_mutex_t lock;
-    tb_status status; /* the first failure */
-    tb_error error;
-    /* the result handed out last */
-    tb_grasp_result result;
-    grasp_record out;
-    tb_grasp_finger *fingers;
+enum {
+    CHUNK = 4,         /* steps between two looks at the clock */
+    CARD_WORLDS = 8192 /* in play at once on a card */
 };
 
 static int64_t now_ns(void)
@@ -61,20 +27,40 @@ static int64_t now_ns(void)
 
 /* ---- life ---- */
 
+static tb_status make_steppers(tb_grasp_job *job, int32_t threads, tb_error *error)
+{
+    tb_step_options options = job->plan.step;
+    tb_status status = TB_OK;
+    if (!job->plan.on_card) {
+        for (int32_t i = 0; i < job->number_of_slots && status == TB_OK; i++)
+            status = tb_stepper_create(&options, &job->slots[i].stepper, error);
+        return status;
+    }
+    const size_t n = (size_t)job->number_of_slots;
+    job->threads = tb_parallel_threads(threads);
+    job->live = calloc(n, sizeof *job->live);
+    job->states = calloc(n, sizeof *job->states);
+    job->certificates = calloc(n, sizeof *job->certificates);
+    if (job->live == NULL || job->states == NULL || job->certificates == NULL)
+        return tb_fail_memory(error, n * sizeof *job->certificates, "a grasp job");
+    options.threads = threads;
+    options.resident = true;
+    return tb_stepper_create(&options, &job->card, error);
+}
+
+/* A world for each thread, or as many as a card takes at once. */
 static tb_status make_slots(tb_grasp_job *job, int32_t threads, tb_error *error)
 {
     tb_status status = TB_OK;
-    int64_t count = tb_parallel_threads(threads);
+    int64_t count = job->plan.on_card ? CARD_WORLDS : tb_parallel_threads(threads);
     if (count > job->trials) count = job->trials;
     job->slots = calloc((size_t)count, sizeof *job->slots);
     if (job->slots == NULL) return tb_fail_memory(error, 0, "a grasp job");
     for (int32_t i = 0; i < (int32_t)count && status == TB_OK; i++) {
         job->number_of_slots = i + 1;
         status = grasp_world_take(&job->plan, &job->slots[i].world, error);
-        if (status == TB_OK)
-            status = tb_stepper_create(&job->plan.step, &job->slots[i].stepper, error);
     }
-    return status;
+    return status == TB_OK ? make_steppers(job, threads, error) : status;
 }
 
 tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **job, tb_error *error)
@@ -84,12 +70,14 @@ tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **jo
     tb_status status = grasp_check(request, error);
     /* says what is wrong with the step's options before anything is compiled */
     if (status == TB_OK) status = tb_stepper_create(&request->step, &trial, error);
+    const bool on_card = trial != NULL && strcmp(tb_stepper_measure(trial).backend, "cpu") != 0;
     tb_stepper_destroy(trial);
     if (status != TB_OK) return status;
     tb_grasp_job *made = calloc(1, sizeof *made);
     if (made == NULL) return tb_fail_memory(error, sizeof *made, "a grasp job");
     pthread_mutex_init(&made->lock, NULL);
     status = grasp_plan_make(request, &made->plan, error);
+    made->plan.on_card = on_card;
     if (status == TB_OK) {
         made->trials = (int64_t)made->plan.number_of_poses * made->plan.perturbation.count;
         made->steps_total = made->trials * made->plan.phases.end;
@@ -121,6 +109,10 @@ void tb_grasp_job_destroy(tb_grasp_job *job)
     for (int32_t i = 0; i < job->plan.number_of_poses && job->records != NULL; i++)
         free_record(&job->records[i]);
     free_record(&job->out);
+    tb_stepper_destroy(job->card);
+    free(job->live);
+    free(job->states);
+    free(job->certificates);
     free(job->fingers);
     free(job->slots);
     free(job->records);
@@ -131,8 +123,7 @@ void tb_grasp_job_destroy(tb_grasp_job *job)
 
 /* ---- playing ---- */
 
-/* Keeps the first failure; all threads stop at it. */
-static void fail(tb_grasp_job *job, tb_status status, const tb_error *error)
+void grasp_job_fail(tb_grasp_job *job, tb_status status, const tb_error *error)
 {
     pthread_mutex_lock(&job->lock);
     if (job->status == TB_OK) {
@@ -142,8 +133,7 @@ static void fail(tb_grasp_job *job, tb_status status, const tb_error *error)
     pthread_mutex_unlock(&job->lock);
 }
 
-/* Takes the next trial: false if there is none, or after a failure. */
-static bool take_trial(tb_grasp_job *job, int32_t *grasp, int32_t *copy)
+bool grasp_job_take(tb_grasp_job *job, int32_t *grasp, int32_t *copy)
 {
     const int32_t copies = job->plan.perturbation.count;
     bool taken = false;
@@ -163,7 +153,7 @@ static bool take_trial(tb_grasp_job *job, int32_t *grasp, int32_t *copy)
     return taken;
 }
 
-static tb_status finish_trial(tb_grasp_job *job, grasp_world *world, tb_error *error)
+tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *error)
 {
     grasp_record *record = &job->records[world->grasp];
     tb_status status = TB_OK;
@@ -185,7 +175,7 @@ static tb_status finish_trial(tb_grasp_job *job, grasp_world *world, tb_error *e
     return status;
 }
 
-static bool may_go_on(const tb_grasp_job *job)
+bool grasp_job_goes_on(const tb_grasp_job *job)
 {
     return now_ns() < job->until && !(job->yields != NULL && job->yields(job->yields_context));
 }
@@ -202,7 +192,7 @@ static void play_slot(void *context, int32_t index, int32_t thread)
     do {
         bool done = false;
         if (!slot->busy) {
-            if (!take_trial(job, &grasp, &copy)) return;
+            if (!grasp_job_take(job, &grasp, &copy)) return;
             slot->busy = true;
             status = grasp_world_begin(&slot->world, grasp, copy, &error);
         }
@@ -215,11 +205,11 @@ static void play_slot(void *context, int32_t index, int32_t thread)
         pthread_mutex_unlock(&job->lock);
         if (status == TB_OK && done) {
             slot->busy = false;
-            status = finish_trial(job, &slot->world, &error);
+            status = grasp_job_finish(job, &slot->world, &error);
         }
         if (stop) return;
-    } while (status == TB_OK && may_go_on(job));
-    if (status != TB_OK) fail(job, status, &error);
+    } while (status == TB_OK && grasp_job_goes_on(job));
+    if (status != TB_OK) grasp_job_fail(job, status, &error);
 }
 
 tb_status tb_grasp_job_advance(tb_grasp_job *job, int64_t budget_ns, bool *finished,
@@ -227,7 +217,10 @@ tb_status tb_grasp_job_advance(tb_grasp_job *job, int64_t budget_ns, bool *finis
 {
     const int64_t now = now_ns();
     job->until = budget_ns > 0 && now < INT64_MAX - budget_ns ? now + budget_ns : now;
-    if (job->trials_done < job->trials && job->status == TB_OK)
+    const bool left = job->trials_done < job->trials && job->status == TB_OK;
+    if (left && job->card != NULL)
+        grasp_rounds_play(job);
+    else if (left)
         tb_parallel_for(job->number_of_slots, 1, job->number_of_slots, play_slot, job);
     *finished = job->status != TB_OK || job->trials_done == job->trials;
     if (job->status != TB_OK && error != NULL) *error = job->error;

@@ -328,24 +328,47 @@ static void merge_certificate(tb_grasp_trial *trial, const tb_certificate *step)
         tb_certificate_merge(&trial->certificate, step);
 }
 
+bool grasp_world_is_pushed(const grasp_world *world)
+{
+    const grasp_phases *at = &world->plan->phases;
+    return world->step > 0 && world->step <= at->shake + 1 &&
+           (world->step <= at->approach + 1 || world->step >= at->close);
+}
+
+bool grasp_world_reads(const grasp_world *world)
+{
+    const grasp_phases *at = &world->plan->phases;
+    const int64_t next = world->step + 1;
+    return next <= at->approach + 1 || next >= at->close;
+}
+
+tb_status grasp_world_before(grasp_world *world, tb_error *error)
+{
+    const tb_status status = carry(world, error);
+    return status == TB_OK ? close_fingers(world, error) : status;
+}
+
+tb_status grasp_world_after(grasp_world *world, const tb_certificate *certificate, bool *done,
+                            tb_error *error)
+{
+    merge_certificate(&world->trial, certificate);
+    world->step++;
+    if (certificate->status != TB_DIVERGED) return look(world, done, error);
+    world->trial.verdict = TB_GRASP_DIVERGED;
+    *done = true;
+    return TB_OK;
+}
+
 tb_status grasp_world_play(grasp_world *world, tb_stepper *stepper, int64_t steps, bool *done,
                            tb_error *error)
 {
     *done = world->trial.verdict == TB_GRASP_COLLIDED;
     for (int64_t i = 0; i < steps && !*done; i++) {
         tb_certificate certificate = {0};
-        tb_status status = carry(world, error);
-        if (status == TB_OK) status = close_fingers(world, error);
+        tb_status status = grasp_world_before(world, error);
         if (status == TB_OK) status = tb_step(stepper, world->state, 1, &certificate, error);
         if (status != TB_OK && status != TB_DIVERGED) return status;
-        merge_certificate(&world->trial, &certificate);
-        world->step++;
-        if (status == TB_DIVERGED) {
-            world->trial.verdict = TB_GRASP_DIVERGED;
-            *done = true;
-            return TB_OK;
-        }
-        status = look(world, done, error);
+        status = grasp_world_after(world, &certificate, done, error);
         if (status != TB_OK) return status;
     }
     return TB_OK;

@@ -174,6 +174,37 @@ def choose(folder: Path) -> None:
         report.check(card(metrics(daemon), "device_warm_up_seconds") > 0, "and how long that took")
 
 
+def grasp(folder: Path) -> None:
+    """Grasps on a card come to what they come to on the processors."""
+    make_models(folder)
+    auto = environment("auto", TRIBOD_SCHEDULER_GPU_WORLDS="12")
+    with tribo.Daemon(data="", environment=auto) as daemon, daemon.connect() as client:
+        seen = {}
+        for device, expected in (("", "gpu:0"), ("cpu", "cpu")):
+            job = client.evaluate_grasps(
+                tribo.GraspObject(folder / "mug.obj", friction=0.7, density=2400),
+                tribo.Hand(folder / "hand.xml", closing_actuators=("close_left", "close_right")),
+                [tribo.GraspPose((0, 0, z), force=20, name=f"{z}") for z in (0.055, 0.03, 0.4)],
+                protocol=tribo.Protocol(lift=0.05, lift_seconds=0.1, hold_seconds=0.1),
+                perturbation=tribo.Perturbation(count=4, seed=7, position=0.001, friction=0.1),
+                device=device,
+            )
+            seen[device] = list(job)
+            report.check(job.summary is not None, "a summary")
+            if job.summary is not None:
+                report.equal(job.summary.device, expected, f"who played, asked for '{device}'")
+                report.equal(job.summary.trials, 12, "trials")
+                report.equal(client.run(job.summary.run_id).run.device[:3], expected[:3], "the run")
+        for there, here in zip(seen[""], seen["cpu"], strict=True):
+            report.equal(
+                [t.verdict for t in there.trials], [t.verdict for t in here.trials], there.name
+            )
+            for a, b in zip(there.trials, here.trials, strict=True):
+                report.check(abs(a.slip - b.slip) < 1e-6, f"slip {a.slip}, not {b.slip}")
+        verdicts = {t.verdict for result in seen["cpu"] for t in result.trials}
+        report.check(len(verdicts) > 1, f"grasps of several kinds: {verdicts}")
+
+
 def main() -> None:
     """Every case with daemons of its own."""
     with scratch() as folder:
@@ -188,6 +219,8 @@ def main() -> None:
             be_short(folder)
         with report.case("who gets a card"):
             choose(folder)
+        with report.case("grasps"):
+            grasp(folder)
     report.finish()
 
 

@@ -231,6 +231,7 @@ class Client:
         confidence: float = 0.0,
         priority: str = "normal",
         label: str = "",
+        device: str = "",
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
     ) -> GraspJob:
@@ -251,6 +252,7 @@ class Client:
             confidence,
             priority,
             label,
+            device,
         )
         call = self._grasp.EvaluateGrasps(
             request,

@@ -254,6 +254,7 @@ class Client:
         confidence: float = 0.0,
         priority: str = "normal",
         label: str = "",
+        device: str = "",
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
     ) -> GraspJob:
@@ -269,6 +270,7 @@ class Client:
             confidence: of the interval of the success probability; 0: 0.95.
             priority: "low", "normal" or "high".
             label: for people; kept with the run.
+            device: "" lets the server choose.
             timeout: s, for the whole job; None: the client's.
             progress: True shows a bar (tqdm's where it is installed); a function is called with
                 world steps done and in all.
@@ -287,6 +289,7 @@ class Client:
             confidence,
             priority,
             label,
+            device,
         )
         with translated():
             call = self._grasp.EvaluateGrasps(

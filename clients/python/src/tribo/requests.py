@@ -204,6 +204,7 @@ def evaluate_grasps(
     confidence: float,
     priority: str,
     label: str,
+    device: str,
 ) -> grasp_pb2.EvaluateGraspsRequest:
     """The request of EvaluateGrasps."""
     tool = None
@@ -233,4 +234,5 @@ def evaluate_grasps(
         priority=_chosen("priority", priority, PRIORITIES),
         confidence=confidence,
         label=label,
+        device=device,
     )

@@ -479,6 +479,7 @@ class GraspSummary:
     certificate: Certificate
     scene_id: str
     warnings: list[str]
+    device: str
 
     @classmethod
     def from_message(cls, m: grasp_pb2.GraspSummary) -> GraspSummary:
@@ -492,4 +493,5 @@ class GraspSummary:
             Certificate.from_message(m.certificate),
             m.object_sha256,
             list(m.warnings),
+            m.device,
         )

@@ -1,0 +1,280 @@
+#!/usr/bin/env python3
+"""What a daemon with a card takes, seen by a client over HTTP: from its start to the first answer for
+an object and a hand that it has never seen, the first answer for one more, single steps, forks, many
+worlds, grasps; and how it ends when the card is lost. Needs nothing but Python.
+
+    daemon_bench.py [--build build] [--device gpu:0] [--plugin FILE] [--lose] [--poses 64]
+
+prints one JSON object. --lose wants a plug-in that fails when the file in TRIBO_TEST_LOSE is there
+(tests/plugin, or the backend built with CPPFLAGS=-DTB_TEST_LOSE)."""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import http.client
+import json
+import os
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+
+class Daemon:
+    """A daemon of our own and one connection to it."""
+
+    def __init__(self, build: Path, environment: dict[str, str]) -> None:
+        self.began = time.monotonic()
+        self.process = subprocess.Popen(
+            [build / "tribod", "--grpc", "", "--http", "127.0.0.1:0", "--data", ""],
+            env={**os.environ, **environment},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        line = self.process.stdout.readline()
+        if "http=" not in line:
+            raise SystemExit(f"no daemon: {line}{self.process.communicate()[1]}")
+        self.ready_seconds = time.monotonic() - self.began
+        self.address = line.split("http=")[1].split()[0]
+        self.link = http.client.HTTPConnection(self.address, timeout=60)
+
+    def call(self, method: str, **request: object) -> dict:
+        """One unary call of Connect's protocol in JSON."""
+        self.link.request(
+            "POST",
+            f"/tribo.v1.{method}",
+            json.dumps(request),
+            {"Content-Type": "application/json"},
+        )
+        answer = self.link.getresponse()
+        body = answer.read()
+        if answer.status != 200:
+            raise RuntimeError(f"{method}: {answer.status} {body[:400].decode()}")
+        return json.loads(body)
+
+    def stream(self, method: str, **request: object) -> list[tuple[float, dict]]:
+        """All messages of a server's stream, with the time of each."""
+        data = json.dumps(request).encode()
+        self.link.request(
+            "POST",
+            f"/tribo.v1.{method}",
+            struct.pack(">BI", 0, len(data)) + data,
+            {"Content-Type": "application/connect+json"},
+        )
+        answer = self.link.getresponse()
+        messages = []
+        while head := answer.read(5):
+            _, size = struct.unpack(">BI", head)
+            messages.append((time.monotonic(), json.loads(answer.read(size))))
+        return messages
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers of the metrics page that bear a device's name."""
+        self.link.request("GET", "/metrics")
+        lines = self.link.getresponse().read().decode().splitlines()
+        pairs = (line.rsplit(" ", 1) for line in lines if "device=" in line and line[0] != "#")
+        return {name: float(value) for name, value in pairs}
+
+    def stop(self) -> tuple[int, str]:
+        """Exit status and log."""
+        self.process.terminate()
+        return self.end()
+
+    def end(self) -> tuple[int, str]:
+        """The same of one that ends by itself."""
+        _, log = self.process.communicate(timeout=60)
+        return self.process.returncode, log
+
+
+def put_scene(daemon: Daemon, folder: Path, main: str, files: list[str]) -> str:
+    """Uploads a scene and what it refers to."""
+    digests = []
+    for name in files:
+        data = base64.b64encode((folder / name).read_bytes()).decode()
+        asset = daemon.call("Simulation/CreateAsset", name=name, data=data)
+        digests.append({"path": name, "sha256": asset["sha256"]})
+    text = (folder / main).read_text()
+    made = daemon.call("Simulation/CreateScene", text=text, path=main, files=digests)
+    return made["sceneId"]
+
+
+def timed(call) -> float:
+    """Seconds that a call takes."""
+    begin = time.monotonic()
+    call()
+    return time.monotonic() - begin
+
+
+def session(daemon: Daemon, scene: str, device: str, worlds: int = 1) -> str:
+    """A new one."""
+    made = daemon.call("Simulation/CreateSession", sceneId=scene, worlds=worlds, device=device)
+    assert device in ("", made["device"]), made
+    return made["sessionId"]
+
+
+def steps(daemon: Daemon, name: str, count: int, calls: int, **want: bool) -> dict[str, float]:
+    """Median and largest time of such calls, ms."""
+    times = [
+        1e3 * timed(lambda: daemon.call("Simulation/Step", sessionId=name, steps=count, want=want))
+        for _ in range(calls)
+    ]
+    return {"median_ms": round(statistics.median(times), 3), "largest_ms": round(max(times), 3)}
+
+
+def make_scenes(build: Path, folder: Path) -> None:
+    """Two mugs of different detail with a hand each."""
+    for detail in ("1", "3"):
+        (folder / detail).mkdir()
+        run = {"check": True, "stdout": subprocess.DEVNULL}
+        subprocess.run([build / "tests/data/mug", folder / detail, detail], **run)
+        subprocess.run([build / "tests/data/hand", folder / detail], **run)
+        subprocess.run([build / "tests/data/jaw_mug", folder / detail], **run)
+
+
+def first_answer(daemon: Daemon, folder: Path, device: str) -> str:
+    """Uploads, compiles, steps once, and is told the state."""
+    scene = put_scene(daemon, folder, "grasp.xml", ["mug.obj", "hand.xml"])
+    name = session(daemon, scene, device)
+    daemon.call("Simulation/Step", sessionId=name, want={"state": True, "contacts": True})
+    return name
+
+
+def play_grasps(daemon: Daemon, folder: Path, device: str, poses: int) -> dict[str, object]:
+    """One job; the object and the hand come with it."""
+    asset = {
+        kind: {
+            "data": base64.b64encode((folder / name).read_bytes()).decode(),
+            "path": name,
+        }
+        for kind, name in (("object", "mug.obj"), ("hand", "hand.xml"))
+    }
+    begin = time.monotonic()
+    messages = daemon.stream(
+        "Grasp/EvaluateGrasps",
+        object={"asset": asset["object"], "friction": 0.7, "density": 2400},
+        hand={"asset": asset["hand"], "closingActuators": ["close_left", "close_right"]},
+        poses=[
+            {
+                "pose": {"position": [0, 0, 0.055 - 0.0001 * (i % 100)]},
+                "force": 20,
+            }
+            for i in range(poses)
+        ],
+        protocol={"lift": 0.05, "liftSeconds": 0.2, "holdSeconds": 0.2},
+        device=device,
+    )
+    first = next((t for t, m in messages if "result" in m), None)
+    summary = next((m["summary"] for _, m in messages if "summary" in m), None)
+    if first is None or summary is None:
+        return {"failed": messages[-1][1] if messages else "nothing came"}
+    seconds = messages[-1][0] - begin
+    world_steps = int(summary["worldSteps"])
+    held = sum(m["result"].get("verdict") == "GRASP_VERDICT_HELD" for _, m in messages if "result" in m)
+    return {
+        "poses": poses,
+        "held": held,
+        "device": summary.get("device", ""),
+        "first_result_seconds": round(first - begin, 4),
+        "seconds": round(seconds, 4),
+        "world_steps": world_steps,
+        "world_steps_per_second": round(world_steps / seconds),
+    }
+
+
+def measure(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> dict:
+    """The life of one daemon."""
+    out: dict[str, object] = {}
+    daemon = Daemon(options.build, environment)
+    out["start_to_ready_seconds"] = round(daemon.ready_seconds, 4)
+    name = first_answer(daemon, folder / "1", options.device)
+    out["start_to_first_answer_seconds"] = round(time.monotonic() - daemon.began, 4)
+    out["devices"] = daemon.call("Simulation/GetServerInfo")["devices"]
+    out["next_unseen_object_ms"] = round(
+        1e3 * timed(lambda: first_answer(daemon, folder / "3", options.device)), 3
+    )
+    out["one_world"] = {
+        "step": steps(daemon, name, 1, 300),
+        "step_with_state": steps(daemon, name, 1, 100, state=True),
+        "100_steps": steps(daemon, name, 100, 5),
+    }
+    scene = put_scene(daemon, folder / "1", "jaw_mug.xml", [])
+    jaw = session(daemon, scene, options.device)
+    out["jaw_mug_one_world"] = {
+        "step": steps(daemon, jaw, 1, 300),
+        "step_with_state": steps(daemon, jaw, 1, 100, state=True),
+    }
+    many = session(daemon, scene, options.device, options.worlds)
+    out["many_worlds"] = {
+        "worlds": options.worlds,
+        "10_steps": steps(daemon, many, 10, 5),
+        "10_steps_with_state": steps(daemon, many, 10, 3, state=True),
+    }
+    begin = time.monotonic()
+    forks = daemon.call("Simulation/Fork", sessionId=jaw, count=100)["sessionIds"]
+    made = time.monotonic()
+    for fork in forks:
+        daemon.call("Simulation/Step", sessionId=fork)
+    out["100_forks"] = {
+        "fork_ms": round(1e3 * (made - begin), 3),
+        "step_each_ms": round(10 * (time.monotonic() - made), 3),
+    }
+    out["grasps"] = [
+        play_grasps(daemon, folder / "3", device, poses)
+        for device, poses in ((options.device, 1), (options.device, options.poses), ("cpu", options.poses))
+        if poses > 0
+    ]
+    out["metrics"] = daemon.metrics()
+    status, log = daemon.stop()
+    out["exit_status"] = status
+    out["log"] = [line for line in log.splitlines() if "server.ready" in line or "error" in line]
+    return out
+
+
+def lose(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> dict:
+    """A card that fails under a daemon."""
+    switch = folder / "lose"
+    daemon = Daemon(options.build, {**environment, "TRIBO_TEST_LOSE": str(switch)})
+    scene = put_scene(daemon, folder / "1", "jaw_mug.xml", [])
+    name = session(daemon, scene, options.device)
+    daemon.call("Simulation/Step", sessionId=name, steps=5)
+    switch.touch()
+    try:
+        daemon.call("Simulation/Step", sessionId=name, want={"state": True})
+        answer = "an answer came"
+    except RuntimeError as error:
+        answer = str(error)
+    status, log = daemon.end()
+    return {
+        "answer": answer,
+        "exit_status": status,
+        "log": [line for line in log.splitlines() if "lost" in line],
+    }
+
+
+def main() -> None:
+    """Measures, and prints."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--build", type=Path, default=Path("build"))
+    parser.add_argument("--device", default="gpu:0")
+    parser.add_argument("--plugin", type=Path)
+    parser.add_argument("--lose", action="store_true")
+    parser.add_argument("--poses", type=int, default=64)
+    parser.add_argument("--worlds", type=int, default=4096)
+    options = parser.parse_args()
+    options.build = options.build.resolve()
+    environment = {"TRIBOD_SERVER_BACKEND": "auto", "TRIBOD_LOG_LEVEL": "info"}
+    if options.plugin is not None:
+        environment["TRIBO_GPU_PLUGIN"] = str(options.plugin.resolve())
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_scenes(options.build, folder)
+        run = lose if options.lose else measure
+        print(json.dumps(run(options, folder, environment), indent=1))
+
+
+main()
