@@ -223,13 +223,15 @@ static int32_t choose_lanes(const tb_gpu_batch *b, int32_t worlds)
     return lanes;
 }
 
-/* As many arenas as there are worlds, or as the card has room for. */
-static tb_status reserve_arenas(piece *p, int32_t *slots, tb_error *error)
+/* As many arenas as there are worlds, or as the card steps at once, or as it has room for. A world
+ * that comes later finds an arena that is in the cache. */
+static tb_status reserve_arenas(piece *p, int32_t lanes, int32_t *slots, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     size_t room = 0, total = 0;
-    const size_t wanted = (size_t)p->count * p->arena_size;
-    *slots = p->count;
+    const int64_t at_once = (int64_t)b->processors * TB_GPU_BLOCKS_AT_ONCE * (WARP_LANES / lanes);
+    *slots = p->count < at_once ? p->count : (int32_t)at_once;
+    const size_t wanted = (size_t)*slots * p->arena_size;
     if (wanted <= b->arenas.capacity) return TB_OK;
     tb_status status = tb_gpu_room(&b->device, &room, &total, error);
     if (status != TB_OK) return status;
@@ -256,7 +258,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->options.solve.solver = NULL;
     l->options.solve.cancelled = NULL;
     l->options.solve.cancelled_context = NULL;
-    const tb_status status = reserve_arenas(p, &l->slots, error);
+    const tb_status status = reserve_arenas(p, l->lanes, &l->slots, error);
     l->arenas = b->arenas.memory;
     call->single = options->precision == TB_FLOAT;
     call->staging = p->staging;

@@ -43,8 +43,10 @@ typedef struct tb_gpu_copy {
     int64_t bytes;
 } tb_gpu_copy;
 
-/* A block of steps is one warp, so that few worlds still spread over all processors. */
-enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_COPY_THREADS = 128 };
+/* A block of steps is one warp, so that few worlds still spread over all processors. Each has room
+ * for TB_GPU_BLOCKS_AT_ONCE of them: more registers a lane would leave too few warps to wait for
+ * memory in turns. */
+enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
 
 #ifdef __cplusplus
 extern "C" {

@@ -33,14 +33,18 @@ static __device__ inline void tb_stage_done(int stage)
 
 static inline void tb_stage_print(int worlds, int lanes, cudaStream_t stream)
 {
-    static const char *const NAMES[] = {"begin",    "rows",  "broad", "narrow",
-                                        "contacts", "solve", "end",   "solver"};
+    static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
+                                        "broad",  "narrow", "contacts", "solve", "end"};
     unsigned long long sums[TB_STAGE_SUMS];
+    cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    cudaStreamIsCapturing(stream, &capture);
+    if (capture != cudaStreamCaptureStatusNone)
+        return; /* a launch yet to come, any number of times */
     cudaStreamSynchronize(stream);
     cudaMemcpyFromSymbol(sums, tb_stage_sums, sizeof sums);
     if (sums[TB_STAGE_SUMS - 1] > 0) {
         fprintf(stderr, "cycles a step, next %d worlds x %d lanes:", worlds, lanes);
-        for (int i = 0; i < 8; i++)
+        for (int i = 0; i < 10; i++)
             fprintf(stderr, " %s %llu", NAMES[i], sums[i] / sums[TB_STAGE_SUMS - 1]);
         fprintf(stderr, " (%llu steps)\n", sums[TB_STAGE_SUMS - 1]);
     }

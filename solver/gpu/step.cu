@@ -51,7 +51,7 @@ TB_STATIC void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, int3
 }
 
 #define step_worlds TB_SYMBOL(tb_gpu_step_worlds)
-extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS)
+extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS_AT_ONCE)
     step_worlds(const __grid_constant__ tb_gpu_launch launch)
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);

@@ -196,6 +196,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     const tb_model *m = w->model;
     if (take_arrays(w) != TB_OK) return tb_fail_memory(error, 0, "a step's arrays");
     load_state(w);
+    TB_STAGE_DONE(TB_STAGE_ARRAYS);
 
     /* to the collision configuration */
     if (w->theta != 1) {
@@ -203,6 +204,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
         tb_world_move_kinematic(w, w->dt * (1 - w->theta));
     }
     tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
+    TB_STAGE_DONE(TB_STAGE_MOTION);
 
     add_joint_springs(w);
     add_wrenches(w);
@@ -211,6 +213,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     tb_dynamics_mass(&w->dynamics, w->diagonal);
     const tb_status status = tb_dynamics_factor(&w->dynamics, error);
     if (status != TB_OK) return status;
+    TB_STAGE_DONE(TB_STAGE_MASS);
     push_actuators(w, false);
     if (free_velocity(w) != TB_OK) return tb_fail_memory(error, 0, "a step's free velocity");
     return TB_OK;

@@ -273,13 +273,16 @@ TB_STATIC void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *values)
 {
     const int32_t dof = w->dofs[i], width = w->width;
+    const int32_t *parents = w->parents;
     const tb_real *factor = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
     const tb_real scale = w->dynamics.inverse_root[dof];
-    for (int32_t p = w->parents[i]; p >= 0; p = w->parents[p]) {
+    tb_real own[TB_BLOCK_ROWS];
+    for (int32_t r = 0; r < rows; r++) own[r] = values[r * width + i];
+    for (int32_t p = parents[i]; p >= 0; p = parents[p]) {
         const tb_real a = *factor++;
-        for (int32_t r = 0; r < rows; r++) values[r * width + p] -= a * values[r * width + i];
+        for (int32_t r = 0; r < rows; r++) values[r * width + p] -= a * own[r];
     }
-    for (int32_t r = 0; r < rows; r++) values[r * width + i] *= scale;
+    for (int32_t r = 0; r < rows; r++) values[r * width + i] = own[r] * scale;
 }
 
 TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values)

@@ -86,7 +86,10 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_world_contact *c, const dir
                          tb_real *values)
 {
     const tb_model *m = w->model;
-    const int32_t bodies[2] = {c->body_a, c->body_b};
+    const int32_t bodies[2] = {c->body_a, c->body_b}, width = w->width;
+    const int32_t *dofs = w->dofs, *parents = w->parents;
+    const int8_t *sides = w->sides;
+    const tb_motion *axes = w->dynamics.axes;
     for (int s = 0; s < 2; s++) {
         if (w->heads[s] < 0) continue;
         const tb_real side = s ? TB_R(1) : TB_R(-1);
@@ -96,14 +99,14 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_world_contact *c, const dir
             continue;
         }
         const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[tree]);
-        for (int32_t i = w->heads[s]; i >= 0; i = w->parents[i]) {
-            if (w->sides[i] == 0) break; /* from here up both sides move alike */
-            const tb_motion *axis = &w->dynamics.axes[w->dofs[i]];
-            const tb_vec3 v = tb_motion_at(*axis, r);
+        for (int32_t i = w->heads[s]; i >= 0; i = parents[i]) {
+            if (sides[i] == 0) break; /* from here up both sides move alike */
+            const tb_motion axis = axes[dofs[i]];
+            const tb_vec3 v = tb_motion_at(axis, r);
             for (int32_t n = 0; n < k->linear; n++)
-                values[n * w->width + i] = side * tb_v3_dot(k->d[n], v);
+                values[n * width + i] = side * tb_v3_dot(k->d[n], v);
             for (int32_t n = k->linear; n < k->rows; n++)
-                values[n * w->width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis->angular);
+                values[n * width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis.angular);
         }
     }
 }

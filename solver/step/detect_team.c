@@ -289,6 +289,14 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
     return first;
 }
 
+/* Numbers of a contact's rows that a lane keeps for itself while it works on them: there lanes in
+ * step reach theirs together, while in the arena each one's stand elsewhere. */
+enum { OWN_NUMBERS = 48 };
+
+/* Contacts more than in the last step, and dofs that one stands on, for which room is taken before
+ * they are known. */
+enum { EXPECTED_MORE = 8, EXPECTED_WIDTH = 12 };
+
 /* A contact of the list, seen from the lane that takes it. */
 typedef struct tb_taken {
     tb_world_contact contact;
@@ -296,10 +304,14 @@ typedef struct tb_taken {
     directions k;
     tb_contact_timing timing;
     const tb_near *pair;
-    tb_real *values;
+    tb_real *values, *home; /* rows x width: where they are worked on, and where they belong */
+    int32_t count;
+    tb_real own[OWN_NUMBERS];
 } tb_taken;
 
-TB_STATIC void take_contact(tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t)
+/* W of the contact. Returns the normal velocity before the step. */
+TB_STATIC tb_real take_contact(tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t,
+                               tb_motion *given)
 {
     t->pair = &list->pairs[list->pair_of[i]];
     const int32_t within = i - t->pair->contact;
@@ -309,7 +321,11 @@ TB_STATIC void take_contact(tb_world *w, const tb_near_list *list, int32_t i, tb
     t->law = tb_contact_law(&t->contact.surface);
     t->k = directions_of(&t->contact, t->law);
     t->timing = tb_contact_timing_of(w->options, w->dt, w->theta);
-    t->values = w->values + w->number_of_values + t->pair->value + within * t->k.rows * w->width;
+    t->count = t->k.rows * w->width;
+    t->home = w->values + w->number_of_values + t->pair->value + within * t->count;
+    t->values = t->count <= OWN_NUMBERS ? t->own : t->home;
+    for (int32_t n = 0; n < t->count; n++) t->values[n] = 0;
+    return fill_contact(w, &t->contact, &t->k, t->values, given);
 }
 
 /* Block, rows and record of a contact that stands at these numbers. */
@@ -323,17 +339,12 @@ TB_STATIC void write_contact(tb_world *w, tb_taken *t, const tb_motion *given, t
                                 .segment = w->segment,
                                 .segments = w->number_of_runs,
                                 .width = w->width,
-                                .value = t->values - w->values};
+                                .value = t->home - w->values};
     for (int32_t n = 0; n < t->k.rows; n++) w->warm[row + n] = 0;
     int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
     finish_contact(w, &t->contact, &t->k, &t->timing, given, before, block, t->values, &from,
                    &w->records[number]);
-}
-
-TB_STATIC tb_real fill_taken(const tb_world *w, const tb_taken *t, tb_motion *given)
-{
-    for (int32_t n = 0; n < t->k.rows * w->width; n++) t->values[n] = 0;
-    return fill_contact(w, &t->contact, &t->k, t->values, given);
+    for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
 }
 
 /* Stewart and Trinkle: every contact counts. */
@@ -342,8 +353,7 @@ TB_STATIC void write_all(tb_world *w, const tb_near_list *list)
     TB_EACH (i, list->number_of_contacts) {
         tb_taken t;
         tb_motion given;
-        take_contact(w, list, i, &t);
-        const tb_real before = fill_taken(w, &t, &given);
+        const tb_real before = take_contact(w, list, i, &t, &given);
         const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
         write_contact(w, &t, &given, before, i, w->contact_rows + row);
     }
@@ -362,8 +372,7 @@ TB_STATIC void write_some(tb_world *w, const tb_near_list *list)
         tb_real before = 0;
         bool counts = false;
         if (i < list->number_of_contacts) {
-            take_contact(w, list, i, &t);
-            before = fill_taken(w, &t, &given);
+            before = take_contact(w, list, i, &t, &given);
             counts = !moreau_skips(w, &t.timing, &t.contact, before);
         }
         int32_t contacts, rows;
@@ -392,6 +401,19 @@ TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
     tb_contacts_end(w);
 }
 
+/* Room for about as many contacts as the last step had, so that what stands behind it is of the
+ * search alone and can be given back. */
+TB_STATIC tb_status expect_contacts(tb_world *w)
+{
+    const int32_t count = w->state->number_of_contacts + EXPECTED_MORE;
+    const int32_t rows = count * TB_CONTACT_COULOMB;
+    tb_status status = TB_OK;
+    if (tb_world_alone(w) && !tb_block_reserve(w, count, rows, (int64_t)rows * EXPECTED_WIDTH))
+        status = TB_RESOURCE_EXHAUSTED;
+    tb_world_together(w, &status);
+    return status;
+}
+
 TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
@@ -400,8 +422,11 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     memset(&list, 0, sizeof list);
     int32_t *const dofs = w->dofs, *const parents = w->parents;
     int8_t *const sides = w->sides;
-    if (!pose_shapes(&d)) return tb_fail_memory(error, 0, "");
-    tb_status status = find_pairs(&d, &list);
+    tb_status status = expect_contacts(w);
+    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
+    const void *const before[] = {w->segments, w->blocks, w->values, w->c, w->memory};
+    if (status == TB_OK && !pose_shapes(&d)) status = TB_RESOURCE_EXHAUSTED;
+    if (status == TB_OK) status = find_pairs(&d, &list);
     TB_STAGE_DONE(TB_STAGE_BROAD);
     if (status == TB_OK) status = find_points(&d, &list);
     TB_STAGE_DONE(TB_STAGE_NARROW);
@@ -412,6 +437,9 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     w->dofs = dofs;
     w->parents = parents;
     w->sides = sides;
+    if (status == TB_OK && w->segments == before[0] && w->blocks == before[1] &&
+        w->values == before[2] && w->c == before[3] && w->memory == before[4])
+        tb_arena_return_to(w->arena, mark);
     return status == TB_OK || status == TB_DIVERGED ? status : tb_fail(error, status, "");
 }
 

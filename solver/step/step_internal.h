@@ -9,6 +9,9 @@
 
 /* What of a step has been done, for whoever measures it (gpu/step.cu); nothing anywhere else. */
 enum {
+    TB_STAGE_ARRAYS,
+    TB_STAGE_MOTION,
+    TB_STAGE_MASS,
     TB_STAGE_BEGIN,
     TB_STAGE_ROWS,
     TB_STAGE_BROAD,
