@@ -11,13 +11,12 @@ enum {
     GRAPH_WORLDS = 64,       /* more than these, and what the launch itself takes does not show */
     LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
     WARP_LANES = 32,
-    /* Warps of a processor before worlds share them. Lanes of a warp wait for each other wherever
-     * their worlds differ; but warps at different places of a long program push each other's
-     * instructions and stacks out of the caches. Measured on an H200 with jaw and mug in the hold,
-     * world-steps/s by lanes a world: 1,024 worlds 0.52 (1), 0.88 (4), 0.94 (8), 0.90 (16),
-     * 0.26 M (32); 8,192 worlds 2.99 (1), 3.43 (2), 1.83 M (4); 32,768 worlds 4.8 (1), 3.1 M (2). */
-
-    WARPS_OF_MANY = 8 /* of a processor */
+    /* Warps of a processor before more worlds share each, and those that work at once. What a lane
+     * calls its own is spread over all lanes of a warp, so that every warp more pushes the stacks of
+     * the others out of the caches: on an H200, 8,192 worlds of 32 lanes make 1.80 M world-steps/s
+     * by 8 warps a processor and 0.87 M by 16. */
+    WARPS_OF_MANY = 8,
+    WARPS_AT_ONCE = 8
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -229,7 +228,8 @@ static tb_status reserve_arenas(piece *p, int32_t lanes, int32_t *slots, tb_erro
 {
     tb_gpu_batch *b = p->batch;
     size_t room = 0, total = 0;
-    const int64_t at_once = (int64_t)b->processors * TB_GPU_BLOCKS_AT_ONCE * (WARP_LANES / lanes);
+    const int64_t warps = b->warps > 0 ? b->warps : WARPS_AT_ONCE;
+    const int64_t at_once = b->processors * warps * (WARP_LANES / lanes);
     *slots = p->count < at_once ? p->count : (int32_t)at_once;
     const size_t wanted = (size_t)*slots * p->arena_size;
     if (wanted <= b->arenas.capacity) return TB_OK;

@@ -81,9 +81,11 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->processors = info.processors;
     b->memory = info.memory;
 
-    /* for measurements: lanes a world, small calls as graphs */
-    const char *lanes = getenv("TRIBO_GPU_LANES"), *graphs = getenv("TRIBO_GPU_GRAPHS");
+    /* for measurements: lanes a world, warps a processor, small calls as graphs */
+    const char *lanes = getenv("TRIBO_GPU_LANES"), *warps = getenv("TRIBO_GPU_WARPS");
+    const char *graphs = getenv("TRIBO_GPU_GRAPHS");
     if (lanes != NULL) b->lanes = atoi(lanes) < 0 ? 0 : atoi(lanes);
+    if (warps != NULL) b->warps = atoi(warps) < 0 ? 0 : atoi(warps);
     b->graphs.off = graphs != NULL && *graphs == '0';
     *opened = card;
     return TB_OK;
