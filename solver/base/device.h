@@ -42,6 +42,14 @@
 /* For a loop whose speed depends on its place in a cache line. */
 #define TB_ALIGNED_CODE __attribute__((aligned(64)))
 
+/* Before a loop that a card's compiler shall not unroll: much of a step runs once, and there it waits
+ * for its code more than for anything else. */
+#ifdef __CUDACC__
+#define TB_ROLLED _Pragma("unroll 1")
+#else
+#define TB_ROLLED
+#endif
+
 /* A value of a struct type from its fields, in the order of their declaration. */
 #ifdef __cplusplus
 #define TB_VALUE(type) type

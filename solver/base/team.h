@@ -105,8 +105,10 @@ TB_FN void tb_team_pass(void *data, size_t bytes, int32_t from)
 
 #endif
 
-#define TB_EACH(i, n) for (int32_t i = tb_team_lane(); i < (n); i += tb_team_lanes())
-#define TB_LEADER     (tb_team_lane() == 0)
+#define TB_EACH(i, n)                                                                              \
+    TB_ROLLED                                                                                      \
+    for (int32_t i = tb_team_lane(); i < (n); i += tb_team_lanes())
+#define TB_LEADER (tb_team_lane() == 0)
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
 #define TB_TEAM_FN static __device__ inline

@@ -72,7 +72,15 @@ typedef struct tb_problem {
     const tb_matrix *matrix;   /* G; NULL in the factorized form */
     const tb_real *c;          /* rows, m/s */
     const tb_real *compliance; /* rows, 1/kg; NULL: none */
+    /* blocks x stride, the dof of each column of a block with at most so many; NULL: not listed */
+    const uint16_t *columns;
+    int32_t stride;
+    double c_squared; /* sum of the squares of c, where somebody has made it; else 0 */
 } tb_problem;
+
+/* The sum of the squares of c. */
+#define tb_problem_c_squared TB_SYMBOL(tb_problem_c_squared)
+TB_EXTERN double tb_problem_c_squared(const tb_problem *problem);
 
 /* ---- residuals ---- */
 
@@ -185,6 +193,13 @@ TB_EXTERN tb_status tb_problem_write(const tb_problem *problem, const char *path
 /* The local problem that a file holds, or that its global form reduces to. Borrowed. */
 TB_EXTERN const tb_problem *tb_problem_file_local(const tb_problem_file *file);
 #endif
+
+/* The dofs of a block's columns, or NULL where they have not been listed. */
+TB_FN const uint16_t *tb_block_columns(const tb_problem *problem, int32_t block)
+{
+    if (!problem->columns || problem->blocks[block].width > problem->stride) return NULL;
+    return problem->columns + (int64_t)block * problem->stride;
+}
 
 /* The dof that a column of a block stands for. */
 TB_FN int32_t tb_block_dof(const tb_problem *problem, const tb_block *block, int32_t column)

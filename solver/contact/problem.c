@@ -6,12 +6,15 @@
 
 /* s += (rows of the block)' lambda by a team: a lane takes columns, so that each number has its sum
  * in the order of the rows */
-TB_STATIC void block_scatter_together(const tb_problem *problem, const tb_block *block,
+TB_STATIC void block_scatter_together(const tb_problem *problem, int32_t index,
                                       const tb_real *lambda, tb_real *s)
 {
+    const tb_block *block = &problem->blocks[index];
+    const uint16_t *dofs = tb_block_columns(problem, index);
     const tb_real *value = problem->values + block->value;
     TB_EACH (k, block->width) {
-        tb_real *to = &s[tb_block_dof(problem, block, k)], sum = *to;
+        tb_real *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)], sum = *to;
+        TB_ROLLED
         for (int32_t i = 0; i < block->rows; i++)
             sum += lambda[block->row + i] * value[(int64_t)i * block->width + k];
         *to = sum;
@@ -23,10 +26,6 @@ TB_STATIC void block_scatter_together(const tb_problem *problem, const tb_block 
 TB_STATIC void block_scatter(const tb_problem *problem, const tb_block *block,
                              const tb_real *lambda, tb_real *s)
 {
-    if (tb_team_lanes() > 1) {
-        block_scatter_together(problem, block, lambda, s);
-        return;
-    }
     const tb_real *value = problem->values + block->value;
     for (int32_t i = 0; i < block->rows; i++) {
         const tb_real l = lambda[block->row + i];
@@ -63,7 +62,13 @@ TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambd
 TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
                                         const tb_real *lambda, tb_real *s)
 {
-    for (int32_t b = first; b < end; b++) block_scatter(problem, &problem->blocks[b], lambda, s);
+    TB_ROLLED
+    for (int32_t b = first; b < end; b++) {
+        if (tb_team_lanes() > 1)
+            block_scatter_together(problem, b, lambda, s);
+        else
+            block_scatter(problem, &problem->blocks[b], lambda, s);
+    }
 }
 
 TB_STATIC tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
@@ -121,6 +126,28 @@ TB_STATIC tb_real rows_product(const tb_problem *problem, const tb_block *a, int
     return sum;
 }
 
+/* Y Y' of a block's three rows, all six sums at once */
+TB_STATIC void three_rows_product(const tb_real *y, int32_t width, tb_real g[9])
+{
+    tb_real aa = 0, ab = 0, ac = 0, bb = 0, bc = 0, cc = 0;
+    TB_ROLLED
+    for (int32_t k = 0; k < width; k++) {
+        const tb_real a = y[k], b = y[width + k], c = y[2 * width + k];
+        aa += a * a;
+        ab += b * a;
+        bb += b * b;
+        ac += c * a;
+        bc += c * b;
+        cc += c * c;
+    }
+    g[0] = aa;
+    g[1] = g[3] = ab;
+    g[2] = g[6] = ac;
+    g[4] = bb;
+    g[5] = g[7] = bc;
+    g[8] = cc;
+}
+
 /* rows i and j of one block: its runs are the same, and each dof stands there once */
 TB_STATIC tb_real own_rows_product(const tb_problem *problem, const tb_block *block, int32_t i,
                                    int32_t j)
@@ -128,6 +155,7 @@ TB_STATIC tb_real own_rows_product(const tb_problem *problem, const tb_block *bl
     const tb_real *left = problem->values + block->value + (int64_t)i * block->width;
     const tb_real *right = problem->values + block->value + (int64_t)j * block->width;
     tb_real sum = 0;
+    TB_ROLLED
     for (int32_t k = 0; k < block->width; k++) sum += left[k] * right[k];
     return sum;
 }
@@ -136,9 +164,13 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
 {
     const tb_block *block = &problem->blocks[block_index];
     const int32_t n = block->rows;
-    for (int32_t i = 0; i < n; i++) {
+    const bool three = problem->values && n == 3;
+    if (three) three_rows_product(problem->values + block->value, block->width, g);
+    TB_ROLLED
+    for (int32_t i = 0; !three && i < n; i++) {
         const int32_t row = block->row + i;
         if (problem->values) {
+            TB_ROLLED
             for (int32_t j = 0; j <= i; j++)
                 g[i * n + j] = g[j * n + i] = own_rows_product(problem, block, i, j);
         } else if (problem->matrix->dense) {
@@ -154,8 +186,9 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
             }
         }
     }
-    if (problem->compliance)
-        for (int32_t i = 0; i < n; i++) g[i * n + i] += problem->compliance[block->row + i];
+    TB_ROLLED
+    for (int32_t i = 0; problem->compliance && i < n; i++)
+        g[i * n + i] += problem->compliance[block->row + i];
 }
 
 TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g)

@@ -11,11 +11,14 @@
 /* The same by a team: a lane takes columns of a block, one block after the other. */
 TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda, double *s)
 {
+    TB_ROLLED
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
+        const uint16_t *dofs = tb_block_columns(problem, b);
         const tb_real *value = problem->values + block->value, *l = lambda + block->row;
         TB_EACH (k, block->width) {
-            double *to = &s[tb_block_dof(problem, block, k)], sum = *to;
+            double *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)], sum = *to;
+            TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++)
                 if (l[i] != 0) sum += (double)l[i] * (double)value[(int64_t)i * block->width + k];
             *to = sum;
@@ -53,36 +56,50 @@ TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *
     }
 }
 
-TB_STATIC double row_xi(const tb_problem *problem, const tb_block *block, int32_t i,
-                        const tb_real *lambda, const double *s)
+/* up to three rows of the factorized form from `first` on, side by side */
+TB_STATIC void factorized_rows(const tb_problem *problem, const tb_block *block, int32_t first,
+                               const double *s, double *x)
 {
-    const int32_t row = block->row + i;
-    double sum = (double)problem->c[row];
-    if (problem->values) {
-        const tb_real *value = problem->values + block->value + (int64_t)i * block->width;
-        for (int32_t k = 0; k < block->segments; k++) {
-            const tb_segment segment = problem->segments[block->segment + k];
-            const double *from = s + segment.dof;
-            double part = 0;
-            for (int32_t j = 0; j < segment.count; j++) part += (double)value[j] * from[j];
-            sum += part;
-            value += segment.count;
+    const int32_t width = block->width, left = block->rows - first - 1;
+    const tb_real *y0 = problem->values + block->value + (int64_t)first * width;
+    const tb_real *y1 = left > 0 ? y0 + width : y0, *y2 = left > 1 ? y1 + width : y1;
+    const tb_segment *run = problem->segments + block->segment;
+    const int32_t row = block->row + first, second = left > 0, third = second + (left > 1);
+    double x0 = (double)problem->c[row], x1 = (double)problem->c[row + second];
+    double x2 = (double)problem->c[row + third];
+    TB_ROLLED
+    for (int32_t k = 0; k < block->segments; k++) {
+        const double *from = s + run[k].dof;
+        double p0 = 0, p1 = 0, p2 = 0;
+        TB_ROLLED
+        for (int32_t j = 0; j < run[k].count; j++) {
+            p0 += (double)*y0++ * from[j];
+            p1 += (double)*y1++ * from[j];
+            p2 += (double)*y2++ * from[j];
         }
-    } else if (problem->matrix->dense) {
+        x0 += p0;
+        x1 += p1;
+        x2 += p2;
+    }
+    x[first] = x0;
+    if (left > 0) x[first + 1] = x1;
+    if (left > 1) x[first + 2] = x2;
+}
+
+TB_STATIC TB_NO_INLINE double matrix_row_xi(const tb_problem *problem, int32_t row,
+                                            const tb_real *lambda)
+{
+    double part = 0;
+    if (problem->matrix->dense) {
         const tb_real *value = problem->matrix->dense + (int64_t)row * problem->matrix->columns;
-        double part = 0;
         for (int32_t j = 0; j < problem->matrix->columns; j++)
             part += (double)value[j] * (double)lambda[j];
-        sum += part;
     } else {
         const tb_matrix *matrix = problem->matrix;
-        double part = 0;
         for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
             part += (double)matrix->value[k] * (double)lambda[matrix->column[k]];
-        sum += part;
     }
-    if (problem->compliance) sum += (double)problem->compliance[row] * (double)lambda[row];
-    return sum;
+    return (double)problem->c[row] + part;
 }
 
 /* What the residuals sum and compare, of one block or of all. */
@@ -103,10 +120,16 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
                                    const tb_real *lambda, const double *s, tb_real *xi)
 {
     double l[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+    TB_ROLLED
+    for (int32_t i = 0; problem->values && i < block->rows; i += 3)
+        factorized_rows(problem, block, i, s, x);
+    TB_ROLLED
     for (int32_t i = 0; i < block->rows; i++) {
-        l[i] = (double)lambda[block->row + i];
-        x[i] = row_xi(problem, block, i, lambda, s);
-        if (xi) xi[block->row + i] = TB_R(x[i]);
+        const int32_t row = block->row + i;
+        l[i] = (double)lambda[row];
+        if (!problem->values) x[i] = matrix_row_xi(problem, row, lambda);
+        if (problem->compliance) x[i] += (double)problem->compliance[row] * l[i];
+        if (xi) xi[row] = TB_R(x[i]);
     }
     const bool one_sided = block->law != TB_LAW_BILATERAL && block->law != TB_LAW_BOX;
     tb_judgement own;
@@ -115,6 +138,15 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
     own.cone = tb_block_cone_excess(block, l);
     own.penetration = one_sided ? -x[0] : 0;
     return own;
+}
+
+TB_EXTERN double tb_problem_c_squared(const tb_problem *problem)
+{
+    if (problem->c_squared > 0) return problem->c_squared;
+    double sum = 0;
+    for (int32_t i = 0; i < problem->number_of_rows; i++)
+        sum += (double)problem->c[i] * (double)problem->c[i];
+    return sum;
 }
 
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
@@ -154,10 +186,9 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
             add_judgement(&all, &own);
     }
     tb_team_sync();
+    TB_ROLLED
     for (int32_t b = 0; found && b < blocks; b++) add_judgement(&all, &found[b]);
-    double c2 = 0;
-    for (int32_t i = 0; i < problem->number_of_rows; i++)
-        c2 += (double)problem->c[i] * (double)problem->c[i];
+    const double c2 = tb_problem_c_squared(problem);
     tb_team_sync(); /* what is returned here others may take */
     tb_arena_return_to(scratch, mark);
 

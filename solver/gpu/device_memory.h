@@ -54,7 +54,8 @@ TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes)
 
 TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size)
 {
-    if (size != 0 && count > SIZE_MAX / size) return NULL;
+    /* a division is long there, and hardly ever needed */
+    if ((count | size) >> 32 != 0 && size != 0 && count > SIZE_MAX / size) return NULL;
     return tb_arena_take(arena, count * size);
 }
 

@@ -10,10 +10,22 @@ static const int32_t LONGEST_PAUSE = 64;
 /* added to the diagonal of the Gram matrix, relative to its largest number */
 static const double REGULARIZATION = 1e-14;
 
-TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper,
+/* weights: the diagonal of G */
+TB_STATIC void weigh_rows(tb_acceleration *a, const tb_problem *problem)
+{
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        tb_real g[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+        tb_problem_local_block(problem, b, g);
+        for (int i = 0; i < block->rows; i++)
+            a->weight[block->row + i] = tb_abs(g[i * block->rows + i]);
+    }
+    tb_team_sync();
+}
+
+TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_problem *problem,
                                           int32_t depth, tb_arena *scratch)
 {
-    const tb_problem *problem = sweeper->problem;
     const int32_t n = problem->number_of_rows;
     memset(a, 0, sizeof *a);
     a->rows = n;
@@ -33,18 +45,8 @@ TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *
     a->smallest = DBL_MAX;
     a->safe = TB_ARENA_ARRAY(scratch, tb_real, n);
     if (!a->safe) return TB_RESOURCE_EXHAUSTED;
+    weigh_rows(a, problem);
     return TB_OK;
-}
-
-TB_EXTERN void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first,
-                                   int32_t end)
-{
-    TB_EACH (k, end - first) {
-        const tb_sweep_block *block = &sweeper->blocks[first + k];
-        const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
-        for (int i = 0; i < block->rows; i++)
-            a->weight[block->row + i] = tb_abs(g[i * block->rows + i]);
-    }
 }
 
 TB_EXTERN void tb_accelerate_restart(tb_acceleration *a)

@@ -29,14 +29,8 @@ typedef struct tb_acceleration {
 } tb_acceleration;
 
 #define tb_accelerate_prepare TB_SYMBOL(tb_accelerate_prepare)
-TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_sweeper *sweeper,
+TB_EXTERN tb_status tb_accelerate_prepare(tb_acceleration *a, const tb_problem *problem,
                                           int32_t depth, tb_arena *scratch);
-
-/* The weights of the blocks from `first` on before `end`, once these are filled and before they
- * get an omega. */
-#define tb_accelerate_weigh TB_SYMBOL(tb_accelerate_weigh)
-TB_EXTERN void tb_accelerate_weigh(tb_acceleration *a, const tb_sweeper *sweeper, int32_t first,
-                                   int32_t end);
 
 /* Forgets the past: after a roll-back, a new omega. */
 #define tb_accelerate_restart TB_SYMBOL(tb_accelerate_restart)

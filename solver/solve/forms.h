@@ -19,23 +19,36 @@ TB_STATIC TB_NO_INLINE void tb_move_exactly(const tb_sweep_block *block, tb_real
     tb_update_coulomb_exact(block, omega, xi, lambda, change, alpha);
 }
 
+/* a block of one row, of any law */
+TB_STATIC inline double tb_move_row(const tb_sweep_block *block, const tb_block *source, tb_real xi,
+                                    tb_real *lambda, tb_real *change)
+{
+    tb_real x = *lambda - block->r_normal * xi;
+    if (block->law == TB_LAW_BOX)
+        x = tb_prox_box(x, source->lower, source->upper);
+    else if (block->law == TB_LAW_UNILATERAL)
+        x = tb_prox_unilateral(x);
+    *change = x - *lambda;
+    *lambda = x;
+    const tb_real n = block->g[0] * *change;
+    return (double)(n * n);
+}
+
+/* what a change of a Coulomb contact counts */
+TB_STATIC inline double tb_contact_measure(const tb_sweep_block *block, const tb_real *change)
+{
+    const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
+    const tb_real t0 = friction * change[1], t1 = friction * change[2];
+    return (double)(n * n + t0 * t0 + t1 * t1);
+}
+
 /* any law but Coulomb's, likewise */
 TB_STATIC TB_NO_INLINE double tb_move_other(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
                                             tb_real *xi, tb_real *lambda, tb_real *change)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
     const tb_block *source = &sweeper->problem->blocks[index];
-    if (block->rows == 1) {
-        tb_real x = lambda[0] - block->r_normal * xi[0];
-        if (block->law == TB_LAW_BOX)
-            x = tb_prox_box(x, source->lower, source->upper);
-        else if (block->law == TB_LAW_UNILATERAL)
-            x = tb_prox_unilateral(x);
-        change[0] = x - lambda[0];
-        lambda[0] = x;
-        const tb_real n = block->g[0] * change[0];
-        return (double)(n * n);
-    }
+    if (block->rows == 1) return tb_move_row(block, source, xi[0], lambda, change);
     const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
     double measure = 0;
     if (block->block_solve) {
@@ -68,9 +81,7 @@ TB_STATIC inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool g
         tb_move_exactly(block, sweeper->omega, xi, lambda, change, alpha);
     else
         tb_update_coulomb(block, gauss_seidel, xi, lambda, change);
-    const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
-    const tb_real t0 = friction * change[1], t1 = friction * change[2];
-    return (double)(n * n + t0 * t0 + t1 * t1);
+    return tb_contact_measure(block, change);
 }
 
 /* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
@@ -82,7 +93,7 @@ TB_STATIC inline double tb_move_by_t(tb_sweeper *sweeper, int32_t index, bool ga
     const tb_block *source = &sweeper->problem->blocks[index];
     const int64_t n = sweeper->problem->number_of_rows;
     const int rows = block->rows;
-    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS] = {0};
     for (int i = 0; i < rows; i++) {
         const tb_real *row = sweeper->t + (block->row + i) * n;
         for (int j = 0; j < rows; j++) local[i * rows + j] = TB_R(i == j) - row[block->row + j];

@@ -97,8 +97,6 @@ TB_STATIC void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega
     for (int32_t first = 0, end = 0; first < blocks; first = end) {
         end = blocks - first > SET_UP_BLOCKS ? first + SET_UP_BLOCKS : blocks;
         tb_sweeper_fill(sweeper, first, end);
-        if (it->accelerate_from < INT32_MAX)
-            tb_accelerate_weigh(&it->acceleration, sweeper, first, end);
         tb_sweeper_start_omega(sweeper, it->options, first, end, omega);
         if (is_warm) start(it, warm, first, end);
     }
@@ -132,8 +130,10 @@ TB_STATIC tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
     const tb_real diagonal = own->rows > 3 ? sweeper->local[own->local] : own->g[0];
     const tb_real lambda = sweeper->lambda[block->row];
     tb_real xi = problem->c[block->row];
+    TB_ROLLED
     for (int32_t i = 0; i < block->segments; i++) {
         const tb_segment run = problem->segments[block->segment + i];
+        TB_ROLLED
         for (int32_t k = 0; k < run.count; k++) xi += *y++ * sweeper->s[run.dof + k];
     }
     return diagonal > 0 ? tb_max(lambda - xi / diagonal, 0) - lambda : 0;
@@ -145,7 +145,9 @@ TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
     const tb_block *block = &problem->blocks[index];
     const tb_real *y = problem->values + block->value;
     if (TB_LEADER) sweeper->lambda[block->row] += change;
-    TB_EACH (k, block->width) sweeper->s[tb_block_dof(problem, block, k)] += y[k] * change;
+    const uint16_t *dof = tb_block_columns(problem, index);
+    TB_EACH (k, block->width)
+        sweeper->s[dof ? dof[k] : tb_block_dof(problem, block, k)] += y[k] * change;
     tb_team_sync();
 }
 
@@ -348,6 +350,11 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
             tb_team_sync();
         }
         const bool accelerate = n > it->accelerate_from;
+        if (n == it->accelerate_from + 1) {
+            const tb_status status = tb_accelerate_prepare(&it->acceleration, it->problem,
+                                                           ACCELERATION_DEPTH, it->scratch);
+            if (status != TB_OK) return status;
+        }
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
         const double estimate = sqrt(sweep_once(sweeper));
         solution->iterations = n;
@@ -408,7 +415,9 @@ TB_STATIC tb_status account(tb_iteration *it)
         if (status != TB_OK) return status;
     }
     tb_team_copy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));
-    const bool finite = tb_all_finite(solution->xi, rows);
+    bool finite = true;
+    TB_EACH (i, rows) finite = finite && tb_abs(solution->xi[i]) <= TB_REAL_MAX;
+    finite = tb_team_all(finite);
     tb_team_sync();
     if (!finite) {
         tb_team_clear(solution->xi, (size_t)rows * sizeof(tb_real));
@@ -436,6 +445,34 @@ TB_STATIC tb_status take_memory(tb_iteration *it)
     return TB_OK;
 }
 
+#ifdef TB_DEVICE
+enum { MOST_LISTED_COLUMNS = 64 };
+
+/* Lists the dofs of columns: lanes that take one column each find its dof there at once. */
+TB_STATIC tb_status list_columns(tb_problem *problem, tb_arena *scratch)
+{
+    const int32_t dofs = problem->number_of_dofs, blocks = problem->number_of_blocks;
+    const int32_t stride = dofs < MOST_LISTED_COLUMNS ? dofs : MOST_LISTED_COLUMNS;
+    uint16_t *columns = TB_ARENA_ARRAY(scratch, uint16_t, (int64_t)stride * blocks);
+    if (!columns) return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (b, blocks) {
+        const tb_block *block = &problem->blocks[b];
+        if (block->width > stride) continue;
+        uint16_t *to = columns + (int64_t)b * stride;
+        TB_ROLLED
+        for (int32_t k = 0; k < block->segments; k++) {
+            const tb_segment run = problem->segments[block->segment + k];
+            TB_ROLLED
+            for (int32_t j = 0; j < run.count; j++) *to++ = (uint16_t)(run.dof + j);
+        }
+    }
+    tb_team_sync();
+    problem->columns = columns;
+    problem->stride = stride;
+    return TB_OK;
+}
+#endif
+
 TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
                                tb_warm_start *warm, tb_solution *solution, const char *name,
                                double omega, bool gauss_seidel)
@@ -456,9 +493,15 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
     solution->iterations = solution->halvings = 0;
     tb_solution_sign(solution, name);
 
-    double c2 = 0;
-    for (int32_t i = 0; i < problem->number_of_rows; i++)
-        c2 += (double)problem->c[i] * (double)problem->c[i];
+    const double c2 = tb_problem_c_squared(problem);
+    tb_problem known = *problem;
+    known.c_squared = c2;
+    it.problem = problem = &known;
+#ifdef TB_DEVICE
+    if (problem->values && problem->number_of_dofs <= UINT16_MAX && !problem->columns &&
+        list_columns(&known, warm->scratch) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
+#endif
     it.c_norm = c2 > 0 ? sqrt(c2) : 1;
 
     tb_status status = take_memory(&it);
@@ -474,10 +517,7 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
     if (options->accelerate && options->stop == TB_STOP_RESIDUAL &&
         options->maximum_iterations > PLAIN_SWEEPS) {
         it.accelerate_from = PLAIN_SWEEPS;
-        status =
-            tb_accelerate_prepare(&it.acceleration, &it.sweeper, ACCELERATION_DEPTH, warm->scratch);
     }
-    if (status != TB_OK) goto done;
     set_up(&it, warm, TB_R(options->omega > 0 ? options->omega : omega));
     if (gauss_seidel) status = spread_loads(&it);
     if (status == TB_OK) status = sweep_on(&it);

@@ -14,17 +14,6 @@ TB_STATIC tb_sweep_shape shape_of(const tb_problem *problem, const tb_block *blo
     return TB_SHAPE_OF_ANY;
 }
 
-/* diagonal block of a contact between free bodies, symmetric */
-TB_STATIC void local_of_fixed(const tb_real *y, int width, tb_real g[9])
-{
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j <= i; j++) {
-            tb_real sum = 0;
-            for (int k = 0; k < width; k++) sum += y[i * width + k] * y[j * width + k];
-            g[3 * i + j] = g[3 * j + i] = sum;
-        }
-}
-
 /* Cholesky factor in place of g; false (g restored) where g is not safely positive definite */
 TB_STATIC bool factor_bilateral(tb_real *g, int n)
 {
@@ -93,13 +82,7 @@ TB_STATIC void fill_block(tb_sweeper *sweeper, int32_t b)
         block->local = TB_BLOCK_ROWS * (int64_t)source->row;
         g = sweeper->local + block->local;
     }
-    if (shape != TB_SHAPE_OF_ANY) {
-        local_of_fixed(problem->values + source->value, source->width, g);
-        if (problem->compliance)
-            for (int i = 0; i < 3; i++) g[4 * i] += problem->compliance[source->row + i];
-    } else {
-        tb_problem_local_block(problem, b, g);
-    }
+    tb_problem_local_block(problem, b, g);
 
     if (source->law != TB_LAW_COULOMB) return;
     if (sweeper->whole && tb_block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;

@@ -5,11 +5,15 @@
 
 TB_EXTERN double tb_sor_sweep(tb_sweeper *sweeper)
 {
+#ifdef TB_DEVICE
+    return tb_team_gauss_seidel(sweeper);
+#else
     switch (sweeper->storage) {
     case TB_STORAGE_FACTORIZED: return tb_sweep_factorized(sweeper, true);
     case TB_STORAGE_T: return tb_sweep_t(sweeper, true);
     default: return tb_sweep_given(sweeper, true);
     }
+#endif
 }
 
 TB_EXTERN tb_status tb_solve_sor(const tb_problem *problem, const tb_solve_options *options,
