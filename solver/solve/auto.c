@@ -1,27 +1,36 @@
 /* The solver that chooses: sweeps while they will do, Newton where they will not.
  *
  * A warm start is mostly good already, and most cold problems need some dozen sweeps, each far
- * cheaper than a Newton step. So sor begins. Where two short runs do not reach the tolerance, the
- * rate at which the residual fell from one to the other says how many sweeps are left, and the
- * pattern of Newton's system what those cost against the usual number of Newton steps. Sweeps go on
- * in runs that double while they are the cheaper way; then Newton takes over, and sweeps again
- * should it fail. The choice depends on the problem and its
- * start alone, never on a clock: the same call gives the same bytes. solution->solver names the one
- * that ended the work. */
+ * cheaper than a Newton step. So sor begins, unless what the solves before showed (tb_solve_history)
+ * says that steps from the sets of the last one are the cheaper way: so many steps, each worth so
+ * many sweeps by the pattern of their system, against so many sweeps. Both numbers follow the last
+ * solves, and the one that is not used fades, so that it is tried again in time.
+ *
+ * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
+ * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
+ * have found worth less than those, they are tried once; sweeps go on, in runs that double, while
+ * they are cheaper than Newton's usual rounds; then Newton takes over, and sweeps again should it
+ * fail. The choice depends on the problem, its start and the history alone, never on a clock: the
+ * same call gives the same bytes. solution->solver names the one that ended the work. */
 #include "base/team.h"
-#include "solve/newton_system.h"
-#include "solve/solve.h"
+#include "solve/newton_internal.h"
 
 #include <string.h>
 
 enum {
     AUTO_FIRST_SWEEPS = 10,
     AUTO_NEXT_SWEEPS = 20,       /* before the rate is looked at again, at first */
+    USUAL_STEPS_FROM_SETS = 3,   /* where nothing is known */
     USUAL_NEWTON_STEPS = 20,     /* of Newton from where sweeps left */
     LEAST_NEWTON_ITERATIONS = 50 /* of Newton's, where the options ask for few */
 };
 static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, sweeps stand still */
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
+static const double NEWS = 0.5;           /* weight of the last solve in the history */
+static const double FADING = 0.98;        /* of what was not used, a solve */
+static const double SWEEPS_TO_LOOK_UP = 4; /* so few are never worth a look at anything else */
+
+typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
 typedef struct tb_choice {
     const tb_problem *problem;
@@ -29,13 +38,34 @@ typedef struct tb_choice {
     tb_arena *scratch;
     tb_solution *solution;
     tb_real *start, *best; /* rows */
+    tb_real *speeds;       /* blocks */
+    uint8_t *statuses;     /* blocks */
+    tb_solve_history *history;
     double best_residual;
+    double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
     char best_solver[16];
     int32_t iterations, halvings;
+    tb_solve_work work;
 } tb_choice;
 
-/* One run, of sor or newton, of at most so many iterations, from what the last one left. */
-TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm,
+/* The sets that the last run has found, as a start. */
+TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
+{
+    const tb_problem *problem = choice->problem;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *xi = choice->solution->xi + block->row;
+        const bool slips = block->rows > 1 && block->law != TB_LAW_BILATERAL;
+        choice->statuses[b] = choice->solution->statuses[b];
+        choice->speeds[b] = slips ? tb_hypot2(xi[1], block->rows > 2 ? xi[2] : 0) : 0;
+    }
+    tb_team_sync();
+    warm->statuses = choice->statuses;
+    warm->speeds = choice->speeds;
+}
+
+/* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
+TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
 {
     tb_solution *solution = choice->solution;
@@ -43,20 +73,28 @@ TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm
     tb_solve_options options = *choice->options;
     const int32_t left = options.maximum_iterations - choice->iterations;
     options.maximum_iterations = iterations < left ? iterations : left;
-    tb_warm_start own = {.scratch = choice->scratch};
+    tb_warm_start own = {.scratch = choice->scratch, .history = choice->history};
     if (!warm) {
         tb_team_sync();
         tb_team_copy(choice->start, solution->lambda, bytes);
         tb_team_sync();
         own.lambda = choice->start;
+        if (run == TB_RUN_SETS) auto_find_sets(choice, &own);
         options.warm_start = true;
         warm = &own;
     }
-    const tb_status status = newton ? tb_solve_newton(choice->problem, &options, warm, solution)
-                                    : tb_solve_sor(choice->problem, &options, warm, solution);
+    tb_status status = TB_OK;
+    if (run == TB_RUN_SOR) status = tb_solve_sor(choice->problem, &options, warm, solution);
+    if (run == TB_RUN_SETS) status = tb_solve_from_sets(choice->problem, &options, warm, solution);
+    if (run == TB_RUN_NEWTON) status = tb_solve_newton(choice->problem, &options, warm, solution);
     if (status != TB_OK) return status;
     choice->iterations += solution->iterations;
     choice->halvings += solution->halvings;
+    if (run != TB_RUN_SOR) {
+        choice->work.linear_solves += solution->work.linear_solves;
+        choice->work.factorizations += solution->work.factorizations;
+        choice->work.resets += solution->work.resets;
+    }
     if (solution->residuals.natural < choice->best_residual) {
         choice->best_residual = solution->residuals.natural;
         tb_team_copy(choice->best, solution->lambda, bytes);
@@ -71,18 +109,22 @@ TB_STATIC tb_status auto_run(tb_choice *choice, bool newton, tb_warm_start *warm
     return TB_OK;
 }
 
-/* How many sweeps are worth as much as Newton's usual steps; none where it cannot be had. */
-TB_STATIC tb_status price_of_newton(tb_choice *choice, double *sweeps)
+/* What the steps from sets and the rounds of Newton are worth in sweeps; infinite where a
+ * factorization cannot be had. */
+TB_STATIC tb_status auto_price(tb_choice *choice)
 {
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
     tb_newton_system system;
-    double step = 0, one_sweep = 1;
+    tb_newton_price price = {.sweep = 1, .step = DBL_MAX, .sets_step = DBL_MAX};
     tb_status status = tb_newton_system_prepare(&system, choice->problem, choice->scratch);
     if (status == TB_OK)
-        status = tb_newton_system_price(&system, choice->solution->statuses, &step, &one_sweep);
+        status = tb_newton_system_price(&system, choice->solution->statuses, &price);
     tb_arena_return_to(choice->scratch, mark);
-    *sweeps = status == TB_UNSUPPORTED ? DBL_MAX : (double)USUAL_NEWTON_STEPS * step / one_sweep;
-    return status == TB_UNSUPPORTED ? TB_OK : status;
+    const bool none = status == TB_UNSUPPORTED;
+    choice->price_of_step = none ? DBL_MAX : price.sets_step / price.sweep;
+    choice->price_of_newton =
+        none ? DBL_MAX : (double)USUAL_NEWTON_STEPS * price.step / price.sweep;
+    return none ? TB_OK : status;
 }
 
 /* how many sweeps are left at the rate between two residuals */
@@ -93,35 +135,102 @@ TB_STATIC double auto_sweeps_left(double before, double after, double sweeps, do
     return rate < SLOWEST_RATE ? log(tolerance / after) / log(rate) : DBL_MAX;
 }
 
+/* ---- what the solves before say ---- */
+
+TB_STATIC bool sets_are_cheaper(const tb_choice *choice)
+{
+    const tb_solve_history *h = choice->history;
+    return h && h->price > 0 && h->steps * h->price < h->sweeps;
+}
+
+/* After sweeps alone have ended a solve. */
+TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
+{
+    tb_solve_history *h = choice->history;
+    if (!h) return TB_OK;
+    const double sweeps = (double)choice->iterations;
+    h->sweeps = h->sweeps > 0 ? h->sweeps + NEWS * (sweeps - h->sweeps) : sweeps;
+    h->steps *= FADING;
+    if (h->sweeps <= SWEEPS_TO_LOOK_UP || h->price > 0) return TB_OK;
+    const tb_status status = auto_price(choice);
+    h->price = choice->price_of_step;
+    h->steps = USUAL_STEPS_FROM_SETS;
+    return status;
+}
+
+/* After steps from sets: `solves` of them have ended it, or it took so many with what came after. */
+TB_STATIC void learn_of_sets(tb_choice *choice, int64_t solves)
+{
+    tb_solve_history *h = choice->history;
+    const double steps = (double)solves;
+    h->steps = h->steps > 0 ? h->steps + NEWS * (steps - h->steps) : steps;
+    h->sweeps *= FADING;
+}
+
+/* ---- the choice ---- */
+
+/* Whether sweeps are left that are worth more than this many. */
+TB_STATIC bool auto_sweeps_are_many(const tb_choice *choice, double before, int32_t sweeps,
+                                    double price)
+{
+    if (price >= DBL_MAX) return false;
+    const double left = auto_sweeps_left(before, choice->solution->residuals.natural, sweeps,
+                                         choice->options->tolerance);
+    return left > price;
+}
+
+/* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
+ * Newton. */
+TB_STATIC tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
+{
+    tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
+    if (status != TB_OK || *ended) return status;
+    bool many = false;
+    for (int32_t sweeps = AUTO_NEXT_SWEEPS; !many; sweeps *= 2) {
+        const double before = choice->solution->residuals.natural;
+        const int32_t made = choice->iterations;
+        status = auto_run(choice, TB_RUN_SOR, NULL, sweeps, ended);
+        if (status != TB_OK || *ended) return status;
+        const int32_t own = choice->iterations - made;
+        if (sweeps == AUTO_NEXT_SWEEPS) {
+            status = auto_price(choice);
+            if (status == TB_OK &&
+                auto_sweeps_are_many(choice, before, own,
+                                     (double)USUAL_STEPS_FROM_SETS * choice->price_of_step))
+                status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
+            if (status != TB_OK || *ended) return status;
+        }
+        many = auto_sweeps_are_many(choice, before, own, choice->price_of_newton);
+    }
+    return TB_OK;
+}
+
 TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
 {
     const int32_t most = choice->options->maximum_iterations;
-    const double tolerance = choice->options->tolerance;
     bool ended = false;
-    tb_status status = auto_run(choice, false, warm, AUTO_FIRST_SWEEPS, &ended);
-    if (status != TB_OK || ended) return status;
-
-    /* sweeps while they promise to be cheaper, looked at again after every run */
-    double price = 0;
-    bool promising = true;
-    for (int32_t sweeps = AUTO_NEXT_SWEEPS; promising; sweeps *= 2) {
-        const double before = choice->solution->residuals.natural;
-        const int32_t made = choice->iterations;
-        status = auto_run(choice, false, NULL, sweeps, &ended);
+    tb_status status = TB_OK;
+    bool from_sets =
+        sets_are_cheaper(choice) && tb_newton_has_sets(choice->problem, choice->options, warm);
+    if (from_sets) {
+        status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
+        if (status == TB_OK && ended) learn_of_sets(choice, choice->work.linear_solves);
         if (status != TB_OK || ended) return status;
-        if (sweeps == AUTO_NEXT_SWEEPS) status = price_of_newton(choice, &price);
-        if (status != TB_OK) return status;
-        const double left = auto_sweeps_left(before, choice->solution->residuals.natural,
-                                             choice->iterations - made, tolerance);
-        promising = left <= price || price >= DBL_MAX;
     }
+    status = auto_sweep(choice, from_sets ? NULL : warm, &ended);
+    if (status != TB_OK) return status;
+    if (from_sets)
+        learn_of_sets(choice, choice->iterations);
+    else if (ended && choice->work.linear_solves == 0)
+        status = learn_of_sweeps(choice);
+    if (ended || status != TB_OK) return status;
 
     /* then Newton, and sweeps again with what it leaves */
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
-    status = auto_run(choice, true, NULL, share, &ended);
+    status = auto_run(choice, TB_RUN_NEWTON, NULL, share, &ended);
     if (status != TB_OK || ended) return status;
-    return auto_run(choice, false, NULL, most, &ended);
+    return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
@@ -134,15 +243,21 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .options = options,
                         .scratch = warm->scratch,
                         .solution = solution,
+                        .history = warm->history,
                         .best_residual = DBL_MAX};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
-    tb_status status = choice.start && choice.best ? TB_OK : TB_RESOURCE_EXHAUSTED;
+    choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);
+    choice.statuses = TB_ARENA_ARRAY(warm->scratch, uint8_t, problem->number_of_blocks);
+    tb_status status = choice.start && choice.best && choice.speeds && choice.statuses
+                           ? TB_OK
+                           : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
     if (status == TB_OK) {
         solution->iterations = choice.iterations;
         solution->halvings = choice.halvings;
+        solution->work = choice.work;
     }
 
     /* what the last one left may be worse than what another had */

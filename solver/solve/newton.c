@@ -26,6 +26,7 @@
 #include "base/team.h"
 #include "solve/law_slope.h"
 #include "solve/newton_internal.h"
+#include "solve/rows.h"
 
 #include <string.h>
 
@@ -45,9 +46,7 @@ static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(1
 static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
 static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
-/* Where no impulses satisfy a contradiction, rounds pile them up for hardly any gain. */
-static const double WORTHWHILE_GAIN = 0.95; /* of the best residual: enough to be the best */
-static const double LEAST_DECREASE = 1e-4;  /* of the merit, over the step's length (Armijo) */
+static const double LEAST_DECREASE = 1e-4;   /* of the merit, over the step's length (Armijo) */
 
 /* how a round ended */
 typedef enum tb_round_end { TB_ROUND_SOLVED, TB_ROUND_CONTRACTED, TB_ROUND_FAILED } tb_round_end;
@@ -76,28 +75,40 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     return TB_OK;
 }
 
-/* mean diagonals; none for a block that no impulse moves along its first row: it is left alone */
-TB_STATIC void newton_measure_blocks(tb_newton *it)
+TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t index)
 {
-    const tb_problem *problem = it->problem;
-    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
-    TB_EACH (b, problem->number_of_blocks) {
-        const int32_t n = problem->blocks[b].rows;
-        tb_problem_local_block(problem, b, local);
-        it->g[b] = 0;
-        for (int32_t i = 0; i < n; i++) it->g[b] += tb_abs(local[i * n + i]) / (tb_real)n;
-        const bool moves = local[0] > 0 || problem->blocks[b].law == TB_LAW_BILATERAL;
-        if (!moves || !(it->g[b] > 0) || !(it->g[b] <= TB_REAL_MAX)) it->g[b] = 0;
+    const tb_block *block = &problem->blocks[index];
+    const int32_t n = block->rows;
+    tb_real first = 0, mean = 0;
+    if (problem->values) {
+        for (int32_t i = 0; i < n; i++) {
+            const tb_real *y = problem->values + block->value + (int64_t)i * block->width;
+            tb_real sum = tb_dot_long(y, y, block->width);
+            if (problem->compliance) sum += problem->compliance[block->row + i];
+            if (i == 0) first = sum;
+            mean += sum / (tb_real)n;
+        }
+    } else {
+        tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+        tb_problem_local_block(problem, index, local);
+        first = local[0];
+        for (int32_t i = 0; i < n; i++) mean += tb_abs(local[i * n + i]) / (tb_real)n;
     }
+    const bool moves = first > 0 || block->law == TB_LAW_BILATERAL;
+    return moves && mean > 0 && mean <= TB_REAL_MAX ? mean : 0;
+}
+
+TB_EXTERN void tb_newton_measure(tb_newton *it)
+{
+    TB_EACH (b, it->problem->number_of_blocks) it->g[b] = tb_newton_mean_diagonal(it->problem, b);
     tb_team_sync();
 }
 
 TB_EXTERN tb_status tb_newton_prepare(tb_newton *it)
 {
-    tb_status status = take_newton_memory(it);
-    if (status == TB_OK) status = tb_newton_system_prepare(&it->system, it->problem, it->scratch);
-    if (status == TB_OK) newton_measure_blocks(it);
-    return status;
+    const tb_status status = take_newton_memory(it);
+    return status == TB_OK ? tb_newton_system_prepare(&it->system, it->problem, it->scratch)
+                           : status;
 }
 
 TB_EXTERN void tb_newton_weigh(tb_newton *it)
@@ -165,7 +176,7 @@ TB_STATIC tb_status newton_judge(tb_newton *it)
     tb_newton_project(problem, it->lambda, it->trial);
     const tb_status status =
         tb_problem_judge(problem, it->trial, it->scratch, NULL, NULL, &residuals);
-    if (status == TB_OK && (residuals.natural < WORTHWHILE_GAIN * it->best_residual ||
+    if (status == TB_OK && (residuals.natural < TB_WORTHWHILE_GAIN * it->best_residual ||
                             (residuals.natural <= it->options->tolerance &&
                              it->best_residual > it->options->tolerance))) {
         it->best_residual = residuals.natural;
@@ -237,9 +248,14 @@ TB_STATIC bool newton_search_line(tb_newton *it, double merit)
     return false;
 }
 
-TB_STATIC bool newton_is_cancelled(const tb_newton *it)
+TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it)
 {
+#ifdef TB_DEVICE /* nobody there to be asked */
+    (void)it;
+    return false;
+#else
     return it->options->cancelled && it->options->cancelled(it->options->cancelled_context);
+#endif
 }
 
 /* Newton for one p, from p. *steps: how many it took. */
@@ -255,7 +271,7 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     *steps = 0;
     *end = TB_ROUND_FAILED;
     while (*steps < STEPS_OF_ROUND && it->work < it->options->maximum_iterations) {
-        if (newton_is_cancelled(it)) return TB_CANCELLED;
+        if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool solved = false;
         tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
                                                   it->statuses, it->change, &solved);
@@ -381,8 +397,11 @@ TB_STATIC tb_status newton_from_anywhere(tb_newton *it, tb_warm_start *warm, tb_
              solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
              !tb_all_finite(problem->c, problem->number_of_rows);
     if (*ended) return status;
-    if (!it->lambda) status = tb_newton_prepare(it);
-    if (status != TB_OK) return status;
+    if (!it->lambda) {
+        status = tb_newton_prepare(it);
+        if (status != TB_OK) return status;
+        tb_newton_measure(it);
+    }
     tb_team_copy(it->lambda, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
     tb_team_sync();
     status = newton_judge(it);
@@ -416,6 +435,40 @@ TB_STATIC tb_status newton_solve(tb_newton *it, const tb_warm_start *warm, tb_so
     return status;
 }
 
+/* what leaves beside impulses */
+TB_STATIC void newton_account(tb_newton *it, const tb_warm_start *warm, tb_solution *solution)
+{
+    tb_newton_price price;
+    solution->iterations = it->work;
+    solution->work.linear_solves = it->system.solves;
+    solution->work.factorizations = it->system.factorizations;
+    solution->work.resets = it->resets;
+    if (!warm->history || !it->system.has_pattern) return;
+    tb_newton_system_price(&it->system, NULL, &price);
+    warm->history->price = price.sets_step / price.sweep;
+}
+
+TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve_options *options,
+                                       const tb_warm_start *warm, tb_solution *solution)
+{
+    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
+    tb_newton it = {
+        .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
+    bool ended = false;
+    solution->iterations = solution->halvings = 0;
+    solution->status = TB_NOT_CONVERGED;
+    tb_status status = tb_newton_prepare(&it);
+    if (status == TB_OK) status = tb_newton_from_sets(&it, warm, solution, &ended);
+    tb_solution_sign(solution, "newton");
+    if (status == TB_OK && !ended) {
+        it.resets++;
+        status = newton_finish(&it, solution);
+    }
+    newton_account(&it, warm, solution);
+    tb_arena_return_to(warm->scratch, mark);
+    return status;
+}
+
 TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_options *options,
                                     tb_warm_start *warm, tb_solution *solution)
 {
@@ -424,10 +477,7 @@ TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_op
         .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
     solution->iterations = solution->halvings = 0;
     tb_status status = newton_solve(&it, warm, solution);
-    solution->iterations = it.work;
-    solution->work.linear_solves = it.system.solves;
-    solution->work.factorizations = it.system.factorizations;
-    solution->work.resets = it.resets;
+    newton_account(&it, warm, solution);
     tb_arena_return_to(warm->scratch, mark);
     if (status == TB_UNSUPPORTED) {
         /* too many nodes for a factorization: sweeps have to do */

@@ -20,7 +20,8 @@ typedef struct tb_newton {
     tb_real *trial, *trial_xi; /* rows */
     tb_real *lack;             /* rows: prox - lambda */
     tb_real *slope;            /* squares of blocks, at 6 row */
-    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps */
+    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift
+                                  has the impulses that the steps from sets began with */
     tb_real *best;             /* rows */
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
@@ -42,7 +43,19 @@ typedef struct tb_newton {
 #define TB_SMALLEST_EPSILON TB_R(1e-10)
 #endif
 
-/* Takes memory and measures the blocks of it->problem. RESOURCE_EXHAUSTED. */
+/* Where no impulses satisfy a contradiction, steps pile them up for hardly any gain: a residual must
+ * be below this share of the best to be the best. */
+#define TB_WORTHWHILE_GAIN 0.95
+
+/* Mean diagonal of G in a block; 0 for one that no impulse moves along its first row, or that is out
+ * of range: it is left alone. */
+#define tb_newton_mean_diagonal TB_SYMBOL(tb_newton_mean_diagonal)
+TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t index);
+/* That of all blocks. */
+#define tb_newton_measure TB_SYMBOL(tb_newton_measure)
+TB_EXTERN void tb_newton_measure(tb_newton *it);
+
+/* Takes memory for it->problem. RESOURCE_EXHAUSTED. */
 #define tb_newton_prepare TB_SYMBOL(tb_newton_prepare)
 TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
 
@@ -53,6 +66,9 @@ TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambd
 /* w of all blocks from epsilon. */
 #define tb_newton_weigh TB_SYMBOL(tb_newton_weigh)
 TB_EXTERN void tb_newton_weigh(tb_newton *it);
+
+#define tb_newton_is_cancelled TB_SYMBOL(tb_newton_is_cancelled)
+TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it);
 
 /* Whether there is enough of a start for tb_newton_from_sets. */
 #define tb_newton_has_sets TB_SYMBOL(tb_newton_has_sets)
@@ -68,5 +84,11 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
 #define tb_newton_from_sets TB_SYMBOL(tb_newton_from_sets)
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended);
+
+/* These steps alone, as a solver: what they do not solve they leave, the best impulses in
+ * `solution`. `warm` has sets. */
+#define tb_solve_from_sets TB_SYMBOL(tb_solve_from_sets)
+TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve_options *options,
+                                       const tb_warm_start *warm, tb_solution *solution);
 
 #endif

@@ -17,7 +17,8 @@
 
 enum {
     STEPS_FROM_SETS = 6,
-    PATIENCE = 2 /* steps in a row that are no better than the best */
+    PATIENCE = 2 /* steps in a row that are no better than the best: sets that were wrong leap far
+                    before they come near */
 };
 static const double PULL_SHARE = 0.1; /* of the tolerance, that the pull may leave */
 /* epsilon: a weaker pull would leave the impulses to rounding, the next round does better */
@@ -26,8 +27,9 @@ static const tb_real WEAKEST_PULL = TB_R(1e-3), STRONGEST_PULL = TB_R(1e-2);
 #else
 static const tb_real WEAKEST_PULL = TB_R(1e-7), STRONGEST_PULL = TB_R(1e-3);
 #endif
+static const double GAIN_TO_STAY =
+    0.01; /* of the start's residual, for impulses that are no answer */
 static const tb_real NEAR_RIM = TB_R(0.999);
-static const double HOPELESS_RESIDUAL = 1e3; /* of that of the start */
 
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
                                   const tb_warm_start *warm)
@@ -101,12 +103,23 @@ TB_STATIC tb_status sets_judge(tb_newton *it, tb_solution *solution)
     const tb_status status =
         tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
                          &solution->residuals);
-    if (status == TB_OK && solution->residuals.natural < it->best_residual) {
+    const double residual = solution->residuals.natural, tolerance = it->options->tolerance;
+    if (status == TB_OK && (residual < TB_WORTHWHILE_GAIN * it->best_residual ||
+                            (residual <= tolerance && it->best_residual > tolerance))) {
         it->best_residual = solution->residuals.natural;
         tb_team_copy(it->best, solution->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
         tb_team_sync();
     }
     return status;
+}
+
+/* length of lambda - r xi in friction's set, on whose rim it is mu lambda_n */
+TB_STATIC tb_real rub_extent(const tb_real *lambda, const tb_real *xi, tb_real r, int32_t n)
+{
+    tb_real extent = 0;
+    for (int32_t i = 1; i < n; i++)
+        extent = tb_hypot2(extent, (i == 3 ? TB_R(1.5) : 1) * (lambda[i] - r * xi[i]));
+    return extent;
 }
 
 /* A contact that slips may have impulses a rounding inside of their rim: then xi says so. */
@@ -117,17 +130,13 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
     TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const bool rubs = block->law >= TB_LAW_PLANAR && block->law <= TB_LAW_ROLLING;
-        if (!rubs || solution->statuses[b] != TB_CONTACT_STICK || !(it->g[b] > 0)) continue;
+        if (!rubs || solution->statuses[b] != TB_CONTACT_STICK) continue;
         const tb_real *lambda = solution->lambda + block->row, *xi = solution->xi + block->row;
         const tb_real radius = block->mu * lambda[0];
-        tb_real drawn[3] = {0, 0, 0}, now[3] = {0, 0, 0};
-        for (int i = 1; i < block->rows && i < 4; i++) {
-            const tb_real axis = i == 3 ? TB_R(1.5) : 1;
-            now[i - 1] = axis * lambda[i];
-            drawn[i - 1] = axis * (lambda[i] - xi[i] / it->g[b]);
-        }
-        if (tb_hypot2(tb_hypot2(now[0], now[1]), now[2]) >= NEAR_RIM * radius &&
-            tb_hypot2(tb_hypot2(drawn[0], drawn[1]), drawn[2]) > radius)
+        const int32_t n = block->rows < 4 ? block->rows : 4;
+        if (rub_extent(lambda, xi, 0, n) < NEAR_RIM * radius) continue;
+        const tb_real g = tb_newton_mean_diagonal(problem, b);
+        if (g > 0 && rub_extent(lambda, xi, 1 / g, n) > radius)
             solution->statuses[b] = TB_CONTACT_SLIP;
     }
     tb_team_sync();
@@ -150,23 +159,11 @@ TB_STATIC tb_status sets_step(tb_newton *it, bool *stepped)
     return TB_OK;
 }
 
-TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
-                                        tb_solution *solution, bool *ended)
+/* Steps until the tolerance is reached, or they lead nowhere. */
+TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_solution *solution)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
-    *ended = false;
-    sets_start(it, warm);
-    tb_team_copy(it->best, it->lambda, bytes);
-    tb_team_sync();
-    tb_status status = sets_judge(it, solution);
-    if (status != TB_OK) return status;
-    const double start = it->best_residual;
-    tb_team_copy(it->xi, solution->xi, bytes);
-    tb_team_copy(it->p, it->lambda, bytes);
-    it->epsilon = tb_clamp(TB_R(PULL_SHARE * tolerance / start), WEAKEST_PULL, STRONGEST_PULL);
-    tb_newton_weigh(it);
-
     int32_t idle = 0;
     for (int32_t k = 0; k < STEPS_FROM_SETS && it->best_residual > tolerance &&
                         it->work < it->options->maximum_iterations;
@@ -181,19 +178,47 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
             tb_team_sync();
             sets_linearize(it, it->statuses, NULL);
         }
+        if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool stepped = false;
         const double before = it->best_residual;
-        status = sets_step(it, &stepped);
+        tb_status status = sets_step(it, &stepped);
         if (status == TB_OK && stepped) status = sets_judge(it, solution);
         if (status != TB_OK) return status;
         idle = it->best_residual < before ? 0 : idle + 1;
-        if (!stepped || idle > PATIENCE ||
-            !(solution->residuals.natural < HOPELESS_RESIDUAL * start))
-            break;
+        if (!stepped || idle > PATIENCE) break;
     }
-    *ended = it->best_residual <= tolerance;
-    if (!*ended) return TB_OK;
-    solution->status = TB_OK;
-    tb_newton_statuses(it, solution);
     return TB_OK;
+}
+
+TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
+                                        tb_solution *solution, bool *ended)
+{
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
+    const double tolerance = it->options->tolerance;
+    sets_start(it, warm);
+    tb_team_copy(it->best, it->lambda, bytes);
+    tb_team_copy(it->shift, it->lambda, bytes);
+    tb_team_sync();
+    tb_status status = sets_judge(it, solution);
+    const double start = it->best_residual;
+    if (status == TB_OK && it->best_residual > tolerance) {
+        tb_newton_measure(it);
+        const tb_real pull = TB_R(PULL_SHARE * tolerance / it->best_residual);
+        it->epsilon = tb_clamp(pull, WEAKEST_PULL, STRONGEST_PULL);
+        tb_team_copy(it->xi, solution->xi, bytes);
+        tb_team_copy(it->p, it->lambda, bytes);
+        tb_newton_weigh(it);
+        status = sets_iterate(it, warm, solution);
+    }
+    *ended = status == TB_OK && it->best_residual <= tolerance;
+    if (*ended) {
+        solution->status = TB_OK;
+        tb_newton_statuses(it, solution);
+    } else if (status == TB_OK && it->best_residual > GAIN_TO_STAY * start) {
+        /* where no impulses satisfy a contradiction, a weak pull piles them up: not from there */
+        it->best_residual = start;
+        tb_team_copy(it->best, it->shift, bytes);
+        tb_team_sync();
+    }
+    return status;
 }

@@ -249,29 +249,30 @@ TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *status
 }
 
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
-                                           double *step, double *one_sweep)
+                                           tb_newton_price *price)
 {
     const tb_problem *problem = system->problem;
-    const tb_status status = make_pattern(system, statuses);
+    const tb_status status = statuses ? make_pattern(system, statuses) : TB_OK;
     if (status != TB_OK) return status;
     double assembly = 0;
-    *one_sweep = 1;
+    price->sweep = 1;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
         double numbers = (double)block->rows * block->width;
         if (problem->values) {
-            *one_sweep += 2 * numbers;
+            price->sweep += 2 * numbers;
             if (system->inside[b]) assembly += numbers * block->width;
         } else {
             const tb_matrix *matrix = problem->matrix;
             numbers = matrix->dense ? (double)block->rows * matrix->columns
                                     : matrix->row_start[block->row + block->rows] -
                                           matrix->row_start[block->row];
-            *one_sweep += numbers;
+            price->sweep += numbers;
             if (system->inside[b]) assembly += 3 * numbers;
         }
     }
-    *step = system->lu.operations / 2 + assembly + 5 * *one_sweep;
+    price->step = system->lu.operations / 2 + assembly + 5 * price->sweep;
+    price->sets_step = system->lu.operations / 2 + assembly / 2 + 1.5 * price->sweep;
     return TB_OK;
 }
 

@@ -43,12 +43,18 @@ typedef struct tb_newton_system {
 TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_problem *problem,
                                              tb_arena *arena);
 
-/* What one step costs, in multiplications: the factorization, at half weight since it runs over
- * dense blocks, the assembly and the products; and in *one_sweep what a sweep of sor costs. Makes
- * the pattern for these statuses. */
+/* What steps and sweeps cost, in multiplications that follow one another. */
+typedef struct tb_newton_price {
+    double sweep;     /* of sor */
+    double step;      /* of a round: factorization, assembly, products, line search */
+    double sets_step; /* from sets, which has no line search */
+} tb_newton_price;
+
+/* Factorizations count half and assemblies too, since they run over dense blocks. Makes the pattern
+ * for these statuses; NULL: of the pattern that there is. */
 #define tb_newton_system_price TB_SYMBOL(tb_newton_system_price)
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
-                                           double *step, double *one_sweep);
+                                           tb_newton_price *price);
 
 /* Solves for dlambda (rows). weight: blocks; slope: row-major squares, block b's at 6 rows[b].row;
  * lack: f, rows; statuses: blocks. UNSUPPORTED where the system is too large, RESOURCE_EXHAUSTED

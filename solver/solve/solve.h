@@ -13,13 +13,13 @@ enum { TB_STATUS_UNKNOWN = 255 };
 /* What the solves of one world have shown so far, for those who choose by it. All zero: nothing yet.
  * Doubles, since that is what a state is made of. */
 typedef struct tb_solve_history {
-    double sweeps; /* that sor took when it last ended a solve on its own, fading since */
-    double steps;  /* of Newton from the last sets, when they last ended a solve, fading since */
-    double method; /* that ended the last solve: TB_ENDED_BY_... */
+    double
+        sweeps; /* that solves by sweeps take; fades while Newton solves, so that they come again */
+    double steps; /* that Newton takes from the sets of the last solve; fades while sweeps solve */
+    double price; /* of such a step, in sweeps; 0: not known */
 } tb_solve_history;
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
-enum { TB_ENDED_BY_NONE, TB_ENDED_BY_SWEEPS, TB_ENDED_BY_SETS, TB_ENDED_BY_NEWTON };
 
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
