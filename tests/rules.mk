@@ -27,24 +27,31 @@ TEAM_SOLVES := $(B)/tests/unit/team_solve.o $(B)/tests/unit/team_solve.f32.o
 TEAM_WORLDS := $(B)/tests/unit/team_world.o $(B)/tests/unit/team_world.f32.o
 TEAM_PLAY := $(B)/tests/unit/team_play.o
 
-$(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS)): DEVICE_SINGLE := -DTB_SINGLE
+# and field mode, with one lane that plays a card
+FIELDS_PLAYED := $(B)/tests/unit/field_played.o $(B)/tests/unit/field_played.f32.o
+
+$(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(FIELDS_PLAYED)): \
+    DEVICE_SINGLE := -DTB_SINGLE
 $(TEAM_PLAY): tests/unit/team_play.cc
 $(TEAM_SOLVES): tests/unit/team_solve.cc
 $(TEAM_WORLDS): tests/unit/team_world.cc
 $(DEVICE_WORLDS): tests/unit/device_world.cc
+$(FIELDS_PLAYED): tests/unit/field_played.cc
 # the kernel of quadratic programs, lane by lane
 CARD_SCHURPA := $(B)/tests/plugin/card/schurpa.o $(B)/tests/plugin/card/schurpa.f32.o
 $(CARD_SCHURPA): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(B)/tests/plugin/card/schurpa.f32.o: DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
 $(CARD_SCHURPA): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(CARD_SCHURPA): tests/plugin/card/schurpa.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA): $(B)/stamp.flags
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(FIELDS_PLAYED): $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) -MD -MP -c -o $@ $(filter %.cc,$^)
 
+$(B)/tests/unit/test_field: $(FIELDS_PLAYED)
+$(B)/tests/unit/test_field: LDLIBS += -lstdc++
 $(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)

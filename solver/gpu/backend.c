@@ -2,12 +2,16 @@
  *
  * A call takes its worlds in pieces that the card has room for. A world that a capacity stopped goes
  * on in the next round with more of it: nothing is dropped, and what has been learned holds for all
- * worlds of its model from then on. So a warm batch is one launch, whatever its number of steps. */
+ * worlds of its model from then on. So a warm batch is one launch, whatever its number of steps.
+ *
+ * A world with so many shapes that it would keep its one lane busy and the card idle is stepped by
+ * itself, in field mode, where field mode takes it; the caller need not know. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "field_world.h"
 #include "program.h"
 #include "shared_card.h"
 
@@ -205,6 +209,30 @@ static tb_status check(const tb_step_options *options, tb_error *error)
     return TB_OK;
 }
 
+/* Worlds that fill the card go there one after another, in field mode. */
+static tb_status step_large(guest *g, const tb_step_options *options, int32_t worlds, int32_t steps,
+                            tb_error *error)
+{
+    tb_gpu_batch *b = &g->card->batch;
+    tb_gpu_field *field = &g->card->field;
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
+        tb_gpu_task *task = &b->tasks[i];
+        if (!tb_gpu_field_takes(task->state, options)) continue;
+        const double before = field->compute_seconds;
+        const int64_t regrowths = field->regrowths;
+        status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, task->state,
+                                   options, steps, &task->merged, &b->copied_bytes, error);
+        if (status == TB_OK) status = bring(b, options, &i, 1, error);
+        task->steps_left = 0;
+        task->status = task->state->status;
+        b->launches++;
+        b->regrowths += field->regrowths > regrowths;
+        if (field->compute_seconds > before) b->compute_seconds += field->compute_seconds - before;
+    }
+    return status;
+}
+
 /* The launches have the card, readers of other worlds may come and go. */
 static tb_status step_here(guest *g, const tb_step_options *options, tb_state *const *states,
                            int32_t worlds, int32_t steps, tb_certificate *certificates,
@@ -221,7 +249,8 @@ static tb_status step_here(guest *g, const tb_step_options *options, tb_state *c
     if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
     if (status == TB_OK) status = make_tasks(b, states, worlds, steps, error);
     if (status != TB_OK) return status;
-    status = run_all(b, options, worlds, error);
+    status = step_large(g, options, worlds, steps, error);
+    if (status == TB_OK) status = run_all(b, options, worlds, error);
     for (int32_t i = 0; i < worlds && certificates != NULL; i++)
         certificates[i] = b->tasks[i].merged;
     return status == TB_OK ? tell(b, worlds, error) : status;

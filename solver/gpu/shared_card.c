@@ -21,6 +21,7 @@ static void close_card(tb_gpu_card *card)
     tb_gpu_batch *b = &card->batch;
     tb_gpu_device *d = &b->device;
     (void)cudaSetDevice(card->index);
+    tb_gpu_field_destroy(&card->field, d);
     tb_gpu_models_destroy(&b->models, d);
     tb_gpu_graphs_destroy(&b->graphs);
     tb_gpu_release_pinned(d, &b->staging);

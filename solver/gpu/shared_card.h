@@ -9,12 +9,14 @@
 #define TB_GPU_SHARED_CARD_H
 
 #include "batch.h"
+#include "field_run.h"
 
 typedef struct tb_gpu_card {
     tb_gpu_twins twins; /* first */
     int32_t index;
     pthread_mutex_t stepping; /* of the batch */
     tb_gpu_batch batch;
+    tb_gpu_field field;      /* of the large world that was stepped last */
     tb_device_use published; /* of the batch, under the twins' lock */
 } tb_gpu_card;
 

@@ -13,6 +13,7 @@
  * friction keeps impulses bounded, so that too large an omega often ends in a cycle. Then the
  * impulses go back to the best ones known and omega is halved. */
 #include "solve/accelerate.h"
+#include "solve/spread.h"
 
 #include <string.h>
 
@@ -23,12 +24,9 @@ enum {
     BLOCK_SWEEPS = 60,          /* after these, contacts solved as blocks go on by rows */
     PLAIN_SWEEPS = 5,    /* before acceleration: contacts open, stick and slide as they find */
     SET_UP_BLOCKS = 128, /* set up together, while what they read and write is in the cache */
-    ACCELERATION_DEPTH = 5,
-    MOST_SHARING = 64,   /* points of a pair whose load is spread together */
-    SPREADING_PASSES = 8 /* before the first sweep, where loads are new */
+    ACCELERATION_DEPTH = 5
 };
-static const tb_real LOAD_WORTH_SPREADING = TB_R(1e-3); /* change over what is borne already */
-static const double GROWTH_OF_DIVERGENCE = 100;         /* times the smallest change seen */
+static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
 
 /* below it, a residual that does not fall is slow and not a cycle: many problems pause for
  * thousands of sweeps and then go on */
@@ -136,7 +134,7 @@ TB_STATIC tb_real normal_change(const tb_sweeper *sweeper, int32_t index)
         TB_ROLLED
         for (int32_t k = 0; k < run.count; k++) xi += *y++ * sweeper->s[run.dof + k];
     }
-    return diagonal > 0 ? tb_max(lambda - xi / diagonal, 0) - lambda : 0;
+    return tb_spread_change(lambda, xi, diagonal);
 }
 
 TB_STATIC void move_normal(tb_sweeper *sweeper, int32_t index, tb_real change)
@@ -165,35 +163,30 @@ TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end, tb_r
         load += sweeper->lambda[sweeper->problem->blocks[b].row];
         number += changes[b - first] != 0;
     }
-    if (number < 2 || !(change > LOAD_WORTH_SPREADING * load) || !(change <= TB_REAL_MAX))
-        return false;
+    if (!tb_spread_is_due(number, change, load)) return false;
     tb_team_sync();
     for (int32_t b = first; b < end; b++)
         if (changes[b - first] != 0) move_normal(sweeper, b, changes[b - first] / (tb_real)number);
     return true;
 }
 
-/* Where a pair of rigid bodies touches at several points, many distributions of the load solve the
- * problem. Gauss-Seidel would hand all of it to the point that comes first, and a pad that presses
- * with one corner resists no twist. So what the points of a pair lack at the start is given to them
- * evenly first, as pads that give way a little would do (a Jacobi step with the mass split among
- * them); the sweeps then change only what must be changed. */
+/* All pairs in turn (see spread.h). */
 TB_STATIC tb_status spread_loads(tb_iteration *it)
 {
     const tb_problem *problem = it->problem;
     tb_sweeper *sweeper = &it->sweeper;
     if (sweeper->storage != TB_STORAGE_FACTORIZED) return TB_OK;
     const tb_arena_mark mark = tb_arena_get_mark(it->scratch);
-    tb_real *changes = TB_ARENA_ARRAY(it->scratch, tb_real, MOST_SHARING);
+    tb_real *changes = TB_ARENA_ARRAY(it->scratch, tb_real, TB_MOST_SHARING);
     if (!changes) return TB_RESOURCE_EXHAUSTED;
     bool any = true;
-    for (int pass = 0; pass < SPREADING_PASSES && any; pass++) {
+    for (int pass = 0; pass < TB_SPREADING_PASSES && any; pass++) {
         any = false;
         for (int32_t first = 0, end = 0; first < problem->number_of_blocks; first = end) {
             const tb_block *block = &problem->blocks[first];
             end = first + 1;
             if (!is_contact(block)) continue;
-            while (end < problem->number_of_blocks && end - first < MOST_SHARING &&
+            while (end < problem->number_of_blocks && end - first < TB_MOST_SHARING &&
                    share_dofs(problem, block, &problem->blocks[end]))
                 end++;
             if (end - first > 1 && spread_pair(sweeper, first, end, changes)) any = true;

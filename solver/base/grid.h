@@ -1,0 +1,248 @@
+/* The lanes of a whole card that work on one world.
+ *
+ * A stage is a function that all lanes of a launch run. TB_GRID_EACH deals the indices of a loop out
+ * among them; between the loops of one launch stands tb_grid_sync, which all lanes reach, where a
+ * stage is launched so that they can (TB_GRID_TOGETHER in gpu/field_stages.h). Nothing whose order
+ * matters is left to chance: numbers that lanes share are found by maxima and minima, which do not
+ * depend on it, and sums are taken over chunks of a fixed size, each in a fixed order, so they are
+ * the same on any number of lanes.
+ *
+ * Without a card there is one lane: loops are plain loops. */
+#ifndef TB_BASE_GRID_H
+#define TB_BASE_GRID_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/device.h"
+
+enum { TB_GRID_CHUNK = 1024, TB_GRID_MOST_WARPS = 32 };
+
+/* TB_LANE    a function that only lanes of a card run */
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+
+#include <cooperative_groups.h>
+
+#define TB_LANE static __device__ inline
+
+static __device__ inline int32_t tb_grid_lane(void)
+{
+    return (int32_t)(blockIdx.x * blockDim.x + threadIdx.x);
+}
+
+static __device__ inline int32_t tb_grid_lanes(void)
+{
+    return (int32_t)(gridDim.x * blockDim.x);
+}
+
+static __device__ inline int32_t tb_grid_block(void)
+{
+    return (int32_t)blockIdx.x;
+}
+
+static __device__ inline int32_t tb_grid_blocks(void)
+{
+    return (int32_t)gridDim.x;
+}
+
+static __device__ inline int32_t tb_block_lane(void)
+{
+    return (int32_t)threadIdx.x;
+}
+
+static __device__ inline int32_t tb_block_lanes(void)
+{
+    return (int32_t)blockDim.x;
+}
+
+static __device__ inline void tb_grid_sync(void)
+{
+    cooperative_groups::this_grid().sync();
+}
+
+/* The sum of all lanes of a block, in every one of them; reached by all. */
+static __device__ inline double tb_block_sum(double x)
+{
+    __shared__ double parts[TB_GRID_MOST_WARPS];
+    for (int k = 16; k > 0; k /= 2) x += __shfl_xor_sync(~0u, x, k);
+    __syncthreads(); /* the last sum has been read */
+    if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
+    __syncthreads();
+    double sum = 0;
+    for (unsigned k = 0; k < blockDim.x / 32; k++) sum += parts[k];
+    return sum;
+}
+
+static __device__ inline void tb_grid_max_u32(uint32_t *into, uint32_t x)
+{
+    if (*(volatile uint32_t *)into < x) atomicMax(into, x);
+}
+
+static __device__ inline void tb_grid_min_u32(uint32_t *into, uint32_t x)
+{
+    if (*(volatile uint32_t *)into > x) atomicMin(into, x);
+}
+
+static __device__ inline void tb_grid_max_u64(uint64_t *into, uint64_t x)
+{
+    if (*(volatile uint64_t *)into < x) atomicMax((unsigned long long *)into, x);
+}
+
+static __device__ inline void tb_grid_add(int32_t *into, int32_t x)
+{
+    atomicAdd(into, x);
+}
+
+/* How often this was asked before; what lanes wrote before they asked, the last one may read. */
+static __device__ inline int32_t tb_grid_arrive(int32_t *counter)
+{
+    __threadfence();
+    const int32_t before = atomicAdd(counter, 1);
+    __threadfence();
+    return before;
+}
+
+/* of x, which is not 0 */
+static __device__ inline int32_t tb_leading_zeros(uint32_t x)
+{
+    return __clz((int)x);
+}
+
+/* of x, which is not 0 */
+static __device__ inline int32_t tb_trailing_zeros(uint64_t x)
+{
+    return __ffsll((long long)x) - 1;
+}
+
+#else
+
+#define TB_LANE static inline
+
+TB_FN int32_t tb_grid_lane(void)
+{
+    return 0;
+}
+
+TB_FN int32_t tb_grid_lanes(void)
+{
+    return 1;
+}
+
+TB_FN int32_t tb_grid_block(void)
+{
+    return 0;
+}
+
+TB_FN int32_t tb_grid_blocks(void)
+{
+    return 1;
+}
+
+TB_FN int32_t tb_block_lane(void)
+{
+    return 0;
+}
+
+TB_FN int32_t tb_block_lanes(void)
+{
+    return 1;
+}
+
+TB_FN void tb_grid_sync(void)
+{
+}
+
+TB_FN double tb_block_sum(double x)
+{
+    return x;
+}
+
+TB_FN void tb_grid_max_u32(uint32_t *into, uint32_t x)
+{
+    if (*into < x) *into = x;
+}
+
+TB_FN void tb_grid_min_u32(uint32_t *into, uint32_t x)
+{
+    if (*into > x) *into = x;
+}
+
+TB_FN void tb_grid_max_u64(uint64_t *into, uint64_t x)
+{
+    if (*into < x) *into = x;
+}
+
+TB_FN void tb_grid_add(int32_t *into, int32_t x)
+{
+    *into += x;
+}
+
+TB_FN int32_t tb_grid_arrive(int32_t *counter)
+{
+    return (*counter)++;
+}
+
+TB_FN int32_t tb_leading_zeros(uint32_t x)
+{
+    return __builtin_clz(x);
+}
+
+TB_FN int32_t tb_trailing_zeros(uint64_t x)
+{
+    return __builtin_ctzll(x);
+}
+
+#endif
+
+#define TB_GRID_EACH(i, n) for (int32_t i = tb_grid_lane(); i < (n); i += tb_grid_lanes())
+#define TB_GRID_LEADER     (tb_grid_lane() == 0)
+
+/* chunks of TB_GRID_CHUNK indices, each of which one block works on */
+#define TB_GRID_CHUNKS(chunk, n)                                                                   \
+    for (int32_t chunk = tb_grid_block(); chunk < tb_grid_chunks(n); chunk += tb_grid_blocks())
+#define TB_CHUNK_EACH(i, chunk, n)                                                                 \
+    for (int32_t i = (chunk)*TB_GRID_CHUNK + tb_block_lane(); i < tb_chunk_end(chunk, n);          \
+         i += tb_block_lanes())
+
+TB_FN int32_t tb_grid_chunks(int32_t n)
+{
+    return (int32_t)(((int64_t)n + TB_GRID_CHUNK - 1) / TB_GRID_CHUNK);
+}
+
+TB_FN int32_t tb_chunk_end(int32_t chunk, int32_t n)
+{
+    return n - chunk * TB_GRID_CHUNK > TB_GRID_CHUNK ? (chunk + 1) * TB_GRID_CHUNK : n;
+}
+
+/* Bits that compare like the numbers: of floats, and of doubles that are not negative. NaN is more
+ * than any number. */
+TB_FN uint32_t tb_float_order(float x)
+{
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x80000000u ? ~bits : bits | 0x80000000u;
+}
+
+TB_FN float tb_float_of_order(uint32_t order)
+{
+    const uint32_t bits = order & 0x80000000u ? order & 0x7fffffffu : ~order;
+    float x;
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
+TB_FN uint64_t tb_double_order(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    return bits & 0x7fffffffffffffffu;
+}
+
+TB_FN double tb_double_of_order(uint64_t order)
+{
+    double x;
+    memcpy(&x, &order, sizeof x);
+    return x;
+}
+
+#endif

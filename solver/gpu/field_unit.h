@@ -1,0 +1,27 @@
+/* The physics of one large world as one translation unit: what field mode's stages need of the rooms,
+ * for CUDA and, with one lane that plays a card, for plain C++ (tests/unit/field_played.cc). */
+#ifndef TB_GPU_FIELD_UNIT_H
+#define TB_GPU_FIELD_UNIT_H
+
+#if defined(TB_BASE_H) || defined(TB_REAL_H)
+#error "gpu/field_unit.h comes before all other headers of the library"
+#endif
+#define TB_DEVICE      1
+#define TB_CONVEX_ONLY 1
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+#include "gpu/device_memory.h"
+
+#include "model/touch.c"
+
+#include "collide/narrow.c"
+
+#include "step/kinematic_once.c"
+
+#include "step/field_finish.h"
+#include "step/field_layout.h"
+
+#endif

@@ -1,0 +1,422 @@
+/* Field mode with one lane that plays a card (field_played.cc) against the CPU's step: the same
+ * contacts, proper colours, the velocities that the tolerance allows, certificates that the CPU's own
+ * problem confirms, room that grows, states that either side goes on from. */
+#include "field_played.h"
+#include "model_util.h"
+
+#include <unistd.h>
+
+tb_status field_played_step_f32(tb_state *state, const tb_field_plan *plan,
+                                const tb_step_options *options, int32_t steps, int32_t capacity,
+                                tb_certificate *certificate, field_view *view);
+
+/* ---- scenes ---- */
+
+/* of every shape that is added from now on */
+static double friction = 0.5;
+
+static void add_part(tb_scene *scene, tb_handle body, tb_shape_type type, double a, double b,
+                     double c)
+{
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.body = body;
+    def.type = type;
+    def.size[0] = a, def.size[1] = b, def.size[2] = c;
+    def.surface.friction = friction;
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+static void place(tb_scene *scene, tb_shape_type type, const double position[3], double a, double b,
+                  double c, double turn)
+{
+    tb_error error;
+    tb_body_def body = tb_body_defaults();
+    memcpy(body.position, position, sizeof body.position);
+    body.orientation[0] = cos(turn / 2);
+    body.orientation[1] = 0.6 * sin(turn / 2);
+    body.orientation[3] = 0.8 * sin(turn / 2);
+    tb_handle handle;
+    TEST_OK(tb_scene_add_body(scene, &body, &handle, &error), &error);
+    add_joint(scene, handle, TB_JOINT_FREE, NULL);
+    add_part(scene, handle, type, a, b, c);
+}
+
+static void add_wall(tb_scene *scene, double x, double y, double turn, double axis_x, double axis_y)
+{
+    const tb_handle none = {0};
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.body = none;
+    def.type = TB_SHAPE_PLANE;
+    def.surface.friction = friction;
+    def.position[0] = x, def.position[1] = y;
+    def.orientation[0] = cos(turn / 2);
+    def.orientation[1] = axis_x * sin(turn / 2);
+    def.orientation[2] = axis_y * sin(turn / 2);
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+static tb_model *finish(tb_scene *scene)
+{
+    tb_model *model = compile(scene);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+static double noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (double)(*seed >> 8) / 16777216.0 - 0.5;
+}
+
+/* Balls dropped into a box of planes. */
+static tb_model *pile(double mu)
+{
+    enum { SIDE = 5, HIGH = 6 };
+    uint32_t seed = 7;
+    friction = mu;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    add_wall(scene, -0.05, 0, M_PI / 2, 0, 1);
+    add_wall(scene, 0.1 * SIDE, 0, -M_PI / 2, 0, 1);
+    add_wall(scene, 0, -0.05, -M_PI / 2, 1, 0);
+    add_wall(scene, 0, 0.1 * SIDE, M_PI / 2, 1, 0);
+    for (int k = 0; k < SIDE * SIDE * HIGH; k++) {
+        const double p[3] = {0.1 * (k % SIDE) + 0.02 * noise(&seed),
+                             0.1 * (k / SIDE % SIDE) + 0.02 * noise(&seed),
+                             0.06 + 0.11 * (k / SIDE / SIDE) + 0.01 * noise(&seed)};
+        place(scene, TB_SHAPE_SPHERE, p, 0.045 + 0.005 * noise(&seed), 0, 0, 0);
+    }
+    return finish(scene);
+}
+
+/* One of every convex shape many times, and a ground of a box. */
+static tb_model *mixed(double mu)
+{
+    friction = mu;
+    uint32_t seed = 3;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    for (int k = 0; k < 36; k++) {
+        static const tb_shape_type types[] = {TB_SHAPE_SPHERE,   TB_SHAPE_BOX, TB_SHAPE_CAPSULE,
+                                              TB_SHAPE_CYLINDER, TB_SHAPE_BOX, TB_SHAPE_ELLIPSOID};
+        const double p[3] = {0.16 * (k % 4) + 0.04 * noise(&seed),
+                             0.16 * (k / 4 % 4) + 0.04 * noise(&seed), 0.1 + 0.15 * (k / 16)};
+        place(scene, types[k % 6], p, 0.06, 0.05, 0.04, 3 * noise(&seed));
+    }
+    return finish(scene);
+}
+
+static tb_model *stack(void)
+{
+    friction = 0.5;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    for (int i = 0; i < 4; i++)
+        place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.1 + 0.2 * i}, 0.1, 0.1, 0.1, 0);
+    return finish(scene);
+}
+
+/* A heavy body that a hundred balls lie on: more neighbours than there are colours in a mask. */
+static tb_model *hub(void)
+{
+    friction = 0.5;
+    uint32_t seed = 5;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.05}, 0.7, 0.7, 0.05, 0);
+    for (int k = 0; k < 100; k++)
+        place(scene, TB_SHAPE_SPHERE,
+              (const double[]){0.12 * (k % 10) - 0.54 + 0.01 * noise(&seed),
+                               0.12 * (k / 10) - 0.54 + 0.01 * noise(&seed), 0.15},
+              0.05, 0, 0, 0);
+    return finish(scene);
+}
+
+/* ---- stepping ---- */
+
+static tb_step_options options_of(double tolerance)
+{
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_CPU;
+    options.threads = 1;
+    options.dt = 2e-3;
+    options.solve.solver = "sor";
+    options.solve.tolerance = tolerance;
+    options.solve.maximum_iterations = 4000;
+    return options;
+}
+
+static tb_state *state_of(const tb_model *model)
+{
+    tb_error error;
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    return state;
+}
+
+static tb_certificate step_cpu(tb_state *state, const tb_step_options *options, int32_t steps)
+{
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    tb_certificate certificate;
+    TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
+    const tb_status status = tb_step(stepper, state, steps, &certificate, &error);
+    ck_assert(status == TB_OK || status == TB_DIVERGED);
+    tb_stepper_destroy(stepper);
+    return certificate;
+}
+
+/* Steps and gives the state its contacts. */
+static tb_certificate step_field(tb_state *state, const tb_step_options *options, int32_t steps,
+                                 int32_t capacity, field_view *view)
+{
+    tb_certificate certificate;
+    field_view own;
+    if (view == NULL) view = &own;
+    tb_arena arena = {0};
+    tb_field_plan plan;
+    ck_assert_ptr_null(tb_field_refuses(state->model, options));
+    ck_assert_int_eq(tb_field_plan_make(state->model, &arena, &plan), TB_OK);
+    const tb_status status =
+        options->precision == TB_FLOAT
+            ? field_played_step_f32(state, &plan, options, steps, capacity, &certificate, view)
+            : field_played_step(state, &plan, options, steps, capacity, &certificate, view);
+    ck_assert_int_eq(status, TB_OK);
+    tb_arena_destroy(&arena);
+    ck_assert_int_eq(tb_state_reserve_next(state, view->contacts), TB_OK);
+    if (view->contacts > 0)
+        memcpy(state->next_contacts, view->records, (size_t)view->contacts * sizeof *view->records);
+    tb_state_take_next(state, view->contacts);
+    return certificate;
+}
+
+static double largest_difference(const double *a, const double *b, int32_t n)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
+    return largest;
+}
+
+/* ---- tests ---- */
+
+static void check_contacts(const tb_state *field, const tb_state *cpu, double tolerance)
+{
+    ck_assert_int_eq(field->number_of_contacts, cpu->number_of_contacts);
+    for (int32_t i = 0; i < cpu->number_of_contacts; i++) {
+        const tb_contact_record *a = &field->contacts[i], *b = &cpu->contacts[i];
+        ck_assert_int_eq(a->shape_a, b->shape_a);
+        ck_assert_int_eq(a->shape_b, b->shape_b);
+        ck_assert(a->feature == b->feature);
+        ck_assert_int_eq(a->kind, b->kind);
+        ck_assert_double_le(fabs(a->gap - b->gap), tolerance);
+        ck_assert_double_le(largest_difference(a->position, b->position, 3), tolerance);
+        ck_assert_double_le(largest_difference(a->normal, b->normal, 3), 1e3 * tolerance);
+    }
+}
+
+/* One step from the same state: contacts to rounding, and velocities to the tolerance where there is
+ * one solution. */
+static void compare_steps(const char *name, tb_model *model, bool unique)
+{
+    tb_step_options options = options_of(1e-11);
+    tb_state *state = state_of(model);
+    for (int round = 0; round < 6; round++) {
+        tb_state *field = NULL, *cpu = NULL;
+        tb_error error;
+        field_view view;
+        TEST_OK(tb_state_fork(state, &field, &error), &error);
+        TEST_OK(tb_state_fork(state, &cpu, &error), &error);
+        options.scheme = round % 3 == 2 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        const tb_certificate a = step_field(field, &options, 1, 0, &view);
+        const tb_certificate b = step_cpu(cpu, &options, 1);
+        ck_assert_int_eq(a.contacts, b.contacts);
+        ck_assert_int_eq(a.rows, b.rows);
+        ck_assert_double_le(fabs(a.penetration - b.penetration), 1e-12);
+        check_contacts(field, cpu, 1e-12);
+        if (unique && a.status == TB_OK && b.status == TB_OK) {
+            const double du = largest_difference(field->u, cpu->u, model->number_of_dofs);
+            if (du > 1e-7) fprintf(stderr, "%s, step %d: %g\n", name, round, du);
+            ck_assert_double_le(du, 1e-7);
+        }
+        for (int32_t c = 0; c < view.colours; c++) {
+            bool *used = calloc((size_t)model->number_of_shapes, sizeof *used);
+            for (int32_t i = view.colour_from[c]; i < view.colour_from[c + 1]; i++)
+                for (int side = 0; side < 2; side++) {
+                    const int32_t body = view.links[2 * i + side];
+                    if (body < 0) continue;
+                    ck_assert(!used[body]);
+                    used[body] = true;
+                }
+            free(used);
+        }
+        tb_state_destroy(field);
+        tb_state_destroy(cpu);
+        options.scheme = TB_SCHEME_STEWART_TRINKLE;
+        step_cpu(state, &options, 30);
+    }
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+
+START_TEST(one_step_of_a_pile_is_that_of_the_cpu)
+{
+    compare_steps("pile", pile(0.5), false);
+    compare_steps("pile without friction", pile(0), true);
+}
+END_TEST
+
+START_TEST(one_step_of_mixed_shapes_is_that_of_the_cpu)
+{
+    compare_steps("mixed", mixed(0.5), false);
+    compare_steps("mixed without friction", mixed(0), true);
+}
+END_TEST
+
+START_TEST(one_step_of_a_stack_is_that_of_the_cpu)
+{
+    compare_steps("stack", stack(), true);
+}
+END_TEST
+
+START_TEST(one_step_of_a_hub_is_that_of_the_cpu)
+{
+    compare_steps("hub", hub(), true);
+}
+END_TEST
+
+static void confirm(tb_model *model, int32_t sweeps)
+{
+    char path[] = "/tmp/test_field_XXXXXX.dat";
+    const int fd = mkstemps(path, 4);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    tb_step_options options = options_of(1e-6);
+    options.solve.maximum_iterations = sweeps;
+    tb_state *state = state_of(model);
+    step_field(state, &options, 30, 0, NULL);
+    tb_workspace workspace = {.threads = 1};
+    tb_error error;
+    for (int32_t i = 0; i < model->number_of_dofs; i++) state->u[i] += 0.01 * (i % 5);
+    TEST_OK(tb_world_export(state, &options, &workspace, path, &error), &error);
+    const tb_certificate certificate = step_field(state, &options, 1, 0, NULL);
+
+    tb_problem_file *file = NULL;
+    TEST_OK(tb_problem_load(path, &file, &error), &error);
+    const tb_problem *problem = tb_problem_file_local(file);
+    ck_assert_int_eq(problem->number_of_rows, certificate.rows);
+    double *lambda = calloc((size_t)certificate.rows, sizeof *lambda);
+    int32_t row = 0;
+    for (int32_t i = 0; i < state->number_of_contacts; i++)
+        for (int32_t k = 0; k < state->contacts[i].kind; k++)
+            lambda[row++] = state->contacts[i].impulse[k];
+    tb_residuals residuals;
+    TEST_OK(tb_problem_residuals(problem, lambda, &workspace.arena, NULL, &residuals), NULL);
+    ck_assert_double_gt(certificate.residual, 0);
+    ck_assert_double_le(fabs(residuals.natural - certificate.residual),
+                        1e-9 * certificate.residual + 1e-12);
+    ck_assert_double_le(fabs(residuals.complementarity - certificate.complementarity_error),
+                        1e-9 * certificate.complementarity_error + 1e-12);
+    free(lambda);
+    tb_problem_destroy(file);
+    tb_arena_destroy(&workspace.arena);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    unlink(path);
+}
+
+START_TEST(what_the_certificate_says_the_cpus_problem_confirms)
+{
+    confirm(stack(), 40);
+    confirm(pile(0.5), 7);
+    confirm(mixed(0.5), 12);
+}
+END_TEST
+
+/* Steps in one call, in many, and with room for nothing at first: the same bytes. */
+static void compare_calls(tb_model *model)
+{
+    tb_step_options options = options_of(1e-8);
+    options.solve.maximum_iterations = 100;
+    tb_state *once = state_of(model), *often = state_of(model), *tight = state_of(model);
+    field_view view;
+    const tb_certificate a = step_field(once, &options, 25, 0, NULL);
+    for (int i = 0; i < 25; i++) step_field(often, &options, 1, 0, NULL);
+    const tb_certificate c = step_field(tight, &options, 25, 8, &view);
+    ck_assert_int_gt(view.regrowths, 1);
+    ck_assert_int_eq(a.iterations, c.iterations);
+    ck_assert(memcmp(once->u, tight->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert(memcmp(once->q, often->q, (size_t)model->number_of_coordinates * 8) == 0);
+    ck_assert(memcmp(once->u, often->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert_int_eq(once->number_of_contacts, often->number_of_contacts);
+    ck_assert(memcmp(once->contacts, often->contacts,
+                     (size_t)once->number_of_contacts * sizeof *once->contacts) == 0);
+    tb_state_destroy(once);
+    tb_state_destroy(often);
+    tb_state_destroy(tight);
+    tb_model_destroy(model);
+}
+
+START_TEST(calls_and_room_do_not_matter)
+{
+    compare_calls(pile(0.5));
+    compare_calls(mixed(0.5));
+}
+END_TEST
+
+/* A long way of either: balls come to rest at the same height with the same energy. */
+static void compare_piles(tb_precision precision, const char *solver)
+{
+    tb_step_options options = options_of(1e-6);
+    options.precision = precision;
+    if (precision == TB_FLOAT) options.solve.tolerance = 1e-4;
+    options.solve.solver = solver;
+    options.solve.maximum_iterations = 100;
+    tb_model *model = pile(0.5);
+    tb_state *field = state_of(model), *cpu = state_of(model);
+    const tb_certificate a = step_field(field, &options, 150, 0, NULL);
+    const tb_certificate b = step_cpu(cpu, &options, 150);
+    double height[2] = {0, 0};
+    for (int32_t i = 2; i < model->number_of_coordinates; i += 7) {
+        height[0] += field->q[i];
+        height[1] += cpu->q[i];
+    }
+    ck_assert_double_le(fabs(height[0] / height[1] - 1), 1e-2);
+    ck_assert_double_le(a.penetration, 1.5 * b.penetration + 1e-5);
+    ck_assert_str_eq(a.solver, solver);
+    tb_state_destroy(field);
+    tb_state_destroy(cpu);
+    tb_model_destroy(model);
+}
+
+START_TEST(a_pile_settles_as_on_the_cpu)
+{
+    compare_piles(TB_DOUBLE, "sor");
+    compare_piles(TB_DOUBLE, "jor");
+    compare_piles(TB_FLOAT, "sor");
+}
+END_TEST
+
+START_TEST(worlds_with_joints_are_not_for_it)
+{
+    tb_step_options options = options_of(1e-6);
+    tb_scene *scene = rich_scene();
+    tb_model *rich = finish(scene), *balls = pile(0.5);
+    ck_assert_ptr_nonnull(tb_field_refuses(rich, &options));
+    ck_assert_ptr_null(tb_field_refuses(balls, &options));
+    options.solve.solver = "newton";
+    ck_assert_ptr_nonnull(tb_field_refuses(balls, &options));
+    tb_model_destroy(rich);
+    tb_model_destroy(balls);
+}
+END_TEST
+
+TEST_MAIN(one_step_of_a_pile_is_that_of_the_cpu, one_step_of_mixed_shapes_is_that_of_the_cpu,
+          one_step_of_a_stack_is_that_of_the_cpu, one_step_of_a_hub_is_that_of_the_cpu,
+          what_the_certificate_says_the_cpus_problem_confirms, calls_and_room_do_not_matter,
+          a_pile_settles_as_on_the_cpu, worlds_with_joints_are_not_for_it)

@@ -1,0 +1,182 @@
+/* Field mode on a card: the same scenes as on the processor that plays one (test_field.c), large
+ * enough to be chosen by themselves or chosen by TRIBO_GPU_FIELD. Needs a card; without one every
+ * test here is skipped and says so. */
+#include "gpu_util.h"
+
+/* ---- scenes ---- */
+
+/* Balls in a box of planes, as wide as it is full. */
+static tb_model *pile(int32_t count, double friction)
+{
+    tb_error error;
+    tb_scene *scene = new_scene();
+    const int32_t side = (int32_t)ceil(cbrt((double)count));
+    const double radius = 0.05, spacing = 2.02 * radius, width = side * spacing;
+    static const double turns[5][3] = {{0, 1, 0}, {1, 0, 1}, {-1, 0, 1}, {-1, 1, 0}, {1, 1, 0}};
+    uint32_t seed = 11;
+    for (int k = 0; k < 5; k++) {
+        tb_shape_def def = tb_shape_defaults();
+        def.type = TB_SHAPE_PLANE;
+        def.surface.friction = friction;
+        if (k == 2) def.position[0] = width;
+        if (k == 4) def.position[1] = width;
+        def.orientation[0] = cos(turns[k][0] * M_PI / 4);
+        def.orientation[1] = turns[k][1] * sin(turns[k][0] * M_PI / 4);
+        def.orientation[2] = turns[k][2] * sin(turns[k][0] * M_PI / 4);
+        TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        tb_body_def body = tb_body_defaults();
+        tb_shape_def shape = tb_shape_defaults();
+        const int32_t at[3] = {i % side, i / side % side, i / side / side};
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            body.position[k] = (at[k] + 0.5) * spacing + 2e-4 * ((double)(seed >> 8) / 16777216);
+        }
+        TEST_OK(tb_scene_add_body(scene, &body, &shape.body, &error), &error);
+        add_joint(scene, shape.body, TB_JOINT_FREE, NULL);
+        shape.type = TB_SHAPE_SPHERE;
+        shape.size[0] = radius;
+        shape.surface.friction = friction;
+        TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    }
+    return finish(scene);
+}
+
+static tb_model *small_pile(void)
+{
+    return pile(216, 0);
+}
+
+static tb_stepper *stepper_of(tb_backend_choice backend, tb_precision precision, const char *solver,
+                              double tolerance, int32_t sweeps)
+{
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.solve.solver = solver;
+    options.solve.tolerance = tolerance;
+    options.solve.maximum_iterations = sweeps;
+    options.backend = backend;
+    options.precision = precision;
+    options.threads = backend == TB_BACKEND_GPU ? 0 : 1;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    return stepper;
+}
+
+static void choose_field(const char *shapes)
+{
+    ck_assert_int_eq(setenv("TRIBO_GPU_FIELD", shapes, 1), 0);
+}
+
+static double difference(const tb_state *a, const tb_state *b, bool velocities)
+{
+    const tb_model_counts n = tb_model_count(tb_state_model(a));
+    const int32_t count = velocities ? n.dofs : n.coordinates;
+    const double *x = velocities ? tb_state_u(a) : tb_state_q(a);
+    const double *y = velocities ? tb_state_u(b) : tb_state_q(b);
+    double largest = 0;
+    for (int32_t i = 0; i < count; i++) largest = fmax(largest, fabs(x[i] - y[i]));
+    return largest;
+}
+
+/* ---- tests ---- */
+
+static void agree(const char *name, tb_model *model, const char *solver, int32_t steps,
+                  double tolerance)
+{
+    tb_error error;
+    tb_certificate a, b;
+    tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, TB_DOUBLE, "sor", 1e-12, 20000);
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, solver, 1e-12, 20000);
+    tb_state *x = state_of(model), *y = state_of(model);
+    for (int32_t i = 0; i < steps; i += 10) {
+        TEST_OK(tb_step(cpu, x, 10, &a, &error), &error);
+        TEST_OK(tb_step(gpu, y, 10, &b, &error), &error);
+    }
+    const double du = difference(x, y, true), dq = difference(x, y, false);
+    printf("%-40s %-4s after %d steps: u %.2g, q %.2g; contacts %d, %d\n", name, solver, steps, du,
+           dq, a.contacts, b.contacts);
+    ck_assert_int_eq(a.contacts, b.contacts);
+    ck_assert_double_le(dq, tolerance);
+    tb_state_destroy(x);
+    tb_state_destroy(y);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+}
+
+START_TEST(scenes_agree_with_the_cpu)
+{
+    if (!gpu_is_there("scenes_agree_with_the_cpu")) return;
+    choose_field("1");
+    agree("spheres", spheres(), "sor", 1000, 1e-9);
+    agree("spheres", spheres(), "jor", 200, 1e-9);
+    agree("four boxes in a stack", boxes(), "sor", 200, 1e-6);
+    agree("boxes that tumble in the air", tumbling(), "sor", 1000, 1e-9);
+    agree("capsule, cylinder, ellipsoid, hulls", round_things(), "sor", 200, 1e-6);
+    agree("216 balls without friction", small_pile(), "sor", 100, 1e-7);
+}
+END_TEST
+
+/* Runs again, and in other portions, have the same bytes; the CPU goes on from what is left. */
+START_TEST(runs_have_the_same_bytes)
+{
+    if (!gpu_is_there("runs_have_the_same_bytes")) return;
+    tb_error error;
+    tb_certificate certificate;
+    tb_model *model = pile(3000, 0.5);
+    for (int p = 0; p < 2; p++) {
+        const tb_precision precision = p ? TB_FLOAT : TB_DOUBLE;
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, "sor", 1e-4, 30);
+        tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, "sor", 1e-4, 30);
+        tb_state *first = state_of(model), *again = NULL;
+        TEST_OK(tb_step(gpu, first, 40, &certificate, &error), &error);
+        ck_assert_int_gt(certificate.contacts, 3000);
+        for (int run = 0; run < 10; run++) {
+            again = state_of(model);
+            for (int i = 0; i < 40; i += run == 0 ? 1 : 40)
+                TEST_OK(tb_step(gpu, again, run == 0 ? 1 : 40, &certificate, &error), &error);
+            ck_assert(difference(first, again, true) == 0);
+            ck_assert(difference(first, again, false) == 0);
+            if (run < 9) tb_state_destroy(again);
+        }
+        TEST_OK(tb_step(cpu, again, 1, &certificate, &error), &error);
+        TEST_OK(tb_step(gpu, first, 1, &certificate, &error), &error);
+        ck_assert_double_le(difference(first, again, false), 1e-3);
+        tb_state_destroy(first);
+        tb_state_destroy(again);
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    tb_model_destroy(model);
+}
+END_TEST
+
+/* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
+START_TEST(a_large_world_that_diverges_is_frozen)
+{
+    if (!gpu_is_there("a_large_world_that_diverges_is_frozen")) return;
+    tb_error error;
+    tb_certificate certificates[2];
+    tb_model *model = pile(2500, 0.5), *few = spheres();
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, "sor", 1e-4, 30);
+    tb_state *both[2] = {state_of(model), state_of(few)};
+    const int32_t dofs = tb_model_count(model).dofs;
+    double *u = calloc((size_t)dofs, sizeof *u);
+    u[600] = 1e308;
+    TEST_OK(tb_state_set_u(both[0], u, dofs, &error), &error);
+    ck_assert_int_eq(tb_step_batch(gpu, both, 2, 5, certificates, &error), TB_DIVERGED);
+    ck_assert_int_eq(certificates[0].status, TB_DIVERGED);
+    ck_assert_int_eq(certificates[1].status, TB_OK);
+    ck_assert(certificates[1].step == 5);
+    free(u);
+    for (int i = 0; i < 2; i++) tb_state_destroy(both[i]);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+    tb_model_destroy(few);
+}
+END_TEST
+
+TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes,
+          a_large_world_that_diverges_is_frozen)
