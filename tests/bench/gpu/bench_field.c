@@ -1,6 +1,6 @@
 /* One large world on a card: piles of balls in a box of planes, 1 k to 1 M.
  *
- *     bench_field [most balls]        default 1000000
+ *     bench_field [most balls [fewest]]        default 1000000 1000
  *
  * Prints a line of JSON for every size and precision: the whole step, its stages, one sweep alone,
  * the bytes that it moves by count and their share of the copy bandwidth; then the growth exponent
@@ -203,7 +203,8 @@ int main(int argc, char **argv)
     memset(&b, 0, sizeof b);
     const int32_t most = argc > 1 ? atoi(argv[1]) : 1000000;
     bench_check(tb_gpu_device_open(0, &b.device, &error), &error);
-    for (int32_t count = 1000; count <= most; count *= 10) {
+    const int32_t least = argc > 2 ? atoi(argv[2]) : 1000;
+    for (int32_t count = least; count <= most; count *= 10) {
         const double before = bench_now();
         tb_model *model = pile(count);
         fprintf(stderr, "%d balls: model made in %.2f s\n", count, bench_now() - before);
