@@ -138,28 +138,52 @@ int64_t td_device_card_worlds(const td_server *server)
 }
 
 static bool is_for_card(const td_server *server, const td_device *card, const td_device *cpu,
-                        int64_t worlds, int32_t bodies)
+                        const td_device_wish *wish)
 {
-    if (server->config->backend == TB_BACKEND_GPU || bodies >= server->config->gpu_bodies)
+    if (server->config->backend == TB_BACKEND_GPU || wish->bodies >= server->config->gpu_bodies)
         return true;
     /* who has to wait gains less */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);
     const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);
-    return (double)worlds * cpu_wait >= (double)td_device_card_worlds(server) * card_wait;
+    return (double)wish->worlds * cpu_wait >= (double)td_device_card_worlds(server) * card_wait;
 }
 
-tb_status td_device_choose(td_server *server, const char *name, int64_t worlds, int32_t bodies,
-                           td_device **chosen, tb_error *error)
+/* Whether a stepper with these options can be had there. */
+static tb_status try_options(const td_device *device, const tb_step_options *options,
+                             tb_error *error)
 {
-    *chosen = NULL;
-    for (int32_t i = 0; i < server->number_of_devices && *name != '\0'; i++)
-        if (strcmp(server->devices[i].name, name) == 0) *chosen = &server->devices[i];
-    if (*name != '\0' && *chosen == NULL)
-        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'", name);
-    if (*chosen != NULL) return TB_OK;
+    tb_stepper *stepper = NULL;
+    tb_step_options there = *options;
+    if (device->backend == TB_BACKEND_CPU) return TB_OK;
+    td_device_apply(device, &there);
+    const tb_status status = tb_stepper_create(&there, &stepper, error);
+    tb_stepper_destroy(stepper);
+    return status;
+}
+
+static td_device *named(td_server *server, const char *name)
+{
+    for (int32_t i = 0; i < server->number_of_devices; i++)
+        if (strcmp(server->devices[i].name, name) == 0) return &server->devices[i];
+    return NULL;
+}
+
+tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_device **chosen,
+                           tb_error *error)
+{
     td_device *card = freest_card(server), *cpu = td_device_cpu(server);
-    *chosen = card != NULL && is_for_card(server, card, cpu, worlds, bodies) ? card : cpu;
-    return TB_OK;
+    if (*wish->name != '\0') {
+        *chosen = named(server, wish->name);
+        if (*chosen != NULL) return try_options(*chosen, wish->options, error);
+        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'",
+                             wish->name);
+    }
+    *chosen = cpu;
+    if (card == NULL || !is_for_card(server, card, cpu, wish)) return TB_OK;
+    const tb_status status = try_options(card, wish->options, error);
+    if (status == TB_OK) *chosen = card;
+    /* a solver that cards do not have */
+    return status == TB_UNSUPPORTED ? TB_OK : status;
 }
 
 void td_device_apply(const td_device *device, tb_step_options *options)

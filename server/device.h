@@ -42,9 +42,17 @@ bool td_devices_drain(struct td_server *, double seconds);
 int32_t td_devices_queued(const struct td_server *);
 void td_devices_end(struct td_server *);
 
-/* The device of a name; "" chooses by size and load: `worlds` of `bodies` each. NOT_FOUND. */
-tb_status td_device_choose(struct td_server *, const char *name, int64_t worlds, int32_t bodies,
-                           td_device **, tb_error *);
+/* What is to be done: `worlds` of `bodies` each, with these options. */
+typedef struct td_device_wish {
+    const char *name; /* "": any */
+    int64_t worlds;
+    int32_t bodies;
+    const tb_step_options *options;
+} td_device_wish;
+
+/* The device of a name, or one by size and load that takes the options. NOT_FOUND; UNSUPPORTED where
+ * the one that was named does not take the options. */
+tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device **, tb_error *);
 /* The processors, which every daemon has. */
 td_device *td_device_cpu(struct td_server *);
 /* From so many worlds on a card is quicker, as measured at the start or as configured. */

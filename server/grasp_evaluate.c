@@ -318,7 +318,9 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
     if (status != TB_OK) return status;
     const int32_t copies = request.request.perturbation.count;
     const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
-    status = td_device_choose(call->server, m->device, trials, 0, device, error);
+    const td_device_wish wish = {
+        .name = m->device, .worlds = trials, .options = &request.request.step};
+    status = td_device_choose(call->server, &wish, device, error);
     if (status != TB_OK) {
         td_grasp_request_free(&request);
         return status;

@@ -109,7 +109,8 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
     td_server *server = s->all->server;
     td_device *device = td_device_coded(server, code);
     if (device == NULL) {
-        const tb_status status = td_device_choose(server, "", s->worlds, 0, &device, error);
+        const td_device_wish wish = {.name = "", .worlds = s->worlds, .options = &s->options};
+        const tb_status status = td_device_choose(server, &wish, &device, error);
         if (status != TB_OK) return status;
         if (code != 0)
             td_log_write(server->log, TB_LOG_WARNING, "session.moved", "session=%s device=%s",

@@ -72,8 +72,11 @@ static tb_status make_worlds(td_session *s, const char *device_name, tb_error *e
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
                              "keyframe is %d, the scene has %d", s->keyframe, keyframes);
     td_device *device = NULL;
-    status = td_device_choose(s->all->server, device_name, s->worlds,
-                              tb_model_count(s->scene->model).bodies, &device, error);
+    const td_device_wish wish = {.name = device_name,
+                                 .worlds = s->worlds,
+                                 .bodies = tb_model_count(s->scene->model).bodies,
+                                 .options = &s->options};
+    status = td_device_choose(s->all->server, &wish, &device, error);
     if (status != TB_OK) return status;
     td_session_set_device(s, device);
     s->certificates = calloc((size_t)s->worlds, sizeof *s->certificates);

@@ -33,17 +33,29 @@ static void destroy(void *context)
     free(g);
 }
 
+static tb_status check(const tb_step_options *options, tb_error *error)
+{
+    if (tb_solver_number(options->solve.solver) == TB_SOLVER_NONE)
+        return tb_fail_field(error, TB_UNSUPPORTED, "solve.solver",
+                             "solver '%s' does not run on the GPU", options->solve.solver);
+    if (options->precision == TB_FLOAT && options->report_energy)
+        return tb_fail_field(error, TB_UNSUPPORTED, "report_energy",
+                             "energies are not reported in float on the GPU");
+    return TB_OK;
+}
+
 static tb_status create(const tb_step_options *options, void **context, tb_error *error)
 {
     char reason[TB_ERROR_MESSAGE_SIZE];
+    tb_status status = check(options, error);
+    if (status != TB_OK) return status;
     const int32_t devices = tb_gpu_count(reason);
     if (options->device >= devices)
         return tb_fail_field(error, TB_NOT_FOUND, "device", "device %d of %d of backend 'gpu'",
                              options->device, devices);
     guest *g = calloc(1, sizeof *g);
     if (g == NULL) return tb_fail_memory(error, sizeof *g, "the GPU backend");
-    const tb_status status =
-        tb_gpu_card_enter(options->device, &tb_backend_plugin, &g->card, error);
+    status = tb_gpu_card_enter(options->device, &tb_backend_plugin, &g->card, error);
     if (status != TB_OK) {
         free(g);
         return status;
@@ -195,17 +207,6 @@ static tb_status tell(const tb_gpu_batch *b, int32_t worlds, tb_error *error)
                            (long long)task->state->steps + 1, task->state->time);
         return tb_fail(error, task->status, "%s%s", name, tb_status_text(task->status));
     }
-    return TB_OK;
-}
-
-static tb_status check(const tb_step_options *options, tb_error *error)
-{
-    if (tb_solver_number(options->solve.solver) == TB_SOLVER_NONE)
-        return tb_fail_field(error, TB_UNSUPPORTED, "solve.solver",
-                             "solver '%s' does not run on the GPU", options->solve.solver);
-    if (options->precision == TB_FLOAT && options->report_energy)
-        return tb_fail_field(error, TB_UNSUPPORTED, "report_energy",
-                             "energies are not reported in float on the GPU");
     return TB_OK;
 }
 

@@ -121,10 +121,11 @@ def come_back(folder: Path) -> None:
 
 def be_short(folder: Path) -> None:
     """More worlds than the card has room for, on two cards of which each gets its share."""
-    small = environment("gpu", TRIBO_TEST_CARD_MEMORY=str(12 << 20), TRIBO_TEST_CARDS="2")
+    small = environment("gpu", TRIBO_TEST_CARD_MEMORY=str(6 << 20), TRIBO_TEST_CARDS="2")
     digests = []
     for more in (small, environment("gpu")):
-        with tribo.Daemon(data="", environment=more) as daemon, daemon.connect() as client:
+        data = folder / f"short {len(digests)}"
+        with tribo.Daemon(data=data, environment=more) as daemon, daemon.connect() as client:
             scene = client.load(PILE, name="pile.xml")
             sessions = [client.create_session(scene, worlds=40) for _ in range(8)]
             for _ in range(2):
@@ -140,7 +141,7 @@ def be_short(folder: Path) -> None:
                         card(numbers, "gpu_evictions_total", name) > 0, f"{name} made room"
                     )
                     report.check(
-                        card(numbers, "gpu_pool_bytes", name) <= 6 << 20, "within its bounds"
+                        card(numbers, "gpu_pool_bytes", name) <= 3 << 20, "within its bounds"
                     )
     report.equal(digests[0], digests[1], "the bytes with much memory and with little")
 
@@ -149,7 +150,8 @@ def choose(folder: Path) -> None:
     """By size, by name, and what is refused."""
     auto = environment("auto", TRIBOD_SCHEDULER_GPU_WORLDS="16", TRIBOD_SCHEDULER_GPU_BODIES="10")
     make_models(folder)
-    with tribo.Daemon(data="", environment=auto) as daemon, daemon.connect() as client:
+    data = folder / "choose"
+    with tribo.Daemon(data=data, environment=auto) as daemon, daemon.connect() as client:
         devices = [d.name for d in client.server_info().devices]
         report.equal(devices, ["gpu:0", "cpu"], "devices")
         ball, pile = client.load(BALL), client.load(PILE, name="pile.xml")
@@ -165,10 +167,21 @@ def choose(folder: Path) -> None:
             device = next(s.device for s in client.sessions() if s.session_id == session.id)
             report.equal(device, expected, f"{worlds} worlds, asked for '{asked}'")
             session.step(2)
+        # a solver that cards do not have: the processors, and no where a card was asked for
+        direct = tribo.StepOptions(solve=tribo.SolveOptions(solver="staggered"))
+        session = client.create_session(pile, worlds=50, options=direct)
+        device = next(s.device for s in client.sessions() if s.session_id == session.id)
+        report.equal(device, "cpu", "a solver of the processors")
+        error = report.raises(
+            tribo.TriboError,
+            "the same on a card",
+            lambda: client.create_session(pile, device="gpu:0", options=direct),
+        )
+        report.check("does not run on the GPU" in str(error), f"it says why: {error}")
         report.raises(
             tribo.NotFoundError, "a card too many", lambda: client.create_session(ball, device="gpu:1")
         )
-    with tribo.Daemon(data="", environment=environment("auto")) as daemon:
+    with tribo.Daemon(data=folder / "auto", environment=environment("auto")) as daemon:
         found = re.search(r"gpu_worlds=(\d+)", daemon.log.read_text())
         report.check(found is not None and int(found[1]) >= 2, "measured when it started")
         report.check(card(metrics(daemon), "device_warm_up_seconds") > 0, "and how long that took")
@@ -178,7 +191,8 @@ def grasp(folder: Path) -> None:
     """Grasps on a card come to what they come to on the processors."""
     make_models(folder)
     auto = environment("auto", TRIBOD_SCHEDULER_GPU_WORLDS="12")
-    with tribo.Daemon(data="", environment=auto) as daemon, daemon.connect() as client:
+    data = folder / "grasp"
+    with tribo.Daemon(data=data, environment=auto) as daemon, daemon.connect() as client:
         seen = {}
         for device, expected in (("", "gpu:0"), ("cpu", "cpu")):
             job = client.evaluate_grasps(
@@ -210,7 +224,7 @@ def main() -> None:
     with scratch() as folder:
         with (
             report.case("worlds stay"),
-            tribo.Daemon(data="", environment=environment("gpu")) as daemon,
+            tribo.Daemon(data=folder / "stay", environment=environment("gpu")) as daemon,
         ):
             stay(daemon)
         with report.case("after a restart"):

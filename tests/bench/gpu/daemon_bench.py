@@ -224,9 +224,9 @@ def measure(options: argparse.Namespace, folder: Path, environment: dict[str, st
         "step_each_ms": round(10 * (time.monotonic() - made), 3),
     }
     out["grasps"] = [
-        play_grasps(daemon, folder / "3", device, poses)
-        for device, poses in ((options.device, 1), (options.device, options.poses), ("cpu", options.poses))
-        if poses > 0
+        play_grasps(daemon, folder / "1", device, options.poses)
+        for device in (options.device, "cpu")
+        if options.poses > 0
     ]
     out["metrics"] = daemon.metrics()
     status, log = daemon.stop()
