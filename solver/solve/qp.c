@@ -317,6 +317,8 @@ static int32_t came_back(tb_qp_work *work)
 
 /* ---- the method ---- */
 
+enum { LONG_WAY = 40 /* systems, after which sets that do not settle are not waited for */ };
+
 typedef enum set_outcome { SET_SOLVED, SET_CHANGED, SET_STALE, SET_STUCK } set_outcome;
 
 /* The set predicts itself: is this the solution? Refines while that halves the residual. */
@@ -372,6 +374,25 @@ static tb_status factor_again(tb_qp_work *work)
     return factor_at(work, work->next);
 }
 
+/* Sets come back whatever is done: the dual method says which is the right one. Its system is solved
+ * and refined here, and the residual decides. */
+static tb_status end_by_dual(tb_qp_work *work)
+{
+    tb_qp_result *result = work->result;
+    if (!tb_qp_dual_set(work->qp, work->next, &result->dual_steps)) return TB_OK;
+    const tb_status status = factor_at(work, work->next);
+    if (status != TB_OK) return status;
+    bool finite = answer(work);
+    result->iterations++;
+    for (int32_t round = 0; finite; round++) {
+        tb_qp_measure(work->qp, work->x, work->lambda, work->product, &result->kkt);
+        if (result->kkt.relative <= work->options.tolerance) result->status = TB_OK;
+        if (result->status == TB_OK || round >= work->options.maximum_refinements) break;
+        finite = refine(work);
+    }
+    return TB_OK;
+}
+
 static tb_status iterate_sets(tb_qp_work *work)
 {
     tb_qp_result *result = work->result;
@@ -387,7 +408,7 @@ static tb_status iterate_sets(tb_qp_work *work)
         }
         if (!finite) {
             result->status = TB_DIVERGED;
-            return TB_OK;
+            return end_by_dual(work);
         }
         remember_set(work);
 
@@ -395,18 +416,22 @@ static tb_status iterate_sets(tb_qp_work *work)
         if (first == constraints) {
             const set_outcome outcome = confirm(work, &first);
             if (outcome == SET_SOLVED) result->status = TB_OK;
-            if (outcome == SET_SOLVED || outcome == SET_STUCK) return TB_OK;
+            if (outcome == SET_SOLVED) return TB_OK;
+            if (outcome == SET_STUCK) return end_by_dual(work);
         }
         if (result->iterations >= work->options.maximum_iterations) return TB_OK;
+        if (result->iterations >= LONG_WAY &&
+            result->iterations + 1 >= work->options.maximum_iterations)
+            return end_by_dual(work); /* the last system is for its set */
         const int32_t dropped = result->dropped;
         if (first == constraints) {
             status = factor_again(work);
         } else {
-            if (!choose_next(work, first)) return TB_OK;
+            if (!choose_next(work, first)) return end_by_dual(work);
             status = move_to(work, work->next);
         }
         if (status != TB_OK) return status;
-        if (result->dropped > dropped && !has_left_known_sets(work)) return TB_OK;
+        if (result->dropped > dropped && !has_left_known_sets(work)) return end_by_dual(work);
     }
 }
 

@@ -90,7 +90,8 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
  * becomes the last set. x (n) and lambda (constraints) are results only. Every change of set is the
  * full Newton step while sets are new. When one comes back, which PDASM may do, steps change one
  * constraint, the first: bounds with positive definite H then end (Murty, Linear complementarity,
- * 1988, 4.2). When even those come back, it is NOT_CONVERGED.
+ * 1988, 4.2). When even those come back, the dual method finds the set (qp_dual.c); NOT_CONVERGED is
+ * left for programs that have no solution, and for the limit of iterations.
  * Failures are FAILED_PRECONDITION (the equalities alone make a singular system) and
  * RESOURCE_EXHAUSTED. */
 #define tb_qp_solve TB_SYMBOL(tb_qp_solve)

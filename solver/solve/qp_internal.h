@@ -80,6 +80,11 @@ TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *p
 #define tb_qp_border_clear TB_SYMBOL(tb_qp_border_clear)
 TB_EXTERN void tb_qp_border_clear(tb_qp_work *work);
 
+/* The set of the solution by the dual method, one constraint at a time. False: there is no solution,
+ * or the program is too large for dense matrices, or H with the equalities is not definite. */
+#define tb_qp_dual_set TB_SYMBOL(tb_qp_dual_set)
+TB_EXTERN bool tb_qp_dual_set(const tb_qp *qp, uint8_t *set, int32_t *steps);
+
 /* The KKT residual; `product` (n doubles) is scratch. */
 #define tb_qp_measure TB_SYMBOL(tb_qp_measure)
 TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *lambda,
