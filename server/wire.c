@@ -216,6 +216,11 @@ void td_wire_certificate(const tb_certificate *c, Tribo__V1__Certificate *out)
     out->capacity_grew = (c->flags & TB_CERTIFICATE_OVERFLOW) != 0;
     out->relaxation_halved = (c->flags & TB_CERTIFICATE_HALVED) != 0;
     out->degenerate_pair = (c->flags & TB_CERTIFICATE_DEGENERATE) != 0;
+    out->known_statuses = c->known_statuses;
+    out->kept_statuses = c->kept_statuses;
+    out->linear_solves = c->linear_solves;
+    out->factorizations = c->factorizations;
+    out->resets = c->resets;
 }
 
 Tribo__V1__Certificate **td_wire_certificates(td_wire *wire, const tb_certificate *certificates,

@@ -64,6 +64,11 @@ json_t *json_certificate(const tb_certificate *c, bool energy)
     json_object_set_new(object, "rows", json_integer(c->rows));
     json_object_set_new(object, "iterations", json_integer(c->iterations));
     json_object_set_new(object, "solver", json_text(c->solver));
+    json_object_set_new(object, "known_statuses", json_integer(c->known_statuses));
+    json_object_set_new(object, "kept_statuses", json_integer(c->kept_statuses));
+    json_object_set_new(object, "linear_solves", json_integer(c->linear_solves));
+    json_object_set_new(object, "factorizations", json_integer(c->factorizations));
+    json_object_set_new(object, "resets", json_integer(c->resets));
     return object;
 }
 

@@ -120,7 +120,12 @@ void remote_read_certificate(const Tribo__V1__Certificate *from, tb_certificate 
                            .energy_change = from->energy_change,
                            .contacts = from->contacts,
                            .rows = from->rows,
-                           .iterations = from->iterations};
+                           .iterations = from->iterations,
+                           .known_statuses = from->known_statuses,
+                           .kept_statuses = from->kept_statuses,
+                           .linear_solves = from->linear_solves,
+                           .factorizations = from->factorizations,
+                           .resets = from->resets};
     switch (from->outcome) {
     case TRIBO__V1__OUTCOME__OUTCOME_OK: to->status = TB_OK; break;
     case TRIBO__V1__OUTCOME__OUTCOME_DIVERGED: to->status = TB_DIVERGED; break;

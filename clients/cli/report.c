@@ -96,6 +96,13 @@ void report_certificate(const simulation *s)
     report_line("closure error", c->closure_error, "m");
     if (s->report_energy) report_line("energy change", c->energy_change, "J");
     printf("  %-18s %s, %.1f iterations a step\n", "solver", c->solver, c->iterations / each);
+    if (c->known_statuses > 0)
+        printf(
+            "  %-18s %.2f %% of statuses kept, %.2f linear solves and %.2f factorizations a step, "
+            "%lld resets\n",
+            "warm", 100.0 * (double)c->kept_statuses / (double)c->known_statuses,
+            (double)c->linear_solves / each, (double)c->factorizations / each,
+            (long long)c->resets);
     printf("  %-18s %d, %d rows in the last step\n", "contacts", (int)s->last.contacts,
            (int)s->last.rows);
     if (c->flags & TB_CERTIFICATE_HALVED) printf("  omega was halved at least once\n");

@@ -58,6 +58,13 @@ class Certificate:
     rows: int
     iterations: int
     solver: str
+    #: what was warm: blocks of rows with a status (open, stick, slip) from the step before, those
+    #: that kept it, linear solves and factorizations of Newton's system, starts that were given up
+    known_statuses: int = 0
+    kept_statuses: int = 0
+    linear_solves: int = 0
+    factorizations: int = 0
+    resets: int = 0
 
     @classmethod
     def from_message(cls, m: common_pb2.Certificate) -> Certificate:
@@ -77,6 +84,11 @@ class Certificate:
             m.rows,
             m.iterations,
             m.solver,
+            m.known_statuses,
+            m.kept_statuses,
+            m.linear_solves,
+            m.factorizations,
+            m.resets,
         )
 
 
