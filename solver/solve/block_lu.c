@@ -219,6 +219,30 @@ TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *gr
     return lu->values && lu->exchange && lu->work ? TB_OK : TB_RESOURCE_EXHAUSTED;
 }
 
+TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *arena)
+{
+    memset(lu, 0, sizeof *lu);
+    lu->nodes = lu->groups = 1;
+    lu->rows = rows;
+    lu->numbers = (int64_t)rows * rows;
+    lu->operations = (double)rows * rows * rows / 3;
+    int32_t *zeros = TB_ARENA_ZEROED(arena, int32_t, 5);
+    lu->diagonal = TB_ARENA_ZEROED(arena, int64_t, 1);
+    lu->size = TB_ARENA_ARRAY(arena, int32_t, 1);
+    lu->values = TB_ARENA_ARRAY(arena, tb_real, lu->numbers);
+    lu->exchange = TB_ARENA_ARRAY(arena, int32_t, rows);
+    lu->work = TB_ARENA_ARRAY(arena, tb_real, rows);
+    if (!zeros || !lu->diagonal || !lu->size || !lu->values || !lu->exchange || !lu->work)
+        return TB_RESOURCE_EXHAUSTED;
+    lu->group = zeros;
+    lu->offset = zeros + 1;
+    lu->first = zeros + 2;
+    lu->later_start = zeros + 3;
+    if (TB_LEADER) lu->size[0] = rows;
+    tb_team_sync();
+    return TB_OK;
+}
+
 TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu)
 {
     tb_team_clear(lu->values, (size_t)lu->numbers * sizeof(tb_real));

@@ -44,6 +44,10 @@ typedef struct tb_block_lu {
 TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *graph,
                                         tb_arena *arena);
 
+/* The same for one node alone, of at least one row: nothing to order. */
+#define tb_block_lu_dense TB_SYMBOL(tb_block_lu_dense)
+TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *arena);
+
 /* All numbers become zero. */
 #define tb_block_lu_clear TB_SYMBOL(tb_block_lu_clear)
 TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu);

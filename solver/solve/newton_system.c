@@ -214,11 +214,38 @@ TB_STATIC void count_or_list(const tb_newton_system *system, int32_t nodes, int3
     tb_team_sync();
 }
 
+/* Few dofs are one node, whatever is open: to order them would take longer than to factor them. */
+enum { DOFS_OF_ONE_NODE = 24 };
+
+TB_STATIC bool is_one_node(const tb_problem *problem)
+{
+    return problem->values && problem->number_of_dofs >= 1 &&
+           problem->number_of_dofs <= DOFS_OF_ONE_NODE;
+}
+
+TB_STATIC tb_status make_one_node(tb_newton_system *system)
+{
+    const int32_t dofs = system->problem->number_of_dofs;
+    system->pattern_mark = tb_arena_get_mark(system->arena);
+    system->has_pattern = true;
+    TB_EACH (k, dofs) {
+        system->node[k] = 0;
+        system->node_row[k] = k;
+    }
+    return tb_block_lu_dense(&system->lu, dofs, system->arena);
+}
+
 /* nodes and graph of the blocks inside, ordered */
 TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses)
 {
     const tb_problem *problem = system->problem;
     tb_arena *arena = system->arena;
+    if (is_one_node(problem)) {
+        tb_team_sync();
+        TB_EACH (b, problem->number_of_blocks) system->inside[b] = statuses[b] != TB_CONTACT_OPEN;
+        tb_team_sync();
+        return system->has_pattern ? TB_OK : make_one_node(system);
+    }
     if (system->has_pattern)
         tb_arena_return_to(arena, system->pattern_mark);
     else
@@ -281,7 +308,7 @@ TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_re
                                            const uint8_t *statuses, tb_real *dlambda, bool *solved)
 {
     const tb_problem *problem = system->problem;
-    bool covered = system->has_pattern;
+    bool covered = system->has_pattern && !is_one_node(problem);
     for (int32_t b = 0; covered && b < problem->number_of_blocks; b++)
         covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;
     if (!covered) {
