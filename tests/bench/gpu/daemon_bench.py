@@ -18,6 +18,7 @@ import os
 import statistics
 import struct
 import subprocess
+import sys
 import tempfile
 import time
 from pathlib import Path
@@ -186,9 +187,18 @@ def play_grasps(daemon: Daemon, folder: Path, device: str, poses: int) -> dict[s
     }
 
 
+class Parts(dict):
+    """Results, each of which is also told when it is there."""
+
+    def __setitem__(self, name: str, value: object) -> None:
+        super().__setitem__(name, value)
+        if name not in ("metrics", "log"):
+            print(f"{name}: {json.dumps(value)}", file=sys.stderr, flush=True)
+
+
 def measure(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> dict:
     """The life of one daemon."""
-    out: dict[str, object] = {}
+    out = Parts()
     daemon = Daemon(options.build, environment)
     out["start_to_ready_seconds"] = round(daemon.ready_seconds, 4)
     name = first_answer(daemon, folder / "1", options.device)
@@ -223,11 +233,9 @@ def measure(options: argparse.Namespace, folder: Path, environment: dict[str, st
         "fork_ms": round(1e3 * (made - begin), 3),
         "step_each_ms": round(10 * (time.monotonic() - made), 3),
     }
-    out["grasps"] = [
-        play_grasps(daemon, folder / "1", device, options.poses)
-        for device in (options.device, "cpu")
-        if options.poses > 0
-    ]
+    for device in (options.device, "cpu"):
+        if options.poses > 0:
+            out[f"grasps on {device}"] = play_grasps(daemon, folder / "1", device, options.poses)
     out["metrics"] = daemon.metrics()
     status, log = daemon.stop()
     out["exit_status"] = status
