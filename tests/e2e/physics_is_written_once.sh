@@ -5,7 +5,7 @@
 
 # Sources that no step on a card needs, unless the unit includes them: files (*_file.c), what is
 # compiled once (*_once.c), the broad phase of large worlds, and solvers that cards do not have.
-HOST='*_file.c *_once.c collide/broad.c contact/graph.c solve/*.c'
+HOST='*_file.c *_once.c collide/broad.c collide/brute.c contact/graph.c solve/*.c'
 
 # What memory is on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
