@@ -16,9 +16,9 @@ Parts, in this order:
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
-part that fails says so, and the command ends with 1. Takes about 20 minutes on one H200, two of
-them for the peers' kernels to compile. Needs Python alone; the peers have an environment of their
-own (deploy/deps.sh gpu-peers).
+part that fails says so, and the command ends with 1. Takes about half an hour on one H200, some of
+it for the peers' kernels to compile (meshes take longest). Needs Python alone; the peers have an
+environment of their own (deploy/deps.sh gpu-peers).
 """
 
 import argparse
