@@ -27,33 +27,72 @@ static inline int64_t multiply_room(int64_t n, int64_t half, int64_t blocks, int
     return (copies + 1) * (share_of(n, blocks) + half);
 }
 
-/* One column by a warp: parts += a x_j below the diagonal, and the column's sum with x. */
-TB_CARD void multiply_column(const tb_real *column, const double *x, double *part, int count)
+/* Numbers of a column from `begin` on, as lanes have them. */
+typedef struct column_part {
+    two_numbers a[PAIRS];
+} column_part;
+
+TB_CARD __forceinline__ void load_part(column_part *p, const tb_real *column, int begin, int count)
 {
-    const int STRIDE = 2 * WARP;
-    const double own = x[0];
-    double sum = 0;
-    for (int begin = 0; begin < count; begin += STRIDE * PAIRS) {
-        two_numbers a[PAIRS];
 #pragma unroll
-        for (int p = 0; p < PAIRS; p++) {
-            const int i = begin + p * STRIDE + 2 * lane_of();
-            if (i < count) a[p] = *(const two_numbers *)(column + i);
-        }
-#pragma unroll
-        for (int p = 0; p < PAIRS; p++)
-#pragma unroll
-            for (int h = 0; h < 2; h++) {
-                const int i = begin + p * STRIDE + 2 * lane_of() + h;
-                if (i >= count) continue;
-                sum = fma((double)a[p].number[h], x[i], sum);
-                if (i > 0 && own != 0) part[i] = fma((double)a[p].number[h], own, part[i]);
-            }
+    for (int k = 0; k < PAIRS; k++) {
+        const int i = begin + (k * WARP + lane_of()) * 2;
+        if (i < count) p->a[k] = *(const two_numbers *)(column + i);
     }
-    sum = sum_of_warp(sum);
-    __syncwarp();
-    if (lane_of() == 0) part[0] += sum;
-    __syncwarp();
+}
+
+/* parts += a x_j below the diagonal; returns this lane's part of the column's sum with x */
+TB_CARD __forceinline__ double use_part(const column_part *p, const double *x, double *part,
+                                        int begin, int count, double own)
+{
+    double at[2 * PAIRS], to[2 * PAIRS], sum = 0;
+    const int first = begin + lane_of() * 2;
+#pragma unroll
+    for (int k = 0; k < 2 * PAIRS; k++) {
+        const int i = first + k / 2 * 2 * WARP + k % 2;
+        at[k] = i < count ? x[i] : 0;
+        to[k] = i < count ? part[i] : 0;
+    }
+#pragma unroll
+    for (int k = 0; k < 2 * PAIRS; k++) {
+        const int i = first + k / 2 * 2 * WARP + k % 2;
+        const double a = i < count ? (double)p->a[k / 2].number[k % 2] : 0;
+        sum = fma(a, at[k], sum);
+        if (i < count && i > 0) part[i] = fma(a, own, to[k]);
+    }
+    return sum;
+}
+
+/* Columns from, from + step ... by a warp, part of each while the next part is on its way. */
+TB_CARD void multiply_columns_of_warp(const card *c, int first, int from, int to, int step,
+                                      const double *x, double *part)
+{
+    const int WIDE = 2 * WARP * PAIRS, n = c->given.n, half = c->given.half_bandwidth;
+    column_part now, next;
+    int j = from, begin = 0;
+    double sum = 0;
+    if (j >= to) return;
+    load_part(&now, c->hessian + (int64_t)j * c->given.stride, 0,
+              n - j < half + 1 ? n - j : half + 1);
+    while (j < to) {
+        const int count = n - j < half + 1 ? n - j : half + 1;
+        const bool ends = begin + WIDE >= count;
+        const int k = ends ? j + step : j, next_begin = ends ? 0 : begin + WIDE;
+        if (k < to)
+            load_part(&next, c->hessian + (int64_t)k * c->given.stride, next_begin,
+                      n - k < half + 1 ? n - k : half + 1);
+        sum += use_part(&now, x + (j - first), part + (j - first), begin, count, x[j - first]);
+        if (ends) {
+            sum = sum_of_warp(sum);
+            __syncwarp();
+            if (lane_of() == 0) part[j - first] += sum;
+            __syncwarp();
+            sum = 0;
+        }
+        now = next;
+        j = k;
+        begin = next_begin;
+    }
 }
 
 /* The parts of H x of this block's columns go to c->partial. x: n numbers; memory: doubles of the
@@ -72,11 +111,9 @@ TB_CARD_LARGE void multiply_share(const card *c, const tb_real *x, double *memor
     for (int i = (int)threadIdx.x; i < end; i += LANES) own_x[i] = (double)x[from + i];
     for (int i = (int)threadIdx.x; i < copies * length; i += LANES) part[i] = 0;
     __syncthreads();
-    for (int j = from + warp_of(); j < to && warp_of() < copies; j += copies) {
-        const int count = n - j < half + 1 ? n - j : half + 1;
-        multiply_column(c->hessian + (int64_t)j * c->given.stride, own_x + (j - from),
-                        part + warp_of() * length + (j - from), count);
-    }
+    if (warp_of() < copies)
+        multiply_columns_of_warp(c, from, from + warp_of(), to, copies, own_x,
+                                 part + warp_of() * length);
     __syncthreads();
     for (int i = (int)threadIdx.x; i < end; i += LANES) {
         double sum = 0;

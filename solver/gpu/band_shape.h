@@ -110,17 +110,35 @@ TB_CARD int64_t inverse_place(const band_shape *s, int superblock, int row, int 
     return ((superblock * size + row) * size + column) * SQUARE;
 }
 
-/* Where the inverse of a chain's diagonal tile lies. */
-TB_CARD int64_t diagonal_place(const band_shape *s, int chain, int column)
+/* A tile column's place in a superblock. */
+typedef struct in_superblock {
+    int number; /* of the superblock, among all */
+    int k;      /* column there */
+    int tiles;  /* of the superblock */
+} in_superblock;
+
+TB_CARD in_superblock find_column(const band_shape *s, int chain, int column)
 {
+    in_superblock p;
     if (column >= s->tiles[chain]) {
-        const int k = column - s->tiles[chain];
-        return inverse_place(s, middle_superblock(s), k, k);
+        p.number = middle_superblock(s);
+        p.k = column - s->tiles[chain];
+        p.tiles = s->middle_tiles;
+        return p;
     }
     const int short_one = superblock_begin(s, chain, 1);
     const int index = column < short_one ? 0 : 1 + (column - short_one) / s->below;
-    const int k = column - superblock_begin(s, chain, index);
-    return inverse_place(s, superblock_of(s, chain, index), k, k);
+    p.number = superblock_of(s, chain, index);
+    p.k = column - superblock_begin(s, chain, index);
+    p.tiles = superblock_begin(s, chain, index + 1) - superblock_begin(s, chain, index);
+    return p;
+}
+
+/* Where the inverse of a chain's diagonal tile lies. */
+TB_CARD int64_t diagonal_place(const band_shape *s, int chain, int column)
+{
+    const in_superblock p = find_column(s, chain, column);
+    return inverse_place(s, p.number, p.k, p.k);
 }
 
 #endif

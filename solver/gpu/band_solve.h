@@ -1,138 +1,73 @@
-/* Solving with the factor: superblocks' inverses, and substitution (Litven 5.3, algorithm 5.3).
+/* Solving with the factor: substitution by superblocks, whose triangles have been inverted (Litven
+ * 5.3, algorithm 5.3).
  *
- * A superblock's triangle is inverted by halves: of two triangles and the square between them, the
- * square becomes -X22 (L21 X11). Then a solve is 4 p - 2 products one after the other, each of a
- * superblock with all right-hand sides, spread over the blocks by eight rows. Numbers of rows x
- * columns stand row by row, `width` columns wide; many columns are several such panels. */
+ * A solve is 4 p - 2 products one after the other, each of a superblock with all right-hand sides,
+ * spread over the blocks by sixteen rows. Numbers of rows x columns stand row by row, `width` columns
+ * wide; many columns are several such panels. */
 #ifndef TB_GPU_BAND_SOLVE_H
 #define TB_GPU_BAND_SOLVE_H
 
 #include "gpu/band_factor.h"
 
-static const int TEAMS = 2, TEAM_WARPS = WARPS / TEAMS, OCTETS = TILE / OCTET;
-
-/* ---- inverses of superblocks ---- */
-
-/* A superblock by its number: which chain's, its first tile column there, and its tiles. */
-typedef struct superblock {
-    int chain, begin, tiles;
-} superblock;
-
-TB_CARD superblock find_superblock(const band_shape *s, int number)
-{
-    superblock b;
-    if (number == middle_superblock(s)) {
-        b.chain = TOP;
-        b.begin = s->tiles[TOP];
-        b.tiles = s->middle_tiles;
-        return b;
-    }
-    b.chain = number < s->superblocks[TOP] ? TOP : BOTTOM;
-    const int index = b.chain == TOP ? number : number - s->superblocks[TOP];
-    b.begin = superblock_begin(s, b.chain, index);
-    b.tiles = superblock_begin(s, b.chain, index + 1) - b.begin;
-    return b;
-}
-
-/* One tile of L21 X11 (the first time) or -X22 of that (the second), into `to`. */
-TB_CARD void inverse_part(const card *c, const band_shape *s, int number, superblock b, int row,
-                          int column, int split, bool second, factor_memory *m)
-{
-    const int from = second ? split : column, to = second ? row + 1 : split;
-    tb_real sums[SUMS] = {0};
-    for (int k = from; k < to; k++) {
-        __syncthreads();
-        const tb_real *left = second
-                                  ? c->inverse + inverse_place(s, number, row, k)
-                                  : c->factor + tile_place(s, b.chain, b.begin + row, b.begin + k);
-        const tb_real *right = second ? c->spare + inverse_place(s, number, k, column)
-                                      : c->inverse + inverse_place(s, number, k, column);
-        load_tile(m->tile, left);
-        load_tile(m->spare, right);
-        __syncthreads();
-        tile_product(sums, m->tile, m->spare, false);
-    }
-    tb_real *at = (second ? c->inverse : c->spare) + inverse_place(s, number, row, column);
-#pragma unroll
-    for (int e = 0; e < SUMS; e++)
-        at[sum_row(e) * TILE + sum_column(e)] = second ? -sums[e] : sums[e];
-}
-
-/* Ends with a meeting of all. */
-TB_CARD_LARGE void invert_superblocks(const card *c, const band_shape *s, factor_memory *m)
-{
-    const int count = middle_superblock(s) + 1, most = s->below + 1;
-    for (int size = 1; size < most; size *= 2) {
-        const int pairs = (most + 2 * size - 1) / (2 * size), squares = size * size;
-        for (int second = 0; second < 2; second++) {
-            for (int t = (int)blockIdx.x; t < count * pairs * squares; t += (int)gridDim.x) {
-                const int number = t / (pairs * squares), pair = t / squares % pairs;
-                const int split = pair * 2 * size + size, row = split + t % squares / size;
-                const int column = split - size + t % size;
-                const superblock b = find_superblock(s, number);
-                if (row < b.tiles)
-                    inverse_part(c, s, number, b, row, column, split, second != 0, m);
-            }
-            meet_all(c);
-        }
-    }
-}
+static const int OCTETS = TILE / OCTET, SLICE = 2 * OCTET, SLICES = TILE / SLICE;
 
 /* ---- substitution ---- */
 
-/* Eight rows of a product, by a team of warps: tiles of the matrix at a, a + step ..., whose rows (or
- * columns, where `across`) are the eight; x: the rows that the first tile's columns stand for. */
-typedef struct eight_rows {
+/* Sixteen rows of a product, by a block: tiles of the matrix at a, a + step ..., whose rows (or
+ * columns, where `across`) they are; x: the rows that the first tile's columns stand for. */
+typedef struct slice {
     const tb_real *a, *x;
     int64_t step;
     int tiles;
     bool across, minus;
     const tb_real *old; /* what is added to, or NULL */
     tb_real *to;
-} eight_rows;
+} slice;
 
 /* A block's memory while it solves. */
 typedef struct solve_memory {
-    tb_real part[TEAMS][TEAM_WARPS][OCTET][COLUMNS];
+    tb_real part[WARPS][SLICE][COLUMNS];
 } solve_memory;
 
 /* this warp's part of the sums, `groups` times eight columns */
-TB_CARD __forceinline__ void sum_rows(const eight_rows *e, tb_real (*part)[COLUMNS], int width,
-                                      const int groups)
+TB_CARD __forceinline__ void sum_slice(const slice *e, tb_real (*part)[COLUMNS], int width,
+                                       const int groups)
 {
     const int ar = e->across ? 1 : TILE, at = e->across ? TILE : 1;
-    tb_real sums[COLUMNS / OCTET][2] = {{0}};
-#pragma unroll 2
-    for (int o = warp_of() % TEAM_WARPS; o < e->tiles * OCTETS; o += TEAM_WARPS) {
+    tb_real sums[2][COLUMNS / OCTET][2] = {{{0}}};
+#pragma unroll 3
+    for (int o = warp_of(); o < e->tiles * OCTETS; o += WARPS) {
         const tb_real *a = e->a + o / OCTETS * e->step + o % OCTETS * OCTET * at;
         const tb_real *x = e->x + (int64_t)o * OCTET * width;
 #pragma unroll
         for (int g = 0; g < groups; g++)
-            warp_product(sums[g], a, ar, at, x + g * OCTET, 1, width, OCTET);
+#pragma unroll
+            for (int h = 0; h < 2; h++)
+                warp_product(sums[h][g], a + h * OCTET * ar, ar, at, x + g * OCTET, 1, width,
+                             OCTET);
     }
     const int row = lane_of() / 4, column = lane_of() % 4 * 2;
 #pragma unroll
-    for (int g = 0; g < groups; g++) {
-        part[row][g * OCTET + column] = sums[g][0];
-        part[row][g * OCTET + column + 1] = sums[g][1];
-    }
+    for (int g = 0; g < groups; g++)
+#pragma unroll
+        for (int h = 0; h < 2; h++) {
+            part[h * OCTET + row][g * OCTET + column] = sums[h][g][0];
+            part[h * OCTET + row][g * OCTET + column + 1] = sums[h][g][1];
+        }
 }
 
-/* Both teams have to come, one that has nothing with tiles 0 and no place to go. */
-TB_CARD_LARGE void product_of_rows(const eight_rows *e, int width, solve_memory *m)
+TB_CARD_LARGE void product_of_slice(const slice *e, int width, solve_memory *m)
 {
-    const int team = warp_of() / TEAM_WARPS, lanes = TEAM_WARPS * WARP;
-    tb_real(*part)[OCTET][COLUMNS] = m->part[team];
     if (width == OCTET)
-        sum_rows(e, part[warp_of() % TEAM_WARPS], width, 1);
+        sum_slice(e, m->part[warp_of()], width, 1);
     else
-        sum_rows(e, part[warp_of() % TEAM_WARPS], width, COLUMNS / OCTET);
+        sum_slice(e, m->part[warp_of()], width, COLUMNS / OCTET);
     __syncthreads();
-    for (int i = (int)threadIdx.x % lanes; i < OCTET * width && e->to; i += lanes) {
+    for (int i = (int)threadIdx.x; i < SLICE * width; i += LANES) {
         const int row = i / width, column = i % width;
         tb_real sum = 0;
 #pragma unroll
-        for (int w = 0; w < TEAM_WARPS; w++) sum += part[w][row][column];
+        for (int w = 0; w < WARPS; w++) sum += m->part[w][row][column];
         if (e->minus) sum = -sum;
         e->to[i] = e->old ? e->old[i] + sum : sum;
     }
@@ -146,10 +81,10 @@ typedef enum stage {
     INVERT_UP    /* x = D' t */
 } stage;
 
-/* What one team of a stage does: eight rows of tile row `k` (in the superblock) of `index` of a chain;
+/* What one block of a stage does: sixteen rows of tile row `k` (in the superblock) of `index` of a chain;
  * the one behind a chain's last is the middle, as the chain sees it. */
-TB_CARD eight_rows plan_rows(const card *c, const band_shape *s, stage what, int chain, int index,
-                             int k, int octet, int width, int64_t panel)
+TB_CARD slice plan_slice(const card *c, const band_shape *s, stage what, int chain, int index,
+                         int k, int part, int width, int64_t panel)
 {
     const bool middle = index == s->superblocks[chain];
     const int begin = superblock_begin(s, chain, index), row = begin + k;
@@ -157,9 +92,9 @@ TB_CARD eight_rows plan_rows(const card *c, const band_shape *s, stage what, int
     const int number = middle ? middle_superblock(s) : superblock_of(s, chain, index);
     const int64_t first = chain == TOP ? 0 : s->bottom_row;
     const tb_real *p = c->panel + panel, *q = c->other + panel;
-    const int64_t own = (first + (int64_t)row * TILE + octet * OCTET) * width;
+    const int64_t own = (first + (int64_t)row * TILE + part * SLICE) * width;
     int from;
-    eight_rows e;
+    slice e;
     e.minus = what == COUPLE_DOWN || what == COUPLE_UP;
     e.across = what == COUPLE_UP || what == INVERT_UP;
     switch (what) {
@@ -206,7 +141,7 @@ TB_CARD eight_rows plan_rows(const card *c, const band_shape *s, stage what, int
         e.old = NULL;
         e.to = c->panel + panel + own;
     }
-    e.a += octet * OCTET * (e.across ? 1 : TILE);
+    e.a += part * SLICE * (e.across ? 1 : TILE);
     e.x += (first + (int64_t)from * TILE) * width;
     return e;
 }
@@ -219,17 +154,11 @@ TB_CARD void do_stage(const card *c, const band_shape *s, stage what, int chain,
     const int tiles = index == s->superblocks[chain]
                           ? s->middle_tiles
                           : superblock_begin(s, chain, index + 1) - begin;
-    const int tasks = tiles * OCTETS * panels, team = warp_of() / TEAM_WARPS;
-    for (int t = self * TEAMS; t < tasks; t += count * TEAMS) {
-        eight_rows e;
-        e.tiles = 0;
-        e.to = NULL;
-        if (t + team < tasks) {
-            const int panel = (t + team) / (tiles * OCTETS), rest = (t + team) % (tiles * OCTETS);
-            e = plan_rows(c, s, what, chain, index, rest / OCTETS, rest % OCTETS, width,
-                          (int64_t)panel * s->rows * width);
-        }
-        product_of_rows(&e, width, m);
+    const int each = tiles * SLICES, tasks = each * panels;
+    for (int t = self; t < tasks; t += count) {
+        const slice e = plan_slice(c, s, what, chain, index, t % each / SLICES, t % SLICES, width,
+                                   (int64_t)(t / each) * s->rows * width);
+        product_of_slice(&e, width, m);
     }
 }
 

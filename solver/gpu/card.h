@@ -16,7 +16,7 @@ typedef struct vote {
 } vote;
 
 typedef struct card_control {
-    meeting all, chain[CHAINS], workers[CHAINS + 1];
+    meeting all, chain[CHAINS], workers[CHAINS + 1], ahead[CHAINS + 1];
     band_shape shape;
     vote votes[2];
     int bad;                    /* position of a pivot that is too small; free_count: none */
@@ -50,7 +50,8 @@ typedef struct card {
     unsigned long long *visited; /* maximum_iterations + 1 */
 
     /* K0 */
-    tb_real *matrix, *factor, *inverse, *spare; /* tiles */
+    tb_real *matrix, *factor, *inverse, *spare; /* tiles; spare: sums of the inverses */
+    tb_real *pivots;                            /* rows: the least that a pivot may be */
     tb_real *panel, *other;                     /* rows x COLUMNS, for each panel */
     tb_real *base_solution;                     /* rows */
 

@@ -35,12 +35,36 @@ TB_CARD int warp_of(void)
 TB_CARD void meet(meeting *place, int count)
 {
     __syncthreads();
-    if (threadIdx.x == 0 && count > 1) {
+    if (threadIdx.x == 0) {
         const unsigned many = (unsigned)count;
         __threadfence();
         const unsigned ticket = atomicAdd(&place->arrived, 1u);
         const unsigned target = (ticket / many + 1) * many;
         while ((int)(*(volatile unsigned *)&place->arrived - target) < 0) TB_CARD_SPIN;
+        __threadfence();
+    }
+    __syncthreads();
+}
+
+/* What one block has done, for others to wait for: counts on, one for each call. */
+TB_CARD void tell(meeting *place)
+{
+    __syncthreads();
+    if (threadIdx.x > 0) return;
+    __threadfence();
+    atomicAdd(&place->arrived, 1u);
+}
+
+TB_CARD unsigned told(const meeting *place)
+{
+    return *(const volatile unsigned *)&place->arrived;
+}
+
+/* Waits until it has counted to `target`. */
+TB_CARD void wait_for(const meeting *place, unsigned target)
+{
+    if (threadIdx.x == 0) {
+        while ((int)(told(place) - target) < 0) TB_CARD_SPIN;
         __threadfence();
     }
     __syncthreads();

@@ -56,6 +56,7 @@ static size_t lay_out(const tb_gpu_program *p, card *c)
     c->spare = CARVE(tb_real, inverses * SQUARE);
     c->panel = CARVE(tb_real, panels * rows * COLUMNS);
     c->other = CARVE(tb_real, panels * rows * COLUMNS);
+    c->pivots = CARVE(tb_real, rows);
     c->base_solution = CARVE(tb_real, rows);
     c->slot_variable = CARVE(int, limit);
     c->order = CARVE(int, limit);

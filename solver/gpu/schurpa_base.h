@@ -113,7 +113,6 @@ TB_CARD_LARGE bool factor_base(const card *c, void *memory)
     const band_shape s = c->control->shape;
     adopt_base(c, &s);
     factor_band(c, &s, (factor_memory *)memory);
-    if (c->control->bad == INT32_MAX) invert_superblocks(c, &s, (factor_memory *)memory);
     end_time(c, &c->given.result->factor_seconds);
     if (c->control->bad != INT32_MAX) return false;
     solve_base(c, &s, memory);

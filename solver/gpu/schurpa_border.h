@@ -122,22 +122,18 @@ TB_CARD int number_fresh(const card *c, int *shared)
 TB_CARD_LARGE void fill_fresh(const card *c, const band_shape *s, int first, int fresh, int width,
                               int panels)
 {
-    const int64_t rows = s->rows, all = rows * panels * width;
-    for (int64_t t = blockIdx.x * LANES + threadIdx.x; t < all; t += (int64_t)gridDim.x * LANES) {
-        const int row = (int)(t % rows), column = (int)(t / rows);
+    const int rows = s->rows, all = rows * panels * width;
+#pragma unroll 2
+    for (int t = (int)(blockIdx.x * LANES + threadIdx.x); t < all; t += (int)gridDim.x * LANES) {
+        const int row = t % rows, column = t / rows;
         tb_real value = 0;
         if (column < fresh) {
             const int j = c->slot_variable[first + column], own = row_variable(c, s, row);
-            if (own >= 0) {
-                if (c->base[j] < 0)
-                    value = own == j ? (tb_real)1 : (tb_real)0;
-                else
-                    value = -hessian_at(c, own, j);
-            }
+            const bool force = c->base[j] < 0;
+            if (own >= 0) value = force ? (tb_real)(own == j) : -hessian_at(c, own, j);
             c->right[(int64_t)(first + column) * rows + row] = value;
         }
-        c->panel[(int64_t)(column / width) * rows * width + (int64_t)row * width + column % width] =
-            value;
+        c->panel[((int64_t)(column / width) * rows + row) * width + column % width] = value;
     }
 }
 
@@ -155,11 +151,28 @@ TB_CARD void keep_fresh(const card *c, const band_shape *s, int first, int fresh
     }
 }
 
-TB_CARD double dot_of_rows(const tb_real *a, const tb_real *b, int rows)
+TB_CARD double dot_of_rows(const tb_real *a, const tb_real *b, int from, int to)
 {
     double sum = 0;
 #pragma unroll 8
-    for (int i = lane_of(); i < rows; i += WARP) sum = fma((double)a[i], (double)b[i], sum);
+    for (int i = from + lane_of(); i < to; i += WARP) sum = fma((double)a[i], (double)b[i], sum);
+    return sum;
+}
+
+/* U_j' z for a displacement's column: not zero only in the rows of variables that H couples with j,
+ * which stand together in the top and the middle, and in the bottom */
+TB_CARD double dot_of_column(const card *c, const band_shape *s, int slot, const tb_real *z)
+{
+    const int j = c->slot_variable[slot], half = c->given.half_bandwidth, n = c->given.n;
+    const int from = c->rank[j > half ? j - half : 0];
+    const int to = c->rank[j + half + 1 < n ? j + half + 1 : n]; /* positions */
+    const int turn = s->tiles[TOP] * TILE + s->middle_rows;
+    const tb_real *u = c->right + (int64_t)slot * s->rows;
+    double sum = 0;
+    if (from < turn) sum += dot_of_rows(u, z, from, to < turn ? to : turn);
+    if (to > turn)
+        sum += dot_of_rows(u, z, row_of_position(s, to - 1),
+                           row_of_position(s, from > turn ? from : turn) + 1);
     return sum_of_warp(sum);
 }
 
@@ -174,7 +187,7 @@ TB_CARD_LARGE void multiply_columns(const card *c, const band_shape *s, int firs
         const int i = c->slot_variable[r];
         if (t >= pairs) { /* U' v */
             if (c->base[i] < 0) continue;
-            const double dot = dot_of_rows(c->right + r * rows, c->base_solution, s->rows);
+            const double dot = dot_of_column(c, s, r, c->base_solution);
             if (lane_of() == 0) c->shift[r] = (tb_real)dot;
             continue;
         }
@@ -186,7 +199,7 @@ TB_CARD_LARGE void multiply_columns(const card *c, const band_shape *s, int firs
         else if (c->base[j] < 0)
             value = (double)c->column[r * rows + c->row[j]];
         else
-            value = dot_of_rows(c->right + r * rows, c->column + q * rows, s->rows);
+            value = dot_of_column(c, s, r, c->column + q * rows);
         if (lane_of() == 0)
             c->schur[(int64_t)r * limit + q] = c->schur[(int64_t)q * limit + r] = (tb_real)value;
     }
@@ -199,7 +212,7 @@ static const int MOST_COLUMNS = 512;
 /* A block's memory for it: rows of size + 1 numbers. */
 typedef struct small_system {
     int size;
-    int order[MOST_COLUMNS], turn[MOST_COLUMNS], done[MOST_COLUMNS];
+    int order[MOST_COLUMNS], variable[MOST_COLUMNS], bound[MOST_COLUMNS], base[MOST_COLUMNS];
     tb_real matrix[1];
 } small_system;
 
@@ -229,14 +242,22 @@ TB_CARD void list_border(const card *c, small_system *m)
 TB_CARD void fill_border(const card *c, small_system *m)
 {
     const int size = m->size, limit = c->given.limit;
+    for (int a = (int)threadIdx.x; a < size; a += LANES) {
+        const int j = c->slot_variable[m->order[a]];
+        m->variable[a] = j;
+        m->bound[a] = c->bound[j];
+        m->base[a] = c->base[j];
+    }
+    __syncthreads();
+#pragma unroll 4
     for (int t = (int)threadIdx.x; t < size * (size + 1); t += LANES) {
         const int a = t / (size + 1), b = t % (size + 1), r = m->order[a];
-        const int i = c->slot_variable[r], bound = c->bound[i], base = c->base[i];
+        const int i = m->variable[a], bound = m->bound[a], base = m->base[a];
         tb_real value;
         if (b < size) {
-            const int q = m->order[b], j = c->slot_variable[q];
+            const int q = m->order[b], j = m->variable[b];
             value = c->schur[(int64_t)r * limit + q];
-            if (base >= 0 && c->base[j] >= 0) value -= hessian_at(c, i, j);
+            if (base >= 0 && m->base[b] >= 0) value -= hessian_at(c, i, j);
             if (base >= 0 && bound >= 0) value = a == b ? (tb_real)1 : (tb_real)0;
         } else if (base < 0) {
             value = bound_value(c, bound) - c->base_solution[c->row[i]];
@@ -250,65 +271,42 @@ TB_CARD void fill_border(const card *c, small_system *m)
     __syncthreads();
 }
 
-/* Gaussian elimination with partial pivoting, rows staying where they are: every warp finds the pivot
- * for itself, so a column costs one __syncthreads. False where it is singular to working precision. */
+/* L D L' without pivoting, and the right-hand side with it. The matrix of forces is positive definite
+ * (a part of G^-1), that of displacements negative definite (less a Schur complement of H), so with
+ * any order there are pivots (Vanderbei, Symmetric quasidefinite matrices, SIAM J. Optim. 5, 1995).
+ * Moved variables are known and their rows are those of the identity. False where a pivot is a
+ * rounding of the largest. */
 TB_CARD bool eliminate_border(small_system *m)
 {
     const int size = m->size, wide = size + 1;
     tb_real most = 0, least = TB_REAL_MAX;
-    for (int i = (int)threadIdx.x; i < size; i += LANES) m->done[i] = 0;
-    __syncthreads();
     for (int k = 0; k < size; k++) {
-        tb_real best = -1;
-        int row = 0;
-        for (int i = lane_of(); i < size; i += WARP) {
-            const tb_real value = m->done[i] ? (tb_real)-1 : tb_abs(m->matrix[i * wide + k]);
-            if (value > best) {
-                best = value;
-                row = i;
-            }
-        }
-        for (int step = WARP / 2; step > 0; step /= 2) {
-            const tb_real other = __shfl_xor_sync(0xffffffffu, best, step);
-            const int other_row = __shfl_xor_sync(0xffffffffu, row, step);
-            if (other > best || (other == best && other_row < row)) {
-                best = other;
-                row = other_row;
-            }
-        }
-        if (!(best > 0)) return false; /* all warps see the same */
-        most = tb_max(most, best);
-        least = tb_min(least, best);
-        const tb_real inverse = 1 / m->matrix[row * wide + k];
-        for (int i = (int)threadIdx.x / 16; i < size; i += LANES / 16) {
-            if (m->done[i] || i == row) continue;
+        const tb_real pivot = m->matrix[k * wide + k];
+        most = tb_max(most, tb_abs(pivot));
+        least = tb_min(least, tb_abs(pivot));
+        if (!(tb_abs(pivot) > 0)) return false; /* all lanes see the same */
+        const tb_real inverse = 1 / pivot;
+        for (int i = k + 1 + (int)threadIdx.x / 16; i < size; i += LANES / 16) {
             const tb_real factor = m->matrix[i * wide + k] * inverse;
             for (int j = k + 1 + (int)threadIdx.x % 16; j < wide; j += 16)
                 m->matrix[i * wide + j] =
-                    fma(-factor, m->matrix[row * wide + j], m->matrix[i * wide + j]);
-        }
-        __syncthreads();
-        if (threadIdx.x == 0) {
-            m->turn[k] = row;
-            m->done[row] = 1;
+                    fma(-factor, m->matrix[k * wide + j], m->matrix[i * wide + j]);
         }
         __syncthreads();
     }
     return size == 0 || least > 10 * TB_REAL_EPSILON * most;
 }
 
-/* By one warp; the unknowns come to stand in the last column, by the order of the border. */
+/* By one warp; the unknowns come to stand in the last column. */
 TB_CARD void substitute_border(small_system *m)
 {
-    const int *turn = m->turn;
     const int size = m->size, wide = size + 1;
     for (int k = size - 1; k >= 0; k--) {
-        const tb_real z = m->matrix[turn[k] * wide + size] / m->matrix[turn[k] * wide + k];
-        for (int i = lane_of(); i < k; i += WARP)
-            m->matrix[turn[i] * wide + size] =
-                fma(-m->matrix[turn[i] * wide + k], z, m->matrix[turn[i] * wide + size]);
+        const tb_real z = m->matrix[k * wide + size] / m->matrix[k * wide + k];
         __syncwarp();
-        if (lane_of() == 0) m->matrix[turn[k] * wide + k] = z;
+        for (int i = lane_of(); i <= k; i += WARP)
+            m->matrix[i * wide + size] =
+                i == k ? z : fma(-m->matrix[i * wide + k], z, m->matrix[i * wide + size]);
         __syncwarp();
     }
 }
@@ -325,7 +323,7 @@ TB_CARD_LARGE void solve_border(const card *c, small_system *m)
     __syncthreads();
     for (int t = (int)threadIdx.x; t < m->size && regular; t += LANES) {
         c->order[t] = m->order[t];
-        c->lower[m->order[t]] = m->matrix[m->turn[t] * (m->size + 1) + t];
+        c->lower[m->order[t]] = m->matrix[t * (m->size + 1) + m->size];
     }
     if (threadIdx.x > 0) return;
     k->singular = !regular;

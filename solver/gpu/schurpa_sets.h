@@ -179,6 +179,7 @@ TB_CARD_LARGE void vote_share(const card *c, const double *largest, vote *box)
                  dual = fmax(a > 0 ? k->largest_f / a : 0, largest[LARGEST_LAMBDA]);
     const double primal = fmax(k->largest_b, a * largest[LARGEST_X]);
     const double scale = largest[LARGEST_FORCE];
+    unsigned long long hash = 0;
     int from, to;
     own_variables(c, &from, &to);
     for (int j = from + (int)threadIdx.x; j < to; j += LANES) {
@@ -193,12 +194,14 @@ TB_CARD_LARGE void vote_share(const card *c, const double *largest, vote *box)
             if (next != c->base[j] && c->slot[j] < 0) atomicAdd(&box->fresh, 1);
         } else if (next == c->base[j] && c->slot[j] < 0 && near < scale) {
             int bucket = 0;
-            for (double at = scale / 2; bucket < BUCKETS - 1 && near < at; at /= 2) bucket++;
+            for (double at = scale / 2; bucket < BUCKETS - 1 && near < at; at *= 0.5) bucket++;
             c->bucket[j] = (signed char)bucket;
             atomicAdd(&box->candidates[bucket], 1);
         }
-        atomicAdd(&box->hash, hash_of(j, next));
+        hash += hash_of(j, next);
     }
+    for (int step = WARP / 2; step > 0; step /= 2) hash += __shfl_xor_sync(0xffffffffu, hash, step);
+    if (lane_of() == 0) atomicAdd(&box->hash, hash);
 }
 
 TB_CARD void clear_vote(vote *box, int n)

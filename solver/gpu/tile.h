@@ -22,9 +22,9 @@ static const int TILE = 64, PITCH = TILE + 4, SQUARE = TILE * TILE, ROOM = TILE 
  * number at row lane / 4, column lane % 4; b: 4 x 8, a lane's at row lane % 4, column lane / 4 */
 TB_CARD void multiply_add(double *sums, double a, double b)
 {
-    asm volatile("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
-                 : "+d"(sums[0]), "+d"(sums[1])
-                 : "d"(a), "d"(b));
+    asm("mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%0,%1}, {%2}, {%3}, {%0,%1};"
+        : "+d"(sums[0]), "+d"(sums[1])
+        : "d"(a), "d"(b));
 }
 #endif
 

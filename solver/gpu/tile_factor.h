@@ -9,10 +9,16 @@
 
 static const int PANEL = 16, OCTET = 8;
 
-TB_CARD tb_real inverse_root(tb_real x)
+/* 1 / sqrt(x) of a positive number to a rounding or two: what waits for it is the whole chain */
+TB_CARD __forceinline__ tb_real inverse_root(tb_real x)
 {
-#ifdef TB_SINGLE
+#if defined(TB_SINGLE)
     return rsqrtf(x);
+#elif defined(__CUDA_ARCH__)
+    double r;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(r) : "d"(x));
+    const double e = fma(-x * r, r, 1.0);
+    return fma(fma(0.375, e, 0.5), r * e, r);
 #else
     return rsqrt(x);
 #endif
@@ -31,14 +37,24 @@ TB_CARD void eliminate_panel(tb_real *tile, int from, const tb_real *pivots, tb_
         u[j] = tile[(base + lane) * PITCH + from + j];
         v[j] = two ? tile[(WARP + lane) * PITCH + from + j] : 0;
     }
+    /* the next pivot is reckoned by all lanes as soon as this one's root is there, from numbers that
+     * were shown before, and its own root is on the way while this column is subtracted */
+    tb_real d = __shfl_sync(0xffffffffu, u[0], pivot);
+    tb_real left = __shfl_sync(0xffffffffu, u[0], pivot + 1);
+    tb_real own = __shfl_sync(0xffffffffu, u[1], pivot + 1);
+    bool fine = d > pivots[from];
+    tb_real r = inverse_root(fine ? d : (tb_real)1);
+    unsigned small = !fine;
 #pragma unroll
     for (int j = 0; j < PANEL; j++) {
-        tb_real d = __shfl_sync(0xffffffffu, u[j], pivot + j);
-        if (!(d > pivots[from + j])) {
-            if (lane == 0 && *bad > from + j) *bad = from + j;
-            d = 1;
+        tb_real next = 1;
+        if (j + 1 < PANEL) {
+            left *= r;
+            d = fma(-left, left, own);
+            fine = d > pivots[from + j + 1];
+            small |= (unsigned)!fine << (j + 1);
+            next = inverse_root(fine ? d : (tb_real)1);
         }
-        const tb_real r = inverse_root(d);
         if (lane == 0) reciprocal[from + j] = r;
         u[j] *= r;
         v[j] *= r;
@@ -47,8 +63,16 @@ TB_CARD void eliminate_panel(tb_real *tile, int from, const tb_real *pivots, tb_
             const tb_real l = __shfl_sync(0xffffffffu, u[j], pivot + c);
             u[c] = fma(-u[j], l, u[c]);
             v[c] = fma(-v[j], l, v[c]);
+            if (c == j + 2) { /* the next column and pivot are ready to be shown */
+                left = __shfl_sync(0xffffffffu, u[j + 1], pivot + j + 2);
+                own = __shfl_sync(0xffffffffu, u[j + 2], pivot + j + 2);
+            }
         }
+        r = next;
     }
+    if (lane == 0 && small != 0)
+        for (int j = PANEL - 1; j >= 0; j--)
+            if (small >> j & 1 && from + j < *bad) *bad = from + j;
 #pragma unroll
     for (int j = 0; j < PANEL; j++) {
         if (lane >= pivot + j) tile[(base + lane) * PITCH + from + j] = u[j];

@@ -29,6 +29,15 @@ run 0 bench schurpa --n 300 --half-bandwidth 40 --delta 20 --repeats 1 --precisi
 check "residual of floats" near "$(number kkt_residual)" 0 1e-5
 has '"direct_factors_by":"lapack"'
 
+# the same on a card, here one that the processor plays
+TRIBO_GPU_PLUGIN=$(dirname "$TRIBO")/tests/plugin/card.so
+export TRIBO_GPU_PLUGIN
+run 0 bench schurpa --backend gpu --n 120 --half-bandwidth 20 --delta 20 --repeats 1
+has "a played card"
+has "all ended in the same set: yes"
+run 2 bench schurpa --backend gpu --direct lapack
+says "--direct lapack is for --backend cpu"
+
 run 2 bench schurpa --n 10 --half-bandwidth 10
 says "--half-bandwidth must be below --n"
 run 2 bench schurpa --n 10 --half-bandwidth 3 --delta 11
