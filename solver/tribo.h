@@ -1123,9 +1123,9 @@ typedef struct tb_qp_result {
     int32_t resets;    /* factorizations that SCHURPA made for its limits or for exactness */
     int32_t deletions; /* bordered columns that were taken out: a change undone */
     int32_t refinements;
-    int32_t dropped;        /* constraints left out of sets because they depended on others */
-    int32_t cycle;          /* sets that came back, and after how many; single changes since then */
-    int32_t dual_steps;     /* of the dual method that ended it where even single changes came back */
+    int32_t dropped;    /* constraints left out of sets because they depended on others */
+    int32_t cycle;      /* sets that came back, and after how many; single changes since then */
+    int32_t dual_steps; /* of the dual method that ended it where even single changes came back */
     int32_t largest_border; /* most bordered columns at a time */
     int32_t active;         /* inequalities of the last set */
     int32_t corrected;      /* inequalities in which the first and the last set differ */

@@ -28,7 +28,8 @@ static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, s
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
 static const double NEWS = 0.5;           /* weight of the last solve in the history */
 static const double FADING = 0.98;        /* of what was not used, a solve */
-static const double SWEEPS_TO_LOOK_UP = 4; /* so few are never worth a look at anything else */
+static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
+static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
@@ -167,6 +168,14 @@ TB_STATIC void learn_of_sets(tb_choice *choice, int64_t solves)
     h->sweeps *= FADING;
 }
 
+/* What steps from sets that sweeps have found are worth by now, in sweeps. */
+TB_STATIC double worth_of_sets(const tb_choice *choice)
+{
+    const tb_solve_history *h = choice->history;
+    const double usual = (double)USUAL_STEPS_FROM_SETS;
+    return (h && h->steps > usual ? h->steps : usual) * choice->price_of_step;
+}
+
 /* ---- the choice ---- */
 
 /* Whether sweeps are left that are worth more than this many. */
@@ -177,6 +186,23 @@ TB_STATIC bool auto_sweeps_are_many(const tb_choice *choice, double before, int3
     const double left = auto_sweeps_left(before, choice->solution->residuals.natural, sweeps,
                                          choice->options->tolerance);
     return left > price;
+}
+
+/* Steps from the sets that sweeps have found, where they promise to be the cheaper way; where they
+ * lead nowhere, that is remembered. */
+TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t sweeps, bool *ended)
+{
+    tb_solve_history *h = choice->history;
+    tb_status status = auto_price(choice);
+    if (status != TB_OK) return status;
+    if (!auto_sweeps_are_many(choice, before, sweeps, worth_of_sets(choice))) {
+        if (h) h->steps *= FADING;
+        return TB_OK;
+    }
+    status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
+    const double steps = *ended ? (double)choice->work.linear_solves : STEPS_OF_A_FAILURE;
+    if (h) h->steps += NEWS * (steps - h->steps);
+    return status;
 }
 
 /* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
@@ -193,11 +219,7 @@ TB_STATIC tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
         if (status != TB_OK || *ended) return status;
         const int32_t own = choice->iterations - made;
         if (sweeps == AUTO_NEXT_SWEEPS) {
-            status = auto_price(choice);
-            if (status == TB_OK &&
-                auto_sweeps_are_many(choice, before, own,
-                                     (double)USUAL_STEPS_FROM_SETS * choice->price_of_step))
-                status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
+            status = auto_try_sets(choice, before, own, ended);
             if (status != TB_OK || *ended) return status;
         }
         many = auto_sweeps_are_many(choice, before, own, choice->price_of_newton);
