@@ -53,8 +53,8 @@ typedef struct tb_variation {
 } tb_variation;
 
 /* A model that borrows what it does not change: destroy it by tb_model_destroy before the model
- * that it was made of. Its hash and canonical bytes are those of that model. Armature of the bodies
- * that change mass must be zero. */
+ * that it was made of. Its hash is its own, of that model's and of the variation; it has no canonical
+ * bytes. Armature of the bodies that change mass must be zero. */
 tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb_model **variant,
                         tb_error *error);
 

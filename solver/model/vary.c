@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/sha256.h"
 #include "model/merge.h"
 
 /* A copy in the variant's memory; NULL if memory is refused (or if there is nothing to copy). */
@@ -67,6 +68,28 @@ static bool limit_force(tb_model *v, const tb_variation *variation)
     return true;
 }
 
+/* Whoever finds models by their hash, as a card does, must not take a variant for its origin. */
+static void name_variant(tb_model *v, const tb_variation *variation)
+{
+    struct {
+        char origin[64], actuators[64];
+        double friction, mass, force;
+        int64_t first_body, last_body;
+    } key;
+    char actuators[65];
+    memset(&key, 0, sizeof key);
+    tb_sha256_hex(variation->actuators,
+                  (size_t)variation->number_of_actuators * sizeof *variation->actuators, actuators);
+    memcpy(key.origin, v->sha256, sizeof key.origin);
+    memcpy(key.actuators, actuators, sizeof key.actuators);
+    key.friction = variation->friction_scale;
+    key.mass = variation->mass_scale;
+    key.force = variation->force;
+    key.first_body = variation->first_body;
+    key.last_body = variation->last_body;
+    tb_sha256_hex(&key, sizeof key, v->sha256);
+}
+
 tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb_model **variant,
                         tb_error *error)
 {
@@ -86,6 +109,7 @@ tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb
         tb_model_destroy(v);
         return tb_fail_memory(error, 0, "a variant of a model");
     }
+    name_variant(v, variation);
     *variant = v;
     return TB_OK;
 }
