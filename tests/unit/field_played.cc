@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <type_traits>
 #include <vector>
 
 #include "field_played.h"
@@ -29,12 +30,14 @@ void sort(const Key *keys, Key *keys_to, const Value *values, Value *values_to, 
     }
 }
 
+// Of a step that has stopped there may be anything to sum up, as on a card.
 template <typename Number> void sum(const Number *from, Number *to, int64_t count)
 {
-    Number total = 0;
+    typedef std::make_unsigned_t<Number> bits;
+    bits total = 0;
     for (int64_t i = 0; i < count; i++) {
-        const Number x = from[i];
-        to[i] = total;
+        const bits x = (bits)from[i];
+        to[i] = (Number)total;
         total += x;
     }
 }
