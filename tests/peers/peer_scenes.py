@@ -1,9 +1,9 @@
 """The scenes of `make bench-gpu` on the CPU: what they hold is held, and peers have room for them.
 
 Each of tests/bench/gpu/scenes.py is stepped by `tribo run` to its end and on for two seconds: every
-step reaches 1e-6, and what is held has moved by a few hundredths of a millimetre at most. MuJoCo steps some worlds from
-the starts that the benchmark gives them: contacts and rows must stay well below the room that
-MuJoCo Warp is given, for it drops what is beyond.
+step reaches 1e-6, and what is held has moved by a few hundredths of a millimetre at most. MuJoCo
+steps some worlds from the starts that the benchmark gives them: contacts and rows must stay well
+below the room that MuJoCo Warp is given, for it drops what is beyond.
 """
 
 import csv
