@@ -11,14 +11,8 @@ enum {
     GRAPH_WORLDS = 64,       /* more than these, and what the launch itself takes does not show */
     LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
     WARP_LANES = 32,
-    /* Warps of a processor before more worlds share each, and those that work at once. What a lane
-     * calls its own is spread over all lanes of a warp, so that every warp more pushes the stacks of
-     * the others out of the caches: on an H200, 8,192 worlds of 32 lanes make 1.80 M world-steps/s
-     * by 8 warps a processor and 0.87 M by 16. Jaw and mug in the hold in double, M world-steps/s
-     * by lanes a world: 1,024 worlds 1.46 (4), 1.94 (8), 2.03 (16), 1.90 (32); 8,192 worlds
-     * 2.46 (1), 3.88 (2), 3.37 (4), 2.59 (8); 32,768 worlds 4.53 (1), 4.16 (2), 3.65 (4). */
-    WARPS_OF_MANY = 4,
-    WARPS_AT_ONCE = 8
+    /* Warps of a processor before more worlds share each. */
+    WARPS_OF_MANY = 8
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -215,24 +209,21 @@ static tb_status send(piece *p, tb_error *error)
 
 /* ---- a launch ---- */
 
-static int32_t choose_lanes(const tb_gpu_batch *b, int32_t worlds)
+static int32_t choose_lanes(const tb_gpu_batch *b, int part, int32_t worlds)
 {
     int32_t lanes = WARP_LANES;
     const int64_t most = (int64_t)b->processors * WARP_LANES * WARPS_OF_MANY;
-    while (b->lanes > 0 ? lanes > b->lanes : lanes > 1 && (int64_t)lanes * worlds > most)
-        lanes /= 2;
+    const int32_t wanted = b->lanes[part];
+    while (wanted > 0 ? lanes > wanted : lanes > 2 && (int64_t)lanes * worlds > most) lanes /= 2;
     return lanes;
 }
 
-/* As many arenas as there are worlds, or as the card steps at once, or as it has room for. A world
- * that comes later finds an arena that is in the cache. */
-static tb_status reserve_arenas(piece *p, int32_t lanes, int32_t *slots, tb_error *error)
+/* As many arenas as there are worlds, or as the card has room for. */
+static tb_status reserve_arenas(piece *p, int32_t *slots, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     size_t room = 0, total = 0;
-    const int64_t warps = b->warps > 0 ? b->warps : WARPS_AT_ONCE;
-    const int64_t at_once = b->processors * warps * (WARP_LANES / lanes);
-    *slots = p->count < at_once ? p->count : (int32_t)at_once;
+    *slots = p->count;
     const size_t wanted = (size_t)*slots * p->arena_size;
     if (wanted <= b->arenas.capacity) return TB_OK;
     tb_status status = tb_gpu_room(&b->device, &room, &total, error);
@@ -252,7 +243,10 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     memset(call, 0, sizeof *call);
     l->worlds = b->block.memory;
     l->number_of_worlds = p->count;
-    l->lanes = choose_lanes(b, p->count);
+    for (int part = 0; part < TB_GPU_PARTS; part++)
+        l->lanes[part] = choose_lanes(b, part, p->count);
+    for (int32_t i = 0; i < p->count; i++)
+        if (task_of(p, i)->steps_left > l->steps) l->steps = task_of(p, i)->steps_left;
     l->solver = tb_solver_number(options->solve.solver);
     l->arena_size = p->arena_size;
     memcpy(&l->options, options, sizeof l->options);
@@ -260,7 +254,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->options.solve.solver = NULL;
     l->options.solve.cancelled = NULL;
     l->options.solve.cancelled_context = NULL;
-    const tb_status status = reserve_arenas(p, l->lanes, &l->slots, error);
+    const tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
     call->single = options->precision == TB_FLOAT;
     call->staging = p->staging;

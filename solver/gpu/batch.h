@@ -38,8 +38,7 @@ typedef struct tb_gpu_batch {
     int32_t threads;             /* that pack and unpack */
     int32_t processors;          /* of the card */
     uint64_t memory;             /* of the card, bytes */
-    int32_t lanes;               /* of a world; 0: by the number of worlds */
-    int32_t warps;               /* of a processor that work at once; 0: the usual number */
+    int32_t lanes[TB_GPU_PARTS]; /* of a world; 0: by the number of worlds */
     tb_gpu_buffer staging, list; /* pinned */
     tb_gpu_buffer block, arenas; /* on the card */
     int64_t regrowths, launches, uploads;

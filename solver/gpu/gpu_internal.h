@@ -23,13 +23,19 @@ typedef struct tb_gpu_world {
     size_t arena_needed;     /* likewise, bytes */
 } tb_gpu_world;
 
+/* The parts of a step, a kernel each. */
+enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END, TB_GPU_PARTS };
+
 /* One launch. Options are those of the caller without the names and functions of the host. */
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
     int32_t number_of_worlds;
-    int32_t slots;  /* worlds that are stepped at once; each has an arena of its own */
-    int32_t lanes;  /* of a world: a power of two, up to TB_GPU_BLOCK_THREADS */
-    int32_t solver; /* tb_solver_number */
+    int32_t slots;               /* worlds that are stepped at once; each has memory of its own */
+    int32_t first;               /* world of slot 0 */
+    int32_t step;                /* of this call */
+    int32_t steps;               /* the most that a world has left */
+    int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS */
+    int32_t solver;              /* tb_solver_number */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;
@@ -51,7 +57,13 @@ enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREAD
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* They begin the work on the stream and do not wait. */
+/* They begin the work on the stream and do not wait: a part of one step of some worlds... */
+#define TB_GPU_START_PARTS(X) X(begin) X(detect) X(solve) X(end)
+#define TB_GPU_START_PART(part)                                                                    \
+    cudaError_t tb_gpu_start_##part(const tb_gpu_launch *launch, cudaStream_t stream);             \
+    cudaError_t tb_gpu_start_##part##_f32(const tb_gpu_launch *launch, cudaStream_t stream);
+TB_GPU_START_PARTS(TB_GPU_START_PART)
+/* ... or all steps of all. */
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, cudaStream_t stream);
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
@@ -59,9 +71,6 @@ cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaSt
 /* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream);
 cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream);
-/* Registers and bytes of stack of a lane of the step kernel. */
-cudaError_t tb_gpu_measure_steps(struct cudaFuncAttributes *attributes);
-cudaError_t tb_gpu_measure_steps_f32(struct cudaFuncAttributes *attributes);
 #ifdef __cplusplus
 }
 #endif

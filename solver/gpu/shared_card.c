@@ -2,6 +2,7 @@
 #include "shared_card.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/base.h"
 
@@ -82,11 +83,13 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->processors = info.processors;
     b->memory = info.memory;
 
-    /* for measurements: lanes a world, warps a processor, small calls as graphs */
-    const char *lanes = getenv("TRIBO_GPU_LANES"), *warps = getenv("TRIBO_GPU_WARPS");
-    const char *graphs = getenv("TRIBO_GPU_GRAPHS");
-    if (lanes != NULL) b->lanes = atoi(lanes) < 0 ? 0 : atoi(lanes);
-    if (warps != NULL) b->warps = atoi(warps) < 0 ? 0 : atoi(warps);
+    /* for measurements: lanes a world, of all parts of a step or of each; small calls as graphs */
+    const char *lanes = getenv("TRIBO_GPU_LANES"), *graphs = getenv("TRIBO_GPU_GRAPHS");
+    for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
+        const char *next = strchr(lanes, ',');
+        b->lanes[part] = atoi(lanes) < 0 ? 0 : atoi(lanes);
+        if (next != NULL) lanes = next + 1;
+    }
     b->graphs.off = graphs != NULL && *graphs == '0';
     *opened = card;
     return TB_OK;

@@ -7,7 +7,7 @@
 #include "step/dynamics.h"
 #include "step/step.h"
 
-/* What of a step has been done, for whoever measures it (gpu/step.cu); nothing anywhere else. */
+/* What of a step has been done, for whoever measures it (gpu/stages.h); nothing anywhere else. */
 enum {
     TB_STAGE_ARRAYS,
     TB_STAGE_MOTION,
@@ -97,6 +97,33 @@ typedef struct tb_world {
         heads[2];    /* of two chains: dofs that were asked for, positions of their heads (-1) */
     bool has_chains; /* the above hold for `leaves` */
 } tb_world;
+
+/* ---- a step in parts ---- */
+
+/* What lies between the parts of one world's step. The processor goes through them at once; a card
+ * has a kernel for each, with the registers, the stack and the lanes that suit it, and keeps this in
+ * the world's memory. */
+#define tb_stepping TB_SYMBOL(tb_stepping)
+typedef struct tb_stepping {
+    tb_world world;
+    tb_solution solution;
+    double energy_before; /* J */
+} tb_stepping;
+
+/* In this order, as long as they give OK; anything else ends the step as tb_world_step says. The
+ * certificate is filled where a part ends it. */
+#define tb_step_begin TB_SYMBOL(tb_step_begin)
+TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
+                                  const tb_step_options *options, tb_workspace *workspace,
+                                  tb_certificate *certificate, tb_error *error);
+#define tb_step_detect TB_SYMBOL(tb_step_detect)
+TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
+                                   tb_error *error);
+#define tb_step_solve TB_SYMBOL(tb_step_solve)
+TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error);
+#define tb_step_end TB_SYMBOL(tb_step_end)
+TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certificate,
+                                tb_error *error);
 
 /* ---- one lane for its team ---- */
 

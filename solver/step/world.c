@@ -31,20 +31,18 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world)
                                 .compliance = world->has_compliance ? world->compliance : NULL};
 }
 
-/* DIVERGED where the motion has left the range of numbers before any contact is looked for. */
+/* Dynamics and the rows that are no contacts. DIVERGED where the motion has left the range of numbers
+ * before any contact is looked for. */
 TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 {
     tb_arena_reset(w->arena);
-    tb_status status = tb_world_begin(w, error);
-    if (status == TB_OK && !(tb_all_finite(w->q, w->model->number_of_coordinates) &&
-                             tb_all_finite(w->u_free, w->model->number_of_dofs)))
+    const tb_status status = tb_world_begin(w, error);
+    if (status != TB_OK) return status;
+    if (!tb_all_finite(w->q, w->model->number_of_coordinates) ||
+        !tb_all_finite(w->u_free, w->model->number_of_dofs))
         return TB_DIVERGED;
     TB_STAGE_DONE(TB_STAGE_BEGIN);
-    if (status == TB_OK) status = tb_world_assemble_rows(w, error);
-    TB_STAGE_DONE(TB_STAGE_ROWS);
-    if (status == TB_OK) status = tb_world_detect(w, error);
-    TB_STAGE_DONE(TB_STAGE_CONTACTS);
-    return status;
+    return tb_world_assemble_rows(w, error);
 }
 
 #ifdef TB_DEVICE
@@ -291,38 +289,61 @@ TB_STATIC double energy_of(const tb_world *w)
 #endif
 }
 
-TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options,
-                                  tb_workspace *workspace, tb_certificate *certificate,
-                                  tb_error *error)
+/* ---- the parts of a step ---- */
+
+TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
+                                  const tb_step_options *options, tb_workspace *workspace,
+                                  tb_certificate *certificate, tb_error *error)
 {
+    tb_world *w = &stepping->world;
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
-    tb_world w = make_world(state, options, workspace);
-    w.home = state;
-    tb_status status = assemble(&w, error);
-    if (status == TB_DIVERGED) return freeze(state, certificate, error);
-    if (status != TB_OK) return status;
+    *w = make_world(state, options, workspace);
+    w->home = state;
+    const tb_status status = assemble(w, error);
+    TB_STAGE_DONE(TB_STAGE_ROWS);
+    return status == TB_DIVERGED ? freeze(state, certificate, error) : status;
+}
 
-    const double energy_before = energy_of(&w);
+TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
+                                   tb_error *error)
+{
+    tb_world *w = &stepping->world;
+    const tb_status status = tb_world_detect(w, error);
+    TB_STAGE_DONE(TB_STAGE_CONTACTS);
+    if (status != TB_DIVERGED) return status;
+    memset(certificate, 0, sizeof *certificate);
+    return freeze(w->home, certificate, error);
+}
 
-    tb_solution solution;
-    const tb_problem problem = tb_world_problem(&w);
-    status = solve(&w, &problem, &solution, error);
-    if (status != TB_OK) return status;
+TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
+{
+    tb_world *w = &stepping->world;
+    stepping->energy_before = energy_of(w);
+    const tb_problem problem = tb_world_problem(w);
+    const tb_status status = solve(w, &problem, &stepping->solution, error);
     TB_STAGE_DONE(TB_STAGE_SOLVE);
-    certify(&w, &solution, certificate);
-    if (!integrate(&w, &solution)) return freeze(state, certificate, error);
+    return status;
+}
 
-    status = tb_world_close_loops(&w, w.q, &certificate->closure_error, error);
+TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certificate, tb_error *error)
+{
+    tb_world *w = &stepping->world;
+    tb_state *state = w->home;
+    memset(certificate, 0, sizeof *certificate);
+    certify(w, &stepping->solution, certificate);
+    if (!integrate(w, &stepping->solution)) return freeze(state, certificate, error);
+
+    const tb_status status = tb_world_close_loops(w, w->q, &certificate->closure_error, error);
     if (status != TB_OK) return status;
-    remember(&w, state, &solution);
-    commit(&w, state);
+    remember(w, state, &stepping->solution);
+    commit(w, state);
 
     certificate->step = state->steps;
     certificate->time = state->time;
-    if (options->report_energy) {
-        certificate->energy = energy_of(&w);
-        certificate->energy_change = certificate->energy - energy_before;
+    if (w->options->report_energy) {
+        certificate->energy = energy_of(w);
+        certificate->energy_change = certificate->energy - stepping->energy_before;
     }
     if (TB_LEADER) state->certificate = *certificate;
     tb_team_sync();
@@ -330,12 +351,24 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
     return TB_OK;
 }
 
+TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *options,
+                                  tb_workspace *workspace, tb_certificate *certificate,
+                                  tb_error *error)
+{
+    tb_stepping s;
+    tb_status status = tb_step_begin(&s, state, options, workspace, certificate, error);
+    if (status == TB_OK) status = tb_step_detect(&s, certificate, error);
+    if (status == TB_OK) status = tb_step_solve(&s, error);
+    return status == TB_OK ? tb_step_end(&s, certificate, error) : status;
+}
+
 #if !defined(TB_SINGLE) && !defined(TB_DEVICE)
 TB_EXTERN tb_status tb_world_export(const tb_state *state, const tb_step_options *options,
                                     tb_workspace *workspace, const char *path, tb_error *error)
 {
     tb_world w = make_world(state, options, workspace);
-    const tb_status status = assemble(&w, error);
+    tb_status status = assemble(&w, error);
+    if (status == TB_OK) status = tb_world_detect(&w, error);
     if (status == TB_DIVERGED) return tb_fail(error, status, "the world has diverged");
     if (status != TB_OK) return status;
     const tb_problem problem = tb_world_problem(&w);

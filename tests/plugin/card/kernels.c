@@ -14,7 +14,7 @@ typedef tb_status step_function(tb_state *state, const tb_step_options *options,
 /* the float build of the same source */
 step_function device_world_step_f32;
 
-/* As solver/gpu/step.cu does it. */
+/* As solver/gpu/step_part.h does it. */
 static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_function *step)
 {
     tb_state *state = &world->state;

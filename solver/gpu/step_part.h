@@ -1,0 +1,130 @@
+/* One part of the step on a card: what step_begin.cu, step_detect.cu, step_solve.cu and step_end.cu
+ * make a kernel of, each as double and with TB_SINGLE as float.
+ *
+ * A block is one warp of one team or several (base/team.h). Whatever a world does is done by its own
+ * team with its own memory, in an order that does not depend on how many lanes there are, so its
+ * bytes cannot depend on its neighbours, its place in the batch or the size of the launch. */
+#include "gpu/stages.h"
+
+#include "gpu/physics.h"
+
+#include "gpu_internal.h"
+#include "step/certificate.h"
+
+/* At the beginning of a world's memory: what the next part goes on from. */
+typedef struct between {
+    tb_stepping stepping;
+    tb_arena arena;
+    int32_t goes_on;
+} between;
+
+enum { BETWEEN_BYTES = (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / 16 * 16 };
+
+/* Both blocks of contacts are the world's own; those that it came with are only read. So after each
+ * step the block that was not just written is the next one to write. */
+TB_STATIC void choose_next(tb_gpu_world *world)
+{
+    tb_state *state = &world->state;
+    state->next_contacts =
+        state->contacts == world->contacts[0] ? world->contacts[1] : world->contacts[0];
+    state->next_capacity = world->contact_capacity;
+    state->next_wanted = 0;
+}
+
+/* A capacity ended the step, and the host gives more; or it was the world's last. */
+TB_STATIC void end_world(const tb_gpu_launch *launch, tb_gpu_world *world, tb_status status,
+                         size_t peak, const tb_certificate *certificate)
+{
+    world->status = status;
+    if (status == TB_RESOURCE_EXHAUSTED) {
+        world->contacts_needed = world->state.next_wanted;
+        if (peak + BETWEEN_BYTES > launch->arena_size) world->arena_needed = peak + BETWEEN_BYTES;
+        return;
+    }
+    tb_certificate_add(&world->merged, certificate);
+    world->steps_left = 0;
+}
+
+TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsigned char *memory)
+{
+    between *kept = (between *)memory;
+    tb_stepping stepping;
+    tb_workspace workspace;
+    tb_certificate certificate;
+    tb_status status;
+    workspace.threads = 1;
+    workspace.solver = launch->solver;
+    TB_STAGES_BEGIN();
+#if PART == 0 /* begin */
+    if (launch->step == 0 && TB_LEADER) {
+        world->status = TB_OK;
+        world->contacts_needed = 0;
+        world->arena_needed = 0;
+    }
+    tb_team_sync();
+    if (world->status != TB_OK || world->steps_left == 0 || launch->arena_size < BETWEEN_BYTES) {
+        if (TB_LEADER) kept->goes_on = 0;
+        return;
+    }
+    tb_arena_over(&workspace.arena, memory + BETWEEN_BYTES, launch->arena_size - BETWEEN_BYTES);
+    if (TB_LEADER) choose_next(world);
+    tb_team_sync();
+    status =
+        tb_step_begin(&stepping, &world->state, &launch->options, &workspace, &certificate, NULL);
+#else
+    if (!kept->goes_on) return;
+    stepping = kept->stepping;
+    workspace.arena = kept->arena;
+    stepping.world.arena = &workspace.arena;
+    stepping.world.options = &launch->options;
+    tb_team_sync(); /* all have read what is written below */
+#if PART == 1   /* detect */
+    status = tb_step_detect(&stepping, &certificate, NULL);
+#elif PART == 2 /* solve */
+    memset(&certificate, 0, sizeof certificate);
+    status = tb_step_solve(&stepping, NULL);
+#else
+    status = tb_step_end(&stepping, &certificate, NULL);
+#endif
+#endif
+    if (!TB_LEADER) return;
+    kept->goes_on = status == TB_OK;
+    if (status != TB_OK) {
+        end_world(launch, world, status, workspace.arena.peak, &certificate);
+        return;
+    }
+#if PART == 3 /* end */
+    tb_certificate_add(&world->merged, &certificate);
+    world->steps_left--;
+#else
+    kept->stepping = stepping;
+    kept->arena = workspace.arena;
+#endif
+}
+
+/* names of this precision, after what they stand for has been put in */
+#define PART_SYMBOL(name) TB_SYMBOL(name)
+#define part_kernel       PART_SYMBOL(PART_KERNEL)
+extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS_AT_ONCE)
+    part_kernel(const __grid_constant__ tb_gpu_launch launch)
+{
+    const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
+    const int32_t world = launch.first + slot;
+    if (slot >= launch.slots || world >= launch.number_of_worlds) return;
+    step_part(&launch, &launch.worlds[world], launch.arenas + (size_t)slot * launch.arena_size);
+}
+
+extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cudaStream_t stream)
+{
+    const int32_t lanes = launch->lanes[PART], worlds = TB_GPU_BLOCK_THREADS / lanes;
+    const unsigned blocks = (unsigned)((launch->slots + worlds - 1) / worlds);
+    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), 0, stream>>>(*launch);
+    return cudaGetLastError();
+}
+
+#ifdef TB_STAGE_TIMES
+extern "C" void PART_SYMBOL(PART_STAGES)(unsigned long long sums[TB_STAGE_SUMS])
+{
+    tb_stages_take(sums);
+}
+#endif

@@ -1,0 +1,6 @@
+/* A part of the step: impulses. See step_part.h. */
+#define PART        2 /* TB_GPU_PART_SOLVE, which the preprocessor does not know */
+#define PART_KERNEL tb_gpu_step_solve
+#define PART_START  tb_gpu_start_solve
+#define PART_STAGES tb_gpu_stages_solve
+#include "gpu/step_part.h"
