@@ -46,7 +46,9 @@ static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(1
 static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
 static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
-static const double LEAST_DECREASE = 1e-4;   /* of the merit, over the step's length (Armijo) */
+/* auto's worlds rest as still as sweeps leave them: a start at the tolerance itself would creep */
+static const double REST_OF_CHOSEN = 0.1;
+static const double LEAST_DECREASE = 1e-4; /* of the merit, over the step's length (Armijo) */
 
 /* how a round ended */
 typedef enum tb_round_end { TB_ROUND_SOLVED, TB_ROUND_CONTRACTED, TB_ROUND_FAILED } tb_round_end;
@@ -452,8 +454,11 @@ TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve
                                        const tb_warm_start *warm, tb_solution *solution)
 {
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
-    tb_newton it = {
-        .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
+    tb_newton it = {.problem = problem,
+                    .options = options,
+                    .scratch = warm->scratch,
+                    .best_residual = DBL_MAX,
+                    .rest = REST_OF_CHOSEN};
     bool ended = false;
     solution->iterations = solution->halvings = 0;
     solution->status = TB_NOT_CONVERGED;
@@ -473,8 +478,11 @@ TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_op
                                     tb_warm_start *warm, tb_solution *solution)
 {
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
-    tb_newton it = {
-        .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
+    tb_newton it = {.problem = problem,
+                    .options = options,
+                    .scratch = warm->scratch,
+                    .best_residual = DBL_MAX,
+                    .rest = 1};
     solution->iterations = solution->halvings = 0;
     tb_status status = newton_solve(&it, warm, solution);
     newton_account(&it, warm, solution);

@@ -29,6 +29,7 @@ typedef struct tb_newton {
     double *squares;           /* rows: shares of the merit */
     tb_real epsilon, shrink;
     double best_residual;
+    double rest;  /* share of the tolerance below which a warm start needs no step from sets */
     int32_t work; /* sweeps and steps so far */
     int32_t resets;
     int32_t failures, fallbacks;

@@ -165,7 +165,7 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
     int32_t idle = 0;
-    for (int32_t k = 0; k < STEPS_FROM_SETS && it->best_residual > tolerance &&
+    for (int32_t k = 0; k < STEPS_FROM_SETS && (k == 0 || it->best_residual > tolerance) &&
                         it->work < it->options->maximum_iterations;
          k++) {
         if (k == 0) {
@@ -201,7 +201,7 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
     tb_team_sync();
     tb_status status = sets_judge(it, solution);
     const double start = it->best_residual;
-    if (status == TB_OK && it->best_residual > tolerance) {
+    if (status == TB_OK && it->best_residual > it->rest * tolerance) {
         tb_newton_measure(it);
         const tb_real pull = TB_R(PULL_SHARE * tolerance / it->best_residual);
         it->epsilon = tb_clamp(pull, WEAKEST_PULL, STRONGEST_PULL);
@@ -210,7 +210,8 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
         tb_newton_weigh(it);
         status = sets_iterate(it, warm, solution);
     }
-    *ended = status == TB_OK && it->best_residual <= tolerance;
+    *ended = status == TB_OK && it->best_residual <= tolerance &&
+             solution->residuals.natural <= tolerance;
     if (*ended) {
         solution->status = TB_OK;
         tb_newton_statuses(it, solution);
