@@ -46,8 +46,9 @@ static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(1
 static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
 static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
-/* auto's worlds rest as still as sweeps leave them: a start at the tolerance itself would creep */
-static const double REST_OF_CHOSEN = 0.1;
+/* none: auto takes a step from every start, as sweeps do. What is held would creep by what the
+ * tolerance leaves, step after step; refined every time it stands still to the last bits */
+static const double REST_OF_CHOSEN = 0;
 static const double LEAST_DECREASE = 1e-4; /* of the merit, over the step's length (Armijo) */
 
 /* how a round ended */
