@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A daemon with cards: sessions stay where they began and stay on their card between calls, with the
-bytes of a card whatever else happens there; forks, snapshots, restarts, short memory; who gets a
-card by size and by name; what the metrics say. The cards are played by the processor."""
+"""A daemon with cards: sessions stay where they began and stay on their card between calls, with
+the bytes of a card whatever else happens there; forks, snapshots, restarts, short memory; who gets
+a card by size and by name; what the metrics say. The cards are played by the processor."""
 
 from __future__ import annotations
 
@@ -179,7 +179,9 @@ def choose(folder: Path) -> None:
         )
         report.check("does not run on the GPU" in str(error), f"it says why: {error}")
         report.raises(
-            tribo.NotFoundError, "a card too many", lambda: client.create_session(ball, device="gpu:1")
+            tribo.NotFoundError,
+            "a card too many",
+            lambda: client.create_session(ball, device="gpu:1"),
         )
     with tribo.Daemon(data=folder / "auto", environment=environment("auto")) as daemon:
         found = re.search(r"gpu_worlds=(\d+)", daemon.log.read_text())

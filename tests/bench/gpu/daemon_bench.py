@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What a daemon with a card takes, seen by a client over HTTP: from its start to the first answer for
-an object and a hand that it has never seen, the first answer for one more, single steps, forks, many
-worlds, grasps; and how it ends when the card is lost. Needs nothing but Python.
+"""What a daemon with a card takes, seen by a client over HTTP: from its start to the first answer
+for an object and a hand that it has never seen, the first answer for one more, single steps, forks,
+many worlds, grasps; and how it ends when the card is lost. Needs nothing but Python.
 
     daemon_bench.py [--build build] [--device gpu:0] [--plugin FILE] [--lose] [--poses 64]
 
@@ -175,7 +175,8 @@ def play_grasps(daemon: Daemon, folder: Path, device: str, poses: int) -> dict[s
         return {"failed": messages[-1][1] if messages else "nothing came"}
     seconds = messages[-1][0] - begin
     world_steps = int(summary["worldSteps"])
-    held = sum(m["result"].get("verdict") == "GRASP_VERDICT_HELD" for _, m in messages if "result" in m)
+    verdicts = [m["result"].get("verdict") for _, m in messages if "result" in m]
+    held = verdicts.count("GRASP_VERDICT_HELD")
     return {
         "poses": poses,
         "held": held,
