@@ -343,7 +343,7 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
             tb_team_sync();
         }
         const bool accelerate = n > it->accelerate_from;
-        if (n == it->accelerate_from + 1) {
+        if (n - 1 == it->accelerate_from) {
             const tb_status status = tb_accelerate_prepare(&it->acceleration, it->problem,
                                                            ACCELERATION_DEPTH, it->scratch);
             if (status != TB_OK) return status;
