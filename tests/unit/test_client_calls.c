@@ -139,7 +139,8 @@ START_TEST(a_deadline_ends_a_call_and_the_server_stops_too)
     create_session(client, session);
     TEST_STATUS(step_session(client, session, config.steps_per_request, 0.05, NULL, &error),
                 TB_DEADLINE_EXCEEDED, NULL);
-    ck_assert_ptr_nonnull(strstr(error.message, "Step"));
+    /* of the client's own clock and the daemon's, whichever was first */
+    ck_assert(strstr(error.message, "Step") || strstr(error.message, "the deadline passed"));
     /* the session is free again long before so many steps could have been done */
     TEST_OK(step_session(client, session, 1, 0, &done, &error), &error);
     ck_assert_int_lt(done, config.steps_per_request);
