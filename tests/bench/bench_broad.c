@@ -7,29 +7,9 @@
  * medians with the 10th and 90th percentile. */
 #include "collide/collide.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <time.h>
+#include "common_bench.h"
 
 enum { ROUNDS = 41, ROWS = 100 };
-
-static double now_of(clockid_t clock)
-{
-    struct timespec t;
-    clock_gettime(clock, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static double now(void)
-{
-    return now_of(CLOCK_THREAD_CPUTIME_ID);
-}
-
-static int compare(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 typedef struct spread {
     double median, low, high;
@@ -37,7 +17,7 @@ typedef struct spread {
 
 static spread spread_of(double *x, int count)
 {
-    qsort(x, (size_t)count, sizeof *x, compare);
+    bench_sort(x, count);
     return (spread){x[count / 2], x[count / 10], x[count - 1 - count / 10]};
 }
 
@@ -68,7 +48,7 @@ static int fail(const char *what)
 /* Times of `threads` threads and of brute force, alternately. */
 static int compare_with_brute(const tb_box *boxes, int32_t n, int32_t threads)
 {
-    const clockid_t clock = threads == 1 ? CLOCK_THREAD_CPUTIME_ID : CLOCK_MONOTONIC;
+    double (*const clock)(void) = threads == 1 ? bench_worked : bench_now;
     tb_arena arena = {0};
     double fast[ROUNDS], slow[ROUNDS], ratio[ROUNDS];
     int32_t count = 0, expected = 0;
@@ -79,17 +59,17 @@ static int compare_with_brute(const tb_box *boxes, int32_t n, int32_t threads)
         tb_pair *pairs;
         for (int i = 0; i < REPEATS; i++) {
             tb_arena_reset(&arena);
-            start = now_of(clock);
+            start = clock();
             if (tb_broad_phase(boxes, n, NULL, NULL, threads, &arena, &pairs, &count) != TB_OK)
                 return fail("no memory");
-            run[i] = now_of(clock) - start;
+            run[i] = clock() - start;
         }
         const double a = spread_of(run, REPEATS).median;
         tb_arena_reset(&arena);
-        start = now_of(clock);
+        start = clock();
         if (tb_broad_phase_brute(boxes, n, NULL, NULL, &arena, &pairs, &expected) != TB_OK)
             return fail("no memory");
-        const double b = now_of(clock) - start;
+        const double b = clock() - start;
         if (k < 0) continue;
         fast[k] = a;
         slow[k] = b;
@@ -121,13 +101,13 @@ static int growth(void)
             tb_pair *pairs;
             int32_t count;
             const int repeats = 1 + 20000 / n;
-            const double start = now();
+            const double start = bench_worked();
             for (int j = 0; j < repeats; j++) {
                 tb_arena_reset(&arena);
                 if (tb_broad_phase(boxes, n, NULL, NULL, 1, &arena, &pairs, &count) != TB_OK)
                     return fail("no memory");
             }
-            if (i >= 0) time[i] = (now() - start) / repeats;
+            if (i >= 0) time[i] = (bench_worked() - start) / repeats;
         }
         const spread t = spread_of(time, 15);
         printf("%7d balls: %8.3f ms, %5.1f ns a ball [%.1f, %.1f]\n", n, 1e3 * t.median,

@@ -3,27 +3,9 @@
  *
  * bench_gpu_calls SCENE.xml [WORLDS...] prints a line of JSON for each. TRIBO_GPU_GRAPHS=0 makes the
  * same calls without CUDA graphs. Without a GPU it says so and is done. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
-#include "tribo.h"
+#include "common_bench.h"
 
 enum { WARM = 50, CALLS = 500, LARGEST = 1 << 16 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static tb_status measure(const tb_model *model, int32_t worlds, bool resident, tb_error *error)
 {
@@ -41,12 +23,12 @@ static tb_status measure(const tb_model *model, int32_t worlds, bool resident, t
         status = tb_state_create(model, &states[i], error);
     for (int i = 0; i < WARM + CALLS && status == TB_OK; i++) {
         if (i == WARM) tb_device_measure(TB_BACKEND_GPU, 0, &before, error);
-        const double begin = now();
+        const double begin = bench_now();
         status = tb_step_batch(stepper, states, worlds, 1, NULL, error);
-        if (i >= WARM) times[i - WARM] = 1e6 * (now() - begin);
+        if (i >= WARM) times[i - WARM] = 1e6 * (bench_now() - begin);
     }
     tb_device_measure(TB_BACKEND_GPU, 0, &after, error);
-    qsort(times, CALLS, sizeof *times, by_value);
+    bench_sort(times, CALLS);
     if (status == TB_OK)
         printf("{\"worlds\": %d, \"resident\": %s, \"us\": %.1f, \"us_fastest\": %.1f, "
                "\"steps_us\": %.1f, \"copies_us\": %.1f, \"bytes\": %.0f, \"graphs\": %lld}\n",

@@ -2,28 +2,11 @@
  *
  * Each line times 256 slightly different poses in turn, so that branches are as hard to foresee as
  * in a scene; the median of 15 rounds is printed with the smallest and the largest. */
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
 #include "base/random.h"
 #include "collide/collide.h"
+#include "common_bench.h"
 
 enum { POSES = 256, ROUNDS = 15, REPEATS = 40 };
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
-
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
 
 static tb_posed_shape shape_of(tb_shape_type type, double x, double y, double z)
 {
@@ -91,16 +74,16 @@ static void bench(const char *what, tb_posed_shape a, tb_posed_shape b, double x
     double ns[ROUNDS];
     long points = 0;
     for (int round = 0; round < ROUNDS; round++) {
-        const double start = now();
+        const double start = bench_now();
         for (int repeat = 0; repeat < REPEATS; repeat++)
             for (int i = 0; i < POSES; i++) {
                 tb_contact_point p[TB_MANIFOLD_POINTS];
                 uint32_t flags = 0;
                 points += tb_collide_convex(&a, &poses[i], 2e-3, p, &flags);
             }
-        ns[round] = (now() - start) * 1e9 / (REPEATS * POSES);
+        ns[round] = (bench_now() - start) * 1e9 / (REPEATS * POSES);
     }
-    qsort(ns, ROUNDS, sizeof *ns, by_value);
+    bench_sort(ns, ROUNDS);
     printf("%-34s %8.1f ns  (%.1f to %.1f)  %.2f points\n", what, ns[ROUNDS / 2], ns[0],
            ns[ROUNDS - 1], (double)points / (ROUNDS * REPEATS * POSES));
 }

@@ -10,11 +10,7 @@
  * and largest of all repetitions. */
 #include "solve/solve.h"
 
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-#include <time.h>
-
+#include "common_bench.h"
 #include "solve/sweep.h"
 
 enum { REPETITIONS = 9, FEW = 2 };
@@ -25,13 +21,6 @@ typedef struct field {
     tb_segment *segments;
     tb_real *values, *c;
 } field;
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
 
 static void *take(size_t count, size_t size)
 {
@@ -117,24 +106,18 @@ static double solve_seconds(const field *f, int32_t sweeps, bool local, int32_t 
     options.local_solve = local;
     options.maximum_halvings = 0;
     tb_warm_start warm = {.scratch = arena};
-    const double begin = now();
+    const double begin = bench_worked();
     for (int32_t k = 0; k < repeats; k++) tb_solve_sor(&f->problem, &options, &warm, solution);
-    const double seconds = (now() - begin) / repeats;
+    const double seconds = (bench_worked() - begin) / repeats;
     tb_arena_reset(arena);
     return seconds;
 }
 
-static int ascending(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return x < y ? -1 : x > y;
-}
-
 static double copy_bandwidth(unsigned char *from, unsigned char *to, size_t size)
 {
-    const double begin = now();
+    const double begin = bench_worked();
     memcpy(to, from, size);
-    const double seconds = now() - begin;
+    const double seconds = bench_worked() - begin;
     volatile unsigned char keep = to[size / 2];
     (void)keep;
     return 2.0 * (double)size / seconds * 1e-9;
@@ -161,9 +144,9 @@ static void bench(int32_t contacts, int32_t bodies, bool local, int32_t many, in
         cost[k] = (all - few) / many / contacts * 1e9;
         set_up[k] = (few / contacts * 1e9) - FEW * cost[k];
     }
-    qsort(cost, REPETITIONS, sizeof cost[0], ascending);
-    qsort(copy, REPETITIONS, sizeof copy[0], ascending);
-    qsort(set_up, REPETITIONS, sizeof set_up[0], ascending);
+    bench_sort(cost, REPETITIONS);
+    bench_sort(copy, REPETITIONS);
+    bench_sort(set_up, REPETITIONS);
     const int m = REPETITIONS / 2;
     const double width = bodies > 1 ? 12 : 6;
     const double traffic =

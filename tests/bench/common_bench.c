@@ -2,16 +2,21 @@
 
 #include <time.h>
 
-double bench_now(void)
+static double seconds_on(clockid_t clock)
 {
     struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
+    clock_gettime(clock, &t);
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-void bench_add(bench_figure *figure, double sample)
+double bench_now(void)
 {
-    if (figure->count < BENCH_RUNS) figure->samples[figure->count++] = sample;
+    return seconds_on(CLOCK_MONOTONIC);
+}
+
+double bench_worked(void)
+{
+    return seconds_on(CLOCK_THREAD_CPUTIME_ID);
 }
 
 static int ascending(const void *a, const void *b)
@@ -20,13 +25,23 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+void bench_sort(double *samples, int count)
+{
+    qsort(samples, (size_t)count, sizeof *samples, ascending);
+}
+
+void bench_add(bench_figure *figure, double sample)
+{
+    if (figure->count < BENCH_RUNS) figure->samples[figure->count++] = sample;
+}
+
 double bench_median(const bench_figure *figure)
 {
     double sorted[BENCH_RUNS];
     const int n = figure->count;
     if (n == 0) return 0;
     memcpy(sorted, figure->samples, (size_t)n * sizeof *sorted);
-    qsort(sorted, (size_t)n, sizeof *sorted, ascending);
+    bench_sort(sorted, n);
     return 0.5 * (sorted[(n - 1) / 2] + sorted[n / 2]);
 }
 

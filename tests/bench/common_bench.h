@@ -14,6 +14,12 @@
 /* s, monotonic */
 double bench_now(void);
 
+/* s of processor time that this thread has taken */
+double bench_worked(void);
+
+/* Sorts samples, the least first. */
+void bench_sort(double *samples, int count);
+
 enum { BENCH_RUNS = 64 };
 
 /* Samples of one figure. */

@@ -12,7 +12,6 @@ object a line. Needs numpy, newton and warp-lang.
 
 import argparse
 import json
-import time
 from importlib.metadata import version
 from statistics import median
 from typing import Any
@@ -22,8 +21,9 @@ import numpy as np
 import warp as wp
 from newton.solvers import SolverKamino
 from starts import draws, process_age
+from timing import seconds_of
 
-PIECE, REPEATS, SAMPLES = 20, 3, 20
+PIECE, SAMPLES = 20, 20
 BOXES, HALF, MASS, MU, DT = 6, 0.05, 1.0, 0.7, 1e-3
 SHIFT = 0.002  # m, as in the scene
 CONTACTS = 32  # room a world; four an interface are used
@@ -119,17 +119,6 @@ class Batch:
         for _ in range(steps // piece):
             wp.capture_launch(self.graphs[piece])
 
-    def time(self, steps: int) -> list[float]:
-        self.advance(PIECE)
-        seconds = []
-        for _ in range(REPEATS):
-            wp.synchronize()
-            began = time.perf_counter()
-            self.advance(steps)
-            wp.synchronize()
-            seconds.append(time.perf_counter() - began)
-        return seconds
-
     def statistics(self) -> dict[str, Any]:
         """What the solver says of itself in every second step, untimed."""
         told = []
@@ -158,7 +147,8 @@ class Batch:
 def run(worlds: int, tolerance: float, settle: int, steps: int) -> None:
     batch = Batch(worlds, tolerance)
     batch.advance(settle)
-    seconds = batch.time(steps)
+    batch.advance(PIECE)
+    seconds = seconds_of(batch.advance, steps)
     rates = [worlds * steps / s for s in seconds]
     told = batch.statistics()
     contacts = batch.contacts()

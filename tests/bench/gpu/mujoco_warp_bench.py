@@ -29,9 +29,9 @@ import numpy as np
 import warp as wp
 from scenes import Scene, read
 from starts import Array, process_age, starts
+from timing import REPEATS, seconds_of
 
 PIECE = 10  # steps of a graph; the controls of all scenes change at multiples of it
-REPEATS = 3
 FIRST: dict[str, float] = {}  # s from the process's start to its first step
 
 
@@ -111,17 +111,6 @@ class Batch:
         wp.synchronize()
         return time.perf_counter() - began
 
-    def hold(self, steps: int) -> list[float]:
-        self.advance(PIECE)
-        seconds = []
-        for _ in range(REPEATS):
-            wp.synchronize()
-            began = time.perf_counter()
-            self.advance(steps)
-            wp.synchronize()
-            seconds.append(time.perf_counter() - began)
-        return seconds
-
     def copy_of(self, other: "Batch") -> None:
         """All worlds as the first of another batch is."""
         for name in ("qpos", "qvel", "ctrl", "qacc_warmstart"):
@@ -165,7 +154,8 @@ def tell(batch: Batch, part: str, steps: int, seconds: list[float], **more: obje
 def hold(batch: Batch, part: str, steps: int) -> None:
     slides = bool(batch.scene.body) and batch.scene.name != "boxes"
     before = batch.held_at() if slides else None
-    seconds = batch.hold(steps)
+    batch.advance(PIECE)
+    seconds = seconds_of(batch.advance, steps)
     more = {}
     if before is not None:
         way = np.linalg.norm(batch.held_at() - before, axis=1)
