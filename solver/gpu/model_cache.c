@@ -63,6 +63,7 @@ static tb_status grow(tb_gpu_models *models, tb_error *error)
 static void drop(tb_gpu_models *models, tb_gpu_device *device, tb_gpu_model *model)
 {
     if (model->image != NULL) (void)cudaFreeAsync((void *)(uintptr_t)model->image, device->stream);
+    if (model->origin != NULL) model->origin->variants--;
     models->bytes -= model->size;
     device->device_bytes -= model->size;
     free(model);
@@ -76,8 +77,8 @@ static int by_last_use(const void *a, const void *b)
     return (p->last_use > q->last_use) - (p->last_use < q->last_use);
 }
 
-/* The oldest go until half of the limit is left, so that this is rare. Where memory for the list is
- * refused, nothing goes. */
+/* The oldest go until half of the limit is left, so that this is rare; an origin stays while it has
+ * variants. Where memory for the list is refused, nothing goes. */
 static void evict(tb_gpu_models *models, tb_gpu_device *device, size_t limit)
 {
     const size_t bytes = (size_t)models->capacity * sizeof(tb_gpu_model *);
@@ -88,6 +89,7 @@ static void evict(tb_gpu_models *models, tb_gpu_device *device, size_t limit)
         if (models->table[i] != NULL) all[count++] = models->table[i];
     qsort(all, (size_t)count, sizeof *all, by_last_use);
     for (int32_t i = 0; i < count && models->bytes > limit / 2; i++) {
+        if (all[i]->variants > 0) continue;
         drop(models, device, all[i]);
         all[i] = NULL;
     }
@@ -107,7 +109,8 @@ void tb_gpu_models_begin(tb_gpu_models *models, tb_gpu_device *device, size_t li
 static tb_status upload(tb_gpu_models *models, tb_gpu_device *device, const tb_model *source,
                         tb_gpu_model *model, tb_error *error)
 {
-    const size_t size = tb_model_image_size(source);
+    const uintptr_t origin = model->origin != NULL ? (uintptr_t)model->origin->image : 0;
+    const size_t size = tb_model_image_size(source, origin);
     if (size > models->scratch_size) {
         unsigned char *scratch = realloc(models->scratch, size);
         if (scratch == NULL) return tb_fail_memory(error, size, "a model's image");
@@ -123,7 +126,7 @@ static tb_status upload(tb_gpu_models *models, tb_gpu_device *device, const tb_m
     model->size = size;
     models->bytes += size;
     device->device_bytes += size;
-    tb_model_image_write(source, (uintptr_t)image, models->scratch);
+    tb_model_image_write(source, (uintptr_t)image, origin, models->scratch);
     /* pageable memory: it has been read when the call returns */
     return tb_gpu_check(
         device,
@@ -131,38 +134,78 @@ static tb_status upload(tb_gpu_models *models, tb_gpu_device *device, const tb_m
         "copying a model", error);
 }
 
-tb_status tb_gpu_models_hold(tb_gpu_models *models, tb_gpu_device *device, const tb_model *model,
-                             tb_gpu_model **held, tb_error *error)
+/* What worlds of a variant need, those of its origin and so of all its variants will need too. */
+static void share_needs(tb_gpu_model *model)
+{
+    tb_gpu_model *origin = model->origin;
+    if (origin == NULL) return;
+    if (origin->contact_capacity < model->contact_capacity)
+        origin->contact_capacity = model->contact_capacity;
+    if (origin->arena_size < model->arena_size) origin->arena_size = model->arena_size;
+    model->contact_capacity = origin->contact_capacity;
+    model->arena_size = origin->arena_size;
+}
+
+static tb_status put(tb_gpu_models *models, tb_gpu_device *device, const tb_model *source,
+                     tb_gpu_model *origin, tb_gpu_model **entry, tb_error *error)
 {
     tb_status status = grow(models, error);
     if (status != TB_OK) return status;
-    const int32_t place = find(models, model->sha256);
-    tb_gpu_model *entry = models->table[place];
-    if (entry == NULL) {
-        entry = calloc(1, sizeof *entry);
-        if (entry == NULL) return tb_fail_memory(error, sizeof *entry, "a model");
-        memcpy(entry->sha256, model->sha256, sizeof entry->sha256);
-        entry->contact_capacity = FIRST_CONTACTS;
-        entry->arena_size = FIRST_ARENA_BYTES;
-        status = upload(models, device, model, entry, error);
-        if (status != TB_OK) {
-            drop(models, device, entry);
-            return status;
-        }
-        models->table[place] = entry;
-        models->count++;
+    tb_gpu_model *made = calloc(1, sizeof *made);
+    if (made == NULL) return tb_fail_memory(error, sizeof *made, "a model");
+    memcpy(made->sha256, source->sha256, sizeof made->sha256);
+    made->contact_capacity = FIRST_CONTACTS;
+    made->arena_size = FIRST_ARENA_BYTES;
+    made->origin = origin;
+    if (origin != NULL) origin->variants++;
+    status = upload(models, device, source, made, error);
+    if (status != TB_OK) {
+        drop(models, device, made);
+        return status;
     }
-    entry->holders++;
-    entry->last_use = models->batch;
-    *held = entry;
+    models->table[find(models, source->sha256)] = made;
+    models->count++;
+    *entry = made;
+    return TB_OK;
+}
+
+/* The model on the card, and before it the one that it borrows from. */
+static tb_status stand(tb_gpu_models *models, tb_gpu_device *device, const tb_model *model,
+                       tb_gpu_model **entry, tb_error *error)
+{
+    *entry = models->capacity > 0 ? models->table[find(models, model->sha256)] : NULL;
+    if (*entry == NULL) {
+        tb_gpu_model *origin = NULL;
+        tb_status status = TB_OK;
+        if (model->origin != NULL) status = stand(models, device, model->origin, &origin, error);
+        if (status == TB_OK) status = put(models, device, model, origin, entry, error);
+        if (status != TB_OK) return status;
+    }
+    (*entry)->last_use = models->batch;
+    return TB_OK;
+}
+
+tb_status tb_gpu_models_hold(tb_gpu_models *models, tb_gpu_device *device, const tb_model *model,
+                             tb_gpu_model **held, tb_error *error)
+{
+    const tb_status status = stand(models, device, model, held, error);
+    if (status != TB_OK) return status;
+    share_needs(*held);
+    (*held)->holders++;
     return TB_OK;
 }
 
 void tb_gpu_models_destroy(tb_gpu_models *models, tb_gpu_device *device)
 {
+    tb_gpu_model **table = models->table;
+    for (int32_t i = 0; i < models->capacity; i++) {
+        if (table[i] == NULL || table[i]->origin == NULL) continue;
+        drop(models, device, table[i]);
+        table[i] = NULL;
+    }
     for (int32_t i = 0; i < models->capacity; i++)
-        if (models->table[i] != NULL) drop(models, device, models->table[i]);
-    free(models->table);
+        if (table[i] != NULL) drop(models, device, table[i]); /* the origins last */
+    free(table);
     free(models->scratch);
     *models = (tb_gpu_models){0};
 }

@@ -1,5 +1,6 @@
 /* Model images on a card, found by the model's SHA-256: a scene that many worlds, sessions and calls
- * share stands there once, and stays warm when its worlds are gone. */
+ * share stands there once, and stays warm when its worlds are gone. Of a variant of a model only what
+ * differs stands there. */
 #ifndef TB_GPU_MODEL_CACHE_H
 #define TB_GPU_MODEL_CACHE_H
 
@@ -8,10 +9,12 @@
 /* One model on the card, and what its worlds were found to need. */
 typedef struct tb_gpu_model {
     char sha256[65];
-    const tb_model *image; /* the card's address */
-    size_t size;           /* bytes */
-    int32_t holders;       /* worlds of the batch under way */
-    int64_t last_use;      /* number of the batch */
+    const tb_model *image;       /* the card's address */
+    size_t size;                 /* bytes */
+    int32_t holders;             /* worlds of the batch under way */
+    struct tb_gpu_model *origin; /* of a variant: it stands while this one does */
+    int32_t variants;            /* that borrow from it */
+    int64_t last_use;            /* number of the batch */
     int32_t contact_capacity;
     size_t arena_size;
 } tb_gpu_model;

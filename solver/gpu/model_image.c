@@ -56,7 +56,7 @@
 
 /* The image while it grows; without bytes it is only measured. */
 typedef struct writer {
-    uintptr_t base;
+    uintptr_t base, origin;
     unsigned char *bytes; /* or NULL */
     size_t size;
 } writer;
@@ -73,16 +73,30 @@ static size_t append(writer *w, const void *items, int64_t count, size_t size)
     return at;
 }
 
+static void point(writer *w, size_t member, uintptr_t address)
+{
+    if (w->bytes != NULL) memcpy(w->bytes + member, &address, sizeof address);
+}
+
 /* Appends what a member points at, and points the member's copy at it. `home` is where the
  * structure's copy stands in the image. */
+#define APPEND_TO(w, m, member, count) append(w, (m)->member, count, sizeof *(m)->member)
+#define MEMBER(member)                 (home + (size_t)((const char *)&m->member - (const char *)m))
 #define APPEND(member, count)                                                                      \
-    do {                                                                                           \
-        const size_t at_ = append(w, m->member, count, sizeof *m->member);                         \
-        const uintptr_t address_ = m->member != NULL ? w->base + at_ : 0;                          \
-        if (w->bytes != NULL)                                                                      \
-            memcpy(w->bytes + home + (size_t)((const char *)&m->member - (const char *)m),         \
-                   &address_, sizeof address_);                                                    \
-    } while (0);
+    point(w, MEMBER(member), m->member != NULL ? w->base + APPEND_TO(w, m, member, count) : 0);
+
+/* Whether a model that may have an origin does not borrow this array from it. */
+#define OWNS(member) (origin == NULL || m->member == NULL || m->member != origin->member)
+
+/* Appends what the model owns; what it borrows is there already: `there` goes over the origin's image
+ * as it was written, without bytes. */
+#define APPEND_OR_BORROW(member, count)                                                            \
+    if (origin != NULL) place = APPEND_TO(&there, origin, member, count);                          \
+    if (OWNS(member)) {                                                                            \
+        APPEND(member, count)                                                                      \
+    } else {                                                                                       \
+        point(w, MEMBER(member), w->origin + place);                                               \
+    }
 
 static void append_hull(writer *w, const tb_hull *m, size_t home)
 {
@@ -109,6 +123,9 @@ static size_t place_of(const writer *w, size_t member)
 
 static void write_image(writer *w, const tb_model *m)
 {
+    const tb_model *origin = w->origin != 0 ? m->origin : NULL;
+    writer there = {0};
+    size_t place = 0;
     /* the model without what only the host asks for */
     tb_model bare = *m;
     memset(&bare.arena, 0, sizeof bare.arena);
@@ -120,31 +137,34 @@ static void write_image(writer *w, const tb_model *m)
     bare.keyframes = NULL;
     bare.number_of_keyframes = 0;
     bare.name_index = NULL;
+    bare.origin = NULL;
     bare.bytes = NULL;
     bare.bytes_size = 0;
     const size_t home = append(w, &bare, 1, sizeof bare);
-    MODEL_ARRAYS(APPEND)
+    append(&there, &bare, 1, sizeof bare);
+    MODEL_ARRAYS(APPEND_OR_BORROW)
 
     const size_t hulls = place_of(w, offsetof(tb_model, hulls));
     const size_t meshes = place_of(w, offsetof(tb_model, meshes));
     const size_t fields = place_of(w, offsetof(tb_model, height_fields));
-    for (int32_t i = 0; i < m->number_of_hulls; i++)
+    for (int32_t i = 0; i < m->number_of_hulls && OWNS(hulls); i++)
         append_hull(w, &m->hulls[i], hulls + (size_t)i * sizeof *m->hulls);
-    for (int32_t i = 0; i < m->number_of_meshes; i++)
+    for (int32_t i = 0; i < m->number_of_meshes && OWNS(meshes); i++)
         append_mesh(w, &m->meshes[i], meshes + (size_t)i * sizeof *m->meshes);
-    for (int32_t i = 0; i < m->number_of_height_fields; i++)
+    for (int32_t i = 0; i < m->number_of_height_fields && OWNS(height_fields); i++)
         append_field(w, &m->height_fields[i], fields + (size_t)i * sizeof *m->height_fields);
 }
 
-size_t tb_model_image_size(const tb_model *model)
+size_t tb_model_image_size(const tb_model *model, uintptr_t origin)
 {
-    writer w = {0};
+    writer w = {.origin = origin};
     write_image(&w, model);
     return w.size;
 }
 
-void tb_model_image_write(const tb_model *model, uintptr_t base, unsigned char *bytes)
+void tb_model_image_write(const tb_model *model, uintptr_t base, uintptr_t origin,
+                          unsigned char *bytes)
 {
-    writer w = {.base = base, .bytes = bytes};
+    writer w = {.base = base, .origin = origin, .bytes = bytes};
     write_image(&w, model);
 }

@@ -9,12 +9,15 @@
 
 enum { TB_MODEL_IMAGE_ALIGNMENT = 64 };
 
-/* Bytes that the image takes. */
-size_t tb_model_image_size(const tb_model *model);
+/* Bytes that the image takes. `origin` is the address of the image of the model that a variant
+ * borrows from: what is borrowed on the host is borrowed there too, and the variant's image must not
+ * outlive that one. 0: the image stands alone. */
+size_t tb_model_image_size(const tb_model *model, uintptr_t origin);
 
 /* Writes the image into `bytes` (tb_model_image_size of them, every one written), for use at the
  * address `base`, which has the alignment above. What a step does not ask for is left out: names,
  * warnings, keyframes, the canonical bytes, the arena. */
-void tb_model_image_write(const tb_model *model, uintptr_t base, unsigned char *bytes);
+void tb_model_image_write(const tb_model *model, uintptr_t base, uintptr_t origin,
+                          unsigned char *bytes);
 
 #endif

@@ -226,6 +226,9 @@ struct tb_model {
     const int32_t *shape_pair_start; /* shapes + 1: first listed pair with this shape as a */
     const int32_t *colliding_shapes; /* shapes that can collide at all, ascending */
 
+    /* of a variant: the model whose arrays it borrows but for those that differ; else NULL */
+    const tb_model *origin;
+
     unsigned char *bytes; /* canonical */
     size_t bytes_size;
     char sha256[65];

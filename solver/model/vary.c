@@ -97,6 +97,7 @@ tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb
     tb_model *v = malloc(sizeof *v);
     if (v == NULL) return tb_fail_memory(error, sizeof *v, "a variant of a model");
     *v = *model;
+    if (v->origin == NULL) v->origin = model;
     tb_arena_init(&v->arena, 0);
     v->bytes = NULL; /* not its own: the model it was made of frees them */
     v->bytes_size = 0;

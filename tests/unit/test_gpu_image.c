@@ -2,17 +2,24 @@
  * like any other, so a world on it must step as on the original, and nothing in it may point back
  * there. */
 #include "gpu/model_image.h"
+#include "model/merge.h"
 #include "model_util.h"
 #include "step/step.h"
 
-static tb_model *image_of(const tb_model *model, size_t *size)
+/* `origin`: the image of the model that a variant borrows from, or NULL */
+static tb_model *image_beside(const tb_model *model, const tb_model *origin, size_t *size)
 {
-    *size = tb_model_image_size(model);
+    *size = tb_model_image_size(model, (uintptr_t)origin);
     unsigned char *bytes = aligned_alloc(TB_MODEL_IMAGE_ALIGNMENT, *size);
     ck_assert_ptr_nonnull(bytes);
     memset(bytes, 0xa5, *size);
-    tb_model_image_write(model, (uintptr_t)bytes, bytes);
+    tb_model_image_write(model, (uintptr_t)bytes, (uintptr_t)origin, bytes);
     return (tb_model *)(void *)bytes;
+}
+
+static tb_model *image_of(const tb_model *model, size_t *size)
+{
+    return image_beside(model, NULL, size);
 }
 
 /* Whether an address belongs to this process at all, as its table of mappings has it. */
@@ -79,12 +86,12 @@ START_TEST(an_image_has_the_same_bytes_wherever_it_is_written)
 {
     tb_scene *scene = rich_scene();
     tb_model *model = compile(scene);
-    const size_t size = tb_model_image_size(model);
+    const size_t size = tb_model_image_size(model, 0);
     unsigned char *one = malloc(size), *two = malloc(size);
     memset(one, 0x11, size);
     memset(two, 0x22, size);
-    tb_model_image_write(model, 0x700000000000, one);
-    tb_model_image_write(model, 0x700000000000, two);
+    tb_model_image_write(model, 0x700000000000, 0, one);
+    tb_model_image_write(model, 0x700000000000, 0, two);
     ck_assert_mem_eq(one, two, size); /* so every byte was written */
     free(one);
     free(two);
@@ -122,5 +129,41 @@ START_TEST(a_world_steps_on_an_image_whose_original_is_gone)
 }
 END_TEST
 
+/* A variant's image has what differs and points at its origin's for the rest. */
+START_TEST(a_variant_borrows_from_its_origin_there_too)
+{
+    tb_scene *scene = rich_scene();
+    tb_model *model = compile(scene), *heavier = NULL, *variant = NULL;
+    tb_error error;
+    const tb_variation more = {
+        .friction_scale = 1, .last_body = model->number_of_bodies, .mass_scale = 1.25};
+    const tb_variation rough = {.friction_scale = 1.5, .mass_scale = 1};
+    TEST_OK(tb_model_vary(model, &more, &heavier, &error), &error);
+    TEST_OK(tb_model_vary(heavier, &rough, &variant, &error), &error);
+    size_t size, alone, borrowing;
+    tb_model *origin = image_of(model, &size);
+    tb_model *whole = image_beside(variant, NULL, &alone);
+    tb_model *image = image_beside(variant, origin, &borrowing);
+    ck_assert_uint_eq(alone, size);
+    ck_assert_uint_lt(borrowing, alone / 2);
+    ck_assert_ptr_eq(image->meshes, origin->meshes);
+    ck_assert_ptr_eq(image->q_reference, origin->q_reference);
+    ck_assert_ptr_ne(image->shapes, origin->shapes);
+    ck_assert_ptr_ne(image->bodies, origin->bodies);
+
+    const uint64_t expected = hash_after(variant, 50), usual = hash_after(model, 50);
+    tb_model_destroy(variant);
+    tb_model_destroy(heavier);
+    tb_model_destroy(model);
+    ck_assert_uint_eq(hash_after(whole, 50), expected);
+    ck_assert_uint_eq(hash_after(image, 50), expected);
+    ck_assert_uint_eq(hash_after(origin, 50), usual);
+    ck_assert_uint_ne(usual, expected);
+    free(image), free(whole), free(origin);
+    tb_scene_destroy(scene);
+}
+END_TEST
+
 TEST_MAIN(no_address_of_the_original_is_left, an_image_has_the_same_bytes_wherever_it_is_written,
-          a_world_steps_on_an_image_whose_original_is_gone)
+          a_world_steps_on_an_image_whose_original_is_gone,
+          a_variant_borrows_from_its_origin_there_too)
