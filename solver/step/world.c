@@ -84,7 +84,7 @@ TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
 {
     TB_EACH (b, w->first_contact_block) {
         const double known = w->state->row_statuses[w->memory[w->blocks[b].row]];
-        w->warm_statuses[b] = known > 0 ? (uint8_t)(known - 1) : (uint8_t)TB_STATUS_UNKNOWN;
+        w->warm_statuses[b] = (uint8_t)(known > 0 ? known - 1 : (double)TB_STATUS_UNKNOWN);
         speeds[b] = 0;
     }
     TB_EACH (i, w->number_of_contacts) {

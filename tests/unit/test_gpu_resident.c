@@ -3,6 +3,16 @@
  * plays (tests/plugin/card), so that only the kernels are left out. */
 #include "gpu_util.h"
 
+/* The played card as a test wants it; NULL is as usual. Tests may share one process. */
+static void play_card(const char *memory, const char *cards, const char *lose)
+{
+    const char *names[] = {"TRIBO_TEST_CARD_MEMORY", "TRIBO_TEST_CARDS", "TRIBO_TEST_LOSE"};
+    const char *values[] = {memory, cards, lose};
+    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
+    for (int i = 0; i < 3; i++)
+        ck_assert_int_eq(values[i] ? setenv(names[i], values[i], 1) : unsetenv(names[i]), 0);
+}
+
 static void find_card(void)
 {
     char path[1024];
@@ -221,8 +231,7 @@ END_TEST
 START_TEST(short_of_memory_the_oldest_leave_and_come_back)
 {
     enum { WORLDS = 400 };
-    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
-    ck_assert_int_eq(setenv("TRIBO_TEST_CARD_MEMORY", "12582912", 1), 0);
+    play_card("12582912", NULL, NULL);
     find_card();
     tb_model *model = crowd();
     tb_error error = {0};
@@ -249,7 +258,7 @@ START_TEST(short_of_memory_the_oldest_leave_and_come_back)
     for (int i = 0; i < WORLDS; i++) tb_state_destroy(worlds[i]);
     tb_stepper_destroy(stays);
 
-    ck_assert_int_eq(setenv("TRIBO_TEST_CARD_MEMORY", "1073741824", 1), 0);
+    play_card("1073741824", NULL, NULL);
     plain = plain_stepper();
     for (int i = 0; i < WORLDS; i++) worlds[i] = state_of(model), push(worlds[i], i % 7);
     TEST_OK(tb_step_batch(plain, worlds, WORLDS, 4, NULL, &error), &error);
@@ -263,8 +272,7 @@ END_TEST
 
 START_TEST(a_world_larger_than_the_card_is_refused_and_stays_as_it_is)
 {
-    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
-    ck_assert_int_eq(setenv("TRIBO_TEST_CARD_MEMORY", "20000", 1), 0);
+    play_card("20000", NULL, NULL);
     find_card();
     tb_model *model = crowd();
     tb_error error = {0};
@@ -281,8 +289,7 @@ END_TEST
 
 START_TEST(worlds_move_between_cards)
 {
-    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
-    ck_assert_int_eq(setenv("TRIBO_TEST_CARDS", "3", 1), 0);
+    play_card(NULL, "3", NULL);
     find_card();
     tb_model *model = boxes();
     tb_error error = {0};
@@ -316,8 +323,7 @@ START_TEST(a_lost_card_says_so_to_steppers_and_readers)
     char folder[] = "/tmp/tribo_lose_XXXXXX", file[64];
     ck_assert_ptr_nonnull(mkdtemp(folder));
     snprintf(file, sizeof file, "%s/lose", folder);
-    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
-    ck_assert_int_eq(setenv("TRIBO_TEST_LOSE", file, 1), 0);
+    play_card(NULL, NULL, file);
     find_card();
     tb_model *model = boxes();
     tb_error error = {0};
