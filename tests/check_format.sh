@@ -15,16 +15,24 @@ case $("${tool:-false}" --version 2>/dev/null) in
 esac
 
 files=$(find solver clients server db tests -name '*.[ch]' 2>/dev/null | sort)
-passed=0 failed=0
-for file in $files; do
-    if "$tool" "$file" | cmp -s - "$file"; then
-        passed=$((passed + 1))
-    elif [ "$1" = --fix ]; then
-        "$tool" -i "$file" && echo "formatted $file" && passed=$((passed + 1))
+all=$(echo "$files" | wc -l)
+# one process for all: it begins lines with the name of a file that differs
+told=$("$tool" --dry-run -Werror $files 2>&1)
+status=$?
+differing=$(echo "$told" | sed -n 's/^\([^ :]*\.[ch]\):[0-9].*/\1/p' | sort -u)
+if [ $status -ne 0 ] && [ -z "$differing" ]; then
+    echo "$told"
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+failed=0
+for file in $differing; do
+    if [ "$1" = --fix ]; then
+        "$tool" -i "$file" && echo "formatted $file"
     else
         echo "not formatted: $file (run make format)"
         failed=$((failed + 1))
     fi
 done
-echo "$passed passed, $failed failed"
+echo "$((all - failed)) passed, $failed failed"
 [ "$failed" -eq 0 ]
