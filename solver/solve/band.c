@@ -1,12 +1,7 @@
-/* Block Cholesky of a band, block substitution, and products with a band. */
-#include "solve/band.h"
+/* Block Cholesky of a band, and products with a band. */
+#include "solve/band_kernel.h"
 
 #include <string.h>
-
-/* A vector of the kernels: 32 bytes wherever they lie, which the compiler splits where the
- * processor has less. Sums run in the same order in any case. */
-enum { BAND_LANES = 32 / sizeof(tb_real), BAND_ROWS = 4 };
-typedef tb_real band_vector __attribute__((vector_size(32), aligned(sizeof(tb_real)), may_alias));
 
 TB_EXTERN int32_t tb_band_block_size(int32_t half_bandwidth)
 {
@@ -32,69 +27,73 @@ TB_EXTERN tb_status tb_band_take(tb_band *band, int32_t n, int32_t half_bandwidt
     band->block = block;
     band->blocks = (int32_t)(((int64_t)n + block - 1) / block);
     band->below = blocks_below(half_bandwidth, block);
-    band->panel = BAND_LANES;
     const size_t square = (size_t)block * (size_t)block;
     const size_t column = (size_t)band->below + 1;
     band->factor = TB_ARENA_ARRAY(arena, tb_real, (size_t)band->blocks * column * square);
     band->work = TB_ARENA_ARRAY(arena, tb_real, column * square);
-    band->rows =
-        TB_ARENA_ARRAY(arena, tb_real, (size_t)band->blocks * (size_t)block * (size_t)band->panel);
+    band->rows = TB_ARENA_ARRAY(arena, tb_real,
+                                (size_t)band->blocks * (size_t)block * BAND_WIDTH * BAND_PANELS);
     return band->factor && band->work && band->rows ? TB_OK : TB_RESOURCE_EXHAUSTED;
-}
-
-/* ---- kernels: sizes are multiples of the lanes, so nothing is ragged ---- */
-
-/* c += sign a b; element (i, t) of a at a[i * row + t * step]; b: k x n, c: m x n, row-major */
-static void block_product(tb_real *TB_RESTRICT c, const tb_real *a, int64_t row, int64_t step,
-                          const tb_real *b, int32_t m, int32_t n, int32_t k, tb_real sign)
-{
-    for (int32_t j = 0; j < n; j += BAND_LANES) {
-        for (int32_t i = 0; i < m; i += BAND_ROWS) {
-            const tb_real *a0 = a + i * row, *a1 = a0 + row, *a2 = a1 + row, *a3 = a2 + row;
-            band_vector s0 = {0}, s1 = {0}, s2 = {0}, s3 = {0};
-            for (int32_t t = 0; t < k; t++) {
-                const band_vector right = *(const band_vector *)(b + (int64_t)t * n + j);
-                s0 += a0[t * step] * right;
-                s1 += a1[t * step] * right;
-                s2 += a2[t * step] * right;
-                s3 += a3[t * step] * right;
-            }
-            tb_real *to = c + (int64_t)i * n + j;
-            *(band_vector *)to += sign * s0;
-            *(band_vector *)(to + n) += sign * s1;
-            *(band_vector *)(to + 2 * (int64_t)n) += sign * s2;
-            *(band_vector *)(to + 3 * (int64_t)n) += sign * s3;
-        }
-    }
-}
-
-static void transpose_block(tb_real *TB_RESTRICT to, const tb_real *from, int32_t size)
-{
-    for (int32_t i = 0; i < size; i++)
-        for (int32_t j = 0; j < size; j++) to[(int64_t)j * size + i] = from[(int64_t)i * size + j];
 }
 
 /* ---- factorization ---- */
 
-/* the block column j of the matrix, as blocks */
-static void load_block_column(const tb_band *band, const tb_real *a, int32_t j)
+/* the transposed block, its columns in panels one behind the other */
+static void transpose_to_panels(tb_real *TB_RESTRICT to, const tb_real *from, int32_t size)
 {
-    const int32_t size = band->block, n = band->n, half = band->half_bandwidth;
-    const int64_t square = (int64_t)size * size, stride = (int64_t)half + 1;
-    tb_real *to = band->factor + (int64_t)j * (band->below + 1) * square;
-    memset(to, 0, (size_t)(band->below + 1) * (size_t)square * sizeof *to);
-    for (int32_t c = 0; c < size; c++) {
-        const int64_t column = (int64_t)j * size + c;
-        if (column >= n) {
-            to[(int64_t)c * size + c] = 1;
-            continue;
-        }
-        int64_t end = column + half;
-        if (end > n - 1) end = n - 1;
-        /* rows follow each other through the blocks: row r of the column's blocks is one line */
-        for (int64_t i = column; i <= end; i++)
-            to[(i - (int64_t)j * size) * size + c] = a[i - column + column * stride];
+    for (int32_t j = 0; j < size; j++)
+        for (int32_t t = 0; t < size; t++)
+            to[(int64_t)(j / BAND_WIDTH * size + t) * BAND_WIDTH + j % BAND_WIDTH] =
+                from[(int64_t)j * size + t];
+}
+
+/* What is factored: rows and columns `list` of a band, or, without one, all of it. */
+typedef struct band_part {
+    const tb_real *a;
+    int64_t stride;
+    const int32_t *list;
+} band_part;
+
+static int32_t part_row(const band_part *part, int32_t i)
+{
+    return part->list ? part->list[i] : i;
+}
+
+/* Columns [first, first + BAND_WIDTH) of the matrix to their place in the block column whose first
+ * row is `top`. Rows follow each other through the blocks: a row's numbers side by side are one line
+ * of them, written once. */
+static void load_columns(const tb_band *band, const band_part *part, int32_t first, int32_t top,
+                         tb_real *to)
+{
+    const int32_t size = band->block, n = band->n,
+                  end = n < first + BAND_WIDTH ? n : first + BAND_WIDTH;
+    const tb_real *column[BAND_WIDTH]; /* its element in row 0, were there one */
+    int32_t own[BAND_WIDTH];
+    for (int32_t c = first; c < end; c++) {
+        own[c - first] = part_row(part, c);
+        column[c - first] = part->a + own[c - first] * part->stride - own[c - first];
     }
+    to += first - top;
+    for (int32_t i = first; i < n && i - (end - 1) <= band->half_bandwidth; i++) {
+        const int32_t row = part_row(part, i);
+        tb_real *line = to + (int64_t)(i - top) * size;
+        for (int32_t c = first; c < end; c++)
+            if (i >= c && row - own[c - first] < part->stride)
+                line[c - first] = column[c - first][row];
+    }
+    for (int32_t c = end; c < first + BAND_WIDTH; c++) /* a ragged end */
+        to[(int64_t)(c - top) * size + c - first] = 1;
+}
+
+/* the block column j of the matrix, as blocks */
+static void load_block_column(const tb_band *band, const band_part *part, int32_t j)
+{
+    const int32_t size = band->block;
+    const int64_t count = (band->below + 1) * (int64_t)size * size;
+    tb_real *to = band->factor + j * count;
+    memset(to, 0, (size_t)count * sizeof *to);
+    for (int32_t c = 0; c < size; c += BAND_WIDTH)
+        load_columns(band, part, j * size + c, j * size, to);
 }
 
 /* Replaces a diagonal block by the inverse of its factor, zeros above the diagonal. `spare`: one
@@ -122,8 +121,8 @@ static int32_t invert_diagonal(tb_real *d, tb_real *spare, int32_t size)
     return size;
 }
 
-TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
-                                 tb_real threshold)
+static int32_t factor_part(tb_band *band, const band_part *part, int32_t n, int32_t half_bandwidth,
+                           tb_real threshold)
 {
     const int32_t size = band->block;
     const int64_t square = (int64_t)size * size;
@@ -132,7 +131,7 @@ TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int
     band->blocks = (int32_t)(((int64_t)n + size - 1) / size);
     band->below = blocks_below(half_bandwidth, size);
     const int64_t column = (band->below + 1) * square;
-    for (int32_t j = 0; j < band->blocks; j++) load_block_column(band, a, j);
+    for (int32_t j = 0; j < band->blocks; j++) load_block_column(band, part, j);
 
     for (int32_t k = 0; k < band->blocks; k++) {
         tb_real *own = band->factor + k * column;
@@ -145,82 +144,57 @@ TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int
         for (int32_t i = 0; i < size && (int64_t)k * size + i < n; i++) {
             const int64_t row = (int64_t)k * size + i;
             const tb_real inverse = own[(int64_t)i * size + i];
-            const tb_real diagonal = a[row * ((int64_t)half_bandwidth + 1)];
+            const tb_real diagonal = part->a[part_row(part, (int32_t)row) * part->stride];
             if (!(1 > threshold * tb_abs(diagonal) * inverse * inverse) || inverse == 0)
                 return (int32_t)row;
         }
 
-        /* L_ik = A_ik inverse(L_kk)' */
-        transpose_block(band->work, own, size);
+        /* L_ik = A_ik inverse(L_kk)', of which a panel's columns end at the diagonal */
+        transpose_to_panels(band->work, own, size);
         for (int32_t i = 1; i <= below; i++) {
             tb_real *block = own + i * square, *old = band->work + square;
             memcpy(old, block, (size_t)square * sizeof *old);
             memset(block, 0, (size_t)square * sizeof *block);
-            block_product(block, old, size, 1, band->work, size, size, size, 1);
+            for (int32_t j = 0; j < size; j += BAND_WIDTH)
+                band_product(block + j, size, old, size, 1, band->work + (int64_t)j * size, size,
+                             j + BAND_WIDTH, 1, 0);
         }
 
-        /* A_ij -= L_ik L_jk' */
+        /* A_ij -= L_ik L_jk', of those on the diagonal what lies below it */
         for (int32_t j = 1; j <= below; j++) {
-            transpose_block(band->work, own + j * square, size);
+            transpose_to_panels(band->work, own + j * square, size);
             tb_real *column_j = own + j * column;
             for (int32_t i = j; i <= below; i++)
-                block_product(column_j + (i - j) * square, own + i * square, size, 1, band->work,
-                              size, size, size, -1);
+                for (int32_t p = 0; p < size; p += BAND_WIDTH) {
+                    const int64_t from = i == j ? (int64_t)p * size : 0;
+                    band_product(column_j + (i - j) * square + from + p, size,
+                                 own + i * square + from, size, 1, band->work + (int64_t)p * size,
+                                 i == j ? size - p : size, size, -1, 0);
+                }
         }
     }
     return n;
 }
 
-/* ---- substitution ---- */
-
-/* Y_i = D_i (B_i - sum C Y), then X_i = D_i' (Y_i - sum C' X): algorithm 5.3 with its transposes */
-static void substitute(const tb_band *band, tb_real *rows, tb_real *spare)
+TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                 tb_real threshold)
 {
-    const int32_t size = band->block, width = band->panel;
-    const int64_t square = (int64_t)size * size, column = (band->below + 1) * square;
-    const int64_t part = (int64_t)size * width;
-    const size_t bytes = (size_t)part * sizeof(tb_real);
-    for (int32_t k = 0; k < band->blocks; k++) {
-        const tb_real *own = band->factor + k * column;
-        tb_real *y = rows + k * part;
-        memcpy(spare, y, bytes);
-        memset(y, 0, bytes);
-        block_product(y, own, size, 1, spare, size, width, size, 1);
-        for (int32_t i = 1; i <= band->below && k + i < band->blocks; i++)
-            block_product(y + i * part, own + i * square, size, 1, y, size, width, size, -1);
-    }
-    for (int32_t k = band->blocks - 1; k >= 0; k--) {
-        const tb_real *own = band->factor + k * column;
-        tb_real *x = rows + k * part;
-        for (int32_t i = 1; i <= band->below && k + i < band->blocks; i++)
-            block_product(x, own + i * square, 1, size, x + i * part, size, width, size, -1);
-        memcpy(spare, x, bytes);
-        memset(x, 0, bytes);
-        block_product(x, own, 1, size, spare, size, width, size, 1);
-    }
+    const band_part part = {.a = a, .stride = (int64_t)half_bandwidth + 1};
+    return factor_part(band, &part, n, half_bandwidth, threshold);
 }
 
-TB_EXTERN void tb_band_solve(tb_band *band, int32_t columns, tb_real *x, int64_t stride)
+TB_EXTERN int32_t tb_band_factor_list(tb_band *band, const tb_real *a, int32_t half_bandwidth,
+                                      const int32_t *list, int32_t count, int32_t reach,
+                                      tb_real threshold)
 {
-    const int32_t n = band->n, width = band->panel;
-    const size_t rows = (size_t)band->blocks * (size_t)band->block;
-    for (int32_t first = 0; first < columns; first += width) {
-        const int32_t count = columns - first < width ? columns - first : width;
-        memset(band->rows, 0, rows * (size_t)width * sizeof(tb_real));
-        for (int32_t c = 0; c < count; c++)
-            for (int32_t i = 0; i < n; i++)
-                band->rows[(int64_t)i * width + c] = x[(first + c) * stride + i];
-        substitute(band, band->rows, band->work);
-        for (int32_t c = 0; c < count; c++)
-            for (int32_t i = 0; i < n; i++)
-                x[(first + c) * stride + i] = band->rows[(int64_t)i * width + c];
-    }
+    const band_part part = {.a = a, .stride = (int64_t)half_bandwidth + 1, .list = list};
+    return factor_part(band, &part, count, reach, threshold);
 }
 
 /* ---- products ---- */
 
-/* sum of a[i] x[i], eight sums side by side */
-static tb_real dot_of(const tb_real *a, const tb_real *x, int32_t count)
+/* eight sums side by side */
+TB_EXTERN tb_real tb_band_dot(const tb_real *a, const tb_real *x, int32_t count)
 {
     tb_real sums[8] = {0};
     int32_t i = 0;
@@ -243,7 +217,7 @@ TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwi
             const tb_real *from = x + c * stride + j;
             tb_real *TB_RESTRICT to = y + c * y_stride + j;
             const tb_real at = from[0];
-            to[0] += own[0] * at + dot_of(own + 1, from + 1, below);
+            to[0] += own[0] * at + tb_band_dot(own + 1, from + 1, below);
             if (at == 0) continue; /* right-hand sides of single constraints are mostly zero */
             for (int32_t i = 1; i <= below; i++) to[i] += own[i] * at;
         }
@@ -255,7 +229,7 @@ TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_ba
 {
     const int64_t stride = (int64_t)half_bandwidth + 1;
     const int32_t below = n - 1 - row < half_bandwidth ? n - 1 - row : half_bandwidth;
-    tb_real sum = dot_of(a + row * stride, x + row, below + 1);
+    tb_real sum = tb_band_dot(a + row * stride, x + row, below + 1);
     for (int32_t j = row > half_bandwidth ? row - half_bandwidth : 0; j < row; j++)
         sum += a[row - j + j * stride] * x[j];
     return sum;
@@ -271,20 +245,45 @@ TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_band
     for (int32_t i = 0; i <= below; i++) y[column + i] += factor * a[i + column * stride];
 }
 
+TB_EXTERN void tb_band_multiply_sparse(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                       const tb_real *x, tb_real *y)
+{
+    int32_t filled = 0;
+    for (int32_t j = 0; j < n; j++) filled += x[j] != 0;
+    if (filled > n / 8) {
+        tb_band_multiply(a, n, half_bandwidth, 1, x, n, y, n);
+        return;
+    }
+    memset(y, 0, (size_t)n * sizeof *y);
+    for (int32_t j = 0; j < n; j++)
+        if (x[j] != 0) tb_band_add_column(a, n, half_bandwidth, j, x[j], y);
+}
+
 TB_EXTERN void tb_band_multiply_double(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                        const tb_real *x, double *y)
 {
+    enum { SIDE_BY_SIDE = 8, AHEAD = 256 };
     for (int32_t i = 0; i < n; i++) y[i] = 0;
     for (int32_t j = 0; j < n; j++) {
-        const tb_real *own = a + (int64_t)j * ((int64_t)half_bandwidth + 1);
+        const tb_real *own = a + (int64_t)j * ((int64_t)half_bandwidth + 1), *from = x + j;
         const int32_t below = n - 1 - j < half_bandwidth ? n - 1 - j : half_bandwidth;
-        const double at = (double)x[j];
-        double sums[4] = {(double)own[0] * at, 0, 0, 0};
+        const double at = (double)from[0];
+        double sums[SIDE_BY_SIDE] = {0};
         double *TB_RESTRICT to = y + j;
-        for (int32_t i = 1; i <= below; i++) {
-            to[i] += (double)own[i] * at;
-            sums[i & 3] += (double)own[i] * (double)x[j + i];
+        int32_t i = 1;
+        for (; i + SIDE_BY_SIDE <= below + 1; i += SIDE_BY_SIDE) {
+            __builtin_prefetch(own + i + AHEAD);
+            for (int32_t k = 0; k < SIDE_BY_SIDE; k++) {
+                const double number = (double)own[i + k];
+                to[i + k] += number * at;
+                sums[k] += number * (double)from[i + k];
+            }
         }
-        to[0] += (sums[0] + sums[1]) + (sums[2] + sums[3]);
+        for (int32_t k = 0; i <= below; i++, k++) {
+            to[i] += (double)own[i] * at;
+            sums[k] += (double)own[i] * (double)from[i];
+        }
+        to[0] += (double)own[0] * at + (((sums[0] + sums[1]) + (sums[2] + sums[3])) +
+                                        ((sums[4] + sums[5]) + (sums[6] + sums[7])));
     }
 }

@@ -25,10 +25,9 @@ enum { TB_BAND_LANE = 8, TB_BAND_LARGEST_BLOCK = 4096 };
 typedef struct tb_band {
     int32_t n, half_bandwidth;
     int32_t block, blocks, below;
-    int32_t panel; /* right-hand sides that are solved side by side */
     tb_real *factor;
     tb_real *work; /* of the factorization: below + 1 blocks */
-    tb_real *rows; /* of a solve: blocks x block x panel */
+    tb_real *rows; /* of a solve: right-hand sides, in panels */
 } tb_band;
 
 /* A good size of blocks on a processor. */
@@ -48,15 +47,41 @@ TB_EXTERN tb_status tb_band_take(tb_band *band, int32_t n, int32_t half_bandwidt
 TB_EXTERN int32_t tb_band_factor(tb_band *band, const tb_real *a, int32_t n, int32_t half_bandwidth,
                                  tb_real threshold);
 
+/* The same for rows and columns `list` (ascending, `count` of them) of a band, none of which is
+ * coupled with one more than `reach` places away in the list. */
+#define tb_band_factor_list TB_SYMBOL(tb_band_factor_list)
+TB_EXTERN int32_t tb_band_factor_list(tb_band *band, const tb_real *a, int32_t half_bandwidth,
+                                      const int32_t *list, int32_t count, int32_t reach,
+                                      tb_real threshold);
+
 /* x <- inverse(A) x for `columns` right-hand sides of n numbers, `stride` apart. */
 #define tb_band_solve TB_SYMBOL(tb_band_solve)
 TB_EXTERN void tb_band_solve(tb_band *band, int32_t columns, tb_real *x, int64_t stride);
+
+/* Its halves, x <- inverse(L) x and x <- inverse(L') x. The first begins where x does: zeros before
+ * that cost nothing. */
+#define tb_band_forward TB_SYMBOL(tb_band_forward)
+TB_EXTERN void tb_band_forward(tb_band *band, int32_t columns, tb_real *x, int64_t stride);
+#define tb_band_backward TB_SYMBOL(tb_band_backward)
+TB_EXTERN void tb_band_backward(tb_band *band, int32_t columns, tb_real *x, int64_t stride);
 
 /* y <- A x for a symmetric band A (LAPACK's lower), columns `stride` apart: symgbmm. */
 #define tb_band_multiply TB_SYMBOL(tb_band_multiply)
 TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                 int32_t columns, const tb_real *x, int64_t stride, tb_real *y,
                                 int64_t y_stride);
+
+/* The sum of a[i] x[i], in an order that suits vectors. */
+#define tb_band_dot TB_SYMBOL(tb_band_dot)
+TB_EXTERN tb_real tb_band_dot(const tb_real *a, const tb_real *x, int32_t count);
+
+/* Element (i, j) of A. */
+TB_FN tb_real tb_band_element(const tb_real *a, int32_t half_bandwidth, int32_t i, int32_t j)
+{
+    const int32_t low = i > j ? i : j, high = i > j ? j : i;
+    if (low - high > half_bandwidth) return 0;
+    return a[low - high + (int64_t)high * ((int64_t)half_bandwidth + 1)];
+}
 
 /* One row of A times x, and y += factor times one column of A. */
 #define tb_band_row_times TB_SYMBOL(tb_band_row_times)
@@ -65,6 +90,11 @@ TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_ba
 #define tb_band_add_column TB_SYMBOL(tb_band_add_column)
 TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                   int32_t column, tb_real factor, tb_real *y);
+
+/* y <- A x for one column of which few numbers may differ from zero. */
+#define tb_band_multiply_sparse TB_SYMBOL(tb_band_multiply_sparse)
+TB_EXTERN void tb_band_multiply_sparse(const tb_real *a, int32_t n, int32_t half_bandwidth,
+                                       const tb_real *x, tb_real *y);
 
 /* y <- A x for one column with all sums in double: what residuals are made of. */
 #define tb_band_multiply_double TB_SYMBOL(tb_band_multiply_double)

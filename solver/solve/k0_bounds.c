@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { BOUNDS_COLUMNS = 64 }; /* right-hand sides at a time */
-
 typedef struct bounds_k0 {
     const tb_qp *qp;
     bool lapack;
@@ -21,53 +19,55 @@ typedef struct bounds_k0 {
     tb_real *value;         /* and its factor v */
     int32_t *free;          /* the other variables, ascending */
     uint8_t *is_bound;      /* variables */
-    tb_real *reduced;       /* H_FF, lower band; with LAPACK its factor */
     tb_band band;
-    tb_real *x, *right; /* n x BOUNDS_COLUMNS */
-    tb_real *product;   /* n */
+    /* with LAPACK instead of it: the factor of H_FF, lower band, and the diagonal of H_FF (n) */
+    tb_real *reduced, *diagonal;
 } bounds_k0;
 
-static void gather_free(bounds_k0 *k0)
+/* The free variables, and how far two that H couples are apart among them. */
+static void list_free(bounds_k0 *k0)
 {
     const tb_qp *qp = k0->qp;
-    const int32_t half = qp->half_bandwidth;
     k0->free_count = 0;
     for (int32_t j = 0; j < qp->n; j++)
         if (!k0->is_bound[j]) k0->free[k0->free_count++] = j;
-
-    /* as far as two free variables that H couples are apart among the free */
-    int32_t reach = 0;
+    k0->half_bandwidth = 0;
     for (int32_t j = 0, i = 0; j < k0->free_count; j++) {
-        while (i + 1 < k0->free_count && k0->free[i + 1] - k0->free[j] <= half) i++;
-        if (i - j > reach) reach = i - j;
+        while (i + 1 < k0->free_count && k0->free[i + 1] - k0->free[j] <= qp->half_bandwidth) i++;
+        if (i - j > k0->half_bandwidth) k0->half_bandwidth = i - j;
     }
-    k0->half_bandwidth = reach;
-    const int64_t stride = (int64_t)half + 1, to_stride = (int64_t)reach + 1;
-    for (int32_t j = 0; j < k0->free_count; j++) {
-        const tb_real *from = qp->hessian + k0->free[j] * stride;
-        tb_real *to = k0->reduced + j * to_stride;
-        memset(to, 0, (size_t)to_stride * sizeof *to);
-        for (int32_t i = j; i < k0->free_count && k0->free[i] - k0->free[j] <= half; i++)
+}
+
+/* H_FF as LAPACK's band, factored by it */
+static bool factor_by_lapack(bounds_k0 *k0)
+{
+    const tb_qp *qp = k0->qp;
+    const int n = k0->free_count, half = k0->half_bandwidth, stride = half + 1;
+    for (int32_t j = 0; j < n; j++) {
+        const tb_real *from = qp->hessian + k0->free[j] * ((int64_t)qp->half_bandwidth + 1);
+        tb_real *to = k0->reduced + (int64_t)j * stride;
+        memset(to, 0, (size_t)stride * sizeof *to);
+        for (int32_t i = j; i < n && k0->free[i] - k0->free[j] <= qp->half_bandwidth; i++)
             to[i - j] = from[k0->free[i] - k0->free[j]];
+        k0->diagonal[j] = to[0];
     }
+    int info = 0;
+    TB_LAPACK(pbtrf)("L", &n, &half, k0->reduced, &stride, &info, 1);
+    bool definite = info == 0;
+    for (int32_t j = 0; j < n && definite; j++) {
+        const tb_real pivot = k0->reduced[(int64_t)j * stride];
+        definite = pivot * pivot > TB_REAL_EPSILON * k0->diagonal[j];
+    }
+    return definite;
 }
 
 static bool factor_free(bounds_k0 *k0)
 {
     if (k0->free_count == 0) return true;
-    if (!k0->lapack)
-        return tb_band_factor(&k0->band, k0->reduced, k0->free_count, k0->half_bandwidth,
-                              TB_REAL_EPSILON) == k0->free_count;
-    const int n = k0->free_count, half = k0->half_bandwidth, stride = half + 1;
-    int info = 0;
-    for (int32_t j = 0; j < n; j++) k0->right[j] = k0->reduced[(int64_t)j * stride];
-    TB_LAPACK(pbtrf)("L", &n, &half, k0->reduced, &stride, &info, 1);
-    bool definite = info == 0;
-    for (int32_t j = 0; j < n && definite; j++) {
-        const tb_real pivot = k0->reduced[(int64_t)j * stride];
-        definite = pivot * pivot > TB_REAL_EPSILON * k0->right[j];
-    }
-    return definite;
+    if (k0->lapack) return factor_by_lapack(k0);
+    return tb_band_factor_list(&k0->band, k0->qp->hessian, k0->qp->half_bandwidth, k0->free,
+                               k0->free_count, k0->half_bandwidth,
+                               TB_REAL_EPSILON) == k0->free_count;
 }
 
 static tb_status bounds_factor(void *context, const int32_t *active, int32_t count,
@@ -88,98 +88,67 @@ static tb_status bounds_factor(void *context, const int32_t *active, int32_t cou
         }
         k0->is_bound[k0->bound[p]] = 1;
     }
-    gather_free(k0);
+    list_free(k0);
     return factor_free(k0) ? TB_OK : TB_FAILED_PRECONDITION;
 }
 
-static void solve_free(bounds_k0 *k0, int32_t columns)
+static int32_t bounds_unknowns(const void *context)
 {
-    const int n = k0->free_count;
-    if (n == 0) return;
-    if (!k0->lapack) {
-        tb_band_solve(&k0->band, columns, k0->right, n);
-        return;
-    }
-    const int half = k0->half_bandwidth, stride = half + 1, right = columns;
+    return ((const bounds_k0 *)context)->free_count;
+}
+
+static void bounds_particular(const void *context, const tb_real *e, tb_real *x)
+{
+    const bounds_k0 *k0 = context;
+    memset(x, 0, (size_t)k0->qp->n * sizeof *x);
+    for (int32_t p = 0; p < k0->count; p++) x[k0->bound[p]] = e[p] / k0->value[p];
+}
+
+static int32_t bounds_column(const void *context, int32_t place, int32_t variable[2],
+                             tb_real number[2])
+{
+    const bounds_k0 *k0 = context;
+    variable[0] = k0->bound[place];
+    number[0] = 1 / k0->value[place];
+    return 1;
+}
+
+/* a triangle of the factor by LAPACK */
+static void solve_triangle(const bounds_k0 *k0, const char *transposed, int32_t columns, tb_real *t)
+{
+    const int n = k0->free_count, half = k0->half_bandwidth, stride = half + 1, right = columns;
     int info = 0;
-    TB_LAPACK(pbtrs)("L", &n, &half, &right, k0->reduced, &stride, k0->right, &n, &info, 1);
+    TB_LAPACK(tbtrs)
+    ("L", transposed, "N", &n, &half, &right, k0->reduced, &stride, t, &n, &info, 1, 1, 1);
 }
 
-/* product <- H x_B of one column, by columns of H where few bounds are not zero; false: all are */
-static bool multiply_bound(bounds_k0 *k0, const tb_real *x, tb_real *product)
-{
-    const tb_qp *qp = k0->qp;
-    int32_t moved = 0;
-    for (int32_t p = 0; p < k0->count; p++) moved += x[k0->bound[p]] != 0;
-    if (moved == 0) return false;
-    if (moved > qp->n / 8) {
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, product, qp->n);
-        return true;
-    }
-    memset(product, 0, (size_t)qp->n * sizeof *product);
-    for (int32_t p = 0; p < k0->count; p++)
-        if (x[k0->bound[p]] != 0)
-            tb_band_add_column(qp->hessian, qp->n, qp->half_bandwidth, k0->bound[p],
-                               x[k0->bound[p]], product);
-    return true;
-}
-
-/* nu = (c - H x) / v; c still stands in `own`, x in `x` */
-static void find_bound_multipliers(bounds_k0 *k0, tb_real *own, const tb_real *x, tb_real *product,
-                                   const int32_t *wanted, int32_t number_wanted)
-{
-    const tb_qp *qp = k0->qp;
-    tb_real *nu = own + qp->n;
-    if (wanted == NULL && k0->count > 0) {
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, product, qp->n);
-        for (int32_t p = 0; p < k0->count; p++)
-            nu[p] = (own[k0->bound[p]] - product[k0->bound[p]]) / k0->value[p];
-    }
-    for (int32_t k = 0; wanted != NULL && k < number_wanted; k++) {
-        const int32_t p = wanted[k], row = k0->bound[p];
-        const tb_real at = tb_band_row_times(qp->hessian, qp->n, qp->half_bandwidth, row, x);
-        nu[p] = (own[row] - at) / k0->value[p];
-    }
-}
-
-/* up to BOUNDS_COLUMNS right-hand sides */
-static void bounds_solve_few(bounds_k0 *k0, int32_t columns, tb_real *x, const int32_t *wanted,
-                             int32_t number_wanted)
-{
-    const int64_t n = k0->qp->n, all = n + k0->count;
-    const int32_t free_count = k0->free_count;
-    memset(k0->x, 0, (size_t)columns * (size_t)n * sizeof *x);
-    for (int32_t c = 0; c < columns; c++) { /* c_F - H_FB x_B */
-        const tb_real *own = x + c * all;
-        tb_real *own_x = k0->x + c * n, *right = k0->right + (int64_t)c * free_count;
-        for (int32_t p = 0; p < k0->count; p++) own_x[k0->bound[p]] = own[n + p] / k0->value[p];
-        const bool moved = multiply_bound(k0, own_x, k0->product);
-        for (int32_t f = 0; f < free_count; f++)
-            right[f] = own[k0->free[f]] - (moved ? k0->product[k0->free[f]] : 0);
-    }
-    solve_free(k0, columns);
-    for (int32_t c = 0; c < columns; c++) {
-        tb_real *own = x + c * all, *own_x = k0->x + c * n;
-        for (int32_t f = 0; f < free_count; f++)
-            own_x[k0->free[f]] = k0->right[(int64_t)c * free_count + f];
-        find_bound_multipliers(k0, own, own_x, k0->product, wanted, number_wanted);
-        memcpy(own, own_x, (size_t)n * sizeof *own);
-    }
-}
-
-static void bounds_solve(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
-                         int32_t number_wanted)
+static void bounds_forward(void *context, int32_t columns, const tb_real *r, tb_real *t)
 {
     bounds_k0 *k0 = context;
-    const int64_t all = (int64_t)k0->qp->n + k0->count;
-    for (int32_t first = 0; first < columns; first += BOUNDS_COLUMNS) {
-        const int32_t left = columns - first;
-        bounds_solve_few(k0, left < BOUNDS_COLUMNS ? left : BOUNDS_COLUMNS, x + first * all, wanted,
-                         number_wanted);
-    }
+    const int32_t count = k0->free_count;
+    if (count == 0) return;
+    for (int32_t c = 0; c < columns; c++)
+        for (int32_t k = 0; k < count; k++)
+            t[(int64_t)c * count + k] = r[(int64_t)c * k0->qp->n + k0->free[k]];
+    if (k0->lapack)
+        solve_triangle(k0, "N", columns, t);
+    else
+        tb_band_forward(&k0->band, columns, t, count);
 }
 
-static void bounds_multipliers(void *context, const tb_real *r, tb_real *nu)
+static void bounds_backward(void *context, tb_real *t, tb_real *x)
+{
+    bounds_k0 *k0 = context;
+    const int32_t count = k0->free_count;
+    if (count == 0) return;
+    if (k0->lapack)
+        solve_triangle(k0, "T", 1, t);
+    else
+        tb_band_backward(&k0->band, 1, t, count);
+    for (int32_t k = 0; k < count; k++) x[k0->free[k]] += t[k];
+}
+
+static void bounds_multipliers(const void *context, const tb_real *r, tb_real *nu)
 {
     const bounds_k0 *k0 = context;
     for (int32_t p = 0; p < k0->count; p++) nu[p] = r[k0->bound[p]] / k0->value[p];
@@ -200,20 +169,21 @@ TB_EXTERN tb_status tb_k0_bounds(const tb_qp *qp, bool lapack, int32_t block, tb
     k0->value = TB_ARENA_ARRAY(arena, tb_real, n);
     k0->free = TB_ARENA_ARRAY(arena, int32_t, n);
     k0->is_bound = TB_ARENA_ARRAY(arena, uint8_t, n);
-    k0->reduced = TB_ARENA_ARRAY(arena, tb_real, n * ((size_t)qp->half_bandwidth + 1));
-    k0->x = TB_ARENA_ARRAY(arena, tb_real, n * BOUNDS_COLUMNS);
-    k0->product = TB_ARENA_ARRAY(arena, tb_real, n);
-    k0->right = TB_ARENA_ARRAY(arena, tb_real, n * BOUNDS_COLUMNS);
-    if (!k0->bound || !k0->value || !k0->free || !k0->is_bound || !k0->reduced || !k0->x ||
-        !k0->product || !k0->right)
-        return TB_RESOURCE_EXHAUSTED;
-    if (!lapack) {
+    if (!k0->bound || !k0->value || !k0->free || !k0->is_bound) return TB_RESOURCE_EXHAUSTED;
+    if (lapack) {
+        k0->reduced = TB_ARENA_ARRAY(arena, tb_real, n * ((size_t)qp->half_bandwidth + 1));
+        k0->diagonal = TB_ARENA_ARRAY(arena, tb_real, n);
+        if (!k0->reduced || !k0->diagonal) return TB_RESOURCE_EXHAUSTED;
+    } else {
         const tb_status status = tb_band_take(&k0->band, qp->n, qp->half_bandwidth, block, arena);
         if (status != TB_OK) return status;
     }
-    *result = (tb_k0){.context = k0,
-                      .factor = bounds_factor,
-                      .solve = bounds_solve,
-                      .multipliers = bounds_multipliers};
+    static const tb_k0_halves halves = {.unknowns = bounds_unknowns,
+                                        .particular = bounds_particular,
+                                        .column = bounds_column,
+                                        .forward = bounds_forward,
+                                        .backward = bounds_backward,
+                                        .multipliers = bounds_multipliers};
+    *result = (tb_k0){.context = k0, .factor = bounds_factor, .halves = &halves};
     return TB_OK;
 }

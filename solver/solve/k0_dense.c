@@ -149,10 +149,8 @@ static void dense_solve_few(dense_k0 *k0, int32_t columns, tb_real *x)
     TB_LAPACK(trsm)("L", "L", "T", "N", &n, &right, &one, k0->hessian, &n, x, &all, 1, 1, 1, 1);
 }
 
-static void dense_solve(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
-                        int32_t number_wanted)
+static void dense_solve(void *context, int32_t columns, tb_real *x)
 {
-    (void)wanted, (void)number_wanted; /* all come with a solve */
     dense_k0 *k0 = context;
     const int all = k0->qp->n + k0->count, right = columns;
     int info = 0;

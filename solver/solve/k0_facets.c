@@ -10,8 +10,6 @@
 
 #include <string.h>
 
-enum { FACETS_COLUMNS = 64 };
-
 typedef struct facets_k0 {
     const tb_qp *qp;
     int32_t pairs, count;
@@ -22,8 +20,6 @@ typedef struct facets_k0 {
     int32_t *pair_of;   /* n: the pair of a free direction */
     tb_real *reduced;   /* Z' H Z, lower band */
     tb_band band;
-    tb_real *x, *right; /* n x FACETS_COLUMNS */
-    tb_real *product;   /* n */
 } facets_k0;
 
 /* a row's two factors, of the even variable and of the odd one */
@@ -45,14 +41,6 @@ static bool is_facet(const tb_qp *qp, int32_t constraint)
            qp->column[first] / 2 == qp->column[first + 1] / 2 &&
            qp->column[first] != qp->column[first + 1] && tb_abs(qp->value[first]) == 1 &&
            tb_abs(qp->value[first + 1]) == 1;
-}
-
-/* h_ij of a symmetric band */
-static tb_real band_element(const tb_qp *qp, int32_t i, int32_t j)
-{
-    const int32_t low = i > j ? i : j, high = i > j ? j : i;
-    if (low - high > qp->half_bandwidth) return 0;
-    return qp->hessian[low - high + (int64_t)high * ((int64_t)qp->half_bandwidth + 1)];
 }
 
 static void put_direction(facets_k0 *k0, int32_t pair, int32_t *next, tb_real even, tb_real odd)
@@ -109,7 +97,8 @@ static int32_t gather_directions(facets_k0 *k0)
                     if (zi[a] != 0 && zj[b] != 0)
                         to[i - j] +=
                             zi[a] * zj[b] *
-                            band_element(k0->qp, 2 * k0->pair_of[i] + a, 2 * k0->pair_of[j] + b);
+                            tb_band_element(k0->qp->hessian, k0->qp->half_bandwidth,
+                                            2 * k0->pair_of[i] + a, 2 * k0->pair_of[j] + b);
         }
     }
     return half;
@@ -143,115 +132,73 @@ static tb_status facets_factor(void *context, const int32_t *active, int32_t cou
                : TB_FAILED_PRECONDITION;
 }
 
-/* x <- E' d / 2 for the multipliers' part d of a right-hand side; false: all are zero */
-static bool place_particular(const facets_k0 *k0, const tb_real *d, tb_real *x)
+static int32_t facets_unknowns(const void *context)
 {
-    bool moved = false;
+    const facets_k0 *k0 = context;
+    return k0->start[k0->pairs];
+}
+
+/* E' e / 2 */
+static void facets_particular(const void *context, const tb_real *e, tb_real *x)
+{
+    const facets_k0 *k0 = context;
     memset(x, 0, (size_t)k0->qp->n * sizeof *x);
     for (int32_t p = 0; p < k0->count; p++) {
-        if (d[p] == 0) continue;
+        if (e[p] == 0) continue;
         tb_real facet[2];
         facet_of(k0->qp, k0->active[p], facet);
         const int32_t pair = pair_of_row(k0->qp, k0->active[p]);
-        x[2 * pair] += facet[0] * (d[p] / 2);
-        x[2 * pair + 1] += facet[1] * (d[p] / 2);
-        moved = true;
-    }
-    return moved;
-}
-
-/* product <- H x for an x with few numbers that are not zero, or many */
-static void multiply_particular(const facets_k0 *k0, const tb_real *x, tb_real *product)
-{
-    const tb_qp *qp = k0->qp;
-    int32_t moved = 0;
-    for (int32_t j = 0; j < qp->n; j++) moved += x[j] != 0;
-    if (moved > qp->n / 8) {
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, product, qp->n);
-        return;
-    }
-    memset(product, 0, (size_t)qp->n * sizeof *product);
-    for (int32_t j = 0; j < qp->n; j++)
-        if (x[j] != 0) tb_band_add_column(qp->hessian, qp->n, qp->half_bandwidth, j, x[j], product);
-}
-
-/* the multiplier at a position from c - H x: a row of E / 2 */
-static tb_real facet_multiplier(const facets_k0 *k0, int32_t position, const tb_real r[2])
-{
-    tb_real facet[2];
-    facet_of(k0->qp, k0->active[position], facet);
-    return (facet[0] * r[0] + facet[1] * r[1]) / 2;
-}
-
-/* c still stands in `own`, x in `x` */
-static void find_facet_multipliers(const facets_k0 *k0, tb_real *own, const tb_real *x,
-                                   const int32_t *wanted, int32_t number_wanted)
-{
-    const tb_qp *qp = k0->qp;
-    if (wanted == NULL && k0->count > 0)
-        tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, x, qp->n, k0->product, qp->n);
-    const int32_t number = wanted != NULL ? number_wanted : k0->count;
-    for (int32_t k = 0; k < number; k++) {
-        const int32_t position = wanted != NULL ? wanted[k] : k;
-        const int32_t at = 2 * pair_of_row(qp, k0->active[position]);
-        tb_real r[2];
-        for (int32_t a = 0; a < 2; a++)
-            r[a] = own[at + a] -
-                   (wanted == NULL
-                        ? k0->product[at + a]
-                        : tb_band_row_times(qp->hessian, qp->n, qp->half_bandwidth, at + a, x));
-        own[qp->n + position] = facet_multiplier(k0, position, r);
+        x[2 * pair] += facet[0] * (e[p] / 2);
+        x[2 * pair + 1] += facet[1] * (e[p] / 2);
     }
 }
 
-/* up to FACETS_COLUMNS right-hand sides */
-static void facets_solve_few(facets_k0 *k0, int32_t columns, tb_real *x, const int32_t *wanted,
-                             int32_t number_wanted)
-{
-    const int64_t n = k0->qp->n, all = n + k0->count;
-    const int32_t directions = k0->start[k0->pairs];
-    for (int32_t c = 0; c < columns; c++) { /* Z' (c - H beta_p) */
-        const tb_real *own = x + c * all;
-        const bool moved = place_particular(k0, own + n, k0->x + c * n);
-        if (moved) multiply_particular(k0, k0->x + c * n, k0->product);
-        for (int32_t d = 0; d < directions; d++) {
-            tb_real sum = 0;
-            for (int a = 0; a < 2; a++) {
-                const int32_t at = 2 * k0->pair_of[d] + a;
-                sum += k0->direction[2 * d + a] * (own[at] - (moved ? k0->product[at] : 0));
-            }
-            k0->right[(int64_t)c * directions + d] = sum;
-        }
-    }
-    if (directions > 0) tb_band_solve(&k0->band, columns, k0->right, directions);
-    for (int32_t c = 0; c < columns; c++) {
-        tb_real *own = x + c * all, *own_x = k0->x + c * n;
-        for (int32_t d = 0; d < directions; d++)
-            for (int a = 0; a < 2; a++)
-                own_x[2 * k0->pair_of[d] + a] +=
-                    k0->direction[2 * d + a] * k0->right[(int64_t)c * directions + d];
-        find_facet_multipliers(k0, own, own_x, wanted, number_wanted);
-        memcpy(own, own_x, (size_t)n * sizeof *own);
-    }
-}
-
-static void facets_solve(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
-                         int32_t number_wanted)
-{
-    facets_k0 *k0 = context;
-    const int64_t all = (int64_t)k0->qp->n + k0->count;
-    for (int32_t first = 0; first < columns; first += FACETS_COLUMNS) {
-        const int32_t left = columns - first;
-        facets_solve_few(k0, left < FACETS_COLUMNS ? left : FACETS_COLUMNS, x + first * all, wanted,
-                         number_wanted);
-    }
-}
-
-static void facets_multipliers(void *context, const tb_real *r, tb_real *nu)
+static int32_t facets_column(const void *context, int32_t place, int32_t variable[2],
+                             tb_real number[2])
 {
     const facets_k0 *k0 = context;
-    for (int32_t p = 0; p < k0->count; p++)
-        nu[p] = facet_multiplier(k0, p, r + 2 * pair_of_row(k0->qp, k0->active[p]));
+    facet_of(k0->qp, k0->active[place], number);
+    for (int32_t a = 0; a < 2; a++) {
+        variable[a] = 2 * pair_of_row(k0->qp, k0->active[place]) + a;
+        number[a] /= 2;
+    }
+    return 2;
+}
+
+static void facets_forward(void *context, int32_t columns, const tb_real *r, tb_real *t)
+{
+    facets_k0 *k0 = context;
+    const int32_t directions = k0->start[k0->pairs];
+    if (directions == 0) return;
+    for (int32_t c = 0; c < columns; c++)
+        for (int32_t d = 0; d < directions; d++) {
+            const tb_real *own = r + (int64_t)c * k0->qp->n + 2 * k0->pair_of[d];
+            t[(int64_t)c * directions + d] =
+                k0->direction[2 * d] * own[0] + k0->direction[2 * d + 1] * own[1];
+        }
+    tb_band_forward(&k0->band, columns, t, directions);
+}
+
+static void facets_backward(void *context, tb_real *t, tb_real *x)
+{
+    facets_k0 *k0 = context;
+    const int32_t directions = k0->start[k0->pairs];
+    if (directions == 0) return;
+    tb_band_backward(&k0->band, 1, t, directions);
+    for (int32_t d = 0; d < directions; d++)
+        for (int a = 0; a < 2; a++) x[2 * k0->pair_of[d] + a] += k0->direction[2 * d + a] * t[d];
+}
+
+/* E r / 2 */
+static void facets_multipliers(const void *context, const tb_real *r, tb_real *nu)
+{
+    const facets_k0 *k0 = context;
+    for (int32_t p = 0; p < k0->count; p++) {
+        tb_real facet[2];
+        facet_of(k0->qp, k0->active[p], facet);
+        const tb_real *own = r + 2 * pair_of_row(k0->qp, k0->active[p]);
+        nu[p] = (facet[0] * own[0] + facet[1] * own[1]) / 2;
+    }
 }
 
 TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena, tb_k0 *result)
@@ -272,17 +219,16 @@ TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena
     k0->direction = TB_ARENA_ARRAY(arena, tb_real, 2 * n);
     k0->pair_of = TB_ARENA_ARRAY(arena, int32_t, n);
     k0->reduced = TB_ARENA_ARRAY(arena, tb_real, n * ((size_t)half + 1));
-    k0->x = TB_ARENA_ARRAY(arena, tb_real, n * FACETS_COLUMNS);
-    k0->product = TB_ARENA_ARRAY(arena, tb_real, n);
-    k0->right = TB_ARENA_ARRAY(arena, tb_real, n * FACETS_COLUMNS);
-    if (!k0->active || !k0->row_of || !k0->start || !k0->direction || !k0->pair_of ||
-        !k0->reduced || !k0->x || !k0->product || !k0->right)
+    if (!k0->active || !k0->row_of || !k0->start || !k0->direction || !k0->pair_of || !k0->reduced)
         return TB_RESOURCE_EXHAUSTED;
     const tb_status status = tb_band_take(&k0->band, qp->n, half, block, arena);
     if (status != TB_OK) return status;
-    *result = (tb_k0){.context = k0,
-                      .factor = facets_factor,
-                      .solve = facets_solve,
-                      .multipliers = facets_multipliers};
+    static const tb_k0_halves halves = {.unknowns = facets_unknowns,
+                                        .particular = facets_particular,
+                                        .column = facets_column,
+                                        .forward = facets_forward,
+                                        .backward = facets_backward,
+                                        .multipliers = facets_multipliers};
+    *result = (tb_k0){.context = k0, .factor = facets_factor, .halves = &halves};
     return TB_OK;
 }

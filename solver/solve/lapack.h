@@ -22,12 +22,17 @@ void TB_LAPACK(potrf)(const char *uplo, const int *n, tb_real *a, const int *lda
 void TB_LAPACK(potrs)(const char *uplo, const int *n, const int *nrhs, const tb_real *a,
                       const int *lda, tb_real *b, const int *ldb, int *info, size_t uplo_length);
 
-/* The same of a band. */
+/* The same of a band; tbtrs solves with one triangle of it. */
 void TB_LAPACK(pbtrf)(const char *uplo, const int *n, const int *kd, tb_real *ab, const int *ldab,
                       int *info, size_t uplo_length);
 void TB_LAPACK(pbtrs)(const char *uplo, const int *n, const int *kd, const int *nrhs,
                       const tb_real *ab, const int *ldab, tb_real *b, const int *ldb, int *info,
                       size_t uplo_length);
+
+void TB_LAPACK(tbtrs)(const char *uplo, const char *trans, const char *diag, const int *n,
+                      const int *kd, const int *nrhs, const tb_real *ab, const int *ldab,
+                      tb_real *b, const int *ldb, int *info, size_t uplo_length,
+                      size_t trans_length, size_t diag_length);
 
 /* L D L' of a symmetric indefinite matrix (Bunch and Kaufman), its condition, solving with it. */
 void TB_LAPACK(sytrf)(const char *uplo, const int *n, tb_real *a, const int *lda, int *ipiv,

@@ -7,14 +7,6 @@
 #include "solve/qp_internal.h"
 
 #include <string.h>
-#include <time.h>
-
-TB_EXTERN double tb_qp_clock(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
-}
 
 /* ---- memory ---- */
 
@@ -24,6 +16,23 @@ static bool options_make_sense(const tb_qp_options *options)
            options->maximum_changes >= 0 && options->maximum_refinements >= 0 &&
            options->tolerance >= 0 && options->tie >= 0 &&
            (options->method == TB_QP_PDAS || options->method == TB_QP_SCHURPA);
+}
+
+static bool take_half(tb_qp_half *half, size_t n, tb_arena *arena)
+{
+    half->t = TB_ARENA_ARRAY(arena, tb_real, n);
+    half->particular = TB_ARENA_ARRAY(arena, tb_real, n);
+    half->pull = TB_ARENA_ARRAY(arena, tb_real, n);
+    return half->t && half->particular && half->pull;
+}
+
+static bool take_halves(tb_qp_work *work, tb_arena *arena)
+{
+    if (!work->k0.halves) return true;
+    const size_t n = (size_t)work->qp->n;
+    work->forces = TB_ARENA_ARRAY(arena, tb_real, n * QP_FORCES);
+    return work->forces && take_half(&work->base_half, n, arena) &&
+           take_half(&work->step_half, n, arena);
 }
 
 TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_options *options,
@@ -52,9 +61,8 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->base_place = TB_ARENA_ARRAY(arena, int32_t, m);
     work->base_solution = TB_ARENA_ARRAY(arena, tb_real, n + most);
     work->changed = TB_ARENA_ARRAY(arena, int32_t, limit);
-    work->wanted = TB_ARENA_ARRAY(arena, int32_t, limit);
     work->slot = TB_ARENA_ARRAY(arena, int32_t, m);
-    work->border = TB_ARENA_ARRAY(arena, tb_real, (n + most) * limit);
+    work->border = TB_ARENA_ARRAY(arena, tb_real, (k0->halves ? n : n + most) * limit);
     work->schur = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
     work->schur_factor = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
     work->schur_work = TB_ARENA_ARRAY(arena, tb_real, 32 * limit);
@@ -68,16 +76,17 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->x = TB_ARENA_ZEROED(arena, tb_real, n);
     work->lambda = TB_ARENA_ZEROED(arena, tb_real, m);
     work->product = TB_ARENA_ARRAY(arena, double, n);
+    work->sum = TB_ARENA_ARRAY(arena, double, n);
     work->rest = TB_ARENA_ARRAY(arena, tb_real, n);
     work->words = (int32_t)((m + 63) / 64);
     const size_t visits = (size_t)options->maximum_iterations + 1;
     work->hash = TB_ARENA_ARRAY(arena, uint64_t, visits);
     work->visited = TB_ARENA_ARRAY(arena, uint64_t, visits * (size_t)work->words);
     if (!work->base || !work->base_place || !work->base_solution || !work->changed || !work->slot ||
-        !work->wanted || !work->rest || !work->border || !work->schur || !work->schur_factor ||
-        !work->schur_work || !work->schur_pivots || !work->schur_integers || !work->pi ||
-        !work->active || !work->next || !work->y || !work->step || !work->x || !work->lambda ||
-        !work->product || !work->hash || !work->visited)
+        !work->rest || !work->sum || !take_halves(work, arena) || !work->border || !work->schur ||
+        !work->schur_factor || !work->schur_work || !work->schur_pivots || !work->schur_integers ||
+        !work->pi || !work->active || !work->next || !work->y || !work->step || !work->x ||
+        !work->lambda || !work->product || !work->hash || !work->visited)
         return TB_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < m; i++) work->slot[i] = work->base_place[i] = -1;
     *result = work;
@@ -87,174 +96,6 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
 TB_EXTERN void tb_qp_forget(tb_qp_work *work)
 {
     work->factored = false;
-}
-
-/* ---- systems ---- */
-
-TB_EXTERN void tb_qp_solve_k0(tb_qp_work *work, int32_t columns, tb_real *x, const int32_t *wanted,
-                              int32_t number_wanted)
-{
-    const double start = tb_qp_clock();
-    work->k0.solve(work->k0.context, columns, x, wanted, number_wanted);
-    work->result->solve_seconds += tb_qp_clock() - start;
-    work->result->solves += columns;
-    work->result->batches++;
-    work->solves_of_base += columns;
-}
-
-/* v = K0^-1 (-f; b0) */
-static void solve_base(tb_qp_work *work)
-{
-    const tb_qp *qp = work->qp;
-    for (int32_t j = 0; j < qp->n; j++) work->base_solution[j] = -qp->f[j];
-    for (int32_t k = 0; k < work->base_count; k++)
-        work->base_solution[qp->n + k] = qp->b[work->base[k]];
-    tb_qp_solve_k0(work, 1, work->base_solution, NULL, 0);
-}
-
-/* Leaves out constraint `place` of the list, or, if that is an equality or none, what can be left
- * out; false where nothing can. */
-static bool leave_out(tb_qp_work *work, int32_t place)
-{
-    const int32_t equalities = work->qp->equalities;
-    if (work->base_count == equalities) return false;
-    work->result->dropped++;
-    if (place < 0) { /* nobody knows which: all */
-        work->result->dropped += work->base_count - equalities - 1;
-        work->base_count = equalities;
-        return true;
-    }
-    if (place < equalities) place = work->base_count - 1;
-    work->base_count--;
-    memmove(work->base + place, work->base + place + 1,
-            (size_t)(work->base_count - place) * sizeof *work->base);
-    return true;
-}
-
-/* Factors K0 for a set, less what depends on the rest of it, and solves its system. */
-static tb_status factor_at(tb_qp_work *work, const uint8_t *set)
-{
-    const tb_qp *qp = work->qp;
-    tb_qp_border_clear(work);
-    work->factored = false;
-    work->base_count = 0;
-    for (int32_t i = 0; i < qp->constraints; i++) {
-        work->base_place[i] = -1;
-        if (i >= qp->equalities && !set[i]) continue;
-        if (work->base_count < work->most)
-            work->base[work->base_count++] = i;
-        else
-            work->result->dropped++;
-    }
-    for (;;) {
-        int32_t dependent = -1;
-        const double start = tb_qp_clock();
-        const tb_status status =
-            work->k0.factor(work->k0.context, work->base, work->base_count, &dependent);
-        work->result->factor_seconds += tb_qp_clock() - start;
-        work->result->factorizations++;
-        if (status == TB_OK) break;
-        if (status != TB_FAILED_PRECONDITION || !leave_out(work, dependent)) return status;
-    }
-    memset(work->active, 0, (size_t)qp->constraints);
-    for (int32_t k = 0; k < work->base_count; k++) {
-        work->base_place[work->base[k]] = k;
-        work->active[work->base[k]] = 1;
-    }
-    work->factored = true;
-    work->solves_of_base = 0;
-    solve_base(work);
-    return TB_OK;
-}
-
-static tb_status move_to(tb_qp_work *work, const uint8_t *set)
-{
-    if (work->options.method == TB_QP_SCHURPA && tb_qp_border_move(work, set)) {
-        memcpy(work->active, set, (size_t)work->qp->constraints);
-        return TB_OK;
-    }
-    work->result->resets += work->options.method == TB_QP_SCHURPA;
-    return factor_at(work, set);
-}
-
-/* x and lambda from y and pi: what the unknowns of the bordered system stand for */
-static bool unscramble(tb_qp_work *work)
-{
-    const tb_qp *qp = work->qp;
-    if (!tb_all_finite(work->y, qp->n + work->base_count) ||
-        !tb_all_finite(work->pi, work->changes))
-        return false;
-    memcpy(work->x, work->y, (size_t)qp->n * sizeof(tb_real));
-    for (int32_t i = 0; i < qp->constraints; i++) {
-        if (!work->active[i])
-            work->lambda[i] = 0;
-        else if (work->base_place[i] >= 0)
-            work->lambda[i] = work->y[qp->n + work->base_place[i]];
-        else
-            work->lambda[i] = work->pi[work->slot[i]];
-    }
-    return true;
-}
-
-/* The base's multipliers, from what they must make: A0 nu = -f - H x - A_added pi. */
-static void find_multipliers(tb_qp_work *work)
-{
-    const tb_qp *qp = work->qp;
-    if (work->changes == 0 || !work->k0.multipliers) return;
-    tb_band_multiply(qp->hessian, qp->n, qp->half_bandwidth, 1, work->y, qp->n, work->rest, qp->n);
-    for (int32_t j = 0; j < qp->n; j++) work->rest[j] = -qp->f[j] - work->rest[j];
-    for (int32_t s = 0; s < work->changes; s++) {
-        const int32_t i = work->changed[s];
-        for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1] && work->base_place[i] < 0; k++)
-            work->rest[qp->column[k]] -= qp->value[k] * work->pi[s];
-    }
-    work->k0.multipliers(work->k0.context, work->rest, work->y + qp->n);
-}
-
-/* The system of the present set. */
-static bool answer(tb_qp_work *work)
-{
-    memcpy(work->y, work->base_solution,
-           (size_t)(work->qp->n + work->base_count) * sizeof(tb_real));
-    for (int32_t s = 0; s < work->changes; s++) {
-        const int32_t i = work->changed[s];
-        work->pi[s] = work->base_place[i] >= 0 ? 0 : work->qp->b[i];
-    }
-    tb_qp_border_solve(work, work->y, work->pi);
-    find_multipliers(work);
-    return unscramble(work);
-}
-
-/* One step of iterative refinement: the residual, summed in double, solved for and added. A row of
- * a constraint that was taken away has a slack of its own and so no residual. */
-static bool refine(tb_qp_work *work)
-{
-    const tb_qp *qp = work->qp;
-    work->result->refinements++;
-    tb_band_multiply_double(qp->hessian, qp->n, qp->half_bandwidth, work->x, work->product);
-    for (int32_t j = 0; j < qp->n; j++) work->product[j] += (double)qp->f[j];
-    for (int32_t i = 0; i < qp->constraints; i++)
-        for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1] && work->active[i]; k++)
-            work->product[qp->column[k]] += (double)qp->value[k] * (double)work->lambda[i];
-    for (int32_t j = 0; j < qp->n; j++) work->step[j] = (tb_real)-work->product[j];
-    for (int32_t k = 0; k < work->base_count; k++) {
-        const int32_t i = work->base[k];
-        work->step[qp->n + k] =
-            work->active[i] ? (tb_real)((double)qp->b[i] - tb_qp_row_times(qp, i, work->x)) : 0;
-    }
-    tb_real *lower = work->schur_work; /* room for the border's part of the step */
-    for (int32_t s = 0; s < work->changes; s++) {
-        const int32_t i = work->changed[s];
-        lower[s] = work->base_place[i] >= 0
-                       ? -work->y[qp->n + work->base_place[i]]
-                       : (tb_real)((double)qp->b[i] - tb_qp_row_times(qp, i, work->x));
-    }
-    tb_qp_solve_k0(work, 1, work->step, NULL, 0);
-    tb_qp_border_solve(work, work->step, lower);
-    for (int32_t j = 0; j < qp->n + work->base_count; j++) work->y[j] += work->step[j];
-    for (int32_t s = 0; s < work->changes; s++) work->pi[s] += lower[s];
-    find_multipliers(work);
-    return unscramble(work);
 }
 
 /* ---- sets ---- */
@@ -327,11 +168,11 @@ static set_outcome confirm(tb_qp_work *work, int32_t *first)
     tb_kkt *kkt = &work->result->kkt;
     double before = DBL_MAX;
     for (int32_t round = 0;; round++) {
-        tb_qp_measure(work->qp, work->x, work->lambda, work->product, kkt);
+        tb_qp_measure_answer(work);
         if (kkt->relative <= work->options.tolerance) return SET_SOLVED;
         if (round >= work->options.maximum_refinements || !(kkt->relative <= 0.5 * before)) break;
         before = kkt->relative;
-        if (!refine(work)) break;
+        if (!tb_qp_refine(work)) break;
         *first = predict(work);
         if (*first < work->qp->constraints) return SET_CHANGED;
     }
@@ -371,7 +212,7 @@ static tb_status factor_again(tb_qp_work *work)
 {
     work->result->resets++;
     memcpy(work->next, work->active, (size_t)work->qp->constraints);
-    return factor_at(work, work->next);
+    return tb_qp_factor_at(work, work->next);
 }
 
 /* Sets come back whatever is done: the dual method says which is the right one. Its system is solved
@@ -380,15 +221,15 @@ static tb_status end_by_dual(tb_qp_work *work)
 {
     tb_qp_result *result = work->result;
     if (!tb_qp_dual_set(work->qp, work->next, &result->dual_steps)) return TB_OK;
-    const tb_status status = factor_at(work, work->next);
+    const tb_status status = tb_qp_factor_at(work, work->next);
     if (status != TB_OK) return status;
-    bool finite = answer(work);
+    bool finite = tb_qp_answer(work);
     result->iterations++;
     for (int32_t round = 0; finite; round++) {
-        tb_qp_measure(work->qp, work->x, work->lambda, work->product, &result->kkt);
+        tb_qp_measure_answer(work);
         if (result->kkt.relative <= work->options.tolerance) result->status = TB_OK;
         if (result->status == TB_OK || round >= work->options.maximum_refinements) break;
-        finite = refine(work);
+        finite = tb_qp_refine(work);
     }
     return TB_OK;
 }
@@ -399,12 +240,12 @@ static tb_status iterate_sets(tb_qp_work *work)
     const int32_t constraints = work->qp->constraints;
     for (;;) {
         tb_status status = TB_OK;
-        bool finite = answer(work);
+        bool finite = tb_qp_answer(work);
         result->iterations++;
         if (!finite && work->changes > 0) { /* the border may be to blame */
             status = factor_again(work);
             if (status != TB_OK) return status;
-            finite = answer(work);
+            finite = tb_qp_answer(work);
         }
         if (!finite) {
             result->status = TB_DIVERGED;
@@ -428,7 +269,7 @@ static tb_status iterate_sets(tb_qp_work *work)
             status = factor_again(work);
         } else {
             if (!choose_next(work, first)) return end_by_dual(work);
-            status = move_to(work, work->next);
+            status = tb_qp_move_to(work, work->next);
         }
         if (status != TB_OK) return status;
         if (result->dropped > dropped && !has_left_known_sets(work)) return end_by_dual(work);
@@ -456,6 +297,7 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
     const double start = tb_qp_clock();
     *result = (tb_qp_result){.status = TB_NOT_CONVERGED};
     memset(work->x, 0, (size_t)qp->n * sizeof(tb_real));
+    work->product_known = false;
     memset(work->lambda, 0, m * sizeof(tb_real));
     work->result = result;
     work->visits = 0;
@@ -466,20 +308,19 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
     tb_status status = TB_OK;
     if (work->factored && work->options.method == TB_QP_SCHURPA) {
         if (work->solves_of_base < work->options.maximum_solves) {
-            solve_base(work);
-            status = move_to(work, work->next);
+            tb_qp_solve_base(work);
+            status = tb_qp_move_to(work, work->next);
         } else {
             result->resets++;
-            status = factor_at(work, work->next);
+            status = tb_qp_factor_at(work, work->next);
         }
     } else {
-        status = factor_at(work, work->next);
+        status = tb_qp_factor_at(work, work->next);
     }
     if (status == TB_OK) status = iterate_sets(work);
     if (status != TB_OK) return status;
 
-    if (result->status != TB_OK)
-        tb_qp_measure(qp, work->x, work->lambda, work->product, &result->kkt);
+    if (result->status != TB_OK) tb_qp_measure_answer(work);
     for (int32_t i = qp->equalities; i < qp->constraints; i++) {
         result->active += work->active[i] != 0;
         result->corrected += (work->active[i] != 0) != (active[i] != 0);

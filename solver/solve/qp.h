@@ -37,24 +37,44 @@ typedef struct tb_qp {
     const tb_real *b; /* constraints */
 } tb_qp;
 
+/* K0's solve in halves, of one whose rows have a simple right inverse: with A0' Y = I, Z a basis of
+ * what the rows leave free, N numbers, and Z' H Z = L L',
+ *
+ *     K0 (x; nu) = (a; e)   has   x = Y e + Z L'^-1 t,   t = L^-1 Z' (a - H Y e),
+ *
+ * and two right-hand sides meet in K0^-1 as their t do, but for what Y says. So a bordered column
+ * costs half a solve, and the other half is made once for them all.
+ *
+ * unknowns    N, of what was factored last
+ * particular  x <- Y e
+ * column      column `place` of Y: its entries' variables and numbers; returns how many, 1 or 2
+ * forward     t <- L^-1 Z' r for `columns` vectors r (n each, one behind the other), N each
+ * backward    x <- x + Z L'^-1 t; t is used up
+ * multipliers nu with A0 nu = r, for an r (n) of which stationarity says that there is one */
+#define tb_k0_halves TB_SYMBOL(tb_k0_halves)
+typedef struct tb_k0_halves {
+    int32_t (*unknowns)(const void *context);
+    void (*particular)(const void *context, const tb_real *e, tb_real *x);
+    int32_t (*column)(const void *context, int32_t place, int32_t variable[2], tb_real number[2]);
+    void (*forward)(void *context, int32_t columns, const tb_real *r, tb_real *t);
+    void (*backward)(void *context, tb_real *t, tb_real *x);
+    void (*multipliers)(const void *context, const tb_real *r, tb_real *nu);
+} tb_k0_halves;
+
 /* The saddle matrix of a working set, as a black box.
  *
  * factor  takes K0 = [H A0; A0' 0] for `count` constraints `active` (ascending). It may not keep f
  *         or b. FAILED_PRECONDITION where K0 is singular; *dependent is then the position in
  *         `active` of a constraint without which it may be better, or -1: not known.
  *         RESOURCE_EXHAUSTED where memory is refused.
- * solve   replaces `columns` right-hand sides, n + count numbers each, one behind the other. Of the
- *         multipliers (the last count) all are wanted, or, where `wanted` is not NULL, those of
- *         `number_wanted` positions; the others may hold anything that is finite.
- * multipliers   nu with A0 nu = r for an r (n) of which the solution's stationarity says that there
- *         is one. NULL where that is no cheaper than a solve: then all are always wanted. */
+ * solve   replaces `columns` right-hand sides, n + count numbers each, one behind the other.
+ * halves  is what there is instead of `solve`, or NULL. */
 #define tb_k0 TB_SYMBOL(tb_k0)
 typedef struct tb_k0 {
     void *context;
     tb_status (*factor)(void *context, const int32_t *active, int32_t count, int32_t *dependent);
-    void (*solve)(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
-                  int32_t number_wanted);
-    void (*multipliers)(void *context, const tb_real *r, tb_real *nu);
+    void (*solve)(void *context, int32_t columns, tb_real *x);
+    const tb_k0_halves *halves;
 } tb_k0;
 
 /* Any constraints, H positive definite: Cholesky of H and of A0' H^-1 A0 (LAPACK). Where H is only
@@ -102,7 +122,7 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
 #define tb_qp_forget TB_SYMBOL(tb_qp_forget)
 TB_EXTERN void tb_qp_forget(tb_qp_work *work);
 
-/* The KKT residual of any x and lambda. `scratch` gives n doubles. */
+/* The KKT residual of any x and lambda. `scratch` gives 2 n doubles. */
 #define tb_qp_judge TB_SYMBOL(tb_qp_judge)
 TB_EXTERN tb_status tb_qp_judge(const tb_qp *qp, const tb_real *x, const tb_real *lambda,
                                 tb_arena *scratch, tb_kkt *kkt);

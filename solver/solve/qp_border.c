@@ -4,6 +4,9 @@
  *     [ K0  U ] [y ]   [c]       R = K0^-1 U,  v = K0^-1 c
  *     [ U'  0 ] [pi] = [w]       (-U' R) pi = w - U' v,  y = v - R pi
  *
+ * Where K0 solves in halves, qp_halves.c makes the Schur matrix and y of half columns; which there
+ * are, and what ties them, is the same.
+ *
  * A column of R is solved for once and kept while its constraint differs from the base; a change
  * that is undone takes its column out again, for a second one would make the matrix singular. */
 #include "solve/qp_internal.h"
@@ -12,9 +15,10 @@
 
 #include <string.h>
 
-/* R's columns stand n + base_count apart */
+/* from one column of the border to the next */
 static int64_t border_stride(const tb_qp_work *work)
 {
+    if (work->k0.halves) return work->k0.halves->unknowns(work->k0.context);
     return (int64_t)work->qp->n + work->base_count;
 }
 
@@ -48,19 +52,36 @@ static void take_change_out(tb_qp_work *work, int32_t slot)
 
 static void put_change_in(tb_qp_work *work, int32_t constraint)
 {
-    const int32_t slot = work->changes++;
-    const int64_t stride = border_stride(work);
-    tb_real *column = work->border + slot * stride;
+    work->slot[constraint] = work->changes;
+    work->changed[work->changes++] = constraint;
+}
+
+/* the column u of a constraint's change */
+static void fill_change(const tb_qp_work *work, int32_t constraint, tb_real *column)
+{
     const tb_qp *qp = work->qp;
-    work->changed[slot] = constraint;
-    work->slot[constraint] = slot;
-    memset(column, 0, (size_t)stride * sizeof(tb_real));
+    memset(column, 0, (size_t)border_stride(work) * sizeof(tb_real));
     if (work->base_place[constraint] >= 0) {
         column[qp->n + work->base_place[constraint]] = 1;
         return;
     }
     for (int32_t k = qp->row_start[constraint]; k < qp->row_start[constraint + 1]; k++)
         column[qp->column[k]] = qp->value[k];
+}
+
+/* Whole columns, and their rows of the Schur matrix, for the slots from `known` on. */
+static void solve_columns(tb_qp_work *work, int32_t known)
+{
+    const int64_t stride = border_stride(work), limit = work->limit;
+    for (int32_t s = known; s < work->changes; s++)
+        fill_change(work, work->changed[s], work->border + s * stride);
+    work->k0.solve(work->k0.context, work->changes - known, work->border + known * stride);
+    for (int32_t s = known; s < work->changes; s++) {
+        const tb_real *column = work->border + s * stride;
+        for (int32_t k = 0; k <= s; k++)
+            work->schur[s * limit + k] = work->schur[k * limit + s] =
+                -change_times(work, work->changed[k], column);
+    }
 }
 
 /* L D L' of the Schur matrix; false where it is singular to working precision */
@@ -114,38 +135,34 @@ TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set)
     const int32_t fresh = work->changes - known;
     if (work->solves_of_base + fresh > work->options.maximum_solves) return false;
 
-    const int64_t stride = border_stride(work), limit = work->limit;
-    /* multipliers of a column meet the columns of constraints that were taken away; those that will
-     * be later meet it from the other side, for the Schur matrix is symmetric */
-    int32_t away = 0;
-    for (int32_t s = 0; s < work->changes; s++)
-        if (work->base_place[work->changed[s]] >= 0)
-            work->wanted[away++] = work->base_place[work->changed[s]];
-    if (fresh > 0)
-        tb_qp_solve_k0(work, fresh, work->border + known * stride,
-                       work->k0.multipliers ? work->wanted : NULL, away);
-    for (int32_t s = known; s < work->changes; s++) {
-        const tb_real *column = work->border + s * stride;
-        for (int32_t k = 0; k <= s; k++)
-            work->schur[s * limit + k] = work->schur[k * limit + s] =
-                -change_times(work, work->changed[k], column);
+    if (fresh > 0) {
+        const double start = tb_qp_clock();
+        if (work->k0.halves)
+            tb_qp_half_columns(work, known);
+        else
+            solve_columns(work, known);
+        tb_qp_count_solves(work, fresh, start);
     }
     if (work->changes > work->result->largest_border) work->result->largest_border = work->changes;
     return work->changes == 0 || factor_schur(work);
 }
 
-TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *pi)
+TB_EXTERN void tb_qp_border_unknowns(const tb_qp_work *work, tb_real *pi)
 {
     const int size = work->changes, one = 1;
-    if (size == 0) return;
-    const int64_t stride = border_stride(work);
-    const int64_t rows = work->k0.multipliers ? work->qp->n : stride;
-    for (int32_t s = 0; s < size; s++) pi[s] -= change_times(work, work->changed[s], y);
     int info = 0;
+    if (size == 0) return;
     TB_LAPACK(sytrs)
     ("L", &size, &one, work->schur_factor, &size, work->schur_pivots, pi, &size, &info, 1);
-    for (int32_t s = 0; s < size; s++) {
+}
+
+TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *pi)
+{
+    const int64_t stride = border_stride(work);
+    for (int32_t s = 0; s < work->changes; s++) pi[s] -= change_times(work, work->changed[s], y);
+    tb_qp_border_unknowns(work, pi);
+    for (int32_t s = 0; s < work->changes; s++) {
         const tb_real *column = work->border + s * stride;
-        for (int64_t i = 0; i < rows; i++) y[i] -= column[i] * pi[s];
+        for (int64_t i = 0; i < stride; i++) y[i] -= column[i] * pi[s];
     }
 }

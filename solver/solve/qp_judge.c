@@ -20,15 +20,14 @@ static double qp_relative(double value, double scale)
 }
 
 TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *lambda,
-                             double *product, tb_kkt *kkt)
+                             const double *product, double *sum, tb_kkt *kkt)
 {
     *kkt = (tb_kkt){0};
     double force = 0, length = 0, multiplier = 0, row = 0;
-    tb_band_multiply_double(qp->hessian, qp->n, qp->half_bandwidth, x, product);
     for (int32_t j = 0; j < qp->n; j++) {
         grow_to(&force, product[j]);
         grow_to(&force, (double)qp->f[j]);
-        product[j] += (double)qp->f[j];
+        sum[j] = product[j] + (double)qp->f[j];
     }
     for (int32_t i = 0; i < qp->constraints; i++) {
         const double b = (double)qp->b[i], l = (double)lambda[i];
@@ -36,7 +35,7 @@ TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *l
         for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1]; k++) {
             const double a = (double)qp->value[k];
             const double part = a * (double)x[qp->column[k]];
-            product[qp->column[k]] += a * l;
+            sum[qp->column[k]] += a * l;
             reached += part;
             grow_to(&length, part);
             grow_to(&row, a);
@@ -52,7 +51,7 @@ TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *l
     }
     double largest_f = 0;
     for (int32_t j = 0; j < qp->n; j++) {
-        grow_to(&kkt->stationarity, product[j]);
+        grow_to(&kkt->stationarity, sum[j]);
         grow_to(&largest_f, (double)qp->f[j]);
     }
     if (row > 0) grow_to(&multiplier, largest_f / row);
@@ -72,8 +71,10 @@ TB_EXTERN tb_status tb_qp_judge(const tb_qp *qp, const tb_real *x, const tb_real
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     double *product = TB_ARENA_ARRAY(scratch, double, qp->n);
-    if (!product) return TB_RESOURCE_EXHAUSTED;
-    tb_qp_measure(qp, x, lambda, product, kkt);
+    double *sum = TB_ARENA_ARRAY(scratch, double, qp->n);
+    if (!product || !sum) return TB_RESOURCE_EXHAUSTED;
+    tb_band_multiply_double(qp->hessian, qp->n, qp->half_bandwidth, x, product);
+    tb_qp_measure(qp, x, lambda, product, sum, kkt);
     tb_arena_return_to(scratch, mark);
     return TB_OK;
 }

@@ -1,5 +1,6 @@
 /* The block banded solver against LAPACK's band routines and against dense sums.
  * Compiled as float too (test_band_f32.c). */
+#include "solve/band_kernel.h"
 #include "solve/lapack.h"
 
 #include "qp_util.h"
@@ -127,6 +128,85 @@ START_TEST(a_column_alone_is_solved_as_in_company)
 }
 END_TEST
 
+START_TEST(halves_of_a_solve_make_the_whole_one)
+{
+    made_qp made;
+    make(&made, SIZES[8]);
+    const int32_t n = SIZES[8][0];
+    tb_band band;
+    TEST_OK(tb_band_take(&band, n, SIZES[8][1], 0, &made.arena), NULL);
+    ck_assert_int_eq(tb_band_factor(&band, made.hessian, n, SIZES[8][1], 0), n);
+    tb_real *whole = numbers(&made, n * COLUMNS, 7), *halves = numbers(&made, n * COLUMNS, 7);
+    for (int32_t c = 0; c < COLUMNS; c++) /* each begins somewhere, the last nowhere */
+        for (int32_t i = 0; i < n * c / (COLUMNS - 1); i++)
+            whole[c * n + i] = halves[c * n + i] = 0;
+    tb_band_solve(&band, COLUMNS, whole, n);
+    tb_band_forward(&band, COLUMNS, halves, n);
+    for (int32_t c = 0; c < COLUMNS; c++)
+        for (int32_t i = 0; i < n * c / (COLUMNS - 1); i++) ck_assert(halves[c * n + i] == 0);
+    tb_band_backward(&band, COLUMNS, halves, n);
+    ck_assert_mem_eq(whole, halves, (size_t)(n * COLUMNS) * sizeof *whole);
+    made_qp_free(&made);
+}
+END_TEST
+
+START_TEST(rows_of_a_list_are_factored_as_a_matrix_of_their_own)
+{
+    for (int k = 0; k < NUMBER_OF_SIZES; k++) {
+        made_qp made, part;
+        make(&made, SIZES[k]);
+        const int32_t n = SIZES[k][0], half = SIZES[k][1];
+        int32_t list[300], count = 0, reach = 0;
+        for (int32_t j = 0; j < n; j++)
+            if (j % 3 != 1) list[count++] = j;
+        for (int32_t p = 0; p < count; p++)
+            for (int32_t q = p; q < count && list[q] - list[p] <= half; q++)
+                if (q - p > reach) reach = q - p;
+        made_qp_open(&part, count, reach, 0, 0);
+        for (int32_t p = 0; p < count; p++)
+            for (int32_t q = p; q < count && q - p <= reach; q++)
+                part.hessian[q - p + p * (reach + 1)] = TB_R(element(&made, list[q], list[p]));
+        tb_band one, other;
+        TEST_OK(tb_band_take(&one, n, half, SIZES[k][2], &made.arena), NULL);
+        TEST_OK(tb_band_take(&other, n, half, SIZES[k][2], &part.arena), NULL);
+        ck_assert_int_eq(tb_band_factor_list(&one, made.hessian, half, list, count, reach, 0),
+                         count);
+        ck_assert_int_eq(tb_band_factor(&other, part.hessian, count, reach, 0), count);
+        tb_real *x = numbers(&made, count, 8), *y = numbers(&part, count, 8);
+        tb_band_solve(&one, 1, x, count);
+        tb_band_solve(&other, 1, y, count);
+        ck_assert_mem_eq(x, y, (size_t)count * sizeof *x);
+        made_qp_free(&made);
+        made_qp_free(&part);
+    }
+}
+END_TEST
+
+/* whatever the processor has, the sums are the same */
+START_TEST(products_of_blocks_are_the_same_bytes_with_any_vectors)
+{
+    enum { SIZE = 24, MOST = SIZE * SIZE };
+    made_qp made;
+    make(&made, SIZES[0]);
+    const tb_real *a = numbers(&made, MOST, 9), *b = numbers(&made, SIZE * BAND_WIDTH, 10);
+    for (int across = 0; across < 2; across++) {
+        const int32_t row = across ? 1 : SIZE, step = across ? SIZE : 1;
+        tb_real *plain = numbers(&made, SIZE * SIZE, 11), *wide = numbers(&made, SIZE * SIZE, 11);
+        tb_real *column = TB_ARENA_ZEROED(&made.arena, tb_real, SIZE), right[SIZE];
+        ck_assert(column != NULL);
+        for (int32_t t = 0; t < SIZE; t++) right[t] = b[t * BAND_WIDTH + 3];
+        for (int32_t i = 0; i < SIZE; i++) column[i] = plain[i * SIZE + 3];
+        sum_products(plain, SIZE, a, row, step, b, SIZE, SIZE, -1, 0, 4, 1);
+        band_product(wide, SIZE, a, row, step, b, SIZE, SIZE, -1, MOST);
+        (across ? band_product_across : band_product_along)(column, a, SIZE, right, -1);
+        ck_assert_mem_eq(plain, wide, SIZE * SIZE * sizeof *plain);
+        for (int32_t i = 0; i < SIZE; i++) ck_assert(column[i] == plain[i * SIZE + 3]);
+        ck_assert(plain[0] != numbers(&made, 1, 11)[0]);
+    }
+    made_qp_free(&made);
+}
+END_TEST
+
 START_TEST(memory_for_a_large_matrix_serves_smaller_ones)
 {
     made_qp large;
@@ -196,7 +276,10 @@ START_TEST(memory_that_is_refused_is_said)
 END_TEST
 
 TEST_MAIN(products_are_those_of_the_dense_matrix, solutions_agree_with_those_of_lapack,
-          a_column_alone_is_solved_as_in_company, memory_for_a_large_matrix_serves_smaller_ones,
+          a_column_alone_is_solved_as_in_company, halves_of_a_solve_make_the_whole_one,
+          rows_of_a_list_are_factored_as_a_matrix_of_their_own,
+          products_of_blocks_are_the_same_bytes_with_any_vectors,
+          memory_for_a_large_matrix_serves_smaller_ones,
           a_matrix_that_is_not_positive_definite_names_its_pivot,
           a_pivot_that_is_small_against_its_diagonal_is_refused_when_asked,
           memory_that_is_refused_is_said)

@@ -345,39 +345,48 @@ END_TEST
 /* A black box that is a little wrong: refinement asks it again. */
 static tb_k0 exact_k0;
 
-static void wrong_solve(void *context, int32_t columns, tb_real *x, const int32_t *wanted,
-                        int32_t number_wanted)
+static void wrong_solve(void *context, int32_t columns, tb_real *x)
 {
-    const made_qp *made = context;
-    (void)made;
-    exact_k0.solve(exact_k0.context, columns, x, wanted, number_wanted);
+    exact_k0.solve(context, columns, x);
+    for (int32_t i = 0; i < 20; i++) x[i] *= TB_R(1 + 1e-3);
+}
+
+static void wrong_backward(void *context, tb_real *t, tb_real *x)
+{
+    exact_k0.halves->backward(context, t, x);
     for (int32_t i = 0; i < 20; i++) x[i] *= TB_R(1 + 1e-3);
 }
 
 static tb_status wrong_factor(void *context, const int32_t *active, int32_t count,
                               int32_t *dependent)
 {
-    (void)context;
-    return exact_k0.factor(exact_k0.context, active, count, dependent);
+    return exact_k0.factor(context, active, count, dependent);
 }
 
-START_TEST(a_solve_that_is_not_exact_is_refined_until_the_residual_says_so)
+static void refine_until_good(k0_kind kind)
 {
     made_qp made;
     made_qp_bounds(&made, 2, 100, 10);
-    TEST_OK(tb_k0_bounds(&made.qp, false, 0, &made.arena, &exact_k0), NULL);
-    const tb_k0 wrong = {.context = &made, .factor = wrong_factor, .solve = wrong_solve};
     tb_qp_options options = options_of(TB_QP_SCHURPA);
     options.maximum_refinements = 10;
     options.tie = 1e-6;
     solved_qp a, b;
-    solved_qp_make(&a, &made, K0_BOUNDS, &options);
-    solved_qp_open(&b, &made, K0_BOUNDS, &options);
+    solved_qp_make(&a, &made, kind, &options);
+    solved_qp_open(&b, &made, kind, &options);
+    exact_k0 = b.k0;
+    tb_k0_halves halves = {0};
+    if (exact_k0.halves) halves = *exact_k0.halves;
+    halves.backward = wrong_backward;
+    const tb_k0 wrong = {.context = exact_k0.context,
+                         .factor = wrong_factor,
+                         .solve = exact_k0.halves ? NULL : wrong_solve,
+                         .halves = exact_k0.halves ? &halves : NULL};
     TEST_OK(tb_qp_begin(&made.qp, &wrong, &options, &made.arena, &b.work), NULL);
     solved_qp_run(&b);
     check_solved(&made, &b);
     check_same_set(&made, &a, &b);
     ck_assert_int_gt(b.result.refinements, 0);
+    ck_assert_int_gt(b.result.largest_border, 0);
 
     /* without refinements it cannot reach the tolerance, and says that it did not */
     options.maximum_refinements = 0;
@@ -387,6 +396,12 @@ START_TEST(a_solve_that_is_not_exact_is_refined_until_the_residual_says_so)
     ck_assert_int_eq(b.result.status, TB_NOT_CONVERGED);
     ck_assert(b.result.kkt.relative > TOLERANCE);
     made_qp_free(&made);
+}
+
+START_TEST(a_solve_that_is_not_exact_is_refined_until_the_residual_says_so)
+{
+    refine_until_good(K0_DENSE);
+    refine_until_good(K0_BOUNDS);
 }
 END_TEST
 
