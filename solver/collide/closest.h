@@ -233,8 +233,10 @@ TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
            c->separation > TB_R(-0.1) * least;
 }
 
-/* False if the cores are farther apart than `limit`. */
-TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c)
+/* False if the cores are farther apart than `limit`. `room` is for cores that overlap; where it is
+ * NULL, these give TB_CLOSEST_NO_ROOM, and nothing is known of them. */
+enum { TB_CLOSEST_NO_ROOM = -1 };
+TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c, tb_epa *room)
 {
     c->degenerate = 0;
     c->face = 0;
@@ -250,8 +252,10 @@ TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closes
     } else if (a->type == TB_SHAPE_SPHERE && b->type == TB_SHAPE_CONVEX) {
         tb_closest_point_in_hull(a, b, c);
         return 1;
+    } else if (!room) {
+        return TB_CLOSEST_NO_ROOM;
     } else {
-        const int rank = tb_epa_normal(a, b, scale, &c->simplex, &c->normal);
+        const int rank = tb_epa_normal(a, b, scale, &c->simplex, &c->normal, room);
         const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
         c->degenerate = rank < 2 || !(tb_v3_length2(ahead) > 0);
     }

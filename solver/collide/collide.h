@@ -53,6 +53,15 @@ TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shap
                                     tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
                                     uint32_t *flags);
 
+/* The same with the caller's scratch for shapes that overlap, so that many pairs can share it. Where
+ * it is NULL, a pair that needs it gives TB_COLLIDE_NO_ROOM and no points. */
+typedef struct tb_epa tb_epa;
+enum { TB_COLLIDE_NO_ROOM = -1 };
+#define tb_collide_convex_in TB_SYMBOL(tb_collide_convex_in)
+TB_EXTERN int32_t tb_collide_convex_in(const tb_posed_shape *a, const tb_posed_shape *b,
+                                       tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
+                                       uint32_t *flags, tb_epa *room);
+
 /* The mesh half: at least one of the two is a MESH or HEIGHT_FIELD. Contract as tb_collide_pair. */
 #define tb_collide_mesh TB_SYMBOL(tb_collide_mesh)
 TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,

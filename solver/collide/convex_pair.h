@@ -93,8 +93,9 @@ TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest 
                    tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
 }
 
+/* room: as of tb_closest_find; without it TB_COLLIDE_NO_ROOM is possible. */
 TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                   tb_contact_point *points, uint32_t *flags)
+                                   tb_contact_point *points, uint32_t *flags, tb_epa *room)
 {
     const tb_vec3 origin = a->pose.position;
     tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
@@ -109,8 +110,9 @@ TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape
     if (face == 0) return 0;
     if (face == 1 ||
         !(tb_convex_on_face(&core_a, &core_b, &c, &o) <= c.separation - radii + 4 * tie)) {
-        if (!tb_closest_find(&core_a, &core_b, tb_max(limit, 0), &c)) return 0;
-        if (!(c.separation <= limit)) return 0;
+        const int near = tb_closest_find(&core_a, &core_b, tb_max(limit, 0), &c, room);
+        if (near == TB_CLOSEST_NO_ROOM) return TB_COLLIDE_NO_ROOM;
+        if (!near || !(c.separation <= limit)) return 0;
         if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
         tb_convex_on_features(&core_a, &core_b, &c, tie, &o);
     }

@@ -6,7 +6,10 @@
  * the least signed distance is grown, whether the origin is inside the polytope or not. So it needs
  * no start that encloses the origin, and shapes that touch or are apart by a rounding error give
  * the same normal as shapes that overlap by one. A flat obstacle (two crossing segments) has its
- * plane's normal. */
+ * plane's normal.
+ *
+ * The polytope stands where the caller has room for it: it is ten times what all else of a narrow
+ * phase keeps, and a card reserves the stack of its deepest function for every lane that it has. */
 #ifndef TB_COLLIDE_EPA_H
 #define TB_COLLIDE_EPA_H
 
@@ -24,6 +27,9 @@ typedef struct tb_epa {
     tb_vertex vertices[TB_EPA_VERTICES];
     tb_epa_face faces[TB_EPA_FACES];
     int number_of_vertices, number_of_faces; /* faces: highest in use + 1 */
+    /* while it grows: the rim's edges, and which faces see the new vertex */
+    int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
+    uint8_t seen[TB_EPA_FACES];
 } tb_epa;
 
 /* 3: a tetrahedron stands in vertices[0..3]; less: the obstacle is flat, a line or a point */
@@ -117,8 +123,8 @@ TB_FN int tb_epa_nearest(const tb_epa *e)
  * 0: no room. */
 TB_FN_LARGE int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
 {
-    int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
-    uint8_t seen[TB_EPA_FACES];
+    int16_t *from = e->from, *to = e->to;
+    uint8_t *seen = e->seen;
     int edges = 0, removed = 0;
     const tb_vec3 w = e->vertices[apex].w;
     for (int f = 0; f < e->number_of_faces; f++) {
@@ -165,19 +171,19 @@ TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
 }
 
 /* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the
- * simplex that GJK ended with, and gets the face found with its weights. Returns the rank of the
- * obstacle: below 3 it is flat, below 2 the normal is one of many. */
-TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal)
+ * simplex that GJK ended with, and gets the face found with its weights; `e` is scratch. Returns the
+ * rank of the obstacle: below 3 it is flat, below 2 the normal is one of many. */
+TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal,
+                              tb_epa *e)
 {
-    tb_epa e;
     const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
-    const int rank = tb_epa_start(a, b, s, scale, &e);
+    const int rank = tb_epa_start(a, b, s, scale, e);
     if (rank < 3) {
         tb_vec3 t1, t2, n;
         const tb_vec3 toward = tb_v3_normalize(ahead, tb_v3(0, 0, 1));
         n = toward;
         s->count = rank + 1;
-        for (int k = 0; k <= rank; k++) s->v[k] = e.vertices[k];
+        for (int k = 0; k <= rank; k++) s->v[k] = e->vertices[k];
         if (rank == 2)
             n = tb_v3_cross(tb_v3_sub(s->v[1].w, s->v[0].w), tb_v3_sub(s->v[2].w, s->v[0].w));
         if (rank == 1) { /* across the line, towards B as far as it goes */
@@ -195,57 +201,58 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
     }
 
     /* faces of the tetrahedron, outward */
-    e.number_of_faces = 0;
-    e.number_of_vertices = 4;
-    const tb_vec3 p0 = e.vertices[0].w;
-    const tb_vec3 n0 = tb_v3_cross(tb_v3_sub(e.vertices[1].w, p0), tb_v3_sub(e.vertices[2].w, p0));
-    const int flip = tb_v3_dot(n0, tb_v3_sub(e.vertices[3].w, p0)) > 0;
+    e->number_of_faces = 0;
+    e->number_of_vertices = 4;
+    const tb_vec3 p0 = e->vertices[0].w;
+    const tb_vec3 n0 =
+        tb_v3_cross(tb_v3_sub(e->vertices[1].w, p0), tb_v3_sub(e->vertices[2].w, p0));
+    const int flip = tb_v3_dot(n0, tb_v3_sub(e->vertices[3].w, p0)) > 0;
     const int i1 = flip ? 2 : 1, i2 = flip ? 1 : 2;
-    tb_epa_face_set(&e, 0, 0, i1, i2);
-    tb_epa_face_set(&e, 1, 0, i2, 3);
-    tb_epa_face_set(&e, 2, i2, i1, 3);
-    tb_epa_face_set(&e, 3, i1, 0, 3);
+    tb_epa_face_set(e, 0, 0, i1, i2);
+    tb_epa_face_set(e, 1, 0, i2, 3);
+    tb_epa_face_set(e, 2, i2, i1, 3);
+    tb_epa_face_set(e, 3, i1, 0, 3);
 
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
     int converged = 0;
     tb_real reach = TB_REAL_MAX;
     tb_epa_face best =
-        e.faces[tb_epa_nearest(&e)]; /* whose support plane is nearest to the origin */
+        e->faces[tb_epa_nearest(e)]; /* whose support plane is nearest to the origin */
     while (!converged) {
-        const int face = tb_epa_nearest(&e);
-        const tb_epa_face *f = &e.faces[face];
+        const int face = tb_epa_nearest(e);
+        const tb_epa_face *f = &e->faces[face];
         if (f->height == TB_REAL_MAX) break;
         const tb_vertex w = tb_cso_support(a, b, f->normal);
         const tb_real support = tb_v3_dot(f->normal, w.w);
         converged = !(support > f->height + tolerance);
         if (converged || support < reach) best = *f;
         reach = tb_min(reach, support);
-        if (converged || e.number_of_vertices >= TB_EPA_VERTICES) break;
-        e.vertices[e.number_of_vertices] = w;
-        if (!tb_epa_grow(&e, face, e.number_of_vertices, TB_COLLIDE_NOISE * scale)) break;
-        e.number_of_vertices++;
+        if (converged || e->number_of_vertices >= TB_EPA_VERTICES) break;
+        e->vertices[e->number_of_vertices] = w;
+        if (!tb_epa_grow(e, face, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) break;
+        e->number_of_vertices++;
     }
-    tb_epa_give(&e, &best, s);
+    tb_epa_give(e, &best, s);
 
     /* a flat side of the obstacle is many faces: the one that the origin's foot is on */
     *normal = best.normal;
     tb_real least = TB_REAL_MAX;
     const tb_real level = best.height + TB_COLLIDE_NOISE * 8 * scale;
-    for (int k = 0; k < e.number_of_faces && converged; k++) {
-        const tb_epa_face *f = &e.faces[k];
+    for (int k = 0; k < e->number_of_faces && converged; k++) {
+        const tb_epa_face *f = &e->faces[k];
         if (f->v[0] < 0 || !(f->height <= level)) continue;
         if (!(tb_v3_length(tb_v3_cross(f->normal, best.normal)) < 10 * TB_COLLIDE_FLAT &&
               tb_v3_dot(f->normal, best.normal) > 0))
             continue;
         tb_real weight[3];
-        const tb_vec3 p = tb_nearest_triangle(e.vertices[f->v[0]].w, e.vertices[f->v[1]].w,
-                                              e.vertices[f->v[2]].w, weight);
+        const tb_vec3 p = tb_nearest_triangle(e->vertices[f->v[0]].w, e->vertices[f->v[1]].w,
+                                              e->vertices[f->v[2]].w, weight);
         const tb_real distance2 = tb_v3_length2(p);
         if (!(distance2 < least)) continue;
         least = distance2;
         *normal = f->normal;
-        tb_epa_give(&e, f, s);
+        tb_epa_give(e, f, s);
     }
     *normal = tb_v3_normalize(*normal, tb_v3_normalize(ahead, tb_v3(0, 0, 1)));
     return 3;

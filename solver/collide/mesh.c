@@ -158,7 +158,8 @@ TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape 
         pair.other = &other_view;
         j.noise = noise_of(&j);
         j.polyhedral = true;
-        if (!tb_mesh_job_buffers(&j, 3)) goto done;
+        j.room = TB_ARENA_ARRAY(scratch, tb_epa, 1);
+        if (!j.room || !tb_mesh_job_buffers(&j, 3)) goto done;
         tb_mesh_against_mesh(&j, &other_view);
     } else {
         j.core = tb_core_of(j.other, origin);
@@ -174,7 +175,8 @@ TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape 
         const bool room = !j.polyhedral ? tb_mesh_job_buffers(&j, TB_MESH_DISC_CORNERS)
                           : j.other->type == TB_SHAPE_BOX ? tb_mesh_solid_of_box(&j)
                                                           : tb_mesh_solid_of_hull(&j);
-        if (!room) goto done;
+        j.room = TB_ARENA_ARRAY(scratch, tb_epa, 1);
+        if (!room || !j.room) goto done;
         if (j.polyhedral) pair.solid = &j.polytope;
         tb_mesh_against_convex(&j);
     }

@@ -29,6 +29,7 @@ typedef struct tb_mesh_job {
     tb_vec3 centre;            /* m: a point inside `other`, or of its plane */
     tb_polytope polytope;      /* boxes and hulls; one triangle at a time of a mesh */
     bool polyhedral;           /* that `polytope` holds */
+    tb_epa *room;              /* scratch of cores that overlap */
     tb_real margin, noise;     /* m */
     double lower[3], upper[3]; /* box of `other` in the mesh's frame, with the margin */
     tb_mesh_corner *from, *to; /* clipping: room for the largest face and 8 */

@@ -69,7 +69,7 @@ TB_STATIC bool nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb
     flat_hull flat;
     flat_hull_of(t, &flat);
     tb_core triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
-    return tb_closest_find(core, &triangle, j->margin + core->radius, c);
+    return tb_closest_find(core, &triangle, j->margin + core->radius, c, j->room);
 }
 
 TB_STATIC void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_vec3 d,

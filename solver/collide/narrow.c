@@ -21,7 +21,7 @@ TB_STATIC int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b
 }
 
 TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                 tb_contact_point *points, uint32_t *flags)
+                                 tb_contact_point *points, uint32_t *flags, tb_epa *room)
 {
     switch (b->type) {
     case TB_SHAPE_SPHERE: return tb_sphere_sphere(a, b, margin, points, flags);
@@ -29,16 +29,16 @@ TB_STATIC int32_t collide_sphere(const tb_posed_shape *a, const tb_posed_shape *
     case TB_SHAPE_CYLINDER: return tb_sphere_cylinder(a, b, margin, points, flags);
     case TB_SHAPE_BOX: return tb_sphere_box(a, b, margin, points);
     case TB_SHAPE_ELLIPSOID: return tb_sphere_ellipsoid(a, b, margin, points, flags);
-    default: return tb_convex_contacts(a, b, margin, points, flags);
+    default: return tb_convex_contacts(a, b, margin, points, flags, room);
     }
 }
 
 /* a->type <= b->type */
 TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
-                                  tb_contact_point *points, uint32_t *flags)
+                                  tb_contact_point *points, uint32_t *flags, tb_epa *room)
 {
     if (a->type == TB_SHAPE_PLANE) return collide_plane(a, b, margin, points);
-    if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags, room);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
         return tb_capsule_capsule(a, b, margin, points, flags);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_BOX) {
@@ -49,19 +49,27 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
         const int count = tb_box_box(a, b, margin, points, flags);
         if (count != TB_BOX_BOX_GENERAL) return count;
     }
-    return tb_convex_contacts(a, b, margin, points, flags);
+    return tb_convex_contacts(a, b, margin, points, flags, room);
+}
+
+TB_EXTERN int32_t tb_collide_convex_in(const tb_posed_shape *a, const tb_posed_shape *b,
+                                       tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
+                                       uint32_t *flags, tb_epa *room)
+{
+    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags, room);
+    const int32_t count = collide_ordered(b, a, margin, points, flags, room);
+    tb_contact_mirror(points, count);
+    for (int32_t i = 0; i < count; i++)
+        points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
+    return count;
 }
 
 TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shape *b,
                                     tb_real margin, tb_contact_point points[TB_MANIFOLD_POINTS],
                                     uint32_t *flags)
 {
-    if (a->type <= b->type) return collide_ordered(a, b, margin, points, flags);
-    const int32_t count = collide_ordered(b, a, margin, points, flags);
-    tb_contact_mirror(points, count);
-    for (int32_t i = 0; i < count; i++)
-        points[i].feature = (points[i].feature << 32) | (points[i].feature >> 32);
-    return count;
+    tb_epa room;
+    return tb_collide_convex_in(a, b, margin, points, flags, &room);
 }
 
 #ifndef TB_CONVEX_ONLY /* a unit that has no meshes */
@@ -114,7 +122,8 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
         const tb_vec3 origin = a->pose.position;
         tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
         tb_closest c;
-        tb_closest_find(&core_a, &core_b, tb_sqrt(TB_REAL_MAX) / 8, &c);
+        tb_epa room;
+        tb_closest_find(&core_a, &core_b, tb_sqrt(TB_REAL_MAX) / 8, &c, &room);
         if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
         gap = c.separation - core_a.radius - core_b.radius;
         *normal = c.normal;

@@ -14,7 +14,7 @@
 typedef struct tb_near {
     int32_t a, b;       /* model shapes */
     int32_t count;      /* points; those of pairs that cannot move are left out */
-    int32_t contact;    /* number of its first one */
+    int32_t contact;    /* number of its first one; before, 1: the pair waits for room */
     int32_t row, value; /* of its first contact, from the first of all contacts */
     int32_t rows;       /* of a contact */
     int32_t chains;     /* in the list of unions */
@@ -122,7 +122,7 @@ TB_STATIC tb_status collide_meshes(const detection *d, tb_near *pair, uint32_t *
         size_t peak = 0;
         if (TB_LEADER) {
             tb_arena alone = tb_arena_alone(w->arena);
-            count = tb_collide_pair(&d->shapes[pair->a], &d->shapes[pair->b], margin, points,
+            count = tb_collide_mesh(&d->shapes[pair->a], &d->shapes[pair->b], margin, points,
                                     capacity, &alone, flags);
             peak = alone.peak;
         }
@@ -143,25 +143,61 @@ TB_STATIC tb_status collide_meshes(const detection *d, tb_near *pair, uint32_t *
     return TB_OK;
 }
 
+TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags, tb_epa *room)
+{
+    pair->count = tb_collide_convex_in(&d->shapes[pair->a], &d->shapes[pair->b],
+                                       pair_margin(d, pair->a, pair->b), pair->points, flags, room);
+}
+
+/* Pairs whose cores overlap, `number` of them: each with a lane and a room of its own, as far as the
+ * arena has room, and at least with one. */
+TB_STATIC tb_status collide_deep(const detection *d, const tb_near_list *list, int32_t number,
+                                 uint32_t *flags)
+{
+    tb_arena *arena = d->world->arena;
+    const tb_arena_mark mark = tb_arena_get_mark(arena);
+    const size_t fitting =
+        arena->capacity > arena->used + TB_ARENA_ALIGNMENT
+            ? (arena->capacity - arena->used - TB_ARENA_ALIGNMENT) / sizeof(tb_epa)
+            : 0;
+    int32_t rooms = number < tb_team_lanes() ? number : tb_team_lanes();
+    if ((size_t)rooms > fitting) rooms = fitting > 0 ? (int32_t)fitting : 1;
+    tb_epa *room = TB_ARENA_ARRAY(arena, tb_epa, rooms);
+    if (!room) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t p = 0, waiting = 0; p < list->number_of_pairs; p++) {
+        tb_near *pair = &list->pairs[p];
+        if (!pair->contact || waiting++ % rooms != tb_team_lane()) continue;
+        collide_convex(d, pair, flags, &room[tb_team_lane()]);
+    }
+    tb_arena_return_to(arena, mark);
+    return TB_OK;
+}
+
 TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
 {
     tb_world *w = d->world;
     uint32_t flags = 0;
     bool meshes = false;
+    int32_t own = 0, deep = 0;
     tb_contact_point *points = TB_ARENA_ARRAY(
         w->arena, tb_contact_point, (size_t)TB_MANIFOLD_POINTS * (size_t)list->number_of_pairs);
     if (!points) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (p, list->number_of_pairs) {
         tb_near *pair = &list->pairs[p];
+        pair->contact = 0;
         if (is_mesh_pair(d, pair)) {
             meshes = true;
             continue;
         }
         pair->points = points + (size_t)TB_MANIFOLD_POINTS * (size_t)p;
-        pair->count = tb_collide_convex(&d->shapes[pair->a], &d->shapes[pair->b],
-                                        pair_margin(d, pair->a, pair->b), pair->points, &flags);
+        collide_convex(d, pair, &flags, NULL);
+        pair->contact = pair->count == TB_COLLIDE_NO_ROOM;
+        own += pair->contact;
     }
     tb_status status = TB_OK;
+    tb_team_before(own, &deep);
+    tb_team_sync();
+    if (deep > 0) status = collide_deep(d, list, deep, &flags);
     if (tb_team_any(meshes))
         for (int32_t p = 0; p < list->number_of_pairs && status == TB_OK; p++)
             if (is_mesh_pair(d, &list->pairs[p]))
