@@ -57,7 +57,7 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch device fetch graph model_cache model_image pool program shared_card twin
+CARD_HOST := backend batch choose device fetch graph groups model_cache model_image pool program shared_card twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
@@ -71,7 +71,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_SCHURPA) $(DEVICE_WORLDS) $(LIBRARY)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
 
-$(B)/tests/unit/test_gpu_qp: | $(CARD)
+$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_gpu_calls: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------

@@ -4,7 +4,7 @@
  * on in the next round with more of it: nothing is dropped, and what has been learned holds for all
  * worlds of its model from then on. So a warm batch is one launch, whatever its number of steps.
  *
- * A world with so many shapes that it would keep its one lane busy and the card idle is stepped by
+ * A world with so many shapes that it would keep its team busy and the card idle is stepped by
  * itself, in field mode, where field mode takes it; the caller need not know. */
 #include <stdio.h>
 #include <stdlib.h>

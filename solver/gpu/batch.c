@@ -7,16 +7,9 @@
 #include "base/parallel.h"
 
 enum {
-    PARALLEL_WORLDS = 512,   /* fewer are packed by the calling thread */
-    GRAPH_WORLDS = 64,       /* more than these, and what the launch itself takes does not show */
-    LARGEST_PIECE = 1 << 16, /* worlds; pinned memory is not the machine's to fill */
-    WARP_LANES = 32,
-    /* Warps of a processor before more worlds share each, and the fewest lanes of a world. On an H200
-     * jaw and mug in the hold make, M world-steps/s in float (double) by lanes a world: 1,024 worlds
-     * 2.21 (2.08) by 8, 2.37 (2.23) by 16, 2.28 by 32; 8,192 worlds 3.15 by 1, 5.12 (4.59) by 2,
-     * 6.91 (5.92) by 4, 7.31 (6.06) by 8, 5.71 by 16; 32,768 worlds 8.62 by 4. */
-    WARPS_OF_MANY = 16,
-    FEWEST_LANES = 4
+    PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
+    GRAPH_WORLDS = 64,      /* more than these, and what the launch itself takes does not show */
+    LARGEST_PIECE = 1 << 16 /* worlds; pinned memory is not the machine's to fill */
 };
 
 static const size_t PART_ALIGNMENT = 64;
@@ -32,8 +25,9 @@ typedef struct piece {
     const int32_t *pending;
     int32_t count;
     size_t arena_size;
-    size_t bytes;   /* of the headers, and of what goes to the card before the launch */
-    int32_t copies; /* that take it to its places */
+    size_t queue_at; /* in the block */
+    size_t bytes;    /* of the headers, and of what goes to the card before the launch */
+    int32_t copies;  /* that take it to its places */
     unsigned char *staging;
     tb_gpu_copy *list;
 } piece;
@@ -190,6 +184,12 @@ static size_t header_bytes(const piece *p)
     return (size_t)p->count * sizeof(tb_gpu_world);
 }
 
+/* Of the queues of solves that wait, a head for each group. */
+static size_t queue_bytes(const piece *p)
+{
+    return ((size_t)p->count + TB_GPU_GROUPS * TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
+}
+
 static tb_status send(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
@@ -197,12 +197,13 @@ static tb_status send(piece *p, tb_error *error)
     lay_out(p);
     tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
     if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
-    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, header_bytes(p), error);
+    p->queue_at = aligned(header_bytes(p));
+    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, p->queue_at + queue_bytes(p), error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
     p->list = b->list.memory;
     for_worlds(p, pack_world);
-    status = tb_gpu_mark(d, 0, error);
+    if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
     if (status == TB_OK && p->copies > 0) {
         b->copied_bytes += p->bytes - header_bytes(p);
         status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
@@ -212,16 +213,6 @@ static tb_status send(piece *p, tb_error *error)
 }
 
 /* ---- a launch ---- */
-
-static int32_t choose_lanes(const tb_gpu_batch *b, int part, int32_t worlds)
-{
-    int32_t lanes = WARP_LANES;
-    const int64_t most = (int64_t)b->processors * WARP_LANES * WARPS_OF_MANY;
-    const int32_t wanted = b->lanes[part];
-    while (wanted > 0 ? lanes > wanted : lanes > FEWEST_LANES && (int64_t)lanes * worlds > most)
-        lanes /= 2;
-    return lanes;
-}
 
 /* As many arenas as there are worlds, or as the card has room for. */
 static tb_status reserve_arenas(piece *p, int32_t *slots, tb_error *error)
@@ -248,19 +239,28 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     memset(call, 0, sizeof *call);
     l->worlds = b->block.memory;
     l->number_of_worlds = p->count;
-    for (int part = 0; part < TB_GPU_PARTS; part++)
-        l->lanes[part] = choose_lanes(b, part, p->count);
-    for (int32_t i = 0; i < p->count; i++)
-        if (task_of(p, i)->steps_left > l->steps) l->steps = task_of(p, i)->steps_left;
     l->solver = tb_solver_number(options->solve.solver);
+    tb_gpu_choose_lanes(&b->settings, b->processors, l);
+    tb_gpu_effort effort = {0};
+    for (int32_t i = 0; i < p->count; i++) {
+        const tb_gpu_task *task = task_of(p, i);
+        const int64_t iterations = task->state->certificate.iterations;
+        if (task->steps_left > l->steps) l->steps = task->steps_left;
+        if (iterations > effort.most) effort.most = iterations;
+        effort.sum += iterations;
+    }
     l->arena_size = p->arena_size;
     memcpy(&l->options, options, sizeof l->options);
     /* names and functions of the host mean nothing there */
     l->options.solve.solver = NULL;
     l->options.solve.cancelled = NULL;
     l->options.solve.cancelled_context = NULL;
-    const tb_status status = reserve_arenas(p, &l->slots, error);
+    tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
+    if (l->patience > 0) l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
+    call->ways = &b->ways;
+    call->groups = l->slots < p->count ? 1 : tb_gpu_choose_groups(&b->settings, p->count, &effort);
+    if (status == TB_OK) status = tb_gpu_groups_open(&b->ways, &b->device, call->groups, error);
     call->single = options->precision == TB_FLOAT;
     call->staging = p->staging;
     call->block = b->block.memory;
@@ -321,7 +321,7 @@ static tb_status receive(piece *p, tb_error *error)
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
     tb_status status = tb_gpu_wait(d, "steps", error);
-    if (status == TB_OK) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
+    if (status == TB_OK && p->copies > 0) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
     if (status == TB_OK) for_worlds(p, unpack_world);
     return status;

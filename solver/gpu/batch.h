@@ -6,6 +6,7 @@
 #ifndef TB_GPU_BATCH_H
 #define TB_GPU_BATCH_H
 
+#include "choose.h"
 #include "device.h"
 #include "gpu_internal.h"
 #include "graph.h"
@@ -31,14 +32,15 @@ typedef struct tb_gpu_batch {
     tb_gpu_twins *twins;
     tb_gpu_models models;
     tb_gpu_graphs graphs; /* of small calls */
+    tb_gpu_groups ways;   /* of large ones */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
-    int32_t capacity;            /* tasks, moves */
-    int32_t *pending;            /* capacity: tasks with steps left */
-    int32_t threads;             /* that pack and unpack */
-    int32_t processors;          /* of the card */
-    uint64_t memory;             /* of the card, bytes */
-    int32_t lanes[TB_GPU_PARTS]; /* of a world; 0: by the number of worlds */
+    int32_t capacity;   /* tasks, moves */
+    int32_t *pending;   /* capacity: tasks with steps left */
+    int32_t threads;    /* that pack and unpack */
+    int32_t processors; /* of the card */
+    uint64_t memory;    /* of the card, bytes */
+    tb_gpu_settings settings;
     tb_gpu_buffer staging, list; /* pinned */
     tb_gpu_buffer block, arenas; /* on the card */
     int64_t regrowths, launches, uploads;

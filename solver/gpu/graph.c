@@ -8,8 +8,7 @@ cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
     cudaError_t result =
         cudaMemcpyAsync(call->block, call->staging, call->bytes, cudaMemcpyHostToDevice, stream);
     if (result == cudaSuccess)
-        result = call->single ? tb_gpu_start_steps_f32(&call->launch, stream)
-                              : tb_gpu_start_steps(&call->launch, stream);
+        result = tb_gpu_groups_start(call->ways, call->groups, &call->launch, call->single, stream);
     if (result == cudaSuccess)
         result = cudaMemcpyAsync(call->staging, call->block, call->bytes, cudaMemcpyDeviceToHost,
                                  stream);

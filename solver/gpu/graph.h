@@ -7,14 +7,15 @@
 #ifndef TB_GPU_GRAPH_H
 #define TB_GPU_GRAPH_H
 
-#include "device.h"
-#include "gpu_internal.h"
+#include "groups.h"
 
 enum { TB_GPU_GRAPHS = 16 };
 
 /* All that a call tells the card. */
 typedef struct tb_gpu_call {
     tb_gpu_launch launch;
+    const tb_gpu_groups *ways; /* of its groups */
+    int32_t groups;
     bool single; /* precision */
     void *staging;
     void *block;

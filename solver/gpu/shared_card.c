@@ -25,6 +25,7 @@ static void close_card(tb_gpu_card *card)
     tb_gpu_field_destroy(&card->field, d);
     tb_gpu_models_destroy(&b->models, d);
     tb_gpu_graphs_destroy(&b->graphs);
+    tb_gpu_groups_close(&b->ways);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
     tb_gpu_release(d, &b->block);
@@ -83,13 +84,9 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     b->processors = info.processors;
     b->memory = info.memory;
 
-    /* for measurements: lanes a world, of all parts of a step or of each; small calls as graphs */
-    const char *lanes = getenv("TRIBO_GPU_LANES"), *graphs = getenv("TRIBO_GPU_GRAPHS");
-    for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
-        const char *next = strchr(lanes, ',');
-        b->lanes[part] = atoi(lanes) < 0 ? 0 : atoi(lanes);
-        if (next != NULL) lanes = next + 1;
-    }
+    /* for measurements */
+    const char *graphs = getenv("TRIBO_GPU_GRAPHS");
+    b->settings = tb_gpu_settings_read();
     b->graphs.off = graphs != NULL && *graphs == '0';
     *opened = card;
     return TB_OK;

@@ -18,7 +18,10 @@ typedef struct between {
     int32_t goes_on;
 } between;
 
-enum { BETWEEN_BYTES = (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / 16 * 16 };
+enum {
+    BETWEEN_BYTES =
+        (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
+};
 
 /* Both blocks of contacts are the world's own; those that it came with are only read. So after each
  * step the block that was not just written is the next one to write. */
@@ -45,7 +48,8 @@ TB_STATIC void end_world(const tb_gpu_launch *launch, tb_gpu_world *world, tb_st
     world->steps_left = 0;
 }
 
-TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsigned char *memory)
+/* Whether the world is done with this part; false: a solve that has to wait. */
+TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsigned char *memory)
 {
     between *kept = (between *)memory;
     tb_stepping stepping;
@@ -64,7 +68,7 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
     tb_team_sync();
     if (world->status != TB_OK || world->steps_left == 0 || launch->arena_size < BETWEEN_BYTES) {
         if (TB_LEADER) kept->goes_on = 0;
-        return;
+        return true;
     }
     tb_arena_over(&workspace.arena, memory + BETWEEN_BYTES, launch->arena_size - BETWEEN_BYTES);
     if (TB_LEADER) choose_next(world);
@@ -72,7 +76,7 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
     status =
         tb_step_begin(&stepping, &world->state, &launch->options, &workspace, &certificate, NULL);
 #else
-    if (!kept->goes_on) return;
+    if (!kept->goes_on) return true;
     stepping = kept->stepping;
     workspace.arena = kept->arena;
     stepping.world.arena = &workspace.arena;
@@ -82,16 +86,17 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
     status = tb_step_detect(&stepping, &certificate, NULL);
 #elif PART == 2 /* solve */
     memset(&certificate, 0, sizeof certificate);
-    status = tb_step_solve(&stepping, NULL);
+    status = tb_step_solve(&stepping, launch->patience, NULL);
+    if (status == TB_CANCELLED) return false;
 #else
     status = tb_step_end(&stepping, &certificate, NULL);
 #endif
 #endif
-    if (!TB_LEADER) return;
+    if (!TB_LEADER) return true;
     kept->goes_on = status == TB_OK;
     if (status != TB_OK) {
         end_world(launch, world, status, workspace.arena.peak, &certificate);
-        return;
+        return true;
     }
 #if PART == 3 /* end */
     tb_certificate_add(&world->merged, &certificate);
@@ -100,7 +105,38 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
     kept->stepping = stepping;
     kept->arena = workspace.arena;
 #endif
+    return true;
 }
+
+TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
+{
+    const int32_t world = launch->first + slot;
+    if (slot >= launch->slots || world >= launch->number_of_worlds) return true;
+    return step_part(launch, &launch->worlds[world],
+                     launch->arenas + (size_t)slot * launch->arena_size);
+}
+
+#if PART == 2
+/* The second launch: whichever team is free takes the next slot that waits. */
+TB_STATIC void take_waiting(const tb_gpu_launch *launch)
+{
+    const int32_t waiting = launch->queue[TB_GPU_WAITING];
+    for (;;) {
+        int32_t next = 0;
+        if (TB_LEADER) next = atomicAdd(&launch->queue[TB_GPU_TAKEN], 1);
+        tb_team_share(&next, sizeof next);
+        if (next >= waiting) return;
+        (void)step_slot(launch, launch->queue[TB_GPU_QUEUE_HEAD + next]);
+    }
+}
+
+TB_STATIC void wait_in_queue(const tb_gpu_launch *launch, int32_t slot)
+{
+    if (!TB_LEADER) return;
+    const int32_t place = atomicAdd(&launch->queue[TB_GPU_WAITING], 1);
+    launch->queue[TB_GPU_QUEUE_HEAD + place] = slot;
+}
+#endif
 
 /* names of this precision, after what they stand for has been put in */
 #define PART_SYMBOL(name) TB_SYMBOL(name)
@@ -109,15 +145,25 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
     part_kernel(const __grid_constant__ tb_gpu_launch launch)
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
-    const int32_t world = launch.first + slot;
-    if (slot >= launch.slots || world >= launch.number_of_worlds) return;
-    step_part(&launch, &launch.worlds[world], launch.arenas + (size_t)slot * launch.arena_size);
+#if PART == 0
+    if (slot == 0 && TB_LEADER && launch.queue)
+        launch.queue[TB_GPU_WAITING] = launch.queue[TB_GPU_TAKEN] = 0;
+    (void)step_slot(&launch, slot);
+#elif PART == 2
+    if (launch.takers > 0)
+        take_waiting(&launch);
+    else if (!step_slot(&launch, slot))
+        wait_in_queue(&launch, slot);
+#else
+    (void)step_slot(&launch, slot);
+#endif
 }
 
 extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cudaStream_t stream)
 {
     const int32_t lanes = launch->lanes[PART], worlds = TB_GPU_BLOCK_THREADS / lanes;
-    const unsigned blocks = (unsigned)((launch->slots + worlds - 1) / worlds);
+    const int32_t needed = (launch->slots + worlds - 1) / worlds;
+    const unsigned blocks = (unsigned)(launch->takers > 0 ? launch->takers : needed);
     part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), 0, stream>>>(*launch);
     return cudaGetLastError();
 }

@@ -45,7 +45,7 @@ typedef struct tb_choice {
     double best_residual;
     double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
     char best_solver[16];
-    int32_t iterations, halvings;
+    int32_t iterations, halvings, patience;
     tb_solve_work work;
 } tb_choice;
 
@@ -65,6 +65,11 @@ TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
     warm->speeds = choice->speeds;
 }
 
+TB_STATIC bool auto_gives_up(const tb_choice *choice)
+{
+    return choice->patience > 0 && choice->iterations >= choice->patience;
+}
+
 /* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
 TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
@@ -73,6 +78,7 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     const size_t bytes = (size_t)choice->problem->number_of_rows * sizeof(tb_real);
     tb_solve_options options = *choice->options;
     const int32_t left = options.maximum_iterations - choice->iterations;
+    if (auto_gives_up(choice)) return TB_CANCELLED;
     options.maximum_iterations = iterations < left ? iterations : left;
     tb_warm_start own = {.scratch = choice->scratch, .history = choice->history};
     if (!warm) {
@@ -193,7 +199,7 @@ TB_STATIC bool auto_sweeps_are_many(const tb_choice *choice, double before, int3
 TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t sweeps, bool *ended)
 {
     tb_solve_history *h = choice->history;
-    tb_status status = auto_price(choice);
+    tb_status status = auto_gives_up(choice) ? TB_CANCELLED : auto_price(choice);
     if (status != TB_OK) return status;
     if (!auto_sweeps_are_many(choice, before, sweeps, worth_of_sets(choice))) {
         if (h) h->steps *= FADING;
@@ -266,7 +272,8 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .scratch = warm->scratch,
                         .solution = solution,
                         .history = warm->history,
-                        .best_residual = DBL_MAX};
+                        .best_residual = DBL_MAX,
+                        .patience = warm->patience};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);

@@ -29,6 +29,9 @@ typedef struct tb_warm_start {
     const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
     tb_arena *scratch;         /* returned to where it was */
     tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
+    /* after so many iterations auto gives up and says CANCELLED, for the solve to be made again by
+     * those who have the time for it; 0: never */
+    int32_t patience;
 } tb_warm_start;
 
 /* What the solve had to do beside sweeps. */

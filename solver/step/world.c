@@ -94,8 +94,8 @@ TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
     tb_team_sync();
 }
 
-TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
-                          tb_error *error)
+TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patience,
+                          tb_solution *solution, tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
     const int32_t blocks = problem->number_of_blocks;
@@ -115,7 +115,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
     }
     find_statuses(w, speeds);
     memcpy(&w->history, w->state->history, sizeof w->history);
-    tb_warm_start warm = {.scratch = w->arena};
+    tb_warm_start warm = {.scratch = w->arena, .patience = patience};
     if (w->options->solve.warm_start) {
         warm.lambda = w->warm;
         warm.statuses = w->warm_statuses;
@@ -316,12 +316,12 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
     return freeze(w->home, certificate, error);
 }
 
-TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
+TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, int32_t patience, tb_error *error)
 {
     tb_world *w = &stepping->world;
     stepping->energy_before = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
-    const tb_status status = solve(w, &problem, &stepping->solution, error);
+    const tb_status status = solve(w, &problem, patience, &stepping->solution, error);
     TB_STAGE_DONE(TB_STAGE_SOLVE);
     return status;
 }
@@ -358,7 +358,7 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
     tb_stepping s;
     tb_status status = tb_step_begin(&s, state, options, workspace, certificate, error);
     if (status == TB_OK) status = tb_step_detect(&s, certificate, error);
-    if (status == TB_OK) status = tb_step_solve(&s, error);
+    if (status == TB_OK) status = tb_step_solve(&s, 0, error);
     return status == TB_OK ? tb_step_end(&s, certificate, error) : status;
 }
 

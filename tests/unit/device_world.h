@@ -8,17 +8,25 @@
 extern "C" {
 #endif
 
-/* tb_world_step over `bytes` at `memory`. *wanted: what it asked of them at once. */
+/* One step of a state. */
+typedef struct device_job {
+    tb_state *state;
+    const tb_step_options *options;
+    int32_t solver;
+    int32_t patience; /* of the solve's first try; 0: there is only one */
+    void *memory;
+    size_t bytes;  /* of it */
+    size_t wanted; /* what it asked of them at once */
+    bool again;    /* the first try was given up */
+} device_job;
+
+/* tb_world_step of the job, part by part. */
 #define device_world_step TB_SYMBOL(device_world_step)
-tb_status device_world_step(tb_state *state, const tb_step_options *options, int32_t solver,
-                            void *memory, size_t bytes, size_t *wanted,
-                            tb_certificate *certificate);
+tb_status device_world_step(device_job *job, tb_certificate *certificate);
 
 /* The same by a team of so many lanes, which threads play: see team_world.cc. One at a time. */
 #define team_world_step TB_SYMBOL(team_world_step)
-tb_status team_world_step(tb_state *state, const tb_step_options *options, int32_t solver,
-                          int32_t lanes, void *memory, size_t bytes, size_t *wanted,
-                          tb_certificate *certificate);
+tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate);
 
 #ifdef __cplusplus
 }

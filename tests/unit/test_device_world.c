@@ -6,15 +6,14 @@
 
 #include <unistd.h>
 
-tb_status device_world_step_f32(tb_state *state, const tb_step_options *options, int32_t solver,
-                                void *memory, size_t bytes, size_t *wanted,
-                                tb_certificate *certificate);
-tb_status team_world_step_f32(tb_state *state, const tb_step_options *options, int32_t solver,
-                              int32_t lanes, void *memory, size_t bytes, size_t *wanted,
-                              tb_certificate *certificate);
+tb_status device_world_step_f32(device_job *job, tb_certificate *certificate);
+tb_status team_world_step_f32(device_job *job, int32_t lanes, tb_certificate *certificate);
 
 /* Lanes that take a world together; 0: the step that knows of no team. */
 static int32_t lanes;
+
+/* After so many iterations a solve is made again from its beginning, and how many were; 0: none is. */
+static int32_t patience, made_again;
 
 /* ---- scenes ---- */
 
@@ -172,18 +171,22 @@ static void free_device_world(device_world *w)
 static tb_status step_device_world(device_world *w, const tb_step_options *options, size_t *wanted,
                                    tb_certificate *certificate)
 {
-    const int32_t solver = tb_solver_number(options->solve.solver);
-    if (lanes > 0)
-        return options->precision == TB_FLOAT
-                   ? team_world_step_f32(&w->state, options, solver, lanes, w->memory, w->bytes,
-                                         wanted, certificate)
-                   : team_world_step(&w->state, options, solver, lanes, w->memory, w->bytes, wanted,
-                                     certificate);
-    return options->precision == TB_FLOAT
-               ? device_world_step_f32(&w->state, options, solver, w->memory, w->bytes, wanted,
-                                       certificate)
-               : device_world_step(&w->state, options, solver, w->memory, w->bytes, wanted,
-                                   certificate);
+    device_job job = {.state = &w->state,
+                      .options = options,
+                      .solver = tb_solver_number(options->solve.solver),
+                      .patience = patience,
+                      .memory = w->memory,
+                      .bytes = w->bytes};
+    tb_status status;
+    if (options->precision == TB_FLOAT)
+        status = lanes > 0 ? team_world_step_f32(&job, lanes, certificate)
+                           : device_world_step_f32(&job, certificate);
+    else
+        status = lanes > 0 ? team_world_step(&job, lanes, certificate)
+                           : device_world_step(&job, certificate);
+    *wanted = job.wanted;
+    made_again += job.again;
+    return status;
 }
 
 /* Hands close, servos move, the told body goes its way: turning only in double, for float turns it
@@ -282,6 +285,32 @@ END_TEST
 START_TEST(joints_loops_tendons_and_meshes_have_the_bytes_of_the_library)
 {
     compare_all(everything(), 120);
+}
+END_TEST
+
+/* Whether a solve was given up and made again is not to be seen. */
+START_TEST(a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not)
+{
+    tb_model *jaw = jaw_and_mug(), *all = everything();
+    for (int k = 0; k < 8; k++) {
+        static const int32_t PATIENCE[] = {1, 12, 31, 100};
+        tb_step_options options = tb_step_defaults();
+        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
+        options.report_energy = true;
+        options.solve.tolerance = 1e-9; /* some are long */
+        options.solve.maximum_iterations = 400;
+        patience = PATIENCE[k / 2];
+        made_again = 0;
+        compare(jaw, &options, 60, 60);
+        compare(all, &options, 60, 30);
+        ck_assert_int_gt(made_again, 0);
+        lanes = 8;
+        compare(all, &options, 60, 2);
+        lanes = 0;
+    }
+    patience = 0;
+    tb_model_destroy(all);
+    tb_model_destroy(jaw);
 }
 END_TEST
 
@@ -419,6 +448,7 @@ END_TEST
 
 TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
+          a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not,
           teams_of_any_size_have_the_bytes_of_the_library,
           too_little_memory_is_told_and_changes_nothing,
           too_little_room_for_contacts_is_told_and_changes_nothing,

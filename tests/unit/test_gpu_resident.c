@@ -1,73 +1,7 @@
 /* Worlds that stay on a GPU between calls: what is copied when, forks, short memory, several cards,
  * a lost one. On the card that is there; where there is none, all the same on one that the processor
  * plays (tests/plugin/card), so that only the kernels are left out. */
-#include "gpu_util.h"
-
-/* The played card as a test wants it; NULL is as usual. Tests may share one process. */
-static void play_card(const char *memory, const char *cards, const char *lose)
-{
-    const char *names[] = {"TRIBO_TEST_CARD_MEMORY", "TRIBO_TEST_CARDS", "TRIBO_TEST_LOSE"};
-    const char *values[] = {memory, cards, lose};
-    ck_assert_int_eq(setenv("TRIBO_TEST_PLAYED", "1", 1), 0);
-    for (int i = 0; i < 3; i++)
-        ck_assert_int_eq(values[i] ? setenv(names[i], values[i], 1) : unsetenv(names[i]), 0);
-}
-
-static void find_card(void)
-{
-    char path[1024];
-    tb_backend_info info;
-    const char *wanted = getenv("TRIBO_TEST_PLAYED");
-    snprintf(path, sizeof path, "%s/libtribo_gpu.so", build_folder());
-    const bool played =
-        wanted != NULL || access("/dev/nvidiactl", F_OK) != 0 || access(path, R_OK) != 0;
-    if (played) snprintf(path, sizeof path, "%s/tests/plugin/card.so", build_folder());
-    ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", path, 1), 0);
-    TEST_OK(tb_backend_describe(TB_BACKEND_GPU, &info), NULL);
-    ck_assert_msg(info.devices > 0, "%s", info.reason);
-}
-
-static tb_device_use use_of(int32_t device)
-{
-    tb_error error;
-    tb_device_use use;
-    TEST_OK(tb_device_measure(TB_BACKEND_GPU, device, &use, &error), &error);
-    return use;
-}
-
-static tb_stepper *resident_stepper(int32_t device)
-{
-    tb_error error;
-    tb_stepper *stepper = NULL;
-    tb_step_options options = tb_step_defaults();
-    options.backend = TB_BACKEND_GPU;
-    options.device = device;
-    options.resident = true;
-    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
-    TEST_OK(tb_stepper_warm(stepper, &error), &error);
-    return stepper;
-}
-
-/* A stepper whose worlds come home with every step. */
-static tb_stepper *plain_stepper(void)
-{
-    return stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
-}
-
-static void push(tb_state *state, int k)
-{
-    double force[256] = {0};
-    tb_error error;
-    const int32_t dofs = tb_model_count(tb_state_model(state)).dofs;
-    for (int32_t i = 0; i < dofs; i++) force[i] = 0.01 * ((i + k) % 5);
-    TEST_OK(tb_state_set_applied_force(state, force, dofs, &error), &error);
-}
-
-static void step(tb_stepper *stepper, tb_state *state, int steps)
-{
-    tb_error error = {0};
-    TEST_OK(tb_step(stepper, state, steps, NULL, &error), &error);
-}
+#include "card_util.h"
 
 START_TEST(worlds_stay_until_somebody_reads)
 {
@@ -281,9 +215,7 @@ START_TEST(a_world_larger_than_the_card_is_refused_and_stays_as_it_is)
     tb_stepper *stays = resident_stepper(0);
     TEST_STATUS(tb_step(stays, state, 1, NULL, &error), TB_RESOURCE_EXHAUSTED, &error);
     ck_assert_uint_eq(tb_state_hash(state), before);
-    tb_state_destroy(state);
-    tb_stepper_destroy(stays);
-    tb_model_destroy(model);
+    destroy(state, stays, model);
 }
 END_TEST
 

@@ -7,9 +7,7 @@
 #include "played.h"
 #include "step/certificate.h"
 
-typedef tb_status step_function(tb_state *state, const tb_step_options *options, int32_t solver,
-                                void *memory, size_t bytes, size_t *wanted,
-                                tb_certificate *certificate);
+typedef tb_status step_function(device_job *job, tb_certificate *certificate);
 
 /* the float build of the same source */
 step_function device_world_step_f32;
@@ -23,16 +21,20 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
     world->arena_needed = 0;
     while (world->steps_left > 0) {
         tb_certificate certificate;
-        size_t wanted = 0;
+        device_job job = {.state = state,
+                          .options = &launch->options,
+                          .solver = launch->solver,
+                          .patience = launch->patience,
+                          .memory = launch->arenas,
+                          .bytes = launch->arena_size};
         const int other = state->contacts == world->contacts[0];
         state->next_contacts = world->contacts[other];
         state->next_capacity = world->contact_capacity;
         state->next_wanted = 0;
-        world->status = step(state, &launch->options, launch->solver, launch->arenas,
-                             launch->arena_size, &wanted, &certificate);
+        world->status = step(&job, &certificate);
         if (world->status == TB_RESOURCE_EXHAUSTED) {
             world->contacts_needed = state->next_wanted;
-            if (wanted > launch->arena_size) world->arena_needed = wanted;
+            if (job.wanted > launch->arena_size) world->arena_needed = job.wanted;
             return;
         }
         tb_certificate_add(&world->merged, &certificate);
@@ -40,25 +42,30 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
     }
 }
 
-static cudaError_t start(const tb_gpu_launch *launch, step_function *step)
+static cudaError_t start(const tb_gpu_launch *launches, int32_t count, const cudaStream_t *streams,
+                         step_function *step)
 {
     if (played_state() != cudaSuccess) return played_state();
+    played_count_launch();
     played_launch();
-    for (int32_t i = 0; i < launch->number_of_worlds; i++)
-        step_world(launch, &launch->worlds[i], step);
+    for (int32_t g = 0; g < count; g++) {
+        if (played_use(streams[g]) != cudaSuccess) return played_use(streams[g]);
+        for (int32_t i = 0; i < launches[g].number_of_worlds; i++)
+            step_world(&launches[g], &launches[g].worlds[i], step);
+    }
     return played_state();
 }
 
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, cudaStream_t stream)
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launches, int32_t count,
+                               const cudaStream_t *streams)
 {
-    (void)stream;
-    return start(launch, device_world_step);
+    return start(launches, count, streams, device_world_step);
 }
 
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, cudaStream_t stream)
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launches, int32_t count,
+                                   const cudaStream_t *streams)
 {
-    (void)stream;
-    return start(launch, device_world_step_f32);
+    return start(launches, count, streams, device_world_step_f32);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
@@ -76,6 +83,7 @@ cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream)
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream)
 {
     (void)stream;
+    played_count_launch();
     if (played_state() != cudaSuccess) return played_state();
     for (int32_t i = 0; i < count; i++)
         memcpy(copies[i].to, copies[i].from, (size_t)copies[i].bytes);

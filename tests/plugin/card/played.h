@@ -2,6 +2,8 @@
 #ifndef PLAYED_H
 #define PLAYED_H
 
+#include <stdint.h>
+
 #include "cuda_runtime_api.h"
 
 #ifdef __cplusplus
@@ -10,8 +12,20 @@ extern "C" {
 
 /* Why nothing works any longer, or cudaSuccess. */
 cudaError_t played_state(void);
+/* The same, and whether a stream is of the card that was entered. */
+cudaError_t played_use(cudaStream_t stream);
 /* Takes as long as a launch is to take. */
 void played_launch(void);
+
+/* How often the backend has asked the runtime for something, since the process began; for tests,
+ * which find it in the plug-in by its name. */
+typedef struct played_counts {
+    int64_t launches; /* of steps or copies, or of a graph */
+    int64_t copies, allocations, waits, events, others;
+} played_counts;
+__attribute__((visibility("default"))) void played_tell(played_counts *counts);
+/* For the played kernels: one more. */
+void played_count_launch(void);
 
 #ifdef __cplusplus
 }

@@ -27,6 +27,8 @@ struct played_event {
 };
 
 static _Atomic size_t taken[CARDS];
+enum { LAUNCHES, COPIES, ALLOCATIONS, WAITS, EVENTS, OTHERS, KINDS };
+static _Atomic int64_t counts[KINDS];
 static atomic_bool lost;
 static _Thread_local int current;
 
@@ -56,6 +58,21 @@ void played_launch(void)
     while (now() < until) continue;
 }
 
+void played_tell(played_counts *told)
+{
+    *told = (played_counts){.launches = counts[LAUNCHES],
+                            .copies = counts[COPIES],
+                            .allocations = counts[ALLOCATIONS],
+                            .waits = counts[WAITS],
+                            .events = counts[EVENTS],
+                            .others = counts[OTHERS]};
+}
+
+void played_count_launch(void)
+{
+    counts[LAUNCHES]++;
+}
+
 /* ---- cards ---- */
 
 cudaError_t cudaGetDeviceCount(int *count)
@@ -72,6 +89,7 @@ static size_t memory_of_card(void)
 
 cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, int device)
 {
+    counts[OTHERS]++;
     (void)device;
     *value = 0;
     if (attribute == cudaDevAttrComputeCapabilityMajor) *value = 9;
@@ -83,6 +101,7 @@ cudaError_t cudaDeviceGetAttribute(int *value, enum cudaDeviceAttr attribute, in
 
 cudaError_t cudaGetDeviceProperties(struct cudaDeviceProp *properties, int device)
 {
+    counts[OTHERS]++;
     int count = 0;
     cudaGetDeviceCount(&count);
     if (device < 0 || device >= count) return cudaErrorInvalidDevice;
@@ -100,6 +119,7 @@ cudaError_t cudaDriverGetVersion(int *version)
 
 cudaError_t cudaSetDevice(int device)
 {
+    counts[OTHERS]++;
     int count = 0;
     cudaGetDeviceCount(&count);
     if (device < 0 || device >= count) return cudaErrorInvalidDevice;
@@ -150,8 +170,14 @@ static cudaError_t state_of(cudaStream_t stream)
     return played_state();
 }
 
+cudaError_t played_use(cudaStream_t stream)
+{
+    return state_of(stream);
+}
+
 cudaError_t cudaStreamSynchronize(cudaStream_t stream)
 {
+    counts[WAITS]++;
     return state_of(stream);
 }
 
@@ -167,14 +193,31 @@ cudaError_t cudaEventDestroy(cudaEvent_t event)
     return played_state();
 }
 
+cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
+{
+    (void)flags;
+    return cudaEventCreate(event);
+}
+
+/* Work is done when it is asked for: there is nothing to wait for. */
+cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
+{
+    counts[EVENTS]++;
+    (void)event;
+    (void)flags;
+    return state_of(stream);
+}
+
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
+    counts[EVENTS]++;
     event->time = now();
     return state_of(stream);
 }
 
 cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEvent_t to)
 {
+    counts[EVENTS]++;
     *milliseconds = (float)(1e3 * (to->time - from->time));
     return played_state();
 }
@@ -188,6 +231,7 @@ typedef struct head {
 
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
+    counts[ALLOCATIONS]++;
     *memory = NULL;
     if (played_state() != cudaSuccess) return played_state();
     const size_t before = atomic_fetch_add(&taken[current], bytes);
@@ -207,6 +251,7 @@ cudaError_t cudaMalloc(void **memory, size_t bytes)
 
 cudaError_t cudaFree(void *memory)
 {
+    counts[ALLOCATIONS]++;
     head h;
     if (memory == NULL) return played_state();
     unsigned char *block = (unsigned char *)memory - HEAD;
@@ -229,6 +274,7 @@ cudaError_t cudaFreeAsync(void *memory, cudaStream_t stream)
 
 cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 {
+    counts[ALLOCATIONS]++;
     (void)flags;
     *memory = malloc(bytes);
     return *memory == NULL ? cudaErrorMemoryAllocation : played_state();
@@ -236,12 +282,14 @@ cudaError_t cudaHostAlloc(void **memory, size_t bytes, unsigned flags)
 
 cudaError_t cudaFreeHost(void *memory)
 {
+    counts[ALLOCATIONS]++;
     free(memory);
     return played_state();
 }
 
 cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 {
+    counts[OTHERS]++;
     *total = memory_of_card();
     *room = *total - atomic_load(&taken[current]);
     return played_state();
@@ -250,6 +298,7 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
+    counts[COPIES]++;
     (void)kind;
     if (state_of(stream) != cudaSuccess) return state_of(stream);
     memcpy(to, from, bytes);
@@ -260,6 +309,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
                               size_t width, size_t height, enum cudaMemcpyKind kind,
                               cudaStream_t stream)
 {
+    counts[COPIES]++;
     (void)kind;
     if (state_of(stream) != cudaSuccess) return state_of(stream);
     for (size_t i = 0; i < height; i++)
@@ -269,6 +319,7 @@ cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_
 
 cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
 {
+    counts[COPIES]++;
     if (state_of(stream) != cudaSuccess) return state_of(stream);
     memset(to, value, bytes);
     return cudaSuccess;

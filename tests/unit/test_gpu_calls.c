@@ -1,0 +1,88 @@
+/* How a call goes over a card: what it asks of the runtime, and that nobody sees how it was spread. On
+ * the played card, which counts. */
+#include <dlfcn.h>
+
+#include "../plugin/card/played.h"
+#include "card_util.h"
+
+static played_counts asked(void)
+{
+    char path[1024];
+    played_counts counts;
+    snprintf(path, sizeof path, "%s/tests/plugin/card.so", build_folder());
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(plugin);
+    void (*tell)(played_counts *) = NULL;
+    *(void **)&tell = dlsym(plugin, "played_tell");
+    ck_assert(tell != NULL);
+    tell(&counts);
+    dlclose(plugin);
+    return counts;
+}
+
+/* What stays there is told to step, and that is all: its header goes there and comes back. */
+START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
+{
+    enum { CALLS = 20 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_state *state = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    for (int i = 0; i < 30; i++) step(stays, state, 1);
+    const played_counts before = asked();
+    for (int i = 0; i < CALLS; i++) step(stays, state, 1);
+    const played_counts after = asked();
+    ck_assert_int_eq(after.launches - before.launches, CALLS);
+    ck_assert_int_eq(after.copies - before.copies, 2 * CALLS);
+    ck_assert_int_eq(after.waits - before.waits, CALLS);
+    ck_assert_int_eq(after.events - before.events, 3 * CALLS); /* two marks, the time between */
+    ck_assert_int_eq(after.allocations, before.allocations);
+    ck_assert_int_le(after.others - before.others, 2 * CALLS); /* whose card it is */
+    destroy(state, stays, model);
+}
+END_TEST
+
+/* Groups of worlds, solves that are made again: none of it is seen in the worlds, of which some need
+ * more room on the way and one ends. */
+START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
+{
+    enum { WORLDS = 24, LOST = 7 };
+    static const char *const NAMES[] = {"TRIBO_GPU_GROUPS", "TRIBO_GPU_PATIENCE",
+                                        "TRIBO_GPU_LANES"};
+    static const char *const SETTINGS[][3] = {
+        {"1", "0", "4"}, {"3", "1", "4"}, {"5", "12", "8,8,4,8"}, {"0", "30", "2"}};
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *models[2] = {boxes(), crowd()};
+    uint64_t expected[WORLDS];
+    for (int k = -1; k < 4; k++) {
+        tb_error error = {0};
+        tb_state *worlds[WORLDS];
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k < 0 ? 0 : k][i], 1), 0);
+        tb_stepper *stepper = k < 0 ? stepper_on(TB_BACKEND_CPU, TB_DOUBLE) : resident_stepper(0);
+        for (int i = 0; i < WORLDS; i++) {
+            worlds[i] = state_of(models[i % 2]);
+            push(worlds[i], i);
+        }
+        const double fast[256] = {0, 0, 0, 1e300};
+        TEST_OK(tb_state_set_u(worlds[LOST], fast, tb_model_count(models[LOST % 2]).dofs, &error),
+                &error);
+        TEST_STATUS(tb_step_batch(stepper, worlds, WORLDS, 40, NULL, &error), TB_DIVERGED, &error);
+        if (k >= 0) ck_assert_int_gt(tb_stepper_measure(stepper).regrowths, 0);
+        for (int i = 0; i < WORLDS; i++) {
+            if (k < 0) expected[i] = tb_state_hash(worlds[i]);
+            ck_assert_uint_eq(tb_state_hash(worlds[i]), expected[i]);
+            ck_assert_int_eq(tb_state_steps(worlds[i]), i == LOST ? 0 : 40);
+            tb_state_destroy(worlds[i]);
+        }
+        tb_stepper_destroy(stepper);
+    }
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+          how_a_call_is_spread_over_the_card_leaves_no_trace)
