@@ -152,6 +152,12 @@ static void solve_file(solve *s, const char *path)
     tb_problem_destroy(file);
 }
 
+static bool is_interrupted(void *context)
+{
+    (void)context;
+    return interrupt_requested();
+}
+
 int command_solve(int argc, char **argv)
 {
     simulation_options shared = simulation_defaults();
@@ -192,6 +198,7 @@ int command_solve(int argc, char **argv)
     s.options.r_strategy = (tb_r_strategy)shared.r_strategy;
     s.options.threads = (int32_t)shared.threads;
     if (shared.omega > 0) s.options.omega = shared.omega;
+    s.options.cancelled = is_interrupted;
 
     tb_error error = {0};
     const simulation_options usual = simulation_defaults();

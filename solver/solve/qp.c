@@ -93,6 +93,12 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     return TB_OK;
 }
 
+TB_EXTERN void tb_qp_listen(tb_qp_work *work, bool (*cancelled)(void *context), void *context)
+{
+    work->cancelled = cancelled;
+    work->cancelled_context = context;
+}
+
 TB_EXTERN void tb_qp_forget(tb_qp_work *work)
 {
     work->factored = false;
@@ -117,8 +123,8 @@ static int32_t predict(tb_qp_work *work)
 
     int32_t first = qp->constraints;
     for (int32_t i = 0; i < qp->constraints; i++) {
-        bool active = true;
-        if (i >= qp->equalities)
+        bool active = tb_qp_is_equality(qp, i);
+        if (!active && !tb_qp_is_off(qp, i))
             active = work->active[i]
                          ? (double)work->lambda[i] >= -dual_tie
                          : (double)qp->b[i] - tb_qp_row_times(qp, i, work->x) < -primal_tie;
@@ -220,7 +226,8 @@ static tb_status factor_again(tb_qp_work *work)
 static tb_status end_by_dual(tb_qp_work *work)
 {
     tb_qp_result *result = work->result;
-    if (!tb_qp_dual_set(work->qp, work->next, &result->dual_steps)) return TB_OK;
+    if (!tb_qp_dual_set(work, work->next, &result->dual_steps))
+        return tb_qp_is_cancelled(work) ? TB_CANCELLED : TB_OK;
     const tb_status status = tb_qp_factor_at(work, work->next);
     if (status != TB_OK) return status;
     bool finite = tb_qp_answer(work);
@@ -239,7 +246,8 @@ static tb_status iterate_sets(tb_qp_work *work)
     tb_qp_result *result = work->result;
     const int32_t constraints = work->qp->constraints;
     for (;;) {
-        tb_status status = TB_OK;
+        tb_status status = tb_qp_is_cancelled(work) ? TB_CANCELLED : TB_OK;
+        if (status != TB_OK) return status;
         bool finite = tb_qp_answer(work);
         result->iterations++;
         if (!finite && work->changes > 0) { /* the border may be to blame */
@@ -303,7 +311,7 @@ TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, t
     work->visits = 0;
     find_sizes(work);
     for (int32_t i = 0; i < qp->constraints; i++)
-        work->next[i] = i < qp->equalities || active[i] != 0;
+        work->next[i] = tb_qp_is_equality(qp, i) || (active[i] != 0 && !tb_qp_is_off(qp, i));
 
     tb_status status = TB_OK;
     if (work->factored && work->options.method == TB_QP_SCHURPA) {

@@ -24,6 +24,13 @@
 
 #include "solve/band.h"
 
+/* What is known of an inequality before a solve. */
+enum {
+    TB_PIN_NONE, /* nothing: the method decides */
+    TB_PIN_HELD, /* it holds with equality, its multiplier may have any sign */
+    TB_PIN_OFF   /* it is none */
+};
+
 /* Borrows its arrays. Rows of A are compressed; entries of a row in any order, no column twice. */
 #define tb_qp TB_SYMBOL(tb_qp)
 typedef struct tb_qp {
@@ -34,7 +41,8 @@ typedef struct tb_qp {
     const int32_t *row_start; /* constraints + 1 */
     const int32_t *column;
     const tb_real *value;
-    const tb_real *b; /* constraints */
+    const tb_real *b;    /* constraints */
+    const uint8_t *pins; /* constraints, or NULL: none; may change from solve to solve as f and b */
 } tb_qp;
 
 /* K0's solve in halves, of one whose rows have a simple right inverse: with A0' Y = I, Z a basis of
@@ -112,11 +120,16 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
  * constraint, the first: bounds with positive definite H then end (Murty, Linear complementarity,
  * 1988, 4.2). When even those come back, the dual method finds the set (qp_dual.c); NOT_CONVERGED is
  * left for programs that have no solution, and for the limit of iterations.
- * Failures are FAILED_PRECONDITION (the equalities alone make a singular system) and
+ * Failures are FAILED_PRECONDITION (the equalities alone make a singular system), CANCELLED and
  * RESOURCE_EXHAUSTED. */
 #define tb_qp_solve TB_SYMBOL(tb_qp_solve)
 TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, tb_real *lambda,
                                 tb_qp_result *result);
+
+/* Has `cancelled` asked between saddle systems and in the dual method: true ends a solve as
+ * CANCELLED. NULL: never. */
+#define tb_qp_listen TB_SYMBOL(tb_qp_listen)
+TB_EXTERN void tb_qp_listen(tb_qp_work *work, bool (*cancelled)(void *context), void *context);
 
 /* Drops the factorization: the next solve factors at the set that it is given. */
 #define tb_qp_forget TB_SYMBOL(tb_qp_forget)

@@ -182,7 +182,7 @@ static bool enter_dual(dual_method *d, int32_t p, int32_t *steps, int32_t most_s
         double step = independent ? outside / zz : DBL_MAX;
         int32_t leaves = -1;
         for (int32_t j = 0; j < d->count; j++) {
-            if (d->set[j] < qp->equalities || !(d->r[j] > 0)) continue;
+            if (tb_qp_is_equality(qp, d->set[j]) || !(d->r[j] > 0)) continue;
             const double until = fmax(d->lambda[j], 0) / d->r[j];
             if (until < step) {
                 step = until;
@@ -216,7 +216,7 @@ static int32_t most_violated(const dual_method *d)
     int32_t worst = -1;
     double most = 0;
     for (int32_t i = qp->equalities; i < qp->constraints; i++) {
-        if (d->held[i]) continue;
+        if (d->held[i] || tb_qp_is_off(qp, i)) continue;
         const double b = (double)qp->b[i];
         const double outside = dual_dot(d->v + (int64_t)i * d->n, d->u, d->n) - b;
         if (!(outside > DUAL_VIOLATED * (d->norm[i] * length + fabs(b)))) continue;
@@ -229,20 +229,21 @@ static int32_t most_violated(const dual_method *d)
     return worst;
 }
 
-TB_EXTERN bool tb_qp_dual_set(const tb_qp *qp, uint8_t *set, int32_t *steps)
+TB_EXTERN bool tb_qp_dual_set(const tb_qp_work *work, uint8_t *set, int32_t *steps)
 {
+    const tb_qp *qp = work->qp;
     tb_arena arena;
     dual_method d;
     const int32_t most_steps = 100 + 20 * (qp->n + qp->constraints);
     *steps = 0;
     tb_arena_init(&arena, 0);
     bool good = take_dual(&d, qp, &arena) && factor_dual(&d);
-    for (int32_t e = 0; e < qp->equalities && good; e++)
-        good = enter_dual(&d, e, steps, most_steps);
+    for (int32_t e = 0; e < qp->constraints && good; e++)
+        if (tb_qp_is_equality(qp, e)) good = enter_dual(&d, e, steps, most_steps);
     while (good) {
         const int32_t p = most_violated(&d);
         if (p < 0) break;
-        good = enter_dual(&d, p, steps, most_steps);
+        good = !tb_qp_is_cancelled(work) && enter_dual(&d, p, steps, most_steps);
     }
     if (good) memcpy(set, d.held, (size_t)qp->constraints);
     tb_arena_destroy(&arena);

@@ -21,6 +21,8 @@ struct tb_qp_work {
     int32_t most;  /* constraints that can be active at a time */
     int32_t limit; /* bordered columns */
     tb_qp_result *result;
+    bool (*cancelled)(void *context);
+    void *cancelled_context;
 
     /* K0: the set that was factored, and what its solve gave for (-f; b0) */
     bool factored;
@@ -62,6 +64,22 @@ struct tb_qp_work {
     int32_t visits, words;
     uint64_t *hash, *visited; /* maximum_iterations + 1; the same times words */
 };
+
+/* Whether a constraint holds with equality in any case, and whether it is one at all. */
+TB_FN bool tb_qp_is_equality(const tb_qp *qp, int32_t i)
+{
+    return i < qp->equalities || (qp->pins && qp->pins[i] == TB_PIN_HELD);
+}
+
+TB_FN bool tb_qp_is_off(const tb_qp *qp, int32_t i)
+{
+    return qp->pins && qp->pins[i] == TB_PIN_OFF;
+}
+
+TB_FN bool tb_qp_is_cancelled(const tb_qp_work *work)
+{
+    return work->cancelled && work->cancelled(work->cancelled_context);
+}
 
 /* a_i' z */
 TB_FN double tb_qp_row_times(const tb_qp *qp, int32_t i, const tb_real *z)
@@ -145,9 +163,10 @@ TB_EXTERN void tb_qp_half_solve(tb_qp_work *work, const tb_qp_half *half, tb_rea
 /* ---- the end ---- */
 
 /* The set of the solution by the dual method, one constraint at a time. False: there is no solution,
- * or the program is too large for dense matrices, or H with the equalities is not definite. */
+ * or the program is too large for dense matrices, or H with the equalities is not definite, or the
+ * work was cancelled. */
 #define tb_qp_dual_set TB_SYMBOL(tb_qp_dual_set)
-TB_EXTERN bool tb_qp_dual_set(const tb_qp *qp, uint8_t *set, int32_t *steps);
+TB_EXTERN bool tb_qp_dual_set(const tb_qp_work *work, uint8_t *set, int32_t *steps);
 
 /* The KKT residual, given the product H x; `sum` (n) is scratch. */
 #define tb_qp_measure TB_SYMBOL(tb_qp_measure)

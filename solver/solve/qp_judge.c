@@ -30,7 +30,9 @@ TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *l
         sum[j] = product[j] + (double)qp->f[j];
     }
     for (int32_t i = 0; i < qp->constraints; i++) {
+        if (tb_qp_is_off(qp, i)) continue;
         const double b = (double)qp->b[i], l = (double)lambda[i];
+        const bool equal = tb_qp_is_equality(qp, i);
         double reached = 0;
         for (int32_t k = qp->row_start[i]; k < qp->row_start[i + 1]; k++) {
             const double a = (double)qp->value[k];
@@ -43,9 +45,8 @@ TB_EXTERN void tb_qp_measure(const tb_qp *qp, const tb_real *x, const tb_real *l
         }
         grow_to(&length, b);
         grow_to(&multiplier, l);
-        if (i < qp->equalities || reached > b || !(reached - b <= DBL_MAX))
-            grow_to(&kkt->primal, reached - b);
-        if (i < qp->equalities) continue;
+        if (equal || reached > b || !(reached - b <= DBL_MAX)) grow_to(&kkt->primal, reached - b);
+        if (equal) continue;
         if (l < 0) grow_to(&kkt->dual, l);
         grow_to(&kkt->complementarity, l * (b - reached));
     }

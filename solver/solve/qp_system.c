@@ -60,7 +60,7 @@ TB_EXTERN tb_status tb_qp_factor_at(tb_qp_work *work, const uint8_t *set)
     work->base_count = 0;
     for (int32_t i = 0; i < qp->constraints; i++) {
         work->base_place[i] = -1;
-        if (i >= qp->equalities && !set[i]) continue;
+        if (!tb_qp_is_equality(qp, i) && !set[i]) continue;
         if (work->base_count < work->most)
             work->base[work->base_count++] = i;
         else

@@ -36,9 +36,10 @@ typedef struct tb_warm_start {
 
 /* What the solve had to do beside sweeps. */
 typedef struct tb_solve_work {
-    int32_t linear_solves;  /* of Newton's system */
-    int32_t factorizations; /* of it */
-    int32_t resets;         /* the last step's sets were tried, and given up */
+    int32_t linear_solves;  /* of Newton's system; staggered: right-hand sides of both programs */
+    int32_t factorizations; /* of it; of both */
+    int32_t resets;         /* the last step's sets were tried, and given up; factored once more */
+    int32_t cycle; /* staggered: turns after which its sets came back when it gave up; else 0 */
 } tb_solve_work;
 
 /* The caller provides the arrays. */

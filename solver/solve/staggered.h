@@ -21,6 +21,7 @@ typedef struct tb_staggered_part {
     tb_real *x, *last; /* n: the answer, and the centre */
     tb_real *lambda;   /* constraints */
     uint8_t *active;   /* constraints: where to begin, then where it ended */
+    uint8_t *pins;     /* constraints: of the program */
     int32_t *block_of; /* constraints: the contact it belongs to */
 } tb_staggered_part;
 

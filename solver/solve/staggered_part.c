@@ -32,12 +32,13 @@ static tb_status take_part(tb_staggered_part *part, int32_t n, int32_t m, int32_
     part->last = TB_ARENA_ZEROED(arena, tb_real, n);
     part->lambda = TB_ARENA_ZEROED(arena, tb_real, m);
     part->active = TB_ARENA_ZEROED(arena, uint8_t, m);
+    part->pins = TB_ARENA_ZEROED(arena, uint8_t, m);
     part->block_of = TB_ARENA_ZEROED(arena, int32_t, m);
     int32_t *row_start = TB_ARENA_ZEROED(arena, int32_t, m + 1);
     int32_t *column = TB_ARENA_ZEROED(arena, int32_t, entries);
     tb_real *value = TB_ARENA_ZEROED(arena, tb_real, entries);
     if (!part->row || !part->f || !part->b || !part->x || !part->last || !part->lambda ||
-        !part->active || !part->block_of || !row_start || !column || !value)
+        !part->active || !part->pins || !part->block_of || !row_start || !column || !value)
         return TB_RESOURCE_EXHAUSTED;
     part->qp = (tb_qp){.n = n,
                        .half_bandwidth = n - 1,
@@ -46,7 +47,8 @@ static tb_status take_part(tb_staggered_part *part, int32_t n, int32_t m, int32_
                        .row_start = row_start,
                        .column = column,
                        .value = value,
-                       .b = part->b};
+                       .b = part->b,
+                       .pins = part->pins};
     return TB_OK;
 }
 
