@@ -2,6 +2,7 @@
 #include "batch.h"
 
 #include <string.h>
+#include <time.h>
 
 #include "base/base.h"
 #include "base/parallel.h"
@@ -316,25 +317,42 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     task->arena_needed = w->arena_needed;
 }
 
-static tb_status receive(piece *p, tb_error *error)
+static tb_status await_steps(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
     tb_status status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK && p->copies > 0) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
-    if (status == TB_OK) for_worlds(p, unpack_world);
     return status;
+}
+
+/* Adds the time since *last to a phase. */
+static void end_phase(tb_gpu_batch *b, int phase, double *last)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (phase >= 0) b->phases[phase] += now - *last;
+    *last = now;
 }
 
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
                            const int32_t *pending, int32_t count, int32_t *taken, tb_error *error)
 {
     piece p = {.batch = batch, .pending = pending};
+    double last = 0;
+    end_phase(batch, -1, &last);
     tb_status status = settle(&p, count, error);
+    end_phase(batch, TB_GPU_PHASE_settle, &last);
     if (status == TB_OK) status = send(&p, error);
+    end_phase(batch, TB_GPU_PHASE_pack, &last);
     if (status == TB_OK) status = launch(&p, options, error);
-    if (status == TB_OK) status = receive(&p, error);
+    end_phase(batch, TB_GPU_PHASE_start, &last);
+    if (status == TB_OK) status = await_steps(&p, error);
+    end_phase(batch, TB_GPU_PHASE_wait, &last);
+    if (status == TB_OK) for_worlds(&p, unpack_world);
+    end_phase(batch, TB_GPU_PHASE_unpack, &last);
     batch->launches++;
     *taken = p.count;
     return status;

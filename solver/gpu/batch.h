@@ -27,6 +27,16 @@ typedef struct tb_gpu_task {
     size_t arena_needed;
 } tb_gpu_task;
 
+/* What the calling thread does in a piece: places for the worlds, what goes there, telling the card,
+ * waiting for it, what came back. */
+#define TB_GPU_PHASES(X) X(settle) X(pack) X(start) X(wait) X(unpack)
+enum {
+#define TB_GPU_PHASE(phase) TB_GPU_PHASE_##phase,
+    TB_GPU_PHASES(TB_GPU_PHASE)
+#undef TB_GPU_PHASE
+        TB_GPU_NUMBER_OF_PHASES
+};
+
 typedef struct tb_gpu_batch {
     tb_gpu_device device; /* with the launches' stream */
     tb_gpu_twins *twins;
@@ -46,6 +56,7 @@ typedef struct tb_gpu_batch {
     int64_t regrowths, launches, uploads;
     uint64_t copied_bytes;
     double copy_seconds, compute_seconds;
+    double phases[TB_GPU_NUMBER_OF_PHASES]; /* s, of the calling thread's clock */
 } tb_gpu_batch;
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,

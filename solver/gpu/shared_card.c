@@ -1,6 +1,7 @@
 /* See shared_card.h. */
 #include "shared_card.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,9 +18,23 @@ static struct {
     tb_gpu_card *cards[CARDS];
 } open_cards = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
+/* For measurements: what the thread that stepped was busy with, us a launch, as JSON. */
+static void print_phases(const tb_gpu_batch *b)
+{
+#define NAME(phase) #phase,
+    static const char *const NAMES[] = {TB_GPU_PHASES(NAME)};
+#undef NAME
+    if (getenv("TRIBO_GPU_TIMES") == NULL || b->launches == 0) return;
+    fprintf(stderr, "{\"launches\": %lld", (long long)b->launches);
+    for (int i = 0; i < TB_GPU_NUMBER_OF_PHASES; i++)
+        fprintf(stderr, ", \"%s_us\": %.2f", NAMES[i], 1e6 * b->phases[i] / (double)b->launches);
+    fprintf(stderr, "}\n");
+}
+
 static void close_card(tb_gpu_card *card)
 {
     tb_gpu_batch *b = &card->batch;
+    print_phases(b);
     tb_gpu_device *d = &b->device;
     (void)cudaSetDevice(card->index);
     tb_gpu_field_destroy(&card->field, d);

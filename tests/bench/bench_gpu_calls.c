@@ -1,13 +1,47 @@
-/* What a call for few worlds takes on a GPU, one step a call: worlds that stay there and worlds that
- * come home with every step, and of the time what the card's own clock says.
+/* What a call for few worlds takes on a GPU: worlds that stay there and worlds that come home with every
+ * step, one step a call and several, call after call and with pauses; and of the time what the card's
+ * own clock says.
  *
- * bench_gpu_calls SCENE.xml [WORLDS...] prints a line of JSON for each. TRIBO_GPU_GRAPHS=0 makes the
- * same calls without CUDA graphs. Without a GPU it says so and is done. */
+ *   bench_gpu_calls SCENE.xml [WORLDS...]
+ *
+ * prints a line of JSON for each, and the plug-in another one after it: what the calling thread was
+ * busy with (TRIBO_GPU_TIMES). What a call takes beside its steps is the difference between one step a
+ * call and several; what it takes because caches and clocks have gone cold, that of a pause.
+ * TRIBO_GPU_GRAPHS=0 makes the same calls without CUDA graphs. Without a GPU it says so and is done. */
+#include <unistd.h>
+
 #include "common_bench.h"
 
-enum { WARM = 50, CALLS = 500, LARGEST = 1 << 16 };
+enum { WARM = 50, CALLS = 300, LARGEST = 1 << 16 };
 
-static tb_status measure(const tb_model *model, int32_t worlds, bool resident, tb_error *error)
+/* A kind of call. */
+typedef struct way {
+    bool resident;
+    int32_t steps;
+    int32_t pause_us; /* before each */
+} way;
+
+static const way WAYS[] = {{true, 1, 0},  {true, 1, 1000}, {true, 2, 0},
+                           {true, 16, 0}, {false, 1, 0},   {false, 16, 0}};
+
+static void print(int32_t worlds, const way *w, const double *times, const tb_device_use *before,
+                  const tb_device_use *after)
+{
+    const double steps_us = 1e6 * (after->compute_seconds - before->compute_seconds) / CALLS;
+    double mean = 0;
+    for (int i = 0; i < CALLS; i++) mean += times[i] / CALLS;
+    const double copies_us = 1e6 * (after->copy_seconds - before->copy_seconds) / CALLS;
+    printf("{\"worlds\": %d, \"resident\": %s, \"steps\": %d, \"pause_us\": %d, \"us\": %.1f, "
+           "\"us_fastest\": %.1f, \"steps_us\": %.1f, \"copies_us\": %.1f, \"beside_us\": %.1f, "
+           "\"us_a_step\": %.1f, \"bytes\": %.0f, \"graphs\": %lld}\n",
+           worlds, w->resident ? "true" : "false", w->steps, w->pause_us, times[CALLS / 2],
+           times[0], steps_us, copies_us, mean - steps_us - copies_us, times[CALLS / 2] / w->steps,
+           (double)(after->copied_bytes - before->copied_bytes) / CALLS,
+           (long long)after->captures);
+    fflush(stdout);
+}
+
+static tb_status measure(const tb_model *model, int32_t worlds, const way *w, tb_error *error)
 {
     static double times[CALLS];
     tb_stepper *stepper = NULL;
@@ -16,27 +50,21 @@ static tb_status measure(const tb_model *model, int32_t worlds, bool resident, t
     tb_state **states = calloc((size_t)worlds, sizeof(tb_state *));
     if (states == NULL) return TB_RESOURCE_EXHAUSTED;
     options.backend = TB_BACKEND_GPU;
-    options.resident = resident;
+    options.resident = w->resident;
     tb_status status = tb_stepper_create(&options, &stepper, error);
     if (status == TB_OK) status = tb_stepper_warm(stepper, error);
     for (int32_t i = 0; i < worlds && status == TB_OK; i++)
         status = tb_state_create(model, &states[i], error);
     for (int i = 0; i < WARM + CALLS && status == TB_OK; i++) {
         if (i == WARM) tb_device_measure(TB_BACKEND_GPU, 0, &before, error);
+        if (w->pause_us > 0) usleep((useconds_t)w->pause_us);
         const double begin = bench_now();
-        status = tb_step_batch(stepper, states, worlds, 1, NULL, error);
+        status = tb_step_batch(stepper, states, worlds, w->steps, NULL, error);
         if (i >= WARM) times[i - WARM] = 1e6 * (bench_now() - begin);
     }
     tb_device_measure(TB_BACKEND_GPU, 0, &after, error);
     bench_sort(times, CALLS);
-    if (status == TB_OK)
-        printf("{\"worlds\": %d, \"resident\": %s, \"us\": %.1f, \"us_fastest\": %.1f, "
-               "\"steps_us\": %.1f, \"copies_us\": %.1f, \"bytes\": %.0f, \"graphs\": %lld}\n",
-               worlds, resident ? "true" : "false", times[CALLS / 2], times[0],
-               1e6 * (after.compute_seconds - before.compute_seconds) / CALLS,
-               1e6 * (after.copy_seconds - before.copy_seconds) / CALLS,
-               (double)(after.copied_bytes - before.copied_bytes) / CALLS,
-               (long long)after.captures);
+    if (status == TB_OK) print(worlds, w, times, &before, &after);
     for (int32_t i = 0; i < worlds; i++) tb_state_destroy(states[i]);
     tb_stepper_destroy(stepper);
     free(states);
@@ -53,12 +81,13 @@ int main(int argc, char **argv)
         printf("{\"skipped\": \"%s\"}\n", argc < 2 ? "no scene was named" : gpu.reason);
         return 0;
     }
+    if (setenv("TRIBO_GPU_TIMES", "1", 0) != 0) return 1;
     status = tb_model_load(argv[1], NULL, &model, &error);
     for (int i = 2; i < argc + (argc == 2) && status == TB_OK; i++) {
         const int worlds = argc == 2 ? 1 : atoi(argv[i]);
         if (worlds < 1 || worlds > LARGEST) continue;
-        status = measure(model, worlds, true, &error);
-        if (status == TB_OK) status = measure(model, worlds, false, &error);
+        for (size_t k = 0; k < sizeof WAYS / sizeof *WAYS && status == TB_OK; k++)
+            status = measure(model, worlds, &WAYS[k], &error);
     }
     tb_model_destroy(model);
     if (status != TB_OK) fprintf(stderr, "bench_gpu_calls: %s\n", error.message);

@@ -14,6 +14,10 @@ Parts, in this order:
   field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_field)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
+  calls      what a call for one world takes and of what, with CUDA graphs and without
+             (bench_gpu_calls)
+  knobs      lanes of each part of a step, groups, patience: which are fastest, for jaw and mug at
+             1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
 part that fails says so, and the command ends with 1. Takes about half an hour on one H200, some of
@@ -27,9 +31,11 @@ import re
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import knobs
 import scenes
 import tables
 from runner import Runner
@@ -39,6 +45,7 @@ HERE = Path(__file__).resolve().parent
 WORLDS = [1, 1024, 8192, 32768]
 KAMINO_WORLDS = [1, 1024, 4096, 8192]
 TOOLS = ("memcheck", "racecheck", "initcheck")
+KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
 BATCH_TEST = "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"
 
 
@@ -146,8 +153,9 @@ class Measure:
                     command = [*self.command_of(scene), "--parts", way, "--how", "double:1e-6"]
                     row: dict[str, Any] = {}
                     for line in self.run.lines(
-                        "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin)
-                    ):
+                        "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin),
+                        TRIBO_GPU_GROUPS="1",  # kernels side by side would share their clocks
+                    ):  # fmt: skip
                         found = re.match(
                             r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line
                         )
@@ -162,8 +170,39 @@ class Measure:
                     else:
                         self.run.fail("stages", f"{plugin} told no cycles")
 
+    def calls(self) -> None:
+        for scene in self.scenes:
+            command = [self.bench / "bench_gpu_calls", self.folder / scene.model]
+            for graphs in "10":
+                for row in self.run.collect(
+                    "calls", [*command, *self.worlds([1])], TRIBO_GPU_GRAPHS=graphs
+                ):
+                    row |= {"scene": scene.name, "graphs_on": graphs == "1"}
 
-PARTS = ("agreement", "sanitizer", "ours", "mujoco", "kamino", "field", "first", "stages")
+    def knobs(self) -> None:
+        a = self.arguments
+        scene = next((s for s in self.scenes if s.name == "jaw_mug"), None)
+        if scene is None:
+            return
+
+        def measure(case: knobs.Case, own: knobs.Knobs) -> float:
+            whole = case.way == "whole"
+            command = self.command_of(replace(scene, steps=KNOB_STEPS) if whole else scene)
+            command += ["--parts", case.way, "--hold-steps", "60", "--how", a.how or "float:1e-6"]
+            rows = self.run.collect("knobs", [*command, str(case.worlds)], **own.environment())
+            for row in rows:
+                row |= own.row()
+            return float(rows[-1]["world_steps_per_s"]) if rows else 0.0
+
+        for row in knobs.sweep(measure, a.knob_seconds, a.worlds):
+            self.run.results.append(row)
+            print(json.dumps(row), flush=True)
+
+
+PARTS = (
+    "agreement", "sanitizer", "ours", "mujoco", "kamino", "field", "first", "stages", "calls",
+    "knobs",
+)  # fmt: skip
 
 
 def card() -> tuple[str, str]:
@@ -212,6 +251,7 @@ def read_arguments() -> argparse.Namespace:
     add("--ways", nargs="+", choices=("hold", "whole"), default=["hold", "whole"])
     add("--how", help="precision and tolerance of ours: float:1e-3,double:1e-6,...")
     add("--hold-steps", type=int, default=100, help="of the hold, timed three times")
+    add("--knob-seconds", type=float, default=95, help="of part knobs")
     add("--limit", type=int, default=600, help="seconds for one program")
     add("--build", type=Path, default=build, help="the build folder")
     add("--scenes-folder", type=Path, help="where scenes.py has written them, if not there")

@@ -66,11 +66,11 @@ class Runner:
         if code != 0:
             self.fail(part, f"ended with {code} after {seconds:.0f} s: " + " / ".join(tail))
 
-    def collect(self, part: str, command: Command) -> None:
-        """Keeps a program's lines of JSON; one that prints none has failed."""
+    def collect(self, part: str, command: Command, **environment: str) -> list[dict[str, Any]]:
+        """Keeps a program's lines of JSON, which it gives; one that prints none has failed."""
         before = len(self.results)
         failed = len(self.failures)
-        for line in self.lines(part, command):
+        for line in self.lines(part, command, **environment):
             if line.startswith("{"):
                 try:
                     row = json.loads(line)
@@ -82,6 +82,7 @@ class Runner:
                 self.say("  " + line)
         if len(self.results) == before and len(self.failures) == failed:
             self.fail(part, "no result")
+        return self.results[before:]
 
     def together(self, part: str, commands: Sequence[Command]) -> None:
         """Runs programs side by side for what they leave behind (compiled kernels)."""

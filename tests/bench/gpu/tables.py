@@ -144,18 +144,33 @@ def stages(rows: list[Row]) -> str:
 
 
 def others(rows: list[Row]) -> str:
-    """Fields, first answers, sanitizers: a line each."""
+    """Fields, first answers, calls, sanitizers: a line each."""
     said = ("of", "bench", "commit", "card", "driver", "backend")
     return "\n".join(
         f"{r['of']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in said)
         for r in rows
-        if r["of"] in ("sanitizer", "field", "first")
+        if r["of"] in ("sanitizer", "field", "first", "calls")
     )
+
+
+def knobs(rows: list[Row]) -> str:
+    lines = [
+        [
+            f"{r['way']}, {r['worlds']} worlds", rate(r["world_steps_per_s"]),
+            f"{rate(r['chosen'])}, {rate(r['chosen_again'])}", f"{r['gain']:.2f}",
+            ",".join(map(str, r["best"]["lanes"])), str(r["best"]["groups"]),
+            str(r["best"]["patience"]),
+        ]
+        for r in rows if r["of"] == "knobs" and "best" in r
+    ]  # fmt: skip
+    heads = ["settings that are fastest", "world-steps/s", "chosen, again", "gain"]
+    return grid([*heads, "lanes", "groups", "patience"], lines) if lines else ""
 
 
 def render(whole: Row) -> str:
     rows = whole["results"]
     head = f"{whole['card']}, driver {whole['driver']}, commit {whole['commit']}, {whole['date']}"
-    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), stages(rows), others(rows)]
+    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), stages(rows), knobs(rows)]
+    blocks += [others(rows)]
     failed = [f"FAILED {f}" for f in whole["failures"]]
     return "\n\n".join([head, *(b for b in blocks if b), *failed])

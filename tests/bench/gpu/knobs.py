@@ -1,0 +1,109 @@
+"""Which settings of a card's steps serve best: lanes of each part, groups of worlds, patience.
+
+One setting after the other is changed from the best so far, and what is faster stays (coordinate
+descent, once around). The settings that the backend chooses itself are measured first and last,
+which shows how far two runs of the same differ."""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+LANES = (4, 8, 16, 32)
+GROUPS = (1, 2, 4, 6)
+PATIENCE = (10, 30, 100)
+CLOSER = 1.005  # by so much something must be faster to stay
+
+
+@dataclass(frozen=True)
+class Knobs:
+    lanes: tuple[int, int, int, int] = (0, 0, 0, 0)  # of begin, detect, solve, end; 0: chosen
+    groups: int = 0  # 0: chosen
+    patience: int = 0  # iterations; 0: no solve waits
+
+    def environment(self) -> dict[str, str]:
+        return {
+            "TRIBO_GPU_LANES": ",".join(map(str, self.lanes)),
+            "TRIBO_GPU_GROUPS": str(self.groups),
+            "TRIBO_GPU_PATIENCE": str(self.patience),
+        }
+
+    def row(self) -> dict[str, Any]:
+        return {"lanes": list(self.lanes), "groups": self.groups, "patience": self.patience}
+
+
+@dataclass(frozen=True)
+class Case:
+    worlds: int
+    way: str  # hold or whole
+    share: float  # of the seconds
+
+
+# what matters most comes first; what a case leaves of its seconds the next ones have
+CASES = (
+    Case(8192, "hold", 0.3),
+    Case(8192, "whole", 0.25),
+    Case(1024, "whole", 0.1),
+    Case(32768, "whole", 0.2),
+    Case(1024, "hold", 0.05),
+    Case(32768, "hold", 0.1),
+)
+
+Measure = Callable[[Case, Knobs], float]
+
+
+def changes(way: str) -> Iterator[Callable[[Knobs], list[Knobs]]]:
+    """Each gives the alternatives of one setting."""
+
+    def of_part(part: int) -> Callable[[Knobs], list[Knobs]]:
+        def alternatives(k: Knobs) -> list[Knobs]:
+            own = [list(k.lanes) for _ in LANES]
+            for lanes, number in zip(own, LANES, strict=True):
+                lanes[part] = number
+            return [replace(k, lanes=tuple(lanes)) for lanes in own]
+
+        return alternatives
+
+    def groups(k: Knobs) -> list[Knobs]:
+        return [replace(k, groups=n) for n in GROUPS]
+
+    def patience(k: Knobs) -> list[Knobs]:
+        return [replace(k, patience=n) for n in PATIENCE]
+
+    if way == "whole":
+        yield from (groups, patience)
+    yield from (of_part(part) for part in (1, 2, 0, 3))
+    if way == "hold":
+        yield groups
+
+
+def best(case: Case, measure: Measure, until: float) -> dict[str, Any]:
+    """The fastest that is found until then; a run is begun only if the last one would fit."""
+    began = time.monotonic()
+    chosen = measure(case, Knobs())
+    longest = time.monotonic() - began
+    knobs, rate, tried = Knobs(), chosen, 1
+    for alternatives in changes(case.way):
+        for other in alternatives(knobs):
+            if time.monotonic() + 2 * longest > until:
+                break
+            began = time.monotonic()
+            found = measure(case, other)
+            longest = max(longest, time.monotonic() - began)
+            tried += 1
+            if found > CLOSER * rate:
+                knobs, rate = other, found
+    again = measure(case, Knobs())
+    return {
+        "of": "knobs", "best": knobs.row(), "worlds": case.worlds, "way": case.way,
+        "world_steps_per_s": rate, "chosen": chosen, "chosen_again": again, "tried": tried + 1,
+        "gain": rate / max(chosen, again, 1e-9),
+    }  # fmt: skip
+
+
+def sweep(measure: Measure, seconds: float, worlds: list[int] | None) -> Iterator[dict[str, Any]]:
+    began, share = time.monotonic(), 0.0
+    for case in CASES:
+        share += case.share
+        if not worlds or case.worlds in worlds:
+            yield best(case, measure, began + share * seconds)
