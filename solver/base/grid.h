@@ -16,7 +16,7 @@
 
 #include "base/device.h"
 
-enum { TB_GRID_CHUNK = 1024, TB_GRID_MOST_WARPS = 32 };
+enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 256, TB_GRID_MOST_WARPS = 32 };
 
 /* TB_LANE    a function that only lanes of a card run */
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -203,6 +203,21 @@ TB_FN int32_t tb_trailing_zeros(uint64_t x)
 #define TB_CHUNK_EACH(i, chunk, n)                                                                 \
     for (int32_t i = (chunk)*TB_GRID_CHUNK + tb_block_lane(); i < tb_chunk_end(chunk, n);          \
          i += tb_block_lanes())
+
+/* smaller pieces, for work that is all one block has to do at a time */
+#define TB_SLICE_EACH(i, slice, n)                                                                 \
+    for (int32_t i = (slice)*TB_GRID_SLICE + tb_block_lane(); i < tb_slice_end(slice, n);          \
+         i += tb_block_lanes())
+
+TB_FN int32_t tb_grid_slices(int32_t n)
+{
+    return (int32_t)(((int64_t)n + TB_GRID_SLICE - 1) / TB_GRID_SLICE);
+}
+
+TB_FN int32_t tb_slice_end(int32_t slice, int32_t n)
+{
+    return n - slice * TB_GRID_SLICE > TB_GRID_SLICE ? (slice + 1) * TB_GRID_SLICE : n;
+}
 
 TB_FN int32_t tb_grid_chunks(int32_t n)
 {

@@ -43,6 +43,8 @@ typedef struct tb_coloured {
 
     tb_quad *twist;      /* places x 2: linear, angular (world); inverse mass, inverse inertia */
     tb_quad *next_twist; /* of Jacobi's method */
+    tb_quad *past_twist; /* twist before the last sweep, where sweeps have momentum */
+    tb_quad *past;       /* likewise lambda */
     tb_quad *inertia;    /* places x 2, not round: inverse, world: xx, yy, zz, xy; xz, yz */
     double *sum;         /* places x 8: the same velocities from the impulses alone; two unused */
     tb_quad *best;       /* contacts: impulses */
@@ -219,29 +221,52 @@ enum { TB_UNIT_CONTACTS = 8 }; /* most contacts of a unit */
 
 enum { TB_COLOURED_BLOCK_SWEEPS = 60 }; /* after these, contacts solved whole go on by rows */
 
+/* How a sweep goes. With momentum it starts beyond the impulses that are there, by beta times their
+ * last change; what it makes of them takes the place of those before that change. Starts may lie
+ * outside of the cones: a projected step brings them back. */
+typedef struct tb_coloured_way {
+    bool jacobi, whole, momentum;
+    tb_real omega, beta;
+    const tb_quad *from; /* velocities that contacts see */
+    tb_quad *to;         /* velocities that they change; the same but for Jacobi */
+} tb_coloured_way;
+
+/* Impulses that a sweep starts a contact from. */
+TB_LANE tb_quad tb_contact_start(const tb_coloured *s, const tb_coloured_way *way, int32_t i)
+{
+    tb_quad l = s->lambda[i];
+    if (way->beta == 0) return l;
+    const tb_quad past = s->past[i];
+    l.x += way->beta * (l.x - past.x);
+    l.y += way->beta * (l.y - past.y);
+    l.z += way->beta * (l.z - past.z);
+    return l;
+}
+
 /* Moves one contact's impulses and, in Gauss-Seidel's method, its bodies; Jacobi's bodies stay and
  * `next` move. Returns the change's share of the measure (see tb_iterate). */
-TB_LANE double tb_contact_move(const tb_coloured *s, bool round, bool jacobi, int32_t i,
-                               tb_real omega, bool whole, tb_unit_body *a, tb_unit_body *b,
-                               tb_unit_body *next_a, tb_unit_body *next_b)
+TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
+                               int32_t i, tb_unit_body *a, tb_unit_body *b, tb_unit_body *next_a,
+                               tb_unit_body *next_b)
 {
+    const bool jacobi = way->jacobi;
     const tb_contact_frame f = tb_contact_frame_load(s, round, i);
     const tb_quad c = s->c[i];
-    tb_quad l = s->lambda[i];
+    tb_quad l = tb_contact_start(s, way, i);
     tb_real xi[3], change[3] = {0, 0, 0}, lambda[3] = {l.x, l.y, l.z};
     tb_contact_velocity(&f, a, b, xi);
     xi[0] += c.x, xi[1] += c.y, xi[2] += c.z;
 
     const tb_real over_friction = round ? l.w : tb_abs(s->arm_a[i].w);
-    tb_sweep_block block = tb_contact_block(s, round, i, f.mu, c.w, over_friction, omega);
+    tb_sweep_block block = tb_contact_block(s, round, i, f.mu, c.w, over_friction, way->omega);
     double measure = 0;
     if (f.rows == 1) {
         change[0] = tb_prox_unilateral(lambda[0] - block.r_normal * xi[0]) - lambda[0];
         lambda[0] += change[0];
     } else if (!round && !jacobi && s->arm_a[i].w < 0 &&
-               (whole || tb_block_jams(block.g, block.mu))) {
+               (way->whole || tb_block_jams(block.g, block.mu))) {
         block.r_normal = c.w;
-        tb_update_coulomb_exact(&block, omega, xi, lambda, change, &l.w);
+        tb_update_coulomb_exact(&block, way->omega, xi, lambda, change, &l.w);
     } else {
         tb_update_coulomb(&block, !round && !jacobi, xi, lambda, change);
     }
@@ -251,8 +276,10 @@ TB_LANE double tb_contact_move(const tb_coloured *s, bool round, bool jacobi, in
         const tb_real t1 = change[1] / over_friction, t2 = change[2] / over_friction;
         measure += (double)(t1 * t1 + t2 * t2);
     }
+    if (way->momentum || measure != 0)
+        (way->momentum ? s->past : s->lambda)[i] =
+            tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
     if (measure == 0) return 0;
-    s->lambda[i] = tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
     if (jacobi)
         tb_contact_push(&f, round, change, next_a, next_b);
     else
@@ -265,29 +292,29 @@ TB_LANE int32_t tb_unit_first(const tb_coloured *s, bool round, int32_t unit)
     return round ? unit : s->unit_from[unit];
 }
 
-/* One unit's contacts in turn. from: velocities that they see; to: velocities that they change. */
-TB_LANE double tb_unit_move(const tb_coloured *s, bool round, bool jacobi, int32_t unit,
-                            tb_real omega, bool whole, const tb_quad *from, tb_quad *to)
+/* One unit's contacts in turn. */
+TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
+                            int32_t unit)
 {
     const tb_field_link link = s->links[unit];
-    tb_unit_body a = tb_unit_body_load(s, round, from, link.a);
-    tb_unit_body b = tb_unit_body_load(s, round, from, link.b);
+    tb_unit_body a = tb_unit_body_load(s, round, way->from, link.a);
+    tb_unit_body b = tb_unit_body_load(s, round, way->from, link.b);
     const int32_t end = tb_unit_first(s, round, unit + 1);
     double measure = 0;
-    if (jacobi) {
-        tb_unit_body next_a = tb_unit_body_load(s, round, to, link.a);
-        tb_unit_body next_b = tb_unit_body_load(s, round, to, link.b);
+    if (way->jacobi) {
+        tb_unit_body next_a = tb_unit_body_load(s, round, way->to, link.a);
+        tb_unit_body next_b = tb_unit_body_load(s, round, way->to, link.b);
         for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
-            measure += tb_contact_move(s, round, true, i, omega, whole, &a, &b, &next_a, &next_b);
+            measure += tb_contact_move(s, round, way, i, &a, &b, &next_a, &next_b);
         a = next_a;
         b = next_b;
     } else {
         for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
-            measure += tb_contact_move(s, round, false, i, omega, whole, &a, &b, &a, &b);
+            measure += tb_contact_move(s, round, way, i, &a, &b, &a, &b);
     }
     if (measure == 0) return 0;
-    tb_unit_body_store(&a, to, link.a);
-    tb_unit_body_store(&b, to, link.b);
+    tb_unit_body_store(&a, way->to, link.a);
+    tb_unit_body_store(&b, way->to, link.b);
     return measure;
 }
 
@@ -323,99 +350,6 @@ TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
     tb_unit_body_store(&a, s->twist, link.a);
     tb_unit_body_store(&b, s->twist, link.b);
     return true;
-}
-
-/* ---- the same in double, from the impulses alone ---- */
-
-typedef struct tb_double_body {
-    double v[6];
-} tb_double_body;
-
-TB_LANE void tb_double_cross(const double a[3], const double b[3], double c[3])
-{
-    c[0] = a[1] * b[2] - a[2] * b[1];
-    c[1] = a[2] * b[0] - a[0] * b[2];
-    c[2] = a[0] * b[1] - a[1] * b[0];
-}
-
-typedef struct tb_double_frame {
-    double d[3][3], arm_a[3], arm_b[3];
-} tb_double_frame;
-
-TB_LANE void tb_double_vector(double x[3], tb_vec3 v)
-{
-    x[0] = (double)v.x, x[1] = (double)v.y, x[2] = (double)v.z;
-}
-
-TB_LANE tb_double_frame tb_double_frame_of(const tb_contact_frame *f)
-{
-    tb_double_frame d;
-    tb_double_vector(d.d[0], f->n);
-    tb_double_vector(d.d[1], f->t1);
-    tb_double_vector(d.d[2], f->t2);
-    tb_double_vector(d.arm_a, f->arm_a);
-    tb_double_vector(d.arm_b, f->arm_b);
-    return d;
-}
-
-/* inverse mass and inertia of a body times an impulse at an arm, added to its velocity */
-TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, const double impulse[3],
-                            const double arm[3], double sign)
-{
-    double m[3];
-    tb_double_cross(arm, impulse, m);
-    for (int k = 0; k < 3; k++) v[k] += sign * (double)b->inverse_mass * impulse[k];
-    if (round) {
-        for (int k = 0; k < 3; k++) v[3 + k] += sign * (double)b->inverse_inertia * m[k];
-        return;
-    }
-    const tb_quad p = b->inertia[0], q = b->inertia[1];
-    v[3] += sign * ((double)p.x * m[0] + (double)p.w * m[1] + (double)q.x * m[2]);
-    v[4] += sign * ((double)p.w * m[0] + (double)p.y * m[1] + (double)q.y * m[2]);
-    v[5] += sign * ((double)q.x * m[0] + (double)q.y * m[1] + (double)p.z * m[2]);
-}
-
-/* One unit's impulses added to the sums of its bodies. */
-TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, int32_t unit)
-{
-    const tb_field_link link = s->links[unit];
-    const tb_unit_body a = tb_unit_body_load(s, round, s->twist, link.a);
-    const tb_unit_body b = tb_unit_body_load(s, round, s->twist, link.b);
-    const int32_t end = tb_unit_first(s, round, unit + 1);
-    for (int32_t i = tb_unit_first(s, round, unit); i < end; i++) {
-        const tb_quad l = s->lambda[i];
-        const tb_contact_frame f = tb_contact_frame_load(s, round, i);
-        const double lambda[3] = {(double)l.x, (double)l.y, (double)l.z};
-        if (lambda[0] == 0 && lambda[1] == 0 && lambda[2] == 0) continue;
-        const tb_double_frame d = tb_double_frame_of(&f);
-        double p[3];
-        for (int k = 0; k < 3; k++)
-            p[k] = lambda[0] * d.d[0][k] + lambda[1] * d.d[1][k] + lambda[2] * d.d[2][k];
-        if (link.a >= 0) tb_double_push(s->sum + 8 * (int64_t)link.a, round, &a, p, d.arm_a, -1);
-        if (link.b >= 0) tb_double_push(s->sum + 8 * (int64_t)link.b, round, &b, p, d.arm_b, 1);
-    }
-}
-
-/* xi of a contact from the sums */
-TB_LANE void tb_contact_xi(const tb_coloured *s, const tb_contact_frame *f, tb_field_link link,
-                           int32_t i, double xi[3])
-{
-    const tb_double_frame d = tb_double_frame_of(f);
-    double v[3] = {0, 0, 0}, turn[3];
-    if (link.b >= 0) {
-        const double *b = s->sum + 8 * (int64_t)link.b;
-        tb_double_cross(b + 3, d.arm_b, turn);
-        for (int k = 0; k < 3; k++) v[k] += b[k] + turn[k];
-    }
-    if (link.a >= 0) {
-        const double *a = s->sum + 8 * (int64_t)link.a;
-        tb_double_cross(a + 3, d.arm_a, turn);
-        for (int k = 0; k < 3; k++) v[k] -= a[k] + turn[k];
-    }
-    const tb_quad c = s->c[i];
-    const double terms[3] = {(double)c.x, (double)c.y, (double)c.z};
-    for (int k = 0; k < 3; k++)
-        xi[k] = d.d[k][0] * v[0] + d.d[k][1] * v[1] + d.d[k][2] * v[2] + terms[k];
 }
 
 #endif

@@ -6,8 +6,8 @@
 #ifndef TB_COLOURED_ITERATE_H
 #define TB_COLOURED_ITERATE_H
 
-#include "solve/coloured.h"
-#include "solve/solve.h"
+#include "solve/coloured_sums.h"
+#include "solve/coloured_sweep.h"
 
 enum {
     TB_COLOURED_GROWTHS = 6,      /* sweeps in a row with growing changes: divergence */
@@ -23,27 +23,7 @@ typedef struct tb_coloured_result {
     tb_residuals residuals;
 } tb_coloured_result;
 
-typedef struct tb_coloured_run {
-    const tb_solve_options *options;
-    bool jacobi;
-    tb_quad *from, *to; /* velocities; the same but for Jacobi */
-    tb_real omega;
-    double c_norm, ratio, smallest, last, best_residual;
-    int32_t growths, next_check, best_sweep, halvings;
-    bool has_best;
-    bool kept; /* the impulses are the best, and were checked */
-    tb_residuals residuals;
-} tb_coloured_run;
-
 /* ---- sums over all contacts ---- */
-
-/* The total of `count` parts in a fixed order, in every lane. */
-TB_LANE double tb_coloured_total(const volatile double *partial, int32_t count)
-{
-    double sum = 0;
-    for (int32_t k = tb_block_lane(); k < count; k += tb_block_lanes()) sum += partial[k];
-    return tb_block_sum(sum);
-}
 
 TB_LANE double tb_coloured_c_norm(const tb_coloured *s)
 {
@@ -155,58 +135,7 @@ TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round, dou
     return r;
 }
 
-/* ---- sweeps ---- */
-
-/* One sweep; returns the measure of its changes, a velocity. */
-TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, tb_coloured_run *run, int32_t n)
-{
-    const bool whole = n <= TB_COLOURED_BLOCK_SWEEPS && run->options->local_solve;
-    double measure = 0;
-    if (run->jacobi) {
-        TB_GRID_EACH(i, 2 * s->places) run->to[i] = run->from[i];
-        tb_grid_sync();
-    }
-    /* two sets of parts, so that none is written while it is still read */
-    double *partial = s->partial + (n % 2 ? tb_grid_blocks() : 0);
-    for (int32_t colour = 0; colour < s->colours; colour++) {
-        const int32_t from = s->colour_from[colour];
-        TB_GRID_EACH(k, s->colour_from[colour + 1] - from)
-        measure +=
-            tb_unit_move(s, round, run->jacobi, from + k, run->omega, whole, run->from, run->to);
-        if (colour == s->colours - 1) {
-            measure = tb_block_sum(measure);
-            if (tb_block_lane() == 0) partial[tb_grid_block()] = measure;
-        }
-        tb_grid_sync();
-    }
-    if (run->jacobi) {
-        tb_quad *swap = run->from;
-        run->from = run->to;
-        run->to = swap;
-    }
-    return sqrt(tb_coloured_total(partial, tb_grid_blocks()));
-}
-
-/* What tb_iterate does before its first sweep, colour by colour. */
-TB_LANE void tb_coloured_spread(const tb_coloured *s)
-{
-    double any = 1;
-    for (int pass = 0; pass < TB_SPREADING_PASSES && any > 0; pass++) {
-        double *partial = s->partial + (pass % 2 ? tb_grid_blocks() : 0);
-        any = 0;
-        for (int32_t colour = 0; colour < s->colours; colour++) {
-            const int32_t from = s->colour_from[colour];
-            TB_GRID_EACH(k, s->colour_from[colour + 1] - from) any += tb_unit_spread(s, from + k);
-            if (colour == s->colours - 1) {
-                any = tb_block_sum(any);
-                if (tb_block_lane() == 0) partial[tb_grid_block()] = any;
-            }
-            tb_grid_sync();
-        }
-        any = tb_coloured_total(partial, tb_grid_blocks());
-    }
-    tb_grid_sync();
-}
+/* ---- stop tests, roll-backs ---- */
 
 TB_LANE void tb_coloured_check(const tb_coloured *s, bool round, tb_coloured_run *run,
                                double estimate, int32_t sweeps)
@@ -226,6 +155,7 @@ TB_LANE void tb_coloured_keep_best(const tb_coloured *s, tb_coloured_run *run, i
     run->best_sweep = sweeps;
     run->has_best = true;
     TB_GRID_EACH(i, s->contacts) s->best[i] = s->lambda[i];
+    tb_grid_sync(); /* the next sweep's lanes have other contacts than these */
 }
 
 /* Impulses become the best known, or none; the slip parameters begin anew. */
@@ -260,15 +190,17 @@ TB_LANE void tb_coloured_roll_back(const tb_coloured *s, bool round, tb_coloured
     run->omega /= 2;
     run->growths = 0;
     run->smallest = run->last = DBL_MAX;
+    tb_coloured_stand(run);
 }
 
 /* Sweeps until the tolerance is met, the sweeps are used up, or omega cannot be halved again. */
-TB_LANE tb_status tb_coloured_sweep_on(const tb_coloured *s, bool round, tb_coloured_run *run,
+TB_LANE tb_status tb_coloured_sweep_on(tb_coloured *s, bool round, tb_coloured_run *run,
                                        int32_t *iterations)
 {
     const tb_solve_options *o = run->options;
     for (int32_t n = 1; n <= o->maximum_iterations; n++) {
         const double estimate = tb_coloured_sweep(s, round, run, n);
+        tb_coloured_learn(run, estimate, n);
         *iterations = n;
         if (tb_coloured_diverges(run, estimate)) {
             if (run->halvings >= o->maximum_halvings) return TB_DIVERGED;
@@ -301,16 +233,12 @@ TB_LANE tb_status tb_coloured_sweep_on(const tb_coloured *s, bool round, tb_colo
 
 /* From the impulses that are there (inside their sets, or 0) to the end; the sums are those of the
  * impulses that are left. Reached by all lanes. */
-TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solve_options *options,
-                                 bool jacobi, tb_coloured_result *result)
+TB_LANE void tb_coloured_iterate(const tb_coloured *rows, bool round,
+                                 const tb_solve_options *options, bool jacobi,
+                                 tb_coloured_result *result)
 {
-    tb_coloured_run run;
-    memset(&run, 0, sizeof run);
-    run.options = options;
-    run.jacobi = jacobi;
-    run.from = run.to = s->twist;
-    if (jacobi) run.to = s->next_twist;
-    run.omega = TB_R(options->omega > 0 ? options->omega : (jacobi ? TB_JOR_OMEGA : TB_SOR_OMEGA));
+    tb_coloured own = *rows, *s = &own; /* sweeps with momentum exchange arrays */
+    tb_coloured_run run = tb_coloured_begin(s, options, jacobi);
     run.ratio = 1;
     run.smallest = run.last = run.best_residual = DBL_MAX;
     run.next_check = TB_COLOURED_FIRST_CHECK; /* or as soon as a sweep changes little enough */
@@ -327,6 +255,9 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solv
     if (status != TB_OK && !(run.has_best && run.best_sweep == iterations && run.kept)) {
         tb_coloured_return(s, round, &run);
         run.residuals = tb_coloured_residuals(s, round, run.c_norm);
+    }
+    if (s->lambda != rows->lambda) {
+        TB_GRID_EACH(i, s->contacts) rows->lambda[i] = s->lambda[i];
     }
     if (TB_GRID_LEADER) {
         result->status = status;

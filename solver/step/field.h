@@ -37,6 +37,7 @@ enum {
 /* ---- on the card ---- */
 
 typedef enum tb_field_halt {
+    TB_FIELD_IDLE = -1, /* launches come only so that kernels are loaded */
     TB_FIELD_RUNS,
     TB_FIELD_FULL, /* room is missing: see the counts */
     TB_FIELD_DIVERGED,
@@ -48,6 +49,7 @@ typedef struct tb_field_control {
     int32_t halted; /* tb_field_halt */
     int32_t steps_left;
     int32_t pairs, hard, units, contacts, colours, rounds, rows;
+    int32_t cached;              /* contacts of the step before */
     int32_t frictionless;        /* contacts */
     uint32_t lower[3], upper[3]; /* tb_float_order: bounds of the boxes' centres */
     uint32_t collide_flags;
@@ -157,6 +159,11 @@ static_assert((int)TB_UNIT_CONTACTS == (int)TB_MANIFOLD_POINTS, "a unit is a man
 TB_LANE bool tb_field_stopped(const tb_field *f)
 {
     return *(const volatile int32_t *)&f->control->halted != TB_FIELD_RUNS;
+}
+
+TB_LANE bool tb_field_idles(const tb_field *f)
+{
+    return *(const volatile int32_t *)&f->control->halted == TB_FIELD_IDLE;
 }
 
 TB_LANE void tb_field_stop(const tb_field *f, tb_field_halt why)

@@ -114,6 +114,7 @@ TB_STATIC void tb_field_stage_finish(const tb_field *f)
     if (f->theta != 1) tb_kinematic_move(f->kinematic, told, (double)(f->dt * (1 - f->theta)));
     tb_kinematic_move(f->kinematic, told, (double)(f->dt * f->theta));
     tb_field_certify(f, &c->last);
+    c->cached = c->contacts;
     c->steps++;
     c->time += (double)f->dt;
     c->last.step = c->steps;
@@ -127,6 +128,7 @@ TB_STATIC void tb_field_stage_finish(const tb_field *f)
 /* Records that came with the state: by finder, and which they were. */
 TB_STATIC void tb_field_stage_sort_records(const tb_field *f)
 {
+    if (tb_field_idles(f)) return;
     TB_GRID_EACH(i, f->number_of_records)
     {
         const tb_contact_record *r = &f->old_records[i];
@@ -142,6 +144,7 @@ TB_STATIC void tb_field_stage_sort_records(const tb_field *f)
 
 TB_STATIC void tb_field_stage_take_records(const tb_field *f)
 {
+    if (tb_field_idles(f)) return;
     const int32_t n = f->number_of_records;
     TB_GRID_EACH(i, n)
     {
@@ -165,6 +168,7 @@ TB_STATIC void tb_field_stage_take_records(const tb_field *f)
 /* Contacts in the order of their shapes in the model. */
 TB_STATIC void tb_field_stage_list_records(const tb_field *f)
 {
+    if (tb_field_idles(f)) return;
     TB_GRID_EACH(i, f->number_of_records)
     {
         const tb_field_sides s = tb_field_sides_of(f, f->points[i].pair);
@@ -205,6 +209,7 @@ TB_LANE void tb_field_record(const tb_field *f, bool round, int32_t i, tb_contac
 
 TB_STATIC void tb_field_stage_write_records(const tb_field *f)
 {
+    if (tb_field_idles(f)) return;
     TB_GRID_EACH(i, f->number_of_records)
     tb_field_record(f, f->plan.round, f->sorted_records[i], &f->records[i]);
 }

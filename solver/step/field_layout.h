@@ -7,7 +7,23 @@
 
 enum { TB_FIELD_ALIGNMENT = 256 };
 
-/* f->X, items. What comes first is what stays when the rest grows: see tb_field_lay_out. */
+/* f->X, items. Sorts and sums read their arrays to the end, also in a step that has stopped before it
+ * wrote them: those stand first, so that new memory is cleared as one piece. */
+#define TB_FIELD_KEPT_READ(X)                                                                      \
+    X(found, f->plan.shapes + 1)                                                                   \
+    X(codes, f->plan.small)                                                                        \
+    X(order, f->plan.shapes)
+
+#define TB_FIELD_GROWING_READ(X)                                                                   \
+    X(touching, f->capacity.pairs + 1)                                                             \
+    X(hard_of, f->capacity.pairs + 1)                                                              \
+    X(kinds, f->capacity.hard)                                                                     \
+    X(hard_pairs, f->capacity.hard)                                                                \
+    X(colours, f->capacity.units)                                                                  \
+    X(unit_numbers, f->capacity.units)                                                             \
+    X(sizes, f->capacity.units + 1)
+
+/* what stays when the rest grows */
 #define TB_FIELD_KEPT(X)                                                                           \
     X(control, 1)                                                                                  \
     X(plan.fixed_bodies, f->plan.fixed)                                                            \
@@ -22,15 +38,12 @@ enum { TB_FIELD_ALIGNMENT = 256 };
     X(saved_kinematic, TB_KINEMATIC_NUMBERS * f->plan.kinematic)                                   \
     X(bodies, f->plan.trees + f->plan.fixed)                                                       \
     X(boxes, f->plan.shapes)                                                                       \
-    X(codes, f->plan.small)                                                                        \
     X(sorted_codes, f->plan.small)                                                                 \
-    X(order, f->plan.shapes)                                                                       \
     X(sorted_order, f->plan.shapes)                                                                \
     X(places, f->plan.trees + f->plan.fixed)                                                       \
     X(nodes, f->plan.small)                                                                        \
     X(parents, f->plan.small)                                                                      \
     X(arrivals, f->plan.small)                                                                     \
-    X(found, f->plan.shapes + 1)                                                                   \
     X(found_from, f->plan.shapes + 1)                                                              \
     X(partners, TB_FIELD_SLOTS *(int64_t)f->plan.shapes)                                           \
     X(claims[0], f->plan.shapes)                                                                   \
@@ -38,6 +51,7 @@ enum { TB_FIELD_ALIGNMENT = 256 };
     X(masks, f->plan.shapes)                                                                       \
     X(rows.twist, 2 * (int64_t)f->plan.shapes)                                                     \
     X(rows.next_twist, f->jacobi ? 2 * (int64_t)f->plan.shapes : 0)                                \
+    X(rows.past_twist, 2 * (int64_t)f->plan.shapes)                                                \
     X(rows.inertia, f->plan.round ? 0 : 2 * (int64_t)f->plan.shapes)                               \
     X(rows.sum, 8 * (int64_t)f->plan.shapes)                                                       \
     X(rows.worst, 3)                                                                               \
@@ -46,24 +60,17 @@ enum { TB_FIELD_ALIGNMENT = 256 };
 
 #define TB_FIELD_GROWING(X)                                                                        \
     X(pairs, f->capacity.pairs)                                                                    \
-    X(hard_of, f->capacity.pairs + 1)                                                              \
     X(hard_from, f->capacity.pairs + 1)                                                            \
-    X(kinds, f->capacity.hard)                                                                     \
     X(sorted_kinds, f->capacity.hard)                                                              \
-    X(hard_pairs, f->capacity.hard)                                                                \
     X(sorted_hard, f->capacity.hard)                                                               \
     X(hard_points, TB_MANIFOLD_POINTS *(int64_t)f->capacity.hard)                                  \
-    X(touching, f->capacity.pairs + 1)                                                             \
     X(touching_from, f->capacity.pairs + 1)                                                        \
     X(unit_pairs, f->capacity.units)                                                               \
     X(unit_homes, f->capacity.units + 1)                                                           \
     X(unit_links, f->capacity.units)                                                               \
-    X(colours, f->capacity.units)                                                                  \
     X(sorted_colours, f->capacity.units)                                                           \
-    X(unit_numbers, f->capacity.units)                                                             \
     X(sorted_units, f->capacity.units)                                                             \
     X(colour_from, f->capacity.colours + 1)                                                        \
-    X(sizes, f->capacity.units + 1)                                                                \
     X(links, f->capacity.units)                                                                    \
     X(unit_from, f->plan.round ? 0 : f->capacity.units + 1)                                        \
     X(rows.normal, f->capacity.contacts)                                                           \
@@ -74,6 +81,7 @@ enum { TB_FIELD_ALIGNMENT = 256 };
     X(rows.g, f->plan.round ? 0 : f->capacity.contacts)                                            \
     X(rows.reach_a, f->plan.round ? f->capacity.contacts : 0)                                      \
     X(rows.reach_b, f->plan.round ? f->capacity.contacts : 0)                                      \
+    X(rows.past, f->capacity.contacts)                                                             \
     X(rows.best, f->capacity.contacts)                                                             \
     X(rows.partial, tb_grid_chunks(f->capacity.contacts) + 2 * TB_FIELD_MOST_BLOCKS)               \
     X(points, f->capacity.contacts)                                                                \
@@ -88,19 +96,40 @@ enum { TB_FIELD_ALIGNMENT = 256 };
     X(record_numbers, f->number_of_records)                                                        \
     X(sorted_records, f->number_of_records)
 
+#define TB_FIELD_BYTES(array, items)                                                               \
+    size += tb_field_aligned((size_t)(int64_t)(items) * sizeof *f->array);
 #define TB_FIELD_PLACE(array, items)                                                               \
     {                                                                                              \
         void *at_ = base + size;                                                                   \
-        const int64_t items_ = (items);                                                            \
         memcpy(&f->array, &at_, sizeof at_);                                                       \
-        size += ((size_t)items_ * sizeof *f->array + TB_FIELD_ALIGNMENT - 1) /                     \
-                TB_FIELD_ALIGNMENT * TB_FIELD_ALIGNMENT;                                           \
+        TB_FIELD_BYTES(array, items)                                                               \
     }
+
+static inline size_t tb_field_aligned(size_t bytes)
+{
+    return (bytes + TB_FIELD_ALIGNMENT - 1) / TB_FIELD_ALIGNMENT * TB_FIELD_ALIGNMENT;
+}
+
+/* Bytes at the beginning of a block that are read whether or not they were written. */
+static inline size_t tb_field_read_of_kept(const tb_field *f)
+{
+    size_t size = 0;
+    TB_FIELD_KEPT_READ(TB_FIELD_BYTES)
+    return size;
+}
+
+static inline size_t tb_field_read_of_growing(const tb_field *f)
+{
+    size_t size = 0;
+    TB_FIELD_GROWING_READ(TB_FIELD_BYTES)
+    return size;
+}
 
 /* Points the arrays of one of the three blocks into memory at `base`; returns its size. Bytes. */
 static inline size_t tb_field_lay_out_kept(tb_field *f, unsigned char *base)
 {
     size_t size = 0;
+    TB_FIELD_KEPT_READ(TB_FIELD_PLACE)
     TB_FIELD_KEPT(TB_FIELD_PLACE)
     return size;
 }
@@ -108,6 +137,7 @@ static inline size_t tb_field_lay_out_kept(tb_field *f, unsigned char *base)
 static inline size_t tb_field_lay_out_growing(tb_field *f, unsigned char *base)
 {
     size_t size = 0;
+    TB_FIELD_GROWING_READ(TB_FIELD_PLACE)
     TB_FIELD_GROWING(TB_FIELD_PLACE)
     f->rows.colour_from = f->colour_from;
     f->rows.links = f->links;

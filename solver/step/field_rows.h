@@ -307,14 +307,12 @@ TB_STATIC void tb_field_stage_solve(const tb_field *f)
 
 TB_LANE void tb_field_sweep(const tb_field *f, bool round)
 {
-    const tb_coloured rows = tb_field_coloured(f);
-    tb_coloured_run run;
-    memset(&run, 0, sizeof run);
-    run.options = &f->options.solve;
-    run.from = run.to = rows.twist;
-    run.omega = 1;
-    for (int32_t n = 1; n <= f->options.solve.maximum_iterations; n++)
-        (void)tb_coloured_sweep(&rows, round, &run, n);
+    tb_coloured rows = tb_field_coloured(f);
+    tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
+    for (int32_t n = 1; n <= f->options.solve.maximum_iterations; n++) {
+        const double change = tb_coloured_sweep(&rows, round, &run, n);
+        tb_coloured_learn(&run, change, n);
+    }
 }
 
 /* Reached by all lanes together. */
@@ -329,15 +327,16 @@ TB_STATIC void tb_field_stage_sweep(const tb_field *f)
 /* One colour of one sweep, for a launch of its own. */
 TB_STATIC void tb_field_stage_one_colour(const tb_field *f, int32_t colour)
 {
-    const tb_coloured rows = tb_field_coloured(f);
+    tb_coloured rows = tb_field_coloured(f);
     const int32_t from = rows.colour_from[colour];
-    const bool whole = f->options.solve.local_solve;
+    tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
+    const tb_coloured_way way = tb_coloured_aim(&rows, &run, f->options.solve.local_solve);
     TB_GRID_EACH(k, rows.colour_from[colour + 1] - from)
     {
         if (f->plan.round)
-            (void)tb_unit_move(&rows, true, false, from + k, 1, whole, rows.twist, rows.twist);
+            (void)tb_unit_move(&rows, true, &way, from + k);
         else
-            (void)tb_unit_move(&rows, false, false, from + k, 1, whole, rows.twist, rows.twist);
+            (void)tb_unit_move(&rows, false, &way, from + k);
     }
 }
 
