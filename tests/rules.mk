@@ -39,11 +39,15 @@ $(DEVICE_WORLDS): tests/unit/device_world.cc
 $(FIELDS_PLAYED): tests/unit/field_played.cc
 # the kernel of quadratic programs, lane by lane
 CARD_SCHURPA := $(B)/tests/plugin/card/schurpa.o $(B)/tests/plugin/card/schurpa.f32.o
+CARD_FIELD := $(B)/tests/plugin/card/field.o $(B)/tests/plugin/card/field.f32.o
 $(CARD_SCHURPA): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(B)/tests/plugin/card/schurpa.f32.o: DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
-$(CARD_SCHURPA): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(B)/tests/plugin/card/field.f32.o: DEVICE_SINGLE := -DTB_SINGLE
+$(CARD_SCHURPA) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(CARD_SCHURPA): tests/plugin/card/schurpa.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(FIELDS_PLAYED): $(B)/stamp.flags
+$(CARD_FIELD): tests/plugin/card/field.cc
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(CARD_FIELD) $(FIELDS_PLAYED): \
+    $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
@@ -57,7 +61,8 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch choose device fetch graph groups model_cache model_image pool program shared_card twin
+CARD_HOST := backend batch choose device fetch field_run field_time field_work field_world graph \
+             groups model_cache model_image pool program shared_card twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
@@ -66,12 +71,12 @@ $(B)/tests/plugin/card/gpu/%.o: solver/gpu/%.c $(B)/stamp.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
-$(CARD): $(CARD_OBJECTS) $(CARD_SCHURPA) $(DEVICE_WORLDS) $(LIBRARY)
+$(CARD): $(CARD_OBJECTS) $(CARD_SCHURPA) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
-	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS)
+	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
-$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_gpu_calls: | $(CARD)
+$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------

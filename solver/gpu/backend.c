@@ -282,6 +282,8 @@ static tb_status warm(void *context, tb_error *error)
     if (status == TB_OK)
         status = tb_gpu_check(d, tb_gpu_warm_steps_f32(d->stream), "warming steps up", error);
     if (status == TB_OK) status = tb_gpu_wait(d, "warming up", error);
+    if (status == TB_OK) status = tb_gpu_field_warm(d, error);
+    tb_gpu_card_publish(g->card);
     pthread_mutex_unlock(&g->card->stepping);
     return status;
 }

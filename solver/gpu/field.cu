@@ -2,7 +2,7 @@
  * TB_SINGLE, in float. What a stage does stands in the rooms (step/field.h). */
 #include "gpu/field_unit.h"
 
-#include "field_kernels.h"
+#include "field_calls.h"
 #include "field_stages.h"
 
 #include <cub/device/device_radix_sort.cuh>
@@ -200,162 +200,10 @@ cudaError_t start_colours(const void *field, int32_t sweeps, int32_t colours, in
     return cudaGetLastError();
 }
 
-/* ---- a field ---- */
-
-void make(void *field, const tb_model *model, const tb_model *image, const tb_field_plan *plan)
-{
-    tb_field *f = (tb_field *)field;
-    (void)model;
-    memset((void *)f, 0, sizeof *f);
-    f->model = image;
-    f->plan = *plan;
-    f->capacity = tb_field_first_capacity(plan);
-}
-
-bool set_options(void *field, const tb_model *model, const tb_step_options *options)
-{
-    tb_field *f = (tb_field *)field;
-    const int32_t jacobi = f->jacobi;
-    tb_field_set_options(f, options, model);
-    return jacobi != f->jacobi;
-}
-
-bool set_world(void *field, const tb_gpu_field_world *w)
-{
-    tb_field *f = (tb_field *)field;
-    const bool same = f->q == w->q && f->u == w->u && f->kinematic == w->kinematic &&
-                      f->applied == w->applied && f->wrenches == w->wrenches;
-    f->q = w->q;
-    f->u = w->u;
-    f->kinematic = w->kinematic;
-    f->applied = w->applied;
-    f->wrenches = w->wrenches;
-    f->old_records = w->contacts;
-    f->number_of_records = w->number_of_contacts;
-    return !same;
-}
-
-void set_records(void *field, tb_contact_record *records, int32_t count)
-{
-    tb_field *f = (tb_field *)field;
-    f->records = records;
-    f->number_of_records = count;
-}
-
-void set_contacts(void *field, int32_t count)
-{
-    tb_field *f = (tb_field *)field;
-    if (count > f->capacity.contacts) f->capacity.contacts = count;
-}
-
-size_t lay_out(void *field, tb_gpu_field_part part, void *memory)
-{
-    tb_field *f = (tb_field *)field;
-    switch (part) {
-    case TB_GPU_FIELD_KEPT: return tb_field_lay_out_kept(f, (unsigned char *)memory);
-    case TB_GPU_FIELD_GROWING: return tb_field_lay_out_growing(f, (unsigned char *)memory);
-    default: return tb_field_lay_out_border(f, (unsigned char *)memory);
-    }
-}
-
-void view(const void *field, tb_gpu_field_view *v)
-{
-    const tb_field *f = (const tb_field *)field;
-    v->control = f->control;
-    v->control_size = sizeof *f->control;
-    v->plan = f->plan;
-}
-
-void begin(void *control, const tb_gpu_field_world *world, int32_t steps)
-{
-    tb_field_control *c = (tb_field_control *)control;
-    memset(c, 0, sizeof *c);
-    c->steps_left = steps;
-    c->steps = world->steps;
-    c->time = world->time;
-    if (steps <= 0) c->halted = TB_FIELD_DONE;
-}
-
-void resume(void *control)
-{
-    ((tb_field_control *)control)->halted = TB_FIELD_RUNS;
-}
-
-void report(const void *control, tb_gpu_field_report *r)
-{
-    const tb_field_control *c = (const tb_field_control *)control;
-    r->status = c->halted == TB_FIELD_FULL       ? TB_RESOURCE_EXHAUSTED
-                : c->halted == TB_FIELD_DIVERGED ? TB_DIVERGED
-                                                 : TB_OK;
-    r->steps_left = c->steps_left;
-    r->contacts = c->contacts;
-    r->pairs = c->pairs;
-    r->units = c->units;
-    r->colours = c->colours;
-    r->rounds = c->rounds;
-    r->steps = c->steps;
-    r->time = c->time;
-    r->merged = c->merged;
-    r->last = c->last;
-}
-
-bool give_more(void *field, const void *control)
-{
-    return tb_field_grow(&((tb_field *)field)->capacity, (const tb_field_control *)control);
-}
-
-/* `to` and `from` are the saved numbers and the world's, either way. */
-cudaError_t copy_numbers(const tb_field *f, bool save, cudaStream_t stream)
-{
-    struct {
-        double *world, *saved;
-        size_t count;
-    } const arrays[] = {
-        {f->q, f->saved_q, (size_t)f->plan.coordinates},
-        {f->u, f->saved_u, (size_t)f->plan.dofs},
-        {f->kinematic, f->saved_kinematic, TB_KINEMATIC_NUMBERS * (size_t)f->plan.kinematic}};
-    cudaError_t result = cudaSuccess;
-    for (int k = 0; k < 3 && result == cudaSuccess; k++)
-        if (arrays[k].count > 0)
-            result = cudaMemcpyAsync(
-                save ? arrays[k].saved : arrays[k].world, save ? arrays[k].world : arrays[k].saved,
-                arrays[k].count * sizeof(double), cudaMemcpyDeviceToDevice, stream);
-    return result;
-}
-
-cudaError_t save(const void *field, cudaStream_t stream)
-{
-    return copy_numbers((const tb_field *)field, true, stream);
-}
-
-cudaError_t restore(const void *field, cudaStream_t stream)
-{
-    return copy_numbers((const tb_field *)field, false, stream);
-}
-
-cudaError_t keep_cache(const void *from, const void *to, cudaStream_t stream)
-{
-    const tb_field *a = (const tb_field *)from, *b = (const tb_field *)to;
-    const size_t n = (size_t)a->capacity.contacts;
-    cudaError_t result =
-        cudaMemcpyAsync(b->cache, a->cache, n * sizeof *a->cache, cudaMemcpyDeviceToDevice, stream);
-    if (result == cudaSuccess)
-        result = cudaMemcpyAsync(b->cache_feature, a->cache_feature, n * sizeof *a->cache_feature,
-                                 cudaMemcpyDeviceToDevice, stream);
-    if (result == cudaSuccess)
-        result = cudaMemcpyAsync(b->cache_other, a->cache_other, n * sizeof *a->cache_other,
-                                 cudaMemcpyDeviceToDevice, stream);
-    return result;
-}
-
 } // namespace
 
 extern "C" {
 #define tb_gpu_field_kernels_here TB_SYMBOL(tb_gpu_field_kernels)
 extern const tb_gpu_field_calls tb_gpu_field_kernels_here;
-const tb_gpu_field_calls tb_gpu_field_kernels_here = {
-    sizeof(tb_field), make,       set_options,  set_world, set_records,
-    set_contacts,     lay_out,    view,         begin,     resume,
-    report,           give_more,  save,         restore,   keep_cache,
-    measure,          start_work, start_colours};
+const tb_gpu_field_calls tb_gpu_field_kernels_here = {TB_GPU_FIELD_CALLS};
 }

@@ -27,6 +27,7 @@ typedef enum tb_gpu_field_work {
 typedef struct tb_gpu_field_report {
     tb_status status; /* OK; RESOURCE_EXHAUSTED: room is missing; DIVERGED */
     int32_t steps_left, contacts, pairs, units, colours, rounds;
+    int32_t cached; /* contacts that the next step begins with */
     int64_t steps;
     double time;
     tb_certificate merged, last;
@@ -38,6 +39,7 @@ typedef struct tb_gpu_field_world {
     const double *applied, *wrenches;
     const tb_contact_record *contacts;
     int32_t number_of_contacts;
+    bool kept; /* the field made these contacts with its last step, and has them in its cache */
     int64_t steps;
     double time;
 } tb_gpu_field_world;
@@ -56,6 +58,9 @@ typedef struct tb_gpu_field_calls {
     /* A field without memory, with room for what the model is likely to need. */
     void (*make)(void *field, const tb_model *model, const tb_model *image,
                  const tb_field_plan *plan);
+    /* A field that only warms kernels up: launches of this size over nothing, while its control
+     * block rests. */
+    void (*make_idle)(void *field, int32_t items, bool round);
     /* The options of steps to come; true if the memory has to be laid out anew for them. */
     bool (*set_options)(void *field, const tb_model *model, const tb_step_options *options);
     /* The world of the steps to come; true if launches that were captured do not fit it. */
@@ -66,9 +71,12 @@ typedef struct tb_gpu_field_calls {
     void (*set_contacts)(void *field, int32_t count);
     /* Places a part at `memory` (NULL: nowhere); returns its bytes. */
     size_t (*lay_out)(void *field, tb_gpu_field_part part, void *memory);
+    /* Clears what is read of new memory before it is sure to be written. */
+    cudaError_t (*clear)(const void *field, tb_gpu_field_part part, cudaStream_t stream);
     void (*view)(const void *field, tb_gpu_field_view *view);
     /* A control block for a call; `control` is the host's copy of the card's. */
     void (*begin)(void *control, const tb_gpu_field_world *world, int32_t steps);
+    void (*rest)(void *control); /* no stage does anything */
     void (*resume)(void *control);
     void (*report)(const void *control, tb_gpu_field_report *report);
     /* More room where the control block says that it was missing. */
@@ -76,8 +84,8 @@ typedef struct tb_gpu_field_calls {
     /* The world's numbers set aside, or brought back. */
     cudaError_t (*save)(const void *field, cudaStream_t stream);
     cudaError_t (*restore)(const void *field, cudaStream_t stream);
-    /* Cached contacts of one layout of a field to another. */
-    cudaError_t (*keep_cache)(const void *from, const void *to, cudaStream_t stream);
+    /* The first `count` cached contacts of one layout of a field to another. */
+    cudaError_t (*keep_cache)(const void *from, const void *to, int32_t count, cudaStream_t stream);
     /* Bytes that the work needs for sorts and sums. */
     cudaError_t (*measure)(const void *field, tb_gpu_field_work work, size_t *bytes);
     /* Begins the work on the stream; marks (TB_GPU_FIELD_MARKS, or NULL) are recorded between
@@ -88,6 +96,12 @@ typedef struct tb_gpu_field_calls {
     cudaError_t (*start_colours)(const void *field, int32_t sweeps, int32_t colours, int32_t units,
                                  cudaStream_t stream);
 } tb_gpu_field_calls;
+
+/* the functions above by these names */
+#define TB_GPU_FIELD_CALLS                                                                         \
+    sizeof(tb_field), make, make_idle, set_options, set_world, set_records, set_contacts, lay_out, \
+        clear, view, begin, rest, resume, report, give_more, save, restore, keep_cache, measure,   \
+        start_work, start_colours
 
 #ifdef __cplusplus
 extern "C" {

@@ -1,5 +1,5 @@
 /* See field_run.h. */
-#include "field_run.h"
+#include "field_work.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -19,37 +19,16 @@ void tb_gpu_field_destroy(tb_gpu_field *field, tb_gpu_device *device)
     memset(field, 0, sizeof *field);
 }
 
-static void forget_graph(tb_gpu_field *f)
-{
-    if (f->graph != NULL) (void)cudaGraphExecDestroy(f->graph);
-    f->graph = NULL;
-}
-
-static tb_status place(tb_gpu_field *f, tb_gpu_device *d, tb_gpu_field_part part, tb_error *error)
-{
-    const size_t size = f->calls->lay_out(f->field, part, NULL);
-    const tb_status status = tb_gpu_reserve(d, &f->parts[part], size, error);
-    if (status == TB_OK) (void)f->calls->lay_out(f->field, part, f->parts[part].memory);
-    return status;
-}
-
-static tb_status copy(tb_gpu_device *d, void *to, const void *from, size_t bytes, tb_error *error)
-{
-    if (bytes == 0) return TB_OK;
-    return tb_gpu_check(d, cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, d->stream),
-                        "copying a world", error);
-}
-
 /* Larger arrays of pairs and contacts; what is cached of the last step moves along. */
 static tb_status give_room(tb_gpu_field *f, tb_gpu_device *d, void *old, tb_error *error)
 {
     tb_gpu_buffer before = f->parts[TB_GPU_FIELD_GROWING];
     f->parts[TB_GPU_FIELD_GROWING] = (tb_gpu_buffer){0};
-    forget_graph(f);
-    tb_status status = place(f, d, TB_GPU_FIELD_GROWING, error);
+    tb_gpu_field_forget_graph(f);
+    tb_status status = tb_gpu_field_place(f, d, TB_GPU_FIELD_GROWING, error);
     if (status == TB_OK)
-        status = tb_gpu_check(d, f->calls->keep_cache(old, f->field, d->stream), "moving contacts",
-                              error);
+        status = tb_gpu_check(d, f->calls->keep_cache(old, f->field, f->cached, d->stream),
+                              "moving contacts", error);
     if (status == TB_OK) status = tb_gpu_wait(d, "moving contacts", error);
     tb_gpu_release(d, &before);
     return status;
@@ -78,7 +57,7 @@ static tb_status send_plan(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
         {v.plan.is_large, p->is_large, (size_t)p->shapes * sizeof *p->is_large}};
     tb_status status = TB_OK;
     for (size_t i = 0; i < sizeof arrays / sizeof *arrays && status == TB_OK; i++)
-        status = copy(d, arrays[i].to, arrays[i].from, arrays[i].bytes, error);
+        status = tb_gpu_field_copy(f, d, arrays[i].to, arrays[i].from, arrays[i].bytes, error);
     return status == TB_OK ? tb_gpu_wait(d, "sending a plan", error) : status;
 }
 
@@ -94,8 +73,8 @@ static tb_status make(tb_gpu_field *f, tb_gpu_device *d, const tb_model *model,
     f->calls->make(f->field, model, image, &f->plan);
     (void)f->calls->set_options(f->field, model, options);
     f->options = *options;
-    tb_status status = place(f, d, TB_GPU_FIELD_KEPT, error);
-    if (status == TB_OK) status = place(f, d, TB_GPU_FIELD_GROWING, error);
+    tb_status status = tb_gpu_field_place(f, d, TB_GPU_FIELD_KEPT, error);
+    if (status == TB_OK) status = tb_gpu_field_place(f, d, TB_GPU_FIELD_GROWING, error);
     tb_gpu_field_view v;
     f->calls->view(f->field, &v);
     if (status == TB_OK) status = tb_gpu_reserve_pinned(d, &f->control, v.control_size, error);
@@ -113,47 +92,30 @@ static tb_status prepare(tb_gpu_field *f, tb_gpu_device *d, const tb_model *mode
         memcmp(f->sha256, model->sha256, sizeof f->sha256) != 0)
         return make(f, d, model, image, options, error);
     if (memcmp(&f->options, options, sizeof *options) == 0) return TB_OK;
-    forget_graph(f);
+    tb_gpu_field_forget_graph(f);
     f->options = *options;
     if (!f->calls->set_options(f->field, model, options)) return TB_OK;
-    const tb_status status = place(f, d, TB_GPU_FIELD_KEPT, error);
+    f->has_cache = false;
+    const tb_status status = tb_gpu_field_place(f, d, TB_GPU_FIELD_KEPT, error);
     return status == TB_OK ? send_plan(f, d, error) : status;
 }
 
 /* ---- work ---- */
 
-static tb_status reserve_scratch(tb_gpu_field *f, tb_gpu_device *d, tb_gpu_field_work work,
-                                 tb_error *error)
-{
-    size_t bytes = 0;
-    const tb_status status =
-        tb_gpu_check(d, f->calls->measure(f->field, work, &bytes), "planning a step", error);
-    if (status != TB_OK) return status;
-    if (bytes + 1 > f->scratch.capacity) forget_graph(f);
-    return tb_gpu_reserve(d, &f->scratch, bytes + 1, error);
-}
-
-static tb_status start(tb_gpu_field *f, tb_gpu_device *d, tb_gpu_field_work work,
-                       cudaEvent_t *marks, tb_error *error)
-{
-    return tb_gpu_check(
-        d,
-        f->calls->start(f->field, work, f->scratch.memory, f->scratch.capacity, d->stream, marks),
-        "launching stages", error);
-}
-
-/* The launches of one step as a graph. */
+/* The launches of one step as a graph; none where the runtime has no graphs. */
 static tb_status capture(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
 {
     cudaGraph_t graph = NULL;
     if (f->graph != NULL) return TB_OK;
-    tb_status status = reserve_scratch(f, d, TB_GPU_FIELD_STEP, error);
-    if (status == TB_OK)
-        status =
-            tb_gpu_check(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
-                         "capturing a step", error);
-    if (status != TB_OK) return status;
-    status = start(f, d, TB_GPU_FIELD_STEP, NULL, error);
+    tb_status status = tb_gpu_field_reserve_scratch(f, d, TB_GPU_FIELD_STEP, error);
+    if (status != TB_OK || f->no_graphs) return status;
+    f->no_graphs =
+        cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal) != cudaSuccess;
+    if (f->no_graphs) {
+        (void)cudaGetLastError();
+        return TB_OK;
+    }
+    status = tb_gpu_field_start(f, d, TB_GPU_FIELD_STEP, NULL, error);
     const cudaError_t ended = cudaStreamEndCapture(d->stream, &graph);
     if (status == TB_OK) status = tb_gpu_check(d, ended, "capturing a step", error);
     if (status == TB_OK)
@@ -164,34 +126,27 @@ static tb_status capture(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
     return status;
 }
 
-static tb_status send_control(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
+static tb_status start_step(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
 {
-    tb_gpu_field_view v;
-    f->calls->view(f->field, &v);
-    return copy(d, v.control, f->control.memory, v.control_size, error);
-}
-
-/* How the world stands; waits for the card. */
-static tb_status fetch_control(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
-{
-    tb_gpu_field_view v;
-    f->calls->view(f->field, &v);
-    tb_status status = copy(d, f->control.memory, v.control, v.control_size, error);
-    if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
-    if (status == TB_OK) f->calls->report(f->control.memory, &f->report);
-    return status;
+    if (f->graph == NULL) return tb_gpu_field_start(f, d, TB_GPU_FIELD_STEP, NULL, error);
+    return tb_gpu_check(d, cudaGraphLaunch(f->graph, d->stream), "launching a step", error);
 }
 
 /* ---- a call ---- */
 
+/* kept: the cache has the world's contacts already */
 static tb_status begin(tb_gpu_field *f, tb_gpu_device *d, const tb_gpu_field_world *world,
-                       int32_t steps, tb_error *error)
+                       int32_t steps, bool kept, tb_error *error)
 {
-    tb_status status = place(f, d, TB_GPU_FIELD_BORDER, error);
     f->calls->begin(f->control.memory, world, steps);
-    if (status == TB_OK) status = send_control(f, d, error);
-    if (status == TB_OK) status = reserve_scratch(f, d, TB_GPU_FIELD_TAKE_RECORDS, error);
-    if (status == TB_OK) status = start(f, d, TB_GPU_FIELD_TAKE_RECORDS, NULL, error);
+    tb_status status = tb_gpu_field_send_control(f, d, error);
+    f->cached = world->number_of_contacts;
+    if (kept || status != TB_OK) return status;
+    f->imports++;
+    status = tb_gpu_field_place(f, d, TB_GPU_FIELD_BORDER, error);
+    if (status == TB_OK)
+        status = tb_gpu_field_reserve_scratch(f, d, TB_GPU_FIELD_TAKE_RECORDS, error);
+    if (status == TB_OK) status = tb_gpu_field_start(f, d, TB_GPU_FIELD_TAKE_RECORDS, NULL, error);
     return status;
 }
 
@@ -203,10 +158,8 @@ static tb_status run(tb_gpu_field *f, tb_gpu_device *d, int32_t steps, tb_error 
     tb_status status = TB_OK;
     for (int32_t left = steps; left > 0 && status == TB_OK; left = f->report.steps_left) {
         status = capture(f, d, error);
-        for (int32_t i = 0; i < left && status == TB_OK; i++)
-            status =
-                tb_gpu_check(d, cudaGraphLaunch(f->graph, d->stream), "launching a step", error);
-        if (status == TB_OK) status = fetch_control(f, d, error);
+        for (int32_t i = 0; i < left && status == TB_OK; i++) status = start_step(f, d, error);
+        if (status == TB_OK) status = tb_gpu_field_fetch_control(f, d, error);
         if (status != TB_OK || f->report.status == TB_OK || f->report.status == TB_DIVERGED) break;
 
         /* room was missing: from the step that lacked it on */
@@ -218,7 +171,7 @@ static tb_status run(tb_gpu_field *f, tb_gpu_device *d, int32_t steps, tb_error 
         f->regrowths++;
         status = give_room(f, d, old, error);
         f->calls->resume(f->control.memory);
-        if (status == TB_OK) status = send_control(f, d, error);
+        if (status == TB_OK) status = tb_gpu_field_send_control(f, d, error);
     }
     free(old);
     return status;
@@ -233,13 +186,11 @@ static tb_status reserve_contacts(tb_gpu_field *f, tb_gpu_device *d, int32_t con
     if (old == NULL) return tb_fail_memory(error, f->calls->size, "a field");
     memcpy(old, f->field, f->calls->size);
     f->calls->set_contacts(f->field, contacts);
-    if (f->calls->lay_out(f->field, TB_GPU_FIELD_GROWING, NULL) >
-        f->parts[TB_GPU_FIELD_GROWING].capacity)
-        status = give_room(f, d, old, error);
-    else
-        (void)f->calls->lay_out(f->field, TB_GPU_FIELD_GROWING,
-                                f->parts[TB_GPU_FIELD_GROWING].memory);
-    if (memcmp(old, f->field, f->calls->size) != 0) forget_graph(f);
+    if (memcmp(old, f->field, f->calls->size) != 0) {
+        f->has_cache = false; /* it is not where it was */
+        tb_gpu_field_forget_graph(f);
+        status = tb_gpu_field_place(f, d, TB_GPU_FIELD_GROWING, error);
+    }
     free(old);
     return status;
 }
@@ -254,12 +205,14 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     memset(&f->report, 0, sizeof f->report);
     tb_status status = prepare(f, d, model, image, options, error);
     if (status == TB_OK) status = reserve_contacts(f, d, world->number_of_contacts, error);
+    const bool kept = world->kept && f->has_cache;
+    f->has_cache = false; /* until all has gone well */
     if (status != TB_OK) return status;
-    if (f->calls->set_world(f->field, world)) forget_graph(f);
+    if (f->calls->set_world(f->field, world)) tb_gpu_field_forget_graph(f);
     status = tb_gpu_mark(d, 1, error);
     if (status == TB_OK)
         status = tb_gpu_check(d, f->calls->save(f->field, d->stream), "saving a world", error);
-    if (status == TB_OK) status = begin(f, d, world, steps, error);
+    if (status == TB_OK) status = begin(f, d, world, steps, kept, error);
     if (status == TB_OK) status = run(f, d, steps, error);
 
     /* contacts of the last good step have gone where it was not the last: it is made again */
@@ -268,13 +221,14 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
         status =
             tb_gpu_check(d, f->calls->restore(f->field, d->stream), "restoring a world", error);
         (void)f->calls->set_world(f->field, world);
-        if (status == TB_OK) status = begin(f, d, world, (int32_t)good, error);
+        if (status == TB_OK) status = begin(f, d, world, (int32_t)good, false, error);
         if (status == TB_OK) status = run(f, d, (int32_t)good, error);
         f->report.status = TB_DIVERGED;
     }
     if (status == TB_OK) status = tb_gpu_mark(d, 2, error);
     if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &f->compute_seconds, error);
+    f->has_cache = status == TB_OK && f->report.status == TB_OK;
     return status;
 }
 
@@ -283,78 +237,10 @@ tb_status tb_gpu_field_list_contacts(tb_gpu_device *device, tb_gpu_field *field,
 {
     tb_gpu_field *f = field;
     f->calls->set_records(f->field, records, f->report.contacts);
-    tb_status status = place(f, device, TB_GPU_FIELD_BORDER, error);
-    if (status == TB_OK) status = reserve_scratch(f, device, TB_GPU_FIELD_WRITE_RECORDS, error);
-    if (status == TB_OK) status = start(f, device, TB_GPU_FIELD_WRITE_RECORDS, NULL, error);
-    return status;
-}
-
-/* ---- measurement ---- */
-
-tb_status tb_gpu_field_time_stages(tb_gpu_device *device, tb_gpu_field *field, double *seconds,
-                                   tb_error *error)
-{
-    tb_gpu_field *f = field;
-    tb_gpu_device *d = device;
-    cudaEvent_t marks[TB_GPU_FIELD_MARKS] = {0};
-    tb_status status = reserve_scratch(f, d, TB_GPU_FIELD_STEP, error);
-    for (int k = 0; k < TB_GPU_FIELD_MARKS && status == TB_OK; k++)
-        status = tb_gpu_check(d, cudaEventCreate(&marks[k]), "making an event", error);
-    const tb_gpu_field_world none = {.steps = f->report.steps, .time = f->report.time};
-    f->calls->begin(f->control.memory, &none, 1);
-    if (status == TB_OK) status = send_control(f, d, error);
-    if (status == TB_OK) status = start(f, d, TB_GPU_FIELD_STEP, marks, error);
-    if (status == TB_OK) status = fetch_control(f, d, error);
-    for (int k = 0; k + 1 < TB_GPU_FIELD_MARKS && status == TB_OK; k++) {
-        float milliseconds = 0;
-        status = tb_gpu_check(d, cudaEventElapsedTime(&milliseconds, marks[k], marks[k + 1]),
-                              "taking a time", error);
-        seconds[k] = 1e-3 * (double)milliseconds;
-    }
-    for (int k = 0; k < TB_GPU_FIELD_MARKS; k++)
-        if (marks[k] != NULL) (void)cudaEventDestroy(marks[k]);
-    return status;
-}
-
-/* A graph of sweeps with a launch a colour. */
-static tb_status capture_colours(tb_gpu_field *f, tb_gpu_device *d, int32_t sweeps,
-                                 cudaGraphExec_t *graph, tb_error *error)
-{
-    cudaGraph_t drawn = NULL;
-    tb_status status =
-        tb_gpu_check(d, cudaStreamBeginCapture(d->stream, cudaStreamCaptureModeThreadLocal),
-                     "capturing sweeps", error);
-    if (status != TB_OK) return status;
-    status = tb_gpu_check(
-        d, f->calls->start_colours(f->field, sweeps, f->report.colours, f->report.units, d->stream),
-        "launching colours", error);
-    const cudaError_t ended = cudaStreamEndCapture(d->stream, &drawn);
-    if (status == TB_OK) status = tb_gpu_check(d, ended, "capturing sweeps", error);
+    tb_status status = tb_gpu_field_place(f, device, TB_GPU_FIELD_BORDER, error);
     if (status == TB_OK)
-        status = tb_gpu_check(d, cudaGraphInstantiate(graph, drawn, 0), "making a graph", error);
-    if (drawn != NULL) (void)cudaGraphDestroy(drawn);
-    return status;
-}
-
-tb_status tb_gpu_field_time_sweeps(tb_gpu_device *device, tb_gpu_field *field, int32_t sweeps,
-                                   bool launches, double *seconds, tb_error *error)
-{
-    tb_gpu_field *f = field;
-    tb_gpu_device *d = device;
-    cudaGraphExec_t graph = NULL;
-    tb_step_options options = f->options;
-    options.solve.maximum_iterations = sweeps;
-    (void)f->calls->set_options(f->field, f->model, &options);
-    tb_status status = launches ? capture_colours(f, d, sweeps, &graph, error) : TB_OK;
-    *seconds = 0;
-    if (status == TB_OK) status = tb_gpu_mark(d, 0, error);
+        status = tb_gpu_field_reserve_scratch(f, device, TB_GPU_FIELD_WRITE_RECORDS, error);
     if (status == TB_OK)
-        status = launches ? tb_gpu_check(d, cudaGraphLaunch(graph, d->stream), "sweeping", error)
-                          : start(f, d, TB_GPU_FIELD_SWEEPS, NULL, error);
-    if (status == TB_OK) status = tb_gpu_mark(d, 1, error);
-    if (status == TB_OK) status = tb_gpu_wait(d, "sweeps", error);
-    if (status == TB_OK) status = tb_gpu_elapsed(d, 0, 1, seconds, error);
-    if (graph != NULL) (void)cudaGraphExecDestroy(graph);
-    (void)f->calls->set_options(f->field, f->model, &f->options);
+        status = tb_gpu_field_start(f, device, TB_GPU_FIELD_WRITE_RECORDS, NULL, error);
     return status;
 }

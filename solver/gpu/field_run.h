@@ -21,11 +21,18 @@ typedef struct tb_gpu_field {
     tb_gpu_buffer parts[TB_GPU_FIELD_PARTS], scratch;
     tb_gpu_buffer control; /* pinned: the host's copy */
     size_t scratch_size;
-    tb_step_options options;      /* those of the graph */
-    struct CUgraphExec_st *graph; /* a cudaGraphExec_t of one step; NULL: to be captured */
-    int64_t regrowths, captures;
+    tb_step_options options; /* those of the graph */
+    cudaGraphExec_t graph;   /* of one step; NULL: to be captured */
+    bool no_graphs;          /* the runtime has none */
+    bool has_cache;          /* of the contacts that the last call left */
+    int32_t cached;          /* contacts that the step under way begins with */
+    int64_t regrowths, captures, imports;
+    uint64_t copied_bytes;
     double compute_seconds;
     tb_gpu_field_report report; /* of the last call */
+    /* whose contacts the cache has, and the number of the launch that left them: the caller's */
+    const void *owner;
+    int64_t owners_launch;
 } tb_gpu_field;
 
 /* Takes a world so many steps on, or until it diverges: then it is as after its last good step, and
@@ -47,6 +54,9 @@ tb_status tb_gpu_field_time_stages(tb_gpu_device *device, tb_gpu_field *field, d
  * other, or with a launch a colour in a graph. */
 tb_status tb_gpu_field_time_sweeps(tb_gpu_device *device, tb_gpu_field *field, int32_t sweeps,
                                    bool launches, double *seconds, tb_error *error);
+/* Runs every kernel of either precision once over nothing, so that no later call pays for the first
+ * use of one; takes memory for the time that it lasts. */
+tb_status tb_gpu_field_warm(tb_gpu_device *device, tb_error *error);
 void tb_gpu_field_destroy(tb_gpu_field *field, tb_gpu_device *device);
 
 #endif

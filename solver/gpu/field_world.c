@@ -61,7 +61,7 @@ static const double *at(const tb_state *s, const double *array, const double *nu
     return numbers + (array - s->numbers);
 }
 
-static tb_gpu_field_world world_of(const tb_state *s)
+static tb_gpu_field_world world_of(const tb_state *s, bool kept)
 {
     const tb_gpu_twin *twin = tb_gpu_twin_of(s);
     double *numbers = tb_gpu_twin_numbers(twin);
@@ -71,6 +71,7 @@ static tb_gpu_field_world world_of(const tb_state *s)
                                 .applied = at(s, s->applied, numbers),
                                 .wrenches = at(s, s->wrenches, numbers),
                                 .contacts = tb_gpu_twin_room(twin, twin->side),
+                                .kept = kept,
                                 .number_of_contacts = s->number_of_contacts,
                                 .steps = s->steps,
                                 .time = s->time};
@@ -105,6 +106,21 @@ static tb_status receive(tb_gpu_device *d, tb_gpu_twins *twins, tb_gpu_field *f,
     return TB_OK;
 }
 
+/* Whether the field still has the contacts that the state begins with, because no launch but its own
+ * has worked on them: then they need not be read again. */
+static bool is_kept(const tb_gpu_field *f, const tb_state *s)
+{
+    const tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    return twin != NULL && twin == f->owner && twin->piece == f->owners_launch &&
+           !(s->host_newer & TB_PART_CONTACTS);
+}
+
+static void keep(tb_gpu_field *f, const tb_state *s)
+{
+    f->owner = tb_gpu_twin_of(s);
+    f->owners_launch = tb_gpu_twin_of(s)->piece;
+}
+
 /* What a diverged world tells. */
 static void freeze(tb_state *s, tb_certificate *certificate)
 {
@@ -132,17 +148,21 @@ tb_status tb_gpu_field_step(tb_gpu_device *device, tb_gpu_twins *twins, tb_gpu_f
     /* as many contacts as the last time, or as a pile of balls has */
     int32_t contacts = 4 * state->model->number_of_colliding_shapes;
     if (state->number_of_contacts > contacts) contacts = state->number_of_contacts;
+    const bool kept = is_kept(field, state);
+    const uint64_t copied = field->copied_bytes;
     tb_status status = settle(twins, state, contacts, error);
     if (status == TB_OK) status = tb_gpu_device_enter(d, error);
     if (status == TB_OK) status = send(d, state, tb_gpu_twin_of(state), copied_bytes, error);
     if (status != TB_OK) return status;
-    const tb_gpu_field_world world = world_of(state);
+    const tb_gpu_field_world world = world_of(state, kept);
     status = tb_gpu_field_run(d, field, state->model, image, &world, options, steps, error);
+    *copied_bytes += field->copied_bytes - copied;
     if (status != TB_OK) return status;
     state->host_newer = 0;
     const tb_gpu_field_report *r = &field->report;
     if (r->steps > state->steps) status = receive(d, twins, field, state, error);
     if (status != TB_OK) return status;
+    keep(field, state);
     if (r->steps > state->steps) state->certificate = r->last;
     state->steps = r->steps;
     state->time = r->time;

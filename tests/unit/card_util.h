@@ -15,7 +15,8 @@ static inline void play_card(const char *memory, const char *cards, const char *
         ck_assert_int_eq(values[i] ? setenv(names[i], values[i], 1) : unsetenv(names[i]), 0);
 }
 
-static inline void find_card(void)
+/* True if it is a played one. */
+static inline bool find_card(void)
 {
     char path[1024];
     tb_backend_info info;
@@ -27,6 +28,7 @@ static inline void find_card(void)
     ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", path, 1), 0);
     TEST_OK(tb_backend_describe(TB_BACKEND_GPU, &info), NULL);
     ck_assert_msg(info.devices > 0, "%s", info.reason);
+    return played;
 }
 
 static inline tb_device_use use_of(int32_t device)

@@ -3,66 +3,12 @@
 // TB_SINGLE, as float.
 #include "gpu/field_unit.h"
 
-#include "gpu/field_stages.h"
-
-#include <algorithm>
-#include <numeric>
-#include <type_traits>
-#include <vector>
+#include "field_stages_played.h"
 
 #include "field_played.h"
 
 namespace
 {
-
-template <typename Key, typename Value>
-void sort(const Key *keys, Key *keys_to, const Value *values, Value *values_to, int64_t count,
-          int bits)
-{
-    const Key mask = bits >= (int)(8 * sizeof(Key)) ? (Key) ~(Key)0 : (Key)(((Key)1 << bits) - 1);
-    std::vector<int64_t> order((size_t)count);
-    std::iota(order.begin(), order.end(), 0);
-    std::stable_sort(order.begin(), order.end(),
-                     [&](int64_t a, int64_t b) { return (keys[a] & mask) < (keys[b] & mask); });
-    for (int64_t i = 0; i < count; i++) {
-        keys_to[i] = keys[order[(size_t)i]];
-        values_to[i] = values[order[(size_t)i]];
-    }
-}
-
-// Of a step that has stopped there may be anything to sum up, as on a card.
-template <typename Number> void sum(const Number *from, Number *to, int64_t count)
-{
-    typedef std::make_unsigned_t<Number> bits;
-    bits total = 0;
-    for (int64_t i = 0; i < count; i++) {
-        const bits x = (bits)from[i];
-        to[i] = (Number)total;
-        total += x;
-    }
-}
-
-#define TB_FIELD_LAUNCH(stage, items) tb_field_stage_##stage(f);
-#define TB_FIELD_TOGETHER(stage)      tb_field_stage_##stage(f);
-#define TB_FIELD_SORT(keys, to, values, values_to, count, bits)                                    \
-    sort(keys, to, values, values_to, count, bits);
-#define TB_FIELD_SUM(from, to, count) sum(from, to, count);
-#define TB_FIELD_MARK(name)
-
-void step(const tb_field *f)
-{
-    TB_FIELD_STEP(f)
-}
-
-void take_records(const tb_field *f)
-{
-    TB_FIELD_TAKE_RECORDS(f)
-}
-
-void write_records(const tb_field *f)
-{
-    TB_FIELD_WRITE_RECORDS(f)
-}
 
 // memory that holds nothing sensible
 struct block {
@@ -125,11 +71,11 @@ extern "C" tb_status field_played_step(tb_state *state, const tb_field_plan *giv
     f->number_of_records = state->number_of_contacts;
     tb_field_lay_out_border(f, border.take(tb_field_lay_out_border(f, NULL)));
     f->old_records = state->contacts;
-    take_records(f);
+    play_take_records(f);
 
     int32_t regrowths = 0;
     for (;;) {
-        while (f->control->halted == TB_FIELD_RUNS) step(f);
+        while (f->control->halted == TB_FIELD_RUNS) play_step(f);
         if (f->control->halted != TB_FIELD_FULL) break;
         const tb_field before = *f;
         if (!tb_field_grow(&f->capacity, f->control)) return TB_INTERNAL;
@@ -152,7 +98,7 @@ extern "C" tb_status field_played_step(tb_state *state, const tb_field_plan *giv
     static std::vector<tb_contact_record> records;
     records.resize((size_t)f->number_of_records + 1);
     f->records = records.data();
-    write_records(f);
+    play_write_records(f);
     shapes.clear(), links.clear();
     for (int32_t i = 0; i < f->control->pairs; i++) {
         shapes.push_back(m->colliding_shapes[f->pairs[i].finder]);

@@ -1,7 +1,11 @@
-/* Field mode on a card: the same scenes as on the processor that plays one (test_field.c), large
- * enough to be chosen by themselves or chosen by TRIBO_GPU_FIELD. Needs a card; without one every
- * test here is skipped and says so. */
-#include "gpu_util.h"
+/* Field mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses, against the
+ * CPU; what stays on the card between calls. On the card that is there; where there is none, on one
+ * that the processor plays (tests/plugin/card), with fewer balls and steps. */
+#include "card_util.h"
+
+#include <dlfcn.h>
+
+#include "../plugin/card/field.h"
 
 /* ---- scenes ---- */
 
@@ -108,7 +112,7 @@ static void agree(const char *name, tb_model *model, const char *solver, int32_t
 
 START_TEST(scenes_agree_with_the_cpu)
 {
-    if (!gpu_is_there("scenes_agree_with_the_cpu")) return;
+    find_card();
     choose_field("1");
     agree("spheres", spheres(), "sor", 1000, 1e-9);
     agree("spheres", spheres(), "jor", 200, 1e-9);
@@ -122,24 +126,26 @@ END_TEST
 /* Runs again, and in other portions, have the same bytes; the CPU goes on from what is left. */
 START_TEST(runs_have_the_same_bytes)
 {
-    if (!gpu_is_there("runs_have_the_same_bytes")) return;
+    const bool played = find_card();
+    const int32_t balls = played ? 300 : 3000, runs = played ? 2 : 10;
     tb_error error;
     tb_certificate certificate;
-    tb_model *model = pile(3000, 0.5);
+    if (played) choose_field("100");
+    tb_model *model = pile(balls, 0.5);
     for (int p = 0; p < 2; p++) {
         const tb_precision precision = p ? TB_FLOAT : TB_DOUBLE;
         tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, "sor", 1e-4, 30);
         tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, "sor", 1e-4, 30);
         tb_state *first = state_of(model), *again = NULL;
         TEST_OK(tb_step(gpu, first, 40, &certificate, &error), &error);
-        ck_assert_int_gt(certificate.contacts, 3000);
-        for (int run = 0; run < 10; run++) {
+        ck_assert_int_gt(certificate.contacts, balls);
+        for (int run = 0; run < runs; run++) {
             again = state_of(model);
             for (int i = 0; i < 40; i += run == 0 ? 1 : 40)
                 TEST_OK(tb_step(gpu, again, run == 0 ? 1 : 40, &certificate, &error), &error);
             ck_assert(difference(first, again, true) == 0);
             ck_assert(difference(first, again, false) == 0);
-            if (run < 9) tb_state_destroy(again);
+            if (run < runs - 1) tb_state_destroy(again);
         }
         TEST_OK(tb_step(cpu, again, 1, &certificate, &error), &error);
         TEST_OK(tb_step(gpu, first, 1, &certificate, &error), &error);
@@ -156,10 +162,11 @@ END_TEST
 /* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
 START_TEST(a_large_world_that_diverges_is_frozen)
 {
-    if (!gpu_is_there("a_large_world_that_diverges_is_frozen")) return;
+    const bool played = find_card();
+    if (played) choose_field("100");
     tb_error error;
     tb_certificate certificates[2];
-    tb_model *model = pile(2500, 0.5), *few = spheres();
+    tb_model *model = pile(played ? 216 : 2500, 0.5), *few = spheres();
     tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, "sor", 1e-4, 30);
     tb_state *both[2] = {state_of(model), state_of(few)};
     const int32_t dofs = tb_model_count(model).dofs;
@@ -178,5 +185,94 @@ START_TEST(a_large_world_that_diverges_is_frozen)
 }
 END_TEST
 
+/* ---- what stays on the card ---- */
+
+/* The number of the played card; a real one keeps none, and 0 comes back. */
+static int64_t imports(bool played)
+{
+    if (!played) return 0;
+    void *plugin = dlopen(getenv("TRIBO_GPU_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(plugin);
+    const int64_t *count = dlsym(plugin, "played_field_imports");
+    ck_assert_ptr_nonnull(count);
+    dlclose(plugin);
+    return *count;
+}
+
+/* The state's content as if it came from somewhere else. */
+static void restore(tb_state *state, const tb_state *from)
+{
+    tb_error error;
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    TEST_OK(tb_state_snapshot(from, &bytes, &size, &error), &error);
+    TEST_OK(tb_state_restore(state, bytes, size, &error), &error);
+    tb_bytes_destroy(bytes);
+}
+
+/* Contacts are read from records once; then they are where the next step wants them, until somebody
+ * else's have been there, or the state's own came from the host. */
+START_TEST(contacts_of_a_large_world_stay_on_the_card)
+{
+    const bool played = find_card();
+    choose_field("100");
+    tb_error error;
+    tb_model *model = pile(216, 0.5);
+    tb_state *a = state_of(model), *b = state_of(model), *fork = NULL;
+    tb_stepper *stays = resident_stepper(0);
+    step(stays, a, 20);
+    const tb_device_use before = use_of(0);
+    const int64_t imported = imports(played);
+    for (int i = 0; i < 10; i++) step(stays, a, 1 + i % 3);
+    const tb_device_use after = use_of(0);
+    ck_assert_int_eq(after.fetches, before.fetches);
+    ck_assert_int_eq(after.uploads, before.uploads);
+    ck_assert_int_eq(after.moves, before.moves);
+    /* a control block there and back with each call, and nothing else */
+    ck_assert_uint_le(after.copied_bytes - before.copied_bytes, 10 * 4096);
+    ck_assert_int_eq(imports(played), imported);
+
+    /* the same with every contact from the host each time */
+    step(stays, b, 20);
+    for (int i = 0; i < 10; i++) {
+        restore(b, b);
+        step(stays, b, 1 + i % 3);
+    }
+    ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+
+    /* of two that share what is there, the first finds it, the second does not */
+    TEST_OK(tb_state_fork(b, &fork, &error), &error);
+    step(stays, fork, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
+    step(stays, b, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 12 : 0));
+    step(stays, a, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 13 : 0));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(fork));
+
+    tb_state_destroy(a);
+    tb_state_destroy(b);
+    tb_state_destroy(fork);
+    tb_stepper_destroy(stays);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(warming_up_keeps_no_memory)
+{
+    find_card();
+    tb_error error;
+    tb_stepper *stays = resident_stepper(0); /* and warm */
+    const tb_device_use once = use_of(0);
+    TEST_OK(tb_stepper_warm(stays, &error), &error);
+    ck_assert_uint_eq(use_of(0).memory_bytes, once.memory_bytes);
+    ck_assert_uint_lt(once.memory_bytes, 1 << 20);
+    tb_stepper_destroy(stays);
+}
+END_TEST
+
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes,
-          a_large_world_that_diverges_is_frozen)
+          a_large_world_that_diverges_is_frozen, contacts_of_a_large_world_stay_on_the_card,
+          warming_up_keeps_no_memory)
