@@ -152,6 +152,7 @@ static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_t
     w->state.actuator_force = moved(s->actuator_force, s->numbers, numbers);
     w->state.row_statuses = moved(s->row_statuses, s->numbers, numbers);
     w->state.history = moved(s->history, s->numbers, numbers);
+    w->state.factor = moved(s->factor, s->numbers, numbers);
     w->state.contacts = tb_gpu_twin_room(twin, twin->side);
     w->state.contact_capacity = twin->capacity;
     w->state.next_contacts = NULL;

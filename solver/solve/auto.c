@@ -19,10 +19,12 @@
 
 enum {
     AUTO_FIRST_SWEEPS = 10,
-    AUTO_NEXT_SWEEPS = 20,       /* before the rate is looked at again, at first */
-    USUAL_STEPS_FROM_SETS = 3,   /* where nothing is known */
-    USUAL_NEWTON_STEPS = 20,     /* of Newton from where sweeps left */
-    LEAST_NEWTON_ITERATIONS = 50 /* of Newton's, where the options ask for few */
+    AUTO_NEXT_SWEEPS = 20,        /* before the rate is looked at again, at first */
+    USUAL_STEPS_FROM_SETS = 3,    /* where nothing is known */
+    USUAL_NEWTON_STEPS = 20,      /* of Newton from where sweeps left */
+    LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
+    /* beyond so many unknowns the price of a pattern alone is worth many sweeps */
+    LARGEST_SYSTEM = 100000
 };
 static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, sweeps stand still */
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
@@ -42,6 +44,7 @@ typedef struct tb_choice {
     tb_real *speeds;       /* blocks */
     uint8_t *statuses;     /* blocks */
     tb_solve_history *history;
+    double *factor;
     double best_residual;
     double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
     char best_solver[16];
@@ -80,7 +83,8 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     const int32_t left = options.maximum_iterations - choice->iterations;
     if (auto_gives_up(choice)) return TB_CANCELLED;
     options.maximum_iterations = iterations < left ? iterations : left;
-    tb_warm_start own = {.scratch = choice->scratch, .history = choice->history};
+    tb_warm_start own = {
+        .scratch = choice->scratch, .history = choice->history, .factor = choice->factor};
     if (!warm) {
         tb_team_sync();
         tb_team_copy(choice->start, solution->lambda, bytes);
@@ -123,7 +127,11 @@ TB_STATIC tb_status auto_price(tb_choice *choice)
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
     tb_newton_system system;
     tb_newton_price price = {.sweep = 1, .step = DBL_MAX, .sets_step = DBL_MAX};
-    tb_status status = tb_newton_system_prepare(&system, choice->problem, choice->scratch);
+    const tb_problem *problem = choice->problem;
+    const int32_t unknowns = problem->values ? problem->number_of_dofs : problem->number_of_rows;
+    tb_status status = unknowns > LARGEST_SYSTEM
+                           ? TB_UNSUPPORTED
+                           : tb_newton_system_prepare(&system, problem, choice->scratch);
     if (status == TB_OK)
         status = tb_newton_system_price(&system, choice->solution->statuses, &price);
     tb_arena_return_to(choice->scratch, mark);
@@ -272,6 +280,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .scratch = warm->scratch,
                         .solution = solution,
                         .history = warm->history,
+                        .factor = warm->factor,
                         .best_residual = DBL_MAX,
                         .patience = warm->patience};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);

@@ -1,223 +1,10 @@
-/* Sparse LU of small dense blocks: merging, ordering, and the numbers. */
+/* Sparse LU of small dense blocks: the numbers. The pattern is made in block_lu_pattern.c. */
 #include "solve/block_lu.h"
 
-#include "base/bits.h"
 #include "base/team.h"
 #include "solve/twin.h"
 
 #include <string.h>
-
-enum { LARGEST_GROUP = 48 }; /* rows: three such blocks fill half of a first-level cache */
-
-/* ---- bit sets of nodes ---- */
-
-TB_STATIC void bit_put(uint64_t *set, int32_t i)
-{
-    set[i >> 6] |= (uint64_t)1 << (i & 63);
-}
-
-TB_STATIC int32_t bit_count(const uint64_t *set, int32_t words)
-{
-    int32_t sum = 0;
-    for (int32_t w = 0; w < words; w++) sum += tb_bits_count(set[w]);
-    return sum;
-}
-
-/* ---- which nodes become one ---- */
-
-/* A group for every node, in the order of the first of each: nodes with equal closed neighbourhoods
- * while their rows are few enough. `sets` has a row of bits for every node, self included. */
-TB_STATIC int32_t merge_nodes(tb_block_lu *lu, const tb_node_graph *graph, const uint64_t *sets,
-                              int32_t words, int32_t *group_size)
-{
-    const int32_t n = graph->nodes;
-    int32_t groups = 0;
-    for (int32_t i = 0; i < n; i++) lu->group[i] = -1;
-    for (int32_t i = 0; i < n; i++) {
-        if (lu->group[i] >= 0) continue;
-        const uint64_t *own = sets + (int64_t)i * words;
-        int32_t rows = graph->size[i];
-        lu->group[i] = groups;
-        lu->offset[i] = 0;
-        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++) {
-            const int32_t j = graph->neighbour[k];
-            if (j <= i || lu->group[j] >= 0 || rows + graph->size[j] > LARGEST_GROUP) continue;
-            if (!tb_bits_equal(own, sets + (int64_t)j * words, words)) continue;
-            lu->group[j] = groups;
-            lu->offset[j] = rows;
-            rows += graph->size[j];
-        }
-        group_size[groups++] = rows;
-    }
-    return groups;
-}
-
-/* ---- minimum degree ---- */
-
-/* Eliminates groups by smallest degree, the first of equals. `sets` (groups x words bits, self
- * left out) becomes, row by row, what each group's elimination fills. */
-TB_STATIC void order_groups(uint64_t *sets, int32_t groups, int32_t words, int32_t *degree,
-                            int32_t *order, int32_t *place)
-{
-    for (int32_t i = 0; i < groups; i++) {
-        degree[i] = bit_count(sets + (int64_t)i * words, words);
-        place[i] = -1;
-    }
-    for (int32_t k = 0; k < groups; k++) {
-        int32_t best = -1;
-        for (int32_t i = 0; i < groups; i++)
-            if (place[i] < 0 && (best < 0 || degree[i] < degree[best])) best = i;
-        order[k] = best;
-        place[best] = k;
-        const uint64_t *own = sets + (int64_t)best * words;
-        for (int32_t w = 0; w < words; w++) {
-            for (uint64_t left = own[w]; left; left &= left - 1) {
-                const int32_t i = 64 * w + tb_bits_lowest(left);
-                uint64_t *other = sets + (int64_t)i * words;
-                for (int32_t v = 0; v < words; v++) other[v] |= own[v];
-                other[i >> 6] &= ~((uint64_t)1 << (i & 63));
-                other[best >> 6] &= ~((uint64_t)1 << (best & 63));
-                degree[i] = bit_count(other, words);
-            }
-        }
-    }
-}
-
-/* ---- analysis ---- */
-
-TB_STATIC tb_status take_entries(tb_block_lu *lu, const uint64_t *sets, int32_t words,
-                                 const int32_t *order, tb_arena *arena)
-{
-    int64_t entries = 0;
-    for (int32_t k = 0; k < lu->groups; k++)
-        entries += bit_count(sets + (int64_t)order[k] * words, words);
-    if (entries > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
-    lu->later = TB_ARENA_ARRAY(arena, int32_t, entries);
-    lu->upper = TB_ARENA_ARRAY(arena, int64_t, entries);
-    lu->lower = TB_ARENA_ARRAY(arena, int64_t, entries);
-    return lu->later && lu->upper && lu->lower ? TB_OK : TB_RESOURCE_EXHAUSTED;
-}
-
-TB_STATIC void lay_out_pattern(tb_block_lu *lu, const uint64_t *sets, int32_t words,
-                               const int32_t *order, const int32_t *place,
-                               const int32_t *group_size)
-{
-    const int32_t groups = lu->groups;
-    int32_t entry = 0, first = 0;
-    int64_t value = 0;
-    for (int32_t k = 0; k < groups; k++) {
-        const uint64_t *own = sets + (int64_t)order[k] * words;
-        const int64_t size = group_size[order[k]];
-        lu->size[k] = (int32_t)size;
-        lu->first[k] = first;
-        first += (int32_t)size;
-        lu->diagonal[k] = value;
-        value += size * size;
-        lu->later_start[k] = entry;
-        for (int32_t w = 0; w < words; w++)
-            for (uint64_t left = own[w]; left; left &= left - 1)
-                lu->later[entry++] = place[64 * w + tb_bits_lowest(left)];
-
-        /* ascending: insertion, the lists are short or nearly in order */
-        for (int32_t a = lu->later_start[k] + 1; a < entry; a++) {
-            const int32_t moved = lu->later[a];
-            int32_t b = a;
-            for (; b > lu->later_start[k] && lu->later[b - 1] > moved; b--)
-                lu->later[b] = lu->later[b - 1];
-            lu->later[b] = moved;
-        }
-    }
-    lu->later_start[groups] = entry;
-    lu->rows = first;
-
-    lu->operations = 0;
-    for (int32_t k = 0; k < groups; k++) {
-        int64_t width = 0;
-        for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
-            const int64_t block = (int64_t)lu->size[k] * lu->size[lu->later[a]];
-            lu->upper[a] = value;
-            lu->lower[a] = value + block;
-            value += 2 * block;
-            width += lu->size[lu->later[a]];
-        }
-        const double d = (double)lu->size[k], w = (double)width;
-        lu->operations += d * d * d / 3 + d * d * w + d * w * w;
-    }
-    lu->numbers = value;
-}
-
-/* Groups of nodes, and in `sets` what couples them: groups x words bits. */
-TB_STATIC void make_groups(tb_block_lu *lu, const tb_node_graph *graph, uint64_t *sets,
-                           int32_t words, int32_t *group_size)
-{
-    const int32_t n = graph->nodes;
-    for (int32_t i = 0; i < n; i++) {
-        bit_put(sets + (int64_t)i * words, i);
-        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
-            bit_put(sets + (int64_t)i * words, graph->neighbour[k]);
-    }
-    lu->groups = merge_nodes(lu, graph, sets, words, group_size);
-
-    /* the groups' own sets, in place: a group's number is not above its first node's */
-    const int32_t group_words = (lu->groups + 63) / 64;
-    for (int32_t i = 0, group = 0; i < n; i++) {
-        if (lu->group[i] != group) continue;
-        uint64_t *own = sets + (int64_t)group * group_words;
-        memset(own, 0, (size_t)group_words * sizeof *own);
-        for (int32_t k = graph->start[i]; k < graph->start[i + 1]; k++)
-            if (lu->group[graph->neighbour[k]] != group)
-                bit_put(own, lu->group[graph->neighbour[k]]);
-        group++;
-    }
-}
-
-TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *graph,
-                                        tb_arena *arena)
-{
-    const int32_t n = graph->nodes;
-    if (n > TB_BLOCK_LU_NODES) return TB_UNSUPPORTED;
-    memset(lu, 0, sizeof *lu);
-    lu->nodes = n;
-    lu->group = TB_ARENA_ARRAY(arena, int32_t, n);
-    lu->offset = TB_ARENA_ARRAY(arena, int32_t, n);
-    lu->size = TB_ARENA_ARRAY(arena, int32_t, n);
-    lu->first = TB_ARENA_ARRAY(arena, int32_t, n);
-    lu->later_start = TB_ARENA_ARRAY(arena, int32_t, n + 1);
-    lu->diagonal = TB_ARENA_ARRAY(arena, int64_t, n);
-    int32_t *group_size = TB_ARENA_ARRAY(arena, int32_t, n);
-    int32_t *degree = TB_ARENA_ARRAY(arena, int32_t, n);
-    int32_t *order = TB_ARENA_ARRAY(arena, int32_t, n);
-    int32_t *place = TB_ARENA_ARRAY(arena, int32_t, n);
-    const int32_t words = (n + 63) / 64;
-    uint64_t *sets = TB_ARENA_ZEROED(arena, uint64_t, (size_t)n * (size_t)words);
-    if (!lu->group || !lu->offset || !lu->size || !lu->first || !lu->later_start || !lu->diagonal ||
-        !group_size || !degree || !order || !place || !sets)
-        return TB_RESOURCE_EXHAUSTED;
-
-    /* few nodes and many branches: the leader's work, the others take memory with it */
-    if (TB_LEADER) {
-        make_groups(lu, graph, sets, words, group_size);
-        order_groups(sets, lu->groups, (lu->groups + 63) / 64, degree, order, place);
-    }
-    tb_team_share(&lu->groups, sizeof lu->groups);
-    tb_team_sync();
-    const int32_t group_words = (lu->groups + 63) / 64;
-    const tb_status status = take_entries(lu, sets, group_words, order, arena);
-    if (status != TB_OK) return status;
-    if (TB_LEADER) {
-        lay_out_pattern(lu, sets, group_words, order, place, group_size);
-        for (int32_t i = 0; i < n; i++) lu->group[i] = place[lu->group[i]];
-    }
-    tb_team_share(&lu->rows, sizeof lu->rows);
-    tb_team_share(&lu->numbers, sizeof lu->numbers);
-    tb_team_share(&lu->operations, sizeof lu->operations);
-    tb_team_sync();
-
-    lu->values = TB_ARENA_ARRAY(arena, tb_real, lu->numbers);
-    lu->exchange = TB_ARENA_ARRAY(arena, int32_t, lu->rows);
-    lu->work = TB_ARENA_ARRAY(arena, tb_real, lu->rows);
-    return lu->values && lu->exchange && lu->work ? TB_OK : TB_RESOURCE_EXHAUSTED;
-}
 
 TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *arena)
 {
@@ -241,6 +28,15 @@ TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *a
     if (TB_LEADER) lu->size[0] = rows;
     tb_team_sync();
     return TB_OK;
+}
+
+TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows)
+{
+    tb_team_sync();
+    lu->rows = rows;
+    lu->numbers = (int64_t)rows * rows;
+    if (TB_LEADER) lu->size[0] = rows;
+    tb_team_sync();
 }
 
 TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu)
@@ -476,6 +272,41 @@ TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x)
             const int32_t j = lu->later[a];
             subtract_times(x + lu->first[k], lu->values + lu->upper[a], x + lu->first[j],
                            lu->size[k], lu->size[j]);
+        }
+        tb_team_sync();
+    }
+}
+
+TB_STATIC bool is_zero(const tb_real *x, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (x[i] != 0) return false;
+    return true;
+}
+
+TB_EXTERN void tb_block_lu_solve_columns(tb_block_lu *lu, tb_real *x, int32_t columns)
+{
+    for (int32_t k = 0; k < lu->groups; k++) {
+        tb_real *own = x + (int64_t)lu->first[k] * columns;
+        if (is_zero(own, (int64_t)lu->size[k] * columns)) continue;
+        tb_team_sync(); /* all have seen it */
+        solve_diagonal(lu->values + lu->diagonal[k], lu->size[k], lu->exchange + lu->first[k], own,
+                       columns);
+        tb_team_sync();
+        for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
+            const int32_t j = lu->later[a];
+            subtract_product_together(x + (int64_t)lu->first[j] * columns,
+                                      lu->values + lu->lower[a], own, lu->size[j], lu->size[k],
+                                      columns);
+        }
+        tb_team_sync();
+    }
+    for (int32_t k = lu->groups - 1; k >= 0; k--) {
+        for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
+            const int32_t j = lu->later[a];
+            subtract_product_together(
+                x + (int64_t)lu->first[k] * columns, lu->values + lu->upper[a],
+                x + (int64_t)lu->first[j] * columns, lu->size[k], lu->size[j], columns);
         }
         tb_team_sync();
     }

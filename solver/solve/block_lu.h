@@ -11,8 +11,9 @@
 
 #include "base/base.h"
 
-/* Nodes beyond this are refused: the ordering keeps a table of nodes x nodes bits. */
-enum { TB_BLOCK_LU_NODES = 16384 };
+/* Numbers beyond this are refused, as soon as so many are seen to come: 1 GiB of doubles, a minute
+ * to factor. */
+enum { TB_BLOCK_LU_NUMBERS = 1 << 27 };
 
 /* Where two nodes couple: CSR over nodes, symmetric, any order, self allowed. */
 typedef struct tb_node_graph {
@@ -39,7 +40,7 @@ typedef struct tb_block_lu {
 } tb_block_lu;
 
 /* Orders the nodes and takes all memory. RESOURCE_EXHAUSTED where that is refused, UNSUPPORTED
- * beyond TB_BLOCK_LU_NODES. */
+ * beyond TB_BLOCK_LU_NUMBERS. */
 #define tb_block_lu_analyse TB_SYMBOL(tb_block_lu_analyse)
 TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *graph,
                                         tb_arena *arena);
@@ -47,6 +48,10 @@ TB_EXTERN tb_status tb_block_lu_analyse(tb_block_lu *lu, const tb_node_graph *gr
 /* The same for one node alone, of at least one row: nothing to order. */
 #define tb_block_lu_dense TB_SYMBOL(tb_block_lu_dense)
 TB_EXTERN tb_status tb_block_lu_dense(tb_block_lu *lu, int32_t rows, tb_arena *arena);
+
+/* A matrix of one node with another number of rows, not more than it was made for. */
+#define tb_block_lu_shrink TB_SYMBOL(tb_block_lu_shrink)
+TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows);
 
 /* All numbers become zero. */
 #define tb_block_lu_clear TB_SYMBOL(tb_block_lu_clear)
@@ -63,5 +68,10 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu);
 /* x <- inverse(A) x; a node's rows lie at x + first[group[node]] + offset[node]. */
 #define tb_block_lu_solve TB_SYMBOL(tb_block_lu_solve)
 TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x);
+
+/* The same for several right sides: x has a row of `columns` numbers for every row of A. What is
+ * zero down to where a group's elimination begins costs nothing there. */
+#define tb_block_lu_solve_columns TB_SYMBOL(tb_block_lu_solve_columns)
+TB_EXTERN void tb_block_lu_solve_columns(tb_block_lu *lu, tb_real *x, int32_t columns);
 
 #endif

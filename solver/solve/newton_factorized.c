@@ -212,57 +212,100 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
     if (before) spread_square(system, before);
 }
 
-/* from dofs to places in x, and back */
-TB_STATIC int32_t place_of_dof(const tb_newton_system *system, int32_t dof)
+TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
+                                const tb_real *slope, const tb_real *lack, const uint8_t *statuses,
+                                tb_real *dlambda)
+{
+    /* what blocks lack moves the velocity: open ones move by it and by nothing else */
+    const tb_problem *problem = system->problem;
+    bool regular = true;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
+        tb_real *d = system->reduced + square;
+        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = lack[i];
+        if (statuses[b] == TB_CONTACT_OPEN)
+            for (int32_t i = 0; i < block->rows * block->rows; i++) d[i] = 0;
+        else if (!reduce_block(problem, block, weight[b], slope + square, lack, d,
+                               dlambda + block->row))
+            regular = false;
+    }
+    tb_team_sync();
+    if (!tb_team_all(regular)) return false;
+    tb_problem_whiten(problem, dlambda, system->ds);
+    return true;
+}
+
+TB_EXTERN int32_t tb_newton_place(const tb_newton_system *system, int32_t dof)
 {
     const int32_t node = system->node[dof];
     return system->lu.first[system->lu.group[node]] + system->lu.offset[node] +
            system->node_row[dof];
 }
 
-TB_EXTERN void tb_newton_solve_dofs(tb_newton_system *system, const tb_real *weight,
-                                    const tb_real *slope, const tb_real *lack, tb_real *dlambda,
-                                    bool *solved)
+TB_EXTERN void tb_newton_apply_factor(tb_newton_system *system, tb_real *v)
 {
-    const tb_problem *problem = system->problem;
-    const int32_t dofs = problem->number_of_dofs;
-
-    /* what blocks lack moves the velocity: those outside move by it and by nothing else */
-    *solved = false;
-    bool regular = true;
-    TB_EACH (b, problem->number_of_blocks) {
-        const tb_block *block = &problem->blocks[b];
-        const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
-        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = lack[i];
-        if (system->inside[b] && !reduce_block(problem, block, weight[b], slope + square, lack,
-                                               system->reduced + square, dlambda + block->row))
-            regular = false;
-    }
-    tb_team_sync();
-    if (!tb_team_all(regular)) return;
-    tb_problem_whiten(problem, dlambda, system->ds);
-    assemble_dofs(system);
+    const int32_t dofs = system->problem->number_of_dofs;
     TB_EACH (k, dofs)
-        if (system->node[k] >= 0) system->x[place_of_dof(system, k)] = system->ds[k];
+        if (system->node[k] >= 0) system->x[tb_newton_place(system, k)] = v[k];
     tb_team_sync();
-    *solved = tb_block_lu_factor(&system->lu);
-    system->factorizations++;
-    if (!*solved) return;
     tb_block_lu_solve(&system->lu, system->x);
     TB_EACH (k, dofs)
-        if (system->node[k] >= 0) system->ds[k] = system->x[place_of_dof(system, k)];
+        if (system->node[k] >= 0) v[k] = system->x[tb_newton_place(system, k)];
     tb_team_sync();
+}
 
-    /* dlambda = f' - D' Y' ds */
+TB_EXTERN bool tb_newton_factor_dofs(tb_newton_system *system)
+{
+    system->update.has_factor = false;
+    assemble_dofs(system);
+    system->factorizations++;
+    if (!tb_block_lu_factor(&system->lu)) return false;
+    tb_newton_apply_factor(system, system->ds);
+    return true;
+}
+
+TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *statuses,
+                                tb_real *dlambda)
+{
+    const tb_problem *problem = system->problem;
     TB_EACH (b, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[b];
         const int32_t n = block->rows;
-        if (!system->inside[b]) continue;
+        if (statuses[b] == TB_CONTACT_OPEN) continue;
         const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
         tb_real velocity[TB_BLOCK_ROWS], *to = dlambda + block->row;
         tb_gather_any(problem, block, system->ds, velocity);
         for (int32_t i = 0; i < n; i++)
             for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];
     }
+    tb_team_sync();
+}
+
+TB_EXTERN double tb_newton_length(const tb_real *v, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (double)v[i] * (double)v[i];
+    tb_team_sync(); /* all have read it */
+    return sqrt(sum);
+}
+
+TB_EXTERN void tb_newton_product(tb_newton_system *system, const tb_real *v, tb_real *to)
+{
+    const tb_problem *problem = system->problem;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+        const int32_t n = block->rows;
+        tb_real velocity[TB_BLOCK_ROWS], *response = system->work + block->row;
+        tb_gather_any(problem, block, v, velocity);
+        for (int32_t i = 0; i < n; i++) {
+            response[i] = 0;
+            for (int32_t k = 0; k < n; k++) response[i] += d[i * n + k] * velocity[k];
+        }
+    }
+    tb_team_sync();
+    tb_problem_whiten(problem, system->work, to);
+    TB_EACH (k, problem->number_of_dofs) to[k] += v[k];
     tb_team_sync();
 }

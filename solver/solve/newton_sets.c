@@ -20,7 +20,8 @@ enum {
     PATIENCE = 2 /* steps in a row that are no better than the best: sets that were wrong leap far
                     before they come near */
 };
-static const double PULL_SHARE = 0.1; /* of the tolerance, that the pull may leave */
+static const double PULL_SHARE = 0.1;   /* of the tolerance, that the pull may leave */
+static const double UNSEEN_SHARE = 0.3; /* of it, that the linear system's residual may leave */
 /* epsilon: a weaker pull would leave the impulses to rounding, the next round does better */
 #ifdef TB_SINGLE
 static const tb_real WEAKEST_PULL = TB_R(1e-3), STRONGEST_PULL = TB_R(1e-2);
@@ -190,25 +191,41 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
     return TB_OK;
 }
 
+/* A residual of the linear system that the tolerance does not see: it is a whitened velocity, and
+ * moves xi by Y' times it. */
+TB_STATIC double residual_unseen(const tb_newton *it)
+{
+    double rows = 0; /* squares of all numbers of Y, or more */
+    for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
+        rows += (double)it->g[b] * it->problem->blocks[b].rows;
+    const double seen = it->options->tolerance * sqrt(tb_problem_c_squared(it->problem));
+    return rows > 0 ? UNSEEN_SHARE * seen / sqrt(rows) : 0;
+}
+
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
+    tb_status status = tb_newton_kept_prepare(&it->system, warm->factor);
+    if (status != TB_OK) return status;
     sets_start(it, warm);
     tb_team_copy(it->best, it->lambda, bytes);
     tb_team_copy(it->shift, it->lambda, bytes);
     tb_team_sync();
-    tb_status status = sets_judge(it, solution);
+    status = sets_judge(it, solution);
     const double start = it->best_residual;
     if (status == TB_OK && it->best_residual > it->rest * tolerance) {
         tb_newton_measure(it);
         const tb_real pull = TB_R(PULL_SHARE * tolerance / it->best_residual);
         it->epsilon = tb_clamp(pull, WEAKEST_PULL, STRONGEST_PULL);
+        it->epsilon =
+            TB_R(tb_newton_kept_begin(&it->system, (double)it->epsilon, residual_unseen(it)));
         tb_team_copy(it->xi, solution->xi, bytes);
         tb_team_copy(it->p, it->lambda, bytes);
         tb_newton_weigh(it);
         status = sets_iterate(it, warm, solution);
+        tb_newton_kept_end(&it->system);
     }
     *ended = status == TB_OK && it->best_residual <= tolerance &&
              solution->residuals.natural <= tolerance;

@@ -29,6 +29,7 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         if (!system->node || !system->node_row || !system->ds || !system->reduced ||
             !system->square)
             return TB_RESOURCE_EXHAUSTED;
+        return tb_newton_update_prepare(system);
     } else {
         system->node = TB_ARENA_ARRAY(arena, int32_t, problem->number_of_blocks);
         system->row_block = TB_ARENA_ARRAY(arena, int32_t, rows);
@@ -214,13 +215,10 @@ TB_STATIC void count_or_list(const tb_newton_system *system, int32_t nodes, int3
     tb_team_sync();
 }
 
-/* Few dofs are one node, whatever is open: to order them would take longer than to factor them. */
-enum { DOFS_OF_ONE_NODE = 24 };
-
 TB_STATIC bool is_one_node(const tb_problem *problem)
 {
     return problem->values && problem->number_of_dofs >= 1 &&
-           problem->number_of_dofs <= DOFS_OF_ONE_NODE;
+           problem->number_of_dofs <= TB_DENSE_DOFS;
 }
 
 TB_STATIC tb_status make_one_node(tb_newton_system *system)
@@ -232,7 +230,8 @@ TB_STATIC tb_status make_one_node(tb_newton_system *system)
         system->node[k] = 0;
         system->node_row[k] = k;
     }
-    return tb_block_lu_dense(&system->lu, dofs, system->arena);
+    const tb_status status = tb_block_lu_dense(&system->lu, dofs, system->arena);
+    return status == TB_OK ? tb_newton_update_fit(system) : status;
 }
 
 /* nodes and graph of the blocks inside, ordered */
@@ -272,7 +271,8 @@ TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *status
     count_or_list(system, nodes, start, neighbour);
     const tb_node_graph graph = {
         .nodes = nodes, .size = size, .start = start, .neighbour = neighbour};
-    return tb_block_lu_analyse(&system->lu, &graph, arena);
+    const tb_status status = tb_block_lu_analyse(&system->lu, &graph, arena);
+    return status == TB_OK && problem->values ? tb_newton_update_fit(system) : status;
 }
 
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
@@ -303,22 +303,48 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
     return TB_OK;
 }
 
+/* A pattern that has all blocks of which some status is not open. */
+TB_STATIC tb_status cover_pattern(tb_newton_system *system, const uint8_t *statuses)
+{
+    bool covered = system->has_pattern && !is_one_node(system->problem);
+    for (int32_t b = 0; covered && b < system->problem->number_of_blocks; b++)
+        covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;
+    return covered ? TB_OK : make_pattern(system, statuses);
+}
+
+TB_STATIC tb_status solve_factorized(tb_newton_system *system, const tb_real *weight,
+                                     const tb_real *slope, const tb_real *lack,
+                                     const uint8_t *statuses, tb_real *dlambda, bool *solved)
+{
+    *solved = false;
+    if (!tb_newton_reduce(system, weight, slope, lack, statuses, dlambda)) return TB_OK;
+    *solved = tb_newton_update_solve(system) || tb_newton_kept_solve(system);
+    if (!*solved) {
+        const tb_status status = cover_pattern(system, statuses);
+        if (status != TB_OK) return status;
+        *solved = tb_newton_factor_dofs(system);
+        if (*solved) {
+            tb_newton_update_begin(system);
+            tb_newton_keep(system);
+        }
+    }
+    if (*solved) tb_newton_expand(system, statuses, dlambda);
+    return TB_OK;
+}
+
 TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_real *weight,
                                            const tb_real *slope, const tb_real *lack,
                                            const uint8_t *statuses, tb_real *dlambda, bool *solved)
 {
     const tb_problem *problem = system->problem;
-    bool covered = system->has_pattern && !is_one_node(problem);
-    for (int32_t b = 0; covered && b < problem->number_of_blocks; b++)
-        covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;
-    if (!covered) {
-        const tb_status status = make_pattern(system, statuses);
-        if (status != TB_OK) return status;
+    tb_status status = TB_OK;
+    if (problem->values) {
+        status = solve_factorized(system, weight, slope, lack, statuses, dlambda, solved);
+    } else {
+        status = cover_pattern(system, statuses);
+        if (status == TB_OK) solve_given(system, weight, slope, lack, dlambda, solved);
     }
-    if (problem->values)
-        tb_newton_solve_dofs(system, weight, slope, lack, dlambda, solved);
-    else
-        solve_given(system, weight, slope, lack, dlambda, solved);
+    if (status != TB_OK) return status;
     *solved = *solved && tb_all_finite(dlambda, problem->number_of_rows);
     system->solves++;
     return TB_OK;

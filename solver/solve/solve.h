@@ -21,6 +21,17 @@ typedef struct tb_solve_history {
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 
+/* Systems of so few dofs are dense: to order them would take longer than to factor them. */
+enum { TB_DENSE_DOFS = 24 };
+
+/* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights
+ * were (0: there is none), and the inverse of its matrix, dofs x dofs. Of larger systems none is
+ * kept: 0. */
+TB_FN int32_t tb_kept_numbers(int32_t dofs)
+{
+    return dofs <= TB_DENSE_DOFS ? 1 + dofs * dofs : 0;
+}
+
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
 typedef struct tb_warm_start {
@@ -29,6 +40,7 @@ typedef struct tb_warm_start {
     const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
     tb_arena *scratch;         /* returned to where it was */
     tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
+    double *factor;            /* tb_kept_numbers, likewise */
     /* after so many iterations auto gives up and says CANCELLED, for the solve to be made again by
      * those who have the time for it; 0: never */
     int32_t patience;

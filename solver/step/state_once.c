@@ -19,7 +19,8 @@ static size_t count_numbers(const tb_model *m)
            2 * (size_t)m->number_of_actuators + (size_t)m->number_of_activations +
            6 * (size_t)m->number_of_bodies +
            TB_KINEMATIC_NUMBERS * (size_t)m->number_of_kinematic_bodies +
-           2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS;
+           2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS +
+           (size_t)tb_kept_numbers(m->number_of_dofs);
 }
 
 static void lay_out(tb_state *s)
@@ -36,7 +37,8 @@ static void lay_out(tb_state *s)
     s->row_impulses = p, p += tb_row_memory_layout(m).total;
     s->actuator_force = p, p += m->number_of_actuators;
     s->row_statuses = p, p += tb_row_memory_layout(m).total;
-    s->history = p;
+    s->history = p, p += TB_HISTORY_NUMBERS;
+    s->factor = p;
 }
 
 static tb_status allocate(const tb_model *model, tb_state **state, tb_error *error)
@@ -402,7 +404,7 @@ double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 
 /* ---- snapshots ---- */
 
-enum { SNAPSHOT_VERSION = 2 }; /* 2: statuses of rows, history of solves */
+enum { SNAPSHOT_VERSION = 3 }; /* 2: statuses of rows, history of solves; 3: a factor */
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
 

@@ -10,8 +10,9 @@
  * tb_world_step runs it; backends decide for which worlds and where.
  *
  * What a step starts from warm is all in the state: impulses and statuses (open, stick, slip and
- * where to) of contacts in their records, those of other rows in the numbers, and the history that
- * choices between solvers are made by. So a state that was restored or forked goes on as the one
+ * where to) of contacts in their records, those of other rows in the numbers, the history that
+ * choices between solvers are made by, and what is left of the last factorization with the weight
+ * that is its key. So a state that was restored or forked goes on as the one
  * that it came from, byte for byte. */
 #ifndef TB_STEP_H
 #define TB_STEP_H
@@ -95,6 +96,7 @@ struct tb_state {
     double *actuator_force; /* actuators, N, last step */
     double *row_statuses; /* as row_impulses, at a block's first: 1 + tb_contact_status; 0: none */
     double *history;      /* TB_HISTORY_NUMBERS: a tb_solve_history */
+    double *factor;       /* tb_kept_numbers of the dofs: what the last Newton left of its factor */
     /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
      * share these until each has stepped. */
     tb_contact_record *contacts;
@@ -168,7 +170,7 @@ tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 5 };
+enum { TB_BACKEND_ABI = 6 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one

@@ -73,6 +73,7 @@ typedef struct tb_world {
 
     uint8_t *warm_statuses; /* blocks: before the solve */
     tb_solve_history history;
+    double *factor; /* tb_kept_numbers */
 
     /* the problem while it grows */
     tb_block *blocks;

@@ -98,15 +98,16 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
                           tb_solution *solution, tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
-    const int32_t blocks = problem->number_of_blocks;
+    const int32_t blocks = problem->number_of_blocks, kept = tb_kept_numbers(dofs);
     tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
     w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
     *solution = TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
                                       .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
                                       .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
                                       .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks)};
+    w->factor = TB_ARENA_ARRAY(w->arena, double, kept);
     if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses ||
-        !speeds || !w->warm_statuses)
+        !speeds || !w->warm_statuses || !w->factor)
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) {
         TB_EACH (i, dofs) solution->whitened[i] = 0;
@@ -115,12 +116,15 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
     }
     find_statuses(w, speeds);
     memcpy(&w->history, w->state->history, sizeof w->history);
+    tb_team_copy(w->factor, w->state->factor, (size_t)kept * sizeof(double));
+    tb_team_sync();
     tb_warm_start warm = {.scratch = w->arena, .patience = patience};
     if (w->options->solve.warm_start) {
         warm.lambda = w->warm;
         warm.statuses = w->warm_statuses;
         warm.speeds = speeds;
         warm.history = &w->history;
+        warm.factor = w->factor;
     }
     return run_solver(w, problem, &warm, solution, error);
 }
@@ -205,7 +209,11 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
     TB_EACH (r, w->contact_rows) state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
     TB_EACH (b, w->first_contact_block)
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
-    if (TB_LEADER && w->number_of_rows) memcpy(state->history, &w->history, sizeof w->history);
+    if (w->number_of_rows) {
+        if (TB_LEADER) memcpy(state->history, &w->history, sizeof w->history);
+        tb_team_copy(state->factor, w->factor,
+                     (size_t)tb_kept_numbers(w->model->number_of_dofs) * sizeof(double));
+    }
     tb_team_sync();
     store_actuators(w, state);
     finish_records(w, solution);

@@ -1,9 +1,7 @@
-/* newton and auto: slopes of the laws against differences, the sparse LU against its own product,
- * known answers, agreement with sor for every law, what sor leaves, warm starts, failures. */
+/* newton and auto: slopes of the laws against differences, known answers, agreement with sor for every law, what sor leaves, warm starts, failures. */
 #include "test_util.h"
 
 #include "problem_util.h"
-#include "solve/block_lu.h"
 #include "solve/law_slope.h"
 
 static made_problem made, given;
@@ -57,89 +55,6 @@ START_TEST(slopes_of_all_laws_are_those_of_their_projections)
         }
     ck_assert(seen[TB_CONTACT_OPEN] > 100 && seen[TB_CONTACT_STICK] > 100 &&
               seen[TB_CONTACT_SLIP] > 100);
-}
-END_TEST
-
-/* ---- the sparse LU ---- */
-
-enum { LU_NODES = 60, LU_ROWS = 6 * LU_NODES };
-
-START_TEST(sparse_lu_solves_what_it_factored)
-{
-    static double dense[LU_ROWS][LU_ROWS], x[LU_ROWS], b[LU_ROWS];
-    static int32_t size[LU_NODES], start[LU_NODES + 1], neighbour[LU_NODES * LU_NODES];
-    static bool couples[LU_NODES][LU_NODES];
-    for (int density = 0; density < 4; density++) {
-        tb_random random = tb_random_stream(11, (uint64_t)density);
-        const double chance = density == 3 ? 1 : 0.02 * (1 << density);
-        memset(dense, 0, sizeof dense);
-        memset(couples, 0, sizeof couples);
-        for (int i = 0; i < LU_NODES; i++) {
-            size[i] = 1 + (int32_t)(6 * tb_random_uniform(&random));
-            for (int j = 0; j < i; j++)
-                couples[i][j] = couples[j][i] = tb_random_uniform(&random) < chance;
-        }
-        int32_t entries = 0;
-        for (int i = 0; i < LU_NODES; i++) {
-            start[i] = entries;
-            for (int j = 0; j < LU_NODES; j++)
-                if (couples[i][j]) neighbour[entries++] = j;
-        }
-        start[LU_NODES] = entries;
-        tb_arena arena;
-        tb_arena_init(&arena, 0);
-        tb_block_lu lu;
-        const tb_node_graph graph = {LU_NODES, size, start, neighbour};
-        ck_assert(tb_block_lu_analyse(&lu, &graph, &arena) == TB_OK);
-        if (density == 3) ck_assert(lu.groups < LU_NODES / 4); /* all alike: few large groups */
-        tb_block_lu_clear(&lu);
-        for (int i = 0; i < LU_NODES; i++)
-            for (int j = 0; j < LU_NODES; j++) {
-                if (i != j && !couples[i][j]) continue;
-                const int32_t row = lu.group[i], column = lu.group[j];
-                double *to = tb_block_lu_block(&lu, row, column);
-                for (int k = 0; k < size[i]; k++)
-                    for (int m = 0; m < size[j]; m++) {
-                        /* zeros on the diagonal's diagonal ask for exchanges */
-                        double value = tb_random_normal(&random);
-                        if (i == j) value = k == m ? 0 : 20 + value;
-                        if (size[i] == 1 && i == j) value = 20;
-                        to[(lu.offset[i] + k) * lu.size[column] + lu.offset[j] + m] = value;
-                        dense[lu.first[row] + lu.offset[i] + k]
-                             [lu.first[column] + lu.offset[j] + m] = value;
-                    }
-            }
-        for (int i = 0; i < lu.rows; i++) b[i] = x[i] = tb_random_normal(&random);
-        ck_assert(tb_block_lu_factor(&lu));
-        tb_block_lu_solve(&lu, x);
-        double worst = 0, largest = 0;
-        for (int i = 0; i < lu.rows; i++) {
-            double sum = -b[i];
-            for (int j = 0; j < lu.rows; j++) sum += dense[i][j] * x[j];
-            worst = fmax(worst, fabs(sum));
-            largest = fmax(largest, fabs(x[i]));
-        }
-        ck_assert_msg(worst < 1e-9 * (1 + largest), "density %d: %g", density, worst);
-        tb_arena_destroy(&arena);
-    }
-}
-END_TEST
-
-START_TEST(sparse_lu_says_what_is_singular_and_what_is_too_large)
-{
-    static int32_t size[TB_BLOCK_LU_NODES + 1], start[TB_BLOCK_LU_NODES + 2];
-    for (int i = 0; i <= TB_BLOCK_LU_NODES; i++) size[i] = 1;
-    tb_arena arena;
-    tb_arena_init(&arena, 0);
-    tb_block_lu lu;
-    const tb_node_graph large = {TB_BLOCK_LU_NODES + 1, size, start, NULL};
-    ck_assert(tb_block_lu_analyse(&lu, &large, &arena) == TB_UNSUPPORTED);
-    const tb_node_graph small = {2, size, start, NULL};
-    ck_assert(tb_block_lu_analyse(&lu, &small, &arena) == TB_OK);
-    tb_block_lu_clear(&lu);
-    *tb_block_lu_block(&lu, 0, 0) = 1;
-    ck_assert(!tb_block_lu_factor(&lu));
-    tb_arena_destroy(&arena);
 }
 END_TEST
 
@@ -535,11 +450,9 @@ START_TEST(auto_sweeps_where_sweeps_will_do)
 }
 END_TEST
 
-TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, sparse_lu_solves_what_it_factored,
-          sparse_lu_says_what_is_singular_and_what_is_too_large,
-          a_sphere_sticks_slides_and_lifts_off, other_laws_have_their_answers,
-          every_law_agrees_with_sor, random_piles_are_solved_to_1e_10,
-          a_matrix_that_is_not_symmetric_is_used_as_given,
+TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_slides_and_lifts_off,
+          other_laws_have_their_answers, every_law_agrees_with_sor,
+          random_piles_are_solved_to_1e_10, a_matrix_that_is_not_symmetric_is_used_as_given,
           a_stack_that_grows_heavier_upwards_needs_newton, a_warm_start_needs_less_than_a_cold_one,
           the_same_problem_gives_the_same_bytes_and_memory_is_taken_once,
           whitened_velocity_comes_back,

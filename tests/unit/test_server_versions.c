@@ -56,8 +56,8 @@ START_TEST(bytes_of_another_format_or_model_are_refused)
     digest_of(&t.server, "one", id, before);
 
     put_u32(data->data, WORLD_FORMAT, 1);
-    refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "version 1", "reads 2");
-    put_u32(data->data, WORLD_FORMAT, 2);
+    refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "version 1", "reads 3");
+    put_u32(data->data, WORLD_FORMAT, 3);
 
     /* the same scene, compiled to something else by another version */
     memcpy(model, data->data + WORLD_MODEL, 12);
@@ -150,7 +150,7 @@ START_TEST(a_checkpoint_of_another_format_is_refused_after_a_restart)
 {
     check_restart(STORED_FORMAT, 7, TB_FAILED_PRECONDITION, "format 7, this build reads 1");
     check_restart(STORED_WORLD + WORLD_FORMAT, 9, TB_FAILED_PRECONDITION,
-                  "version 9, this build reads 2");
+                  "version 9, this build reads 3");
 }
 END_TEST
 
