@@ -29,10 +29,15 @@ TEAM_PLAY := $(B)/tests/unit/team_play.o
 
 # and field mode, with one lane that plays a card
 FIELDS_PLAYED := $(B)/tests/unit/field_played.o $(B)/tests/unit/field_played.f32.o
+# and with threads as the lanes of its blocks
+FIELD_LANES := $(B)/tests/unit/field_lanes.o
+GRID_PLAY := $(B)/tests/unit/grid_play.o
 
 $(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(FIELDS_PLAYED)): \
     DEVICE_SINGLE := -DTB_SINGLE
 $(TEAM_PLAY): tests/unit/team_play.cc
+$(GRID_PLAY): tests/unit/grid_play.cc
+$(FIELD_LANES): tests/unit/field_lanes.cc
 $(TEAM_SOLVES): tests/unit/team_solve.cc
 $(TEAM_WORLDS): tests/unit/team_world.cc
 $(DEVICE_WORLDS): tests/unit/device_world.cc
@@ -46,8 +51,8 @@ $(B)/tests/plugin/card/field.f32.o: DEVICE_SINGLE := -DTB_SINGLE
 $(CARD_SCHURPA) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(CARD_SCHURPA): tests/plugin/card/schurpa.cc
 $(CARD_FIELD): tests/plugin/card/field.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(CARD_FIELD) $(FIELDS_PLAYED): \
-    $(B)/stamp.flags
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(CARD_FIELD) $(FIELDS_PLAYED) \
+    $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
@@ -55,7 +60,8 @@ $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(CA
 	    $(SANITIZE) -MD -MP -c -o $@ $(filter %.cc,$^)
 
 $(B)/tests/unit/test_field: $(FIELDS_PLAYED)
-$(B)/tests/unit/test_field: LDLIBS += -lstdc++
+$(B)/tests/unit/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
+$(B)/tests/unit/test_field $(B)/tests/unit/test_field_lanes: LDLIBS += -lstdc++
 $(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)

@@ -7,7 +7,7 @@
  * depend on it, and sums are taken over chunks of a fixed size, each in a fixed order, so they are
  * the same on any number of lanes.
  *
- * Without a card there is one lane: loops are plain loops. */
+ * Without a card there is one lane: loops are plain loops. Tests also play a card with threads. */
 #ifndef TB_BASE_GRID_H
 #define TB_BASE_GRID_H
 
@@ -16,7 +16,12 @@
 
 #include "base/device.h"
 
-enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 256, TB_GRID_MOST_WARPS = 32 };
+#if defined(TB_GRID_PLAYED) /* few lanes, which are to have several of each */
+enum { TB_GRID_CHUNK = 16, TB_GRID_SLICE = 8, TB_GRID_SLOTS = 4 };
+#else
+enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 256, TB_GRID_SLOTS = 2048 };
+#endif
+enum { TB_GRID_MOST_WARPS = 32 };
 
 /* TB_LANE    a function that only lanes of a card run */
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -93,6 +98,17 @@ static __device__ inline void tb_grid_add(int32_t *into, int32_t x)
     atomicAdd(into, x);
 }
 
+/* What another lane may write, or write as well, at the same time. */
+static __device__ inline int32_t tb_grid_read(const int32_t *from)
+{
+    return *(const volatile int32_t *)from;
+}
+
+static __device__ inline void tb_grid_write(int32_t *to, int32_t x)
+{
+    *(volatile int32_t *)to = x;
+}
+
 /* How often this was asked before; what lanes wrote before they asked, the last one may read. */
 static __device__ inline int32_t tb_grid_arrive(int32_t *counter)
 {
@@ -117,6 +133,26 @@ static __device__ inline int32_t tb_trailing_zeros(uint64_t x)
 #else
 
 #define TB_LANE static inline
+
+#if defined(TB_GRID_PLAYED) /* threads of a test play the lanes of a card's blocks */
+
+int32_t tb_grid_lane(void);
+int32_t tb_grid_lanes(void);
+int32_t tb_grid_block(void);
+int32_t tb_grid_blocks(void);
+int32_t tb_block_lane(void);
+int32_t tb_block_lanes(void);
+void tb_grid_sync(void);
+double tb_block_sum(double x);
+void tb_grid_max_u32(uint32_t *into, uint32_t x);
+void tb_grid_min_u32(uint32_t *into, uint32_t x);
+void tb_grid_max_u64(uint64_t *into, uint64_t x);
+void tb_grid_add(int32_t *into, int32_t x);
+int32_t tb_grid_read(const int32_t *from);
+void tb_grid_write(int32_t *to, int32_t x);
+int32_t tb_grid_arrive(int32_t *counter);
+
+#else
 
 TB_FN int32_t tb_grid_lane(void)
 {
@@ -177,10 +213,22 @@ TB_FN void tb_grid_add(int32_t *into, int32_t x)
     *into += x;
 }
 
+TB_FN int32_t tb_grid_read(const int32_t *from)
+{
+    return *from;
+}
+
+TB_FN void tb_grid_write(int32_t *to, int32_t x)
+{
+    *to = x;
+}
+
 TB_FN int32_t tb_grid_arrive(int32_t *counter)
 {
     return (*counter)++;
 }
+
+#endif
 
 TB_FN int32_t tb_leading_zeros(uint32_t x)
 {
@@ -204,7 +252,8 @@ TB_FN int32_t tb_trailing_zeros(uint64_t x)
     for (int32_t i = (chunk)*TB_GRID_CHUNK + tb_block_lane(); i < tb_chunk_end(chunk, n);          \
          i += tb_block_lanes())
 
-/* smaller pieces, for work that is all one block has to do at a time */
+/* smaller pieces, for work that is all one block has to do at a time; their sums go to at most
+ * TB_GRID_SLOTS places */
 #define TB_SLICE_EACH(i, slice, n)                                                                 \
     for (int32_t i = (slice)*TB_GRID_SLICE + tb_block_lane(); i < tb_slice_end(slice, n);          \
          i += tb_block_lanes())

@@ -75,8 +75,8 @@ TB_LANE void tb_colour_take(const tb_colouring *c, int32_t round)
         const int32_t a = c->links[i].a, b = c->links[i].b;
         const uint32_t claim = tb_colour_claim(i);
         /* what the next round begins with; several may say it */
-        if (a >= 0) c->claims[(round + 1) % 2][a] = 0;
-        if (b >= 0) c->claims[(round + 1) % 2][b] = 0;
+        if (a >= 0) tb_grid_write((int32_t *)&c->claims[(round + 1) % 2][a], 0);
+        if (b >= 0) tb_grid_write((int32_t *)&c->claims[(round + 1) % 2][b], 0);
         if ((a >= 0 && claims[a] != claim) || (b >= 0 && claims[b] != claim)) {
             left++;
             continue;
@@ -104,7 +104,7 @@ TB_LANE int32_t tb_colour_all(const tb_colouring *c)
         tb_grid_sync();
         tb_colour_take(c, round);
         tb_grid_sync();
-        if (*(volatile int32_t *)&c->left[round % 3] == 0) return round + 1;
+        if (tb_grid_read(&c->left[round % 3]) == 0) return round + 1;
     }
 }
 

@@ -18,10 +18,7 @@
 #include "solve/coloured.h"
 #include "solve/solve.h"
 
-enum {
-    TB_COLOURED_SLOTS = 2048,    /* most sums of slices */
-    TB_COLOURED_PLAIN_SWEEPS = 2 /* before those with momentum */
-};
+enum { TB_COLOURED_PLAIN_SWEEPS = 2 /* before those with momentum */ };
 
 /* Changes that grow by more in one sweep, or to more than this times the smallest since momentum was
  * dropped, drop it again: a little growth passes by itself. */
@@ -55,7 +52,7 @@ TB_LANE double tb_coloured_total(const volatile double *partial, int32_t count)
 TB_LANE int32_t tb_coloured_slots(int32_t units)
 {
     const int32_t slices = tb_grid_slices(units);
-    return slices < TB_COLOURED_SLOTS ? slices : TB_COLOURED_SLOTS;
+    return slices < TB_GRID_SLOTS ? slices : TB_GRID_SLOTS;
 }
 
 /* No momentum until changes have shrunk again. */
@@ -142,7 +139,7 @@ TB_LANE void tb_colour_move(const tb_coloured *s, bool round, const tb_coloured_
     const int32_t slices = tb_grid_slices(count), slots = tb_coloured_slots(count);
     for (int32_t slot = tb_grid_block(); slot < slots; slot += tb_grid_blocks()) {
         double measure = 0;
-        for (int32_t slice = slot; slice < slices; slice += TB_COLOURED_SLOTS)
+        for (int32_t slice = slot; slice < slices; slice += TB_GRID_SLOTS)
             TB_SLICE_EACH(k, slice, count) measure += tb_unit_move(s, round, way, from + k);
         measure = tb_block_sum(measure);
         if (tb_block_lane() == 0) partial[slot] += measure;

@@ -158,17 +158,17 @@ static_assert((int)TB_UNIT_CONTACTS == (int)TB_MANIFOLD_POINTS, "a unit is a man
 
 TB_LANE bool tb_field_stopped(const tb_field *f)
 {
-    return *(const volatile int32_t *)&f->control->halted != TB_FIELD_RUNS;
+    return tb_grid_read(&f->control->halted) != TB_FIELD_RUNS;
 }
 
 TB_LANE bool tb_field_idles(const tb_field *f)
 {
-    return *(const volatile int32_t *)&f->control->halted == TB_FIELD_IDLE;
+    return tb_grid_read(&f->control->halted) == TB_FIELD_IDLE;
 }
 
 TB_LANE void tb_field_stop(const tb_field *f, tb_field_halt why)
 {
-    *(volatile int32_t *)&f->control->halted = why;
+    tb_grid_write(&f->control->halted, why);
 }
 
 TB_LANE tb_vec3 tb_field_position(const tb_field_body *b)

@@ -203,7 +203,8 @@ TB_LANE int32_t tb_field_easy_points(const tb_field *f, const tb_field_sides *s,
 
 TB_LANE void tb_field_tell(const tb_field *f, uint32_t flags)
 {
-    if (flags) f->control->collide_flags = flags; /* there is one */
+    if (flags)
+        tb_grid_write((int32_t *)&f->control->collide_flags, (int32_t)flags); /* there is one */
 }
 
 /* Counts the points of easy pairs, and marks the hard ones. */

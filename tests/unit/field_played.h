@@ -21,7 +21,9 @@ typedef struct field_view {
 } field_view;
 
 /* Steps a state as tb_gpu_field_step does. capacity: pairs and contacts to begin with; 0: as usual. */
+#ifndef field_played_step /* lanes have a name of their own for it */
 #define field_played_step TB_SYMBOL(field_played_step)
+#endif
 tb_status field_played_step(tb_state *state, const tb_field_plan *plan,
                             const tb_step_options *options, int32_t steps, int32_t capacity,
                             tb_certificate *certificate, field_view *view);

@@ -1,5 +1,5 @@
-// The stages of field mode in their order with one lane that plays a card: sorts and sums by the
-// standard library. Comes after gpu/field_unit.h.
+// The stages of field mode in their order with one lane that plays a card, or with threads that do
+// (TB_GRID_PLAYED): sorts and sums by the standard library. Comes after gpu/field_unit.h.
 #ifndef FIELD_STAGES_PLAYED_H
 #define FIELD_STAGES_PLAYED_H
 
@@ -9,6 +9,10 @@
 #include <numeric>
 #include <type_traits>
 #include <vector>
+
+#if defined(TB_GRID_PLAYED)
+#include "grid_play.h"
+#endif
 
 namespace
 {
@@ -40,8 +44,13 @@ template <typename Number> void sum(const Number *from, Number *to, int64_t coun
     }
 }
 
-#define TB_FIELD_LAUNCH(stage, items) tb_field_stage_##stage(f);
-#define TB_FIELD_TOGETHER(stage)      tb_field_stage_##stage(f);
+#if defined(TB_GRID_PLAYED)
+#define TB_FIELD_TOGETHER(stage)                                                                   \
+    grid_play([](const void *field) { tb_field_stage_##stage((const tb_field *)field); }, f);
+#else
+#define TB_FIELD_TOGETHER(stage) tb_field_stage_##stage(f);
+#endif
+#define TB_FIELD_LAUNCH(stage, items) TB_FIELD_TOGETHER(stage)
 #define TB_FIELD_SORT(keys, to, values, values_to, count, bits)                                    \
     sort(keys, to, values, values_to, count, bits);
 #define TB_FIELD_SUM(from, to, count) sum(from, to, count);
