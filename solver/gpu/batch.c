@@ -241,7 +241,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     memset(call, 0, sizeof *call);
     l->worlds = b->block.memory;
     l->number_of_worlds = p->count;
-    l->solver = tb_solver_number(options->solve.solver);
+    tb_gpu_call_set_options(call, options);
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
     tb_gpu_effort effort = {0};
     for (int32_t i = 0; i < p->count; i++) {
@@ -252,18 +252,12 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
         effort.sum += iterations;
     }
     l->arena_size = p->arena_size;
-    memcpy(&l->options, options, sizeof l->options);
-    /* names and functions of the host mean nothing there */
-    l->options.solve.solver = NULL;
-    l->options.solve.cancelled = NULL;
-    l->options.solve.cancelled_context = NULL;
     tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
     if (l->patience > 0) l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
     call->ways = &b->ways;
     call->groups = l->slots < p->count ? 1 : tb_gpu_choose_groups(&b->settings, p->count, &effort);
     if (status == TB_OK) status = tb_gpu_groups_open(&b->ways, &b->device, call->groups, error);
-    call->single = options->precision == TB_FLOAT;
     call->staging = p->staging;
     call->block = b->block.memory;
     call->bytes = header_bytes(p);

@@ -3,6 +3,37 @@
 
 #include <string.h>
 
+#include "solve/solve.h"
+
+_Static_assert(sizeof(tb_step_options) == 152, "a new field is copied below too");
+
+void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
+{
+    tb_step_options *to = &call->launch.options;
+    const tb_solve_options *solve = &options->solve;
+    call->launch.solver = tb_solver_number(solve->solver);
+    call->single = options->precision == TB_FLOAT;
+    to->dt = options->dt;
+    to->scheme = options->scheme;
+    to->precision = options->precision;
+    to->recovery_speed = options->recovery_speed;
+    to->contact_slop = options->contact_slop;
+    to->speculative_time = options->speculative_time;
+    to->contact_margin = options->contact_margin;
+    to->closure_tolerance = options->closure_tolerance;
+    to->report_energy = options->report_energy;
+    to->solve.tolerance = solve->tolerance;
+    to->solve.maximum_iterations = solve->maximum_iterations;
+    to->solve.omega = solve->omega;
+    to->solve.r_strategy = solve->r_strategy;
+    to->solve.storage = solve->storage;
+    to->solve.stop = solve->stop;
+    to->solve.warm_start = solve->warm_start;
+    to->solve.local_solve = solve->local_solve;
+    to->solve.accelerate = solve->accelerate;
+    to->solve.maximum_halvings = solve->maximum_halvings;
+}
+
 cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
 {
     cudaError_t result =

@@ -32,6 +32,10 @@ typedef struct tb_gpu_graphs {
     bool off; /* the runtime has none */
 } tb_gpu_graphs;
 
+/* What kernels see of the options, in a call that has been cleared. Names and functions of the host mean
+ * nothing there, and what lies between the fields stays zero: equal options are equal bytes. */
+void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options);
+
 /* Starts the call's copies and steps on the stream: from the graph of this kind of call, captured if
  * there is none. */
 tb_status tb_gpu_graph_start(tb_gpu_graphs *graphs, tb_gpu_device *device, const tb_gpu_call *call,

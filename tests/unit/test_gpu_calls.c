@@ -43,15 +43,48 @@ START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
 }
 END_TEST
 
-/* Groups of worlds, solves that are made again: none of it is seen in the worlds, of which some need
+/* A call of one kind is captured once, whatever lies between the fields of its options; another kind
+ * is captured too, and does what it does without a graph. */
+START_TEST(a_kind_of_call_is_captured_once)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *a = state_of(model), *b = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    for (int i = 0; i < 10; i++) step(stays, a, 1), step(cpu, b, 1); /* room has grown by then */
+    const int64_t before = use_of(0).captures;
+    ck_assert_int_gt(before, 0);
+    for (int i = 0; i < 40; i++) {
+        tb_step_options options = tb_stepper_options(stays);
+        unsigned char *bytes = (unsigned char *)&options;
+        memset(bytes + offsetof(tb_step_options, report_energy) + 1, i, 3);
+        memset(bytes + offsetof(tb_step_options, resident) + 1, i, 3);
+        TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
+        step(stays, a, 1), step(cpu, b, 1);
+    }
+    ck_assert_int_eq(use_of(0).captures, before);
+    for (int steps = 2; steps < 20; steps++) step(stays, a, steps), step(cpu, b, steps);
+    ck_assert_int_eq(use_of(0).captures, before + 18);
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    tb_state_destroy(b);
+    tb_stepper_destroy(cpu);
+    destroy(a, stays, model);
+}
+END_TEST
+
+/* Groups of worlds, solves that are made again, graphs: none of it is seen in the worlds, of which some need
  * more room on the way and one ends. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 24, LOST = 7 };
-    static const char *const NAMES[] = {"TRIBO_GPU_GROUPS", "TRIBO_GPU_PATIENCE",
-                                        "TRIBO_GPU_LANES"};
-    static const char *const SETTINGS[][3] = {
-        {"1", "0", "4"}, {"3", "1", "4"}, {"5", "12", "8,8,4,8"}, {"0", "30", "2"}};
+    static const char *const NAMES[] = {"TRIBO_GPU_GROUPS", "TRIBO_GPU_PATIENCE", "TRIBO_GPU_LANES",
+                                        "TRIBO_GPU_GRAPHS"};
+    static const char *const SETTINGS[][4] = {{"1", "0", "4", "0"},
+                                              {"3", "1", "4", "1"},
+                                              {"5", "12", "8,8,4,8", "0"},
+                                              {"0", "30", "2", "1"}};
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {boxes(), crowd()};
@@ -59,7 +92,7 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
     for (int k = -1; k < 4; k++) {
         tb_error error = {0};
         tb_state *worlds[WORLDS];
-        for (int i = 0; i < 3; i++)
+        for (int i = 0; i < 4; i++)
             ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k < 0 ? 0 : k][i], 1), 0);
         tb_stepper *stepper = k < 0 ? stepper_on(TB_BACKEND_CPU, TB_DOUBLE) : resident_stepper(0);
         for (int i = 0; i < WORLDS; i++) {
@@ -79,10 +112,10 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
         }
         tb_stepper_destroy(stepper);
     }
-    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
     for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
 }
 END_TEST
 
-TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, a_kind_of_call_is_captured_once,
           how_a_call_is_spread_over_the_card_leaves_no_trace)

@@ -42,18 +42,33 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
     }
 }
 
+typedef struct group {
+    tb_gpu_launch launch;
+    step_function *step;
+} group;
+
+static cudaError_t step_group(const void *argument)
+{
+    const group *g = argument;
+    for (int32_t i = 0; i < g->launch.number_of_worlds; i++)
+        step_world(&g->launch, &g->launch.worlds[i], g->step);
+    return played_state();
+}
+
 static cudaError_t start(const tb_gpu_launch *launches, int32_t count, const cudaStream_t *streams,
                          step_function *step)
 {
-    if (played_state() != cudaSuccess) return played_state();
-    played_count_launch();
+    cudaError_t result = played_state();
+    if (result != cudaSuccess) return result;
+    if (played_capture_of(streams[0]) == NULL) played_count_launch();
     played_launch();
-    for (int32_t g = 0; g < count; g++) {
-        if (played_use(streams[g]) != cudaSuccess) return played_use(streams[g]);
-        for (int32_t i = 0; i < launches[g].number_of_worlds; i++)
-            step_world(&launches[g], &launches[g].worlds[i], step);
+    for (int32_t i = 0; i < count && result == cudaSuccess; i++) {
+        const group g = {launches[i], step};
+        result = played_use(streams[i]);
+        if (result != cudaSuccess || played_kept(streams[i], step_group, &g, sizeof g)) continue;
+        result = step_group(&g);
     }
-    return played_state();
+    return result;
 }
 
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launches, int32_t count,

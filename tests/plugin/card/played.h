@@ -2,6 +2,7 @@
 #ifndef PLAYED_H
 #define PLAYED_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "cuda_runtime_api.h"
@@ -26,6 +27,17 @@ typedef struct played_counts {
 __attribute__((visibility("default"))) void played_tell(played_counts *counts);
 /* For the played kernels: one more. */
 void played_count_launch(void);
+
+/* ---- captured streams (graphs.c) ---- */
+
+typedef cudaError_t played_work(const void *argument);
+/* Whether the stream is captured: then the work is kept for the graph's launches, with a copy of its
+ * argument; else it is to be done now. */
+bool played_kept(cudaStream_t stream, played_work *function, const void *argument, size_t bytes);
+/* What captures a stream, or NULL; and that another one takes part in it. */
+struct played_graph *played_capture_of(cudaStream_t stream);
+void played_set_capture(cudaStream_t stream, struct played_graph *graph);
+void played_join(struct played_graph *graph, cudaStream_t stream);
 
 #ifdef __cplusplus
 }

@@ -20,10 +20,12 @@ enum { CARDS = 8, HEAD = 256 }; /* HEAD: bytes before each allocation, which kee
 
 struct played_stream {
     int card;
+    struct played_graph *capture; /* NULL: work is done when it is asked for */
 };
 
 struct played_event {
     double time;
+    struct played_graph *capture; /* of the stream that it was recorded in */
 };
 
 static _Atomic size_t taken[CARDS];
@@ -151,7 +153,7 @@ const char *cudaGetErrorString(cudaError_t error)
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
 {
     (void)flags;
-    *stream = malloc(sizeof **stream);
+    *stream = calloc(1, sizeof **stream);
     if (*stream == NULL) return cudaErrorMemoryAllocation;
     (*stream)->card = current;
     return played_state();
@@ -199,19 +201,30 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t *event, unsigned flags)
     return cudaEventCreate(event);
 }
 
-/* Work is done when it is asked for: there is nothing to wait for. */
+/* Work is done when it is asked for, so there is nothing to wait for but a capture to take part in. */
 cudaError_t cudaStreamWaitEvent(cudaStream_t stream, cudaEvent_t event, unsigned flags)
 {
     counts[EVENTS]++;
-    (void)event;
     (void)flags;
+    if (state_of(stream) == cudaSuccess) played_join(event->capture, stream);
     return state_of(stream);
+}
+
+struct played_graph *played_capture_of(cudaStream_t stream)
+{
+    return stream->capture;
+}
+
+void played_set_capture(cudaStream_t stream, struct played_graph *graph)
+{
+    stream->capture = graph;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream)
 {
     counts[EVENTS]++;
     event->time = now();
+    event->capture = state_of(stream) == cudaSuccess ? stream->capture : NULL;
     return state_of(stream);
 }
 
@@ -295,14 +308,27 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
     return played_state();
 }
 
+typedef struct copy {
+    void *to;
+    const void *from;
+    size_t bytes;
+} copy;
+
+static cudaError_t make_copy(const void *argument)
+{
+    const copy *c = argument;
+    counts[COPIES]++;
+    memcpy(c->to, c->from, c->bytes);
+    return cudaSuccess;
+}
+
 cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaMemcpyKind kind,
                             cudaStream_t stream)
 {
-    counts[COPIES]++;
+    const copy c = {to, from, bytes};
     (void)kind;
     if (state_of(stream) != cudaSuccess) return state_of(stream);
-    memcpy(to, from, bytes);
-    return cudaSuccess;
+    return played_kept(stream, make_copy, &c, sizeof c) ? cudaSuccess : make_copy(&c);
 }
 
 cudaError_t cudaMemcpy2DAsync(void *to, size_t to_pitch, const void *from, size_t from_pitch,
