@@ -2,9 +2,10 @@
  *
  * A warm start is mostly good already, and most cold problems need some dozen sweeps, each far
  * cheaper than a Newton step. So sor begins, unless what the solves before showed (tb_solve_history)
- * says that steps from the sets of the last one are the cheaper way: so many steps, each worth so
- * many sweeps by the pattern of their system, against so many sweeps. Both numbers follow the last
- * solves, and the one that is not used fades, so that it is tried again in time.
+ * says that steps from the sets of the last one, or Newton's rounds, are the cheaper way: so many
+ * steps, each worth so many sweeps by the pattern of their system, against so many sweeps. What a way
+ * costs includes what had to come after it. The numbers follow the last solves, and those that are
+ * not used fade, so that they are tried again in time.
  *
  * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
  * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
@@ -19,7 +20,8 @@
 
 enum {
     AUTO_FIRST_SWEEPS = 10,
-    AUTO_NEXT_SWEEPS = 20,        /* before the rate is looked at again, at first */
+    AUTO_NEXT_SWEEPS = 20,        /* before the rate is looked at again, at first ... */
+    AUTO_KNOWN_SWEEPS = 10,       /* ... where there is a history, which knows what is dear */
     USUAL_STEPS_FROM_SETS = 3,    /* where nothing is known */
     USUAL_NEWTON_STEPS = 20,      /* of Newton from where sweeps left */
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
@@ -30,8 +32,10 @@ static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, s
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
 static const double NEWS = 0.5;           /* weight of the last solve in the history */
 static const double FADING = 0.98;        /* of what was not used, a solve */
+static const double FADING_OF_SWEEPS = 0.95;  /* while Newton begins: a look at them is cheap */
 static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
 static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
+static const double DEARER_IN_ROUNDS = 2;     /* than a step from sets is one of Newton's */
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
@@ -47,6 +51,7 @@ typedef struct tb_choice {
     double *factor;
     double best_residual;
     double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
+    double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
     char best_solver[16];
     int32_t iterations, halvings, patience;
     tb_solve_work work;
@@ -71,6 +76,19 @@ TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
 TB_STATIC bool auto_gives_up(const tb_choice *choice)
 {
     return choice->patience > 0 && choice->iterations >= choice->patience;
+}
+
+/* What the last run cost. Steps within rounds judge and search more than those from sets. */
+TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
+{
+    const tb_solution *solution = choice->solution;
+    const double solves = run == TB_RUN_SOR ? 0 : (double)solution->work.linear_solves;
+    const double price = choice->history && choice->history->price > 0 ? choice->history->price
+                                                                       : choice->price_of_step;
+    const double cost = (double)solution->iterations - solves +
+                        solves * price * (run == TB_RUN_NEWTON ? DEARER_IN_ROUNDS : 1);
+    choice->cost += cost;
+    if (run == TB_RUN_NEWTON) choice->cost_of_newton = cost;
 }
 
 /* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
@@ -101,6 +119,7 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     if (status != TB_OK) return status;
     choice->iterations += solution->iterations;
     choice->halvings += solution->halvings;
+    auto_account(choice, run);
     if (run != TB_RUN_SOR) {
         choice->work.linear_solves += solution->work.linear_solves;
         choice->work.factorizations += solution->work.factorizations;
@@ -158,14 +177,38 @@ TB_STATIC bool sets_are_cheaper(const tb_choice *choice)
     return h && h->price > 0 && h->steps * h->price < h->sweeps;
 }
 
+TB_STATIC bool newton_is_cheapest(const tb_choice *choice)
+{
+    const tb_solve_history *h = choice->history;
+    return h && h->newton > 0 && h->newton < h->sweeps && h->sweeps > SWEEPS_TO_LOOK_UP &&
+           (!(h->price > 0) || h->newton < h->steps * h->price);
+}
+
+TB_STATIC double learn(double known, double seen)
+{
+    return known > 0 ? known + NEWS * (seen - known) : seen;
+}
+
+/* After a solve that Newton has ended: what the way there cost belongs to the run that began it. */
+TB_STATIC void learn_of_newton(tb_choice *choice, tb_auto_run first)
+{
+    tb_solve_history *h = choice->history;
+    if (!h) return;
+    h->newton = learn(h->newton, choice->cost_of_newton);
+    if (first == TB_RUN_SOR) h->sweeps = learn(h->sweeps, choice->cost);
+    if (first != TB_RUN_NEWTON) return;
+    h->sweeps *= FADING_OF_SWEEPS;
+    h->steps *= FADING;
+}
+
 /* After sweeps alone have ended a solve. */
 TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
 {
     tb_solve_history *h = choice->history;
     if (!h) return TB_OK;
-    const double sweeps = (double)choice->iterations;
-    h->sweeps = h->sweeps > 0 ? h->sweeps + NEWS * (sweeps - h->sweeps) : sweeps;
+    h->sweeps = learn(h->sweeps, (double)choice->iterations);
     h->steps *= FADING;
+    h->newton *= FADING;
     if (h->sweeps <= SWEEPS_TO_LOOK_UP || h->price > 0) return TB_OK;
     const tb_status status = auto_price(choice);
     h->price = choice->price_of_step;
@@ -178,8 +221,9 @@ TB_STATIC void learn_of_sets(tb_choice *choice, int64_t solves)
 {
     tb_solve_history *h = choice->history;
     const double steps = (double)solves;
-    h->steps = h->steps > 0 ? h->steps + NEWS * (steps - h->steps) : steps;
+    h->steps = learn(h->steps, steps);
     h->sweeps *= FADING;
+    h->newton *= FADING;
 }
 
 /* What steps from sets that sweeps have found are worth by now, in sweeps. */
@@ -219,20 +263,33 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
     return status;
 }
 
+/* After the first sweeps: whether Newton, whose price the history knows, costs less than what is left
+ * at the rate at which they began. */
+TB_STATIC bool newton_is_nearer(const tb_choice *choice)
+{
+    const tb_solve_history *h = choice->history;
+    const tb_solution *solution = choice->solution;
+    const int32_t sweeps = solution->iterations - solution->first_check;
+    return h && h->newton > 0 && sweeps > 0 &&
+           auto_sweeps_left(solution->first_residual, solution->residuals.natural, sweeps,
+                            choice->options->tolerance) > h->newton;
+}
+
 /* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
  * Newton. */
 TB_STATIC tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
-    bool many = false;
-    for (int32_t sweeps = AUTO_NEXT_SWEEPS; !many; sweeps *= 2) {
+    bool many = newton_is_nearer(choice);
+    const int32_t next = choice->history ? AUTO_KNOWN_SWEEPS : AUTO_NEXT_SWEEPS;
+    for (int32_t sweeps = next; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
         status = auto_run(choice, TB_RUN_SOR, NULL, sweeps, ended);
         if (status != TB_OK || *ended) return status;
         const int32_t own = choice->iterations - made;
-        if (sweeps == AUTO_NEXT_SWEEPS) {
+        if (sweeps == next) {
             status = auto_try_sets(choice, before, own, ended);
             if (status != TB_OK || *ended) return status;
         }
@@ -246,6 +303,15 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     const int32_t most = choice->options->maximum_iterations;
     bool ended = false;
     tb_status status = TB_OK;
+    int32_t share = (int32_t)(NEWTON_SHARE * most);
+    if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
+    if (newton_is_cheapest(choice)) {
+        if (choice->patience > 0 && choice->history->newton > choice->patience) return TB_CANCELLED;
+        status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
+        if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
+        if (status != TB_OK || ended) return status;
+        return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
+    }
     bool from_sets =
         sets_are_cheaper(choice) && tb_newton_has_sets(choice->problem, choice->options, warm);
     if (from_sets) {
@@ -262,9 +328,8 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     if (ended || status != TB_OK) return status;
 
     /* then Newton, and sweeps again with what it leaves */
-    int32_t share = (int32_t)(NEWTON_SHARE * most);
-    if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
     status = auto_run(choice, TB_RUN_NEWTON, NULL, share, &ended);
+    if (status == TB_OK) learn_of_newton(choice, from_sets ? TB_RUN_SETS : TB_RUN_SOR);
     if (status != TB_OK || ended) return status;
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }

@@ -205,6 +205,10 @@ TB_STATIC tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
         tb_problem_judge(it->problem, it->sweeper.lambda, it->scratch, solution->whitened,
                          solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
+    if (solution->first_check == 0) {
+        solution->first_check = sweeps;
+        solution->first_residual = solution->residuals.natural;
+    }
     if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
     const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
     it->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
@@ -483,7 +487,7 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
         .last = DBL_MAX,
         .next_check = 8,
     };
-    solution->iterations = solution->halvings = 0;
+    solution->iterations = solution->halvings = solution->first_check = 0;
     tb_solution_sign(solution, name);
 
     const double c2 = tb_problem_c_squared(problem);

@@ -15,8 +15,10 @@ enum { TB_STATUS_UNKNOWN = 255 };
 typedef struct tb_solve_history {
     double
         sweeps; /* that solves by sweeps take; fades while Newton solves, so that they come again */
-    double steps; /* that Newton takes from the sets of the last solve; fades while sweeps solve */
-    double price; /* of such a step, in sweeps; 0: not known */
+    double steps;  /* that Newton takes from the sets of the last solve; fades while sweeps solve */
+    double price;  /* of such a step, in sweeps; 0: not known */
+    double newton; /* what a solve costs in sweeps that Newton begins and ends; 0: not known; fades
+                      while others solve */
 } tb_solve_history;
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
@@ -64,6 +66,8 @@ typedef struct tb_solution {
     tb_status status;       /* OK, NOT_CONVERGED, DIVERGED */
     int32_t iterations;     /* sweeps over all rows, of all attempts */
     int32_t halvings;       /* of omega */
+    int32_t first_check;    /* sweeps before the residual was first looked at; 0: never */
+    double first_residual;  /* natural, then */
     tb_solve_work work;     /* of all attempts */
     tb_residuals residuals; /* of lambda, in double */
     char solver[16];        /* which solver ended the work */
