@@ -105,12 +105,13 @@ typedef struct made_solution {
     tb_status returned;
 } made_solution;
 
-static inline void made_solve(const tb_problem *problem, const tb_solve_options *options,
-                              const tb_real *warm_lambda, made_solution *s)
+/* With whatever is warm but for the memory, which is this function's. */
+static inline void made_solve_warm(const tb_problem *problem, const tb_solve_options *options,
+                                   tb_warm_start warm, made_solution *s)
 {
     tb_arena arena;
     tb_arena_init(&arena, 0);
-    tb_warm_start warm = {.lambda = warm_lambda, .scratch = &arena};
+    warm.scratch = &arena;
     memset(&s->solution, 0, sizeof s->solution);
     s->solution.lambda = s->lambda;
     s->solution.xi = s->xi;
@@ -120,6 +121,12 @@ static inline void made_solve(const tb_problem *problem, const tb_solve_options 
     ck_assert(solve != NULL);
     s->returned = solve(problem, options, &warm, &s->solution);
     tb_arena_destroy(&arena);
+}
+
+static inline void made_solve(const tb_problem *problem, const tb_solve_options *options,
+                              const tb_real *warm_lambda, made_solution *s)
+{
+    made_solve_warm(problem, options, (tb_warm_start){.lambda = warm_lambda}, s);
 }
 
 static inline tb_solve_options made_options(const char *solver, double tolerance)

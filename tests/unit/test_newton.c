@@ -302,6 +302,42 @@ START_TEST(a_warm_start_needs_less_than_a_cold_one)
 }
 END_TEST
 
+/* Cold loads of a stack that sweeps cannot bear: whoever remembers does not sweep in vain again and
+ * again, but looks at sweeps from time to time; and where they do, they come back. */
+START_TEST(auto_begins_with_what_was_the_cheaper_way)
+{
+    enum { SOLVES = 60 };
+    const tb_solve_options options = made_options("auto", 1e-10);
+    tb_solve_history history = {0};
+    const tb_warm_start warm = {.history = &history};
+    stack_of_boxes(8, 3);
+    made_solve(&made.problem, &options, NULL, &one);
+    ck_assert_str_eq(one.solution.solver, "newton");
+    const int32_t alone = one.solution.iterations - one.solution.work.linear_solves;
+    const tb_real load = made.c[0];
+    int32_t begun = 0, sweeps = 0;
+    for (int i = 0; i < SOLVES; i++) {
+        made.c[0] =
+            load * TB_R(1 + 1e-3 * (i % 7)); /* the steps of a world are never quite alike */
+        made_solve_warm(&made.problem, &options, warm, &one);
+        TEST_STATUS(one.solution.status, TB_OK, NULL);
+        const int32_t made_here = one.solution.iterations - one.solution.work.linear_solves;
+        begun += made_here <= 5; /* those that Newton makes itself */
+        sweeps += made_here;
+    }
+    ck_assert_msg(begun > SOLVES / 4 && begun < SOLVES, "Newton began %d of %d", begun, SOLVES);
+    ck_assert_msg(2 * sweeps < SOLVES * alone, "%d sweeps, alone %d a solve", sweeps, alone);
+
+    /* one box on the floor: Newton's way is forgotten */
+    stack_of_boxes(1, 1);
+    for (int i = 0; i < SOLVES; i++) {
+        made_solve_warm(&made.problem, &options, warm, &one);
+        TEST_STATUS(one.solution.status, TB_OK, NULL);
+    }
+    ck_assert_str_eq(one.solution.solver, "sor");
+}
+END_TEST
+
 /* ---- manners ---- */
 
 START_TEST(the_same_problem_gives_the_same_bytes_and_memory_is_taken_once)
@@ -454,6 +490,7 @@ TEST_MAIN(slopes_of_all_laws_are_those_of_their_projections, a_sphere_sticks_sli
           other_laws_have_their_answers, every_law_agrees_with_sor,
           random_piles_are_solved_to_1e_10, a_matrix_that_is_not_symmetric_is_used_as_given,
           a_stack_that_grows_heavier_upwards_needs_newton, a_warm_start_needs_less_than_a_cold_one,
+          auto_begins_with_what_was_the_cheaper_way,
           the_same_problem_gives_the_same_bytes_and_memory_is_taken_once,
           whitened_velocity_comes_back,
           numbers_that_are_not_finite_diverge_and_nothing_but_zeros_leaves,
