@@ -3,9 +3,12 @@
  *     bench_field [most balls [fewest]]        default 1000000 1000
  *
  * Prints a line of JSON for every size and precision: the whole step, its stages, one sweep alone,
- * the bytes that it moves by count and their share of the copy bandwidth; then the growth exponent
- * of the step. The piles are made loosely and fall together on the card before they are measured.
- * Links the GPU backend's objects, because stages are not seen from outside. Needs a card. */
+ * plain and with momentum, the bytes that it moves by count and their share of the copy bandwidth;
+ * then the growth exponent of the step, and what is left of the residual after 20 to 500 sweeps of
+ * either kind, of the pile as it falls together and where it lies.
+ * Piles are made loosely and fall together on the card before they are measured, with friction 0.5,
+ * or TRIBO_BENCH_FRICTION. Links the GPU backend's objects, because stages are not seen from
+ * outside. Needs a card. */
 #include "base/base.h"
 #include "../common_bench.h"
 #include "gpu/field_run.h"
@@ -13,7 +16,13 @@
 #include "step/step.h"
 
 static const double RADIUS = 0.05, COPY_BANDWIDTH = 3.96e12; /* m; B/s, read plus written */
-enum { SETTLING_STEPS = 300, SETTLING_SWEEPS = 20, MEASURED_STEPS = 20, SWEEPS = 50 };
+enum {
+    FALLING_STEPS = 60,
+    SETTLING_STEPS = 240,
+    SETTLING_SWEEPS = 20,
+    MEASURED_STEPS = 20,
+    SWEEPS = 50
+};
 
 static double noise(uint64_t *seed)
 {
@@ -21,11 +30,18 @@ static double noise(uint64_t *seed)
     return (double)(*seed >> 11) / 9007199254740992.0 - 0.5;
 }
 
+static double friction(void)
+{
+    const char *given = getenv("TRIBO_BENCH_FRICTION");
+    return given != NULL ? atof(given) : 0.5;
+}
+
 static void add_plane(tb_scene *scene, const double position[3], double turn, double x, double y)
 {
     tb_error error;
     tb_shape_def def = tb_shape_defaults();
     def.type = TB_SHAPE_PLANE;
+    def.surface.friction = friction();
     memcpy(def.position, position, sizeof def.position);
     def.orientation[0] = cos(turn / 2);
     def.orientation[1] = x * sin(turn / 2);
@@ -63,6 +79,7 @@ static tb_model *pile(int32_t count)
         bench_check(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
         shape.body = joint.body;
         shape.type = TB_SHAPE_SPHERE;
+        shape.surface.friction = friction();
         shape.size[0] = RADIUS * (1 + 0.005 * noise(&seed));
         bench_check(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
     }
@@ -71,12 +88,15 @@ static tb_model *pile(int32_t count)
     return model;
 }
 
-/* Bytes that one contact of a world of balls moves in a sweep: normal, c and impulses (read) with
- * their fourth numbers, arms, places, impulses (written), two bodies there and back. */
-static double bytes_of_contact(tb_precision precision, double moving)
+/* Bytes that a sweep of a world of balls moves. A contact: normal, c and impulses (read) with their
+ * fourth numbers, arms, places, impulses (written), two bodies there and back. With momentum: the
+ * last impulses too, and once for every body its velocities and the last (read), and where it starts
+ * (written). */
+static double bytes_of_sweep(tb_precision precision, double contacts, double bodies, bool momentum)
 {
     const double real = precision == TB_FLOAT ? 4 : 8;
-    return 12 * real + 2 * real + 8 + 4 * real + moving * 2 * 8 * real;
+    const double plain = contacts * (12 * real + 2 * real + 8 + 4 * real + 2 * 2 * 8 * real);
+    return plain + (momentum ? contacts * 4 * real + bodies * 3 * 8 * real : 0);
 }
 
 typedef struct bench {
@@ -123,9 +143,51 @@ static void step(bench *b, const tb_model *model, const tb_model *image,
     bench_check(tb_gpu_wait(d, "contacts", &error), &error);
     b->side = 1 - b->side;
     b->world.contacts = room->memory;
+    b->world.kept = true;
     b->world.number_of_contacts = b->field.report.contacts;
     b->world.steps = b->field.report.steps;
     b->world.time = b->field.report.time;
+}
+
+/* What so many sweeps leave of the residual of one step from here on; the world goes on by them. */
+static void measure_sweeps(bench *b, const tb_model *model, const tb_model *image,
+                           const tb_step_options *usual, const char *when)
+{
+    static const int32_t counts[] = {20, 50, 100, 200, 500};
+    for (int momentum = 0; momentum < 2; momentum++) {
+        printf("{\"bench\": \"sweeps\", \"balls\": %d, \"precision\": \"%s\", \"when\": \"%s\", "
+               "\"momentum\": %s",
+               model->number_of_trees, usual->precision == TB_FLOAT ? "float" : "double", when,
+               momentum ? "true" : "false");
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            tb_step_options options = *usual;
+            options.solve.accelerate = momentum == 1;
+            options.solve.maximum_iterations = counts[k];
+            b->field.compute_seconds = 0;
+            step(b, model, image, &options, 1);
+            printf(", \"residual_%d\": %.3g, \"ms_%d\": %.3f", counts[k],
+                   b->field.report.last.residual, counts[k], 1e3 * b->field.compute_seconds);
+        }
+        printf("}\n");
+        fflush(stdout);
+    }
+}
+
+/* Seconds of one sweep: in one launch for all colours, with or without momentum, or with a launch
+ * for each. */
+static double time_sweep(bench *b, const tb_model *model, const tb_model *image,
+                         const tb_step_options *usual, bool momentum, bool launches)
+{
+    tb_error error;
+    double warm, seconds;
+    tb_step_options options = *usual;
+    options.solve.accelerate = momentum;
+    step(b, model, image, &options, 1); /* with the rows of this step */
+    bench_check(tb_gpu_field_time_sweeps(&b->device, &b->field, 3, launches, &warm, &error),
+                &error);
+    bench_check(tb_gpu_field_time_sweeps(&b->device, &b->field, SWEEPS, launches, &seconds, &error),
+                &error);
+    return seconds / SWEEPS;
 }
 
 static const char *const STAGES[TB_GPU_FIELD_MARKS - 1] = {"begin",  "tree", "pairs", "narrow",
@@ -137,7 +199,7 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
     tb_state *state = NULL;
     tb_gpu_model *held = NULL;
     const int p = precision == TB_DOUBLE;
-    double stages[TB_GPU_FIELD_MARKS - 1], sweep[2] = {0, 0}, first, step_seconds;
+    double stages[TB_GPU_FIELD_MARKS - 1], first, step_seconds;
     tb_step_options options = tb_step_defaults();
     options.precision = precision;
     options.solve.solver = "sor";
@@ -151,7 +213,10 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
     double before = bench_now();
     step(b, model, held->image, &options, 1);
     first = bench_now() - before;
+    step(b, model, held->image, &options, FALLING_STEPS);
+    measure_sweeps(b, model, held->image, &options, "falling");
     step(b, model, held->image, &options, SETTLING_STEPS);
+    measure_sweeps(b, model, held->image, &options, "settled");
     b->field.compute_seconds = 0;
     before = bench_now();
     step(b, model, held->image, &options, MEASURED_STEPS);
@@ -159,17 +224,13 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
     step_seconds = b->field.compute_seconds / MEASURED_STEPS;
     const tb_gpu_field_report report = b->field.report;
     bench_check(tb_gpu_field_time_stages(&b->device, &b->field, stages, &error), &error);
-    for (int launches = 0; launches < 2; launches++) {
-        double warm;
-        bench_check(
-            tb_gpu_field_time_sweeps(&b->device, &b->field, 2, launches == 1, &warm, &error),
-            &error);
-        bench_check(tb_gpu_field_time_sweeps(&b->device, &b->field, SWEEPS, launches == 1,
-                                             &sweep[launches], &error),
-                    &error);
-    }
+    b->world.kept = false; /* the measured step came after the world's */
+    const double plain = time_sweep(b, model, held->image, &options, false, false);
+    const double sweep = time_sweep(b, model, held->image, &options, true, false);
+    const double launched = time_sweep(b, model, held->image, &options, false, true);
     const double contacts = report.contacts;
-    const double bytes = contacts * bytes_of_contact(precision, 2);
+    const double bytes = bytes_of_sweep(precision, contacts, count, false);
+    const double all_bytes = bytes_of_sweep(precision, contacts, count, true);
     printf(
         "{\"balls\": %d, \"precision\": \"%s\", \"contacts\": %d, \"pairs\": %d, \"colours\": %d, "
         "\"rounds\": %d, \"sweeps_a_step\": %d, \"step_ms\": %.4f, \"call_of_%d_ms\": %.2f, "
@@ -179,13 +240,13 @@ static void measure(bench *b, const tb_model *model, tb_precision precision, int
         1e3 * call, 1e3 * first, report.last.residual, report.last.penetration);
     for (int k = 0; k < TB_GPU_FIELD_MARKS - 1; k++)
         printf("\"%s_ms\": %.4f, ", STAGES[k], 1e3 * stages[k]);
-    printf("\"sweep_us\": %.2f, \"sweep_by_launches_us\": %.2f, \"bytes_a_contact\": %.0f, "
-           "\"sweep_of_copy_bandwidth\": %.3f, \"ps_a_contact\": %.1f, \"device_gib\": %.2f, "
+    printf("\"sweep_us\": %.2f, \"sweep_with_momentum_us\": %.2f, \"sweep_by_launches_us\": %.2f, "
+           "\"bytes_a_contact\": %.0f, \"with_momentum\": %.0f, \"sweep_of_copy_bandwidth\": %.3f, "
+           "\"with_momentum_of_it\": %.3f, \"ps_a_contact\": %.1f, \"device_gib\": %.2f, "
            "\"exponent\": %.3f}\n",
-           1e6 * sweep[0] / SWEEPS, 1e6 * sweep[1] / SWEEPS, bytes_of_contact(precision, 2),
-           bytes / (fmin(sweep[0], sweep[1]) / SWEEPS) / COPY_BANDWIDTH,
-           1e12 * fmin(sweep[0], sweep[1]) / SWEEPS / contacts,
-           (double)b->device.device_bytes / 1073741824.0,
+           1e6 * plain, 1e6 * sweep, 1e6 * launched, bytes / contacts, all_bytes / contacts,
+           bytes / plain / COPY_BANDWIDTH, all_bytes / sweep / COPY_BANDWIDTH,
+           1e12 * plain / contacts, (double)b->device.device_bytes / 1073741824.0,
            b->last_count[p] > 0
                ? log(step_seconds / b->last_step[p]) / log(count / b->last_count[p])
                : 0.0);
