@@ -260,6 +260,39 @@ START_TEST(contacts_of_a_large_world_stay_on_the_card)
 }
 END_TEST
 
+/* Wider margins find more pairs than there is room for, while contacts are in the cache. */
+START_TEST(room_grows_and_nothing_is_lost)
+{
+    const bool played = find_card();
+    choose_field("100");
+    tb_error error;
+    tb_stepper *narrow = NULL, *wide = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_GPU;
+    options.solve.solver = "sor";
+    options.solve.maximum_iterations = 20;
+    TEST_OK(tb_stepper_create(&options, &narrow, &error), &error);
+    options.contact_margin = 0.03;
+    TEST_OK(tb_stepper_create(&options, &wide, &error), &error);
+    tb_model *model = pile(512, 0.5);
+    tb_state *first = state_of(model), *again = state_of(model);
+    step(narrow, first, 30);
+    const int64_t grown = tb_stepper_measure(narrow).regrowths, imported = imports(played);
+    step(wide, first, 10);
+    ck_assert_int_gt(tb_stepper_measure(wide).regrowths, grown);
+    ck_assert_int_eq(imports(played), imported);
+    /* with all the room from the start */
+    step(narrow, again, 30);
+    step(wide, again, 10);
+    ck_assert_uint_eq(tb_state_hash(first), tb_state_hash(again));
+    tb_state_destroy(first);
+    tb_state_destroy(again);
+    tb_stepper_destroy(narrow);
+    tb_stepper_destroy(wide);
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(warming_up_keeps_no_memory)
 {
     find_card();
@@ -275,4 +308,4 @@ END_TEST
 
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes,
           a_large_world_that_diverges_is_frozen, contacts_of_a_large_world_stay_on_the_card,
-          warming_up_keeps_no_memory)
+          room_grows_and_nothing_is_lost, warming_up_keeps_no_memory)

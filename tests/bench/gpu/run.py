@@ -7,7 +7,8 @@
 Parts, in this order:
   agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
              place in a batch; room that grows; worlds that diverge      (tests/unit/test_gpu_step)
-  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over a batch of all test scenes
+  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over a batch of all test scenes,
+             and over one large world whose room grows                 (tests/unit/test_gpu_field)
   ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
@@ -46,7 +47,11 @@ WORLDS = [1, 1024, 8192, 32768]
 KAMINO_WORLDS = [1, 1024, 4096, 8192]
 TOOLS = ("memcheck", "racecheck", "initcheck")
 KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
-BATCH_TEST = "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"
+SANITIZED = (
+    ("test_gpu_step", "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"),
+    ("test_gpu_field", "contacts_of_a_large_world_stay_on_the_card"),
+    ("test_gpu_field", "room_grows_and_nothing_is_lost"),
+)
 
 
 class Measure:
@@ -81,21 +86,25 @@ class Measure:
             print(line, flush=True)
 
     def sanitizer(self) -> None:
-        program = self.run.build / "tests/unit/test_gpu_step"
-        for tool in TOOLS:
-            began, errors = time.monotonic(), -1
-            command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", program]
-            for line in self.run.lines(
-                f"sanitizer {tool}", command, CK_FORK="no", CK_RUN_CASE=BATCH_TEST
-            ):
-                found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
-                if found:
-                    errors = int(found[1] or found[2])
-                    print(f"{tool}: {line}", flush=True)
-            self.run.results.append({
-                "of": "sanitizer", "tool": tool, "test": BATCH_TEST, "errors": errors,
-                "seconds": round(time.monotonic() - began, 1),
-            })  # fmt: skip
+        for program, test in SANITIZED:
+            for tool in TOOLS:
+                self.sanitize(tool, program, test)
+
+    def sanitize(self, tool: str, program: str, test: str) -> None:
+        began, errors = time.monotonic(), -1
+        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
+        for line in self.run.lines(
+            f"sanitizer {tool}", [*command, self.run.build / "tests/unit" / program],
+            CK_FORK="no", CK_RUN_CASE=test,
+        ):  # fmt: skip
+            found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
+            if found:
+                errors = int(found[1] or found[2])
+                print(f"{tool} of {program}: {line}", flush=True)
+        self.run.results.append({
+            "of": "sanitizer", "tool": tool, "test": test, "errors": errors,
+            "seconds": round(time.monotonic() - began, 1),
+        })  # fmt: skip
 
     def command_of(self, scene: Scene) -> list[str]:
         command = [str(self.bench / "bench_gpu"), "--scene", scene.name, "--model"]
