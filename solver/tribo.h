@@ -685,7 +685,7 @@ typedef struct tb_solve_options {
     tb_stop_test stop;
     bool warm_start;
     bool local_solve;         /* solve contacts as 3x3 blocks where that pays, else by rows */
-    bool accelerate;          /* extrapolate over sweeps that converge slowly (Anderson) */
+    bool accelerate;          /* extrapolate over slow sweeps (Anderson; in field mode, momentum) */
     int32_t maximum_halvings; /* of omega after divergence */
     int32_t threads;          /* 0: all processors; used by solvers that can */
     /* asked between sweeps; true ends the work as CANCELLED. NULL: never */
