@@ -1089,9 +1089,11 @@ typedef struct tb_qp_options {
     tb_qp_method method;
     tb_precision precision;
     tb_qp_system system;
-    /* On a GPU all of it runs on the card, its own way with AUTO or BOUNDS; other rows are
-     * UNSUPPORTED there. It keeps a smaller border than maximum_changes where the card's memory asks
-     * for it, and solves for some columns before they are needed. */
+    /* On a GPU all of it runs on the card, its own way with AUTO, BOUNDS or FACETS: rows of one
+     * entry, and rows of two as large as each other on variables 2c, 2c + 1, of which a pair has
+     * one kind. Others are UNSUPPORTED there; a backend AUTO leaves them to the processor. It keeps
+     * a smaller border than maximum_changes where the card's memory asks for it, and solves for some
+     * columns before they are needed. */
     tb_backend_choice backend;
     int32_t device;              /* of that backend */
     int32_t block;               /* rows of a block of the banded solver; 0: its own choice */
@@ -1140,6 +1142,41 @@ typedef struct tb_qp_result {
  * alone make a singular system; RESOURCE_EXHAUSTED; NOT_FOUND, UNAVAILABLE, ABORTED: the device. */
 tb_status tb_qp_program_solve(const tb_qp_program *, const tb_qp_options *, uint8_t *active,
                               double *x, double *lambda, tb_qp_result *, tb_error *);
+
+/* A program to be solved again and again: H, rows and options stay, f, b and the set change.
+ *
+ * SCHURPA keeps what a solve leaves behind, here or on the card: K0's factorization with the set that
+ * it belongs to, and the bordered columns. The next solve borders from there, so one from a near set
+ * needs no factorization (result->factorizations is 0). What a solve gives depends on those before
+ * it in its last digits; the same solves in the same order give the same bytes. PDAS keeps nothing
+ * but memory.
+ *
+ * open   borrows the program's H and rows until it is closed; its f and b are only checked. Statuses
+ *        of tb_qp_program_solve.
+ * solve  as tb_qp_program_solve, for f (n) and b (constraints). After a failure the next one factors.
+ * forget drops what is kept: the next solve factors at the set that it is given. */
+typedef struct tb_qp_solver tb_qp_solver;
+tb_status tb_qp_solver_open(const tb_qp_program *, const tb_qp_options *, tb_qp_solver **,
+                            tb_error *);
+tb_status tb_qp_solver_solve(tb_qp_solver *, const double *f, const double *b, uint8_t *active,
+                             double *x, double *lambda, tb_qp_result *, tb_error *);
+void tb_qp_solver_forget(tb_qp_solver *);
+void tb_qp_solver_close(tb_qp_solver *); /* NULL is fine */
+
+/* C = B A for a symmetric band B (n x n, `band` as a program's hessian) and an A of `columns` columns
+ * of n numbers, one behind the other: Litven's symgbmm (chapter 6) in his three variants. On a card
+ * the two of it sum in the same order and give the same bytes. */
+typedef enum tb_symgbmm_variant {
+    TB_SYMGBMM_HOST,  /* the processor: the product of this library's own solvers */
+    TB_SYMGBMM_NAIVE, /* a card: a lane for each number of C, all from the card's memory */
+    TB_SYMGBMM_SHARED /* a card: tiles of 16 x 16 by way of the blocks' memory */
+} tb_symgbmm_variant;
+
+/* `seconds`, where it is not NULL: of the product alone, with the data where it is computed.
+ * UNAVAILABLE, NOT_FOUND, ABORTED: the card; INVALID_ARGUMENT; RESOURCE_EXHAUSTED. */
+tb_status tb_symgbmm(tb_symgbmm_variant variant, tb_precision precision, int32_t device, int32_t n,
+                     int32_t half_bandwidth, int32_t columns, const double *band, const double *a,
+                     double *c, double *seconds, tb_error *);
 
 /* A random program of Litven's section 7.1, without its bounds: H = G G' / (half_bandwidth + 1) +
  * 0.1 with G a lower band of normal numbers, f normal. Writes the hessian, (half_bandwidth + 1) x

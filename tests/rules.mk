@@ -42,16 +42,17 @@ $(TEAM_SOLVES): tests/unit/team_solve.cc
 $(TEAM_WORLDS): tests/unit/team_world.cc
 $(DEVICE_WORLDS): tests/unit/device_world.cc
 $(FIELDS_PLAYED): tests/unit/field_played.cc
-# the kernel of quadratic programs, lane by lane
-CARD_SCHURPA := $(B)/tests/plugin/card/schurpa.o $(B)/tests/plugin/card/schurpa.f32.o
+# kernels that are played lane by lane: of quadratic programs, of products with a band
+CARD_KERNELS := $(foreach k,schurpa symgbmm,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_FIELD := $(B)/tests/plugin/card/field.o $(B)/tests/plugin/card/field.f32.o
-$(CARD_SCHURPA): DEVICE_SINGLE := -Wno-unknown-pragmas
-$(B)/tests/plugin/card/schurpa.f32.o: DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
+$(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
+$(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
 $(B)/tests/plugin/card/field.f32.o: DEVICE_SINGLE := -DTB_SINGLE
-$(CARD_SCHURPA) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
-$(CARD_SCHURPA): tests/plugin/card/schurpa.cc
+$(CARD_KERNELS) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(filter %/schurpa.o %/schurpa.f32.o,$(CARD_KERNELS)): tests/plugin/card/schurpa.cc
+$(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm.cc
 $(CARD_FIELD): tests/plugin/card/field.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_SCHURPA) $(CARD_FIELD) $(FIELDS_PLAYED) \
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_FIELD) $(FIELDS_PLAYED) \
     $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(filter %.cc,$^))
 	@mkdir -p $(@D)
@@ -67,8 +68,8 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch choose device fetch field_run field_time field_work field_world graph \
-             groups model_cache model_image pool program shared_card twin
+CARD_HOST := backend batch bring choose device fetch field_run field_time field_work field_world graph \
+             groups model_cache model_image pool program shared_card symgbmm twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
@@ -77,12 +78,13 @@ $(B)/tests/plugin/card/gpu/%.o: solver/gpu/%.c $(B)/stamp.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
-$(CARD): $(CARD_OBJECTS) $(CARD_SCHURPA) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRARY)
+$(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
-$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
+$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
+$(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------

@@ -13,6 +13,7 @@
 #include "base/base.h"
 #include "field_world.h"
 #include "program.h"
+#include "symgbmm.h"
 #include "shared_card.h"
 
 /* Of the card's memory: what images of models may take. */
@@ -326,4 +327,8 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .fetch = tb_gpu_twins_fetch,
                                       .share = tb_gpu_twin_share,
                                       .release = tb_gpu_twin_release,
-                                      .program = tb_gpu_solve_program};
+                                      .program_open = tb_gpu_program_open,
+                                      .program_solve = tb_gpu_program_solve,
+                                      .program_forget = tb_gpu_program_forget,
+                                      .program_close = tb_gpu_program_close,
+                                      .symgbmm = tb_gpu_symgbmm};

@@ -17,20 +17,23 @@ typedef struct vote {
 
 typedef struct card_control {
     meeting all, chain[CHAINS], workers[CHAINS + 1], ahead[CHAINS + 1];
-    band_shape shape;
     vote votes[2];
     int bad;                    /* position of a pivot that is too small; free_count: none */
     int stop;                   /* the launch ends */
     int action, single, cutoff; /* of the manager, see schurpa_sets.h */
-    int slots, fresh, used;     /* columns of R; those just added; those of the present border */
+    int used;                   /* columns of R that the present border has */
+    int fresh_at_start;         /* columns that the first set needs and does not have */
     int singular;               /* the Schur matrix */
     int shifted;                /* whether a bound that holds is not at zero */
-    int visits, round, since_factor;
+    int visits, round;
     double before; /* the residual before a refinement */
     unsigned long long hash;
     double largest[MAXIMA];
     double largest_f, largest_a, largest_b;
     unsigned long long began, marked;
+    /* kept from launch to launch: the band's shape, columns of R, solves since the factorization */
+    band_shape shape;
+    int slots, since_factor;
 } card_control;
 
 /* Pointers of the card. Vectors of "rows" are in the order of band_shape. */

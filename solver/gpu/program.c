@@ -3,14 +3,22 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "device.h"
+#include "bring.h"
 #include "program.h"
 
-/* The card's memory of one program: everything that travels, in one block, then the work. */
-typedef struct program_memory {
+/* Where parts of a program lie, bytes from the beginning; on the host's side as on the card's, but for
+ * the hessian. What goes there for each solve comes first, then what comes back, then the rest. */
+typedef struct places {
+    size_t f, b, active, result, x, lambda, value, first, of, hessian, all;
+} places;
+
+/* A program on a card. */
+typedef struct held_program {
     tb_gpu_device device;
     tb_gpu_buffer given, work, staging;
-} program_memory;
+    tb_gpu_program g;
+    places at;
+} held_program;
 
 enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
 
@@ -81,29 +89,56 @@ static tb_status plan_launch(tb_gpu_device *device, tb_gpu_program *p, tb_error 
 
 /* ---- to the card ---- */
 
-/* What travels, part by part; the host's copy has the same places as the card's. */
-typedef struct parts {
-    unsigned char *host, *card;
-    size_t used;
-} parts;
-
-static void *place(parts *p, size_t bytes, void **card)
+static size_t take_place(size_t *used, size_t count, size_t size)
 {
-    const size_t at = p->used;
-    p->used += round_up(bytes);
-    *card = p->card ? p->card + at : NULL;
-    return p->host ? p->host + at : NULL;
+    const size_t at = *used;
+    *used += round_up(count * size);
+    return at;
 }
 
-static void convert(void *to, const double *from, size_t count, bool single)
+static places find_places(const tb_gpu_program *g)
 {
-    if (to == NULL || count == 0) return;
-    if (!single) {
-        memcpy(to, from, count * sizeof *from);
-        return;
-    }
-    float *numbers = to;
-    for (size_t i = 0; i < count; i++) numbers[i] = (float)from[i];
+    const size_t n = (size_t)g->n, m = (size_t)g->constraints, size = number_size(&g->options);
+    places at;
+    size_t used = 0;
+    at.f = take_place(&used, n, size);
+    at.b = take_place(&used, m, size);
+    at.active = take_place(&used, m, 1);
+    at.result = take_place(&used, 1, sizeof *g->result);
+    at.x = take_place(&used, n, sizeof *g->x);
+    at.lambda = take_place(&used, m, sizeof *g->lambda);
+    at.value = take_place(&used, m, size);
+    at.first = take_place(&used, n + 1, sizeof *g->first);
+    at.of = take_place(&used, m, sizeof *g->of);
+    at.hessian = take_place(&used, n * (size_t)g->stride, size);
+    at.all = used;
+    return at;
+}
+
+static void point_to(tb_gpu_program *g, const places *at, char *card)
+{
+    g->f = card + at->f;
+    g->b = card + at->b;
+    g->active = (uint8_t *)(card + at->active);
+    g->result = (tb_qp_result *)(void *)(card + at->result);
+    g->x = (double *)(void *)(card + at->x);
+    g->lambda = (double *)(void *)(card + at->lambda);
+    g->value = card + at->value;
+    g->first = (int32_t *)(void *)(card + at->first);
+    g->of = (int32_t *)(void *)(card + at->of);
+    g->hessian = card + at->hessian;
+}
+
+/* Parts [from, to) of the host's copy, to the card or back. */
+static tb_status copy_parts(held_program *h, size_t from, size_t to, enum cudaMemcpyKind kind,
+                            tb_error *error)
+{
+    char *here = (char *)h->staging.memory + from, *there = (char *)h->given.memory + from;
+    const bool up = kind == cudaMemcpyHostToDevice;
+    return tb_gpu_check(
+        &h->device,
+        cudaMemcpyAsync(up ? there : here, up ? here : there, to - from, kind, h->device.stream),
+        up ? "bringing the program" : "fetching the solution", error);
 }
 
 static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of)
@@ -116,147 +151,124 @@ static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of
     first[0] = 0;
 }
 
-/* Where everything of a program lies; writes the host's copy where there is one. Returns bytes: those
- * that travel, without the results behind them. */
-static size_t lay_out(const tb_qp_program *q, const uint8_t *active, parts *p, tb_gpu_program *g,
-                      size_t *all)
+/* What stays: memory, the hessian, the rows. */
+static tb_status send_program(held_program *h, const tb_qp_program *q, tb_error *error)
 {
-    const bool single = g->options.precision == TB_FLOAT;
-    const size_t n = (size_t)q->n, m = (size_t)q->constraints, size = number_size(&g->options);
-    void *first_there, *of_there, *active_there, *result_there, *x_there, *lambda_there;
-    convert(place(p, n * size, &g->f), q->f, n, single);
-    convert(place(p, m * size, &g->value), q->value, m, single);
-    convert(place(p, m * size, &g->b), q->b, m, single);
-    int32_t *first = place(p, (n + 1) * sizeof *first, &first_there);
-    int32_t *of = place(p, m * sizeof *of, &of_there);
-    uint8_t *set = place(p, m, &active_there);
-    if (set != NULL) {
-        list_by_variable(q, first, of);
-        if (m > 0) memcpy(set, active, m);
-    }
-    const size_t travels = p->used;
-    (void)place(p, sizeof *g->result, &result_there);
-    (void)place(p, n * sizeof(double), &x_there);
-    (void)place(p, m * sizeof(double), &lambda_there);
-    *all = p->used;
-    (void)place(p, n * (size_t)g->stride * size, &g->hessian);
-    g->first = first_there;
-    g->of = of_there;
-    g->active = active_there;
-    g->result = result_there;
-    g->x = x_there;
-    g->lambda = lambda_there;
-    return travels;
-}
-
-/* The hessian goes in pieces that the pinned memory has room for. */
-static tb_status send_hessian(program_memory *m, const tb_qp_program *q, const tb_gpu_program *g,
-                              tb_error *error)
-{
-    const size_t size = number_size(&g->options), band = (size_t)q->half_bandwidth + 1;
-    const size_t columns = m->staging.capacity / (band * size), n = (size_t)q->n;
-    tb_status status = TB_OK;
-    for (size_t j = 0; j < n && status == TB_OK; j += columns) {
-        const size_t count = n - j < columns ? n - j : columns;
-        status = tb_gpu_wait(&m->device, "bringing the hessian", error);
-        if (status != TB_OK) break;
-        convert(m->staging.memory, q->hessian + j * band, count * band, size == sizeof(float));
-        status = tb_gpu_check(&m->device,
-                              cudaMemcpy2DAsync((char *)g->hessian + j * (size_t)g->stride * size,
-                                                (size_t)g->stride * size, m->staging.memory,
-                                                band * size, band * size, count,
-                                                cudaMemcpyHostToDevice, m->device.stream),
-                              "bringing the hessian", error);
-    }
-    return status == TB_OK ? tb_gpu_wait(&m->device, "bringing the hessian", error) : status;
-}
-
-static tb_status send_program(program_memory *m, const tb_qp_program *q, const uint8_t *active,
-                              tb_gpu_program *g, size_t *all, tb_error *error)
-{
-    enum { LEAST_STAGING = 16 << 20 };
-    const size_t band = ((size_t)q->half_bandwidth + 1) * number_size(&g->options);
-    parts sizes = {0};
-    const size_t travels = lay_out(q, active, &sizes, g, all);
-    size_t staging = band > LEAST_STAGING ? band : LEAST_STAGING;
-    if (*all > staging) staging = *all;
-    tb_status status = tb_gpu_reserve(&m->device, &m->given, sizes.used, error);
-    if (status == TB_OK) status = tb_gpu_reserve_pinned(&m->device, &m->staging, staging, error);
+    const bool single = h->g.options.precision == TB_FLOAT;
+    const size_t n = (size_t)q->n, band = (size_t)q->half_bandwidth + 1;
+    size_t staging = TB_GPU_STAGING;
+    h->at = find_places(&h->g);
+    if (band * number_size(&h->g.options) > staging) staging = band * number_size(&h->g.options);
+    if (h->at.hessian > staging) staging = h->at.hessian;
+    tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    if (status == TB_OK) status = tb_gpu_reserve_pinned(&h->device, &h->staging, staging, error);
     if (status != TB_OK) return status;
-    parts there = {.card = m->given.memory};
-    (void)lay_out(q, active, &there, g, all);
-    status = send_hessian(m, q, g, error);
+    point_to(&h->g, &h->at, h->given.memory);
+    const size_t work = single ? tb_gpu_program_work_f32(&h->g) : tb_gpu_program_work(&h->g);
+    status = tb_gpu_reserve(&h->device, &h->work, work, error);
+    if (status == TB_OK)
+        status = tb_gpu_bring(&h->device, &h->staging, h->g.hessian, (size_t)h->g.stride,
+                              q->hessian, band, n, single, error);
     if (status != TB_OK) return status;
-    parts both = {.host = m->staging.memory, .card = m->given.memory};
-    (void)lay_out(q, active, &both, g, all);
-    return tb_gpu_check(&m->device,
-                        cudaMemcpyAsync(m->given.memory, m->staging.memory, travels,
-                                        cudaMemcpyHostToDevice, m->device.stream),
-                        "bringing the program", error);
+    h->g.work = h->work.memory;
+    char *here = h->staging.memory;
+    tb_gpu_convert(here + h->at.value, q->value, (size_t)q->constraints, single);
+    list_by_variable(q, (int32_t *)(void *)(here + h->at.first),
+                     (int32_t *)(void *)(here + h->at.of));
+    status = copy_parts(h, h->at.value, h->at.hessian, cudaMemcpyHostToDevice, error);
+    return status == TB_OK ? tb_gpu_wait(&h->device, "bringing the program", error) : status;
 }
 
 /* ---- solving ---- */
 
-static tb_status run_program(program_memory *m, const tb_qp_program *q, tb_gpu_program *g,
-                             uint8_t *active, double *x, double *lambda, tb_qp_result *result,
-                             size_t all, tb_error *error)
+tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *options, void **context,
+                              tb_error *error)
 {
-    const bool single = g->options.precision == TB_FLOAT;
-    const size_t work = single ? tb_gpu_program_work_f32(g) : tb_gpu_program_work(g);
-    tb_status status = tb_gpu_reserve(&m->device, &m->work, work, error);
-    if (status != TB_OK) return status;
-    g->work = m->work.memory;
-    status = tb_gpu_check(
-        &m->device, (single ? tb_gpu_start_program_f32 : tb_gpu_start_program)(g, m->device.stream),
-        "beginning the program", error);
-    if (status == TB_OK)
-        status = tb_gpu_check(&m->device,
-                              cudaMemcpyAsync(m->staging.memory, m->given.memory, all,
-                                              cudaMemcpyDeviceToHost, m->device.stream),
-                              "fetching the solution", error);
-    if (status == TB_OK) status = tb_gpu_wait(&m->device, "solving the program", error);
-    if (status != TB_OK) return status;
-    const unsigned char *here = m->staging.memory;
-    const char *there = m->given.memory;
-    memcpy(result, here + ((char *)g->result - there), sizeof *result);
-    if (result->status == TB_FAILED_PRECONDITION)
-        return tb_fail(error, TB_FAILED_PRECONDITION,
-                       "the Hessian with the equalities alone makes a singular system");
-    memcpy(x, here + ((char *)g->x - there), (size_t)q->n * sizeof *x);
-    if (q->constraints == 0) return TB_OK;
-    memcpy(active, here + ((char *)g->active - there), (size_t)q->constraints);
-    memcpy(lambda, here + ((char *)g->lambda - there), (size_t)q->constraints * sizeof *lambda);
-    return TB_OK;
-}
-
-tb_status tb_gpu_solve_program(const tb_qp_program *q, const tb_qp_options *options,
-                               uint8_t *active, double *x, double *lambda, tb_qp_result *result,
-                               tb_error *error)
-{
-    program_memory m = {0};
     char reason[TB_ERROR_MESSAGE_SIZE];
     if (options->device >= tb_gpu_count(reason))
         return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no card %d",
                              (int)options->device);
     tb_status status = check_rows(q, error);
-    if (status == TB_OK) status = tb_gpu_device_open(options->device, &m.device, error);
     if (status != TB_OK) return status;
-    tb_gpu_program g = {.n = q->n,
-                        .half_bandwidth = q->half_bandwidth,
-                        .constraints = q->constraints,
-                        .equalities = q->equalities,
-                        .options = *options};
+    held_program *h = calloc(1, sizeof *h);
+    if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
+    status = tb_gpu_device_open(options->device, &h->device, error);
+    if (status != TB_OK) {
+        free(h);
+        return status;
+    }
     const bool single = options->precision == TB_FLOAT;
-    g.stride = ((int64_t)q->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
-    if (g.options.tolerance == 0) g.options.tolerance = single ? 1e-4 : 1e-10;
-    if (g.options.tie == 0) g.options.tie = 100 * (single ? (double)FLT_EPSILON : DBL_EPSILON);
-    size_t all = 0;
-    status = plan_launch(&m.device, &g, error);
-    if (status == TB_OK) status = send_program(&m, q, active, &g, &all, error);
-    if (status == TB_OK) status = run_program(&m, q, &g, active, x, lambda, result, all, error);
-    tb_gpu_release(&m.device, &m.given);
-    tb_gpu_release(&m.device, &m.work);
-    tb_gpu_release_pinned(&m.device, &m.staging);
-    tb_gpu_device_close(&m.device);
+    h->g = (tb_gpu_program){.n = q->n,
+                            .half_bandwidth = q->half_bandwidth,
+                            .constraints = q->constraints,
+                            .equalities = q->equalities,
+                            .options = *options};
+    h->g.stride = ((int64_t)q->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
+    if (options->tolerance == 0) h->g.options.tolerance = single ? 1e-4 : 1e-10;
+    if (options->tie == 0) h->g.options.tie = 100 * (single ? (double)FLT_EPSILON : DBL_EPSILON);
+    status = plan_launch(&h->device, &h->g, error);
+    if (status == TB_OK) status = send_program(h, q, error);
+    if (status == TB_OK)
+        *context = h;
+    else
+        tb_gpu_program_close(h);
     return status;
+}
+
+static void read_solution(const held_program *h, uint8_t *active, double *x, double *lambda)
+{
+    const char *here = h->staging.memory;
+    const size_t m = (size_t)h->g.constraints;
+    memcpy(x, here + h->at.x, (size_t)h->g.n * sizeof *x);
+    if (m == 0) return;
+    memcpy(active, here + h->at.active, m);
+    memcpy(lambda, here + h->at.lambda, m * sizeof *lambda);
+}
+
+tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, uint8_t *active,
+                               double *x, double *lambda, tb_qp_result *result, tb_error *error)
+{
+    held_program *h = context;
+    const bool single = h->g.options.precision == TB_FLOAT;
+    const size_t m = (size_t)h->g.constraints;
+    tb_gpu_program now = h->g;
+    tb_status status = tb_gpu_device_enter(&h->device, error);
+    if (status != TB_OK) return status;
+    char *here = h->staging.memory;
+    tb_gpu_convert(here + h->at.f, f, (size_t)h->g.n, single);
+    tb_gpu_convert(here + h->at.b, b, m, single);
+    if (m > 0) memcpy(here + h->at.active, active, m);
+    h->g.again = 0; /* unless all goes well */
+    status = copy_parts(h, h->at.f, h->at.result, cudaMemcpyHostToDevice, error);
+    if (status == TB_OK)
+        status = tb_gpu_check(
+            &h->device,
+            (single ? tb_gpu_start_program_f32 : tb_gpu_start_program)(&now, h->device.stream),
+            "beginning the program", error);
+    if (status == TB_OK)
+        status = copy_parts(h, h->at.active, h->at.value, cudaMemcpyDeviceToHost, error);
+    if (status == TB_OK) status = tb_gpu_wait(&h->device, "solving the program", error);
+    if (status != TB_OK) return status;
+    memcpy(result, here + h->at.result, sizeof *result);
+    if (result->status == TB_FAILED_PRECONDITION)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the Hessian with the equalities alone makes a singular system");
+    read_solution(h, active, x, lambda);
+    h->g.again = h->g.options.method == TB_QP_SCHURPA;
+    return TB_OK;
+}
+
+void tb_gpu_program_forget(void *context)
+{
+    ((held_program *)context)->g.again = 0;
+}
+
+void tb_gpu_program_close(void *context)
+{
+    held_program *h = context;
+    tb_gpu_release(&h->device, &h->given);
+    tb_gpu_release(&h->device, &h->work);
+    tb_gpu_release_pinned(&h->device, &h->staging);
+    tb_gpu_device_close(&h->device);
+    free(h);
 }

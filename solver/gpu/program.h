@@ -2,7 +2,8 @@
  *
  * One launch solves one program: all its data lie on the card, and the blocks of the grid go through
  * the whole method together, factorizations, sets, borders and judgement. The host learns how it
- * ended. Rows are bounds on single variables. */
+ * ended. Rows are bounds on single variables. What a launch of SCHURPA leaves in its working memory
+ * may serve the next one, for another f, b and set. */
 #ifndef TB_GPU_PROGRAM_H
 #define TB_GPU_PROGRAM_H
 
@@ -24,6 +25,8 @@ typedef struct tb_gpu_program {
     int32_t blocks;        /* of the grid, at least TB_GPU_FEWEST_BLOCKS */
     size_t block_memory;   /* bytes of shared memory of one */
     void *work;            /* tb_gpu_program_work bytes */
+    /* the work holds K0's factorization of the last launch, and its columns: begin from there */
+    int32_t again;
 } tb_gpu_program;
 
 enum { TB_GPU_FEWEST_BLOCKS = 4, TB_GPU_PROGRAM_THREADS = 256 };
@@ -31,10 +34,13 @@ enum { TB_GPU_FEWEST_BLOCKS = 4, TB_GPU_PROGRAM_THREADS = 256 };
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* tb_qp_program_solve on a card; the backend's entry. */
-tb_status tb_gpu_solve_program(const tb_qp_program *program, const tb_qp_options *options,
-                               uint8_t *active, double *x, double *lambda, tb_qp_result *result,
-                               tb_error *error);
+/* tb_qp_solver_open, solve, forget and close on a card, for bounds; the backend's entries. */
+tb_status tb_gpu_program_open(const tb_qp_program *program, const tb_qp_options *options,
+                              void **context, tb_error *error);
+tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, uint8_t *active,
+                               double *x, double *lambda, tb_qp_result *result, tb_error *error);
+void tb_gpu_program_forget(void *context);
+void tb_gpu_program_close(void *context);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
 size_t tb_gpu_program_work(const tb_gpu_program *program);

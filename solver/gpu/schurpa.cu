@@ -8,6 +8,8 @@
 #include "gpu/schurpa_base.h"
 #include "gpu/schurpa_manage.h"
 
+#include <stddef.h>
+
 /* ---- memory ---- */
 
 typedef struct carver {
@@ -77,6 +79,15 @@ static size_t lay_out(const tb_gpu_program *p, card *c)
 
 /* ---- all of it ---- */
 
+/* Of a set at the start, what the last launch's border lacks. */
+TB_CARD void begin_next(const card *c, int j)
+{
+    const int bound = c->bound[j];
+    c->next[j] = bound;
+    c->bucket[j] = -1;
+    if (bound != c->base[j] && c->slot[j] < 0) atomicAdd(&c->control->fresh_at_start, 1);
+}
+
 /* Sets at the start: of several bounds of a variable that shall hold, an equality, else the first. */
 TB_CARD_LARGE void begin_sets(const card *c)
 {
@@ -96,7 +107,25 @@ TB_CARD_LARGE void begin_sets(const card *c)
         if (dropped > 0) atomicAdd(&c->given.result->dropped, dropped);
         if (equalities > 1) c->control->stop = 1;
         atomicAdd(&c->control->hash, hash_of(j, bound));
+        if (c->given.again) begin_next(c, j);
     }
+}
+
+/* K0 is factored already: what it makes of this f and b, and the border for this set, if it can take
+ * it. Ends with a meeting. */
+TB_CARD_LARGE void begin_again(const card *c, void *memory)
+{
+    card_control *k = c->control;
+    if (blockIdx.x == 0 && threadIdx.x == 0) {
+        k->votes[0].fresh = k->fresh_at_start;
+        k->single = -1;
+        choose_move(c, &k->votes[0]);
+        k->votes[0].fresh = 0;
+    }
+    const band_shape s = k->shape;
+    place_base(c);
+    meet_all(c);
+    if (k->action == ACT_MOVE) solve_base(c, &s, memory);
 }
 
 /* By block 0: what the numbers are measured by. */
@@ -221,6 +250,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_PROGRAM_THREADS, 1)
         begin_sizes(&c, (double *)memory);
     }
     meet_all(&c);
+    if (c.given.again && !c.control->stop) begin_again(&c, memory);
     const bool solved = !c.control->stop && solve_program(&c, memory);
     meet_all(&c);
     if (solved) write_answer(&c);
@@ -263,7 +293,8 @@ extern "C" cudaError_t TB_SYMBOL(tb_gpu_start_program)(const tb_gpu_program *pro
     cudaError_t result = cudaFuncSetAttribute((const void *)schurpa_kernel,
                                               cudaFuncAttributeMaxDynamicSharedMemorySize,
                                               (int)program->block_memory);
-    if (result == cudaSuccess) result = cudaMemsetAsync(c.control, 0, sizeof(card_control), stream);
+    const size_t cleared = program->again ? offsetof(card_control, shape) : sizeof(card_control);
+    if (result == cudaSuccess) result = cudaMemsetAsync(c.control, 0, cleared, stream);
     if (result == cudaSuccess)
         result = cudaMemsetAsync(program->result, 0, sizeof *program->result, stream);
     if (result != cudaSuccess) return result;

@@ -64,6 +64,18 @@ TB_CARD_LARGE void list_free(const card *c, int *shared)
     c->given.result->factorizations++;
 }
 
+/* x of the base's bounds alone. */
+TB_CARD void place_base(const card *c)
+{
+    int from, to;
+    own_variables(c, &from, &to);
+    for (int j = from + (int)threadIdx.x; j < to; j += LANES) {
+        const int bound = c->base[j];
+        c->x[j] = bound < 0 ? (tb_real)0 : bound_value(c, bound);
+        if (c->x[j] != 0) c->control->shifted = 1;
+    }
+}
+
 /* The base becomes the present set. */
 TB_CARD void adopt_base(const card *c, const band_shape *s)
 {
@@ -74,9 +86,8 @@ TB_CARD void adopt_base(const card *c, const band_shape *s)
         c->base[j] = bound;
         c->slot[j] = -1;
         c->row[j] = bound < 0 ? row_of_position(s, c->rank[j]) : -1;
-        c->x[j] = bound < 0 ? (tb_real)0 : bound_value(c, bound);
-        if (c->x[j] != 0) c->control->shifted = 1;
     }
+    place_base(c);
 }
 
 /* v = G^-1 (-f - H x_B): what the free variables do by themselves */

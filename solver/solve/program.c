@@ -4,10 +4,22 @@
 
 #include <string.h>
 
-#define tb_qp_program_run TB_SYMBOL(tb_qp_program_run)
-tb_status tb_qp_program_run(const tb_qp_program *program, const tb_qp_options *options,
-                            tb_arena *arena, uint8_t *active, double *x, double *lambda,
-                            tb_qp_result *result);
+#define tb_qp_held TB_SYMBOL(tb_qp_held)
+typedef struct tb_qp_held {
+    tb_qp qp;
+    tb_k0 k0;
+    tb_qp_work *work;
+    tb_real *f, *b, *x, *lambda; /* f and b in float alone */
+} tb_qp_held;
+
+#define tb_qp_held_open TB_SYMBOL(tb_qp_held_open)
+tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
+                          tb_arena *arena, tb_qp_held **held);
+#define tb_qp_held_solve TB_SYMBOL(tb_qp_held_solve)
+tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
+                           double *x, double *lambda, tb_qp_result *result);
+#define tb_qp_held_forget TB_SYMBOL(tb_qp_held_forget)
+void tb_qp_held_forget(tb_qp_held *held);
 
 #ifdef TB_SINGLE
 static const tb_real *program_numbers(tb_arena *arena, const double *from, size_t count)
@@ -16,11 +28,23 @@ static const tb_real *program_numbers(tb_arena *arena, const double *from, size_
     for (size_t i = 0; i < count && to; i++) to[i] = (tb_real)from[i];
     return to;
 }
+
+static const tb_real *numbers_of_solve(tb_real *room, const double *from, size_t count)
+{
+    for (size_t i = 0; i < count; i++) room[i] = (tb_real)from[i];
+    return room;
+}
 #else
 static const tb_real *program_numbers(tb_arena *arena, const double *from, size_t count)
 {
     (void)count;
     return from ? from : TB_ARENA_ARRAY(arena, tb_real, 0);
+}
+
+static const tb_real *numbers_of_solve(tb_real *room, const double *from, size_t count)
+{
+    (void)count;
+    return from ? from : room;
 }
 #endif
 
@@ -39,36 +63,52 @@ static tb_status choose_system(const tb_qp *qp, const tb_qp_options *options, tb
     return status;
 }
 
-tb_status tb_qp_program_run(const tb_qp_program *program, const tb_qp_options *options,
-                            tb_arena *arena, uint8_t *active, double *x, double *lambda,
-                            tb_qp_result *result)
+tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
+                          tb_arena *arena, tb_qp_held **result)
 {
     const size_t n = (size_t)program->n, m = (size_t)program->constraints;
     const size_t entries = m > 0 ? (size_t)program->row_start[m] : 0;
-    const tb_qp qp = {
+    const bool single = sizeof(tb_real) == sizeof(float);
+    tb_qp_held *held = TB_ARENA_ZEROED(arena, tb_qp_held, 1);
+    if (!held) return TB_RESOURCE_EXHAUSTED;
+    held->f = TB_ARENA_ZEROED(arena, tb_real, single ? n : 1);
+    held->b = TB_ARENA_ZEROED(arena, tb_real, single ? m : 1);
+    held->x = TB_ARENA_ARRAY(arena, tb_real, n);
+    held->lambda = TB_ARENA_ARRAY(arena, tb_real, m);
+    held->qp = (tb_qp){
         .n = program->n,
         .half_bandwidth = program->half_bandwidth,
         .hessian =
             program_numbers(arena, program->hessian, n * ((size_t)program->half_bandwidth + 1)),
-        .f = program_numbers(arena, program->f, n),
         .constraints = program->constraints,
         .equalities = program->equalities,
         .row_start = program->row_start,
         .column = program->column,
         .value = program_numbers(arena, program->value, entries),
-        .b = program_numbers(arena, program->b, m),
     };
-    tb_real *own_x = TB_ARENA_ARRAY(arena, tb_real, n);
-    tb_real *own_lambda = TB_ARENA_ARRAY(arena, tb_real, m);
-    if (!qp.hessian || !qp.f || !qp.value || !qp.b || !own_x || !own_lambda)
+    if (!held->f || !held->b || !held->x || !held->lambda || !held->qp.hessian || !held->qp.value)
         return TB_RESOURCE_EXHAUSTED;
-    tb_k0 k0 = {0};
-    tb_qp_work *work = NULL;
-    tb_status status = choose_system(&qp, options, arena, &k0);
-    if (status == TB_OK) status = tb_qp_begin(&qp, &k0, options, arena, &work);
-    if (status == TB_OK) status = tb_qp_solve(work, active, own_x, own_lambda, result);
+    *result = held;
+    const tb_status status = choose_system(&held->qp, options, arena, &held->k0);
     if (status != TB_OK) return status;
-    for (size_t j = 0; j < n; j++) x[j] = (double)own_x[j];
-    for (size_t i = 0; i < m; i++) lambda[i] = (double)own_lambda[i];
+    return tb_qp_begin(&held->qp, &held->k0, options, arena, &held->work);
+}
+
+tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
+                           double *x, double *lambda, tb_qp_result *result)
+{
+    const size_t n = (size_t)held->qp.n, m = (size_t)held->qp.constraints;
+    held->qp.f = numbers_of_solve(held->f, f, n);
+    held->qp.b = numbers_of_solve(held->b, b, m);
+    const tb_status status = tb_qp_solve(held->work, active, held->x, held->lambda, result);
+    if (status != TB_OK) tb_qp_forget(held->work);
+    if (status != TB_OK) return status;
+    for (size_t j = 0; j < n; j++) x[j] = (double)held->x[j];
+    for (size_t i = 0; i < m; i++) lambda[i] = (double)held->lambda[i];
     return TB_OK;
+}
+
+void tb_qp_held_forget(tb_qp_held *held)
+{
+    tb_qp_forget(held->work);
 }

@@ -1,16 +1,35 @@
 /* What the public header says of quadratic programs: defaults, checks, precision; and random ones.
  */
-#include "base/base.h"
+#include "solve/turned.h"
 #include "step/step.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-tb_status tb_qp_program_run(const tb_qp_program *program, const tb_qp_options *options,
-                            tb_arena *arena, uint8_t *active, double *x, double *lambda,
-                            tb_qp_result *result);
-tb_status tb_qp_program_run_f32(const tb_qp_program *program, const tb_qp_options *options,
-                                tb_arena *arena, uint8_t *active, double *x, double *lambda,
-                                tb_qp_result *result);
+typedef struct tb_qp_held tb_qp_held;
+typedef struct tb_qp_held_f32 tb_qp_held_f32;
+tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
+                          tb_arena *arena, tb_qp_held **held);
+tb_status tb_qp_held_open_f32(const tb_qp_program *program, const tb_qp_options *options,
+                              tb_arena *arena, tb_qp_held_f32 **held);
+tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
+                           double *x, double *lambda, tb_qp_result *result);
+tb_status tb_qp_held_solve_f32(tb_qp_held_f32 *held, const double *f, const double *b,
+                               uint8_t *active, double *x, double *lambda, tb_qp_result *result);
+void tb_qp_held_forget(tb_qp_held *held);
+void tb_qp_held_forget_f32(tb_qp_held_f32 *held);
+
+/* One of the three has the program: a backend, or the processor in one of its precisions. */
+struct tb_qp_solver {
+    tb_arena arena;
+    tb_qp_program program; /* without f and b */
+    tb_qp_options options;
+    const tb_backend *backend; /* NULL: the processor */
+    void *context;             /* the backend's */
+    tb_qp_turned *turned;      /* what the backend has instead of the program, or NULL */
+    tb_qp_held *held;
+    tb_qp_held_f32 *held_f32;
+};
 
 tb_qp_options tb_qp_defaults(void)
 {
@@ -145,58 +164,167 @@ static tb_status check_program(const tb_qp_program *p, tb_arena *arena, tb_error
     return status;
 }
 
-/* A backend that was asked for and takes programs, or the processor. */
-static tb_status run_somewhere(const tb_qp_program *program, const tb_qp_options *options,
-                               tb_arena *arena, uint8_t *active, double *x, double *lambda,
-                               tb_qp_result *result, tb_error *error)
+/* ---- solving ---- */
+
+static tb_status fail_open(const tb_qp_solver *solver, tb_status status, tb_error *error)
 {
-    const tb_backend *backend = NULL;
-    tb_status status = tb_backend_find(options->backend, &backend, error);
-    if (status != TB_OK) return status;
-    if (backend->program != NULL && backend != &tb_backend_cpu) {
-        if (options->system != TB_QP_AUTO && options->system != TB_QP_BOUNDS)
-            return tb_fail_field(error, TB_UNSUPPORTED, "system",
-                                 "backend '%s' takes bounds on single variables", backend->name);
-        return backend->program(program, options, active, x, lambda, result, error);
-    }
-    if (options->backend == TB_BACKEND_GPU)
-        return tb_fail_field(error, TB_UNSUPPORTED, "backend", "backend '%s' takes no programs",
-                             backend->name);
-    status = (options->precision == TB_FLOAT ? tb_qp_program_run_f32 : tb_qp_program_run)(
-        program, options, arena, active, x, lambda, result);
+    if (status == TB_OK) return TB_OK;
     if (status == TB_UNSUPPORTED)
         return tb_fail_field(error, status, "system",
                              "a row is not of the kind that this system takes");
+    return tb_fail(error, status, "a program of %d variables and %d constraints needs more memory",
+                   (int)solver->program.n, (int)solver->program.constraints);
+}
+
+static tb_status open_here(tb_qp_solver *solver, tb_error *error)
+{
+    const tb_status status =
+        solver->options.precision == TB_FLOAT
+            ? tb_qp_held_open_f32(&solver->program, &solver->options, &solver->arena,
+                                  &solver->held_f32)
+            : tb_qp_held_open(&solver->program, &solver->options, &solver->arena, &solver->held);
+    return fail_open(solver, status, error);
+}
+
+/* UNSUPPORTED where the backend does not take such rows, even turned. */
+static tb_status open_there(tb_qp_solver *solver, const tb_backend *backend, tb_error *error)
+{
+    const tb_qp_program *program = &solver->program;
+    const tb_qp_system system = solver->options.system;
+    bool bounds = system == TB_QP_AUTO || system == TB_QP_BOUNDS;
+    for (int32_t i = 0; i < program->constraints && bounds; i++)
+        bounds = program->row_start[i + 1] - program->row_start[i] == 1;
+    if (!bounds) {
+        tb_status status = TB_UNSUPPORTED;
+        if (system == TB_QP_AUTO || system == TB_QP_FACETS)
+            status = tb_qp_turn(program, &solver->arena, &solver->turned);
+        if (status == TB_UNSUPPORTED)
+            return tb_fail_field(error, status, "system",
+                                 "backend '%s' takes bounds on single variables, and facets of "
+                                 "pairs",
+                                 backend->name);
+        if (status != TB_OK) return fail_open(solver, status, error);
+        program = &solver->turned->program;
+    }
+    const tb_status status =
+        backend->program_open(program, &solver->options, &solver->context, error);
+    if (status == TB_OK) solver->backend = backend;
+    return status;
+}
+
+/* A backend that was asked for and takes programs, or the processor. */
+static tb_status open_somewhere(tb_qp_solver *solver, tb_error *error)
+{
+    const tb_backend_choice choice = solver->options.backend;
+    const tb_backend *backend = NULL;
+    tb_status status = tb_backend_find(choice, &backend, error);
+    if (status != TB_OK) return status;
+    if (backend->program_open != NULL && backend != &tb_backend_cpu) {
+        status = open_there(solver, backend, error);
+        if (status != TB_UNSUPPORTED || choice == TB_BACKEND_GPU) return status;
+        solver->turned = NULL;
+    }
+    if (choice == TB_BACKEND_GPU)
+        return tb_fail_field(error, TB_UNSUPPORTED, "backend", "backend '%s' takes no programs",
+                             backend->name);
+    return open_here(solver, error);
+}
+
+static tb_status fail_missing(const char *missing, tb_error *error)
+{
+    if (!missing) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, missing, "%s is missing", missing);
+}
+
+tb_status tb_qp_solver_open(const tb_qp_program *program, const tb_qp_options *options,
+                            tb_qp_solver **result, tb_error *error)
+{
+    const char *missing = !program ? "program" : !options ? "options" : !result ? "solver" : NULL;
+    if (missing) return fail_missing(missing, error);
+    *result = NULL;
+    tb_arena checks;
+    tb_arena_init(&checks, 0);
+    tb_status status = check_options(options, error);
+    if (status == TB_OK) status = check_program(program, &checks, error);
+    tb_arena_destroy(&checks);
+    if (status != TB_OK) return status;
+    tb_qp_solver *solver = calloc(1, sizeof *solver);
+    if (!solver) return tb_fail_memory(error, sizeof *solver, "a solver");
+    tb_arena_init(&solver->arena, 0);
+    solver->program = *program;
+    solver->program.f = solver->program.b = NULL;
+    solver->options = *options;
+    status = open_somewhere(solver, error);
+    if (status == TB_OK)
+        *result = solver;
+    else
+        tb_qp_solver_close(solver);
+    return status;
+}
+
+static tb_status solve_there(tb_qp_solver *solver, const double *f, const double *b,
+                             uint8_t *active, double *x, double *lambda, tb_qp_result *result,
+                             tb_error *error)
+{
+    const tb_backend *backend = solver->backend;
+    if (!solver->turned)
+        return backend->program_solve(solver->context, f, b, active, x, lambda, result, error);
+    tb_qp_turn_force(solver->turned, f);
+    tb_status status = backend->program_solve(solver->context, solver->turned->f, b, active, x,
+                                              lambda, result, error);
+    if (status != TB_OK) return status;
+    tb_qp_turn_back(solver->turned, x);
+    return tb_qp_turn_judge(&solver->program, f, b, x, lambda, &solver->arena, &result->kkt, error);
+}
+
+tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double *b,
+                             uint8_t *active, double *x, double *lambda, tb_qp_result *result,
+                             tb_error *error)
+{
+    if (!solver || !result) return fail_missing(!solver ? "solver" : "result", error);
+    const tb_qp_program *p = &solver->program;
+    const char *missing = !active && p->constraints   ? "active"
+                          : !x                        ? "x"
+                          : !lambda && p->constraints ? "lambda"
+                                                      : NULL;
+    if (missing) return fail_missing(missing, error);
+    tb_status status = check_numbers("f", f, (size_t)p->n, error);
+    if (status == TB_OK) status = check_numbers("b", b, (size_t)p->constraints, error);
+    if (status != TB_OK) return status;
+    if (solver->backend) return solve_there(solver, f, b, active, x, lambda, result, error);
+    status = solver->held ? tb_qp_held_solve(solver->held, f, b, active, x, lambda, result)
+                          : tb_qp_held_solve_f32(solver->held_f32, f, b, active, x, lambda, result);
     if (status == TB_FAILED_PRECONDITION)
         return tb_fail(error, status,
                        "the Hessian with the equalities alone makes a singular system");
-    if (status != TB_OK)
-        return tb_fail(error, status,
-                       "a program of %d variables and %d constraints needs more memory",
-                       (int)program->n, (int)program->constraints);
-    return TB_OK;
+    return fail_open(solver, status, error);
+}
+
+void tb_qp_solver_forget(tb_qp_solver *solver)
+{
+    if (solver->backend) solver->backend->program_forget(solver->context);
+    if (solver->held) tb_qp_held_forget(solver->held);
+    if (solver->held_f32) tb_qp_held_forget_f32(solver->held_f32);
+}
+
+void tb_qp_solver_close(tb_qp_solver *solver)
+{
+    if (!solver) return;
+    if (solver->backend) solver->backend->program_close(solver->context);
+    tb_arena_destroy(&solver->arena);
+    free(solver);
 }
 
 tb_status tb_qp_program_solve(const tb_qp_program *program, const tb_qp_options *options,
                               uint8_t *active, double *x, double *lambda, tb_qp_result *result,
                               tb_error *error)
 {
-    const char *missing = !program                          ? "program"
-                          : !options                        ? "options"
-                          : !active && program->constraints ? "active"
-                          : !x                              ? "x"
-                          : !lambda && program->constraints ? "lambda"
-                          : !result                         ? "result"
-                                                            : NULL;
-    if (missing)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, missing, "%s is missing", missing);
-    tb_arena arena;
-    tb_arena_init(&arena, 0);
-    tb_status status = check_options(options, error);
-    if (status == TB_OK) status = check_program(program, &arena, error);
+    tb_qp_solver *solver = NULL;
+    tb_status status = tb_qp_solver_open(program, options, &solver, error);
     if (status == TB_OK)
-        status = run_somewhere(program, options, &arena, active, x, lambda, result, error);
-    tb_arena_destroy(&arena);
+        status =
+            tb_qp_solver_solve(solver, program->f, program->b, active, x, lambda, result, error);
+    tb_qp_solver_close(solver);
     return status;
 }
 

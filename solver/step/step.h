@@ -170,7 +170,7 @@ tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 6 };
+enum { TB_BACKEND_ABI = 7 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -208,11 +208,18 @@ typedef struct tb_backend {
     void (*share)(tb_device_twin *twin);
     void (*release)(tb_device_twin *twin);
 
-    /* Solves a program that has been checked; the contract of tb_qp_program_solve. May be NULL: the
-     * backend takes no programs. */
-    tb_status (*program)(const tb_qp_program *program, const tb_qp_options *options,
-                         uint8_t *active, double *x, double *lambda, tb_qp_result *result,
-                         tb_error *error);
+    /* Programs with bounds on single variables, checked: the contracts of tb_qp_solver_open, solve,
+     * forget and close. May be NULL, all of them: the backend takes no programs. */
+    tb_status (*program_open)(const tb_qp_program *program, const tb_qp_options *options,
+                              void **context, tb_error *error);
+    tb_status (*program_solve)(void *context, const double *f, const double *b, uint8_t *active,
+                               double *x, double *lambda, tb_qp_result *result, tb_error *error);
+    void (*program_forget)(void *context);
+    void (*program_close)(void *context);
+    /* tb_symgbmm's two variants of a card, checked. May be NULL. */
+    tb_status (*symgbmm)(tb_symgbmm_variant variant, tb_precision precision, int32_t device,
+                         int32_t n, int32_t half_bandwidth, int32_t columns, const double *band,
+                         const double *a, double *c, double *seconds, tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

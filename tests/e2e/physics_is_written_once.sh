@@ -24,7 +24,7 @@ functions() {
 
 # the linear algebra of quadratic programs on a card: its tiles have no like on the processor, whose
 # own band solver it is compared with; it is no physics
-PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|tile(_factor)?)\.(h|cu)$'
+PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$'
 
 # what is wrong with the tree in folder $1; nothing where all is well
 faults() (

@@ -4,7 +4,7 @@
 
 #include "gpu_util.h"
 
-enum { LOWER_BOUNDS, BOTH_BOUNDS };
+enum { LOWER_BOUNDS, BOTH_BOUNDS, FACETS, BOUNDS_AND_FACETS };
 
 typedef struct given_qp {
     tb_qp_program program;
@@ -24,40 +24,66 @@ static inline void free_given(given_qp *g)
     for (size_t i = 0; i < sizeof memory / sizeof *memory; i++) free(memory[i]);
 }
 
-/* Random, with x >= 0; or with two bounds on most variables, away from zero, some of one side. */
-static inline given_qp given_bounds(int32_t n, int32_t half, uint64_t seed, int kind)
+/* A row of one entry, or, with `other` not 0, of that and one for the variable behind it. */
+static inline void put_row(given_qp *g, int32_t variable, double value, double other, double b)
 {
+    tb_qp_program *p = &g->program;
+    int32_t at = g->row_start[p->constraints];
+    g->column[at] = variable;
+    g->value[at++] = value;
+    if (other != 0) {
+        g->column[at] = variable + 1;
+        g->value[at++] = other;
+    }
+    g->b[p->constraints++] = b;
+    g->row_start[p->constraints] = at;
+}
+
+/* Two bounds, away from zero; of every fifth side none. */
+static inline void put_bounds(given_qp *g, int32_t j)
+{
+    for (int side = 0; side < 2; side++) {
+        const double far = 0.1 + 0.05 * ((j * 7 + side * 3) % 11);
+        if ((j + side) % 5 != 0) put_row(g, j, side ? 2 : -1, 0, side ? 2 * far : far);
+    }
+}
+
+/* Random, with x >= 0; with two bounds on most variables; with four facets for each pair, as friction
+ * has them, and bounds on a last variable without one; or with facets for every other pair. */
+static inline given_qp given_program(int32_t n, int32_t half, uint64_t seed, int kind)
+{
+    static const int8_t SIGNS[4][2] = {{1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
     given_qp g = {0};
-    const size_t most = 2 * (size_t)n;
+    const size_t most = 4 * (size_t)n;
     tb_error error;
     g.hessian = malloc((size_t)n * ((size_t)half + 1) * sizeof *g.hessian);
     g.f = malloc((size_t)n * sizeof *g.f);
     g.value = malloc(most * sizeof *g.value);
     g.b = malloc(most * sizeof *g.b);
-    g.row_start = malloc((most + 1) * sizeof *g.row_start);
+    g.row_start = calloc(most + 1, sizeof *g.row_start);
     g.column = malloc(most * sizeof *g.column);
     ck_assert(g.hessian && g.f && g.value && g.b && g.row_start && g.column);
     TEST_OK(tb_qp_random(n, half, seed, g.hessian, g.f, &error), &error);
-    int32_t m = 0;
-    for (int32_t j = 0; j < n; j++)
-        for (int side = 0; side < (kind == BOTH_BOUNDS ? 2 : 1); side++) {
-            if (kind == BOTH_BOUNDS && (j + side) % 5 == 0) continue;
-            const double far = kind == BOTH_BOUNDS ? 0.1 + 0.05 * ((j * 7 + side * 3) % 11) : 0;
-            g.row_start[m] = m;
-            g.column[m] = j;
-            g.value[m] = side ? 2 : -1;
-            g.b[m++] = side ? 2 * far : far;
+    for (int32_t j = 0; j < n; j++) {
+        const bool pair = kind >= FACETS && j % 2 == 0 && j + 1 < n;
+        if (pair && (kind == FACETS || j % 4 == 0)) {
+            for (int k = 0; k < 4; k++)
+                put_row(&g, j, 0.5 * SIGNS[k][0], 0.5 * SIGNS[k][1], 0.05 + 0.02 * (j % 7));
+            j++;
+        } else if (kind == LOWER_BOUNDS) {
+            put_row(&g, j, -1, 0, 0);
+        } else {
+            put_bounds(&g, j);
         }
-    g.row_start[m] = m;
-    g.program = (tb_qp_program){.n = n,
-                                .half_bandwidth = half,
-                                .hessian = g.hessian,
-                                .f = g.f,
-                                .constraints = m,
-                                .row_start = g.row_start,
-                                .column = g.column,
-                                .value = g.value,
-                                .b = g.b};
+    }
+    g.program.n = n;
+    g.program.half_bandwidth = half;
+    g.program.hessian = g.hessian;
+    g.program.f = g.f;
+    g.program.row_start = g.row_start;
+    g.program.column = g.column;
+    g.program.value = g.value;
+    g.program.b = g.b;
     return g;
 }
 
@@ -68,8 +94,8 @@ static inline void free_solved(solved *s)
     free(s->lambda);
 }
 
-/* What is not written is not a number. */
-static inline solved solve_from(const given_qp *g, const uint8_t *start,
+/* What is not written is not a number. Of a solver, or, with NULL, by itself. */
+static inline solved solve_with(const given_qp *g, tb_qp_solver *solver, const uint8_t *start,
                                 const tb_qp_options *options)
 {
     const size_t n = (size_t)g->program.n, m = (size_t)g->program.constraints;
@@ -83,9 +109,18 @@ static inline solved solve_from(const given_qp *g, const uint8_t *start,
     for (size_t j = 0; j < n; j++) s.x[j] = NAN;
     for (size_t i = 0; i < m; i++) s.lambda[i] = NAN;
     memset(&s.result, 0xee, sizeof s.result);
-    TEST_OK(tb_qp_program_solve(&g->program, options, s.active, s.x, s.lambda, &s.result, &error),
-            &error);
+    const tb_status status =
+        solver
+            ? tb_qp_solver_solve(solver, g->f, g->b, s.active, s.x, s.lambda, &s.result, &error)
+            : tb_qp_program_solve(&g->program, options, s.active, s.x, s.lambda, &s.result, &error);
+    TEST_OK(status, &error);
     return s;
+}
+
+static inline solved solve_from(const given_qp *g, const uint8_t *start,
+                                const tb_qp_options *options)
+{
+    return solve_with(g, NULL, start, options);
 }
 
 /* The largest violation of the KKT conditions, each over the size of what it is a sum of. Sums over
@@ -106,14 +141,21 @@ static inline double kkt_of(const given_qp *g, const solved *s)
         }
     }
     for (int32_t i = 0; i < p->constraints; i++) {
-        force = fmax(force, fabs(p->value[i] * s->lambda[i]));
         multiplier = fmax(multiplier, fabs(s->lambda[i]));
-        length = fmax(length, fmax(fabs(p->b[i]), fabs(p->value[i] * s->x[p->column[i]])));
+        length = fmax(length, fabs(p->b[i]));
+        for (int32_t k = p->row_start[i]; k < p->row_start[i + 1]; k++) {
+            force = fmax(force, fabs(p->value[k] * s->lambda[i]));
+            length = fmax(length, fabs(p->value[k] * s->x[p->column[k]]));
+        }
     }
     for (int32_t i = 0; i < p->constraints; i++) {
-        const double slack = p->b[i] - p->value[i] * s->x[p->column[i]], l = s->lambda[i];
+        const double l = s->lambda[i];
         const bool equality = i < p->equalities;
-        sum[p->column[i]] += p->value[i] * l;
+        double slack = p->b[i];
+        for (int32_t k = p->row_start[i]; k < p->row_start[i + 1]; k++) {
+            slack -= p->value[k] * s->x[p->column[k]];
+            sum[p->column[k]] += p->value[k] * l;
+        }
         worst = fmax(worst, (equality ? fabs(slack) : -slack) / fmax(length, 1e-300));
         if (!equality) worst = fmax(worst, -l / fmax(multiplier, 1e-300));
         if (!equality) worst = fmax(worst, fabs(l * slack) / fmax(multiplier * length, 1e-300));

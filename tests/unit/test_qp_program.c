@@ -77,6 +77,31 @@ START_TEST(a_step_from_the_solution_is_one_system)
 }
 END_TEST
 
+START_TEST(a_solver_keeps_its_factorization_until_it_forgets)
+{
+    given g = make(7);
+    tb_qp_options options = tb_qp_defaults();
+    tb_qp_solver *solver = NULL;
+    TEST_OK(solve(&g, &options), &g.error); /* and its arrays have their places */
+    TEST_OK(tb_qp_solver_open(&g.program, &options, &solver, &g.error), &g.error);
+    for (int round = 0; round < 5; round++) {
+        if (round == 3) tb_qp_solver_forget(solver);
+        TEST_OK(tb_qp_solver_solve(solver, g.f, g.b, g.active, g.x, g.lambda, &g.result, &g.error),
+                &g.error);
+        TEST_STATUS(g.result.status, TB_OK, NULL);
+        ck_assert(g.result.kkt.relative < 1e-12);
+        ck_assert_int_eq(g.result.factorizations, round == 0 || round == 3);
+        for (int i = 0; i < N; i += 7) g.f[i] = -g.f[i];
+    }
+    g.f[3] = NAN;
+    TEST_STATUS(tb_qp_solver_solve(solver, g.f, g.b, g.active, g.x, g.lambda, &g.result, &g.error),
+                TB_INVALID_ARGUMENT, &g.error);
+    ck_assert_str_eq(g.error.field, "f");
+    tb_qp_solver_close(solver);
+    tb_qp_solver_close(NULL);
+}
+END_TEST
+
 START_TEST(random_programs_are_what_their_seed_says)
 {
     given a = make(5), b = make(5), c = make(6);
@@ -140,6 +165,6 @@ START_TEST(a_hessian_that_is_not_definite_is_a_failed_precondition)
 END_TEST
 
 TEST_MAIN(every_system_and_both_precisions_find_the_same_solution,
-          a_step_from_the_solution_is_one_system, random_programs_are_what_their_seed_says,
-          what_makes_no_sense_is_refused_by_name,
+          a_step_from_the_solution_is_one_system, a_solver_keeps_its_factorization_until_it_forgets,
+          random_programs_are_what_their_seed_says, what_makes_no_sense_is_refused_by_name,
           a_hessian_that_is_not_definite_is_a_failed_precondition)

@@ -12,6 +12,8 @@ Parts, in this order:
   ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
+  schurpa    Litven's table 7.1 (tribo bench schurpa); products with a band, solves in a row with
+             what the last one left behind                                  (bench_programs)
   field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_field)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
@@ -145,6 +147,17 @@ class Measure:
     def field(self) -> None:
         self.run.collect("field", [self.bench / "bench_field"])
 
+    def schurpa(self) -> None:
+        """At the thesis' size."""
+        size = ["8000", "1000"]
+        tribo = [self.run.build / "tribo", "bench", "schurpa", "--json", "--repeats", "11"]
+        for precision in ("double", "float"):
+            options = ["--backend", "gpu", "--precision", precision]
+            self.run.collect(
+                "schurpa", [*tribo, "--n", size[0], "--half-bandwidth", size[1], *options]
+            )
+        self.run.collect("schurpa", [self.bench / "bench_programs", *size, "32"])
+
     def first(self) -> None:
         """Thrice: the system's caches are cold once."""
         for _ in range(3):
@@ -209,8 +222,8 @@ class Measure:
 
 
 PARTS = (
-    "agreement", "sanitizer", "ours", "mujoco", "kamino", "field", "first", "stages", "calls",
-    "knobs",
+    "agreement", "sanitizer", "ours", "mujoco", "kamino", "schurpa", "field", "first", "stages",
+    "calls", "knobs",
 )  # fmt: skip
 
 
