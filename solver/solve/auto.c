@@ -9,9 +9,9 @@
  *
  * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
  * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
- * have found worth less than those, they are tried once; sweeps go on, in runs that double, while
- * they are cheaper than Newton's usual rounds; then Newton takes over, and sweeps again should it
- * fail. The choice depends on the problem, its start and the history alone, never on a clock: the
+ * have found worth less than those, they are tried once, when the sets have settled: hardly a status
+ * has changed over a run. Sweeps go on, in runs that double, while they are cheaper than Newton's
+ * usual rounds; then Newton takes over, and sweeps again should it fail. The choice depends on the problem, its start and the history alone, never on a clock: the
  * same call gives the same bytes. solution->solver names the one that ended the work. */
 #include "base/team.h"
 #include "solve/newton_internal.h"
@@ -36,6 +36,7 @@ static const double FADING_OF_SWEEPS = 0.95;  /* while Newton begins: a look at 
 static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
 static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
 static const double DEARER_IN_ROUNDS = 2;     /* than a step from sets is one of Newton's */
+static const double UNSETTLED = 0.1;          /* share of statuses that a run changes, at most */
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
@@ -251,13 +252,11 @@ TB_STATIC bool auto_sweeps_are_many(const tb_choice *choice, double before, int3
 TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t sweeps, bool *ended)
 {
     tb_solve_history *h = choice->history;
-    tb_status status = auto_gives_up(choice) ? TB_CANCELLED : auto_price(choice);
-    if (status != TB_OK) return status;
     if (!auto_sweeps_are_many(choice, before, sweeps, worth_of_sets(choice))) {
         if (h) h->steps *= FADING;
         return TB_OK;
     }
-    status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
+    const tb_status status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
     const double steps = *ended ? (double)choice->work.linear_solves : STEPS_OF_A_FAILURE;
     if (h) h->steps += NEWS * (steps - h->steps);
     return status;
@@ -275,21 +274,44 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
                             choice->options->tolerance) > h->newton;
 }
 
+/* Keeps the statuses that a run has left. */
+TB_STATIC void auto_note_sets(tb_choice *choice)
+{
+    TB_EACH (b, choice->problem->number_of_blocks)
+        choice->statuses[b] = choice->solution->statuses[b];
+    tb_team_sync();
+}
+
+/* Whether the next run has left nearly all of them. */
+TB_STATIC bool auto_sets_stand(const tb_choice *choice)
+{
+    const int32_t blocks = choice->problem->number_of_blocks;
+    int32_t changed = 0;
+    for (int32_t b = 0; b < blocks; b++)
+        changed += choice->statuses[b] != choice->solution->statuses[b];
+    tb_team_sync(); /* all have read them */
+    return (double)changed <= UNSETTLED * (double)blocks;
+}
+
 /* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
  * Newton. */
 TB_STATIC tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
-    bool many = newton_is_nearer(choice);
+    bool many = newton_is_nearer(choice), tried = false;
     const int32_t next = choice->history ? AUTO_KNOWN_SWEEPS : AUTO_NEXT_SWEEPS;
     for (int32_t sweeps = next; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
+        auto_note_sets(choice);
         status = auto_run(choice, TB_RUN_SOR, NULL, sweeps, ended);
         if (status != TB_OK || *ended) return status;
         const int32_t own = choice->iterations - made;
-        if (sweeps == next) {
+        if (sweeps == next) status = auto_gives_up(choice) ? TB_CANCELLED : auto_price(choice);
+        if (status != TB_OK) return status;
+        if (!tried && (choice->history || auto_sets_stand(choice))) {
+            tried = true;
             status = auto_try_sets(choice, before, own, ended);
             if (status != TB_OK || *ended) return status;
         }
