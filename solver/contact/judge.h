@@ -7,6 +7,12 @@
 
 #include <math.h>
 
+/* fmax, without a call: of two numbers that are not both one, the one that is */
+TB_FN double tb_larger(double known, double other)
+{
+    return other > known || known != known ? other : known;
+}
+
 /* the double twin of tb_project_cone: residuals stay double in the float build */
 TB_FN void tb_project_cone_double(double *x, int rows, double mu)
 {
@@ -62,22 +68,25 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
 /* how far the block's friction lies outside of its set, N s */
 TB_FN double tb_block_cone_excess(const tb_block *block, const double *lambda)
 {
-    const double mu = (double)block->mu, normal = fmax(lambda[0], 0.0);
+    const double mu = (double)block->mu, normal = tb_larger(0, lambda[0]);
     switch (block->law) {
-    case TB_LAW_UNILATERAL: return fmax(-lambda[0], 0.0);
-    case TB_LAW_PLANAR: return fmax(fabs(lambda[1]) - mu * normal, -lambda[0]);
-    case TB_LAW_COULOMB: return fmax(hypot(lambda[1], lambda[2]) - mu * normal, -lambda[0]);
+    case TB_LAW_UNILATERAL: return tb_larger(0, -lambda[0]);
+    case TB_LAW_PLANAR: return tb_larger(fabs(lambda[1]) - mu * normal, -lambda[0]);
+    case TB_LAW_COULOMB: {
+        const double friction = sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2]);
+        return tb_larger(friction - mu * normal, -lambda[0]);
+    }
     case TB_LAW_SPIN:
     case TB_LAW_ROLLING: {
         const double friction =
             sqrt(lambda[1] * lambda[1] + lambda[2] * lambda[2] + 2.25 * lambda[3] * lambda[3]);
-        double excess = fmax(friction - mu * normal, -lambda[0]);
+        double excess = tb_larger(friction - mu * normal, -lambda[0]);
         if (block->law == TB_LAW_ROLLING)
-            excess = fmax(excess, hypot(lambda[4], lambda[5]) - normal);
+            excess = tb_larger(excess, hypot(lambda[4], lambda[5]) - normal);
         return excess;
     }
     case TB_LAW_BOX:
-        return fmax((double)block->lower - lambda[0], lambda[0] - (double)block->upper);
+        return tb_larger((double)block->lower - lambda[0], lambda[0] - (double)block->upper);
     default: return 0;
     }
 }

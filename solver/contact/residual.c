@@ -8,6 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+#ifdef TB_DEVICE
+enum { UNROLLS = 0 }; /* short code is what matters there */
+#else
+enum { UNROLLS = 1 };
+#endif
+
 /* The same by a team: a lane takes columns of a block, one block after the other. */
 TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda, double *s)
 {
@@ -27,6 +33,32 @@ TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda,
     }
 }
 
+/* Up to three rows of a block from `first` on, side by side: each number of s takes them in order.
+ * The runs of a free body, which are most, have a loop of fixed length. */
+TB_STATIC void whiten_rows(const tb_problem *problem, const tb_block *block, int32_t first,
+                           const double l[3], double *s)
+{
+    const int32_t width = block->width, left = block->rows - first;
+    const tb_real *y0 = problem->values + block->value + (int64_t)first * width;
+    const tb_real *y1 = left > 1 ? y0 + width : y0, *y2 = left > 2 ? y1 + width : y1;
+    const tb_segment *run = problem->segments + block->segment;
+    for (int32_t k = 0; k < block->segments; k++) {
+        double *to = s + run[k].dof;
+        if (UNROLLS && run[k].count == 6) {
+            double sum[6]; /* apart from s, which a compiler must take for a part of Y */
+            for (int j = 0; j < 6; j++)
+                sum[j] = to[j] + l[0] * (double)y0[j] + l[1] * (double)y1[j] + l[2] * (double)y2[j];
+            for (int j = 0; j < 6; j++) to[j] = sum[j];
+        } else {
+            for (int32_t j = 0; j < run[k].count; j++)
+                to[j] = to[j] + l[0] * (double)y0[j] + l[1] * (double)y1[j] + l[2] * (double)y2[j];
+        }
+        y0 += run[k].count;
+        y1 += run[k].count;
+        y2 += run[k].count;
+    }
+}
+
 /* xi of the factorized form: s = Y lambda in double, then each row in turn */
 TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
 {
@@ -39,19 +71,13 @@ TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(double));
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
-        const tb_real *value = problem->values + block->value;
-        for (int32_t i = 0; i < block->rows; i++) {
-            const double l = (double)lambda[block->row + i];
-            if (l == 0) {
-                value += block->width;
-                continue;
-            }
-            for (int32_t k = 0; k < block->segments; k++) {
-                const tb_segment segment = problem->segments[block->segment + k];
-                double *target = s + segment.dof;
-                for (int32_t j = 0; j < segment.count; j++) target[j] += l * (double)value[j];
-                value += segment.count;
-            }
+        const tb_real *l = lambda + block->row;
+        for (int32_t i = 0; i < block->rows; i += 3) {
+            const int32_t left = block->rows - i;
+            const double load[3] = {(double)l[i], left > 1 ? (double)l[i + 1] : 0,
+                                    left > 2 ? (double)l[i + 2] : 0};
+            if (load[0] != 0 || load[1] != 0 || load[2] != 0)
+                whiten_rows(problem, block, i, load, s);
         }
     }
 }
@@ -71,12 +97,23 @@ TB_STATIC void factorized_rows(const tb_problem *problem, const tb_block *block,
     for (int32_t k = 0; k < block->segments; k++) {
         const double *from = s + run[k].dof;
         double p0 = 0, p1 = 0, p2 = 0;
-        TB_ROLLED
-        for (int32_t j = 0; j < run[k].count; j++) {
-            p0 += (double)*y0++ * from[j];
-            p1 += (double)*y1++ * from[j];
-            p2 += (double)*y2++ * from[j];
+        if (UNROLLS && run[k].count == 6) {
+            for (int j = 0; j < 6; j++) {
+                p0 += (double)y0[j] * from[j];
+                p1 += (double)y1[j] * from[j];
+                p2 += (double)y2[j] * from[j];
+            }
+        } else {
+            TB_ROLLED
+            for (int32_t j = 0; j < run[k].count; j++) {
+                p0 += (double)y0[j] * from[j];
+                p1 += (double)y1[j] * from[j];
+                p2 += (double)y2[j] * from[j];
+            }
         }
+        y0 += run[k].count;
+        y1 += run[k].count;
+        y2 += run[k].count;
         x0 += p0;
         x1 += p1;
         x2 += p2;
@@ -110,9 +147,9 @@ typedef struct tb_judgement {
 TB_STATIC void add_judgement(tb_judgement *all, const tb_judgement *one)
 {
     all->natural += one->natural;
-    all->complementarity = fmax(all->complementarity, one->complementarity);
-    all->cone = fmax(all->cone, one->cone);
-    all->penetration = fmax(all->penetration, one->penetration);
+    all->complementarity = tb_larger(all->complementarity, one->complementarity);
+    all->cone = tb_larger(all->cone, one->cone);
+    all->penetration = tb_larger(all->penetration, one->penetration);
 }
 
 /* One block, with its rows of xi on the way out. */
