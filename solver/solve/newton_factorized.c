@@ -99,6 +99,9 @@ TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb
     for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
     if (!problem->compliance) return true;
     const tb_real *e = problem->compliance + block->row;
+    bool stiff = true; /* as contacts are, beside springs that are not */
+    for (int32_t i = 0; i < n; i++) stiff = stiff && e[i] == 0;
+    if (stiff) return true;
 
     /* Gauss on 1 + D e / w: its diagonal is 1 or more by the row that friction pushes along */
     tb_real a[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
