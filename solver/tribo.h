@@ -1046,6 +1046,7 @@ typedef struct tb_problem_result {
     int32_t iterations;
     double seconds;
     char solver[16];
+    int32_t cycle; /* staggered: turns after which its sets came back when it gave up; else 0 */
 } tb_problem_result;
 
 /* Solves from zero; reactions and velocities (rows each) may be NULL. CANCELLED by the options. */

@@ -82,6 +82,7 @@ static void print_result(solve *s, const char *path, const tb_problem_info *info
         json_object_set_new(object, "dimension", json_integer(info->dimension));
         json_object_set_new(object, "global", json_boolean(info->global));
         json_object_set_new(object, "asymmetry", json_finite(info->asymmetry));
+        if (result->cycle > 0) json_object_set_new(object, "cycle", json_integer(result->cycle));
         json_print(stdout, object);
     } else {
         char seconds[32];

@@ -56,6 +56,7 @@ tb_status tb_problem_solve(const tb_problem_file *file, const tb_solve_options *
         .residual = solution.residuals.natural,
         .iterations = solution.iterations,
         .seconds = seconds,
+        .cycle = solution.work.cycle,
     };
     memcpy(result->solver, solution.solver, sizeof result->solver);
     if (reactions) memcpy(reactions, solution.lambda, rows * sizeof(double));

@@ -54,6 +54,19 @@ if [ -e $problems/Capsules-i100-1090.dat ]; then
     check "both to 1e-8" sh -c "! grep -v '\"status\":\"OK\"' '$dir/out'"
     run 3 solve --max-iterations 2 $problems/Capsules-i100-1090.dat
     has NOT_CONVERGED
+
+    # minutes of one solver's turns: who asks for the end is heard within them
+    ran="solve --solver staggered (and a signal)"
+    "$TRIBO" solve --solver staggered $problems/RockPile_tob1.dat >"$dir/out" 2>"$dir/err" &
+    child=$!
+    sleep 1
+    began=$(date +%s)
+    kill -TERM "$child"
+    wait "$child"
+    code=$?
+    check "exit code 130, not $code" test "$code" -eq 130
+    check "within seconds" test "$(($(date +%s) - began))" -le 10
+    says "told to end"
 else
     skip "$problems is not here"
 fi
