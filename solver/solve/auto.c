@@ -9,10 +9,12 @@
  *
  * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
  * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
- * have found worth less than those, they are tried once, when the sets have settled: hardly a status
- * has changed over a run. Sweeps go on, in runs that double, while they are cheaper than Newton's
- * usual rounds; then Newton takes over, and sweeps again should it fail. The choice depends on the problem, its start and the history alone, never on a clock: the
- * same call gives the same bytes. solution->solver names the one that ended the work. */
+ * have found worth less than those, they are tried once: at the first look where there is a history,
+ * which remembers what led nowhere, else when the sets have settled, so that few statuses have
+ * changed over a run. Sweeps go on, in runs that double, while they are cheaper than Newton's usual
+ * rounds; then Newton takes over, and sweeps again should it fail. The choice depends on the
+ * problem, its start and the history alone, never on a clock: the same call gives the same bytes.
+ * solution->solver names the one that ended the work. */
 #include "base/team.h"
 #include "solve/newton_internal.h"
 
