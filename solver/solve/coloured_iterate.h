@@ -13,7 +13,9 @@ enum {
     TB_COLOURED_GROWTHS = 6,      /* sweeps in a row with growing changes: divergence */
     TB_COLOURED_STAGNATION = 200, /* sweeps, and as many again as led to the best residual */
     TB_COLOURED_REFRESH = 64,     /* s is summed afresh: it gathers rounding */
-    TB_COLOURED_FIRST_CHECK = 8
+    /* A check costs as many bytes as two and a half sweeps; what converges sooner is seen by its
+     * changes. */
+    TB_COLOURED_FIRST_CHECK = 16
 };
 
 /* What comes out; written by the leader. */
