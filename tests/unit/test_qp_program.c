@@ -1,4 +1,5 @@
 /* Quadratic programs through the public header: both precisions, every system, what is refused. */
+#include "solve/turned.h"
 #include "test_util.h"
 
 enum { N = 60, HALF = 9 };
@@ -119,6 +120,63 @@ START_TEST(random_programs_are_what_their_seed_says)
 }
 END_TEST
 
+/* facets on pairs 0 and 2, bounds on the rest, the last of which has no partner */
+START_TEST(facets_are_bounds_in_the_coordinates_of_their_rows)
+{
+    enum { VARIABLES = 7, ROWS = 11, BAND = 3 };
+    static const int SIGNS[4][2] = {{1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
+    double h[VARIABLES * (BAND + 1)], f[VARIABLES], b[ROWS], value[2 * ROWS], x[2][VARIABLES];
+    double lambda[2][ROWS];
+    int32_t row_start[ROWS + 1] = {0}, column[2 * ROWS], rows = 0, at = 0;
+    uint8_t active[2][ROWS] = {{0}};
+    tb_qp_result result;
+    tb_error error;
+    tb_arena arena;
+    tb_arena_init(&arena, 0);
+    TEST_OK(tb_qp_random(VARIABLES, BAND, 11, h, f, &error), &error);
+    for (int32_t j = 0; j < VARIABLES; j++) {
+        const bool pair = j == 0 || j == 4;
+        for (int k = 0; k < (pair ? 4 : 1); k++) {
+            column[at] = j, value[at++] = pair ? 2 * SIGNS[k][0] : -1;
+            if (pair) column[at] = j + 1, value[at++] = 2 * SIGNS[k][1];
+            b[rows] = pair ? 0.3 : 0.1;
+            row_start[++rows] = at;
+        }
+        j += pair;
+    }
+    ck_assert_int_eq(rows, ROWS);
+    tb_qp_program facets = {VARIABLES, BAND, h, f, ROWS, 0, row_start, column, value, b};
+    tb_qp_options options = tb_qp_defaults();
+    TEST_OK(tb_qp_program_solve(&facets, &options, active[0], x[0], lambda[0], &result, &error),
+            &error);
+    ck_assert(result.active > 1);
+
+    tb_qp_turned *turned = NULL;
+    TEST_OK(tb_qp_turn(&facets, &arena, &turned), NULL);
+    tb_qp_turn_force(turned, f);
+    turned->program.f = turned->f;
+    turned->program.b = b;
+    options.system = TB_QP_BOUNDS;
+    TEST_OK(tb_qp_program_solve(&turned->program, &options, active[1], x[1], lambda[1], &result,
+                                &error),
+            &error);
+    tb_qp_turn_back(turned, x[1]);
+    ck_assert_mem_eq(active[0], active[1], ROWS);
+    for (int j = 0; j < VARIABLES; j++) TEST_NEAR(x[0][j], x[1][j], 1e-12);
+    for (int i = 0; i < ROWS; i++) TEST_NEAR(lambda[0][i], lambda[1][i], 1e-12);
+    tb_kkt kkt;
+    TEST_OK(tb_qp_turn_judge(&facets, f, b, x[1], lambda[1], &arena, &kkt, &error), &error);
+    ck_assert(kkt.relative < 1e-12);
+
+    column[0] = 2; /* a row over two pairs, and a pair with both kinds of rows */
+    TEST_STATUS(tb_qp_turn(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
+    column[0] = 0;
+    column[8] = 1;
+    TEST_STATUS(tb_qp_turn(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
+    tb_arena_destroy(&arena);
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_is_refused_by_name)
 {
     const tb_qp_options good = tb_qp_defaults();
@@ -166,5 +224,6 @@ END_TEST
 
 TEST_MAIN(every_system_and_both_precisions_find_the_same_solution,
           a_step_from_the_solution_is_one_system, a_solver_keeps_its_factorization_until_it_forgets,
+          facets_are_bounds_in_the_coordinates_of_their_rows,
           random_programs_are_what_their_seed_says, what_makes_no_sense_is_refused_by_name,
           a_hessian_that_is_not_definite_is_a_failed_precondition)
