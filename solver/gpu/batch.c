@@ -256,7 +256,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->arenas = b->arenas.memory;
     if (l->patience > 0) l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
     call->ways = &b->ways;
-    call->groups = l->slots < p->count ? 1 : tb_gpu_choose_groups(&b->settings, p->count, &effort);
+    call->groups = tb_gpu_choose_groups(&b->settings, l, &effort);
     if (status == TB_OK) status = tb_gpu_groups_open(&b->ways, &b->device, call->groups, error);
     call->staging = p->staging;
     call->block = b->block.memory;

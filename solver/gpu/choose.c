@@ -18,8 +18,10 @@ enum {
     USUAL_PATIENCE = 0,
     /* Warps of a processor that take solves which wait. */
     TAKERS = 8,
-    /* Worlds go in groups where a solve took so many times the mean, and so many are left for each. */
+    /* Worlds go in groups where a solve took so many times the mean, and so many are left for each;
+     * in fewer steps they do not come apart. */
     UNEVEN = 4,
+    STEPS_OF_GROUPS = 4,
     WORLDS_OF_GROUP = 128
 };
 
@@ -67,11 +69,15 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb
     launch->takers = launch->patience > 0 ? processors * TAKERS : 0;
 }
 
-int32_t tb_gpu_choose_groups(const tb_gpu_settings *settings, int32_t worlds,
+int32_t tb_gpu_choose_groups(const tb_gpu_settings *settings, const tb_gpu_launch *launch,
                              const tb_gpu_effort *effort)
 {
+    const int32_t worlds = launch->number_of_worlds;
     int32_t groups = settings->groups;
-    if (groups == 0 && effort->most * worlds <= UNEVEN * (effort->sum + worlds)) return 1;
+    if (launch->slots < worlds) return 1; /* they come in turns */
+    if (groups == 0 && (launch->steps < STEPS_OF_GROUPS ||
+                        effort->most * worlds <= UNEVEN * (effort->sum + worlds)))
+        return 1;
     if (groups == 0) groups = worlds / WORLDS_OF_GROUP;
     if (groups > TB_GPU_GROUPS) groups = TB_GPU_GROUPS;
     if (groups > worlds) groups = worlds;

@@ -24,8 +24,8 @@ tb_gpu_settings tb_gpu_settings_read(void);
 /* Lanes and patience of a launch whose worlds and solver are known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
-/* How many groups `worlds` go in, at least one and at most TB_GPU_GROUPS. */
-int32_t tb_gpu_choose_groups(const tb_gpu_settings *settings, int32_t worlds,
+/* How many groups the worlds of a launch go in, at least one and at most TB_GPU_GROUPS. */
+int32_t tb_gpu_choose_groups(const tb_gpu_settings *settings, const tb_gpu_launch *launch,
                              const tb_gpu_effort *effort);
 
 #endif

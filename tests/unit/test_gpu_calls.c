@@ -4,6 +4,7 @@
 
 #include "../plugin/card/played.h"
 #include "card_util.h"
+#include "gpu/choose.h"
 
 static played_counts asked(void)
 {
@@ -117,5 +118,36 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
+START_TEST(worlds_go_in_groups_where_their_last_solves_were_uneven)
+{
+    const tb_gpu_settings chosen = {0}, told = {.groups = 4, .patience = 30};
+    const tb_gpu_effort even = {.most = 3, .sum = 8192}, uneven = {.most = 90, .sum = 16384};
+    tb_gpu_launch launch = {.number_of_worlds = 8192, .slots = 8192, .steps = 100};
+    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &even), 1);
+    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &uneven), TB_GPU_GROUPS);
+    ck_assert_int_eq(tb_gpu_choose_groups(&told, &launch, &even), 4);
+    launch.steps = 1; /* nobody gets ahead */
+    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &uneven), 1);
+    launch.slots = 100; /* the card has no room for all at once */
+    ck_assert_int_eq(tb_gpu_choose_groups(&told, &launch, &uneven), 1);
+
+    /* solves wait for more lanes than they have */
+    launch.solver = TB_SOLVER_NUMBER_auto;
+    tb_gpu_choose_lanes(&told, 132, &launch);
+    ck_assert_int_eq(launch.lanes[TB_GPU_PART_SOLVE], 8);
+    ck_assert_int_eq(launch.patience, 30);
+    ck_assert_int_gt(launch.takers, 132);
+    launch.number_of_worlds = 1024;
+    tb_gpu_choose_lanes(&told, 132, &launch);
+    ck_assert_int_eq(launch.lanes[TB_GPU_PART_SOLVE], 32);
+    ck_assert_int_eq(launch.patience, 0);
+    launch.number_of_worlds = 8192;
+    launch.solver = TB_SOLVER_NUMBER_sor;
+    tb_gpu_choose_lanes(&told, 132, &launch);
+    ck_assert_int_eq(launch.patience, 0);
+}
+END_TEST
+
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, a_kind_of_call_is_captured_once,
-          how_a_call_is_spread_over_the_card_leaves_no_trace)
+          how_a_call_is_spread_over_the_card_leaves_no_trace,
+          worlds_go_in_groups_where_their_last_solves_were_uneven)
