@@ -404,7 +404,8 @@ double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 
 /* ---- snapshots ---- */
 
-enum { SNAPSHOT_VERSION = 3 }; /* 2: statuses of rows, history of solves; 3: a factor, what Newton costs */
+/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs */
+enum { SNAPSHOT_VERSION = 3 };
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
 

@@ -1,6 +1,7 @@
 /* A grasp of 1,000 steps at a residual of 1e-8 in one session, one step a call: linear solves,
  * factorizations and time of a step from warm sets, against cold starts and against sweeps. Then two
- * sessions of it take turns, call by call, one half a second behind the other.
+ * sessions of it take turns, call by call, one half a second behind the other. Times are those of
+ * the processor, since one world is one thread's work.
  *
  * The two grasps: common_warm.h. Goals: five times fewer linear solves warm than cold; auto faster
  * than sor. The same calls through a daemon: bench_wire_warm. */
@@ -36,9 +37,9 @@ static void end(const warm_scene *s, session *run)
 static double alone(warm_scene *s, tb_stepper *stepper, tb_certificate *sum)
 {
     session run = {.state = warm_start(s)};
-    const double start = bench_now();
+    const double start = bench_worked();
     for (int i = 0; i < WARM_STEPS; i++) step(s, stepper, &run);
-    const double seconds = (bench_now() - start) / WARM_STEPS;
+    const double seconds = (bench_worked() - start) / WARM_STEPS;
     *sum = run.sum;
     end(s, &run);
     return seconds;
@@ -47,12 +48,12 @@ static double alone(warm_scene *s, tb_stepper *stepper, tb_certificate *sum)
 static double interleaved(warm_scene *s, tb_stepper *stepper, tb_certificate sums[2])
 {
     session runs[2] = {{.state = warm_start(s)}, {.state = warm_start(s)}};
-    const double start = bench_now();
+    const double start = bench_worked();
     for (int i = 0; i < WARM_STEPS + WARM_DELAY; i++) {
         if (i < WARM_STEPS) step(s, stepper, &runs[0]);
         if (i >= WARM_DELAY) step(s, stepper, &runs[1]);
     }
-    const double seconds = (bench_now() - start) / (2.0 * WARM_STEPS);
+    const double seconds = (bench_worked() - start) / (2.0 * WARM_STEPS);
     for (int k = 0; k < 2; k++) {
         sums[k] = runs[k].sum;
         end(s, &runs[k]);
