@@ -58,8 +58,8 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
 {
     const int32_t rows = it->problem->number_of_rows, blocks = it->problem->number_of_blocks;
     tb_arena *scratch = it->scratch;
-    tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi, &it->trial,
-                          &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best};
+    tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi,  &it->trial,
+                          &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best, &it->last};
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i] = TB_ARENA_ARRAY(scratch, tb_real, rows);
         if (!*arrays[i]) return TB_RESOURCE_EXHAUSTED;
@@ -297,15 +297,41 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     return TB_OK;
 }
 
+/* The merit of impulses as their own p, at the weights as they are. */
+TB_STATIC double merit_at_rest(tb_newton *it, const tb_real *lambda)
+{
+    tb_team_sync();
+    tb_team_copy(it->p, lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
+    tb_problem_apply(it->problem, it->p, it->s, it->xi);
+    return newton_merit(it, it->p, it->xi, false);
+}
+
+/* The impulses go back to `last` where those are better at the weights as they are: at a small
+ * epsilon a step can throw impulses far out of their sets, where its merit hardly sees it, and
+ * from there no larger epsilon finds back. */
+TB_STATIC void newton_go_back(tb_newton *it)
+{
+    const double back = merit_at_rest(it, it->last), here = merit_at_rest(it, it->lambda);
+    if (here < back) return;
+    tb_team_copy(it->lambda, it->last, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
+}
+
 /* After a round that failed: a larger epsilon, and sweeps when that has not helped for long. What
- * the round gained stays: its merit fell with every step that it took. */
+ * the round gained stays, if it is a gain at that epsilon. */
 TB_STATIC tb_status newton_recover(tb_newton *it)
 {
+    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     it->failures++;
     it->epsilon = tb_min(it->epsilon * EPSILON_GROWTH, LARGEST_EPSILON);
     it->shrink = tb_min(tb_sqrt(it->shrink), SHRINK_SHY);
-    if (it->failures <= FAILURES_TO_SWEEP) return TB_OK;
     tb_newton_weigh(it);
+    tb_team_copy(it->last, it->p, bytes);
+    newton_go_back(it);
+    if (it->failures <= FAILURES_TO_SWEEP) return TB_OK;
+    tb_team_copy(it->p, it->lambda, bytes);
+    tb_team_sync();
     return newton_sweep_proximal(it);
 }
 

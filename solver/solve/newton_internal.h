@@ -22,7 +22,7 @@ typedef struct tb_newton {
     tb_real *slope;            /* squares of blocks, at 6 row */
     tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift
                                   has the impulses that the steps from sets began with */
-    tb_real *best;             /* rows */
+    tb_real *best, *last;      /* rows; last: what the last round began with */
     tb_real *s;                /* dofs */
     tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
     uint8_t *statuses;         /* blocks */
