@@ -254,7 +254,7 @@ tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, 
         return tb_fail(error, TB_FAILED_PRECONDITION,
                        "the Hessian with the equalities alone makes a singular system");
     read_solution(h, active, x, lambda);
-    h->g.again = h->g.options.method == TB_QP_SCHURPA;
+    h->g.again = h->g.options.method == TB_QP_SCHURPA && result->status != TB_DIVERGED;
     return TB_OK;
 }
 

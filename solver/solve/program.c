@@ -101,7 +101,7 @@ tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, u
     held->qp.f = numbers_of_solve(held->f, f, n);
     held->qp.b = numbers_of_solve(held->b, b, m);
     const tb_status status = tb_qp_solve(held->work, active, held->x, held->lambda, result);
-    if (status != TB_OK) tb_qp_forget(held->work);
+    if (status != TB_OK || result->status == TB_DIVERGED) tb_qp_forget(held->work);
     if (status != TB_OK) return status;
     for (size_t j = 0; j < n; j++) x[j] = (double)held->x[j];
     for (size_t i = 0; i < m; i++) lambda[i] = (double)held->lambda[i];
