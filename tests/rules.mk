@@ -54,11 +54,11 @@ $(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm
 $(CARD_FIELD): tests/plugin/card/field.cc
 $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_FIELD) $(FIELDS_PLAYED) \
     $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
-	$(call say,CXX,$(filter %.cc,$^))
+	$(call say,CXX,$(firstword $(filter %.cc,$^)))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
-	    $(SANITIZE) -MD -MP -c -o $@ $(filter %.cc,$^)
+	    $(SANITIZE) -MD -MP -c -o $@ $(firstword $(filter %.cc,$^))
 
 $(B)/tests/unit/test_field: $(FIELDS_PLAYED)
 $(B)/tests/unit/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
