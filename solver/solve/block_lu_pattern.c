@@ -61,7 +61,7 @@ TB_STATIC void tidy_graph(lu_graph *to, const tb_node_graph *graph)
         }
     for (int32_t i = 0, end = 0; i < n; i++) {
         const int32_t from = to->start[i], many = next[i] - from;
-        memmove(to->neighbour + end, to->neighbour + from, (size_t)many * sizeof(int32_t));
+        for (int32_t k = 0; k < many; k++) to->neighbour[end + k] = to->neighbour[from + k];
         to->start[i] = end;
         end += many;
         if (i == n - 1) to->start[n] = end;
