@@ -59,7 +59,7 @@ tb_status demo_make_data(double friction, char *folder, size_t size, tb_error *e
     char program[PATH_MAX], home[PATH_MAX / 2], number[32];
     tb_status status = program_folder(home, sizeof home, error);
     if (status != TB_OK) return status;
-    if ((size_t)snprintf(folder, size, "%s/demo", home) >= size)
+    if ((size_t)snprintf(folder, size, "%s/demo-alone", home) >= size)
         return cli_fail(error, TB_RESOURCE_EXHAUSTED, home, 0, NULL, "the path is too long");
     if (mkdir(folder, 0777) != 0 && errno != EEXIST)
         return cli_fail(error, TB_INVALID_ARGUMENT, folder, 0, NULL, "cannot be made: %s",

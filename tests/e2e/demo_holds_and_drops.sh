@@ -6,6 +6,12 @@
 grasp() { grep -o "\"$1\":{\"outcome\":.*" "$dir/out" | head -n 1; }
 value() { grasp "$1" | grep -o "\"$2\":[^,}]*" | head -n 1 | cut -d : -f 2; }
 
+# the hand of `make demo` is another one and stays as it is
+other=$TRIBO_BUILD/demo/hand.xml
+mkdir -p "${other%/*}"
+[ -e "$other" ] || echo kept >"$other"
+before=$(cksum "$other")
+
 run 0 demo --json --quiet --out "$dir"
 check "the middle is held" test "$(value middle outcome)" = '"held"'
 check "the rim is held" test "$(value rim outcome)" = '"held"'
@@ -19,6 +25,8 @@ run 0 demo --quiet --out "$dir" --friction 0
 has dropped
 hasnt " held  "
 check "nothing is held without friction" grep -q "^0 held" "$dir/out"
+
+check "the other demo keeps its hand" test "$(cksum "$other")" = "$before"
 
 run 1 demo --data "$dir"
 says grasp.xml
