@@ -112,14 +112,21 @@ START_TEST(solutions_agree_with_those_of_lapack)
 }
 END_TEST
 
+/* One of the programs and its factor; returns n. */
+static int32_t make_factored(made_qp *made, tb_band *band)
+{
+    make(made, SIZES[8]);
+    const int32_t n = SIZES[8][0];
+    TEST_OK(tb_band_take(band, n, SIZES[8][1], 0, &made->arena), NULL);
+    ck_assert_int_eq(tb_band_factor(band, made->hessian, n, SIZES[8][1], 0), n);
+    return n;
+}
+
 START_TEST(a_column_alone_is_solved_as_in_company)
 {
     made_qp made;
-    make(&made, SIZES[8]);
-    const int32_t n = SIZES[8][0];
     tb_band band;
-    TEST_OK(tb_band_take(&band, n, SIZES[8][1], 0, &made.arena), NULL);
-    ck_assert_int_eq(tb_band_factor(&band, made.hessian, n, SIZES[8][1], 0), n);
+    const int32_t n = make_factored(&made, &band);
     tb_real *together = numbers(&made, n * COLUMNS, 6), *alone = numbers(&made, n * COLUMNS, 6);
     tb_band_solve(&band, COLUMNS, together, n);
     for (int32_t c = 0; c < COLUMNS; c++) tb_band_solve(&band, 1, alone + c * n, n);
@@ -131,11 +138,8 @@ END_TEST
 START_TEST(halves_of_a_solve_make_the_whole_one)
 {
     made_qp made;
-    make(&made, SIZES[8]);
-    const int32_t n = SIZES[8][0];
     tb_band band;
-    TEST_OK(tb_band_take(&band, n, SIZES[8][1], 0, &made.arena), NULL);
-    ck_assert_int_eq(tb_band_factor(&band, made.hessian, n, SIZES[8][1], 0), n);
+    const int32_t n = make_factored(&made, &band);
     tb_real *whole = numbers(&made, n * COLUMNS, 7), *halves = numbers(&made, n * COLUMNS, 7);
     for (int32_t c = 0; c < COLUMNS; c++) /* each begins somewhere, the last nowhere */
         for (int32_t i = 0; i < n * c / (COLUMNS - 1); i++)
