@@ -15,6 +15,7 @@
     X(trees, m->number_of_trees)                                                                   \
     X(jointed_trees, m->number_of_jointed_trees)                                                   \
     X(dry_dofs, m->number_of_dry_dofs)                                                             \
+    X(limited_joints, m->number_of_limited_joints)                                                 \
     X(shapes, m->number_of_shapes)                                                                 \
     X(filters, m->number_of_shapes)                                                                \
     X(hulls, m->number_of_hulls)                                                                   \

@@ -169,20 +169,31 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
     memcpy(tree->inverse_root, root.m, sizeof tree->inverse_root);
 }
 
+/* A free joint has none, whatever is said of it. */
+static bool has_limits(const tb_model_joint *joint)
+{
+    return joint->limited && (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE ||
+                              joint->type == TB_JOINT_BALL);
+}
+
 /* Lists of the few things that a step would look for among many free bodies. */
 static tb_status add_lists(tb_compiler *c)
 {
     tb_model *model = c->model;
     int32_t *trees = TB_ARENA_ARRAY(&model->arena, int32_t, model->number_of_trees);
     int32_t *dofs = TB_ARENA_ARRAY(&model->arena, int32_t, model->number_of_dofs);
-    if (trees == NULL || dofs == NULL)
+    int32_t *joints = TB_ARENA_ARRAY(&model->arena, int32_t, model->number_of_joints);
+    if (trees == NULL || dofs == NULL || joints == NULL)
         return tb_fail_memory(c->error, (size_t)model->number_of_dofs * sizeof *dofs, "trees");
     model->jointed_trees = trees;
     model->dry_dofs = dofs;
+    model->limited_joints = joints;
     for (int32_t t = 0; t < model->number_of_trees; t++)
         if (!c->trees[t].single_free) trees[model->number_of_jointed_trees++] = t;
     for (int32_t i = 0; i < model->number_of_dofs; i++)
         if (c->dofs[i].dry_friction > 0) dofs[model->number_of_dry_dofs++] = i;
+    for (int32_t j = 0; j < model->number_of_joints; j++)
+        if (has_limits(&c->joints[j])) joints[model->number_of_limited_joints++] = j;
     return TB_OK;
 }
 

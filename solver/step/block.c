@@ -10,11 +10,20 @@
 
 /* ---- growing ---- */
 
-/* A larger copy of an array that lives in the arena. */
-TB_STATIC void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int64_t capacity)
+/* A larger copy of an array that lives in the arena: by all lanes, unless one works for all. */
+TB_STATIC void *grow(tb_arena *arena, const void *old, size_t size, int64_t count, int64_t capacity)
 {
     void *grown = tb_arena_take_array(arena, (size_t)capacity, size);
-    if (grown && count) memcpy(grown, old, (size_t)count * size);
+    if (!grown || count == 0) return grown;
+#ifdef TB_DEVICE
+    if (arena->allocations != TB_ARENA_OF_ONE_LANE) {
+        tb_team_sync();
+        tb_team_copy(grown, old, (size_t)count * size);
+        tb_team_sync();
+        return grown;
+    }
+#endif
+    memcpy(grown, old, (size_t)count * size);
     return grown;
 }
 
@@ -26,8 +35,9 @@ TB_STATIC void *grow(tb_arena *arena, void *old, size_t size, int64_t count, int
                                 GROWN(count, extra))) != NULL)
 #define GROWN(count, extra) ((count) + (extra) + (count) / 2 + 64)
 
-TB_STATIC bool reserve_segments(tb_world *w, int32_t segments)
+TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments)
 {
+    tb_world *w = world;
     const int32_t n = w->number_of_segments;
     if (!GROW(w, tb_segment, segments, n, w->segment_capacity, segments)) return false;
     if (n + segments > w->segment_capacity) w->segment_capacity = GROWN(n, segments);
@@ -39,7 +49,7 @@ TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, i
     tb_world *w = world;
     const int32_t b = w->number_of_blocks, r = w->number_of_rows;
     const int64_t v = w->number_of_values;
-    if (!reserve_segments(w, 2 * blocks)) return false; /* free bodies: a run for each */
+    if (!tb_segment_reserve(w, 2 * blocks)) return false; /* free bodies: a run for each */
     if (!GROW(w, tb_block, blocks, b, w->block_capacity, blocks)) return false;
     if (b + blocks > w->block_capacity) w->block_capacity = GROWN(b, blocks);
     if (!GROW(w, tb_real, values, v, w->value_capacity, values)) return false;
@@ -101,13 +111,13 @@ TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_o
     w->width = width;
 }
 
-/* Union of more chains than merge_chains has heads for (long tendons): by marks. */
-TB_STATIC bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+/* Union of more chains than merge_chains has heads for (long tendons): by marks, which stand where
+ * the sides will. */
+TB_STATIC void merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
-    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
-    int8_t *marks = TB_ARENA_ZEROED(w->arena, int8_t, w->model->number_of_dofs);
-    if (!marks) return false;
+    int8_t *marks = w->sides;
+    for (int32_t d = 0; d < w->model->number_of_dofs; d++) marks[d] = 0;
     for (int32_t i = 0; i < number_of_leaves; i++)
         for (int32_t d = chain_head(w->model, leaves[i]); d >= 0 && !marks[d]; d = dofs[d].parent)
             marks[d] = 1;
@@ -117,8 +127,6 @@ TB_STATIC bool merge_many_chains(tb_world *w, const int32_t *leaves, int32_t num
         w->sides[w->width] = 0;
         w->dofs[w->width++] = d;
     }
-    tb_arena_return_to(w->arena, mark);
-    return true;
 }
 
 /* The same for two leaves of which each is a single free body's or none, without walking: the
@@ -139,8 +147,6 @@ TB_STATIC bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
     const int order[2] = {lower, 1 - lower};
     w->width = 0;
     w->number_of_runs = 0;
-    w->segment = w->number_of_segments;
-    if (!reserve_segments(w, 2)) return false;
     for (int k = 0; k < 2; k++) {
         const int side = order[k];
         w->heads[side] = -1;
@@ -151,73 +157,81 @@ TB_STATIC bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
             w->dofs[w->width++] = first[side] + i;
         }
         w->heads[side] = w->width - 1;
-        w->segments[w->number_of_segments++] = TB_VALUE(tb_segment){first[side], 6};
         w->number_of_runs++;
     }
-    for (int k = 0; k < 2; k++) w->leaves[k] = leaves[k];
-    w->has_chains = true;
     return true;
 }
 
-/* Whether dof i of the union begins a run. Runs go on over trees: fewer, longer ones are quicker
- * (free bodies have gone another way, for sweeps know pairs of six). */
+/* Whether dof i of the union begins a run. Runs go on over trees, for fewer, longer ones are quicker;
+ * but not over free bodies that are alone with each other, for sweeps know pairs of six. */
 TB_STATIC bool begins_run(const tb_world *w, int32_t i)
 {
-    return i == 0 || w->dofs[i] != w->dofs[i - 1] + 1;
+    return i == 0 || w->dofs[i] != w->dofs[i - 1] + 1 || (w->free_bodies && i == 6);
 }
 
-/* Stores the union's runs as segments, and where every dof's parent stands in it. */
-TB_STATIC bool store_chains(tb_world *w)
+/* Counts the union's runs, and finds where every dof's parent stands in it. */
+TB_STATIC void find_parents(tb_world *w)
 {
-    int32_t runs = 0;
-    for (int32_t i = 0; i < w->width; i++) runs += begins_run(w, i);
-    if (!reserve_segments(w, runs)) return false;
-    w->segment = w->number_of_segments;
-    w->number_of_runs = runs;
+    w->number_of_runs = 0;
     for (int32_t i = 0; i < w->width; i++) {
-        if (begins_run(w, i))
-            w->segments[w->number_of_segments++] = TB_VALUE(tb_segment){w->dofs[i], 0};
-        w->segments[w->number_of_segments - 1].count++;
-
+        w->number_of_runs += begins_run(w, i);
         const int32_t parent = w->model->dofs[w->dofs[i]].parent;
         int32_t p = i - 1;
         if (parent < 0) p = -1;
         while (p >= 0 && w->dofs[p] != parent) p--;
         w->parents[i] = p;
     }
-    return true;
 }
 
-TB_EXTERN bool tb_block_take_chains(tb_world *world, const int32_t *leaves,
-                                    int32_t number_of_leaves)
+TB_EXTERN void tb_block_merge_chains(tb_world *world, const int32_t *leaves,
+                                     int32_t number_of_leaves)
 {
     tb_world *w = world;
     const bool two = number_of_leaves == 2;
-    if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
-    w->has_chains = false;
-    if (two && merge_free_bodies(w, leaves)) return true;
+    w->free_bodies = two && merge_free_bodies(w, leaves);
+    if (w->free_bodies) return;
     if (number_of_leaves <= MERGE_HEADS)
         merge_chains(w, leaves, number_of_leaves);
-    else if (!merge_many_chains(w, leaves, number_of_leaves))
-        return false;
-    if (!store_chains(w)) return false;
+    else
+        merge_many_chains(w, leaves, number_of_leaves);
+    find_parents(w);
     for (int k = 0; two && k < 2; k++) {
         const int32_t head = chain_head(w->model, leaves[k]);
-        w->leaves[k] = leaves[k];
         w->heads[k] = head < 0 ? -1 : w->width - 1;
         while (w->heads[k] >= 0 && w->dofs[w->heads[k]] != head) w->heads[k]--;
     }
+}
+
+TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment)
+{
+    tb_world *w = world;
+    tb_segment *end = w->segments + segment;
+    w->segment = segment;
+    for (int32_t i = 0, first = 0; i < w->width; i++) {
+        if (begins_run(w, i)) first = i;
+        if (i + 1 < w->width && !begins_run(w, i + 1)) continue;
+        *end++ = TB_VALUE(tb_segment){w->dofs[first], i + 1 - first};
+    }
+}
+
+/* The union of the chains above `leaves`, which may be at hand; false if memory is refused. */
+TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+{
+    const bool two = number_of_leaves == 2;
+    if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
+    w->has_chains = false;
+    tb_block_merge_chains(w, leaves, number_of_leaves);
+    if (!tb_segment_reserve(w, w->number_of_runs)) return false;
+    tb_block_store_chains(w, w->number_of_segments);
+    w->number_of_segments += w->number_of_runs;
+    for (int k = 0; two && k < 2; k++) w->leaves[k] = leaves[k];
     w->has_chains = two;
     return true;
 }
 
-TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
-                                  int32_t number_of_leaves, int32_t memory)
+TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int32_t memory)
 {
     tb_world *w = world;
-    if (!tb_block_take_chains(w, leaves, number_of_leaves) ||
-        !tb_block_reserve(w, 1, rows, (int64_t)rows * w->width))
-        return NULL;
     tb_block *b = &w->blocks[w->number_of_blocks++];
     *b = TB_VALUE(tb_block){.law = (int32_t)law,
                             .row = w->number_of_rows,
@@ -240,6 +254,15 @@ TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, con
     w->number_of_values += count;
     for (int32_t i = 0; i < count; i++) values[i] = 0;
     return values;
+}
+
+TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
+                                  int32_t number_of_leaves, int32_t memory)
+{
+    if (!take_chains(world, leaves, number_of_leaves) ||
+        !tb_block_reserve(world, 1, rows, (int64_t)rows * world->width))
+        return NULL;
+    return tb_block_place(world, law, rows, memory);
 }
 
 TB_EXTERN void tb_block_cancel(tb_world *world)

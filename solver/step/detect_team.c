@@ -4,8 +4,7 @@
  * Shapes, pairs and contacts are each a list whose items are independent, and every list's length
  * and order are known before the next one is begun: rows of the triangle of pairs give bits, bits
  * give pairs, pairs give counts of points, counts give every contact its block and rows. So lanes
- * write where a single one would have written. Only the few different chains that contacts stand on
- * are made by one lane for all. */
+ * write where a single one would have written. */
 #ifdef TB_DEVICE
 
 #include "step/step_internal.h"
@@ -17,12 +16,12 @@ typedef struct tb_near {
     int32_t contact;    /* number of its first one; before, 1: the pair waits for room */
     int32_t row, value; /* of its first contact, from the first of all contacts */
     int32_t rows;       /* of a contact */
-    int32_t chains;     /* in the list of unions */
+    int32_t chains;     /* in the list of unions; before, -1 - p: that of pair p */
     int32_t leaves[2];
     tb_contact_point *points;
 } tb_near;
 
-/* A union of chains as tb_block_take_chains makes it. */
+/* A union of chains as tb_block_merge_chains makes it. */
 typedef struct tb_union {
     int32_t *dofs, *parents;
     int8_t *sides;
@@ -210,59 +209,132 @@ TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
 
 /* ---- places ---- */
 
-/* The union of two leaves' chains, made where no pair before had the same. -1: no memory. */
-TB_STATIC int32_t find_union(tb_world *w, tb_near_list *list, const int32_t leaves[2])
+/* The first pair with points that stands on the chains of this one, maybe itself. */
+TB_STATIC int32_t first_alike(const tb_near_list *list, int32_t p)
 {
-    for (int32_t i = list->number_of_unions - 1; i >= 0; i--)
-        if (list->unions[i].leaves[0] == leaves[0] && list->unions[i].leaves[1] == leaves[1])
+    const int32_t *leaves = list->pairs[p].leaves;
+    for (int32_t i = 0; i < p; i++) {
+        const tb_near *pair = &list->pairs[i];
+        if (pair->count > 0 && pair->leaves[0] == leaves[0] && pair->leaves[1] == leaves[1])
             return i;
-    const int32_t dofs = w->model->number_of_dofs;
-    w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
-    w->has_chains = false;
-    if (!w->dofs || !w->parents || !w->sides || !tb_block_take_chains(w, leaves, 2)) return -1;
-    list->unions[list->number_of_unions] = TB_VALUE(tb_union){.dofs = w->dofs,
-                                                              .parents = w->parents,
-                                                              .sides = w->sides,
-                                                              .width = w->width,
-                                                              .segment = w->segment,
-                                                              .number_of_runs = w->number_of_runs,
-                                                              .leaves = {leaves[0], leaves[1]},
-                                                              .heads = {w->heads[0], w->heads[1]}};
-    return list->number_of_unions++;
+    }
+    return p;
 }
 
-/* Numbers the contacts of all pairs, and takes the room for them. */
-TB_STATIC tb_status place_contacts(tb_world *w, tb_near_list *list)
+/* Every pair with points gets a union of chains, of which only the leaves are known yet. */
+TB_STATIC void number_unions(tb_near_list *list)
 {
-    list->number_of_unions = list->number_of_contacts = 0;
-    list->number_of_rows = list->number_of_values = 0;
-    for (int32_t p = 0; p < list->number_of_pairs; p++) {
-        tb_near *pair = &list->pairs[p];
-        if (pair->count == 0) continue;
-        pair->chains = find_union(w, list, pair->leaves);
-        if (pair->chains < 0) return TB_RESOURCE_EXHAUSTED;
-        const int32_t width = list->unions[pair->chains].width;
-        if (width == 0) pair->count = 0; /* neither side can move */
-        pair->contact = list->number_of_contacts;
-        pair->row = list->number_of_rows;
-        pair->value = list->number_of_values;
-        list->number_of_contacts += pair->count;
-        list->number_of_rows += pair->count * pair->rows;
-        list->number_of_values += pair->count * pair->rows * width;
+    for (int32_t base = 0; base < list->number_of_pairs; base += tb_team_lanes()) {
+        const int32_t p = base + tb_team_lane();
+        const bool has_points = p < list->number_of_pairs && list->pairs[p].count > 0;
+        const int32_t first = has_points ? first_alike(list, p) : -1;
+        const bool own = has_points && first == p;
+        int32_t total;
+        const int32_t at = list->number_of_unions + tb_team_before(own, &total);
+        if (own)
+            for (int k = 0; k < 2; k++) list->unions[at].leaves[k] = list->pairs[p].leaves[k];
+        if (has_points) list->pairs[p].chains = own ? at : -1 - first;
+        list->number_of_unions += total;
     }
+    tb_team_sync();
+    TB_EACH (p, list->number_of_pairs) {
+        tb_near *pair = &list->pairs[p];
+        if (pair->count > 0 && pair->chains < 0)
+            pair->chains = list->pairs[-1 - pair->chains].chains;
+    }
+}
+
+/* Dofs from a leaf to its root. */
+TB_STATIC int32_t chain_length(const tb_world *w, int32_t leaf)
+{
+    if (leaf < 0) return 0;
+    if (w->model->trees[w->model->dofs[leaf].tree].single_free) return 6;
+    return w->dynamics.mass_row[leaf + 1] - w->dynamics.mass_row[leaf];
+}
+
+/* Makes the unions, and stores their runs. */
+TB_STATIC tb_status make_unions(tb_world *w, tb_near_list *list)
+{
+    for (int32_t base = 0; base < list->number_of_unions; base += tb_team_lanes()) {
+        const int32_t i = base + tb_team_lane();
+        tb_union *own = i < list->number_of_unions ? &list->unions[i] : NULL;
+        int32_t room = 0, rooms, runs = 0, all_runs;
+        for (int k = 0; own && k < 2; k++) room += chain_length(w, own->leaves[k]);
+        const int32_t at = tb_team_before(room, &rooms);
+        int32_t *numbers = TB_ARENA_ARRAY(w->arena, int32_t, 2 * (size_t)rooms);
+        int8_t *sides = TB_ARENA_ARRAY(w->arena, int8_t, rooms);
+        if (!numbers || !sides) return TB_RESOURCE_EXHAUSTED;
+        if (own) {
+            w->dofs = numbers + 2 * at;
+            w->parents = w->dofs + room;
+            w->sides = sides + at;
+            tb_block_merge_chains(w, own->leaves, 2);
+            runs = w->number_of_runs;
+        }
+        const int32_t segment = w->number_of_segments + tb_team_before(runs, &all_runs);
+        if (!tb_segment_reserve(w, all_runs)) return TB_RESOURCE_EXHAUSTED;
+        w->number_of_segments += all_runs;
+        if (!own) continue;
+        tb_block_store_chains(w, segment);
+        own->dofs = w->dofs;
+        own->parents = w->parents;
+        own->sides = w->sides;
+        own->width = w->width;
+        own->segment = segment;
+        own->number_of_runs = runs;
+        for (int k = 0; k < 2; k++) own->heads[k] = w->heads[k];
+    }
+    w->has_chains = false;
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* Numbers the contacts of all pairs, and their rows. */
+TB_STATIC void place_contacts(tb_near_list *list)
+{
+    for (int32_t base = 0; base < list->number_of_pairs; base += tb_team_lanes()) {
+        const int32_t p = base + tb_team_lane();
+        tb_near *pair = p < list->number_of_pairs ? &list->pairs[p] : NULL;
+        int32_t contacts = 0, rows = 0, values = 0, all_contacts, all_rows, all_values;
+        if (pair && pair->count > 0) {
+            const int32_t width = list->unions[pair->chains].width;
+            if (width == 0) pair->count = 0; /* neither side can move */
+            contacts = pair->count;
+            rows = contacts * pair->rows;
+            values = rows * width;
+        }
+        const int32_t contact = list->number_of_contacts + tb_team_before(contacts, &all_contacts);
+        const int32_t row = list->number_of_rows + tb_team_before(rows, &all_rows);
+        const int32_t value = list->number_of_values + tb_team_before(values, &all_values);
+        if (contacts > 0) {
+            pair->contact = contact;
+            pair->row = row;
+            pair->value = value;
+        }
+        list->number_of_contacts += all_contacts;
+        list->number_of_rows += all_rows;
+        list->number_of_values += all_values;
+    }
+    tb_team_sync();
+}
+
+/* Room for the contacts behind the rows that there are. */
+TB_STATIC tb_status make_room(tb_world *w, const tb_near_list *list)
+{
     w->first_contact_block = w->number_of_blocks;
     w->contact_rows = w->number_of_rows;
     w->number_of_contacts = w->record_from = 0;
     w->deepest = 0;
     w->records = w->home->next_contacts;
     w->record_capacity = w->home->next_capacity;
-    if (!reserve_records(w, list->number_of_contacts) ||
-        !tb_block_reserve(w, list->number_of_contacts, list->number_of_rows,
-                          list->number_of_values))
+    if (list->number_of_contacts > w->record_capacity) {
+        if (TB_LEADER) (void)tb_state_reserve_next(w->home, list->number_of_contacts);
         return TB_RESOURCE_EXHAUSTED;
-    return TB_OK;
+    }
+    return tb_block_reserve(w, list->number_of_contacts, list->number_of_rows,
+                            list->number_of_values)
+               ? TB_OK
+               : TB_RESOURCE_EXHAUSTED;
 }
 
 /* Whose contact is whose; what each pair's contacts stand on. */
@@ -280,10 +352,11 @@ TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
     tb_team_sync();
     list->unions = TB_ARENA_ARRAY(w->arena, tb_union, list->number_of_pairs);
     if (!list->unions) return TB_RESOURCE_EXHAUSTED;
-    tb_status status = TB_OK;
-    if (tb_world_alone(w)) status = place_contacts(w, list);
-    tb_world_together(w, &status);
-    tb_team_share(list, sizeof *list);
+    number_unions(list);
+    tb_status status = make_unions(w, list);
+    if (status != TB_OK) return status;
+    place_contacts(list);
+    status = make_room(w, list);
     if (status != TB_OK) return status;
 
     list->pair_of = TB_ARENA_ARRAY(w->arena, int32_t, list->number_of_contacts);
@@ -328,10 +401,6 @@ TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
 /* Numbers of a contact's rows that a lane keeps for itself while it works on them: there lanes in
  * step reach theirs together, while in the arena each one's stand elsewhere. */
 enum { OWN_NUMBERS = 48 };
-
-/* Contacts more than in the last step, and dofs that one stands on, for which room is taken before
- * they are known. */
-enum { EXPECTED_MORE = 8, EXPECTED_WIDTH = 12 };
 
 /* A contact of the list, seen from the lane that takes it. */
 typedef struct tb_taken {
@@ -437,19 +506,6 @@ TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
     tb_contacts_end(w);
 }
 
-/* Room for about as many contacts as the last step had, so that what stands behind it is of the
- * search alone and can be given back. */
-TB_STATIC tb_status expect_contacts(tb_world *w)
-{
-    const int32_t count = w->state->number_of_contacts + EXPECTED_MORE;
-    const int32_t rows = count * TB_CONTACT_COULOMB;
-    tb_status status = TB_OK;
-    if (tb_world_alone(w) && !tb_block_reserve(w, count, rows, (int64_t)rows * EXPECTED_WIDTH))
-        status = TB_RESOURCE_EXHAUSTED;
-    tb_world_together(w, &status);
-    return status;
-}
-
 TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
 {
     tb_world *w = world;
@@ -458,10 +514,10 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     memset(&list, 0, sizeof list);
     int32_t *const dofs = w->dofs, *const parents = w->parents;
     int8_t *const sides = w->sides;
-    tb_status status = expect_contacts(w);
+    tb_status status = TB_OK;
     const tb_arena_mark mark = tb_arena_get_mark(w->arena);
     const void *const before[] = {w->segments, w->blocks, w->values, w->c, w->memory};
-    if (status == TB_OK && !pose_shapes(&d)) status = TB_RESOURCE_EXHAUSTED;
+    if (!pose_shapes(&d)) status = TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK) status = find_pairs(&d, &list);
     TB_STAGE_DONE(TB_STAGE_BROAD);
     if (status == TB_OK) status = find_points(&d, &list);
@@ -469,7 +525,8 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (status == TB_OK) status = number_contacts(w, &list);
     if (status == TB_OK) write_contacts(w, &list);
 
-    /* the scratch of blocks to come */
+    /* the scratch of blocks to come; nothing but it stands behind the room that was taken for rows
+     * before the search, if that was enough */
     w->dofs = dofs;
     w->parents = parents;
     w->sides = sides;

@@ -89,72 +89,59 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
     return law;
 }
 
-/* Fills one row with a transmission, times `scale`. */
-TB_STATIC void fill_transmission(const tb_world *w, const tb_transmission *t, double scale,
-                                 tb_real *values)
+/* ---- one row ---- */
+
+/* A row that a joint, an actuator or a tendon has in this step. */
+typedef struct joint_row {
+    tb_law law;
+    int32_t memory;
+    tb_transmission on; /* coefficients NULL: `own` */
+    double scale;       /* of all coefficients */
+    double own[3];
+    tb_real lower, upper; /* N s, of a box */
+    tb_real bias, compliance;
+} joint_row;
+
+/* A row of nothing yet. */
+TB_STATIC joint_row row_of(tb_law law, int32_t memory, const tb_transmission *on, double scale)
 {
-    for (int32_t i = 0; i < t->count; i++)
-        values[tb_block_position(w, tb_transmission_dof(t, i))] +=
-            TB_R(scale * t->scale * t->coefficients[i]);
+    return TB_VALUE(joint_row){.law = law, .memory = memory, .on = *on, .scale = scale};
 }
 
-/* Begins a one-row block over a transmission. Dofs of a joint are one chain;
- * a tendon's are many. */
-TB_STATIC tb_real *begin_transmission(tb_world *w, tb_law law, const tb_transmission *t,
-                                      double scale, int32_t memory)
+/* A row over `count` dofs of a joint, with coefficients of its own. */
+TB_STATIC joint_row row_of_dofs(tb_law law, int32_t memory, int32_t first, int32_t count)
 {
-    const int32_t last = t->first + t->count - 1;
-    tb_real *values = t->dofs ? tb_block_begin(w, law, 1, t->dofs, t->count, memory)
-                              : tb_block_begin(w, law, 1, &last, 1, memory);
-    if (values) fill_transmission(w, t, scale, values);
-    return values;
+    const tb_transmission on = {.first = first, .count = count, .scale = 1};
+    return row_of(law, memory, &on, 1);
 }
 
-TB_STATIC void end_row(tb_world *w, tb_real *values, tb_real bias, tb_real compliance)
-{
-    const int32_t row = w->blocks[w->number_of_blocks - 1].row;
-    w->c[row] = tb_block_dot(w, values, w->u_free) + bias;
-    w->compliance[row] = compliance;
-    w->has_compliance |= compliance != 0;
-    tb_block_end(w, values);
-}
+/* ---- actuators, as rows ---- */
 
-TB_STATIC tb_status add_actuators(tb_world *w, const tb_row_memory *memory)
+TB_STATIC bool actuator_row(const tb_world *w, int32_t a, int32_t memory, joint_row *row)
 {
-    const tb_model *m = w->model;
-    for (int32_t a = 0; a < m->number_of_actuators; a++) {
-        const tb_actuator_law law = tb_actuator_evaluate(w, a);
-        if (!(law.damping > 0)) continue;
-        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
-        tb_real *values = begin_transmission(w, TB_LAW_BOX, &t, 1, memory->actuators + a);
-        if (!values) return TB_RESOURCE_EXHAUSTED;
-        tb_block *b = &w->blocks[w->number_of_blocks - 1];
-        const double dt = (double)w->dt;
-        b->lower = law.lower > -INFINITY ? TB_R(law.lower * dt) : -TB_REAL_MAX;
-        b->upper = law.upper < INFINITY ? TB_R(law.upper * dt) : TB_REAL_MAX;
-        end_row(w, values, TB_R(-law.constant / law.damping), TB_R(1 / (dt * law.damping)));
-    }
-    return TB_OK;
+    const tb_actuator_law law = tb_actuator_evaluate(w, a);
+    if (!(law.damping > 0)) return false;
+    const tb_transmission t = tb_actuator_transmission(w->model, &w->model->actuators[a]);
+    const double dt = (double)w->dt;
+    *row = row_of(TB_LAW_BOX, memory, &t, 1);
+    row->lower = law.lower > -INFINITY ? TB_R(law.lower * dt) : -TB_REAL_MAX;
+    row->upper = law.upper < INFINITY ? TB_R(law.upper * dt) : TB_REAL_MAX;
+    row->bias = TB_R(-law.constant / law.damping);
+    row->compliance = TB_R(1 / (dt * law.damping));
+    return true;
 }
 
 /* ---- dry friction ---- */
 
-TB_STATIC tb_status add_dry_friction(tb_world *w, const tb_row_memory *memory)
+TB_STATIC bool dry_friction_row(const tb_world *w, int32_t dof, int32_t memory, joint_row *row)
 {
-    const tb_model *m = w->model;
-    for (int32_t k = 0; k < m->number_of_dry_dofs; k++) {
-        const int32_t i = m->dry_dofs[k];
-        const tb_real most = TB_R(m->dofs[i].dry_friction) * w->dt;
-        if (!(most > 0)) continue;
-        tb_real *values = tb_block_begin(w, TB_LAW_BOX, 1, &i, 1, memory->dof_friction + i);
-        if (!values) return TB_RESOURCE_EXHAUSTED;
-        values[tb_block_position(w, i)] = 1;
-        tb_block *b = &w->blocks[w->number_of_blocks - 1];
-        b->lower = -most;
-        b->upper = most;
-        end_row(w, values, 0, 0);
-    }
-    return TB_OK;
+    const tb_real most = TB_R(w->model->dofs[dof].dry_friction) * w->dt;
+    if (!(most > 0)) return false;
+    *row = row_of_dofs(TB_LAW_BOX, memory, dof, 1);
+    row->own[0] = 1;
+    row->lower = -most;
+    row->upper = most;
+    return true;
 }
 
 /* ---- limits ---- */
@@ -174,58 +161,34 @@ TB_STATIC tb_real limit_bias(const tb_world *w, tb_real gap)
     return tb_gap_velocity(gap, 0, w->dt, TB_R(w->options->recovery_speed));
 }
 
-TB_STATIC tb_status add_scalar_limit(tb_world *w, int32_t dof, tb_real gap, tb_real sign,
-                                     int32_t memory)
-{
-    if (!limit_is_near(w, gap, w->u_free[dof])) return TB_OK;
-    tb_real *values = tb_block_begin(w, TB_LAW_UNILATERAL, 1, &dof, 1, memory);
-    if (!values) return TB_RESOURCE_EXHAUSTED;
-    values[tb_block_position(w, dof)] = sign;
-    end_row(w, values, limit_bias(w, gap), 0);
-    return TB_OK;
-}
-
 /* A ball joint may turn by at most `upper` from its reference, about any axis. */
-TB_STATIC tb_status add_ball_limit(tb_world *w, const tb_model_joint *joint, int32_t memory)
+TB_STATIC bool ball_limit_row(const tb_world *w, const tb_model_joint *joint, int32_t memory,
+                              joint_row *row)
 {
     const tb_real *x = w->q + joint->coordinate;
     const tb_vec3 turn = tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3]));
     const tb_real angle = tb_v3_length(turn), gap = TB_R(joint->upper) - angle;
     const tb_real *u = w->u_free + joint->dof;
-    if (!limit_is_near(w, gap, tb_v3_length(tb_v3(u[0], u[1], u[2])))) return TB_OK;
+    if (!limit_is_near(w, gap, tb_v3_length(tb_v3(u[0], u[1], u[2])))) return false;
     const tb_vec3 axis = tb_v3_normalize(turn, tb_v3(1, 0, 0));
-    const int32_t last = joint->dof + 2;
-    tb_real *values = tb_block_begin(w, TB_LAW_UNILATERAL, 1, &last, 1, memory);
-    if (!values) return TB_RESOURCE_EXHAUSTED;
-    for (int k = 0; k < 3; k++) values[tb_block_position(w, joint->dof + k)] = -tb_v3_at(axis, k);
-    end_row(w, values, limit_bias(w, gap), 0);
-    return TB_OK;
+    *row = row_of_dofs(TB_LAW_UNILATERAL, memory, joint->dof, 3);
+    for (int k = 0; k < 3; k++) row->own[k] = -(double)tb_v3_at(axis, k);
+    row->bias = limit_bias(w, gap);
+    return true;
 }
 
-TB_STATIC tb_status add_joint_limits(tb_world *w, const tb_model_joint *joint, int32_t memory)
+/* side: 0 lower, 1 upper, which is all that a ball joint has */
+TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int side, int32_t memory,
+                         joint_row *row)
 {
-    if (!joint->limited) return TB_OK;
-    if (joint->type == TB_JOINT_BALL) return add_ball_limit(w, joint, memory);
-    if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) return TB_OK;
+    if (joint->type == TB_JOINT_BALL) return side == 0 && ball_limit_row(w, joint, memory, row);
     const tb_real x = w->q[joint->coordinate];
-    const tb_status status = add_scalar_limit(w, joint->dof, x - TB_R(joint->lower), 1, memory);
-    if (status != TB_OK) return status;
-    return add_scalar_limit(w, joint->dof, TB_R(joint->upper) - x, -1, memory + 1);
-}
-
-/* A single free body's joint has none. */
-TB_STATIC tb_status add_limits(tb_world *w, const tb_row_memory *memory)
-{
-    const tb_model *m = w->model;
-    for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
-        const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
-        for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++) {
-            const tb_status status =
-                add_joint_limits(w, &m->joints[j], memory->joint_limits + 2 * j);
-            if (status != TB_OK) return status;
-        }
-    }
-    return TB_OK;
+    const tb_real gap = side ? TB_R(joint->upper) - x : x - TB_R(joint->lower);
+    if (!limit_is_near(w, gap, w->u_free[joint->dof])) return false;
+    *row = row_of_dofs(TB_LAW_UNILATERAL, memory + side, joint->dof, 1);
+    row->own[0] = side ? -1 : 1;
+    row->bias = limit_bias(w, gap);
+    return true;
 }
 
 /* ---- tendons ---- */
@@ -251,48 +214,164 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     return law;
 }
 
-TB_STATIC tb_status add_tendon_spring(tb_world *w, int32_t tendon, int32_t slot)
+TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t memory,
+                                joint_row *row)
+{
+    const tb_model_tendon *tendon = &w->model->tendons[i];
+    if (!tendon->limited) return false;
+    const tb_transmission t = tendon_transmission(w->model, i);
+    const tb_real length = tb_tendon_length(w->model, i, w->q);
+    tb_real speed = 0;
+    for (int32_t k = 0; k < t.count; k++) speed += TB_R(t.coefficients[k]) * w->u_free[t.dofs[k]];
+    const tb_real gap = side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
+    if (!limit_is_near(w, gap, speed)) return false;
+    *row = row_of(TB_LAW_UNILATERAL, memory, &t, side ? -1 : 1);
+    row->bias = limit_bias(w, gap);
+    return true;
+}
+
+TB_STATIC bool tendon_spring_row(const tb_world *w, int32_t tendon, int32_t memory, joint_row *row)
 {
     const tb_transmission t = tendon_transmission(w->model, tendon);
     const tb_actuator_law law = tendon_law(w, tendon);
-    if (!(law.damping > 0)) return TB_OK;
-    tb_real *values = begin_transmission(w, TB_LAW_BILATERAL, &t, 1, slot);
-    if (!values) return TB_RESOURCE_EXHAUSTED;
-    end_row(w, values, TB_R(-law.constant / law.damping), TB_R(1 / ((double)w->dt * law.damping)));
+    if (!(law.damping > 0)) return false;
+    *row = row_of(TB_LAW_BILATERAL, memory, &t, 1);
+    row->bias = TB_R(-law.constant / law.damping);
+    row->compliance = TB_R(1 / ((double)w->dt * law.damping));
+    return true;
+}
+
+/* which: both limits, dry friction, the spring */
+TB_STATIC bool tendon_row(const tb_world *w, int32_t tendon, int32_t which, int32_t memory,
+                          joint_row *row)
+{
+    const double dry_friction = w->model->tendons[tendon].dry_friction;
+    const tb_transmission t = tendon_transmission(w->model, tendon);
+    if (which < 2) return tendon_limit_row(w, tendon, which, memory, row);
+    if (which == 3) return tendon_spring_row(w, tendon, memory, row);
+    if (!(dry_friction > 0)) return false;
+    *row = row_of(TB_LAW_BOX, memory, &t, 1);
+    row->upper = TB_R(dry_friction) * w->dt;
+    row->lower = -row->upper;
+    return true;
+}
+
+/* ---- all rows ---- */
+
+/* How many of each kind there may be at once. */
+TB_STATIC int32_t most_joint_rows(const tb_model *m)
+{
+    return TB_TENDON_ROWS * m->number_of_tendons + m->number_of_actuators + m->number_of_dry_dofs +
+           2 * m->number_of_limited_joints;
+}
+
+/* The k-th row that there may be: tendons', actuators', dry friction's, limits'. False if there is
+ * none in this step. */
+TB_STATIC bool joint_row_at(const tb_world *w, const tb_row_memory *memory, int32_t k,
+                            joint_row *row)
+{
+    const tb_model *m = w->model;
+    const int32_t tendons = TB_TENDON_ROWS * m->number_of_tendons;
+    if (k < tendons)
+        return tendon_row(w, k / TB_TENDON_ROWS, k % TB_TENDON_ROWS, memory->tendon_rows + k, row);
+    k -= tendons;
+    if (k < m->number_of_actuators) return actuator_row(w, k, memory->actuators + k, row);
+    k -= m->number_of_actuators;
+    if (k < m->number_of_dry_dofs) {
+        const int32_t dof = m->dry_dofs[k];
+        return dry_friction_row(w, dof, memory->dof_friction + dof, row);
+    }
+    k -= m->number_of_dry_dofs;
+    if (k >= 2 * m->number_of_limited_joints) return false;
+    const int32_t joint = m->limited_joints[k / 2];
+    return limit_row(w, &m->joints[joint], k % 2, memory->joint_limits + 2 * joint, row);
+}
+
+/* The union of a row's chains. Dofs of a joint are one chain; a tendon's are many. */
+TB_STATIC void merge_row_chains(tb_world *w, const joint_row *row)
+{
+    const int32_t last = row->on.first + row->on.count - 1;
+    const bool many = row->on.dofs != NULL;
+    tb_block_merge_chains(w, many ? row->on.dofs : &last, many ? row->on.count : 1);
+}
+
+/* The row as a block, on the union at hand. */
+TB_STATIC void write_row(tb_world *w, const joint_row *row)
+{
+    const tb_transmission *t = &row->on;
+    const double *coefficients = t->coefficients ? t->coefficients : row->own;
+    tb_real *values = tb_block_place(w, row->law, 1, row->memory);
+    tb_block *b = &w->blocks[w->number_of_blocks - 1];
+    b->lower = row->lower;
+    b->upper = row->upper;
+    for (int32_t i = 0; i < t->count; i++)
+        values[tb_block_position(w, tb_transmission_dof(t, i))] +=
+            TB_R(row->scale * t->scale * coefficients[i]);
+    w->c[b->row] = tb_block_dot(w, values, w->u_free) + row->bias;
+    w->compliance[b->row] = row->compliance;
+    tb_block_end(w, values);
+}
+
+/* Rows that may be, one for each lane, from this lane's k-th on: those that are go behind each
+ * other. */
+TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t k)
+{
+    joint_row row;
+    const bool is = joint_row_at(w, memory, k, &row);
+    if (is) merge_row_chains(w, &row);
+
+    int32_t rows, values, runs;
+    const int32_t before = tb_team_before(is, &rows);
+    if (rows == 0) return TB_OK;
+    const int32_t value = tb_team_before(is ? w->width : 0, &values);
+    const int32_t segment = tb_team_before(is ? w->number_of_runs : 0, &runs);
+    if (!tb_block_reserve(w, rows, rows, values) || !tb_segment_reserve(w, runs))
+        return TB_RESOURCE_EXHAUSTED;
+
+    /* a lane's own world ends where its row begins */
+    const int32_t blocks = w->number_of_blocks, first = w->number_of_rows;
+    const int64_t numbers = w->number_of_values;
+    if (is) {
+        tb_block_store_chains(w, w->number_of_segments + segment);
+        w->number_of_blocks += before;
+        w->number_of_rows += before;
+        w->number_of_values += value;
+        write_row(w, &row);
+    }
+    w->number_of_blocks = blocks + rows;
+    w->number_of_rows = first + rows;
+    w->number_of_values = numbers + values;
+    w->number_of_segments += runs;
+    if (tb_team_any(is && row.compliance != 0)) w->has_compliance = true;
     return TB_OK;
 }
 
-TB_STATIC tb_status add_tendons(tb_world *w, const tb_row_memory *memory)
+/* Every lane has its own scratch for the union it is at; the first has the world's. */
+TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
 {
-    const tb_model *m = w->model;
-    for (int32_t i = 0; i < m->number_of_tendons; i++) {
-        const tb_model_tendon *tendon = &m->tendons[i];
-        const int32_t slot = memory->tendon_rows + TB_TENDON_ROWS * i;
-        const tb_transmission t = tendon_transmission(m, i);
-        const tb_real length = tb_tendon_length(m, i, w->q);
-        tb_real speed = 0;
-        for (int32_t k = 0; k < t.count; k++)
-            speed += TB_R(t.coefficients[k]) * w->u_free[t.dofs[k]];
-
-        for (int side = 0; tendon->limited && side < 2; side++) {
-            const tb_real gap = side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
-            if (!limit_is_near(w, gap, speed)) continue;
-            tb_real *values =
-                begin_transmission(w, TB_LAW_UNILATERAL, &t, side ? -1 : 1, slot + side);
-            if (!values) return TB_RESOURCE_EXHAUSTED;
-            end_row(w, values, limit_bias(w, gap), 0);
-        }
-        if (tendon->dry_friction > 0) {
-            tb_real *values = begin_transmission(w, TB_LAW_BOX, &t, 1, slot + 2);
-            if (!values) return TB_RESOURCE_EXHAUSTED;
-            tb_block *b = &w->blocks[w->number_of_blocks - 1];
-            b->upper = TB_R(tendon->dry_friction) * w->dt;
-            b->lower = -b->upper;
-            end_row(w, values, 0, 0);
-        }
-        if (add_tendon_spring(w, i, slot + 3) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    const int32_t most = most_joint_rows(w->model), lanes = tb_team_lanes();
+    const int32_t size = w->model->number_of_dofs + 1, others = (lanes - 1) * size;
+    if (most == 0) return TB_OK;
+    int32_t *const dofs = w->dofs, *const parents = w->parents;
+    int8_t *const sides = w->sides;
+    int32_t *own = TB_ARENA_ARRAY(w->arena, int32_t, 2 * others);
+    int8_t *own_sides = TB_ARENA_ARRAY(w->arena, int8_t, others);
+    if (!own || !own_sides) return TB_RESOURCE_EXHAUSTED;
+    if (!TB_LEADER) {
+        const int32_t at = (tb_team_lane() - 1) * size;
+        w->dofs = own + 2 * at;
+        w->parents = w->dofs + size;
+        w->sides = own_sides + at;
     }
-    return TB_OK;
+    tb_status status = TB_OK;
+    for (int32_t base = 0; base < most && status == TB_OK; base += lanes)
+        status = add_round(w, memory, base + tb_team_lane());
+    w->dofs = dofs;
+    w->parents = parents;
+    w->sides = sides;
+    w->has_chains = false;
+    tb_team_sync();
+    return status;
 }
 
 /* ---- prediction ---- */
@@ -363,16 +442,37 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
     return TB_OK;
 }
 
-/* Few, and each behind the one before it: one lane's work. */
+#ifdef TB_DEVICE
+enum { ROWS_PER_DOF = 4, EXPECTED_MORE = 8, EXPECTED_WIDTH = 24 };
+
+/* Room at once for the rows that there may be and for about as many contacts as in the last step: the
+ * arrays of a warm world are not copied as they grow. What is not written costs nothing. */
+TB_STATIC bool expect_rows(tb_world *w)
+{
+    const tb_model *m = w->model;
+    const int32_t rows = most_joint_rows(m) + TB_EQUALITY_ROWS * m->number_of_equalities;
+    const int32_t contacts = w->state->number_of_contacts + EXPECTED_MORE;
+    const int32_t dofs = m->number_of_dofs < EXPECTED_WIDTH ? m->number_of_dofs : EXPECTED_WIDTH;
+    const int64_t numbers =
+        (int64_t)(rows > 0 ? ROWS_PER_DOF : 0) * w->dynamics.number_of_mass_entries +
+        (int64_t)contacts * TB_CONTACT_COULOMB * dofs;
+    return tb_block_reserve(w, rows + contacts, rows + contacts * TB_CONTACT_COULOMB, numbers);
+}
+#endif
+
+/* Equalities are few, and each behind the one before it: one lane's work. */
 TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error)
 {
-    const tb_row_memory memory = tb_row_memory_layout(world->model);
+    tb_world *w = world;
+    const tb_row_memory memory = tb_row_memory_layout(w->model);
     tb_status status = TB_OK;
-    if (tb_world_alone(world) &&
-        (add_equalities(world, &memory) != TB_OK || add_tendons(world, &memory) != TB_OK ||
-         add_actuators(world, &memory) != TB_OK || add_dry_friction(world, &memory) != TB_OK ||
-         add_limits(world, &memory) != TB_OK))
-        status = TB_RESOURCE_EXHAUSTED;
-    tb_world_together(world, &status);
+#ifdef TB_DEVICE
+    if (!expect_rows(w)) status = TB_RESOURCE_EXHAUSTED;
+#endif
+    if (status == TB_OK && w->model->number_of_equalities > 0) {
+        if (tb_world_alone(w)) status = add_equalities(w, &memory);
+        tb_world_together(w, &status);
+    }
+    if (status == TB_OK) status = add_joint_rows(w, &memory);
     return status == TB_OK ? TB_OK : tb_fail_memory(error, 0, "a step's rows");
 }

@@ -95,8 +95,9 @@ typedef struct tb_world {
     int32_t width;
     int32_t segment, number_of_runs; /* where the union stands in `segments` */
     int32_t leaves[2],
-        heads[2];    /* of two chains: dofs that were asked for, positions of their heads (-1) */
-    bool has_chains; /* the above hold for `leaves` */
+        heads[2];     /* of two chains: dofs that were asked for, positions of their heads (-1) */
+    bool has_chains;  /* the above hold for `leaves` */
+    bool free_bodies; /* the union is that of one or two single free bodies */
 } tb_world;
 
 /* ---- a step in parts ---- */
@@ -212,10 +213,21 @@ TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, i
 /* W_row . x for the block under construction. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
 TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
-/* The union of the chains above `leaves` alone, where none is at hand: false if memory is refused. */
-#define tb_block_take_chains TB_SYMBOL(tb_block_take_chains)
-TB_EXTERN bool tb_block_take_chains(tb_world *world, const int32_t *leaves,
-                                    int32_t number_of_leaves);
+/* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the chains
+ * above `leaves`, in the scratch at hand ... */
+#define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
+TB_EXTERN void tb_block_merge_chains(tb_world *world, const int32_t *leaves,
+                                     int32_t number_of_leaves);
+/* ... room for this many more segments, of which a union needs number_of_runs, for false where memory
+ * is refused ... */
+#define tb_segment_reserve TB_SYMBOL(tb_segment_reserve)
+TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments);
+/* ... the union's runs, from this segment on ... */
+#define tb_block_store_chains TB_SYMBOL(tb_block_store_chains)
+TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment);
+/* ... and the block behind those that the world has, where there is room for it. */
+#define tb_block_place TB_SYMBOL(tb_block_place)
+TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int32_t memory);
 /* Whitens `rows` rows of W in place: Y = H^-T W. */
 #define tb_block_whiten TB_SYMBOL(tb_block_whiten)
 TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values);
