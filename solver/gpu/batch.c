@@ -186,10 +186,10 @@ static size_t header_bytes(const piece *p)
     return (size_t)p->count * sizeof(tb_gpu_world);
 }
 
-/* Of the queues of solves that wait, a head for each group. */
+/* Of the queue of solves that wait. */
 static size_t queue_bytes(const piece *p)
 {
-    return ((size_t)p->count + TB_GPU_GROUPS * TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
+    return ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
 }
 
 static tb_status send(piece *p, tb_error *error)
@@ -246,18 +246,17 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     tb_gpu_effort effort = {0};
     for (int32_t i = 0; i < p->count; i++) {
         const tb_gpu_task *task = task_of(p, i);
-        const int64_t iterations = task->state->certificate.iterations;
         if (task->steps_left > l->steps) l->steps = task->steps_left;
-        if (iterations > effort.most) effort.most = iterations;
-        effort.sum += iterations;
+        if (task->state->steps > 0) tb_gpu_effort_add(&effort, task->state->certificate.iterations);
     }
     l->arena_size = p->arena_size;
     tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
-    if (l->patience > 0) l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
-    call->ways = &b->ways;
-    call->groups = tb_gpu_choose_groups(&b->settings, l, &effort);
-    if (status == TB_OK) status = tb_gpu_groups_open(&b->ways, &b->device, call->groups, error);
+    l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
+    tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
+    call->sides = &b->sides;
+    if (status == TB_OK && l->patience > 0)
+        status = tb_gpu_sides_open(&b->sides, &b->device, error);
     call->staging = p->staging;
     call->block = b->block.memory;
     call->bytes = header_bytes(p);

@@ -42,7 +42,7 @@ typedef struct tb_gpu_batch {
     tb_gpu_twins *twins;
     tb_gpu_models models;
     tb_gpu_graphs graphs; /* of small calls */
-    tb_gpu_groups ways;   /* of large ones */
+    tb_gpu_sides sides;   /* of large ones */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
     int32_t capacity;   /* tasks, moves */

@@ -13,16 +13,18 @@ enum {
      * 6.91 (5.92) by 4, 7.31 (6.06) by 8, 5.71 by 16; 32,768 worlds 8.62 by 4. */
     WARPS_OF_MANY = 16,
     FEWEST_LANES = 4,
-    /* None waits: of the steps of jaw and mug only 0.4 % take more than 30 iterations, 4 % while the
-     * jaw closes, and what waiting gains or costs has not been measured. */
-    USUAL_PATIENCE = 0,
-    /* Warps of a processor that take solves which wait. */
-    TAKERS = 8,
-    /* Worlds go in groups where a solve took so many times the mean, and so many are left for each;
-     * in fewer steps they do not come apart. */
-    UNEVEN = 4,
-    STEPS_OF_GROUPS = 4,
-    WORLDS_OF_GROUP = 128
+    /* Fewer worlds and steps end together: nobody gets ahead of anybody. */
+    WORLDS_THAT_WAIT = 128,
+    STEPS_THAT_WAIT = 4,
+    /* Steps of a launch at most; then it is looked again at what solves take. What is left of worlds that
+     * have waited goes on in the next one. */
+    STEPS_OF_A_LAUNCH = 128,
+    STEPS_OF_THE_FIRST = 8, /* where nothing is known */
+    /* Of so many last solves one may have to wait; the first run of sweeps is never cut short. */
+    SELDOM = 32,
+    LEAST_PATIENCE = 10,
+    /* warps of a processor that take solves which wait */
+    TAKERS = 4
 };
 
 /* ---- from the environment ---- */
@@ -30,14 +32,15 @@ enum {
 static int32_t setting(const char *name, int32_t usual, int32_t most)
 {
     const char *text = getenv(name);
-    const int number = text != NULL && *text != '\0' ? atoi(text) : usual;
+    if (text == NULL || *text == '\0') return usual;
+    const int number = atoi(text);
     return number < 0 ? 0 : number > most ? most : number;
 }
 
 tb_gpu_settings tb_gpu_settings_read(void)
 {
-    tb_gpu_settings s = {.groups = setting("TRIBO_GPU_GROUPS", 0, TB_GPU_GROUPS),
-                         .patience = setting("TRIBO_GPU_PATIENCE", USUAL_PATIENCE, INT32_MAX)};
+    tb_gpu_settings s = {.patience = setting("TRIBO_GPU_PATIENCE", -1, INT32_MAX),
+                         .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16)};
     const char *lanes = getenv("TRIBO_GPU_LANES");
     for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
         const char *next = strchr(lanes, ',');
@@ -58,28 +61,58 @@ static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)
     return lanes;
 }
 
-/* Solves wait for more lanes than they have, and only `auto` gives up. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb_gpu_launch *launch)
 {
     for (int part = 0; part < TB_GPU_PARTS; part++)
         launch->lanes[part] = lanes_of(settings->lanes[part], processors, launch->number_of_worlds);
-    const bool waits = launch->solver == TB_SOLVER_NUMBER_auto &&
-                       launch->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS;
-    launch->patience = waits ? settings->patience : 0;
-    launch->takers = launch->patience > 0 ? processors * TAKERS : 0;
 }
 
-int32_t tb_gpu_choose_groups(const tb_gpu_settings *settings, const tb_gpu_launch *launch,
-                             const tb_gpu_effort *effort)
+/* ---- by what solves take ---- */
+
+void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations)
+{
+    int k = 0;
+    while (k < TB_GPU_EFFORTS - 1 && iterations >= 1 << k) k++;
+    effort->counts[k]++;
+    effort->solves++;
+}
+
+/* Iterations that few of the last solves went beyond, a power of two. */
+static int32_t seldom_beyond(const tb_gpu_effort *effort)
+{
+    int k = TB_GPU_EFFORTS - 1;
+    for (int32_t beyond = 0; k > 0; k--) {
+        beyond += effort->counts[k];
+        if (beyond > effort->solves / SELDOM) break;
+    }
+    return 1 << k;
+}
+
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Only `auto` gives up. */
+void tb_gpu_choose_patience(const tb_gpu_settings *settings, int32_t processors,
+                            const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
     const int32_t worlds = launch->number_of_worlds;
-    int32_t groups = settings->groups;
-    if (launch->slots < worlds) return 1; /* they come in turns */
-    if (groups == 0 && (launch->steps < STEPS_OF_GROUPS ||
-                        effort->most * worlds <= UNEVEN * (effort->sum + worlds)))
-        return 1;
-    if (groups == 0) groups = worlds / WORLDS_OF_GROUP;
-    if (groups > TB_GPU_GROUPS) groups = TB_GPU_GROUPS;
-    if (groups > worlds) groups = worlds;
-    return groups < 1 ? 1 : groups;
+    int32_t patience = settings->patience;
+    launch->patience = launch->takers = 0;
+    if (launch->solver != TB_SOLVER_NUMBER_auto || launch->slots < worlds ||
+        launch->steps < STEPS_THAT_WAIT)
+        return; /* slots: they come in turns */
+    if (patience < 0 && worlds < WORLDS_THAT_WAIT) return;
+    if (patience < 0 && effort->solves == 0) {
+        launch->steps = least(launch->steps, STEPS_OF_THE_FIRST);
+        return;
+    }
+    if (patience < 0) patience = seldom_beyond(effort);
+    if (patience == 0) return;
+    if (settings->patience < 0 && patience < LEAST_PATIENCE) patience = LEAST_PATIENCE;
+    launch->patience = patience;
+    launch->takers = settings->takers > 0 ? settings->takers : processors * TAKERS;
+    launch->takers = least(launch->takers, launch->slots);
+    launch->steps = least(launch->steps, STEPS_OF_A_LAUNCH);
 }

@@ -1,8 +1,9 @@
 /* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
  *
  * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
- * numbers and contacts, its twin. One launch takes every world as many steps as it has left; the
- * host is not asked in between. A world that a capacity stops stays at its last good step and says what it needs. */
+ * numbers and contacts, its twin. One launch takes every world as many steps as it has left, or less
+ * where solves wait (steps.c); the host is not asked in between. A world that a capacity stops stays
+ * at its last good step and says what it needs. */
 #ifndef TB_GPU_INTERNAL_H
 #define TB_GPU_INTERNAL_H
 
@@ -26,8 +27,9 @@ typedef struct tb_gpu_world {
 /* The parts of a step, a kernel each. */
 enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END, TB_GPU_PARTS };
 
-/* Solves that take long are left to a second launch, in which each has a warp to itself: a queue of
- * the slots that wait, behind how many those are and how many have been taken. */
+/* Solves that take long are left to launches beside, in which each has a warp to itself: a ring of the
+ * slots that wait (each plus one; 0: nothing there yet), behind how many have come to wait in this
+ * call and how many have been taken. */
 enum { TB_GPU_WAITING, TB_GPU_TAKEN, TB_GPU_QUEUE_HEAD };
 
 /* One launch. Options are those of the caller without the names and functions of the host. */
@@ -37,11 +39,11 @@ typedef struct tb_gpu_launch {
     int32_t slots;               /* worlds that are stepped at once; each has memory of its own */
     int32_t first;               /* world of slot 0 */
     int32_t step;                /* of this call */
-    int32_t steps;               /* the most that a world has left */
+    int32_t steps;               /* the most that a world takes in this launch */
     int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS */
     int32_t solver;              /* tb_solver_number */
     int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
-    int32_t takers;              /* warps of the second launch of solves; 0: this is none */
+    int32_t takers;              /* warps of a launch beside; 0: this is none */
     int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots; NULL where there is no patience */
     unsigned char *arenas;
     size_t arena_size;
@@ -70,11 +72,12 @@ extern "C" {
     cudaError_t tb_gpu_start_##part(const tb_gpu_launch *launch, cudaStream_t stream);             \
     cudaError_t tb_gpu_start_##part##_f32(const tb_gpu_launch *launch, cudaStream_t stream);
 TB_GPU_START_PARTS(TB_GPU_START_PART)
-/* ... or all steps of all, launches of several groups of worlds side by side, each in its stream. */
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launches, int32_t count,
-                               const cudaStream_t *streams);
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launches, int32_t count,
-                                   const cudaStream_t *streams);
+/* ... or all steps of all; `sides` are needed where there is patience. */
+struct tb_gpu_sides;
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
+                               cudaStream_t stream);
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
+                                   cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
 /* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */

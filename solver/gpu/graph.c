@@ -39,7 +39,8 @@ cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
     cudaError_t result =
         cudaMemcpyAsync(call->block, call->staging, call->bytes, cudaMemcpyHostToDevice, stream);
     if (result == cudaSuccess)
-        result = tb_gpu_groups_start(call->ways, call->groups, &call->launch, call->single, stream);
+        result = (call->single ? tb_gpu_start_steps_f32 : tb_gpu_start_steps)(&call->launch,
+                                                                              call->sides, stream);
     if (result == cudaSuccess)
         result = cudaMemcpyAsync(call->staging, call->block, call->bytes, cudaMemcpyDeviceToHost,
                                  stream);

@@ -7,15 +7,14 @@
 #ifndef TB_GPU_GRAPH_H
 #define TB_GPU_GRAPH_H
 
-#include "groups.h"
+#include "sides.h"
 
 enum { TB_GPU_GRAPHS = 16 };
 
 /* All that a call tells the card. */
 typedef struct tb_gpu_call {
     tb_gpu_launch launch;
-    const tb_gpu_groups *ways; /* of its groups */
-    int32_t groups;
+    const tb_gpu_sides *sides;
     bool single; /* precision */
     void *staging;
     void *block;

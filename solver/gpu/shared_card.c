@@ -40,7 +40,7 @@ static void close_card(tb_gpu_card *card)
     tb_gpu_field_destroy(&card->field, d);
     tb_gpu_models_destroy(&b->models, d);
     tb_gpu_graphs_destroy(&b->graphs);
-    tb_gpu_groups_close(&b->ways);
+    tb_gpu_sides_close(&b->sides);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
     tb_gpu_release(d, &b->block);

@@ -11,17 +11,37 @@
 #include "gpu_internal.h"
 #include "step/certificate.h"
 
+/* Where a world stands between kernels: before this part of a step, or with a solve that waits for a
+ * launch beside, or where a status has left it. While a solve waits the world is that launch's alone,
+ * which leaves it before the end of its step. */
+enum { STANDS_WAITING = TB_GPU_PARTS, STANDS_STILL };
+
 /* At the beginning of a world's memory: what the next part goes on from. */
 typedef struct between {
     tb_stepping stepping;
     tb_arena arena;
-    int32_t goes_on;
+    int32_t stands;
 } between;
 
 enum {
     BETWEEN_BYTES =
         (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
 };
+
+TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
+{
+    return (between *)(launch->arenas + (size_t)slot * launch->arena_size);
+}
+
+/* The same for all lanes while a launch beside may be at work on the world; what that one has left is
+ * seen from then on. */
+TB_STATIC int32_t where_it_stands(const between *kept)
+{
+    int32_t stands = TB_LEADER ? __ldcg(&kept->stands) : 0;
+    tb_team_share(&stands, sizeof stands);
+    if (stands == TB_GPU_PART_END) __threadfence();
+    return stands;
+}
 
 /* Both blocks of contacts are the world's own; those that it came with are only read. So after each
  * step the block that was not just written is the next one to write. */
@@ -48,10 +68,9 @@ TB_STATIC void end_world(const tb_gpu_launch *launch, tb_gpu_world *world, tb_st
     world->steps_left = 0;
 }
 
-/* Whether the world is done with this part; false: a solve that has to wait. */
-TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsigned char *memory)
+/* Does this part's work where a world stands before it; false: a solve has to wait. */
+TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
 {
-    between *kept = (between *)memory;
     tb_stepping stepping;
     tb_workspace workspace;
     tb_certificate certificate;
@@ -64,19 +83,19 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
         world->status = TB_OK;
         world->contacts_needed = 0;
         world->arena_needed = 0;
+        kept->stands = PART;
     }
     tb_team_sync();
-    if (world->status != TB_OK || world->steps_left == 0 || launch->arena_size < BETWEEN_BYTES) {
-        if (TB_LEADER) kept->goes_on = 0;
+    if (where_it_stands(kept) != PART || world->status != TB_OK || world->steps_left == 0)
         return true;
-    }
-    tb_arena_over(&workspace.arena, memory + BETWEEN_BYTES, launch->arena_size - BETWEEN_BYTES);
+    tb_arena_over(&workspace.arena, (unsigned char *)kept + BETWEEN_BYTES,
+                  launch->arena_size - BETWEEN_BYTES);
     if (TB_LEADER) choose_next(world);
     tb_team_sync();
     status =
         tb_step_begin(&stepping, &world->state, &launch->options, &workspace, &certificate, NULL);
 #else
-    if (!kept->goes_on) return true;
+    if (where_it_stands(kept) != (launch->takers > 0 ? (int32_t)STANDS_WAITING : PART)) return true;
     stepping = kept->stepping;
     workspace.arena = kept->arena;
     stepping.world.arena = &workspace.arena;
@@ -93,50 +112,87 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, unsig
 #endif
 #endif
     if (!TB_LEADER) return true;
-    kept->goes_on = status == TB_OK;
-    if (status != TB_OK) {
-        end_world(launch, world, status, workspace.arena.peak, &certificate);
-        return true;
-    }
+    if (status != TB_OK) end_world(launch, world, status, workspace.arena.peak, &certificate);
 #if PART == 3 /* end */
-    tb_certificate_add(&world->merged, &certificate);
-    world->steps_left--;
+    if (status == TB_OK) {
+        tb_certificate_add(&world->merged, &certificate);
+        world->steps_left--;
+    }
 #else
     kept->stepping = stepping;
     kept->arena = workspace.arena;
 #endif
+    /* a launch beside says so when all lanes are done */
+    if (launch->takers == 0)
+        kept->stands = status == TB_OK ? (PART + 1) % TB_GPU_PARTS : (int32_t)STANDS_STILL;
     return true;
 }
 
 TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
 {
     const int32_t world = launch->first + slot;
-    if (slot >= launch->slots || world >= launch->number_of_worlds) return true;
-    return step_part(launch, &launch->worlds[world],
-                     launch->arenas + (size_t)slot * launch->arena_size);
+    if (slot >= launch->slots || world >= launch->number_of_worlds ||
+        launch->arena_size < BETWEEN_BYTES)
+        return true;
+    return step_part(launch, &launch->worlds[world], place_of(launch, slot));
 }
 
-#if PART == 2
-/* The second launch: whichever team is free takes the next slot that waits. */
-TB_STATIC void take_waiting(const tb_gpu_launch *launch)
+/* ---- solves that wait ---- */
+
+#if PART == 0
+TB_STATIC void clear_queue(const tb_gpu_launch *launch, int32_t slot)
 {
-    const int32_t waiting = launch->queue[TB_GPU_WAITING];
-    for (;;) {
-        int32_t next = 0;
-        if (TB_LEADER) next = atomicAdd(&launch->queue[TB_GPU_TAKEN], 1);
-        tb_team_share(&next, sizeof next);
-        if (next >= waiting) return;
-        (void)step_slot(launch, launch->queue[TB_GPU_QUEUE_HEAD + next]);
-    }
+    if (!TB_LEADER || launch->patience == 0 || slot >= launch->slots) return;
+    launch->queue[TB_GPU_QUEUE_HEAD + slot] = 0;
+    if (slot == 0) launch->queue[TB_GPU_WAITING] = launch->queue[TB_GPU_TAKEN] = 0;
 }
-
+#elif PART == 2
+/* The ring has room, since a world waits once at most. */
 TB_STATIC void wait_in_queue(const tb_gpu_launch *launch, int32_t slot)
 {
+    __threadfence();
+    tb_team_sync(); /* all lanes are done with the world */
     if (!TB_LEADER) return;
+    place_of(launch, slot)->stands = STANDS_WAITING;
+    __threadfence();
     const int32_t place = atomicAdd(&launch->queue[TB_GPU_WAITING], 1);
-    launch->queue[TB_GPU_QUEUE_HEAD + place] = slot;
+    atomicExch(&launch->queue[TB_GPU_QUEUE_HEAD + place % launch->slots], slot + 1);
+}
+
+/* The next slot that waits, -1: none does. One that has been counted is about to be written. */
+TB_STATIC int32_t take_from_queue(const tb_gpu_launch *launch)
+{
+    int32_t *queue = launch->queue;
+    int32_t taken = atomicAdd(&queue[TB_GPU_TAKEN], 0), slot = 0;
+    for (;;) {
+        if (taken >= atomicAdd(&queue[TB_GPU_WAITING], 0)) return -1;
+        const int32_t seen = atomicCAS(&queue[TB_GPU_TAKEN], taken, taken + 1);
+        if (seen == taken) break;
+        taken = seen;
+    }
+    while (slot == 0) slot = atomicExch(&queue[TB_GPU_QUEUE_HEAD + taken % launch->slots], 0);
+    return slot - 1;
+}
+
+/* A launch beside: whichever team is free takes the next one. A world that a status stopped is left
+ * waiting, and so for whoever calls next. */
+TB_STATIC void take_waiting(const tb_gpu_launch *launch)
+{
+    for (;;) {
+        int32_t slot = TB_LEADER ? take_from_queue(launch) : 0;
+        tb_team_share(&slot, sizeof slot);
+        if (slot < 0) return;
+        __threadfence(); /* what was left there is seen from here on */
+        (void)step_slot(launch, slot);
+        __threadfence();
+        tb_team_sync(); /* all lanes are done with the world */
+        if (TB_LEADER && launch->worlds[slot].status == TB_OK)
+            atomicExch(&place_of(launch, slot)->stands, TB_GPU_PART_END);
+    }
 }
 #endif
+
+/* ---- the kernel ---- */
 
 /* names of this precision, after what they stand for has been put in */
 #define PART_SYMBOL(name) TB_SYMBOL(name)
@@ -146,8 +202,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
 #if PART == 0
-    if (slot == 0 && TB_LEADER && launch.queue)
-        launch.queue[TB_GPU_WAITING] = launch.queue[TB_GPU_TAKEN] = 0;
+    if (launch.step == 0) clear_queue(&launch, slot);
     (void)step_slot(&launch, slot);
 #elif PART == 2
     if (launch.takers > 0)

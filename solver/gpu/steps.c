@@ -2,14 +2,19 @@
  *
  * Worlds go through a step side by side, so that all of the card runs the same part at a time, in
  * that part's own registers, stack and lanes. A kernel ends with its last world, and few solves take
- * many times what most do. So solves beyond a patience wait for a second launch, in which each has a
- * warp; and groups of worlds go their ways in streams of their own, so that where one group waits
- * for its last worlds, others have the card. Where the card has no memory for all worlds at once,
- * they come in turns, each with all its steps. */
+ * many times what most do. So a solve that goes on for longer than a patience is given up and waits
+ * for a launch beside, in which it has a warp to itself and is begun anew, while the others go on
+ * with their next steps; its world joins them when it is done, some steps behind. After as many
+ * rounds as there are steps the call ends, and the host calls again for the worlds that have steps
+ * left. No world knows of another, so none of this is seen in what they leave.
+ *
+ * Where the card has no memory for all worlds at once, they come in turns, each with all its steps,
+ * and nobody waits. */
 #include "gpu_internal.h"
 
 #include <stdio.h>
 
+#include "sides.h"
 #include "stages.h"
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
@@ -48,58 +53,58 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     fprintf(stderr, " (%llu steps)\n", steps);
 }
 
-/* Solves that have been left waiting: whichever warp is free takes the next. */
-static cudaError_t start_waiting(const tb_gpu_launch *launch, int32_t takers, start_function *solve,
-                                 cudaStream_t stream)
+/* Solves that wait: whichever warp is free takes the next. */
+static cudaError_t start_beside(const tb_gpu_launch *launch, start_function *solve,
+                                const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
 {
-    tb_gpu_launch second = *launch;
-    second.lanes[TB_GPU_PART_SOLVE] = TB_GPU_BLOCK_THREADS;
-    second.patience = 0;
-    second.takers = takers < launch->slots ? takers : launch->slots;
-    return solve(&second, stream);
+    tb_gpu_launch own = *launch;
+    own.lanes[TB_GPU_PART_SOLVE] = TB_GPU_BLOCK_THREADS;
+    own.patience = 0;
+    const cudaError_t result = tb_gpu_side_begin(sides, side, stream);
+    return result == cudaSuccess ? solve(&own, sides->streams[side]) : result;
 }
 
-static cudaError_t start_step(const tb_gpu_launch *group, int32_t first, int32_t step,
-                              start_function *const *parts, cudaStream_t stream)
+static cudaError_t start_step(const tb_gpu_launch *whole, int32_t first, int32_t step,
+                              start_function *const *parts, const tb_gpu_sides *sides,
+                              cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
-    tb_gpu_launch launch = *group;
+    tb_gpu_launch launch = *whole;
     launch.first = first;
     launch.step = step;
     launch.takers = 0;
     for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++) {
         result = parts[part](&launch, stream);
-        if (part == TB_GPU_PART_SOLVE && launch.patience > 0 && result == cudaSuccess)
-            result = start_waiting(&launch, group->takers, parts[part], stream);
+        if (part == TB_GPU_PART_SOLVE && whole->patience > 0 && result == cudaSuccess)
+            result = start_beside(whole, parts[part], sides, step % TB_GPU_SIDES, stream);
     }
     return result;
 }
 
-/* Steps of a group, those of all its turns one after the other. */
-static int64_t steps_of(const tb_gpu_launch *launch)
+/* Waits for the solves beside, and ends the steps that they belong to. */
+static cudaError_t finish_beside(const tb_gpu_launch *whole, start_function *const *parts,
+                                 const tb_gpu_sides *sides, cudaStream_t stream)
 {
-    const int32_t turns = (launch->number_of_worlds + launch->slots - 1) / launch->slots;
-    return (int64_t)turns * launch->steps;
+    tb_gpu_launch launch = *whole;
+    const int32_t used = whole->steps < TB_GPU_SIDES ? whole->steps : TB_GPU_SIDES;
+    cudaError_t result = tb_gpu_sides_join(sides, used, stream);
+    launch.takers = 0;
+    if (result == cudaSuccess) result = parts[TB_GPU_PART_END](&launch, stream);
+    return result;
 }
 
-/* A group begins its next step when all have begun theirs, so that the first one does not wait for
- * the host to have told all of the last. */
-static cudaError_t start_steps(const tb_gpu_launch *launches, int32_t count,
-                               const cudaStream_t *streams, start_function *const *parts)
+static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               start_function *const *parts, cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
-    print_stages(launches, streams[0]);
-    bool more = true;
-    for (int64_t k = 0; more; k++) {
-        more = false;
-        for (int32_t g = 0; g < count && result == cudaSuccess; g++) {
-            const tb_gpu_launch *l = &launches[g];
-            if (k >= steps_of(l)) continue;
-            more = true;
-            result = start_step(l, (int32_t)(k / l->steps) * l->slots, (int32_t)(k % l->steps),
-                                parts, streams[g]);
-        }
-    }
+    print_stages(launch, stream);
+    for (int32_t first = 0; first < launch->number_of_worlds; first += launch->slots)
+        for (int32_t step = 0; step < launch->steps && result == cudaSuccess; step++)
+            result = start_step(launch, first, step, parts, sides, stream);
+    if (launch->patience == 0) return result;
+    if (result == cudaSuccess) result = finish_beside(launch, parts, sides, stream);
+    /* nobody waits for what has been begun, and its memory is used again */
+    if (result != cudaSuccess) tb_gpu_sides_settle(sides, TB_GPU_SIDES);
     return result;
 }
 
@@ -116,16 +121,16 @@ static cudaError_t warm_steps(start_function *const *parts, cudaStream_t stream)
     return result;
 }
 
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launches, int32_t count,
-                               const cudaStream_t *streams)
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               cudaStream_t stream)
 {
-    return start_steps(launches, count, streams, DOUBLE_PARTS);
+    return start_steps(launch, sides, DOUBLE_PARTS, stream);
 }
 
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launches, int32_t count,
-                                   const cudaStream_t *streams)
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                                   cudaStream_t stream)
 {
-    return start_steps(launches, count, streams, FLOAT_PARTS);
+    return start_steps(launch, sides, FLOAT_PARTS, stream);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)

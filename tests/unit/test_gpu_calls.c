@@ -75,14 +75,14 @@ START_TEST(a_kind_of_call_is_captured_once)
 }
 END_TEST
 
-/* Groups of worlds, solves that are made again, graphs: none of it is seen in the worlds, of which some need
- * more room on the way and one ends. */
+/* Solves that wait while other worlds go on, graphs: none of it is seen in the worlds, of which some
+ * need more room on the way and one ends. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 24, LOST = 7 };
-    static const char *const NAMES[] = {"TRIBO_GPU_GROUPS", "TRIBO_GPU_PATIENCE", "TRIBO_GPU_LANES",
+    static const char *const NAMES[] = {"TRIBO_GPU_TAKERS", "TRIBO_GPU_PATIENCE", "TRIBO_GPU_LANES",
                                         "TRIBO_GPU_GRAPHS"};
-    static const char *const SETTINGS[][4] = {{"1", "0", "4", "0"},
+    static const char *const SETTINGS[][4] = {{"", "0", "4", "0"},
                                               {"3", "1", "4", "1"},
                                               {"5", "12", "8,8,4,8", "0"},
                                               {"0", "30", "2", "1"}};
@@ -118,36 +118,51 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
-START_TEST(worlds_go_in_groups_where_their_last_solves_were_uneven)
+START_TEST(solves_wait_where_few_take_long)
 {
-    const tb_gpu_settings chosen = {0}, told = {.groups = 4, .patience = 30};
-    const tb_gpu_effort even = {.most = 3, .sum = 8192}, uneven = {.most = 90, .sum = 16384};
-    tb_gpu_launch launch = {.number_of_worlds = 8192, .slots = 8192, .steps = 100};
-    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &even), 1);
-    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &uneven), TB_GPU_GROUPS);
-    ck_assert_int_eq(tb_gpu_choose_groups(&told, &launch, &even), 4);
-    launch.steps = 1; /* nobody gets ahead */
-    ck_assert_int_eq(tb_gpu_choose_groups(&chosen, &launch, &uneven), 1);
-    launch.slots = 100; /* the card has no room for all at once */
-    ck_assert_int_eq(tb_gpu_choose_groups(&told, &launch, &uneven), 1);
-
-    /* solves wait for more lanes than they have */
-    launch.solver = TB_SOLVER_NUMBER_auto;
-    tb_gpu_choose_lanes(&told, 132, &launch);
-    ck_assert_int_eq(launch.lanes[TB_GPU_PART_SOLVE], 8);
-    ck_assert_int_eq(launch.patience, 30);
+    const tb_gpu_settings chosen = {.patience = -1}, told = {.patience = 30, .takers = 7};
+    const tb_gpu_settings none = {.patience = 0};
+    const tb_gpu_launch call = {
+        .number_of_worlds = 8192, .slots = 8192, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_effort even = {0}, uneven = {0}, dear = {0}, unknown = {0};
+    for (int i = 0; i < 8192; i++) {
+        tb_gpu_effort_add(&even, i % 3);
+        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : i % 20 == 0 ? 25 : 1);
+        tb_gpu_effort_add(&dear, 40 + i % 20);
+    }
+    tb_gpu_launch launch = call;
+    tb_gpu_choose_patience(&chosen, 132, &even, &launch); /* two sweeps: never cut short */
+    ck_assert_int_eq(launch.patience, 10);
     ck_assert_int_gt(launch.takers, 132);
-    launch.number_of_worlds = 1024;
-    tb_gpu_choose_lanes(&told, 132, &launch);
-    ck_assert_int_eq(launch.lanes[TB_GPU_PART_SOLVE], 32);
+    ck_assert_int_lt(launch.steps, 500);
+    tb_gpu_choose_patience(&chosen, 132, &uneven, &launch); /* one in 50 waits, not one in 14 */
+    ck_assert_int_eq(launch.patience, 32);
+    tb_gpu_choose_patience(&chosen, 132, &dear, &launch); /* what all take nobody waits for */
+    ck_assert_int_eq(launch.patience, 64);
+    tb_gpu_choose_patience(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.patience, 30);
+    ck_assert_int_eq(launch.takers, 7);
+
+    launch = call;
+    tb_gpu_choose_patience(&none, 132, &uneven, &launch);
     ck_assert_int_eq(launch.patience, 0);
-    launch.number_of_worlds = 8192;
-    launch.solver = TB_SOLVER_NUMBER_sor;
-    tb_gpu_choose_lanes(&told, 132, &launch);
+    ck_assert_int_eq(launch.steps, 500);
+    tb_gpu_choose_patience(&chosen, 132, &unknown, &launch); /* a few steps tell */
+    ck_assert_int_eq(launch.patience, 0);
+    ck_assert_int_eq(launch.steps, 8);
+    launch.steps = 1; /* nobody gets ahead */
+    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.patience, 0);
+    launch = call;
+    launch.slots = 100; /* the card has no room for all at once */
+    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.patience, 0);
+    launch = call;
+    launch.solver = TB_SOLVER_NUMBER_sor; /* it does not give up */
+    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
     ck_assert_int_eq(launch.patience, 0);
 }
 END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, a_kind_of_call_is_captured_once,
-          how_a_call_is_spread_over_the_card_leaves_no_trace,
-          worlds_go_in_groups_where_their_last_solves_were_uneven)
+          how_a_call_is_spread_over_the_card_leaves_no_trace, solves_wait_where_few_take_long)

@@ -239,6 +239,46 @@ START_TEST(a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time)
 }
 END_TEST
 
+/* So many worlds that few of their solves take long; some wait for them, some hundred times, and go
+ * on behind the others. */
+START_TEST(worlds_whose_solves_wait_end_as_those_that_do_not)
+{
+    enum { WORLDS = 300 };
+    static const char *const PATIENCE[] = {"0", "1", "20", ""}, *const TAKERS[] = {"", "5", "", ""};
+    static uint64_t expected[WORLDS];
+    tb_model *models[LIGHT_SCENES];
+    tb_state *start[MIXED], *states[WORLDS];
+    if (!gpu_is_there("worlds_whose_solves_wait_end_as_those_that_do_not")) return;
+    make_mixed(models, start);
+    for (int k = 0; k < 4; k++) {
+        tb_error error = {0};
+        ck_assert_int_eq(setenv("TRIBO_GPU_PATIENCE", PATIENCE[k], 1), 0);
+        ck_assert_int_eq(setenv("TRIBO_GPU_TAKERS", TAKERS[k], 1), 0);
+        tb_stepper *gpu = stepper_on(TB_BACKEND_GPU, TB_DOUBLE);
+        for (int i = 0; i < WORLDS; i++) {
+            TEST_OK(tb_state_fork(start[i % MIXED], &states[i], &error), &error);
+            double u[64];
+            const int32_t dofs = tb_model_count(tb_state_model(states[i])).dofs;
+            memcpy(u, tb_state_u(states[i]), (size_t)dofs * sizeof *u);
+            u[1 % dofs] -= 1e-3 * i;
+            TEST_OK(tb_state_set_u(states[i], u, dofs, &error), &error);
+        }
+        TEST_OK(tb_step_batch(gpu, states, WORLDS, 200, NULL, &error), &error);
+        for (int i = 0; i < WORLDS; i++) {
+            if (k == 0) expected[i] = tb_state_hash(states[i]);
+            ck_assert_uint_eq(tb_state_hash(states[i]), expected[i]);
+            ck_assert_int_eq(tb_state_steps(states[i]), 200);
+            tb_state_destroy(states[i]);
+        }
+        tb_stepper_destroy(gpu);
+    }
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_PATIENCE"), 0);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_TAKERS"), 0);
+    destroy_mixed(start);
+    for (int i = 0; i < LIGHT_SCENES; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
 /* ---- capacities, divergence ---- */
 
 START_TEST(capacities_grow_and_no_contact_is_dropped)
@@ -309,5 +349,6 @@ END_TEST
 TEST_MAIN(cpu_and_gpu_agree_over_a_thousand_steps, float_agrees_as_far_as_float_goes,
           a_hundred_runs_give_the_same_bytes,
           a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time,
+          worlds_whose_solves_wait_end_as_those_that_do_not,
           capacities_grow_and_no_contact_is_dropped,
           a_world_that_diverges_is_frozen_and_its_neighbours_go_on)

@@ -19,7 +19,7 @@ Parts, in this order:
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
   calls      what a call for one world takes and of what, with CUDA graphs and without
              (bench_gpu_calls)
-  knobs      lanes of each part of a step, groups, patience: which are fastest, for jaw and mug at
+  knobs      lanes of each part of a step, patience, takers: which are fastest, for jaw and mug at
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
@@ -176,7 +176,7 @@ class Measure:
                     row: dict[str, Any] = {}
                     for line in self.run.lines(
                         "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin),
-                        TRIBO_GPU_GROUPS="1",  # kernels side by side would share their clocks
+                        TRIBO_GPU_PATIENCE="0",  # kernels side by side would share their clocks
                     ):  # fmt: skip
                         found = re.match(
                             r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line

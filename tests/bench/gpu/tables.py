@@ -153,18 +153,22 @@ def others(rows: list[Row]) -> str:
     )
 
 
+def chosen(setting: int | None) -> str:
+    return "chosen" if setting is None else str(setting)
+
+
 def knobs(rows: list[Row]) -> str:
     lines = [
         [
             f"{r['way']}, {r['worlds']} worlds", rate(r["world_steps_per_s"]),
             f"{rate(r['chosen'])}, {rate(r['chosen_again'])}", f"{r['gain']:.2f}",
-            ",".join(map(str, r["best"]["lanes"])), str(r["best"]["groups"]),
-            str(r["best"]["patience"]),
+            ",".join(map(str, r["best"]["lanes"])), chosen(r["best"]["patience"]),
+            chosen(r["best"]["takers"] or None),
         ]
         for r in rows if r["of"] == "knobs" and "best" in r
     ]  # fmt: skip
     heads = ["settings that are fastest", "world-steps/s", "chosen, again", "gain"]
-    return grid([*heads, "lanes", "groups", "patience"], lines) if lines else ""
+    return grid([*heads, "lanes", "patience", "takers"], lines) if lines else ""
 
 
 def render(whole: Row) -> str:

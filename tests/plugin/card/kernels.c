@@ -4,6 +4,7 @@
 
 #include "../../unit/device_world.h"
 #include "gpu/gpu_internal.h"
+#include "gpu/sides.h"
 #include "played.h"
 #include "step/certificate.h"
 
@@ -12,6 +13,9 @@ typedef tb_status step_function(device_job *job, tb_certificate *certificate);
 /* the float build of the same source */
 step_function device_world_step_f32;
 
+/* Steps that the others make meanwhile, where a solve waits. */
+enum { STEPS_OF_A_WAIT = 3 };
+
 /* As solver/gpu/step_part.h does it. */
 static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_function *step)
 {
@@ -19,7 +23,7 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
     world->status = TB_OK;
     world->contacts_needed = 0;
     world->arena_needed = 0;
-    while (world->steps_left > 0) {
+    for (int32_t round = 0; round < launch->steps && world->steps_left > 0; round++) {
         tb_certificate certificate;
         device_job job = {.state = state,
                           .options = &launch->options,
@@ -32,6 +36,7 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
         state->next_capacity = world->contact_capacity;
         state->next_wanted = 0;
         world->status = step(&job, &certificate);
+        if (job.again) round += STEPS_OF_A_WAIT;
         if (world->status == TB_RESOURCE_EXHAUSTED) {
             world->contacts_needed = state->next_wanted;
             if (job.wanted > launch->arena_size) world->arena_needed = job.wanted;
@@ -42,45 +47,44 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
     }
 }
 
-typedef struct group {
+typedef struct steps {
     tb_gpu_launch launch;
     step_function *step;
-} group;
+} steps;
 
-static cudaError_t step_group(const void *argument)
+static cudaError_t make_steps(const void *argument)
 {
-    const group *g = argument;
-    for (int32_t i = 0; i < g->launch.number_of_worlds; i++)
-        step_world(&g->launch, &g->launch.worlds[i], g->step);
+    const steps *s = argument;
+    for (int32_t i = 0; i < s->launch.number_of_worlds; i++)
+        step_world(&s->launch, &s->launch.worlds[i], s->step);
     return played_state();
 }
 
-static cudaError_t start(const tb_gpu_launch *launches, int32_t count, const cudaStream_t *streams,
-                         step_function *step)
+static cudaError_t start(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                         cudaStream_t stream, step_function *step)
 {
-    cudaError_t result = played_state();
+    const steps s = {*launch, step};
+    cudaError_t result = played_use(stream);
     if (result != cudaSuccess) return result;
-    if (played_capture_of(streams[0]) == NULL) played_count_launch();
+    if (played_capture_of(stream) == NULL) played_count_launch();
     played_launch();
-    for (int32_t i = 0; i < count && result == cudaSuccess; i++) {
-        const group g = {launches[i], step};
-        result = played_use(streams[i]);
-        if (result != cudaSuccess || played_kept(streams[i], step_group, &g, sizeof g)) continue;
-        result = step_group(&g);
-    }
+    if (launch->patience > 0) result = tb_gpu_side_begin(sides, 0, stream);
+    if (result != cudaSuccess) return result;
+    result = played_kept(stream, make_steps, &s, sizeof s) ? cudaSuccess : make_steps(&s);
+    if (launch->patience > 0 && result == cudaSuccess) result = tb_gpu_sides_join(sides, 1, stream);
     return result;
 }
 
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launches, int32_t count,
-                               const cudaStream_t *streams)
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               cudaStream_t stream)
 {
-    return start(launches, count, streams, device_world_step);
+    return start(launch, sides, stream, device_world_step);
 }
 
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launches, int32_t count,
-                                   const cudaStream_t *streams)
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                                   cudaStream_t stream)
 {
-    return start(launches, count, streams, device_world_step_f32);
+    return start(launch, sides, stream, device_world_step_f32);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
