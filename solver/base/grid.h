@@ -19,7 +19,7 @@
 #if defined(TB_GRID_PLAYED) /* few lanes, which are to have several of each */
 enum { TB_GRID_CHUNK = 16, TB_GRID_SLICE = 8, TB_GRID_SLOTS = 4 };
 #else
-enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 256, TB_GRID_SLOTS = 2048 };
+enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 32, TB_GRID_SLOTS = 4096 };
 #endif
 enum { TB_GRID_MOST_WARPS = 32 };
 
@@ -76,6 +76,33 @@ static __device__ inline double tb_block_sum(double x)
     double sum = 0;
     for (unsigned k = 0; k < blockDim.x / 32; k++) sum += parts[k];
     return sum;
+}
+
+/* A warp works on slices: nobody waits for other warps between two of them. */
+static __device__ inline int32_t tb_slice_team(void)
+{
+    return tb_grid_lane() / TB_GRID_SLICE;
+}
+
+static __device__ inline int32_t tb_slice_teams(void)
+{
+    return tb_grid_lanes() / TB_GRID_SLICE;
+}
+
+static __device__ inline int32_t tb_slice_lane(void)
+{
+    return (int32_t)threadIdx.x % TB_GRID_SLICE;
+}
+
+static __device__ inline int32_t tb_slice_lanes(void)
+{
+    return TB_GRID_SLICE;
+}
+
+static __device__ inline double tb_slice_sum(double x)
+{
+    for (int k = TB_GRID_SLICE / 2; k > 0; k /= 2) x += __shfl_xor_sync(~0u, x, k);
+    return x;
 }
 
 static __device__ inline void tb_grid_max_u32(uint32_t *into, uint32_t x)
@@ -230,6 +257,32 @@ TB_FN int32_t tb_grid_arrive(int32_t *counter)
 
 #endif
 
+/* A block works on slices. */
+TB_FN int32_t tb_slice_team(void)
+{
+    return tb_grid_block();
+}
+
+TB_FN int32_t tb_slice_teams(void)
+{
+    return tb_grid_blocks();
+}
+
+TB_FN int32_t tb_slice_lane(void)
+{
+    return tb_block_lane();
+}
+
+TB_FN int32_t tb_slice_lanes(void)
+{
+    return tb_block_lanes();
+}
+
+TB_FN double tb_slice_sum(double x)
+{
+    return tb_block_sum(x);
+}
+
 TB_FN int32_t tb_leading_zeros(uint32_t x)
 {
     return __builtin_clz(x);
@@ -252,11 +305,10 @@ TB_FN int32_t tb_trailing_zeros(uint64_t x)
     for (int32_t i = (chunk)*TB_GRID_CHUNK + tb_block_lane(); i < tb_chunk_end(chunk, n);          \
          i += tb_block_lanes())
 
-/* smaller pieces, for work that is all one block has to do at a time; their sums go to at most
- * TB_GRID_SLOTS places */
+/* smaller pieces, for a team of few lanes; their sums go to at most TB_GRID_SLOTS places */
 #define TB_SLICE_EACH(i, slice, n)                                                                 \
-    for (int32_t i = (slice)*TB_GRID_SLICE + tb_block_lane(); i < tb_slice_end(slice, n);          \
-         i += tb_block_lanes())
+    for (int32_t i = (slice)*TB_GRID_SLICE + tb_slice_lane(); i < tb_slice_end(slice, n);          \
+         i += tb_slice_lanes())
 
 TB_FN int32_t tb_grid_slices(int32_t n)
 {

@@ -48,7 +48,7 @@ typedef struct tb_coloured {
     tb_quad *inertia;    /* places x 2, not round: inverse, world: xx, yy, zz, xy; xz, yz */
     double *sum;         /* places x 8: the same velocities from the impulses alone; two unused */
     tb_quad *best;       /* contacts: impulses */
-    double *partial;     /* parts of sums: twice the chunks of contacts, and of blocks */
+    double *partial;     /* parts of sums: chunks of contacts, and twice the most blocks */
     uint64_t *worst;     /* 3: complementarity, cone, -xi_n, by tb_double_order */
 } tb_coloured;
 

@@ -10,7 +10,7 @@
  * of the sweeps, and in a sixth at best. Nesterov's own growing factor, and sweeps to and fro, which
  * its theory asks for, did less: friction makes no symmetric problem, and changes then grow for long.
  *
- * Sums of a sweep are made over slices of a colour, each by one block, and the slices' sums are added
+ * Sums of a sweep are made over slices of a colour, each by one warp, and the slices' sums are added
  * up in a fixed order: how a solve goes does not depend on the number of blocks. */
 #ifndef TB_COLOURED_SWEEP_H
 #define TB_COLOURED_SWEEP_H
@@ -137,12 +137,12 @@ TB_LANE void tb_colour_move(const tb_coloured *s, bool round, const tb_coloured_
 {
     const int32_t from = s->colour_from[colour], count = s->colour_from[colour + 1] - from;
     const int32_t slices = tb_grid_slices(count), slots = tb_coloured_slots(count);
-    for (int32_t slot = tb_grid_block(); slot < slots; slot += tb_grid_blocks()) {
+    for (int32_t slot = tb_slice_team(); slot < slots; slot += tb_slice_teams()) {
         double measure = 0;
         for (int32_t slice = slot; slice < slices; slice += TB_GRID_SLOTS)
             TB_SLICE_EACH(k, slice, count) measure += tb_unit_move(s, round, way, from + k);
-        measure = tb_block_sum(measure);
-        if (tb_block_lane() == 0) partial[slot] += measure;
+        measure = tb_slice_sum(measure);
+        if (tb_slice_lane() == 0) partial[slot] += measure;
     }
 }
 
@@ -153,8 +153,8 @@ TB_LANE double tb_coloured_sweep(tb_coloured *s, bool round, tb_coloured_run *ru
     const tb_coloured_way way = tb_coloured_aim(s, run, whole);
     /* two sets of parts, so that none is written while it is still read */
     double *partial = s->partial + (n % 2 ? run->slots : 0);
-    if (tb_block_lane() == 0)
-        for (int32_t slot = tb_grid_block(); slot < run->slots; slot += tb_grid_blocks())
+    if (tb_slice_lane() == 0)
+        for (int32_t slot = tb_slice_team(); slot < run->slots; slot += tb_slice_teams())
             partial[slot] = 0;
     for (int32_t colour = 0; colour < s->colours; colour++) {
         tb_colour_move(s, round, &way, colour, partial);

@@ -154,6 +154,7 @@ typedef struct tb_field {
     int32_t *record_numbers, *sorted_records;
 } tb_field;
 
+static_assert((int)TB_GRID_SLOTS <= (int)TB_FIELD_MOST_BLOCKS, "sums of slices have room");
 static_assert((int)TB_UNIT_CONTACTS == (int)TB_MANIFOLD_POINTS, "a unit is a manifold");
 
 TB_LANE bool tb_field_stopped(const tb_field *f)
