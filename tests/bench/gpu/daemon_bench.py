@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """What a daemon with a card takes, seen by a client over HTTP: from its start to the first answer
 for an object and a hand that it has never seen, the first answer for one more, single steps, forks,
-many worlds, grasps; and how it ends when the card is lost. Needs nothing but Python.
+many worlds, the same on every card at once, grasps; and how it ends when the card is lost. Needs
+nothing but Python.
 
     daemon_bench.py [--build build] [--device gpu:0] [--plugin FILE] [--lose] [--poses 64]
 
@@ -21,6 +22,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 
@@ -42,17 +44,24 @@ class Daemon:
             raise SystemExit(f"no daemon: {line}{self.process.communicate()[1]}")
         self.ready_seconds = time.monotonic() - self.began
         self.address = line.split("http=")[1].split()[0]
-        self.link = http.client.HTTPConnection(self.address, timeout=60)
+        self.link = self.connect()
 
-    def call(self, method: str, **request: object) -> dict:
+    def connect(self) -> http.client.HTTPConnection:
+        """Another connection."""
+        return http.client.HTTPConnection(self.address, timeout=60)
+
+    def call(
+        self, method: str, link: http.client.HTTPConnection | None = None, **request: object
+    ) -> dict:
         """One unary call of Connect's protocol in JSON."""
-        self.link.request(
+        link = link or self.link
+        link.request(
             "POST",
             f"/tribo.v1.{method}",
             json.dumps(request),
             {"Content-Type": "application/json"},
         )
-        answer = self.link.getresponse()
+        answer = link.getresponse()
         body = answer.read()
         if answer.status != 200:
             raise RuntimeError(f"{method}: {answer.status} {body[:400].decode()}")
@@ -188,6 +197,33 @@ def play_grasps(daemon: Daemon, folder: Path, device: str, poses: int) -> dict[s
     }
 
 
+def every_card(daemon: Daemon, scene: str, worlds: int) -> dict[str, object]:
+    """The same worlds on every card that there is: alone, then on all of them at once, each by a
+    connection of its own. Their states must be the same bytes."""
+    devices = [d["name"] for d in daemon.call("Simulation/GetServerInfo")["devices"]]
+    cards = [name for name in devices if name.startswith("gpu:")]
+    names = {card: session(daemon, scene, card, worlds) for card in cards}
+
+    def run(card: str) -> None:
+        link = daemon.connect()
+        daemon.call("Simulation/Step", link, sessionId=names[card], steps=50)
+
+    alone = {card: [timed(lambda card=card: run(card)) for _ in range(3)][1:] for card in cards}
+    with ThreadPoolExecutor(len(cards)) as pool:
+        together = [timed(lambda: list(pool.map(run, cards))) for _ in range(2)]
+    states = [
+        daemon.call("Simulation/Step", sessionId=names[card], want={"state": True})["state"]
+        for card in cards
+    ]
+    return {
+        "cards": cards,
+        "worlds": worlds,
+        "alone_ms": {card: [round(1e3 * t, 2) for t in times] for card, times in alone.items()},
+        "together_ms": [round(1e3 * t, 2) for t in together],
+        "states_equal": all(state == states[0] for state in states),
+    }
+
+
 class Parts(dict):
     """Results, each of which is also told when it is there."""
 
@@ -234,6 +270,8 @@ def measure(options: argparse.Namespace, folder: Path, environment: dict[str, st
         "fork_ms": round(1e3 * (made - begin), 3),
         "step_each_ms": round(10 * (time.monotonic() - made), 3),
     }
+    if options.device.startswith("gpu:"):
+        out["every_card"] = every_card(daemon, scene, options.worlds)
     for device in (options.device, "cpu"):
         if options.poses > 0:
             out[f"grasps on {device}"] = play_grasps(daemon, folder / "1", device, options.poses)

@@ -19,6 +19,8 @@ Parts, in this order:
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
   calls      what a call for one world takes and of what, with CUDA graphs and without
              (bench_gpu_calls)
+  daemon     tribod on every card that there is, seen over HTTP: its start, first answers, steps,
+             forks, the same worlds on all cards at once, grasps             (daemon_bench.py)
   knobs      lanes of each part of a step, patience, takers: which are fastest, for jaw and mug at
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
@@ -201,6 +203,21 @@ class Measure:
                 ):
                     row |= {"scene": scene.name, "graphs_on": graphs == "1"}
 
+    def daemon(self) -> None:
+        told = ""
+        command = [sys.executable, HERE / "daemon_bench.py", "--build", self.run.build]
+        for line in self.run.lines("daemon", command):
+            if line == "{" or told:
+                told += line
+            else:
+                self.run.say("  " + line)
+        try:
+            row = json.loads(told)
+        except ValueError:
+            self.run.fail("daemon", "no result")
+            return
+        self.run.results.append({"of": "daemon", **row})
+
     def knobs(self) -> None:
         a = self.arguments
         scene = next((s for s in self.scenes if s.name == "jaw_mug"), None)
@@ -223,7 +240,7 @@ class Measure:
 
 PARTS = (
     "agreement", "sanitizer", "ours", "mujoco", "kamino", "schurpa", "field", "first", "stages",
-    "calls", "knobs",
+    "calls", "daemon", "knobs",
 )  # fmt: skip
 
 

@@ -149,7 +149,7 @@ def others(rows: list[Row]) -> str:
     return "\n".join(
         f"{r['of']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in said)
         for r in rows
-        if r["of"] in ("sanitizer", "field", "first", "calls")
+        if r["of"] in ("sanitizer", "field", "first", "calls", "daemon")
     )
 
 
