@@ -16,6 +16,8 @@
     X(jointed_trees, m->number_of_jointed_trees)                                                   \
     X(dry_dofs, m->number_of_dry_dofs)                                                             \
     X(limited_joints, m->number_of_limited_joints)                                                 \
+    X(chain_start, m->number_of_dofs + 1)                                                          \
+    X(chains, m->number_of_chain_dofs)                                                             \
     X(shapes, m->number_of_shapes)                                                                 \
     X(filters, m->number_of_shapes)                                                                \
     X(hulls, m->number_of_hulls)                                                                   \

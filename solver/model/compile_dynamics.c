@@ -197,6 +197,36 @@ static tb_status add_lists(tb_compiler *c)
     return TB_OK;
 }
 
+/* Chains of dofs from each to its root; the length of one is one more than its parent's. */
+static tb_status add_chains(tb_compiler *c)
+{
+    tb_model *m = c->model;
+    const int32_t dofs = m->number_of_dofs;
+    int32_t *start = TB_ARENA_ARRAY(&m->arena, int32_t, dofs + 1);
+    if (start == NULL) return tb_fail_memory(c->error, (size_t)dofs * sizeof *start, "chains");
+    int64_t total = 0;
+    m->longest_chain = 0;
+    for (int32_t i = 0; i < dofs; i++) {
+        const int32_t parent = c->dofs[i].parent;
+        const int32_t above = parent < 0 ? 0 : start[parent + 1] - start[parent];
+        const int32_t length = c->trees[c->dofs[i].tree].single_free ? 0 : above + 1;
+        start[i] = (int32_t)total;
+        start[i + 1] = (int32_t)(total += length);
+        if (length > m->longest_chain) m->longest_chain = length;
+        if (total > INT32_MAX) return tb_fail_memory(c->error, (size_t)total, "chains");
+    }
+    int32_t *chains = TB_ARENA_ARRAY(&m->arena, int32_t, total);
+    if (chains == NULL) return tb_fail_memory(c->error, (size_t)total * sizeof *chains, "chains");
+    for (int32_t i = 0; i < dofs; i++) {
+        int32_t *dof = chains + start[i];
+        for (int32_t k = i; dof < chains + start[i + 1]; k = c->dofs[k].parent) *dof++ = k;
+    }
+    start[dofs] = m->number_of_chain_dofs = (int32_t)total;
+    m->chain_start = start;
+    m->chains = chains;
+    return TB_OK;
+}
+
 tb_status tb_compile_dynamics(tb_compiler *c)
 {
     for (int32_t t = 0; t < c->model->number_of_trees; t++) {
@@ -204,5 +234,6 @@ tb_status tb_compile_dynamics(tb_compiler *c)
         if (status != TB_OK) return status;
         set_single_free(c, &c->trees[t]);
     }
-    return add_lists(c);
+    const tb_status status = add_lists(c);
+    return status == TB_OK ? add_chains(c) : status;
 }

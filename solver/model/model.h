@@ -194,7 +194,8 @@ struct tb_model {
         number_of_actuators, number_of_activations, number_of_equalities, number_of_pairs,
         number_of_excludes, number_of_keyframes, number_of_kinematic_bodies, number_of_warnings,
         number_of_mesh_assets, number_of_colliding_shapes, number_of_jointed_trees,
-        number_of_dry_dofs, number_of_limited_joints, number_of_levels;
+        number_of_dry_dofs, number_of_limited_joints, number_of_levels, number_of_chain_dofs,
+        longest_chain;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -203,6 +204,9 @@ struct tb_model {
     const int32_t *jointed_trees;  /* trees that are no single free body, ascending */
     const int32_t *dry_dofs;       /* dofs with dry friction, ascending */
     const int32_t *limited_joints; /* joints that have limits, ascending; of no single free body */
+    const int32_t
+        *chain_start; /* dofs + 1: first of its chain in `chains`; none in single free bodies */
+    const int32_t *chains; /* number_of_chain_dofs: a dof, its parent, ... its root */
     const tb_model_shape *shapes;
     const tb_model_filter *filters; /* shapes */
     const tb_hull *hulls;

@@ -25,7 +25,7 @@ TB_STATIC tb_status take_arrays(tb_world *w)
     w->u_end = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     w->force = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
     w->diagonal = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    w->actuator_force = TB_ARENA_ZEROED(w->arena, double, m->number_of_actuators);
+    w->actuator_force = TB_ARENA_ARRAY(w->arena, double, m->number_of_actuators);
     w->kinematic =
         TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
     w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
@@ -94,16 +94,25 @@ TB_STATIC void add_joint_springs(tb_world *w)
     tb_team_sync();
 }
 
+TB_STATIC bool has_wrench(const tb_world *w, int32_t body)
+{
+    const double *wrench = w->state->wrenches + 6 * body;
+    bool any = false;
+    for (int k = 0; k < 6; k++) any |= wrench[k] != 0;
+    return any;
+}
+
 /* Joints of type free have their linear velocity in world axes and their angular in body axes;
- * wrenches are in world axes about the centre of mass. */
+ * wrenches are in world axes about the centre of mass. Most worlds have none. */
 TB_STATIC void add_wrenches(tb_world *w)
 {
     const tb_model *m = w->model;
+    bool any = false;
+    TB_EACH (b, m->number_of_bodies) any |= has_wrench(w, b);
+    if (!tb_team_any(any)) return;
     for (int32_t b = 1; TB_LEADER && b < m->number_of_bodies; b++) {
+        if (!has_wrench(w, b) || m->bodies[b].tree < 0) continue;
         const double *wrench = w->state->wrenches + 6 * b;
-        bool any = false;
-        for (int k = 0; k < 6; k++) any = any || wrench[k] != 0;
-        if (!any || m->bodies[b].tree < 0) continue;
         const tb_vec3 com = tb_pose_point(&w->dynamics.poses[b], tb_v3_load(m->bodies[b].com));
         const tb_vec3 r = tb_v3_sub(com, w->dynamics.references[m->bodies[b].tree]);
         tb_force f;
@@ -120,15 +129,25 @@ TB_STATIC void add_wrenches(tb_world *w)
 TB_STATIC void push_actuators(tb_world *w, bool all)
 {
     const tb_model *m = w->model;
-    for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) {
+    bool any = false;
+    TB_EACH (a, m->number_of_actuators) {
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
+        w->actuator_force[a] = 0;
         if (law.damping > 0 && !all) continue;
         const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
         const double velocity = tb_transmission_velocity(&t, w->u);
-        const double force =
+        w->actuator_force[a] =
             fmin(fmax(law.constant - law.damping * velocity, law.lower), law.upper);
-        w->actuator_force[a] = force;
-        for (int32_t i = 0; i < t.count; i++)
+        any = true;
+    }
+    tb_team_sync();
+    if (!tb_team_any(any)) return;
+
+    /* several may push one dof */
+    for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) {
+        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        const double force = w->actuator_force[a];
+        for (int32_t i = 0; force != 0 && i < t.count; i++)
             w->force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * force);
     }
     tb_team_sync();

@@ -248,20 +248,6 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     return true;
 }
 
-/* Dofs on the longest way from a body to its root. */
-TB_STATIC int32_t longest_chain(const tb_world *w)
-{
-    int32_t longest = 6; /* a free body */
-    for (int32_t t = 0; t < w->model->number_of_jointed_trees; t++) {
-        const tb_model_tree *tree = &w->model->trees[w->model->jointed_trees[t]];
-        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
-            const int32_t length = w->dynamics.mass_row[i + 1] - w->dynamics.mass_row[i];
-            if (length > longest) longest = length;
-        }
-    }
-    return longest;
-}
-
 /* A generous bound of the rows' numbers will do: what is not written costs nothing. */
 TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
 {
@@ -274,9 +260,9 @@ TB_EXTERN bool tb_contacts_begin(tb_world *world, int32_t count, int32_t rows)
         w->records = w->home->next_contacts;
         w->record_capacity = w->home->next_capacity;
     }
+    const int32_t longest = w->model->longest_chain > 6 ? w->model->longest_chain : 6;
     const int32_t all = count < INT32_MAX / TB_CONTACT_ROLLING ? count * rows : 0;
-    return reserve_records(w, count) &&
-           tb_block_reserve(w, count, all, 2 * (int64_t)all * longest_chain(w));
+    return reserve_records(w, count) && tb_block_reserve(w, count, all, 2 * (int64_t)all * longest);
 }
 
 TB_EXTERN void tb_contacts_end(tb_world *world)

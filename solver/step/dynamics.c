@@ -10,25 +10,7 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
 {
     tb_dynamics *d = dynamics;
     const int32_t bodies = model->number_of_bodies, dofs = model->number_of_dofs;
-    *d = TB_VALUE(tb_dynamics){.model = model};
-
-    d->mass_row = TB_ARENA_ARRAY(arena, int32_t, dofs + 1);
-    if (!d->mass_row) return TB_RESOURCE_EXHAUSTED;
-
-    /* rows along the chains; the length of a row is one more than its parent's */
-    int32_t entries = 0;
-    for (int32_t t = 0; TB_LEADER && t < model->number_of_jointed_trees; t++) {
-        const tb_model_tree *tree = &model->trees[model->jointed_trees[t]];
-        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
-            const int32_t parent = model->dofs[i].parent;
-            d->mass_row[i] = entries;
-            entries += parent < 0 ? 1 : d->mass_row[parent + 1] - d->mass_row[parent] + 1;
-            d->mass_row[i + 1] = entries;
-        }
-    }
-    tb_team_share(&entries, sizeof entries);
-    d->number_of_mass_entries = entries;
-    tb_team_sync();
+    *d = TB_VALUE(tb_dynamics){.model = model, .mass_row = model->chain_start};
 
     d->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
     d->orientations = TB_ARENA_ARRAY(arena, tb_quaternion, bodies);
@@ -39,7 +21,7 @@ TB_EXTERN tb_status tb_dynamics_take(tb_dynamics *dynamics, const tb_model *mode
     d->accelerations = TB_ARENA_ARRAY(arena, tb_motion, bodies);
     d->forces = TB_ARENA_ARRAY(arena, tb_force, bodies);
     d->composites = TB_ARENA_ARRAY(arena, tb_inertia, bodies);
-    d->mass = TB_ARENA_ARRAY(arena, tb_real, entries);
+    d->mass = TB_ARENA_ARRAY(arena, tb_real, model->number_of_chain_dofs);
     d->inverse_root = TB_ARENA_ARRAY(arena, tb_real, dofs);
     const bool complete = d->poses && d->orientations && d->references && d->axes &&
                           d->velocities && d->inertias && d->accelerations && d->forces &&
@@ -369,27 +351,56 @@ TB_EXTERN void tb_dynamics_mass_multiply(const tb_dynamics *dynamics, const tb_r
     }
 }
 
-TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tb_error *error)
+/* Who works on a tree: one lane, if trees are dealt out, or all of them. */
+typedef struct tree_lanes {
+    int32_t lane, lanes;
+} tree_lanes;
+
+TB_STATIC void sync_tree(tree_lanes by)
+{
+    if (by.lanes > 1) tb_team_sync();
+}
+
+/* Whether all lanes go from tree to tree: where there are few. */
+TB_STATIC bool trees_together(const tb_model *m)
+{
+    return 4 * m->number_of_jointed_trees <= tb_team_lanes();
+}
+
+TB_STATIC tree_lanes one_lane(void)
+{
+    return TB_VALUE(tree_lanes){0, 1};
+}
+
+TB_STATIC tree_lanes all_lanes(void)
+{
+    return TB_VALUE(tree_lanes){tb_team_lane(), tb_team_lanes()};
+}
+
+/* From the leaves to the root, every dof takes from all pairs of its ancestors the part that it
+ * explains. Ancestors are dealt out. */
+TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
+                                tb_error *error)
 {
     const tb_model *m = d->model;
     for (int32_t k = tree->dof + tree->number_of_dofs - 1; k >= tree->dof; k--) {
+        const int32_t *chain = m->chains + d->mass_row[k];
+        const int32_t length = d->mass_row[k + 1] - d->mass_row[k];
         tb_real *row_k = d->mass + d->mass_row[k];
         const tb_real pivot = row_k[0];
         if (!(pivot > 0) || !(pivot <= TB_REAL_MAX))
             return tb_fail(error, TB_FAILED_PRECONDITION,
                            "dof %d of body '%s' has no inertia (mass matrix is singular)", k,
                            tb_model_thing_name(m, TB_HANDLE_BODY, m->dofs[k].body));
-        d->inverse_root[k] = 1 / tb_sqrt(pivot);
+        if (by.lane == 0) d->inverse_root[k] = 1 / tb_sqrt(pivot);
 
-        /* subtract the part of every ancestor pair that k explains */
-        tb_real *entry = row_k + 1;
-        for (int32_t i = m->dofs[k].parent; i >= 0; i = m->dofs[i].parent, entry++) {
-            const tb_real a = *entry / pivot;
-            tb_real *row_i = d->mass + d->mass_row[i];
-            const tb_real *other = entry;
-            for (int32_t j = i; j >= 0; j = m->dofs[j].parent) *row_i++ -= a * *other++;
-            *entry = a;
+        for (int32_t i = 1 + by.lane; i < length; i += by.lanes) {
+            const tb_real a = row_k[i] / pivot;
+            tb_real *row_i = d->mass + d->mass_row[chain[i]];
+            for (int32_t j = i; j < length; j++) row_i[j - i] -= a * row_k[j];
         }
+        sync_tree(by); /* all have read the row */
+        for (int32_t i = 1 + by.lane; i < length; i += by.lanes) row_k[i] /= pivot;
     }
     return TB_OK;
 }
@@ -397,38 +408,67 @@ TB_STATIC tb_status factor_tree(tb_dynamics *d, const tb_model_tree *tree, tb_er
 TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error)
 {
     const tb_model *m = dynamics->model;
+    const int32_t trees = m->number_of_jointed_trees;
+    const bool together = trees_together(m);
     tb_status status = TB_OK;
-    TB_EACH (t, m->number_of_jointed_trees) {
-        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], error);
+    TB_EACH (t, together ? 0 : trees) {
+        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], one_lane(), error);
         if (status != TB_OK) break;
     }
+    for (int32_t t = 0; together && t < trees && status == TB_OK; t++)
+        status = factor_tree(dynamics, &m->trees[m->jointed_trees[t]], all_lanes(), error);
     tb_team_sync();
     return tb_team_any(status != TB_OK) ? TB_FAILED_PRECONDITION : TB_OK;
 }
 
-TB_STATIC void solve_tree(const tb_dynamics *d, const tb_model_tree *tree, tb_real *x)
+/* x_i of L x = D^-1 y, where those of its ancestors are known. */
+TB_STATIC void substitute(const tb_dynamics *d, int32_t i, tb_real *x)
+{
+    const int32_t *chain = d->model->chains + d->mass_row[i];
+    const int32_t length = d->mass_row[i + 1] - d->mass_row[i];
+    const tb_real *row = d->mass + d->mass_row[i];
+    tb_real own = x[i] * (d->inverse_root[i] * d->inverse_root[i]);
+    for (int32_t j = 1; j < length; j++) own -= row[j] * x[chain[j]];
+    x[i] = own;
+}
+
+/* Ancestors are dealt out on the way to the root; on the way back, dofs that have as many. */
+TB_STATIC void solve_tree(const tb_dynamics *d, const tb_model_tree *tree, tree_lanes by,
+                          tb_real *x)
 {
     const tb_model *m = d->model;
     const int32_t first = tree->dof, end = tree->dof + tree->number_of_dofs;
-    if (tree->single_free) {
-        tb_free_body_solve(tree, x + first);
+    for (int32_t i = end - 1; i >= first; i--) {
+        const int32_t *chain = m->chains + d->mass_row[i];
+        const int32_t length = d->mass_row[i + 1] - d->mass_row[i];
+        const tb_real *row = d->mass + d->mass_row[i];
+        const tb_real own = x[i];
+        for (int32_t j = 1 + by.lane; j < length; j += by.lanes) x[chain[j]] -= row[j] * own;
+        sync_tree(by);
+    }
+    if (by.lanes == 1) {
+        for (int32_t i = first; i < end; i++) substitute(d, i, x);
         return;
     }
-    for (int32_t i = end - 1; i >= first; i--) {
-        const tb_real *row = d->mass + d->mass_row[i] + 1;
-        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[j] -= *row++ * x[i];
-    }
-    for (int32_t i = first; i < end; i++) {
-        const tb_real *row = d->mass + d->mass_row[i] + 1;
-        x[i] *= d->inverse_root[i] * d->inverse_root[i];
-        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[i] -= *row++ * x[j];
+    for (int32_t length = 1; length <= m->longest_chain; length++) {
+        for (int32_t i = first + by.lane; i < end; i += by.lanes)
+            if (d->mass_row[i + 1] - d->mass_row[i] == length) substitute(d, i, x);
+        sync_tree(by);
     }
 }
 
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 {
     const tb_model *m = dynamics->model;
-    TB_EACH (t, m->number_of_trees) solve_tree(dynamics, &m->trees[t], x);
+    const bool together = trees_together(m);
+    TB_EACH (t, m->number_of_trees) {
+        if (m->trees[t].single_free)
+            tb_free_body_solve(&m->trees[t], x + m->trees[t].dof);
+        else if (!together)
+            solve_tree(dynamics, &m->trees[t], one_lane(), x);
+    }
+    for (int32_t t = 0; together && t < m->number_of_jointed_trees; t++)
+        solve_tree(dynamics, &m->trees[m->jointed_trees[t]], all_lanes(), x);
     tb_team_sync();
 }
 
@@ -518,17 +558,20 @@ TB_STATIC void accelerate_body(tb_dynamics *d, int32_t b, const tb_real *u, tb_v
                                 tb_force_cross(d->velocities[b], momentum));
 }
 
-/* Every dof carries the forces of the bodies behind it. */
-TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree, tb_real *bias)
+/* Every body carries the forces of those behind it ... */
+TB_STATIC void gather_forces(tb_dynamics *d, const tb_model_tree *tree)
 {
     const tb_model *m = d->model;
-    for (int32_t b = tree->body + tree->number_of_bodies - 1; b >= tree->body; b--) {
-        const tb_model_body *body = &m->bodies[b];
-        for (int32_t i = body->dof; i < body->dof + body->number_of_dofs; i++)
-            bias[i] = tb_motion_dot(d->axes[i], d->forces[b]);
-        if (b != tree->body)
-            d->forces[body->parent] = tb_force_add(d->forces[body->parent], d->forces[b]);
+    for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--) {
+        tb_force *parent = &d->forces[m->bodies[b].parent];
+        *parent = tb_force_add(*parent, d->forces[b]);
     }
+}
+
+/* ... of which a dof feels what is along its axis. */
+TB_STATIC tb_real dof_bias(const tb_dynamics *d, int32_t dof)
+{
+    return tb_motion_dot(d->axes[dof], d->forces[d->model->dofs[dof].body]);
 }
 
 #ifdef TB_DEVICE
@@ -547,8 +590,11 @@ TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3
         if (m->trees[t].single_free)
             single_free_bias(d, &m->trees[t], u, gravity, gyroscopic, bias);
         else
-            gather_forces(d, &m->trees[t], bias);
+            gather_forces(d, &m->trees[t]);
     }
+    tb_team_sync();
+    TB_EACH (i, m->number_of_dofs)
+        if (is_jointed(m, m->dofs[i].tree)) bias[i] = dof_bias(d, i);
     tb_team_sync();
 }
 #else
@@ -565,7 +611,9 @@ TB_EXTERN void tb_dynamics_bias(tb_dynamics *dynamics, const tb_real *u, tb_vec3
         }
         for (int32_t b = tree->body; b < tree->body + tree->number_of_bodies; b++)
             accelerate_body(d, b, u, gravity);
-        gather_forces(d, tree, bias);
+        gather_forces(d, tree);
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
+            bias[i] = dof_bias(d, i);
     }
 }
 #endif

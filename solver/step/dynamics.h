@@ -28,8 +28,7 @@ typedef struct tb_dynamics {
     tb_inertia *composites;   /* bodies, scratch of the mass matrix */
     tb_real *mass;         /* rows along the chains; after tb_dynamics_factor: L, and D on (i, i) */
     tb_real *inverse_root; /* dofs: D^-1/2 */
-    int32_t *mass_row;     /* dofs: start of the row in `mass` */
-    int32_t number_of_mass_entries;
+    const int32_t *mass_row; /* dofs + 1: start of the row in `mass`; the model's chain_start */
 } tb_dynamics;
 
 /* Takes the arrays. RESOURCE_EXHAUSTED if the arena refuses. */

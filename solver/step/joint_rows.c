@@ -453,9 +453,8 @@ TB_STATIC bool expect_rows(tb_world *w)
     const int32_t rows = most_joint_rows(m) + TB_EQUALITY_ROWS * m->number_of_equalities;
     const int32_t contacts = w->state->number_of_contacts + EXPECTED_MORE;
     const int32_t dofs = m->number_of_dofs < EXPECTED_WIDTH ? m->number_of_dofs : EXPECTED_WIDTH;
-    const int64_t numbers =
-        (int64_t)(rows > 0 ? ROWS_PER_DOF : 0) * w->dynamics.number_of_mass_entries +
-        (int64_t)contacts * TB_CONTACT_COULOMB * dofs;
+    const int64_t numbers = (int64_t)(rows > 0 ? ROWS_PER_DOF : 0) * m->number_of_chain_dofs +
+                            (int64_t)contacts * TB_CONTACT_COULOMB * dofs;
     return tb_block_reserve(w, rows + contacts, rows + contacts * TB_CONTACT_COULOMB, numbers);
 }
 #endif
