@@ -4,7 +4,13 @@
  * moves both bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi
  * 4.31): its free velocity, plus e times the velocity before where the contact closes, plus gap /
  * time where it has a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster
- * than the recovery speed. */
+ * than the recovery speed.
+ *
+ * Two points of a body cannot move along the line between them: such rows depend on each other, and
+ * what rounding leaves in c against that no small impulses can mend, only some as large as friction
+ * bears. With bodies a meter from their tree's root a float's rounding there is as large as a
+ * residual of 1e-6. So free velocities are those of the body, the same for all its points, and taken
+ * to the point in double. */
 #include <math.h>
 #include <string.h>
 
@@ -200,6 +206,58 @@ TB_STATIC tb_real fill_contact(const tb_world *w, const tb_world_contact *c, con
     return tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given->linear);
 }
 
+/* What u_free gives the body on a side of a contact: its spin, and the velocity at the point. */
+TB_STATIC void free_motion(const tb_world *w, const tb_world_contact *c, int s, double spin[3],
+                           double velocity[3])
+{
+    const tb_model *m = w->model;
+    const int32_t body = s ? c->body_b : c->body_a, index = m->bodies[body].tree;
+    const tb_model_tree *tree = &m->trees[index];
+    for (int i = 0; i < 3; i++) spin[i] = velocity[i] = 0;
+    if (tree->single_free) {
+        const tb_real *u = w->u_free + tree->dof, *rotation = w->dynamics.poses[body].rotation.m;
+        for (int i = 0; i < 3; i++) {
+            for (int j = 0; j < 3; j++) spin[i] += (double)rotation[3 * i + j] * (double)u[3 + j];
+            velocity[i] = (double)u[i];
+        }
+    }
+    for (int32_t i = tree->single_free ? -1 : w->heads[s]; i >= 0; i = w->parents[i]) {
+        if (w->sides[i] == 0) break; /* from here up both sides move alike */
+        const tb_motion *axis = &w->dynamics.axes[w->dofs[i]];
+        const double u = (double)w->u_free[w->dofs[i]];
+        spin[0] += u * (double)axis->angular.x, velocity[0] += u * (double)axis->linear.x;
+        spin[1] += u * (double)axis->angular.y, velocity[1] += u * (double)axis->linear.y;
+        spin[2] += u * (double)axis->angular.z, velocity[2] += u * (double)axis->linear.z;
+    }
+
+    /* from the tree's reference to the point */
+    const tb_vec3 from = w->dynamics.references[index];
+    const double x = (double)c->position.x - (double)from.x;
+    const double y = (double)c->position.y - (double)from.y;
+    const double z = (double)c->position.z - (double)from.z;
+    velocity[0] += spin[1] * z - spin[2] * y;
+    velocity[1] += spin[2] * x - spin[0] * z;
+    velocity[2] += spin[0] * y - spin[1] * x;
+}
+
+/* W_row . u_free of all rows. */
+TB_STATIC void free_speeds(const tb_world *w, const tb_world_contact *c, const directions *k,
+                           double speed[6])
+{
+    for (int32_t n = 0; n < k->rows; n++) speed[n] = 0;
+    for (int s = 0; s < 2; s++) {
+        if (w->heads[s] < 0) continue;
+        double spin[3], velocity[3];
+        free_motion(w, c, s, spin, velocity);
+        for (int32_t n = 0; n < k->rows; n++) {
+            const double *v = n < k->linear ? velocity : spin;
+            const double along =
+                (double)k->d[n].x * v[0] + (double)k->d[n].y * v[1] + (double)k->d[n].z * v[2];
+            speed[n] += (s ? 1 : -1) * (double)k->scale[n] * along;
+        }
+    }
+}
+
 /* All else: the block's numbers, its start, its record; W becomes Y. */
 TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
                               const tb_contact_timing *timing, const tb_motion *given,
@@ -208,10 +266,11 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, cons
 {
     block->mu = TB_R(c->surface.friction);
     tb_real *free_velocity = w->c + block->row;
+    double speed[6];
+    free_speeds(w, c, k, speed);
     for (int32_t n = 0; n < k->rows; n++) {
         const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
-        free_velocity[n] = tb_block_dot(w, values + n * w->width, w->u_free) +
-                           k->scale[n] * tb_v3_dot(k->d[n], chi);
+        free_velocity[n] = TB_R(speed[n] + (double)(k->scale[n] * tb_v3_dot(k->d[n], chi)));
     }
     const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;
