@@ -14,6 +14,8 @@
  *              compilers would make a million instructions of a narrow phase
  * TB_EXTERN    a function that other files of the rooms call
  * TB_STATIC    a function of one file
+ * TB_CALLED    the same, called on a card and not copied into its callers: what runs there waits for
+ *              its code more than for anything else
  * TB_TABLE     constant arrays of one file */
 #ifdef __CUDACC__
 #define TB_FN       __host__ __device__ static inline
@@ -26,14 +28,17 @@
 #if defined(TB_DEVICE) && defined(__CUDACC__)
 #define TB_EXTERN static __device__ __noinline__
 #define TB_STATIC static __device__
+#define TB_CALLED static __device__ __noinline__
 #define TB_TABLE  static __device__ const
 #elif defined(TB_DEVICE) /* all other files are in the same unit */
 #define TB_EXTERN static
 #define TB_STATIC static
+#define TB_CALLED static
 #define TB_TABLE  static const
 #else
 #define TB_EXTERN
 #define TB_STATIC static
+#define TB_CALLED static
 #define TB_TABLE  static const
 #endif
 

@@ -68,6 +68,7 @@ TB_FN tb_real tb_clamp(tb_real x, tb_real lower, tb_real upper)
 /* Whether none of the numbers is infinite or NaN. */
 TB_FN int tb_all_finite(const tb_real *x, int32_t count)
 {
+    TB_ROLLED
     for (int32_t i = 0; i < count; i++)
         if (!(tb_abs(x[i]) <= TB_REAL_MAX)) return 0;
     return 1;

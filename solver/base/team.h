@@ -111,12 +111,25 @@ TB_FN void tb_team_pass(void *data, size_t bytes, int32_t from)
 #define TB_LEADER (tb_team_lane() == 0)
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-#define TB_TEAM_FN static __device__ inline
+#define TB_TEAM_FN       static __device__ inline
+#define TB_TEAM_FN_LARGE static __device__ __noinline__
 typedef uint32_t tb_team_word;
 #else
-#define TB_TEAM_FN static inline
+#define TB_TEAM_FN       static inline
+#define TB_TEAM_FN_LARGE static inline
 typedef uint32_t __attribute__((may_alias)) tb_team_word; /* of whatever lies there */
 #endif
+
+/* Whether there is no other lane, where that has code of its own. A card has the team's alone, also
+ * for a team of one. */
+TB_TEAM_FN bool tb_team_is_one(void)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    return false;
+#else
+    return tb_team_lanes() == 1;
+#endif
+}
 
 /* Whether it is true for every lane. */
 TB_TEAM_FN bool tb_team_all(bool own)
@@ -167,9 +180,9 @@ TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
 }
 
 /* Bytes become zero, dealt out by words: for all lanes after the next sync. */
-TB_TEAM_FN void tb_team_clear(void *data, size_t bytes)
+TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
 {
-    if (tb_team_lanes() == 1) {
+    if (tb_team_is_one()) {
         memset(data, 0, bytes);
         return;
     }
@@ -179,9 +192,9 @@ TB_TEAM_FN void tb_team_clear(void *data, size_t bytes)
 }
 
 /* Likewise a copy; both aligned to words. */
-TB_TEAM_FN void tb_team_copy(void *to, const void *from, size_t bytes)
+TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
 {
-    if (tb_team_lanes() == 1) {
+    if (tb_team_is_one()) {
         memcpy(to, from, bytes);
         return;
     }

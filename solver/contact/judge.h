@@ -61,6 +61,7 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
     default: break;
     }
     double sum = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) sum += (lambda[i] - x[i]) * (lambda[i] - x[i]);
     return sum;
 }

@@ -49,6 +49,7 @@ TB_STATIC void block_scatter(const tb_problem *problem, const tb_block *block,
         const tb_real *row = value + (int64_t)i * block->width;
         for (int32_t k = 0; k < block->segments; k++) {
             const tb_segment segment = problem->segments[block->segment + k];
+            TB_ROLLED
             for (int32_t j = 0; j < segment.count; j++) s[segment.dof + j] += l * row[j];
             row += segment.count;
         }
@@ -63,6 +64,7 @@ TB_STATIC tb_real row_gather(const tb_problem *problem, const tb_block *block, i
     tb_real sum = 0;
     for (int32_t k = 0; k < block->segments; k++) {
         const tb_segment segment = problem->segments[block->segment + k];
+        TB_ROLLED
         for (int32_t j = 0; j < segment.count; j++) sum += row[j] * s[segment.dof + j];
         row += segment.count;
     }
@@ -81,20 +83,22 @@ TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first
 {
     TB_ROLLED
     for (int32_t b = first; b < end; b++) {
-        if (tb_team_lanes() > 1)
-            block_scatter_together(problem, b, lambda, s);
-        else
+        if (tb_team_is_one())
             block_scatter(problem, &problem->blocks[b], lambda, s);
+        else
+            block_scatter_together(problem, b, lambda, s);
     }
 }
 
-TB_STATIC tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
+TB_CALLED tb_real matrix_row_times(const tb_matrix *matrix, int32_t row, const tb_real *x)
 {
     tb_real sum = 0;
     if (matrix->dense) {
         const tb_real *value = matrix->dense + (int64_t)row * matrix->columns;
+        TB_ROLLED
         for (int32_t j = 0; j < matrix->columns; j++) sum += value[j] * x[j];
     } else {
+        TB_ROLLED
         for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
             sum += matrix->value[k] * x[matrix->column[k]];
     }
@@ -135,6 +139,7 @@ TB_STATIC tb_real rows_product(const tb_problem *problem, const tb_block *a, int
             const int32_t from = s.dof > t.dof ? s.dof : t.dof;
             const int32_t s_end = s.dof + s.count, t_end = t.dof + t.count;
             const int32_t to = s_end < t_end ? s_end : t_end;
+            TB_ROLLED
             for (int32_t k = from; k < to; k++) sum += left[k - s.dof] * right[k - t.dof];
             right += t.count;
         }
@@ -166,7 +171,7 @@ TB_STATIC void three_rows_product(const tb_real *y, int32_t width, tb_real g[9])
 }
 
 /* rows i and j of one block: its runs are the same, and each dof stands there once */
-TB_STATIC tb_real own_rows_product(const tb_problem *problem, const tb_block *block, int32_t i,
+TB_CALLED tb_real own_rows_product(const tb_problem *problem, const tb_block *block, int32_t i,
                                    int32_t j)
 {
     const tb_real *left = problem->values + block->value + (int64_t)i * block->width;
@@ -192,11 +197,14 @@ TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block_i
                 g[i * n + j] = g[j * n + i] = own_rows_product(problem, block, i, j);
         } else if (problem->matrix->dense) {
             const tb_matrix *matrix = problem->matrix;
+            TB_ROLLED
             for (int32_t j = 0; j < n; j++)
                 g[i * n + j] = matrix->dense[(int64_t)row * matrix->columns + block->row + j];
         } else {
             const tb_matrix *matrix = problem->matrix;
+            TB_ROLLED
             for (int32_t j = 0; j < n; j++) g[i * n + j] = 0;
+            TB_ROLLED
             for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++) {
                 const int32_t j = matrix->column[k] - block->row;
                 if (j >= 0 && j < n) g[i * n + j] += matrix->value[k];

@@ -10,7 +10,7 @@
 #include "contact/contact.h"
 
 /* sqrt(x^2 + y^2) without overflow or underflow on the way */
-TB_FN tb_real tb_hypot2(tb_real x, tb_real y)
+TB_FN_LARGE tb_real tb_hypot2(tb_real x, tb_real y)
 {
     const tb_real a = tb_abs(x), b = tb_abs(y);
     const tb_real large = a > b ? a : b, small = a > b ? b : a;
@@ -106,7 +106,8 @@ TB_FN_LARGE void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
 
 /* Projects a whole block: x (rows numbers) is replaced by prox_C(x). Blocks with friction take
  * their normal row first. Bilateral rows are free and stay. */
-TB_FN void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_real upper, tb_real *x)
+TB_FN_LARGE void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_real upper,
+                               tb_real *x)
 {
     (void)rows;
     switch (law) {

@@ -129,10 +129,12 @@ TB_STATIC TB_NO_INLINE double matrix_row_xi(const tb_problem *problem, int32_t r
     double part = 0;
     if (problem->matrix->dense) {
         const tb_real *value = problem->matrix->dense + (int64_t)row * problem->matrix->columns;
+        TB_ROLLED
         for (int32_t j = 0; j < problem->matrix->columns; j++)
             part += (double)value[j] * (double)lambda[j];
     } else {
         const tb_matrix *matrix = problem->matrix;
+        TB_ROLLED
         for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
             part += (double)matrix->value[k] * (double)lambda[matrix->column[k]];
     }
@@ -260,6 +262,7 @@ TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_re
 TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
 {
     double sum = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < rows; i++) {
         const double e = (double)lambda[i] - (double)previous[i];
         sum += e * e;
@@ -290,6 +293,7 @@ TB_EXTERN bool tb_increment_norm_test(const tb_real *lambda, const tb_real *prev
                                       double relative, double absolute)
 {
     double increment = 0, size = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < rows; i++) {
         const double e = (double)lambda[i] - (double)previous[i];
         increment += e * e;

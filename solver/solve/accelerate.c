@@ -61,7 +61,7 @@ TB_EXTERN void tb_accelerate_begin(tb_acceleration *a, const tb_real *lambda)
     tb_team_sync();
 }
 
-TB_STATIC double dot(const tb_real *x, const tb_real *y, int32_t n)
+TB_CALLED double dot(const tb_real *x, const tb_real *y, int32_t n)
 {
     double a = 0, b = 0;
     int32_t i = 0;
@@ -106,6 +106,7 @@ TB_STATIC bool combination(const tb_acceleration *a, double *gamma)
 {
     const int32_t m = a->count;
     double l[TB_ACCELERATION_DEPTH][TB_ACCELERATION_DEPTH], scale[TB_ACCELERATION_DEPTH];
+    TB_ROLLED
     for (int32_t i = 0; i < m; i++) {
         const double diagonal = a->gram[i * a->depth + i];
         if (!(diagonal > 0) || !(diagonal <= DBL_MAX)) return false;
@@ -118,6 +119,7 @@ TB_STATIC bool combination(const tb_acceleration *a, double *gamma)
         for (int32_t j = 0; j <= i; j++) {
             double sum = a->gram[i * a->depth + j] * scale[i] * scale[j];
             if (i == j) sum += REGULARIZATION;
+            TB_ROLLED
             for (int32_t k = 0; k < j; k++) sum -= l[i][k] * l[j][k];
             if (j < i) {
                 l[i][j] = sum / l[j][j];
@@ -128,10 +130,12 @@ TB_STATIC bool combination(const tb_acceleration *a, double *gamma)
         }
     }
     for (int32_t i = 0; i < m; i++) {
+        TB_ROLLED
         for (int32_t k = 0; k < i; k++) gamma[i] -= l[i][k] * gamma[k];
         gamma[i] /= l[i][i];
     }
     for (int32_t i = m - 1; i >= 0; i--) {
+        TB_ROLLED
         for (int32_t k = i + 1; k < m; k++) gamma[i] -= l[k][i] * gamma[k];
         gamma[i] /= l[i][i];
     }

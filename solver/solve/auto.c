@@ -95,7 +95,7 @@ TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
 }
 
 /* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
-TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
+TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
 {
     tb_solution *solution = choice->solution;
@@ -144,7 +144,7 @@ TB_STATIC tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
 
 /* What the steps from sets and the rounds of Newton are worth in sweeps; infinite where a
  * factorization cannot be had. */
-TB_STATIC tb_status auto_price(tb_choice *choice)
+TB_CALLED tb_status auto_price(tb_choice *choice)
 {
     const tb_arena_mark mark = tb_arena_get_mark(choice->scratch);
     tb_newton_system system;
@@ -165,7 +165,7 @@ TB_STATIC tb_status auto_price(tb_choice *choice)
 }
 
 /* how many sweeps are left at the rate between two residuals */
-TB_STATIC double auto_sweeps_left(double before, double after, double sweeps, double tolerance)
+TB_CALLED double auto_sweeps_left(double before, double after, double sweeps, double tolerance)
 {
     if (!(after > 0) || !(tolerance > 0)) return DBL_MAX;
     const double rate = before > 0 ? exp(log(after / before) / sweeps) : 1;
@@ -289,6 +289,7 @@ TB_STATIC bool auto_sets_stand(const tb_choice *choice)
 {
     const int32_t blocks = choice->problem->number_of_blocks;
     int32_t changed = 0;
+    TB_ROLLED
     for (int32_t b = 0; b < blocks; b++)
         changed += choice->statuses[b] != choice->solution->statuses[b];
     tb_team_sync(); /* all have read them */
@@ -297,7 +298,7 @@ TB_STATIC bool auto_sets_stand(const tb_choice *choice)
 
 /* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
  * Newton. */
-TB_STATIC tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
+TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;

@@ -46,7 +46,7 @@ TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu)
 }
 
 /* the entry of `later` at which group k has group j > k; there is one */
-TB_STATIC int32_t find_later(const tb_block_lu *lu, int32_t k, int32_t j)
+TB_CALLED int32_t find_later(const tb_block_lu *lu, int32_t k, int32_t j)
 {
     int32_t low = lu->later_start[k], high = lu->later_start[k + 1] - 1;
     while (low < high) {
@@ -106,31 +106,36 @@ TB_STATIC tb_real less_product(tb_real from, const tb_real *row, const tb_real *
                                int32_t stride)
 {
     int32_t p = 0;
+    TB_ROLLED
     for (; p + 4 <= k; p += 4, column += 4 * (int64_t)stride)
         from -= (row[p] * column[0] + row[p + 1] * column[stride]) +
                 (row[p + 2] * column[2 * stride] + row[p + 3] * column[3 * stride]);
+    TB_ROLLED
     for (; p < k; p++, column += stride) from -= row[p] * *column;
     return from;
 }
 
 /* Of c -= a b a lane takes columns. No sync: products of one group go to different places. */
-TB_STATIC void subtract_product_together(tb_real *c, const tb_real *a, const tb_real *b, int32_t m,
+TB_CALLED void subtract_product_together(tb_real *c, const tb_real *a, const tb_real *b, int32_t m,
                                          int32_t k, int32_t n)
 {
-    if (tb_team_lanes() == 1) {
+    if (tb_team_is_one()) {
         subtract_product(c, a, b, m, k, n);
         return;
     }
-    TB_EACH (j, n)
+    TB_EACH (j, n) {
+        TB_ROLLED
         for (int32_t i = 0; i < m; i++)
             c[i * n + j] = less_product(c[i * n + j], a + i * k, b + j, k, n);
+    }
 }
 
 /* y -= a x, a: m x n */
-TB_STATIC void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, int32_t m, int32_t n)
+TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, int32_t m, int32_t n)
 {
     TB_EACH (i, m) {
         tb_real sum = 0;
+        TB_ROLLED
         for (int32_t j = 0; j < n; j++) sum += a[(int64_t)i * n + j] * x[j];
         y[i] -= sum;
     }
@@ -142,15 +147,21 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
 {
     TB_EACH (i, n) {
         tb_real largest = 0;
+        TB_ROLLED
         for (int32_t j = 0; j < n; j++) largest = tb_max(largest, tb_abs(a[i * n + j]));
         scale[i] = largest > 0 ? 1 / largest : 0;
     }
     tb_team_sync();
     for (int32_t k = 0; k < n; k++) {
         int32_t pivot = k;
-        for (int32_t i = k + 1; i < n; i++)
-            if (tb_abs(a[i * n + k]) * scale[i] > tb_abs(a[pivot * n + k]) * scale[pivot])
+        tb_real largest = tb_abs(a[k * n + k]) * scale[k];
+        for (int32_t i = k + 1; i < n; i++) {
+            const tb_real size = tb_abs(a[i * n + k]) * scale[i];
+            if (size > largest) {
+                largest = size;
                 pivot = i;
+            }
+        }
         tb_team_sync(); /* all have found it */
         if (TB_LEADER) exchange[k] = pivot;
         if (pivot != k) {
@@ -169,6 +180,7 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
             const tb_real factor = row[k] * inverse;
             row[k] = factor;
             if (factor == 0) continue;
+            TB_ROLLED
             for (int32_t j = k + 1; j < n; j++) row[j] -= factor * a[k * n + j];
         }
         tb_team_sync();
@@ -180,13 +192,16 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
 TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
                             int32_t stride)
 {
+    TB_ROLLED
     for (int32_t k = 0; k < n; k++) {
         const tb_real moved = b[k * stride];
         b[k * stride] = b[exchange[k] * stride];
         b[exchange[k] * stride] = moved;
     }
+    TB_ROLLED
     for (int32_t i = 1; i < n; i++)
         b[i * stride] = less_product(b[i * stride], a + (int64_t)i * n, b, i, stride);
+    TB_ROLLED
     for (int32_t i = n - 1; i >= 0; i--) {
         const tb_real *row = a + (int64_t)i * n;
         const tb_real rest =
@@ -196,10 +211,10 @@ TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange
 }
 
 /* b <- inverse of a factored diagonal block times b, b: n x columns; lanes take columns */
-TB_STATIC void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
+TB_CALLED void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
                               int32_t columns)
 {
-    if (tb_team_lanes() > 1) {
+    if (!tb_team_is_one()) {
         TB_EACH (j, columns) solve_column(a, n, exchange, b + j, columns);
         return;
     }
@@ -237,6 +252,7 @@ TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
         for (int32_t a = from; a < to; a++) {
             const int32_t i = lu->later[a], rows = lu->size[i];
             const tb_real *left = lu->values + lu->lower[a];
+            TB_ROLLED
             for (int32_t b = from; b < a; b++) {
                 const int32_t j = lu->later[b];
                 const int32_t entry = find_later(lu, j, i);
@@ -260,6 +276,7 @@ TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x)
         solve_diagonal(lu->values + lu->diagonal[k], lu->size[k], lu->exchange + lu->first[k], own,
                        1);
         tb_team_sync();
+        TB_ROLLED
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int32_t j = lu->later[a];
             subtract_times(x + lu->first[j], lu->values + lu->lower[a], own, lu->size[j],
@@ -268,6 +285,7 @@ TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x)
         tb_team_sync();
     }
     for (int32_t k = lu->groups - 1; k >= 0; k--) {
+        TB_ROLLED
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int32_t j = lu->later[a];
             subtract_times(x + lu->first[k], lu->values + lu->upper[a], x + lu->first[j],
@@ -302,6 +320,7 @@ TB_EXTERN void tb_block_lu_solve_columns(tb_block_lu *lu, tb_real *x, int32_t co
         tb_team_sync();
     }
     for (int32_t k = lu->groups - 1; k >= 0; k--) {
+        TB_ROLLED
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int32_t j = lu->later[a];
             subtract_product_together(

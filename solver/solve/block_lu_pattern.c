@@ -51,21 +51,27 @@ TB_STATIC void tidy_graph(lu_graph *to, const tb_node_graph *graph)
 {
     const int32_t n = graph->nodes;
     int32_t *next = to->mark;
+    TB_ROLLED
     for (int32_t i = 0; i <= n; i++) to->start[i] = graph->start[i];
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) next[i] = graph->start[i];
-    for (int32_t j = 0; j < n; j++)
+    for (int32_t j = 0; j < n; j++) {
+        TB_ROLLED
         for (int32_t k = graph->start[j]; k < graph->start[j + 1]; k++) {
             const int32_t i = graph->neighbour[k];
             const bool again = next[i] > graph->start[i] && to->neighbour[next[i] - 1] == j;
             if (i != j && !again) to->neighbour[next[i]++] = j;
         }
+    }
     for (int32_t i = 0, end = 0; i < n; i++) {
         const int32_t from = to->start[i], many = next[i] - from;
+        TB_ROLLED
         for (int32_t k = 0; k < many; k++) to->neighbour[end + k] = to->neighbour[from + k];
         to->start[i] = end;
         end += many;
         if (i == n - 1) to->start[n] = end;
     }
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) to->mark[i] = -1;
 }
 
@@ -77,6 +83,7 @@ TB_STATIC int32_t merge_nodes(tb_block_lu *lu, lu_graph *to, const int32_t *size
 {
     const int32_t n = to->nodes;
     int32_t groups = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) lu->group[i] = -1;
     for (int32_t i = 0; i < n; i++) {
         if (lu->group[i] >= 0) continue;
@@ -85,6 +92,7 @@ TB_STATIC int32_t merge_nodes(tb_block_lu *lu, lu_graph *to, const int32_t *size
         lu->group[i] = groups;
         lu->offset[i] = 0;
         to->mark[i] = i;
+        TB_ROLLED
         for (int32_t k = from; k < end; k++) to->mark[to->neighbour[k]] = i;
         for (int32_t k = from; k < end; k++) {
             const int32_t j = to->neighbour[k], own = to->start[j];
@@ -106,11 +114,13 @@ TB_STATIC int32_t merge_nodes(tb_block_lu *lu, lu_graph *to, const int32_t *size
 TB_STATIC void couple_groups(const tb_block_lu *lu, lu_graph *to)
 {
     int32_t entry = 0, group = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < to->nodes; i++) to->mark[i] = -1;
     for (int32_t i = 0; i < to->nodes; i++) {
         if (lu->group[i] != group) continue;
         to->group_start[group] = entry;
         to->mark[group] = group;
+        TB_ROLLED
         for (int32_t k = to->start[i]; k < to->start[i + 1]; k++) {
             const int32_t other = lu->group[to->neighbour[k]];
             if (to->mark[other] == group) continue;
@@ -125,10 +135,11 @@ TB_STATIC void couple_groups(const tb_block_lu *lu, lu_graph *to)
 /* ---- minimum degree ---- */
 
 /* Puts a group where its degree belongs in the tree; -1: takes it out. */
-TB_STATIC void set_degree(lu_quotient *q, int32_t i, int32_t degree)
+TB_CALLED void set_degree(lu_quotient *q, int32_t i, int32_t degree)
 {
     q->degree[i] = degree;
     q->tree[q->leaves + i] = degree < 0 ? -1 : i;
+    TB_ROLLED
     for (int32_t at = (q->leaves + i) / 2; at > 0; at /= 2) {
         const int32_t left = q->tree[2 * at], right = q->tree[2 * at + 1];
         const bool is_right = left < 0 || (right >= 0 && q->degree[right] < q->degree[left]);
@@ -140,6 +151,7 @@ TB_STATIC void set_degree(lu_quotient *q, int32_t i, int32_t degree)
 TB_STATIC void compact(lu_quotient *q, int32_t groups)
 {
     int32_t end = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < groups; i++) {
         const int32_t many = q->elements[i] + q->variables[i];
         memcpy(q->other + end, q->list + q->first[i], (size_t)many * sizeof(int32_t));
@@ -153,8 +165,9 @@ TB_STATIC void compact(lu_quotient *q, int32_t groups)
 }
 
 /* Adds to the end of the buffer what has not been seen by this look. */
-TB_STATIC void gather_unseen(lu_quotient *q, int32_t *mark, const int32_t *from, int32_t many)
+TB_CALLED void gather_unseen(lu_quotient *q, int32_t *mark, const int32_t *from, int32_t many)
 {
+    TB_ROLLED
     for (int32_t k = 0; k < many; k++) {
         if (mark[from[k]] == q->tag) continue;
         mark[from[k]] = q->tag;
@@ -168,10 +181,12 @@ TB_STATIC void see_element(lu_quotient *q, const int32_t *mark, int32_t i, int32
 {
     int32_t *list = q->list + q->first[i], *left = q->other, many = 0;
     const int32_t elements = q->elements[i], all = elements + q->variables[i];
+    TB_ROLLED
     for (int32_t k = 0; k < elements; k++)
         if (q->variables[list[k]] > 0) left[many++] = list[k];
     left[many++] = p;
     q->elements[i] = many;
+    TB_ROLLED
     for (int32_t k = elements; k < all; k++)
         if (mark[list[k]] != q->tag) left[many++] = list[k];
     q->variables[i] = many - q->elements[i];
@@ -202,6 +217,7 @@ TB_STATIC int32_t count_seen(lu_quotient *q, int32_t *mark, int32_t i)
     if (elements == 1 && q->variables[i] == 0) return q->variables[list[0]] - 1;
     int32_t seen = q->variables[i];
     mark[i] = ++q->tag;
+    TB_ROLLED
     for (int32_t k = 0; k < seen; k++) mark[list[elements + k]] = q->tag;
     for (int32_t k = 0; k < elements; k++) {
         const int32_t *clique = q->list + q->first[list[k]];
@@ -220,6 +236,7 @@ TB_STATIC void begin_quotient(lu_quotient *q, const lu_graph *graph, int32_t gro
     q->tag = 0;
     memcpy(q->list, graph->group_neighbour, (size_t)q->used * sizeof(int32_t));
     memset(q->tree, -1, 2 * (size_t)q->leaves * sizeof(int32_t));
+    TB_ROLLED
     for (int32_t i = 0; i < groups; i++) {
         graph->mark[i] = 0;
         q->first[i] = graph->group_start[i];
@@ -242,6 +259,7 @@ TB_STATIC bool order_groups(lu_quotient *q, lu_graph *graph, int32_t groups)
         make_element(q, graph->mark, groups, p);
         const int32_t *clique = q->list + q->first[p];
         numbers += (int64_t)size * size;
+        TB_ROLLED
         for (int32_t m = 0; m < q->variables[p]; m++) {
             set_degree(q, clique[m], count_seen(q, graph->mark, clique[m]));
             numbers += 2 * (int64_t)size * graph->group_size[clique[m]];
@@ -255,7 +273,7 @@ TB_STATIC bool order_groups(lu_quotient *q, lu_graph *graph, int32_t groups)
 
 /* For every place of the order, what it fills: counted (`later` NULL) into `next`, or listed from
  * next[place] on, ascending. */
-TB_STATIC void count_or_list_later(const lu_graph *graph, int32_t groups, int32_t *next,
+TB_CALLED void count_or_list_later(const lu_graph *graph, int32_t groups, int32_t *next,
                                    int32_t *later)
 {
     for (int32_t row = 0; row < groups; row++) {
@@ -298,9 +316,11 @@ TB_STATIC void lay_out_pattern(tb_block_lu *lu, lu_graph *graph)
     const int32_t groups = lu->groups;
     int32_t *next = graph->start; /* done with it */
     int64_t value = 0;
+    TB_ROLLED
     for (int32_t k = 0; k < groups; k++) next[k] = lu->later_start[k];
     count_or_list_later(graph, groups, next, lu->later);
     lu->rows = 0;
+    TB_ROLLED
     for (int32_t k = 0; k < groups; k++) {
         lu->size[k] = graph->group_size[graph->order[k]];
         lu->first[k] = lu->rows;
@@ -312,6 +332,7 @@ TB_STATIC void lay_out_pattern(tb_block_lu *lu, lu_graph *graph)
         double width = 0;
         lu->diagonal[k] = value;
         value += (int64_t)lu->size[k] * lu->size[k];
+        TB_ROLLED
         for (int32_t a = lu->later_start[k]; a < lu->later_start[k + 1]; a++) {
             const int64_t block = (int64_t)lu->size[k] * lu->size[lu->later[a]];
             lu->upper[a] = value;
@@ -332,10 +353,12 @@ TB_STATIC bool take_nodes(tb_block_lu *lu, lu_graph *graph, int32_t n, int32_t c
 {
     lu->nodes = graph->nodes = n;
     int32_t **own[] = {&lu->group, &lu->offset, &lu->size, &lu->first};
+    TB_ROLLED
     for (size_t i = 0; i < sizeof own / sizeof own[0]; i++)
         if (!(*own[i] = TB_ARENA_ARRAY(arena, int32_t, n))) return false;
     int32_t **of_graph[] = {&graph->start, &graph->group_start, &graph->group_size, &graph->mark,
                             &graph->order, &graph->place,       &graph->parent};
+    TB_ROLLED
     for (size_t i = 0; i < sizeof of_graph / sizeof of_graph[0]; i++)
         if (!(*of_graph[i] = TB_ARENA_ARRAY(arena, int32_t, n + 1))) return false;
     lu->later_start = TB_ARENA_ARRAY(arena, int32_t, n + 1);
@@ -355,6 +378,7 @@ TB_STATIC bool take_quotient(lu_quotient *q, int32_t groups, int32_t couplings, 
     q->other = TB_ARENA_ARRAY(arena, int32_t, q->room);
     q->tree = TB_ARENA_ARRAY(arena, int32_t, 2 * (int64_t)q->leaves);
     int32_t **arrays[] = {&q->first, &q->elements, &q->variables, &q->degree};
+    TB_ROLLED
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++)
         if (!(*arrays[i] = TB_ARENA_ARRAY(arena, int32_t, groups))) return false;
     return q->list && q->other && q->tree;

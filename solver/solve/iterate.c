@@ -158,6 +158,7 @@ TB_STATIC bool spread_pair(tb_sweeper *sweeper, int32_t first, int32_t end, tb_r
     tb_team_sync(); /* the last pair's have been read */
     TB_EACH (k, end - first) changes[k] = normal_change(sweeper, first + k);
     tb_team_sync();
+    TB_ROLLED
     for (int32_t b = first; b < end; b++) {
         change += tb_abs(changes[b - first]);
         load += sweeper->lambda[sweeper->problem->blocks[b].row];

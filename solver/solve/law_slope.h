@@ -22,12 +22,13 @@
 /* One set of friction: x = P(z) of n rows with the semi-axes axis[i] * scale, where the scale is
  * factor x_N and `normal` is dx_N/dz_N. Writes rows and columns `first` on, and column 0, of d.
  * True where x lies on the rim. */
-TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real factor, tb_real normal,
-                          const tb_real *z, const tb_real *x, const tb_real *lambda, int rows,
-                          int first, tb_real *d)
+TB_FN_LARGE int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real factor,
+                                tb_real normal, const tb_real *z, const tb_real *x,
+                                const tb_real *lambda, int rows, int first, tb_real *d)
 {
     tb_real extent = 0, own = 0;
     for (int i = 0; i < n; i++) {
+        TB_ROLLED
         for (int j = 0; j < rows; j++) d[(first + i) * rows + j] = 0;
         if (!(scale > 0)) continue;
         const tb_real u = z[i] / (axis[i] * scale), v = lambda[i] / (axis[i] * scale);
@@ -36,6 +37,7 @@ TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real fac
     }
     if (!(scale > 0) || !(extent <= TB_REAL_MAX)) return 1;
     if (extent <= 1) {
+        TB_ROLLED
         for (int i = 0; i < n; i++) d[(first + i) * rows + first + i] = 1;
         return 0;
     }
@@ -43,6 +45,7 @@ TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real fac
     /* x is z, each row shrunk by its h */
     tb_real h[3], right[3], left[3], sum = 0;
     const tb_real inside = own > 1 && own <= TB_REAL_MAX ? 1 / tb_sqrt(own) : 1;
+    TB_ROLLED
     for (int i = 0; i < n; i++) {
         const tb_real square = axis[i] * axis[i] * scale * scale;
         h[i] = z[i] != 0 ? tb_clamp(x[i] / z[i], 0, 1) : 0;
@@ -53,10 +56,12 @@ TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real fac
 
     /* a row at rest along z_i = 0 still shrinks: by the d of the others */
     tb_real distance = 0;
+    TB_ROLLED
     for (int i = 0; i < n; i++) {
         const tb_real square = axis[i] * axis[i] * scale * scale;
         if (h[i] > 0) distance = tb_max(distance, square * (1 - h[i]) / h[i]);
     }
+    TB_ROLLED
     for (int i = 0; i < n; i++) {
         const tb_real square = axis[i] * axis[i] * scale * scale;
         if (z[i] == 0) h[i] = square / (square + distance);
@@ -64,6 +69,7 @@ TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real fac
     if (!(sum > 0)) return 1;
     for (int i = 0; i < n; i++) {
         tb_real along = 0;
+        TB_ROLLED
         for (int j = 0; j < n; j++) {
             /* exact slope for what depends on the normal row, the regular one for the matrix */
             const tb_real exact = (i == j ? h[i] : 0) - h[i] * x[i] /
@@ -79,15 +85,18 @@ TB_FN int tb_slope_of_set(int n, const tb_real *axis, tb_real scale, tb_real fac
 
 /* x = prox(z) of a block and its slope d (rows x rows); `lambda` is the iterate. Returns the
  * block's status. */
-TB_FN tb_contact_status tb_law_slope(const tb_block *block, const tb_real *z, const tb_real *lambda,
-                                     tb_real *x, tb_real *d)
+TB_FN_LARGE tb_contact_status tb_law_slope(const tb_block *block, const tb_real *z,
+                                           const tb_real *lambda, tb_real *x, tb_real *d)
 {
     const tb_real disk[2] = {1, 1}, ellipsoid[3] = {1, 1, TB_R(2.0 / 3.0)};
     const int n = block->rows;
+    TB_ROLLED
     for (int i = 0; i < n; i++) x[i] = z[i];
+    TB_ROLLED
     for (int i = 0; i < n * n; i++) d[i] = 0;
     tb_prox_block(block->law, n, block->mu, block->lower, block->upper, x);
     if (block->law == TB_LAW_BILATERAL) {
+        TB_ROLLED
         for (int i = 0; i < n; i++) d[i * n + i] = 1;
         return TB_CONTACT_STICK;
     }
@@ -133,12 +142,15 @@ TB_FN_LARGE tb_contact_status tb_law_slope_of_status(const tb_block *block, int 
     const int box = block->law == TB_LAW_BOX;
     if (status == TB_CONTACT_STICK || block->law == TB_LAW_BILATERAL ||
         (block->law == TB_LAW_UNILATERAL && status == TB_CONTACT_SLIP)) {
+        TB_ROLLED
         for (int i = 0; i < n * n; i++) d[i] = i % (n + 1) == 0 ? 1 : 0;
         for (int i = 0; i < n; i++) x[i] = z[i];
         return block->law == TB_LAW_UNILATERAL ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
     }
     if (status == TB_CONTACT_OPEN || box) {
+        TB_ROLLED
         for (int i = 0; i < n * n; i++) d[i] = 0;
+        TB_ROLLED
         for (int i = 0; i < n; i++) x[i] = 0;
         const int low = lambda[0] - block->lower < block->upper - lambda[0];
         if (box) x[0] = low ? block->lower : block->upper;
@@ -155,8 +167,10 @@ TB_FN_LARGE tb_contact_status tb_law_slope_of_status(const tb_block *block, int 
     for (int i = 4; i < n && tb_hypot2(lambda[4], lambda[5]) >= rim * lambda[0]; i++)
         from[i] *= 1 + least;
     const tb_contact_status assumed = tb_law_slope(block, from, lambda, x, d);
-    for (int i = 0; i < n; i++)
+    for (int i = 0; i < n; i++) {
+        TB_ROLLED
         for (int k = 0; k < n; k++) x[i] += d[i * n + k] * (z[k] - from[k]);
+    }
     return assumed;
 }
 

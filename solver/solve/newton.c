@@ -60,6 +60,7 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     tb_arena *scratch = it->scratch;
     tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi,  &it->trial,
                           &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best, &it->last};
+    TB_ROLLED
     for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
         *arrays[i] = TB_ARENA_ARRAY(scratch, tb_real, rows);
         if (!*arrays[i]) return TB_RESOURCE_EXHAUSTED;
@@ -95,6 +96,7 @@ TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t ind
         tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
         tb_problem_local_block(problem, index, local);
         first = local[0];
+        TB_ROLLED
         for (int32_t i = 0; i < n; i++) mean += tb_abs(local[i * n + i]) / (tb_real)n;
     }
     const bool moves = first > 0 || block->law == TB_LAW_BILATERAL;
@@ -123,7 +125,7 @@ TB_EXTERN void tb_newton_weigh(tb_newton *it)
 
 /* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
  * statuses stay for a step from there. */
-TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
+TB_CALLED double newton_merit(tb_newton *it, const tb_real *lambda, const tb_real *xi, bool keep)
 {
     TB_EACH (b, it->problem->number_of_blocks) {
         const tb_block *block = &it->problem->blocks[b];
@@ -131,6 +133,7 @@ TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_rea
         const tb_real w = it->weight[b];
         if (w == 0) { /* without mass behind it */
             it->statuses[b] = TB_CONTACT_OPEN;
+            TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++) {
                 it->squares[row + i] = 0;
                 if (keep) it->lack[row + i] = 0;
@@ -139,12 +142,14 @@ TB_STATIC double newton_merit(tb_newton *it, const tb_real *lambda, const tb_rea
         }
         const tb_real r = 1 / w;
         tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
+        TB_ROLLED
         for (int32_t i = 0; i < block->rows; i++) x[i] = z[i] = it->p[row + i] - r * xi[row + i];
         if (keep)
             it->statuses[b] = (uint8_t)tb_law_slope(block, z, lambda + row, x,
                                                     it->slope + TB_BLOCK_ROWS * (int64_t)row);
         else
             tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
+        TB_ROLLED
         for (int32_t i = 0; i < block->rows; i++) {
             const tb_real lack = x[i] - lambda[row + i];
             if (keep) it->lack[row + i] = lack;
@@ -171,7 +176,7 @@ TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambd
 }
 
 /* Judges the impulses, brought into their sets, and keeps them where they are the best. */
-TB_STATIC tb_status newton_judge(tb_newton *it)
+TB_CALLED tb_status newton_judge(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
     const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
@@ -190,7 +195,7 @@ TB_STATIC tb_status newton_judge(tb_newton *it)
 }
 
 /* Sweeps of sor from `lambda` into it, on this problem. */
-TB_STATIC tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32_t sweeps,
+TB_CALLED tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32_t sweeps,
                                  double tolerance)
 {
     tb_solve_options options = *it->options;
@@ -215,12 +220,14 @@ TB_STATIC tb_status newton_sweep(tb_newton *it, const tb_problem *problem, int32
 TB_STATIC tb_status newton_sweep_proximal(tb_newton *it)
 {
     const tb_problem *problem = it->problem;
-    TB_EACH (b, problem->number_of_blocks)
+    TB_EACH (b, problem->number_of_blocks) {
+        TB_ROLLED
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
             it->shift[row] = problem->c[row] - it->weight[b] * it->p[row];
             it->stiff[row] = it->weight[b] + (problem->compliance ? problem->compliance[row] : 0);
         }
+    }
     tb_team_sync();
     tb_problem proximal = *problem;
     proximal.c = it->shift;
@@ -298,7 +305,7 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
 }
 
 /* The merit of impulses as their own p, at the weights as they are. */
-TB_STATIC double merit_at_rest(tb_newton *it, const tb_real *lambda)
+TB_CALLED double merit_at_rest(tb_newton *it, const tb_real *lambda)
 {
     tb_team_sync();
     tb_team_copy(it->p, lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
@@ -367,7 +374,7 @@ TB_STATIC tb_real first_epsilon(double residual)
     return tb_clamp(root, TB_SMALLEST_EPSILON, LARGEST_FIRST_EPSILON);
 }
 
-TB_STATIC tb_status newton_rounds(tb_newton *it)
+TB_CALLED tb_status newton_rounds(tb_newton *it)
 {
     it->epsilon = first_epsilon(it->best_residual);
     it->shrink = it->boldest = SHRINK_BOLD;
@@ -395,7 +402,7 @@ TB_STATIC tb_status newton_rounds(tb_newton *it)
 }
 
 /* the best impulses leave, with their honest account */
-TB_STATIC tb_status newton_finish(const tb_newton *it, tb_solution *solution)
+TB_CALLED tb_status newton_finish(const tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
     tb_team_copy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));

@@ -13,7 +13,7 @@
 /* ---- pattern: one lane's work ---- */
 
 /* Whether two blocks stand on the same runs of dofs. */
-TB_STATIC bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
+TB_CALLED bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
 {
     if (a->segments != b->segments || a->width != b->width) return false;
     if (a->segment == b->segment) return true;
@@ -40,10 +40,12 @@ TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size)
             if (run.count < 1) continue;
             mark[run.dof] |= CUT;
             if (run.dof + run.count < dofs) mark[run.dof + run.count] |= CUT;
+            TB_ROLLED
             for (int32_t j = 0; j < run.count; j++) mark[run.dof + j] |= TOUCHED;
         }
     }
     int32_t nodes = 0;
+    TB_ROLLED
     for (int32_t i = 0; i < dofs; i++) {
         const int32_t here = mark[i];
         if (!(here & TOUCHED)) {
@@ -73,6 +75,7 @@ TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *star
                 const tb_segment to = problem->segments[block->segment + q];
                 for (int32_t i = from.dof; i < from.dof + from.count; i++) {
                     if (i > from.dof && system->node[i] == system->node[i - 1]) continue;
+                    TB_ROLLED
                     for (int32_t j = to.dof; j < to.dof + to.count; j++) {
                         if (j > to.dof && system->node[j] == system->node[j - 1]) continue;
                         if (system->node[i] == system->node[j]) continue;
@@ -90,23 +93,28 @@ TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *star
 /* ---- numbers ---- */
 
 /* D' and f' of a block (see the header); both are D / w and f where there is no compliance */
-TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
+TB_CALLED bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
                             const tb_real *slope, const tb_real *lack, tb_real *d, tb_real *f)
 {
     const int32_t n = block->rows;
     const tb_real inverse = 1 / weight;
+    TB_ROLLED
     for (int32_t i = 0; i < n * n; i++) d[i] = slope[i] * inverse;
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
     if (!problem->compliance) return true;
     const tb_real *e = problem->compliance + block->row;
     bool stiff = true; /* as contacts are, beside springs that are not */
+    TB_ROLLED
     for (int32_t i = 0; i < n; i++) stiff = stiff && e[i] == 0;
     if (stiff) return true;
 
     /* Gauss on 1 + D e / w: its diagonal is 1 or more by the row that friction pushes along */
     tb_real a[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
-    for (int32_t i = 0; i < n; i++)
+    for (int32_t i = 0; i < n; i++) {
+        TB_ROLLED
         for (int32_t j = 0; j < n; j++) a[i * n + j] = (i == j ? 1 : 0) + d[i * n + j] * e[j];
+    }
     for (int32_t k = 0; k < n; k++) {
         if (!(tb_abs(a[k * n + k]) > 0)) return false;
         for (int32_t i = 0; i < n; i++) {
@@ -114,6 +122,7 @@ TB_STATIC bool reduce_block(const tb_problem *problem, const tb_block *block, tb
             const tb_real factor = a[i * n + k] / a[k * n + k];
             if (factor == 0) continue;
             for (int32_t j = k; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+            TB_ROLLED
             for (int32_t j = 0; j < n; j++) d[i * n + j] -= factor * d[k * n + j];
             f[i] -= factor * f[k];
         }
@@ -142,12 +151,14 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
             tb_real *to = square + (int64_t)a * width;
             const tb_twin f0 = tb_twin_of(l0, l0), f1 = tb_twin_of(l1, l1), f2 = tb_twin_of(l2, l2);
             int32_t b = 0;
+            TB_ROLLED
             for (; b + 2 <= width; b += 2) {
                 const tb_twin sum = tb_twin_add(tb_twin_add(tb_twin_mul(f0, tb_twin_load(y0 + b)),
                                                             tb_twin_mul(f1, tb_twin_load(y1 + b))),
                                                 tb_twin_mul(f2, tb_twin_load(y2 + b)));
                 tb_twin_store(to + b, tb_twin_add(tb_twin_load(to + b), sum));
             }
+            TB_ROLLED
             for (; b < width; b++) to[b] += l0 * y0[b] + l1 * y1[b] + l2 * y2[b];
         }
         return;
@@ -155,15 +166,17 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
     TB_EACH (a, width)
         for (int32_t i = 0; i < n; i++) {
             tb_real left = 0;
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
             const tb_real *right = y + (int64_t)i * width;
             tb_real *to = square + (int64_t)a * width;
+            TB_ROLLED
             for (int32_t b = 0; b < width; b++) to[b] += left * right[b];
         }
 }
 
 /* The square goes into the matrix, and is zero again. */
-TB_STATIC void spread_square(tb_newton_system *system, const tb_block *block)
+TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
 {
     const tb_block_lu *lu = &system->lu;
     const tb_segment *runs = system->problem->segments + block->segment;
@@ -174,7 +187,8 @@ TB_STATIC void spread_square(tb_newton_system *system, const tb_block *block)
         const int32_t row = lu->offset[node] + system->node_row[dof];
         int32_t last = -1;
         tb_real *to = NULL;
-        for (int32_t q = 0; q < block->segments; q++)
+        for (int32_t q = 0; q < block->segments; q++) {
+            TB_ROLLED
             for (int32_t j = 0; j < runs[q].count; j++) {
                 const int32_t column = runs[q].dof + j, other = system->node[column];
                 if (other != last) {
@@ -186,6 +200,7 @@ TB_STATIC void spread_square(tb_newton_system *system, const tb_block *block)
                 to[system->node_row[column]] += *square;
                 *square++ = 0;
             }
+        }
     }
     tb_team_sync();
 }
@@ -279,8 +294,10 @@ TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *s
         const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
         tb_real velocity[TB_BLOCK_ROWS], *to = dlambda + block->row;
         tb_gather_any(problem, block, system->ds, velocity);
-        for (int32_t i = 0; i < n; i++)
+        for (int32_t i = 0; i < n; i++) {
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];
+        }
     }
     tb_team_sync();
 }
@@ -304,6 +321,7 @@ TB_EXTERN void tb_newton_product(tb_newton_system *system, const tb_real *v, tb_
         tb_gather_any(problem, block, v, velocity);
         for (int32_t i = 0; i < n; i++) {
             response[i] = 0;
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++) response[i] += d[i * n + k] * velocity[k];
         }
     }

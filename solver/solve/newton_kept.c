@@ -78,7 +78,7 @@ typedef struct kept_triangle {
     double cosine[MOST_VECTORS], sine[MOST_VECTORS], right[MOST_VECTORS + 1];
 } kept_triangle;
 
-TB_STATIC double basis_dot(const tb_real *a, const tb_real *b, int32_t n)
+TB_CALLED double basis_dot(const tb_real *a, const tb_real *b, int32_t n)
 {
     double sum = 0;
     for (int32_t i = 0; i < n; i++) sum += (double)a[i] * (double)b[i];
@@ -151,6 +151,7 @@ TB_EXTERN bool tb_newton_kept_solve(tb_newton_system *system)
         tb_real *near = kept->near + m * n;
         TB_EACH (i, n) {
             double sum = 0;
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++) sum += kept->numbers[1 + i * n + k] * (double)v[k];
             near[i] = TB_R(sum);
         }

@@ -39,6 +39,7 @@ TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_opti
     if (!(options->tolerance > 0) || options->maximum_iterations < 1) return false;
     if (!tb_all_finite(problem->c, problem->number_of_rows)) return false;
     int32_t known = 0;
+    TB_ROLLED
     for (int32_t b = 0; b < problem->number_of_blocks; b++)
         known += warm->statuses[b] != TB_STATUS_UNKNOWN;
     return 2 * (int64_t)known >= problem->number_of_blocks;
@@ -67,7 +68,7 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
 
 /* Lack, slopes and statuses for a step: of the given sets, or (NULL) of the projections. speeds:
  * of slip, or NULL: those of xi. True where no status has changed. */
-TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
+TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
     TB_EACH (b, it->problem->number_of_blocks) {
@@ -76,16 +77,19 @@ TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
         const tb_real w = it->weight[b];
         uint8_t status = TB_CONTACT_OPEN;
         if (w == 0) { /* without mass behind it */
+            TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++) it->lack[row + i] = 0;
         } else {
             const tb_real r = 1 / w;
             tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
             tb_real *slope = it->slope + TB_BLOCK_ROWS * (int64_t)row;
+            TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++) z[i] = it->p[row + i] - r * it->xi[row + i];
             const int known = statuses ? statuses[b] : (int)TB_STATUS_UNKNOWN;
             const tb_real speed = speeds ? speeds[b] : slip_speed(block, it->xi + row);
             status = (uint8_t)tb_law_slope_of_status(block, known, r * speed, z, it->lambda + row,
                                                      x, slope);
+            TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++)
                 it->lack[row + i] = x[i] - it->lambda[row + i];
         }
@@ -97,7 +101,7 @@ TB_STATIC bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
 }
 
 /* Judges the impulses, brought into their sets; the best stay. */
-TB_STATIC tb_status sets_judge(tb_newton *it, tb_solution *solution)
+TB_CALLED tb_status sets_judge(tb_newton *it, tb_solution *solution)
 {
     const tb_problem *problem = it->problem;
     tb_newton_project(problem, it->lambda, solution->lambda);
@@ -115,9 +119,10 @@ TB_STATIC tb_status sets_judge(tb_newton *it, tb_solution *solution)
 }
 
 /* length of lambda - r xi in friction's set, on whose rim it is mu lambda_n */
-TB_STATIC tb_real rub_extent(const tb_real *lambda, const tb_real *xi, tb_real r, int32_t n)
+TB_CALLED tb_real rub_extent(const tb_real *lambda, const tb_real *xi, tb_real r, int32_t n)
 {
     tb_real extent = 0;
+    TB_ROLLED
     for (int32_t i = 1; i < n; i++)
         extent = tb_hypot2(extent, (i == 3 ? TB_R(1.5) : 1) * (lambda[i] - r * xi[i]));
     return extent;
@@ -196,6 +201,7 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
 TB_STATIC double residual_unseen(const tb_newton *it)
 {
     double rows = 0; /* squares of all numbers of Y, or more */
+    TB_ROLLED
     for (int32_t b = 0; b < it->problem->number_of_blocks; b++)
         rows += (double)it->g[b] * it->problem->blocks[b].rows;
     const double seen = it->options->tolerance * sqrt(tb_problem_c_squared(it->problem));

@@ -22,6 +22,7 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         system->node_row = TB_ARENA_ARRAY(arena, int32_t, dofs);
         system->ds = TB_ARENA_ARRAY(arena, tb_real, dofs);
         int32_t widest = 0;
+        TB_ROLLED
         for (int32_t b = 0; b < problem->number_of_blocks; b++)
             if (problem->blocks[b].width > widest) widest = problem->blocks[b].width;
         system->reduced = TB_ARENA_ARRAY(arena, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
@@ -45,7 +46,7 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
 /* ---- given form: a node is a block ---- */
 
 /* the entries of a row of G, one after the other; false past the last */
-TB_STATIC bool next_entry(const tb_matrix *matrix, int32_t row, int32_t *at, int32_t *column,
+TB_CALLED bool next_entry(const tb_matrix *matrix, int32_t row, int32_t *at, int32_t *column,
                           tb_real *value)
 {
     if (matrix->dense) {
@@ -94,6 +95,7 @@ TB_STATIC void count_or_list_given(const tb_newton_system *system, int32_t *star
 TB_STATIC int32_t number_given(tb_newton_system *system, int32_t *size)
 {
     int32_t nodes = 0;
+    TB_ROLLED
     for (int32_t b = 0; b < system->problem->number_of_blocks; b++) {
         system->node[b] = -1;
         if (!system->inside[b]) continue;
@@ -128,6 +130,7 @@ TB_STATIC void assemble_given(tb_newton_system *system, int32_t b, tb_real weigh
                 shift = problem->blocks[other].row;
                 last = other;
             }
+            TB_ROLLED
             for (int32_t i = 0; i < n; i++)
                 to[(int64_t)i * stride + column - shift] += slope[i * n + k] * value;
         }
@@ -137,6 +140,7 @@ TB_STATIC void assemble_given(tb_newton_system *system, int32_t b, tb_real weigh
     for (int32_t i = 0; i < n; i++) {
         to[(int64_t)i * (stride + 1)] += weight;
         if (!problem->compliance) continue;
+        TB_ROLLED
         for (int32_t k = 0; k < n; k++)
             to[(int64_t)i * stride + k] += slope[i * n + k] * problem->compliance[block->row + k];
     }
@@ -178,6 +182,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
             system->x + lu->first[lu->group[system->node[b]]] + lu->offset[system->node[b]];
         for (int32_t i = 0; i < n; i++) {
             x[i] = weight[b] * lack[block->row + i];
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++) x[i] -= d[i * n + k] * system->work[block->row + k];
         }
     }
@@ -202,7 +207,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
 
 /* Couplings of nodes, counted in start[node + 1], or listed from start[node] on: afterwards start is
  * one ahead. */
-TB_STATIC void count_or_list(const tb_newton_system *system, int32_t nodes, int32_t *start,
+TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int32_t *start,
                              int32_t *neighbour)
 {
     if (TB_LEADER) {
@@ -210,6 +215,7 @@ TB_STATIC void count_or_list(const tb_newton_system *system, int32_t nodes, int3
             tb_newton_list_dofs(system, start + 1, neighbour);
         else
             count_or_list_given(system, start + 1, neighbour);
+        TB_ROLLED
         for (int32_t i = 1; !neighbour && i <= nodes; i++) start[i + 1] += start[i];
     }
     tb_team_sync();
@@ -235,7 +241,7 @@ TB_STATIC tb_status make_one_node(tb_newton_system *system)
 }
 
 /* nodes and graph of the blocks inside, ordered */
-TB_STATIC tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses)
+TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *statuses)
 {
     const tb_problem *problem = system->problem;
     tb_arena *arena = system->arena;
@@ -307,6 +313,7 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
 TB_STATIC tb_status cover_pattern(tb_newton_system *system, const uint8_t *statuses)
 {
     bool covered = system->has_pattern && !is_one_node(system->problem);
+    TB_ROLLED
     for (int32_t b = 0; covered && b < system->problem->number_of_blocks; b++)
         covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;
     return covered ? TB_OK : make_pattern(system, statuses);

@@ -105,6 +105,7 @@ TB_STATIC void mark_changed(tb_newton_system *system)
         const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
         const tb_real *now = system->reduced + square, *then = system->update.factored + square;
         bool differs = false;
+        TB_ROLLED
         for (int32_t i = 0; i < block->rows * block->rows; i++)
             differs = differs || now[i] != then[i];
         system->update.differs[b] = differs;
@@ -184,9 +185,11 @@ TB_STATIC void make_columns(tb_newton_system *system, int32_t rows, int32_t fres
     TB_EACH (k, problem->number_of_dofs) {
         if (system->node[k] < 0) continue;
         const tb_real *from = update->solving + (int64_t)tb_newton_place(system, k) * fresh;
+        TB_ROLLED
         for (int32_t i = 0; i < fresh; i++) first[i * dofs + k] = from[i];
     }
-    if (TB_LEADER)
+    if (TB_LEADER) {
+        TB_ROLLED
         for (int32_t c = 0, i = update->columns; c < rows; c++) {
             const int32_t b = update->changed[c];
             if (update->part[c] == 0 && update->column[b] < 0) {
@@ -194,12 +197,13 @@ TB_STATIC void make_columns(tb_newton_system *system, int32_t rows, int32_t fres
                 i += problem->blocks[b].rows;
             }
         }
+    }
     tb_team_sync();
     update->columns += fresh;
 }
 
 /* dD times the velocities that v (dofs) gives a block */
-TB_STATIC void changed_response(const tb_newton_system *system, int32_t b, const tb_real *v,
+TB_CALLED void changed_response(const tb_newton_system *system, int32_t b, const tb_real *v,
                                 tb_real *response)
 {
     const tb_problem *problem = system->problem;
@@ -211,6 +215,7 @@ TB_STATIC void changed_response(const tb_newton_system *system, int32_t b, const
     tb_gather_any(problem, block, v, velocity);
     for (int32_t i = 0; i < n; i++) {
         response[i] = 0;
+        TB_ROLLED
         for (int32_t k = 0; k < n; k++)
             response[i] += (now[i * n + k] - then[i * n + k]) * velocity[k];
     }
@@ -235,6 +240,7 @@ TB_STATIC bool factor_update(tb_newton_system *system, int32_t rows)
             const int32_t b = update->changed[i], n = system->problem->blocks[b].rows;
             tb_real response[TB_BLOCK_ROWS];
             changed_response(system, b, z, response);
+            TB_ROLLED
             for (int32_t k = 0; k < n; k++, i++)
                 update->schur.values[(int64_t)i * rows + c] = (i == c ? 1 : 0) + response[k];
         }

@@ -48,8 +48,8 @@ TB_FN void tb_add6x3(tb_real *a, const tb_real *y, int stride, const tb_real cha
 }
 
 /* xi (rows) of any block */
-TB_FN void tb_gather_any(const tb_problem *problem, const tb_block *block, const tb_real *s,
-                         tb_real *xi)
+TB_FN_LARGE void tb_gather_any(const tb_problem *problem, const tb_block *block, const tb_real *s,
+                               tb_real *xi)
 {
     const tb_segment *segment = problem->segments + block->segment;
     const tb_real *y = problem->values + block->value;
@@ -59,6 +59,7 @@ TB_FN void tb_gather_any(const tb_problem *problem, const tb_block *block, const
         tb_real x0 = 0, x1 = 0, x2 = 0;
         for (int32_t k = 0; k < block->segments; k++) {
             const tb_real *from = s + segment[k].dof;
+            TB_ROLLED
             for (int32_t j = 0; j < segment[k].count; j++) {
                 x0 += y[j] * from[j];
                 x1 += y[j + width] * from[j];
@@ -75,6 +76,7 @@ TB_FN void tb_gather_any(const tb_problem *problem, const tb_block *block, const
         tb_real sum = 0;
         for (int32_t k = 0; k < block->segments; k++) {
             const tb_real *from = s + segment[k].dof;
+            TB_ROLLED
             for (int32_t j = 0; j < segment[k].count; j++) sum += y[j] * from[j];
             y += segment[k].count;
         }
@@ -107,15 +109,17 @@ TB_FN void tb_scatter_any(const tb_problem *problem, const tb_block *block, tb_r
 }
 
 /* x . y with four chains of sums in a fixed order */
-TB_FN tb_real tb_dot_long(const tb_real *x, const tb_real *y, int32_t n)
+TB_FN_LARGE tb_real tb_dot_long(const tb_real *x, const tb_real *y, int32_t n)
 {
     tb_twin a = tb_twin_of(0, 0), b = tb_twin_of(0, 0);
     int32_t j = 0;
+    TB_ROLLED
     for (; j + 4 <= n; j += 4) {
         a = tb_twin_add(a, tb_twin_product(x, y, j));
         b = tb_twin_add(b, tb_twin_product(x, y, j + 2));
     }
     tb_real sum = tb_twin_sum(tb_twin_add(a, b));
+    TB_ROLLED
     for (; j < n; j++) sum += x[j] * y[j];
     return sum;
 }

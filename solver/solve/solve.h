@@ -77,6 +77,7 @@ typedef struct tb_solution {
 TB_FN void tb_solution_sign(tb_solution *solution, const char *name)
 {
     const int size = (int)sizeof solution->solver;
+    TB_ROLLED
     for (int i = 0, end = 0; i < size; i++) {
         end = end || i == size - 1 || name[i] == 0;
         solution->solver[i] = end ? (char)0 : name[i];

@@ -9,7 +9,7 @@
 
 enum { POWER_STEPS = 40 };
 
-TB_STATIC double normalise(tb_real *x, int32_t n)
+TB_CALLED double normalise(tb_real *x, int32_t n)
 {
     double length = 0;
     for (int32_t i = 0; i < n; i++) length += (double)x[i] * (double)x[i];

@@ -19,8 +19,10 @@ TB_STATIC TB_NO_INLINE tb_real tb_team_long_dot(const tb_problem *problem, const
     const tb_segment *run = problem->segments + source->segment;
     tb_real sum = 0;
     TB_ROLLED
-    for (int32_t k = 0; k < source->segments; k++)
+    for (int32_t k = 0; k < source->segments; k++) {
+        TB_ROLLED
         for (int32_t j = 0; j < run[k].count; j++) sum += *y++ * s[run[k].dof + j];
+    }
     return sum;
 }
 
