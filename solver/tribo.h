@@ -800,6 +800,56 @@ tb_status tb_step(tb_stepper *, tb_state *, int32_t steps, tb_certificate *, tb_
 tb_status tb_step_batch(tb_stepper *, tb_state *const *states, int32_t worlds, int32_t steps,
                         tb_certificate *certificates, tb_error *);
 
+/* Contacts between bodies [first_a, end_a) and bodies [first_b, end_b) of a model. */
+typedef struct tb_watch {
+    int32_t first_a, end_a, first_b, end_b;
+} tb_watch;
+
+/* What a watch has seen after a step. */
+typedef struct tb_touch {
+    double gap;     /* m, the smallest; INFINITY without a contact */
+    double impulse; /* N s, the largest normal one; 0 without */
+} tb_touch;
+
+enum { TB_COURSE_WATCHES = 4 };
+
+/* What a world is told before each of some steps, and what is noted after each, so that nobody has to
+ * look at it in between: one call takes all of them, on a GPU without the host. Arrays are the
+ * caller's, rows of the steps one behind the other; several worlds may be told the same ones. Zeroed
+ * but for `steps`: steps and nothing else. */
+typedef struct tb_course {
+    int32_t steps; /* of this world */
+    /* Told before a step; NULL: what the state has stays. */
+    /* steps x kinematic bodies (in the model's order) x 13: position, orientation, linear and angular
+     * velocity, as tb_state_set_kinematic takes them */
+    const double *kinematic;
+    /* steps x kinematic bodies x 6, m/s^2 and rad/s^2 about the body's origin, world axes. A kinematic
+     * body has a velocity but no acceleration: bodies of the trees that stand on one get what this one
+     * does to them, seen from it, as wrenches, in the place of those that they had. */
+    const double *accelerations;
+    const double *controls; /* steps x actuators, as tb_state_set_controls takes them */
+    /* Noted after a step; NULL: not wanted. Of a world that diverges, the certificate says so, and
+     * nothing else is noted then or later. */
+    double *q;                    /* steps x coordinates */
+    double *moved;                /* steps x kinematic bodies x 13 */
+    tb_touch *touches;            /* steps x number_of_watches */
+    tb_certificate *certificates; /* steps */
+    tb_watch watches[TB_COURSE_WATCHES];
+    int32_t number_of_watches;
+} tb_course;
+
+/* Steps many worlds, each by a course of its own: the bytes are those of telling and stepping it step
+ * by step. What was told last stays with the state; the course is no part of it. certificates: `worlds`
+ * entries, merged over the steps, or NULL. INVALID_ARGUMENT, with nothing told or stepped, for numbers
+ * that are not finite, orientations of length 0, and counts below zero or above TB_COURSE_WATCHES
+ * (field "courses"); otherwise as tb_step_batch. */
+tb_status tb_step_courses(tb_stepper *, tb_state *const *states, const tb_course *courses,
+                          int32_t worlds, tb_certificate *certificates, tb_error *);
+
+/* Lets a state that is only asked about (of the same model, or of one that has the same coordinates
+ * and bodies) stand as `course`, which noted q and moved, found it after one of its steps. */
+void tb_course_show(const tb_course *course, int32_t step, tb_state *shown);
+
 /* Writes the contact problem that the next step of this world would solve. */
 tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
 

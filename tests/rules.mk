@@ -68,8 +68,8 @@ $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch bring choose device fetch field_run field_time field_work field_world graph \
-             model_cache model_image pool program shared_card sides symgbmm twin
+CARD_HOST := backend batch bring choose course device fetch field_run field_time field_work \
+             field_world graph model_cache model_image pool program shared_card sides symgbmm twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
@@ -84,7 +84,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRAR
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
 $(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
-$(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
+$(B)/tests/unit/test_courses $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
 $(B)/tests/unit/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/test_gpu_calls: $(B)/tests/plugin/card/gpu/choose.o
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug

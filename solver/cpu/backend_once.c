@@ -26,6 +26,7 @@ typedef struct batch {
     cpu_context *context;
     const tb_step_options *options;
     tb_state *const *states;
+    const tb_course *courses; /* or NULL */
     int32_t steps;
     tb_certificate *certificates; /* or NULL */
 } batch;
@@ -60,16 +61,43 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     return TB_OK;
 }
 
-static tb_status step_world(const tb_step_options *options, tb_state *state, int32_t steps,
-                            tb_workspace *workspace, tb_certificate *merged, tb_error *error)
+static tb_status step_once(const tb_step_options *options, tb_state *state, tb_workspace *workspace,
+                           tb_certificate *certificate, tb_error *error)
+{
+    return options->precision == TB_FLOAT
+               ? tb_world_step_f32(state, options, workspace, certificate, error)
+               : tb_world_step(state, options, workspace, certificate, error);
+}
+
+/* What the course tells, step after step, and notes; a step that failed for another reason than the
+ * world's has left nothing to note. */
+static tb_status follow(const tb_step_options *options, tb_state *state, const tb_course *course,
+                        tb_workspace *workspace, tb_certificate *merged, tb_error *error)
 {
     tb_status status = TB_OK;
+    for (int32_t i = 0; i < course->steps && status == TB_OK; i++) {
+        tb_certificate certificate = {0};
+        tb_arena_reset(&workspace->arena);
+        status = tb_course_tell(state, course, i, &workspace->arena);
+        if (status != TB_OK) return tb_fail_memory(error, 0, "what a world is told");
+        status = step_once(options, state, workspace, &certificate, error);
+        if (status == TB_OK || status == TB_DIVERGED)
+            tb_course_note(state, course, i, &certificate);
+        tb_certificate_merge(merged, &certificate);
+    }
+    return status;
+}
+
+static tb_status step_world(const batch *b, int32_t world, tb_workspace *workspace,
+                            tb_certificate *merged, tb_error *error)
+{
+    tb_state *state = b->states[world];
+    tb_status status = TB_OK;
     memset(merged, 0, sizeof *merged);
-    for (int32_t i = 0; i < steps && status == TB_OK; i++) {
+    if (b->courses) return follow(b->options, state, &b->courses[world], workspace, merged, error);
+    for (int32_t i = 0; i < b->steps && status == TB_OK; i++) {
         tb_certificate certificate;
-        status = options->precision == TB_FLOAT
-                     ? tb_world_step_f32(state, options, workspace, &certificate, error)
-                     : tb_world_step(state, options, workspace, &certificate, error);
+        status = step_once(b->options, state, workspace, &certificate, error);
         tb_certificate_merge(merged, &certificate);
     }
     return status;
@@ -81,8 +109,7 @@ static void run_world(void *context, int32_t i, int32_t thread)
     cpu_context *c = b->context;
     tb_certificate merged;
     tb_error error;
-    c->statuses[i] =
-        step_world(b->options, b->states[i], b->steps, &c->workspaces[thread], &merged, &error);
+    c->statuses[i] = step_world(b, i, &c->workspaces[thread], &merged, &error);
     if (b->certificates) b->certificates[i] = merged;
     if (c->statuses[i] == TB_OK) return;
     if (c->failed[thread] >= 0 && c->failed[thread] < i) return;
@@ -91,23 +118,29 @@ static void run_world(void *context, int32_t i, int32_t thread)
 }
 
 /* One world alone: the workspace may use all threads within its stages. */
-static tb_status step_alone(const cpu_context *c, const tb_step_options *options, tb_state *state,
-                            int32_t steps, tb_certificate *certificate, tb_error *error)
+static tb_status step_alone(const batch *b, tb_error *error)
 {
+    const cpu_context *c = b->context;
     tb_certificate merged;
     c->workspaces[0].threads = c->threads;
-    const tb_status status = step_world(options, state, steps, &c->workspaces[0], &merged, error);
-    if (certificate) *certificate = merged;
+    const tb_status status = step_world(b, 0, &c->workspaces[0], &merged, error);
+    if (b->certificates) b->certificates[0] = merged;
     return status;
 }
 
 static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
-                            int32_t worlds, int32_t steps, tb_certificate *certificates,
-                            tb_error *error)
+                            const tb_course *courses, int32_t worlds, int32_t steps,
+                            tb_certificate *certificates, tb_error *error)
 {
     cpu_context *c = context;
+    batch b = {.context = c,
+               .options = options,
+               .states = states,
+               .courses = courses,
+               .steps = steps,
+               .certificates = certificates};
     if (worlds == 0) return TB_OK;
-    if (worlds == 1) return step_alone(c, options, states[0], steps, certificates, error);
+    if (worlds == 1) return step_alone(&b, error);
 
     if (worlds > c->capacity) {
         const size_t bytes = (size_t)worlds * sizeof *c->statuses;
@@ -120,11 +153,6 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
         c->workspaces[i].threads = 1;
         c->failed[i] = -1;
     }
-    batch b = {.context = c,
-               .options = options,
-               .states = states,
-               .steps = steps,
-               .certificates = certificates};
     tb_parallel_for(worlds, 1, c->threads, run_world, &b);
 
     /* the first world that failed speaks, whichever thread had it */

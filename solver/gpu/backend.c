@@ -101,8 +101,8 @@ static tb_status come_over(const tb_gpu_batch *b, tb_state *state, tb_error *err
     return status;
 }
 
-static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, int32_t worlds, int32_t steps,
-                            tb_error *error)
+static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, const tb_course *courses,
+                            int32_t worlds, int32_t steps, tb_error *error)
 {
     tb_status status = reserve_tasks(b, worlds, error);
     if (status != TB_OK) return status;
@@ -111,7 +111,9 @@ static tb_status make_tasks(tb_gpu_batch *b, tb_state *const *states, int32_t wo
     const tb_model *last = NULL;
     for (int32_t i = 0; i < worlds; i++) {
         tb_gpu_task *task = &b->tasks[i];
-        *task = (tb_gpu_task){.state = states[i], .steps_left = steps};
+        *task = (tb_gpu_task){.state = states[i],
+                              .course = courses != NULL ? &courses[i] : NULL,
+                              .steps_left = courses != NULL ? courses[i].steps : steps};
         if (states[i]->model == last) {
             task->model = b->tasks[i - 1].model;
             task->model->holders++;
@@ -211,8 +213,40 @@ static tb_status tell(const tb_gpu_batch *b, int32_t worlds, tb_error *error)
     return TB_OK;
 }
 
+/* Steps of one world in field mode, told and noted by the host where it has a course. */
+static tb_status step_field(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
+                            const tb_step_options *options, tb_error *error)
+{
+    tb_state *s = task->state;
+    const tb_course *course = task->course;
+    tb_arena arena = {0};
+    tb_status status = TB_OK;
+    bool frozen = false;
+    if (course == NULL)
+        return tb_gpu_field_step(&b->device, b->twins, field, task->model->image, s, options,
+                                 task->steps_left, &task->merged, &b->copied_bytes, error);
+    for (int32_t i = 0; i < course->steps && status == TB_OK && !frozen; i++) {
+        tb_certificate certificate;
+        status = tb_state_bring(s, TB_PARTS_NUMBERS, error);
+        if (status == TB_OK && tb_course_tell(s, course, i, &arena) != TB_OK)
+            status = tb_fail_memory(error, 0, "what a world is told");
+        tb_state_touch(s, tb_course_parts(course));
+        if (status == TB_OK)
+            status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, s, options,
+                                       1, &certificate, &b->copied_bytes, error);
+        if (status == TB_OK) status = tb_state_bring(s, TB_PARTS_ALL, error);
+        if (status != TB_OK) break;
+        tb_course_note(s, course, i, &certificate);
+        tb_certificate_merge(&task->merged, &certificate);
+        frozen = certificate.status == TB_DIVERGED;
+        tb_arena_reset(&arena);
+    }
+    tb_arena_destroy(&arena);
+    return status;
+}
+
 /* Worlds that fill the card go there one after another, in field mode. */
-static tb_status step_large(guest *g, const tb_step_options *options, int32_t worlds, int32_t steps,
+static tb_status step_large(guest *g, const tb_step_options *options, int32_t worlds,
                             tb_error *error)
 {
     tb_gpu_batch *b = &g->card->batch;
@@ -223,8 +257,7 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
         if (!tb_gpu_field_takes(task->state, options)) continue;
         const double before = field->compute_seconds;
         const int64_t regrowths = field->regrowths;
-        status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, task->state,
-                                   options, steps, &task->merged, &b->copied_bytes, error);
+        status = step_field(b, field, task, options, error);
         if (status == TB_OK) status = bring(b, options, &i, 1, error);
         task->steps_left = 0;
         task->status = task->state->status;
@@ -237,8 +270,8 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
 
 /* The launches have the card, readers of other worlds may come and go. */
 static tb_status step_here(guest *g, const tb_step_options *options, tb_state *const *states,
-                           int32_t worlds, int32_t steps, tb_certificate *certificates,
-                           tb_error *error)
+                           const tb_course *courses, int32_t worlds, int32_t steps,
+                           tb_certificate *certificates, tb_error *error)
 {
     tb_gpu_batch *b = &g->card->batch;
     tb_gpu_twins *twins = &g->card->twins;
@@ -249,9 +282,9 @@ static tb_status step_here(guest *g, const tb_step_options *options, tb_state *c
     tb_status status = TB_OK;
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) status = come_over(b, states[i], error);
     if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
-    if (status == TB_OK) status = make_tasks(b, states, worlds, steps, error);
+    if (status == TB_OK) status = make_tasks(b, states, courses, worlds, steps, error);
     if (status != TB_OK) return status;
-    status = step_large(g, options, worlds, steps, error);
+    status = step_large(g, options, worlds, error);
     if (status == TB_OK) status = run_all(b, options, worlds, error);
     for (int32_t i = 0; i < worlds && certificates != NULL; i++)
         certificates[i] = b->tasks[i].merged;
@@ -259,14 +292,14 @@ static tb_status step_here(guest *g, const tb_step_options *options, tb_state *c
 }
 
 static tb_status step_batch(void *context, const tb_step_options *options, tb_state *const *states,
-                            int32_t worlds, int32_t steps, tb_certificate *certificates,
-                            tb_error *error)
+                            const tb_course *courses, int32_t worlds, int32_t steps,
+                            tb_certificate *certificates, tb_error *error)
 {
     guest *g = context;
     tb_status status = check(options, error);
     if (status != TB_OK || worlds == 0) return status;
     pthread_mutex_lock(&g->card->stepping);
-    status = step_here(g, options, states, worlds, steps, certificates, error);
+    status = step_here(g, options, states, courses, worlds, steps, certificates, error);
     tb_gpu_card_publish(g->card);
     pthread_mutex_unlock(&g->card->stepping);
     return status;

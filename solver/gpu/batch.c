@@ -6,6 +6,7 @@
 
 #include "base/base.h"
 #include "base/parallel.h"
+#include "course.h"
 
 enum {
     PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
@@ -26,9 +27,10 @@ typedef struct piece {
     const int32_t *pending;
     int32_t count;
     size_t arena_size;
-    size_t queue_at; /* in the block */
-    size_t bytes;    /* of the headers, and of what goes to the card before the launch */
-    int32_t copies;  /* that take it to its places */
+    /* bytes of the block, in this order, and of the staging up to the queue */
+    size_t told, headers, noted, queue;
+    size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
+    int32_t copies; /* that take it to its places */
     unsigned char *staging;
     tb_gpu_copy *list;
 } piece;
@@ -36,6 +38,11 @@ typedef struct piece {
 static tb_gpu_task *task_of(const piece *p, int32_t i)
 {
     return &p->batch->tasks[p->pending[i]];
+}
+
+static tb_gpu_world *header_of(const piece *p, int32_t i)
+{
+    return (tb_gpu_world *)(void *)(p->staging + p->told) + i;
 }
 
 static void for_worlds(piece *p, tb_parallel_function *function)
@@ -90,9 +97,28 @@ static size_t contact_bytes(const tb_state *s)
     return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
+/* Where the rows of courses stand, and what stands between them. */
+static void lay_out_block(piece *p)
+{
+    for (int32_t i = 0; i < p->count; i++) {
+        tb_gpu_task *task = task_of(p, i);
+        task->told_at = p->told;
+        task->noted_at = p->noted;
+        if (task->course == NULL) continue;
+        const tb_gpu_rows rows = tb_gpu_rows_of(task->course, task->state->model);
+        p->told += (size_t)task->steps_left * rows.told;
+        p->noted += (size_t)task->steps_left * rows.noted;
+    }
+    p->told = aligned(p->told);
+    p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
+    p->noted = aligned(p->noted);
+    p->queue = ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
+}
+
 static void lay_out(piece *p)
 {
-    p->bytes = aligned((size_t)p->count * sizeof(tb_gpu_world));
+    lay_out_block(p);
+    p->bytes = p->told + p->headers + p->noted;
     for (int32_t i = 0; i < p->count; i++) {
         tb_gpu_task *task = task_of(p, i);
         const size_t contacts = contact_bytes(task->state);
@@ -164,6 +190,16 @@ static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_t
     w->merged = task->merged;
 }
 
+/* Rows of the steps that are left, and where a card finds theirs. */
+static void pack_course(const piece *p, tb_gpu_world *w, const tb_gpu_task *task)
+{
+    char *block = p->batch->block.memory;
+    if (task->course == NULL) return;
+    tb_gpu_course_send(task->course, task->state->model, task->steps_left,
+                       p->staging + task->told_at, block + task->told_at,
+                       block + p->told + p->headers + task->noted_at, &w->course);
+}
+
 static void pack_world(void *context, int32_t i, int32_t thread)
 {
     (void)thread;
@@ -178,18 +214,8 @@ static void pack_world(void *context, int32_t i, int32_t thread)
                  .copy = p->list + task->copies_at};
     for_stretches(s, pack_stretch, &k);
     if (contacts > 0) pack_bytes(&k, tb_gpu_twin_room(twin, twin->side), s->contacts, contacts);
-    pack_header((tb_gpu_world *)(void *)p->staging + i, task, twin);
-}
-
-static size_t header_bytes(const piece *p)
-{
-    return (size_t)p->count * sizeof(tb_gpu_world);
-}
-
-/* Of the queue of solves that wait. */
-static size_t queue_bytes(const piece *p)
-{
-    return ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
+    pack_header(header_of(p, i), task, twin);
+    pack_course(p, header_of(p, i), task);
 }
 
 static tb_status send(piece *p, tb_error *error)
@@ -199,15 +225,15 @@ static tb_status send(piece *p, tb_error *error)
     lay_out(p);
     tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
     if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
-    p->queue_at = aligned(header_bytes(p));
-    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, p->queue_at + queue_bytes(p), error);
+    const size_t block = p->told + p->headers + p->noted + p->queue;
+    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
     if (status == TB_OK && p->copies > 0) {
-        b->copied_bytes += p->bytes - header_bytes(p);
+        b->copied_bytes += p->bytes - (p->told + p->headers + p->noted);
         status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
                               "sending worlds", error);
     }
@@ -239,7 +265,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     tb_gpu_batch *b = p->batch;
     tb_gpu_launch *l = &call->launch;
     memset(call, 0, sizeof *call);
-    l->worlds = b->block.memory;
+    l->worlds = (tb_gpu_world *)(void *)((char *)b->block.memory + p->told);
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
@@ -252,14 +278,17 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->arena_size = p->arena_size;
     tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
-    l->queue = (int32_t *)(void *)((char *)b->block.memory + p->queue_at);
+    const size_t queue_at = p->told + p->headers + p->noted;
+    l->queue = (int32_t *)(void *)((char *)b->block.memory + queue_at);
     tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;
     if (status == TB_OK && l->patience > 0)
         status = tb_gpu_sides_open(&b->sides, &b->device, error);
     call->staging = p->staging;
     call->block = b->block.memory;
-    call->bytes = header_bytes(p);
+    call->told = p->told;
+    call->headers = p->headers;
+    call->noted = p->noted;
     return status;
 }
 
@@ -271,7 +300,7 @@ static tb_status launch(piece *p, const tb_step_options *options, tb_error *erro
     tb_gpu_call call;
     tb_status status = make_call(p, options, &call, error);
     if (status != TB_OK) return status;
-    b->copied_bytes += 2 * call.bytes;
+    b->copied_bytes += call.told + 2 * call.headers + call.noted;
     status = tb_gpu_mark(d, 1, error);
     if (status == TB_OK && p->count <= GRAPH_WORLDS)
         status = tb_gpu_graph_start(&b->graphs, d, &call, error);
@@ -290,14 +319,23 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     tb_gpu_task *task = task_of(p, i);
     tb_state *s = task->state;
     tb_gpu_twin *twin = tb_gpu_twin_of(s);
-    const tb_gpu_world *w = (const tb_gpu_world *)(const void *)p->staging + i;
+    const tb_gpu_world *w = header_of(p, i);
 
     twin->side = w->state.contacts == w->contacts[1];
     twin->contacts = w->state.number_of_contacts;
+    const int32_t taken = (int32_t)(w->state.steps - s->steps);
     s->host_newer = 0;
-    if (w->state.steps != s->steps) {
+    if (taken > 0) {
         s->device_newer |= TB_PARTS_ALL & ~(uint32_t)TB_PARTS_INPUT;
         twin->dirty = true;
+    }
+    if (task->course != NULL && task->course->steps > 0) {
+        /* told even where no step followed */
+        s->device_newer |= tb_course_parts(task->course);
+        twin->dirty |= tb_course_parts(task->course) != 0;
+        tb_gpu_course_receive(task->course, s->model, task->steps_left, taken,
+                              w->status == TB_DIVERGED,
+                              p->staging + p->told + p->headers + task->noted_at);
     }
     s->number_of_contacts = w->state.number_of_contacts;
     s->time = w->state.time;

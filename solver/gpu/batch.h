@@ -1,8 +1,8 @@
 /* A piece of a batch on its way to the card, through one launch, and back.
  *
  * The worlds' numbers and contacts stand on the card (twin.h). What travels with every launch is a
- * tb_gpu_world each, one pinned block there and back; what the host has newer goes there first, from
- * the same block, part by part. */
+ * tb_gpu_world each, with what courses tell before it and what they note behind it, one pinned block
+ * there and back; what the host has newer goes there first, from the same block, part by part. */
 #ifndef TB_GPU_BATCH_H
 #define TB_GPU_BATCH_H
 
@@ -17,12 +17,14 @@
 typedef struct tb_gpu_task {
     tb_state *state; /* the host's */
     tb_gpu_model *model;
+    const tb_course *course; /* the caller's; NULL: none */
     tb_certificate merged;
     int32_t steps_left;
     tb_status status; /* of the world */
     /* in the piece: first of its bytes on the way there, first of its copies */
     size_t bytes_at;
     int32_t copies_at;
+    size_t told_at, noted_at; /* first of its course's rows of steps that are left */
     int32_t contacts_needed;
     size_t arena_needed;
 } tb_gpu_task;

@@ -18,6 +18,7 @@ typedef struct tb_gpu_world {
     tb_contact_record *contacts[2]; /* `contact_capacity` records each, for the steps to come */
     int32_t contact_capacity;
     int32_t steps_left;
+    tb_course course; /* the last of its steps are those that are left; 0 steps: there is none */
     /* OK; RESOURCE_EXHAUSTED: a capacity, see below; else what ended the world */
     tb_status status;
     int32_t contacts_needed; /* at least this many; 0: contacts were not what was missing */

@@ -36,13 +36,14 @@ void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
 
 cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
 {
-    cudaError_t result =
-        cudaMemcpyAsync(call->block, call->staging, call->bytes, cudaMemcpyHostToDevice, stream);
+    char *here = (char *)call->staging + call->told, *there = (char *)call->block + call->told;
+    cudaError_t result = cudaMemcpyAsync(call->block, call->staging, call->told + call->headers,
+                                         cudaMemcpyHostToDevice, stream);
     if (result == cudaSuccess)
         result = (call->single ? tb_gpu_start_steps_f32 : tb_gpu_start_steps)(&call->launch,
                                                                               call->sides, stream);
     if (result == cudaSuccess)
-        result = cudaMemcpyAsync(call->staging, call->block, call->bytes, cudaMemcpyDeviceToHost,
+        result = cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,
                                  stream);
     return result;
 }

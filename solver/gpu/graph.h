@@ -18,7 +18,9 @@ typedef struct tb_gpu_call {
     bool single; /* precision */
     void *staging;
     void *block;
-    size_t bytes; /* of the headers */
+    /* of both: what courses tell, headers, what courses note; the first two go there, the last two
+     * come back */
+    size_t told, headers, noted;
 } tb_gpu_call;
 
 typedef struct tb_gpu_graphs {

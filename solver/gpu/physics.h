@@ -58,6 +58,7 @@
 #include "step/block.c"
 #include "step/dynamics.c"
 #include "step/kinematic_once.c"
+#include "step/course_once.c"
 #ifndef TB_SINGLE
 #include "step/energy_once.c"
 #endif

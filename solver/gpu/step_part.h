@@ -68,6 +68,26 @@ TB_STATIC void end_world(const tb_gpu_launch *launch, tb_gpu_world *world, tb_st
     world->steps_left = 0;
 }
 
+/* Step of the world's course that is made. */
+TB_STATIC int32_t step_of_course(const tb_gpu_world *world)
+{
+    return world->course.steps - world->steps_left;
+}
+
+#if PART == 0
+/* What the world is told, then its step's beginning, in the same memory. */
+TB_STATIC tb_status begin(tb_stepping *stepping, const tb_gpu_launch *launch, tb_gpu_world *world,
+                          tb_workspace *workspace, tb_certificate *certificate)
+{
+    if (world->course.steps > 0) {
+        const tb_status status =
+            tb_course_tell(&world->state, &world->course, step_of_course(world), &workspace->arena);
+        if (status != TB_OK) return status;
+    }
+    return tb_step_begin(stepping, &world->state, &launch->options, workspace, certificate, NULL);
+}
+#endif
+
 /* Does this part's work where a world stands before it; false: a solve has to wait. */
 TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
 {
@@ -92,8 +112,7 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
                   launch->arena_size - BETWEEN_BYTES);
     if (TB_LEADER) choose_next(world);
     tb_team_sync();
-    status =
-        tb_step_begin(&stepping, &world->state, &launch->options, &workspace, &certificate, NULL);
+    status = begin(&stepping, launch, world, &workspace, &certificate);
 #else
     if (where_it_stands(kept) != (launch->takers > 0 ? (int32_t)STANDS_WAITING : PART)) return true;
     stepping = kept->stepping;
@@ -111,6 +130,10 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
     status = tb_step_end(&stepping, &certificate, NULL);
 #endif
 #endif
+    if (world->course.steps > 0 && (status == TB_DIVERGED || (PART == 3 && status == TB_OK))) {
+        tb_course_note(&world->state, &world->course, step_of_course(world), &certificate);
+        tb_team_sync(); /* all have read what is written below */
+    }
     if (!TB_LEADER) return true;
     if (status != TB_OK) end_world(launch, world, status, workspace.arena.peak, &certificate);
 #if PART == 3 /* end */

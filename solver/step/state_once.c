@@ -220,6 +220,7 @@ const double *tb_state_u(const tb_state *state)
 
 const double *tb_state_controls(const tb_state *state)
 {
+    tb_state_bring(state, TB_PART_CONTROLS, NULL);
     return state->controls;
 }
 
@@ -299,6 +300,8 @@ tb_status tb_state_set_control(tb_state *state, int32_t actuator, double value, 
     if (!isfinite(value))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "value", "control %d is not finite",
                              actuator);
+    const tb_status status = tb_state_bring(state, TB_PART_CONTROLS, error); /* the others */
+    if (status != TB_OK) return status;
     tb_state_touch(state, TB_PART_CONTROLS);
     state->controls[actuator] = value;
     return TB_OK;
@@ -333,6 +336,7 @@ tb_status tb_state_set_body_wrench(tb_state *state, int32_t body, const double w
 {
     tb_status status = check_body(state, body, error);
     if (status == TB_OK) status = check_numbers(wrench, 6, 6, "wrench", error);
+    if (status == TB_OK) status = tb_state_bring(state, TB_PART_WRENCHES, error); /* the others */
     if (status != TB_OK) return status;
     tb_state_touch(state, TB_PART_WRENCHES);
     memcpy(state->wrenches + 6 * body, wrench, 6 * sizeof(double));

@@ -69,7 +69,7 @@ typedef enum tb_state_part {
     TB_PART_CONTACTS = 1 << 9,
     TB_PARTS_NUMBERS = TB_PART_CONTACTS - 1,
     TB_PARTS_ALL = TB_PARTS_NUMBERS | TB_PART_CONTACTS,
-    /* what a step reads and never writes */
+    /* what a step reads and never writes, but by a course */
     TB_PARTS_INPUT = TB_PART_CONTROLS | TB_PART_APPLIED | TB_PART_WRENCHES
 } tb_state_part;
 
@@ -142,6 +142,23 @@ tb_status tb_world_smooth_acceleration(const tb_state *state, tb_workspace *work
 /* Moves `count` kinematic bodies (13 numbers each) by their own velocities for dt. */
 TB_EXTERN void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
+/* What a course tells a state before its step `step`, counted from 0. RESOURCE_EXHAUSTED if the arena
+ * refuses. */
+TB_EXTERN tb_status tb_course_tell(tb_state *state, const tb_course *course, int32_t step,
+                                   tb_arena *arena);
+/* What it notes after that step. */
+TB_EXTERN void tb_course_note(const tb_state *state, const tb_course *course, int32_t step,
+                              const tb_certificate *certificate);
+/* Gives 13 numbers each of `bodies` kinematic bodies unit quaternions, as a state has them. */
+void tb_course_normalize(double *kinematic, int64_t bodies);
+/* Parts of a state that a course tells. */
+static inline uint32_t tb_course_parts(const tb_course *course)
+{
+    return (course->kinematic ? (uint32_t)TB_PART_KINEMATIC : 0) |
+           (course->accelerations ? (uint32_t)TB_PART_WRENCHES : 0) |
+           (course->controls ? (uint32_t)TB_PART_CONTROLS : 0);
+}
+
 /* Room for `count` contact records of the step that is being made, beside those that are there;
  * RESOURCE_EXHAUSTED if refused. */
 TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count);
@@ -170,7 +187,7 @@ tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 7 };
+enum { TB_BACKEND_ABI = 8 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -187,11 +204,13 @@ typedef struct tb_backend {
     void (*destroy)(void *context);
     /* Whether the context also serves these options, or another must be made. */
     bool (*serves)(const void *context, const tb_step_options *options);
-    /* Steps every world `steps` times; the contract of tb_step_batch. ABORTED: the device is lost,
-     * and what the host has of the states is as before the call. A backend without twins gets states
-     * that are wholly on the host and have none. */
+    /* Steps every world `steps` times, or by its course where there are courses (checked; NULL: none);
+     * the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and what the
+     * host has of the states is as before the call. A backend without twins gets states that are
+     * wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
-                      int32_t worlds, int32_t steps, tb_certificate *certificates, tb_error *error);
+                      const tb_course *courses, int32_t worlds, int32_t steps,
+                      tb_certificate *certificates, tb_error *error);
     /* All but the name. */
     void (*measure)(const void *context, tb_stepper_use *use);
 

@@ -1,10 +1,13 @@
 /* The public face of stepping: options, steppers, certificates. */
 #include <math.h>
+#include <stdatomic.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "step/certificate.h"
 #include "step/step.h"
+
+enum { PARALLEL_WORLDS = 512 }; /* courses that are worth waking threads for */
 
 struct tb_stepper {
     tb_step_options options;
@@ -174,18 +177,98 @@ static tb_status bring_home(tb_state *const *states, int32_t worlds, tb_error *e
     return TB_OK;
 }
 
-tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t worlds, int32_t steps,
-                        tb_certificate *certificates, tb_error *error)
+/* Where the backend finds the states where it looks for them. */
+static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
+                          int32_t worlds, int32_t steps, tb_certificate *certificates,
+                          tb_error *error)
 {
-    if (worlds < 0 || (worlds > 0 && !states))
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "%d worlds", worlds);
-    if (steps < 0) return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "%d steps", steps);
     if (!stepper->backend->fetch) {
         const tb_status status = bring_home(states, worlds, error);
         if (status != TB_OK) return status;
     }
-    return stepper->backend->step(stepper->context, &stepper->options, states, worlds, steps,
-                                  certificates, error);
+    return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,
+                                  steps, certificates, error);
+}
+
+static tb_status check_worlds(tb_state *const *states, int32_t worlds, tb_error *error)
+{
+    if (worlds < 0 || (worlds > 0 && !states))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "%d worlds", worlds);
+    return TB_OK;
+}
+
+tb_status tb_step_batch(tb_stepper *stepper, tb_state *const *states, int32_t worlds, int32_t steps,
+                        tb_certificate *certificates, tb_error *error)
+{
+    const tb_status status = check_worlds(states, worlds, error);
+    if (status != TB_OK) return status;
+    if (steps < 0) return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "%d steps", steps);
+    return step_all(stepper, states, NULL, worlds, steps, certificates, error);
+}
+
+/* ---- courses ---- */
+
+typedef struct check {
+    tb_state *const *states;
+    const tb_course *courses;
+    atomic_int first; /* world whose course makes no sense; the number of worlds: none */
+} check;
+
+static bool are_finite(const double *numbers, int64_t count)
+{
+    bool finite = true;
+    for (int64_t i = 0; i < count && numbers; i++) finite = finite && isfinite(numbers[i]);
+    return finite;
+}
+
+/* What is wrong with a course, NULL: nothing. */
+static const char *fault_of(const tb_course *course, const tb_model *m)
+{
+    const int64_t steps = course->steps;
+    const int64_t bodies = steps * m->number_of_kinematic_bodies;
+    if (steps < 0) return "steps";
+    if (course->number_of_watches < 0 || course->number_of_watches > TB_COURSE_WATCHES)
+        return "watches";
+    if (!are_finite(course->kinematic, TB_KINEMATIC_NUMBERS * bodies)) return "kinematic bodies";
+    if (!are_finite(course->accelerations, 6 * bodies)) return "accelerations";
+    if (!are_finite(course->controls, steps * m->number_of_actuators)) return "controls";
+    for (int64_t i = 0; i < bodies && course->kinematic; i++) {
+        const double *o = course->kinematic + TB_KINEMATIC_NUMBERS * i + 3;
+        if (!(o[0] * o[0] + o[1] * o[1] + o[2] * o[2] + o[3] * o[3] > 1e-20)) return "orientations";
+    }
+    return NULL;
+}
+
+static void check_course(void *context, int32_t i, int32_t thread)
+{
+    (void)thread;
+    check *c = context;
+    int first = atomic_load(&c->first);
+    if (i >= first || !fault_of(&c->courses[i], c->states[i]->model)) return;
+    while (i < first && !atomic_compare_exchange_weak(&c->first, &first, i)) continue;
+}
+
+static tb_status check_courses(tb_state *const *states, const tb_course *courses, int32_t worlds,
+                               int32_t threads, tb_error *error)
+{
+    check c = {.states = states, .courses = courses};
+    atomic_init(&c.first, worlds);
+    tb_parallel_for(worlds, 64, worlds < PARALLEL_WORLDS ? 1 : threads, check_course, &c);
+    const int32_t first = atomic_load(&c.first);
+    if (first == worlds) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "courses", "the %s of course %d make no sense",
+                         fault_of(&courses[first], states[first]->model), first);
+}
+
+tb_status tb_step_courses(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
+                          int32_t worlds, tb_certificate *certificates, tb_error *error)
+{
+    tb_status status = check_worlds(states, worlds, error);
+    if (status != TB_OK || worlds == 0) return status;
+    if (!courses) return tb_fail_field(error, TB_INVALID_ARGUMENT, "courses", "no courses");
+    status = check_courses(states, courses, worlds, stepper->options.threads, error);
+    if (status != TB_OK) return status;
+    return step_all(stepper, states, courses, worlds, 0, certificates, error);
 }
 
 tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const char *path,

@@ -40,12 +40,14 @@ static bool serves(const void *context, const tb_step_options *options)
 }
 
 static tb_status step(void *context, const tb_step_options *options, tb_state *const *states,
-                      int32_t worlds, int32_t steps, tb_certificate *certificates, tb_error *error)
+                      const tb_course *courses, int32_t worlds, int32_t steps,
+                      tb_certificate *certificates, tb_error *error)
 {
     const char *lost = getenv("TRIBO_TEST_LOSE");
     if (lost != NULL && access(lost, F_OK) == 0)
         return tb_fail(error, TB_ABORTED, "the device is lost: '%s' is there", lost);
-    return tb_backend_cpu.step(context, options, states, worlds, steps, certificates, error);
+    return tb_backend_cpu.step(context, options, states, courses, worlds, steps, certificates,
+                               error);
 }
 
 static void measure(const void *context, tb_stepper_use *use)

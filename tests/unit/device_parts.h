@@ -37,8 +37,13 @@ static tb_status play_job(device_job *job, tb_certificate *certificate)
     workspace.threads = 1;
     workspace.solver = job->solver;
     job->again = false;
-    const tb_status status =
-        play_parts(job->state, job->options, &workspace, job->patience, &job->again, certificate);
+    tb_status status = TB_OK;
+    if (job->course) status = tb_course_tell(job->state, job->course, job->step, &workspace.arena);
+    if (status == TB_OK)
+        status = play_parts(job->state, job->options, &workspace, job->patience, &job->again,
+                            certificate);
+    if (job->course && (status == TB_OK || status == TB_DIVERGED))
+        tb_course_note(job->state, job->course, job->step, certificate);
     job->wanted = workspace.arena.peak;
     return status;
 }

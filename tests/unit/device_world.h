@@ -12,6 +12,8 @@ extern "C" {
 typedef struct device_job {
     tb_state *state;
     const tb_step_options *options;
+    const tb_course *course; /* of which it makes one step; NULL: none */
+    int32_t step;            /* of that */
     int32_t solver;
     int32_t patience; /* of the solve's first try; 0: there is only one */
     void *memory;

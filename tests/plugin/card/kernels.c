@@ -27,6 +27,8 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
         tb_certificate certificate;
         device_job job = {.state = state,
                           .options = &launch->options,
+                          .course = world->course.steps > 0 ? &world->course : NULL,
+                          .step = world->course.steps - world->steps_left,
                           .solver = launch->solver,
                           .patience = launch->patience,
                           .memory = launch->arenas,
