@@ -5,8 +5,9 @@
  *
  * A plan is immutable and shared by all worlds; each world is a state of its own, and where
  * friction, mass or force differ, of a variant of the model. The hand hangs on a kinematic body, the
- * carrier, whose path is prescribed exactly; what its acceleration does to the fingers is put on
- * them as forces, since a kinematic body has a velocity but no acceleration. */
+ * carrier, whose path is prescribed exactly. Nothing that a world shows changes what it is told next,
+ * it can only end its trial; so it is told some steps at once, as a course, and looked at afterwards,
+ * step by step in what the course has noted. */
 #ifndef TB_GRASP_H
 #define TB_GRASP_H
 
@@ -125,6 +126,9 @@ double grasp_closing_at(const tb_grasp_plan *plan, int64_t step);
 
 /* ---- play.c: one world ---- */
 
+/* Steps of a course at most. */
+enum { GRASP_STEPS_AT_ONCE = 16 };
+
 typedef struct grasp_world {
     const tb_grasp_plan *plan;
     int32_t grasp, copy;
@@ -133,12 +137,16 @@ typedef struct grasp_world {
     tb_state *state;
     grasp_frame target;     /* of the tool when it closes, world */
     tb_vec3 velocity, spin; /* of the carrier in the step before */
-    bool pushed;            /* forces of its acceleration are set */
     int64_t touched;        /* step after which the hand last touched the object */
     double height;          /* m, of the object's centre of mass when the lift began */
     tb_vec3 place;          /* of it then, carrier's frame */
     tb_grasp_trial trial;
-    /* scratch, kept from world to world: hand bodies */
+    /* scratch, kept from world to world */
+    tb_course course;        /* of the steps that it takes next; arrays in `rows` */
+    double *rows;            /* GRASP_STEPS_AT_ONCE of each array */
+    tb_touch *touches;       /* likewise */
+    tb_certificate *steps;   /* likewise */
+    tb_state *shown;         /* of the plan's model: stands as the world did after a step */
     tb_body_motion *motions; /* all bodies */
     bool *holds;             /* hand bodies: touched the object when the lift began */
     double *marks;           /* hand bodies x 4 x 3: points of the object in their frames */
@@ -154,15 +162,12 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
 /* Takes up to `steps` steps; *done when its trial is complete. */
 tb_status grasp_world_play(grasp_world *world, tb_stepper *stepper, int64_t steps, bool *done,
                            tb_error *error);
-/* One step in parts, for who steps many worlds at once: what the world is told before, the step, and
- * what is seen after it. */
-tb_status grasp_world_before(grasp_world *world, tb_error *error);
-tb_status grasp_world_after(grasp_world *world, const tb_certificate *certificate, bool *done,
-                            tb_error *error);
-/* Whether grasp_world_after will read the state. */
+/* The same in parts, for who steps many worlds at once: the course of up to `steps` steps, at least
+ * one, and what is seen when it has been followed. */
+void grasp_world_plan(grasp_world *world, int32_t steps);
+tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error);
+/* Whether grasp_world_look will read the contacts of the state. */
 bool grasp_world_reads(const grasp_world *world);
-/* Whether grasp_world_before may: the hand moves with an acceleration. */
-bool grasp_world_is_pushed(const grasp_world *world);
 /* Gives back what belongs to one trial. */
 void grasp_world_end(grasp_world *world);
 
@@ -184,7 +189,6 @@ typedef struct grasp_slot {
     bool busy;
     /* of the round under way */
     bool done;
-    tb_certificate certificate;
     tb_status status;
     tb_error error;
 } grasp_slot;
@@ -193,12 +197,13 @@ struct tb_grasp_job {
     tb_grasp_plan plan;
     grasp_slot *slots;
     int32_t number_of_slots;
-    /* on a card: rounds of one step of all worlds (rounds.c) */
+    /* on a card: rounds of some steps of all worlds (rounds.c) */
     tb_stepper *card;
-    int32_t threads;   /* that tell and look at worlds between steps */
-    grasp_slot **live; /* number_of_slots: in play */
-    tb_state **states; /* likewise */
-    tb_certificate *certificates;
+    int32_t threads;       /* that tell and look at worlds between steps */
+    grasp_slot **live;     /* number_of_slots: in play */
+    tb_state **states;     /* likewise */
+    tb_course *courses;    /* likewise */
+    int32_t ahead;         /* steps of the next round at most */
     grasp_record *records; /* poses */
     int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
     int64_t trials, trials_done, trials_held, steps_done, steps_total;
@@ -222,6 +227,8 @@ bool grasp_job_take(tb_grasp_job *job, int32_t *grasp, int32_t *copy);
 tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *error);
 /* Keeps the first failure; all threads stop at it. */
 void grasp_job_fail(tb_grasp_job *job, tb_status status, const tb_error *error);
+/* ns, of a clock that is never set. */
+int64_t grasp_job_now(void);
 /* Whether the slice has time left and nobody wants it to yield. */
 bool grasp_job_goes_on(const tb_grasp_job *job);
 
@@ -230,10 +237,13 @@ void grasp_rounds_play(tb_grasp_job *job);
 
 /* ---- measure.c ---- */
 
-/* Which of the hand and the object touch: marks `holds` where wanted (may be NULL). */
-bool grasp_touches(const grasp_world *world, bool *holds);
+/* What a world's course watches. */
+enum { GRASP_HOLD, GRASP_BEFORE, GRASP_BEHIND, GRASP_WATCHES };
+
+/* The hand and the object; the hand and what stands before it and behind it in the model. */
+void grasp_watch(const tb_grasp_plan *plan, tb_watch watches[GRASP_WATCHES]);
 /* Whether a contact of the hand with the object or the table is deeper than `depth` (m). */
-bool grasp_collides(const grasp_world *world, double depth);
+bool grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth);
 /* Remembers where the object is in the hand now. */
 tb_status grasp_mark(grasp_world *world, tb_error *error);
 /* How far it has moved since (m). */

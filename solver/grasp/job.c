@@ -14,16 +14,9 @@
 #include "grasp/grasp.h"
 
 enum {
-    CHUNK = 4,         /* steps between two looks at the clock */
+    CHUNK = 4,         /* steps between two looks at the clock, and the first round's on a card */
     CARD_WORLDS = 8192 /* in play at once on a card */
 };
-
-static int64_t now_ns(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
-}
 
 /* ---- life ---- */
 
@@ -40,9 +33,10 @@ static tb_status make_steppers(tb_grasp_job *job, int32_t threads, tb_error *err
     job->threads = tb_parallel_threads(threads);
     job->live = calloc(n, sizeof *job->live);
     job->states = calloc(n, sizeof *job->states);
-    job->certificates = calloc(n, sizeof *job->certificates);
-    if (job->live == NULL || job->states == NULL || job->certificates == NULL)
-        return tb_fail_memory(error, n * sizeof *job->certificates, "a grasp job");
+    job->courses = calloc(n, sizeof *job->courses);
+    job->ahead = CHUNK;
+    if (job->live == NULL || job->states == NULL || job->courses == NULL)
+        return tb_fail_memory(error, n * sizeof *job->courses, "a grasp job");
     options.threads = threads;
     options.resident = true;
     return tb_stepper_create(&options, &job->card, error);
@@ -112,7 +106,7 @@ void tb_grasp_job_destroy(tb_grasp_job *job)
     tb_stepper_destroy(job->card);
     free(job->live);
     free(job->states);
-    free(job->certificates);
+    free(job->courses);
     free(job->fingers);
     free(job->slots);
     free(job->records);
@@ -175,9 +169,17 @@ tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *erro
     return status;
 }
 
+int64_t grasp_job_now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
 bool grasp_job_goes_on(const tb_grasp_job *job)
 {
-    return now_ns() < job->until && !(job->yields != NULL && job->yields(job->yields_context));
+    return grasp_job_now() < job->until &&
+           !(job->yields != NULL && job->yields(job->yields_context));
 }
 
 /* One thread's part of a slice. */
@@ -215,7 +217,7 @@ static void play_slot(void *context, int32_t index, int32_t thread)
 tb_status tb_grasp_job_advance(tb_grasp_job *job, int64_t budget_ns, bool *finished,
                                tb_error *error)
 {
-    const int64_t now = now_ns();
+    const int64_t now = grasp_job_now();
     job->until = budget_ns > 0 && now < INT64_MAX - budget_ns ? now + budget_ns : now;
     const bool left = job->trials_done < job->trials && job->status == TB_OK;
     if (left && job->card != NULL)

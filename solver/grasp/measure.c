@@ -32,35 +32,31 @@ static int32_t hand_body(const tb_grasp_plan *plan, const tb_contact_info *c, bo
     return -1;
 }
 
-bool grasp_touches(const grasp_world *world, bool *holds)
+void grasp_watch(const tb_grasp_plan *plan, tb_watch watches[GRASP_WATCHES])
 {
-    bool any = false, flipped;
+    const int32_t first = plan->carrier, end = plan->hand_end;
+    watches[GRASP_HOLD] = (tb_watch){first, end, plan->object, plan->object_end};
+    watches[GRASP_BEFORE] = (tb_watch){first, end, 0, first};
+    watches[GRASP_BEHIND] = (tb_watch){first, end, end, plan->model->number_of_bodies};
+}
+
+/* Fingers may meet each other. */
+bool grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth)
+{
+    return fmin(touches[GRASP_BEFORE].gap, touches[GRASP_BEHIND].gap) < -depth;
+}
+
+/* Marks the hand's bodies that touch the object. */
+static void find_holds(grasp_world *world)
+{
+    bool flipped;
     const int32_t count = tb_state_number_of_contacts(world->state);
     for (int32_t i = 0; i < count; i++) {
         tb_contact_info c;
         if (tb_state_contact(world->state, i, &c) != TB_OK || !(c.impulse[0] > 0)) continue;
         const int32_t body = hand_body(world->plan, &c, &flipped);
-        if (body < 0) continue;
-        any = true;
-        if (holds == NULL) return true;
-        holds[body - world->plan->carrier] = true;
+        if (body >= 0) world->holds[body - world->plan->carrier] = true;
     }
-    return any;
-}
-
-bool grasp_collides(const grasp_world *world, double depth)
-{
-    const tb_grasp_plan *plan = world->plan;
-    const int32_t count = tb_state_number_of_contacts(world->state);
-    for (int32_t i = 0; i < count; i++) {
-        tb_contact_info c;
-        if (tb_state_contact(world->state, i, &c) != TB_OK || !(c.gap < -depth)) continue;
-        const int32_t a = plan->model->shapes[c.shape_a].body,
-                      b = plan->model->shapes[c.shape_b].body;
-        /* fingers may meet each other */
-        if (is_hand(plan, a) != is_hand(plan, b)) return true;
-    }
-    return false;
 }
 
 /* ---- slip ---- */
@@ -68,7 +64,7 @@ bool grasp_collides(const grasp_world *world, double depth)
 tb_vec3 grasp_object_com(const grasp_world *world)
 {
     const tb_grasp_plan *plan = world->plan;
-    const double *q = tb_state_q(world->state) + plan->object_coordinate;
+    const double *q = tb_state_q(world->shown) + plan->object_coordinate;
     const tb_quaternion turn = tb_q_normalize(tb_q_load(q + 3));
     return tb_v3_add(tb_v3_load(q),
                      tb_q_rotate(turn, tb_v3_load(plan->model->bodies[plan->object].com)));
@@ -78,7 +74,7 @@ tb_vec3 grasp_object_com(const grasp_world *world)
 static void object_points(const grasp_world *world, tb_vec3 points[POINTS])
 {
     const tb_grasp_plan *plan = world->plan;
-    const double *q = tb_state_q(world->state) + plan->object_coordinate;
+    const double *q = tb_state_q(world->shown) + plan->object_coordinate;
     const tb_quaternion turn = tb_q_normalize(tb_q_load(q + 3));
     const double r = plan->object_radius;
     const tb_vec3 arms[POINTS] = {tb_v3(0, 0, 0), tb_v3(r, 0, 0), tb_v3(0, r, 0), tb_v3(0, 0, r)};
@@ -98,8 +94,8 @@ tb_status grasp_mark(grasp_world *world, tb_error *error)
     const int32_t bodies = plan->hand_end - plan->carrier;
     tb_vec3 points[POINTS];
     memset(world->holds, 0, (size_t)bodies * sizeof *world->holds);
-    grasp_touches(world, world->holds);
-    const tb_status status = tb_state_body_motions(world->state, world->motions);
+    find_holds(world);
+    const tb_status status = tb_state_body_motions(world->shown, world->motions);
     if (status != TB_OK) return tb_fail(error, status, "a grasp's body motions");
     object_points(world, points);
     for (int32_t i = 0; i < bodies; i++) {
@@ -116,7 +112,7 @@ tb_status grasp_slip(grasp_world *world, double *slip, tb_error *error)
 {
     const tb_grasp_plan *plan = world->plan;
     tb_vec3 points[POINTS];
-    const tb_status status = tb_state_body_motions(world->state, world->motions);
+    const tb_status status = tb_state_body_motions(world->shown, world->motions);
     if (status != TB_OK) return tb_fail(error, status, "a grasp's body motions");
     object_points(world, points);
     *slip = INFINITY;
@@ -141,7 +137,7 @@ static void note(const grasp_world *world, const tb_contact_info *c, int32_t bod
                  tb_grasp_contact *out)
 {
     const tb_grasp_plan *plan = world->plan;
-    const double *q = tb_state_q(world->state) + plan->object_coordinate;
+    const double *q = tb_state_q(world->shown) + plan->object_coordinate;
     const tb_quaternion back = tb_q_conjugate(tb_q_normalize(tb_q_load(q + 3)));
     const double per_second = (flipped ? -1 : 1) / plan->dt;
     const tb_vec3 n = tb_v3_load(c->normal), t1 = tb_v3_load(c->tangent1),

@@ -1,4 +1,4 @@
-/* One world of a grasp job: set up, played step by step, judged. */
+/* One world of a grasp job: set up, played course by course, judged. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -18,6 +18,23 @@ enum { SLIP_EVERY = 5 }; /* steps between measurements of the slip */
 
 /* ---- life ---- */
 
+/* Rows of a course's arrays. */
+static tb_status take_rows(grasp_world *world, tb_error *error)
+{
+    const tb_model *m = world->plan->model;
+    const size_t rows = GRASP_STEPS_AT_ONCE;
+    const size_t numbers =
+        13 + 6 + (size_t)m->number_of_actuators + (size_t)m->number_of_coordinates + 13;
+    world->rows = calloc(rows * numbers, sizeof *world->rows);
+    world->touches = calloc(rows * GRASP_WATCHES, sizeof *world->touches);
+    world->steps = calloc(rows, sizeof *world->steps);
+    if (world->rows == NULL || world->touches == NULL || world->steps == NULL)
+        return tb_fail_memory(error, rows * numbers * sizeof *world->rows, "a grasp's world");
+    grasp_watch(world->plan, world->course.watches);
+    world->course.number_of_watches = GRASP_WATCHES;
+    return TB_OK;
+}
+
 tb_status grasp_world_take(const tb_grasp_plan *plan, grasp_world *world, tb_error *error)
 {
     const size_t hand = (size_t)(plan->hand_end - plan->carrier);
@@ -28,7 +45,8 @@ tb_status grasp_world_take(const tb_grasp_plan *plan, grasp_world *world, tb_err
     world->marks = calloc(hand * 12, sizeof *world->marks);
     if (world->motions == NULL || world->holds == NULL || world->marks == NULL)
         return tb_fail_memory(error, 0, "a grasp's world");
-    return TB_OK;
+    const tb_status status = tb_state_create(plan->model, &world->shown, error);
+    return status == TB_OK ? take_rows(world, error) : status;
 }
 
 void grasp_world_end(grasp_world *world)
@@ -47,6 +65,10 @@ void grasp_world_end(grasp_world *world)
 void grasp_world_give(grasp_world *world)
 {
     grasp_world_end(world);
+    tb_state_destroy(world->shown);
+    free(world->rows);
+    free(world->touches);
+    free(world->steps);
     free(world->motions);
     free(world->holds);
     free(world->marks);
@@ -161,7 +183,6 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
     world->copy = copy;
     world->step = 0;
     world->touched = -1;
-    world->pushed = false;
     world->velocity = world->spin = tb_v3(0, 0, 0);
     world->trial = (tb_grasp_trial){.verdict = TB_GRASP_HELD, .drop_time = -1};
 
@@ -181,74 +202,75 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
     return TB_OK;
 }
 
-/* ---- one step ---- */
+/* ---- courses ---- */
 
-/* Forces on the hand's bodies in the place of those that the carrier's acceleration (m/s^2,
- * rad/s^2, about its origin) brings in its own frame. */
-static tb_status push_fingers(grasp_world *world, const grasp_frame *carrier, tb_vec3 acceleration,
-                              tb_vec3 turning, tb_error *error)
+/* Sends the carrier to where it is to be at the end of a step, with the acceleration that it has then:
+ * 13 and 6 numbers. */
+static void carry(grasp_world *world, int64_t step, double *motion, double *acceleration)
 {
     const tb_grasp_plan *plan = world->plan;
-    const tb_model *m = plan->model;
-    tb_status status = tb_state_body_motions(world->state, world->motions);
-    for (int32_t b = plan->carrier + 1; b < plan->hand_end && status == TB_OK; b++) {
-        const tb_model_body *body = &m->bodies[b];
-        if (body->tree < 0) continue;
-        const tb_body_motion *at = &world->motions[b];
-        const tb_vec3 arm = tb_v3_sub(tb_v3_load(at->com), carrier->position);
-        const tb_vec3 a = tb_v3_add(acceleration, tb_v3_cross(turning, arm));
-        const tb_quaternion q = tb_q_load(at->orientation);
-        const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-        const tb_vec3 own = tb_m33_mul_v3(&inertia, tb_q_rotate(tb_q_conjugate(q), turning));
-        double wrench[6];
-        tb_v3_store(wrench, tb_v3_scale(a, -body->mass));
-        tb_v3_store(wrench + 3, tb_v3_negate(tb_q_rotate(q, own)));
-        status = tb_state_set_body_wrench(world->state, b, wrench, error);
-    }
-    return status;
-}
-
-/* Sends the carrier to where it is to be at the end of the step. */
-static tb_status carry(grasp_world *world, tb_error *error)
-{
-    const tb_grasp_plan *plan = world->plan;
-    const grasp_frame from = grasp_carrier_at(plan, &world->target, world->step),
-                      to = grasp_carrier_at(plan, &world->target, world->step + 1);
+    const grasp_frame from = grasp_carrier_at(plan, &world->target, step),
+                      to = grasp_carrier_at(plan, &world->target, step + 1);
     const double rate = 1 / plan->dt;
-    if (world->step > plan->phases.shake + 1) return TB_OK; /* it has come to rest */
     const tb_vec3 velocity = tb_v3_scale(tb_v3_sub(to.position, from.position), rate);
     const tb_quaternion turn = tb_q_mul(to.orientation, tb_q_conjugate(from.orientation));
     const tb_vec3 spin = tb_v3_scale(tb_q_rotation_vector(turn), rate);
-    double p[3], q[4], v[3], w[3];
-    tb_v3_store(p, from.position);
-    tb_q_store(q, from.orientation);
-    tb_v3_store(v, velocity);
-    tb_v3_store(w, spin);
-    tb_status status = tb_state_set_kinematic(world->state, plan->carrier, p, q, v, w, error);
-
-    const tb_vec3 faster = tb_v3_sub(velocity, world->velocity);
-    const tb_vec3 quicker = tb_v3_sub(spin, world->spin);
-    const bool pushes = tb_v3_length2(faster) + tb_v3_length2(quicker) > 0;
-    if (status == TB_OK && (pushes || world->pushed))
-        status = push_fingers(world, &from, tb_v3_scale(faster, rate), tb_v3_scale(quicker, rate),
-                              error);
-    world->pushed = pushes;
+    tb_v3_store(motion, from.position);
+    tb_q_store(motion + 3, from.orientation);
+    tb_v3_store(motion + 7, velocity);
+    tb_v3_store(motion + 10, spin);
+    tb_v3_store(acceleration, tb_v3_scale(tb_v3_sub(velocity, world->velocity), rate));
+    tb_v3_store(acceleration + 3, tb_v3_scale(tb_v3_sub(spin, world->spin), rate));
     world->velocity = velocity;
     world->spin = spin;
-    return status;
 }
 
-static tb_status close_fingers(grasp_world *world, tb_error *error)
+static void close_fingers(const grasp_world *world, int64_t step, double *controls)
 {
     const tb_grasp_plan *plan = world->plan;
-    if (world->step < plan->phases.approach || world->step > plan->phases.close) return TB_OK;
-    const double share = grasp_closing_at(plan, world->step);
-    tb_status status = TB_OK;
-    for (int32_t i = 0; i < plan->number_of_closing && status == TB_OK; i++)
-        status =
-            tb_state_set_control(world->state, plan->closing[i],
-                                 plan->open[i] + share * (plan->close[i] - plan->open[i]), error);
-    return status;
+    const double share = grasp_closing_at(plan, step);
+    memcpy(controls, plan->controls, (size_t)plan->model->number_of_actuators * sizeof *controls);
+    for (int32_t i = 0; i < plan->number_of_closing; i++)
+        controls[plan->closing[i]] = plan->open[i] + share * (plan->close[i] - plan->open[i]);
+}
+
+/* Steps up to the next that something happens after which no course tells: the fingers have closed,
+ * the carrier has come to rest, it is over. */
+static int32_t steps_ahead(const grasp_world *world, int32_t most)
+{
+    const grasp_phases *at = &world->plan->phases;
+    const int64_t events[] = {at->close, at->shake + 2, at->end};
+    int64_t steps = most;
+    for (size_t i = 0; i < sizeof events / sizeof *events; i++)
+        if (events[i] > world->step && events[i] - world->step < steps)
+            steps = events[i] - world->step;
+    return (int32_t)steps;
+}
+
+void grasp_world_plan(grasp_world *world, int32_t steps)
+{
+    const grasp_phases *at = &world->plan->phases;
+    const tb_model *m = world->plan->model;
+    const int32_t most = steps < GRASP_STEPS_AT_ONCE ? steps : GRASP_STEPS_AT_ONCE;
+    const int32_t n = steps_ahead(world, most);
+    const bool moves = world->step <= at->shake + 1;
+    const bool closes = world->step <= at->close && world->step + n > at->approach;
+    const bool looks = world->step <= at->approach || world->step + n >= at->close;
+    double *motions = world->rows, *accelerations = motions + 13 * GRASP_STEPS_AT_ONCE;
+    double *controls = accelerations + 6 * GRASP_STEPS_AT_ONCE;
+    double *q = controls + GRASP_STEPS_AT_ONCE * m->number_of_actuators;
+    for (int32_t i = 0; i < n && moves; i++)
+        carry(world, world->step + i, motions + 13 * i, accelerations + 6 * i);
+    for (int32_t i = 0; i < n && closes; i++)
+        close_fingers(world, world->step + i, controls + m->number_of_actuators * i);
+    world->course.steps = n;
+    world->course.kinematic = moves ? motions : NULL;
+    world->course.accelerations = moves ? accelerations : NULL;
+    world->course.controls = closes ? controls : NULL;
+    world->course.q = looks ? q : NULL;
+    world->course.moved = looks ? q + GRASP_STEPS_AT_ONCE * m->number_of_coordinates : NULL;
+    world->course.touches = looks ? world->touches : NULL;
+    world->course.certificates = world->steps;
 }
 
 /* ---- judging ---- */
@@ -287,24 +309,27 @@ static tb_status judge_end(grasp_world *world, tb_error *error)
     return TB_OK;
 }
 
-/* Looks at the world after a step; *done when nothing more needs to be played. */
-static tb_status look(grasp_world *world, bool *done, tb_error *error)
+/* Looks at the world after a step, which its course has noted; *done when nothing more needs to be
+ * played. */
+static tb_status look(grasp_world *world, int32_t noted, bool *done, tb_error *error)
 {
     const tb_grasp_plan *plan = world->plan;
     const grasp_phases *at = &plan->phases;
+    const tb_touch *touches = world->touches + GRASP_WATCHES * noted;
     tb_status status = TB_OK;
-    if (world->step <= at->approach + 1 && grasp_collides(world, COLLISION_DEPTH_M)) {
+    if (world->step <= at->approach + 1 && grasp_collides(touches, COLLISION_DEPTH_M)) {
         world->trial.verdict = TB_GRASP_COLLIDED;
         *done = true;
         return TB_OK;
     }
     if (world->step < at->close) return TB_OK;
+    tb_course_show(&world->course, noted, world->shown);
     if (world->step == at->close) {
         status = grasp_mark(world, error);
         if (status == TB_OK && world->copy == 0) status = grasp_note_contacts(world, error);
         if (status == TB_OK && !plan->table) status = hold_up(world, false, error);
     }
-    if (grasp_touches(world, NULL)) world->touched = world->step;
+    if (touches[GRASP_HOLD].impulse > 0) world->touched = world->step;
     *done = world->step == at->end;
     if (status == TB_OK && (*done || world->step % SLIP_EVERY == 0)) {
         double slip = 0;
@@ -328,47 +353,38 @@ static void merge_certificate(tb_grasp_trial *trial, const tb_certificate *step)
         tb_certificate_merge(&trial->certificate, step);
 }
 
-bool grasp_world_is_pushed(const grasp_world *world)
-{
-    const grasp_phases *at = &world->plan->phases;
-    return world->step > 0 && world->step <= at->shake + 1 &&
-           (world->step <= at->approach + 1 || world->step >= at->close);
-}
-
 bool grasp_world_reads(const grasp_world *world)
 {
-    const grasp_phases *at = &world->plan->phases;
-    const int64_t next = world->step + 1;
-    return next <= at->approach + 1 || next >= at->close;
+    const int64_t next = world->step + world->course.steps;
+    return next == world->plan->phases.close || next == world->plan->phases.end;
 }
 
-tb_status grasp_world_before(grasp_world *world, tb_error *error)
+tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error)
 {
-    const tb_status status = carry(world, error);
-    return status == TB_OK ? close_fingers(world, error) : status;
-}
-
-tb_status grasp_world_after(grasp_world *world, const tb_certificate *certificate, bool *done,
-                            tb_error *error)
-{
-    merge_certificate(&world->trial, certificate);
-    world->step++;
-    if (certificate->status != TB_DIVERGED) return look(world, done, error);
-    world->trial.verdict = TB_GRASP_DIVERGED;
-    *done = true;
-    return TB_OK;
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < world->course.steps && status == TB_OK && !*done; i++) {
+        merge_certificate(&world->trial, &world->steps[i]);
+        world->step++;
+        if (world->steps[i].status != TB_DIVERGED) {
+            status = look(world, i, done, error);
+        } else {
+            world->trial.verdict = TB_GRASP_DIVERGED;
+            *done = true;
+        }
+    }
+    return status;
 }
 
 tb_status grasp_world_play(grasp_world *world, tb_stepper *stepper, int64_t steps, bool *done,
                            tb_error *error)
 {
+    const int64_t until = world->step + steps;
     *done = world->trial.verdict == TB_GRASP_COLLIDED;
-    for (int64_t i = 0; i < steps && !*done; i++) {
-        tb_certificate certificate = {0};
-        tb_status status = grasp_world_before(world, error);
-        if (status == TB_OK) status = tb_step(stepper, world->state, 1, &certificate, error);
+    while (world->step < until && !*done) {
+        grasp_world_plan(world, (int32_t)(until - world->step));
+        tb_status status = tb_step_courses(stepper, &world->state, &world->course, 1, NULL, error);
         if (status != TB_OK && status != TB_DIVERGED) return status;
-        status = grasp_world_after(world, &certificate, done, error);
+        status = grasp_world_look(world, done, error);
         if (status != TB_OK) return status;
     }
     return TB_OK;

@@ -1,11 +1,11 @@
-/* Grasps on a card: rounds of one step of all worlds in play.
+/* Grasps on a card: rounds of some steps of all worlds in play.
  *
  * A card takes a thousand worlds in the time of one, so they go together, each at its own place of
- * the protocol: the processors tell every world what it is to do, the card steps them all, the
- * processors look at those that have something to show, and a world that is done makes room for the
- * next trial. Worlds stay on the card; in the phase that nobody looks at (while the hand closes) they
- * are not even fetched. A world's numbers depend on nobody else, so results are those of one that is
- * played alone on the same card. */
+ * the protocol: the processors lay out what every world is to do, the card takes them through it,
+ * the processors look at what was noted on the way, and a world that is done makes room for the next
+ * trial. Worlds stay on the card; only where the fingers have closed and at the end are they fetched.
+ * A world's numbers depend on nobody else and not on how its steps are dealt out to rounds, so results
+ * are those of one that is played alone on the same card. */
 #include <string.h>
 
 #include "base/error.h"
@@ -13,6 +13,10 @@
 #include "grasp/grasp.h"
 
 enum { GRAIN = 8 };
+
+/* What a round is to take at most, so that slices end in time: steps that take longer go in shorter
+ * rounds. */
+static const int64_t ROUND_NS = 20000000;
 
 /* Trials for the slots that have none, and the list of those that are in play. */
 static int32_t fill(tb_grasp_job *job)
@@ -34,7 +38,7 @@ static int32_t fill(tb_grasp_job *job)
     return n;
 }
 
-/* Begins a new world; tells any what it is to do in the next step. */
+/* Begins a new world; lays out what any is to do in this round. */
 static void tell(void *context, int32_t index, int32_t thread)
 {
     (void)thread;
@@ -46,8 +50,7 @@ static void tell(void *context, int32_t index, int32_t thread)
         slot->status = grasp_world_begin(world, world->grasp, world->copy, &slot->error);
         slot->done = world->trial.verdict == TB_GRASP_COLLIDED;
     }
-    if (slot->status == TB_OK && !slot->done)
-        slot->status = grasp_world_before(world, &slot->error);
+    if (slot->status == TB_OK && !slot->done) grasp_world_plan(world, job->ahead);
 }
 
 static void look(void *context, int32_t index, int32_t thread)
@@ -55,7 +58,7 @@ static void look(void *context, int32_t index, int32_t thread)
     (void)thread;
     const tb_grasp_job *job = context;
     grasp_slot *slot = job->live[index];
-    slot->status = grasp_world_after(&slot->world, &slot->certificate, &slot->done, &slot->error);
+    slot->status = grasp_world_look(&slot->world, &slot->done, &slot->error);
 }
 
 static void end(void *context, int32_t index, int32_t thread)
@@ -89,45 +92,67 @@ static bool drop_done(tb_grasp_job *job, int32_t *count)
 }
 
 /* Worlds that are about to be read come from the card together. */
-static tb_status fetch(tb_grasp_job *job, int32_t count, bool before, tb_error *error)
+static tb_status fetch(tb_grasp_job *job, int32_t count, tb_error *error)
 {
     int32_t n = 0;
     for (int32_t i = 0; i < count; i++) {
         const grasp_world *world = &job->live[i]->world;
-        if (world->state != NULL &&
-            (before ? grasp_world_is_pushed(world) : grasp_world_reads(world)))
-            job->states[n++] = world->state;
+        if (grasp_world_reads(world)) job->states[n++] = world->state;
     }
-    return tb_states_fetch(job->states, n, !before, error);
+    return tb_states_fetch(job->states, n, true, error);
+}
+
+/* Steps of the next round: twice as many or half as many as of this one, by the time that it took. */
+static int32_t choose_ahead(int32_t ahead, int64_t ns)
+{
+    if (ns > ROUND_NS && ahead > 1) return ahead / 2;
+    if (2 * ns <= ROUND_NS && 2 * ahead <= GRASP_STEPS_AT_ONCE) return 2 * ahead;
+    return ahead;
 }
 
 /* A world that diverged says so in its certificate, and the others have been stepped. */
 static tb_status step(tb_grasp_job *job, int32_t count, tb_error *error)
 {
-    for (int32_t i = 0; i < count; i++) job->states[i] = job->live[i]->world.state;
+    for (int32_t i = 0; i < count; i++) {
+        job->states[i] = job->live[i]->world.state;
+        job->courses[i] = job->live[i]->world.course;
+    }
     const tb_status status =
-        tb_step_batch(job->card, job->states, count, 1, job->certificates, error);
+        tb_step_courses(job->card, job->states, job->courses, count, NULL, error);
     if (status != TB_OK && status != TB_DIVERGED) return status;
-    for (int32_t i = 0; i < count; i++) job->live[i]->certificate = job->certificates[i];
-    job->steps_done += count;
-    return fetch(job, count, false, error);
+    return fetch(job, count, error);
+}
+
+/* Steps of the trials in play that count. */
+static int64_t count_steps(const tb_grasp_job *job, int32_t count)
+{
+    int64_t steps = 0;
+    for (int32_t i = 0; i < count; i++) steps += job->live[i]->world.trial.steps;
+    return steps;
+}
+
+/* One round of the first `count` slots; false after a failure. */
+static bool play_round(tb_grasp_job *job, int32_t count)
+{
+    tb_error error = {0};
+    const int64_t begin = grasp_job_now(), before = count_steps(job, count);
+    const tb_status status = step(job, count, &error);
+    if (status != TB_OK) {
+        grasp_job_fail(job, status, &error);
+        return false;
+    }
+    if (!for_live(job, count, look)) return false;
+    job->steps_done += count_steps(job, count) - before;
+    job->ahead = choose_ahead(job->ahead, grasp_job_now() - begin);
+    return drop_done(job, &count);
 }
 
 void grasp_rounds_play(tb_grasp_job *job)
 {
-    tb_error error = {0};
     do {
         int32_t count = fill(job);
-        tb_status status = fetch(job, count, true, &error);
         if (count == 0) return;
-        if (status == TB_OK) {
-            if (!for_live(job, count, tell) || !drop_done(job, &count)) return;
-            status = step(job, count, &error);
-        }
-        if (status != TB_OK) {
-            grasp_job_fail(job, status, &error);
-            return;
-        }
-        if (!for_live(job, count, look) || !drop_done(job, &count)) return;
+        if (!for_live(job, count, tell) || !drop_done(job, &count)) return;
+        if (!play_round(job, count)) return;
     } while (grasp_job_goes_on(job));
 }
