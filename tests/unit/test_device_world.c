@@ -15,6 +15,10 @@ static int32_t lanes;
 /* After so many iterations a solve is made again from its beginning, and how many were; 0: none is. */
 static int32_t patience, made_again;
 
+/* What the world is told and notes, and which step of it is next; NULL: nothing. */
+static const tb_course *course;
+static int32_t step_of_course;
+
 /* ---- scenes ---- */
 
 /* Something of everything that makes rows: chains with springs, limits and dry friction, loops,
@@ -22,7 +26,8 @@ static int32_t patience, made_again;
 static const char EVERYTHING[] =
     "<mujoco><option timestep=\"0.004\"/><compiler angle=\"radian\"/><worldbody>\n"
     "<body name=\"told\" mocap=\"true\" pos=\"0 0.6 0.2\"><geom type=\"box\" size=\".1 .1 .1\"/>"
-    "</body>\n"
+    "<body pos=\"0.2 0 0\"><joint name=\"f\" type=\"hinge\" axis=\"0 1 0\"/>"
+    "<geom type=\"capsule\" fromto=\"0 0 0 0.1 0 0.1\" size=\"0.02\"/></body></body>\n"
     "<body pos=\"0 0 1\"><joint name=\"a\" type=\"hinge\" axis=\"0 1 0\" damping=\"0.1\""
     " frictionloss=\"0.02\" limited=\"true\" range=\"-1 1\"/>"
     "<geom type=\"capsule\" fromto=\"0 0 0 0.3 0 0\" size=\"0.03\"/>\n"
@@ -173,6 +178,8 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
 {
     device_job job = {.state = &w->state,
                       .options = options,
+                      .course = course,
+                      .step = step_of_course,
                       .solver = tb_solver_number(options->solve.solver),
                       .patience = patience,
                       .memory = w->memory,
@@ -344,6 +351,88 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
 }
 END_TEST
 
+/* ---- courses ---- */
+
+enum { COURSE_STEPS = 3, COURSE_Q = 64 };
+
+typedef struct notes {
+    double q[COURSE_STEPS * COURSE_Q], moved[COURSE_STEPS * 13];
+    tb_touch touches[COURSE_STEPS * 2];
+    tb_certificate certificates[COURSE_STEPS];
+} notes;
+
+static tb_course course_with(const tb_model *m, const double *kinematic,
+                             const double *accelerations, const double *controls, notes *n)
+{
+    const int32_t bodies = tb_model_count(m).bodies;
+    memset(n, 0, sizeof *n);
+    ck_assert_int_le(tb_model_count(m).coordinates, COURSE_Q);
+    return (tb_course){.steps = COURSE_STEPS,
+                       .kinematic = kinematic,
+                       .accelerations = accelerations,
+                       .controls = controls,
+                       .q = n->q,
+                       .moved = n->moved,
+                       .touches = n->touches,
+                       .certificates = n->certificates,
+                       .watches = {{0, 1, 1, bodies}, {1, 2, 2, bodies}},
+                       .number_of_watches = 2};
+}
+
+/* The body is told to go its way with an acceleration that what hangs on it feels. */
+START_TEST(a_course_has_the_bytes_of_the_librarys_whatever_the_team)
+{
+    static notes here, there;
+    static const int32_t LANES[] = {0, 2, 8, 32};
+    double kinematic[COURSE_STEPS * 13] = {0}, accelerations[COURSE_STEPS * 6] = {0};
+    double controls[COURSE_STEPS * 3];
+    tb_model *model = everything();
+    tb_step_options options = tb_step_defaults();
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    for (int i = 0; i < COURSE_STEPS; i++) {
+        double *k = kinematic + 13 * i;
+        k[1] = 0.6, k[2] = 0.2 + 0.001 * i, k[3] = 1, k[9] = 0.25, k[12] = 0.3;
+        accelerations[6 * i + 2] = i == 1 ? 20 : 0;
+        accelerations[6 * i + 4] = i == 1 ? 5 : 0;
+        for (int a = 0; a < 3; a++) controls[3 * i + a] = 0.1 * (i + a);
+    }
+    for (int l = 0; l < 4; l++) {
+        tb_state *state = NULL, *other = NULL;
+        TEST_OK(tb_state_create(model, &state, &error), &error);
+        TEST_OK(tb_step(stepper, state, 100, NULL, &error), &error);
+        TEST_OK(tb_state_fork(state, &other, &error), &error);
+        device_world w = make_device_world(other, 1024, 64 << 20);
+        const tb_course plain = course_with(model, kinematic, accelerations, controls, &here);
+        const tb_course played = course_with(model, kinematic, accelerations, controls, &there);
+        TEST_OK(tb_step_courses(stepper, &state, &plain, 1, NULL, &error), &error);
+        lanes = LANES[l];
+        course = &played;
+        for (step_of_course = 0; step_of_course < COURSE_STEPS; step_of_course++) {
+            tb_certificate certificate;
+            size_t wanted = 0;
+            TEST_OK(step_device_world(&w, &options, &wanted, &certificate), NULL);
+        }
+        course = NULL;
+        lanes = 0;
+        ck_assert(same_state(state, &w.state));
+        ck_assert_mem_eq(here.q, there.q, sizeof here.q);
+        ck_assert_mem_eq(here.moved, there.moved, sizeof here.moved);
+        ck_assert_mem_eq(here.touches, there.touches, sizeof here.touches);
+        for (int i = 0; i < COURSE_STEPS; i++)
+            ck_assert(here.certificates[i].residual == there.certificates[i].residual &&
+                      here.certificates[i].contacts == there.certificates[i].contacts);
+        ck_assert(here.touches[0].impulse > 0 && here.touches[0].gap < 1e-3);
+        free_device_world(&w);
+        tb_state_destroy(other);
+        tb_state_destroy(state);
+    }
+    tb_stepper_destroy(stepper);
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* ---- memory ---- */
 
 START_TEST(too_little_memory_is_told_and_changes_nothing)
@@ -450,6 +539,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
           a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not,
           teams_of_any_size_have_the_bytes_of_the_library,
+          a_course_has_the_bytes_of_the_librarys_whatever_the_team,
           too_little_memory_is_told_and_changes_nothing,
           too_little_room_for_contacts_is_told_and_changes_nothing,
           a_solver_that_devices_do_not_have_is_refused)
