@@ -76,8 +76,7 @@ TB_STATIC int32_t chain_head(const tb_model *m, int32_t leaf)
     return tree->single_free ? tree->dof + 5 : leaf;
 }
 
-/* Union of the chains above the leaves, ascending, in w->dofs. For two leaves the
- * sides say which of them a dof moves. */
+/* Union of the chains above the leaves, ascending, in w->dofs. */
 TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
 {
     const tb_model_dof *dofs = w->model->dofs;
@@ -89,24 +88,18 @@ TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_o
     int32_t width = 0;
     for (;;) {
         int32_t largest = -1;
-        int8_t side = 0;
         for (int32_t i = 0; i < count; i++) largest = heads[i] > largest ? heads[i] : largest;
         if (largest < 0) break;
-        for (int32_t i = 0; i < count; i++) {
-            if (heads[i] != largest) continue;
-            side = (int8_t)(side + (i == 0 ? -1 : 1));
-            heads[i] = dofs[largest].parent;
-        }
-        w->dofs[width] = largest;
-        w->sides[width++] = side;
+        for (int32_t i = 0; i < count; i++)
+            if (heads[i] == largest) heads[i] = dofs[largest].parent;
+        w->sides[width] = 0;
+        w->dofs[width++] = largest;
     }
 
     /* turn around */
     for (int32_t i = 0, j = width - 1; i < j; i++, j--) {
         const int32_t dof = w->dofs[i];
-        const int8_t side = w->sides[i];
         w->dofs[i] = w->dofs[j], w->dofs[j] = dof;
-        w->sides[i] = w->sides[j], w->sides[j] = side;
     }
     w->width = width;
 }
@@ -129,37 +122,53 @@ TB_STATIC void merge_many_chains(tb_world *w, const int32_t *leaves, int32_t num
     }
 }
 
-/* The same for two leaves of which each is a single free body's or none, without walking: the
- * common case. False if it is another. */
-TB_STATIC bool merge_free_bodies(tb_world *w, const int32_t leaves[2])
-{
-    const tb_model *m = w->model;
-    int32_t first[2] = {-1, -1};
-    for (int k = 0; k < 2; k++) {
-        if (leaves[k] < 0) continue;
-        const tb_model_tree *tree = &m->trees[m->dofs[leaves[k]].tree];
-        if (!tree->single_free) return false;
-        first[k] = tree->dof;
-    }
-    if (first[0] == first[1]) return false;
+/* A chain of dofs, seen from its root. */
+typedef struct rooted_chain {
+    const int32_t *leaf; /* of a jointed tree: its last dof, in the model's list */
+    int32_t first;       /* of a free body */
+    int32_t length;
+} rooted_chain;
 
-    const int lower = first[0] >= 0 && (first[1] < 0 || first[0] < first[1]) ? 0 : 1;
-    const int order[2] = {lower, 1 - lower};
-    w->width = 0;
-    w->number_of_runs = 0;
-    for (int k = 0; k < 2; k++) {
-        const int side = order[k];
-        w->heads[side] = -1;
-        if (first[side] < 0) continue;
-        for (int32_t i = 0; i < 6; i++) {
-            w->parents[w->width] = i == 0 ? -1 : w->width - 1;
-            w->sides[w->width] = side ? 1 : -1;
-            w->dofs[w->width++] = first[side] + i;
-        }
-        w->heads[side] = w->width - 1;
-        w->number_of_runs++;
+TB_STATIC rooted_chain chain_above(const tb_model *m, int32_t leaf)
+{
+    rooted_chain c = {NULL, 0, 0};
+    if (leaf < 0) return c;
+    const tb_model_tree *tree = &m->trees[m->dofs[leaf].tree];
+    if (tree->single_free) return TB_VALUE(rooted_chain){NULL, tree->dof, 6};
+    c.leaf = m->chains + m->chain_start[leaf];
+    c.length = m->chain_start[leaf + 1] - m->chain_start[leaf];
+    return c;
+}
+
+enum { BEHIND_ALL = INT32_MAX };
+
+/* The chain's i-th dof, or BEHIND_ALL. */
+TB_STATIC int32_t chain_dof(const rooted_chain *c, int32_t i)
+{
+    if (i >= c->length) return BEHIND_ALL;
+    return c->leaf ? c->leaf[c->length - 1 - i] : c->first + i;
+}
+
+/* Union of two chains, of which any may be none, with all that there is to know of it. */
+TB_STATIC void merge_two(tb_world *w, int32_t leaf_a, int32_t leaf_b)
+{
+    const rooted_chain a = chain_above(w->model, leaf_a), b = chain_above(w->model, leaf_b);
+    int32_t at_a = 0, at_b = 0, last_a = -1, last_b = -1, width = 0;
+    int32_t dof_a = chain_dof(&a, 0), dof_b = chain_dof(&b, 0);
+    while (dof_a != BEHIND_ALL || dof_b != BEHIND_ALL) {
+        const int32_t dof = dof_a < dof_b ? dof_a : dof_b;
+        const bool of_a = dof == dof_a, of_b = dof == dof_b;
+        w->dofs[width] = dof;
+        w->sides[width] = (int8_t)(of_b - of_a);
+        w->parents[width] = of_a ? last_a : last_b;
+        if (of_a) dof_a = chain_dof(&a, ++at_a), last_a = width;
+        if (of_b) dof_b = chain_dof(&b, ++at_b), last_b = width;
+        width++;
     }
-    return true;
+    w->width = width;
+    w->heads[0] = last_a;
+    w->heads[1] = last_b;
+    w->free_bodies = !a.leaf && !b.leaf && (a.first != b.first || a.length != b.length);
 }
 
 /* Whether dof i of the union begins a run. Runs go on over trees, for fewer, longer ones are quicker;
@@ -169,12 +178,9 @@ TB_STATIC bool begins_run(const tb_world *w, int32_t i)
     return i == 0 || w->dofs[i] != w->dofs[i - 1] + 1 || (w->free_bodies && i == 6);
 }
 
-/* Counts the union's runs, and finds where every dof's parent stands in it. */
 TB_STATIC void find_parents(tb_world *w)
 {
-    w->number_of_runs = 0;
     for (int32_t i = 0; i < w->width; i++) {
-        w->number_of_runs += begins_run(w, i);
         const int32_t parent = w->model->dofs[w->dofs[i]].parent;
         int32_t p = i - 1;
         if (parent < 0) p = -1;
@@ -187,19 +193,18 @@ TB_EXTERN void tb_block_merge_chains(tb_world *world, const int32_t *leaves,
                                      int32_t number_of_leaves)
 {
     tb_world *w = world;
-    const bool two = number_of_leaves == 2;
-    w->free_bodies = two && merge_free_bodies(w, leaves);
-    if (w->free_bodies) return;
-    if (number_of_leaves <= MERGE_HEADS)
-        merge_chains(w, leaves, number_of_leaves);
-    else
-        merge_many_chains(w, leaves, number_of_leaves);
-    find_parents(w);
-    for (int k = 0; two && k < 2; k++) {
-        const int32_t head = chain_head(w->model, leaves[k]);
-        w->heads[k] = head < 0 ? -1 : w->width - 1;
-        while (w->heads[k] >= 0 && w->dofs[w->heads[k]] != head) w->heads[k]--;
+    w->free_bodies = false;
+    if (number_of_leaves <= 2) {
+        merge_two(w, leaves[0], number_of_leaves > 1 ? leaves[1] : -1);
+    } else {
+        if (number_of_leaves <= MERGE_HEADS)
+            merge_chains(w, leaves, number_of_leaves);
+        else
+            merge_many_chains(w, leaves, number_of_leaves);
+        find_parents(w);
     }
+    w->number_of_runs = 0;
+    for (int32_t i = 0; i < w->width; i++) w->number_of_runs += begins_run(w, i);
 }
 
 TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment)
@@ -207,10 +212,10 @@ TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment)
     tb_world *w = world;
     tb_segment *end = w->segments + segment;
     w->segment = segment;
-    for (int32_t i = 0, first = 0; i < w->width; i++) {
-        if (begins_run(w, i)) first = i;
-        if (i + 1 < w->width && !begins_run(w, i + 1)) continue;
-        *end++ = TB_VALUE(tb_segment){w->dofs[first], i + 1 - first};
+    for (int32_t i = 1, first = 0; i <= w->width; i++) {
+        if (i < w->width && !begins_run(w, i)) continue;
+        *end++ = TB_VALUE(tb_segment){w->dofs[first], i - first};
+        first = i;
     }
 }
 
@@ -301,16 +306,16 @@ TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *v
     const tb_real scale = w->dynamics.inverse_root[dof];
     tb_real own[TB_BLOCK_ROWS];
     for (int32_t r = 0; r < rows; r++) own[r] = values[r * width + i];
-    for (int32_t p = parents[i]; p >= 0; p = parents[p]) {
+    for (int32_t p = parents[i], next; p >= 0; p = next) {
+        next = parents[p];
         const tb_real a = *factor++;
         for (int32_t r = 0; r < rows; r++) values[r * width + p] -= a * own[r];
     }
     for (int32_t r = 0; r < rows; r++) values[r * width + i] = own[r] * scale;
 }
 
-TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values)
+TB_STATIC void whiten_columns(const tb_world *w, int32_t rows, tb_real *values)
 {
-    const tb_world *w = world;
     const tb_model *m = w->model;
     for (int32_t i = w->width - 1; i >= 0; i--) {
         const tb_model_tree *tree = &m->trees[m->dofs[w->dofs[i]].tree];
@@ -321,6 +326,17 @@ TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *val
         i -= 5;
         for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * w->width + i);
     }
+}
+
+TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values)
+{
+    whiten_columns(world, rows, values);
+}
+
+/* the compiler keeps one row's number in a register */
+TB_EXTERN void tb_block_whiten_row(const tb_world *world, tb_real *values)
+{
+    whiten_columns(world, 1, values);
 }
 
 TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)

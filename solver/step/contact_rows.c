@@ -258,10 +258,10 @@ TB_STATIC void free_speeds(const tb_world *w, const tb_world_contact *c, const d
     }
 }
 
-/* All else: the block's numbers, its start, its record; W becomes Y. */
+/* All else but whitening: the block's numbers, its start, its record. */
 TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
                               const tb_contact_timing *timing, const tb_motion *given,
-                              tb_real before, tb_block *block, tb_real *values, int32_t *from,
+                              tb_real before, tb_block *block, int32_t *from,
                               tb_contact_record *record)
 {
     block->mu = TB_R(c->surface.friction);
@@ -276,7 +276,6 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, cons
     free_velocity[0] += bias;
     const tb_contact_record *last = find_record(w->state, c, from);
     warm_start(c, k, last, w->warm + block->row);
-    tb_block_whiten(w, k->rows, values);
     make_record(c, k, bias, last, record);
 }
 
@@ -301,8 +300,9 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         tb_block_cancel(w);
         return true;
     }
-    finish_contact(w, c, &k, &timing, &given, before, &w->blocks[w->number_of_blocks - 1], values,
+    finish_contact(w, c, &k, &timing, &given, before, &w->blocks[w->number_of_blocks - 1],
                    &w->record_from, &w->records[w->number_of_contacts++]);
+    tb_block_end(w, values);
     w->deepest = tb_max(w->deepest, -c->gap);
     return true;
 }

@@ -28,12 +28,18 @@ typedef struct tb_union {
     int32_t width, segment, number_of_runs, leaves[2], heads[2];
 } tb_union;
 
+/* Where a contact's row stands that waits to be whitened. */
+typedef struct tb_waiting_row {
+    int32_t chains, value; /* the union; first number, from that of all contacts */
+} tb_waiting_row;
+
 typedef struct tb_near_list {
     tb_near *pairs;
     tb_union *unions;
     int32_t number_of_pairs, number_of_unions, number_of_contacts;
     int32_t number_of_rows, number_of_values; /* of all contacts */
     int32_t *pair_of;                         /* contacts */
+    tb_waiting_row *waiting; /* rows, where they are whitened one by one; else NULL */
 } tb_near_list;
 
 /* ---- pairs ---- */
@@ -337,6 +343,15 @@ TB_STATIC tb_status make_room(tb_world *w, const tb_near_list *list)
                : TB_RESOURCE_EXHAUSTED;
 }
 
+/* Whether the lanes whiten sooner if each takes a row, and not a contact. */
+TB_STATIC bool rows_wait(const tb_near_list *list)
+{
+    const int32_t lanes = tb_team_lanes();
+    const int32_t contacts = (list->number_of_contacts + lanes - 1) / lanes;
+    const int32_t rows = (list->number_of_rows + lanes - 1) / lanes;
+    return rows < contacts * TB_CONTACT_COULOMB;
+}
+
 /* Whose contact is whose; what each pair's contacts stand on. */
 TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
 {
@@ -361,6 +376,10 @@ TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
 
     list->pair_of = TB_ARENA_ARRAY(w->arena, int32_t, list->number_of_contacts);
     if (!list->pair_of) return TB_RESOURCE_EXHAUSTED;
+    if (rows_wait(list)) {
+        list->waiting = TB_ARENA_ARRAY(w->arena, tb_waiting_row, list->number_of_rows);
+        if (!list->waiting) return TB_RESOURCE_EXHAUSTED;
+    }
     TB_EACH (p, list->number_of_pairs) {
         const tb_near *pair = &list->pairs[p];
         for (int32_t k = 0; k < pair->count; k++) list->pair_of[pair->contact + k] = p;
@@ -434,8 +453,8 @@ TB_STATIC tb_real take_contact(tb_world *w, const tb_near_list *list, int32_t i,
 }
 
 /* Block, rows and record of a contact that stands at these numbers. */
-TB_STATIC void write_contact(tb_world *w, tb_taken *t, const tb_motion *given, tb_real before,
-                             int32_t number, int32_t row)
+TB_STATIC void write_contact(tb_world *w, const tb_near_list *list, tb_taken *t,
+                             const tb_motion *given, tb_real before, int32_t number, int32_t row)
 {
     tb_block *block = &w->blocks[w->first_contact_block + number];
     *block = TB_VALUE(tb_block){.law = (int32_t)t->law,
@@ -447,8 +466,12 @@ TB_STATIC void write_contact(tb_world *w, tb_taken *t, const tb_motion *given, t
                                 .value = t->home - w->values};
     for (int32_t n = 0; n < t->k.rows; n++) w->warm[row + n] = 0;
     int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
-    finish_contact(w, &t->contact, &t->k, &t->timing, given, before, block, t->values, &from,
+    finish_contact(w, &t->contact, &t->k, &t->timing, given, before, block, &from,
                    &w->records[number]);
+    if (!list->waiting) tb_block_whiten(w, t->k.rows, t->values);
+    for (int32_t n = 0; list->waiting && n < t->k.rows; n++)
+        list->waiting[row - w->contact_rows + n] = TB_VALUE(tb_waiting_row){
+            t->pair->chains, (int32_t)(block->value - w->number_of_values) + n * w->width};
     for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
 }
 
@@ -460,7 +483,7 @@ TB_STATIC void write_all(tb_world *w, const tb_near_list *list)
         tb_motion given;
         const tb_real before = take_contact(w, list, i, &t, &given);
         const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
-        write_contact(w, &t, &given, before, i, w->contact_rows + row);
+        write_contact(w, list, &t, &given, before, i, w->contact_rows + row);
     }
     w->number_of_contacts = list->number_of_contacts;
     w->number_of_rows += list->number_of_rows;
@@ -483,7 +506,7 @@ TB_STATIC void write_some(tb_world *w, const tb_near_list *list)
         int32_t contacts, rows;
         const int32_t at = number + tb_team_before(counts, &contacts);
         const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &rows);
-        if (counts) write_contact(w, &t, &given, before, at, first);
+        if (counts) write_contact(w, list, &t, &given, before, at, first);
         number += contacts;
         row += rows;
     }
@@ -497,6 +520,14 @@ TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
         write_all(w, list);
     else
         write_some(w, list);
+    if (list->waiting) {
+        tb_team_sync();
+        TB_EACH (r, w->number_of_rows - w->contact_rows) {
+            const tb_waiting_row *row = &list->waiting[r];
+            stand_on(w, &list->unions[row->chains]);
+            tb_block_whiten_row(w, w->values + w->number_of_values + row->value);
+        }
+    }
     w->number_of_values += list->number_of_values;
     w->number_of_blocks += w->number_of_contacts;
     w->has_chains = false;

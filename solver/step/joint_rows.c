@@ -309,7 +309,7 @@ TB_STATIC void write_row(tb_world *w, const joint_row *row)
             TB_R(row->scale * t->scale * coefficients[i]);
     w->c[b->row] = tb_block_dot(w, values, w->u_free) + row->bias;
     w->compliance[b->row] = row->compliance;
-    tb_block_end(w, values);
+    tb_block_whiten_row(w, values);
 }
 
 /* Rows that may be, one for each lane, from this lane's k-th on: those that are go behind each

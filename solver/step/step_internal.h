@@ -231,6 +231,8 @@ TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int
 /* Whitens `rows` rows of W in place: Y = H^-T W. */
 #define tb_block_whiten TB_SYMBOL(tb_block_whiten)
 TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values);
+#define tb_block_whiten_row TB_SYMBOL(tb_block_whiten_row)
+TB_EXTERN void tb_block_whiten_row(const tb_world *world, tb_real *values);
 /* The same for the block under construction, which ends. */
 #define tb_block_end TB_SYMBOL(tb_block_end)
 TB_EXTERN void tb_block_end(tb_world *world, tb_real *values);
