@@ -44,6 +44,35 @@ START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
 }
 END_TEST
 
+/* However many steps are told and noted: it is asked for what one step asks. */
+START_TEST(a_course_asks_as_little_as_a_step)
+{
+    enum { STEPS = 25, CALLS = 10 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *state = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    static double q[STEPS * 64];
+    static tb_certificate certificates[STEPS];
+    const tb_course course = {.steps = STEPS, .q = q, .certificates = certificates};
+    ck_assert_int_le(tb_model_count(model).coordinates, 64);
+    for (int i = 0; i < 3; i++)
+        TEST_OK(tb_step_courses(stays, &state, &course, 1, NULL, &error), &error);
+    const played_counts before = asked();
+    for (int i = 0; i < CALLS; i++)
+        TEST_OK(tb_step_courses(stays, &state, &course, 1, NULL, &error), &error);
+    const played_counts after = asked();
+    ck_assert_int_eq(after.launches - before.launches, CALLS);
+    ck_assert_int_eq(after.copies - before.copies, 2 * CALLS);
+    ck_assert_int_eq(after.waits - before.waits, CALLS);
+    ck_assert_int_eq(after.allocations, before.allocations);
+    ck_assert_int_eq(certificates[STEPS - 1].step, (3 + CALLS) * STEPS);
+    destroy(state, stays, model);
+}
+END_TEST
+
 /* A call of one kind is captured once, whatever lies between the fields of its options; another kind
  * is captured too, and does what it does without a graph. */
 START_TEST(a_kind_of_call_is_captured_once)
@@ -164,5 +193,6 @@ START_TEST(solves_wait_where_few_take_long)
 }
 END_TEST
 
-TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime, a_kind_of_call_is_captured_once,
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+          a_course_asks_as_little_as_a_step, a_kind_of_call_is_captured_once,
           how_a_call_is_spread_over_the_card_leaves_no_trace, solves_wait_where_few_take_long)
