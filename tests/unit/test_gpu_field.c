@@ -185,6 +185,47 @@ START_TEST(a_large_world_that_diverges_is_frozen)
 }
 END_TEST
 
+/* A course is followed step by step, and notes what steps leave. */
+START_TEST(a_large_world_follows_a_course)
+{
+    enum { STEPS = 4, CHECKED = 100 };
+    const bool played = find_card();
+    if (played) choose_field("100");
+    tb_error error;
+    tb_certificate certificates[STEPS];
+    tb_touch touches[STEPS];
+    tb_model *model = pile(played ? 216 : 2500, 0.5);
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, "sor", 1e-4, 30);
+    tb_state *a = state_of(model), *b = state_of(model);
+    const tb_model_counts n = tb_model_count(model);
+    double *q = calloc((size_t)n.coordinates * STEPS, sizeof *q);
+    ck_assert_ptr_nonnull(q);
+    const tb_course course = {.steps = STEPS,
+                              .q = q,
+                              .touches = touches,
+                              .certificates = certificates,
+                              .watches = {{0, 1, 1, n.bodies}},
+                              .number_of_watches = 1};
+    TEST_OK(tb_step(gpu, a, CHECKED, NULL, &error), &error);
+    TEST_OK(tb_step(gpu, b, CHECKED, NULL, &error), &error);
+    TEST_OK(tb_step_courses(gpu, &a, &course, 1, NULL, &error), &error);
+    for (int i = 0; i < STEPS; i++) {
+        tb_certificate certificate;
+        TEST_OK(tb_step(gpu, b, 1, &certificate, &error), &error);
+        ck_assert_mem_eq(q + i * n.coordinates, tb_state_q(b), (size_t)n.coordinates * sizeof *q);
+        ck_assert_int_eq(certificates[i].step, certificate.step);
+        ck_assert_int_eq(certificates[i].contacts, certificate.contacts);
+    }
+    ck_assert(touches[0].impulse > 0); /* of the floor */
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    free(q);
+    tb_state_destroy(a);
+    tb_state_destroy(b);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+}
+END_TEST
+
 /* ---- what stays on the card ---- */
 
 /* The number of the played card; a real one keeps none, and 0 comes back. */
@@ -307,5 +348,6 @@ START_TEST(warming_up_keeps_no_memory)
 END_TEST
 
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes,
-          a_large_world_that_diverges_is_frozen, contacts_of_a_large_world_stay_on_the_card,
-          room_grows_and_nothing_is_lost, warming_up_keeps_no_memory)
+          a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
+          contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
+          warming_up_keeps_no_memory)
