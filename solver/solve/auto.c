@@ -12,9 +12,9 @@
  * have found worth less than those, they are tried once: at the first look where there is a history,
  * which remembers what led nowhere, else when the sets have settled, so that few statuses have
  * changed over a run. Sweeps go on, in runs that double, while they are cheaper than Newton's usual
- * rounds; then Newton takes over, and sweeps again should it fail. The choice depends on the
- * problem, its start and the history alone, never on a clock: the same call gives the same bytes.
- * solution->solver names the one that ended the work. */
+ * rounds; then Newton takes over, and sweeps again should it fail for other reasons than rounding.
+ * The choice depends on the problem, its start and the history alone, never on a clock: the same call
+ * gives the same bytes. solution->solver names the one that ended the work. */
 #include "base/team.h"
 #include "solve/newton_internal.h"
 
@@ -334,7 +334,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
         if (choice->patience > 0 && choice->history->newton > choice->patience) return TB_CANCELLED;
         status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
         if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
-        if (status != TB_OK || ended) return status;
+        if (status != TB_OK || ended || choice->solution->at_rounding) return status;
         return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
     }
     bool from_sets =
@@ -355,7 +355,7 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     /* then Newton, and sweeps again with what it leaves */
     status = auto_run(choice, TB_RUN_NEWTON, NULL, share, &ended);
     if (status == TB_OK) learn_of_newton(choice, from_sets ? TB_RUN_SETS : TB_RUN_SOR);
-    if (status != TB_OK || ended) return status;
+    if (status != TB_OK || ended || choice->solution->at_rounding) return status;
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 

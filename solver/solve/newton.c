@@ -39,7 +39,8 @@ enum {
     SWEEPS_OF_RESCUE = 10,
     WORK_WITHOUT_GAIN = 150, /* steps and sweeps in which the best residual does not halve */
     SWEEPS_OF_FALLBACK = 200,
-    MOST_FALLBACKS = 3
+    MOST_FALLBACKS = 3,
+    FALLBACKS_AT_ROUNDING = 1 /* where little more is to be gained than rounding leaves */
 };
 
 static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(10);
@@ -49,6 +50,7 @@ static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for t
 /* none: auto takes a step from every start, as sweeps do. What is held would creep by what the
  * tolerance leaves, step after step; refined every time it stands still to the last bits */
 static const double REST_OF_CHOSEN = 0;
+static const double NEAR_ROUNDING = 4;     /* times what it leaves */
 static const double LEAST_DECREASE = 1e-4; /* of the merit, over the step's length (Armijo) */
 
 /* how a round ended */
@@ -121,6 +123,18 @@ TB_EXTERN void tb_newton_weigh(tb_newton *it)
     tb_team_sync();
     TB_EACH (b, it->problem->number_of_blocks) it->weight[b] = it->epsilon * it->g[b];
     tb_team_sync();
+}
+
+/* xi of the impulses, summed in double also where it is kept as float: a round can go no nearer to
+ * the answer than its xi, and float's sums leave as much as a tolerance of 1e-6. */
+TB_STATIC tb_status newton_find_xi(tb_newton *it)
+{
+    if (sizeof(tb_real) < sizeof(double)) {
+        tb_residuals residuals;
+        return tb_problem_residuals(it->problem, it->lambda, it->scratch, it->xi, &residuals);
+    }
+    tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
+    return TB_OK;
 }
 
 /* The merit of some impulses, DBL_MAX where it is not finite. With `keep`, their lack, slopes and
@@ -275,7 +289,8 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     tb_newton_weigh(it);
     tb_team_copy(it->p, it->lambda, bytes);
     tb_team_sync();
-    tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
+    tb_status status = newton_find_xi(it);
+    if (status != TB_OK) return status;
     double merit = newton_merit(it, it->lambda, it->xi, true);
     const double before = merit;
     *steps = 0;
@@ -283,8 +298,8 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     while (*steps < STEPS_OF_ROUND && it->work < it->options->maximum_iterations) {
         if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool solved = false;
-        tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
-                                                  it->statuses, it->change, &solved);
+        status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack, it->statuses,
+                                        it->change, &solved);
         if (status != TB_OK) return status;
         it->work++;
         if (!solved || !newton_search_line(it, merit)) return TB_OK;
@@ -342,8 +357,30 @@ TB_STATIC tb_status newton_recover(tb_newton *it)
     return newton_sweep_proximal(it);
 }
 
+/* Whether the best residual is no more than a few times what the rounding of Y and lambda leaves:
+ * epsilon |Y| |Y lambda|, with Y's size that of all its numbers. */
+TB_STATIC tb_status newton_look_at_rounding(tb_newton *it)
+{
+    const tb_problem *problem = it->problem;
+    tb_residuals residuals;
+    const tb_status status =
+        tb_problem_residuals(problem, it->best, it->scratch, it->trial_xi, &residuals);
+    double squares = 0, energy = 0; /* of Y; lambda' G lambda */
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        squares += (double)it->g[b] * block->rows;
+        for (int32_t i = block->row; i < block->row + block->rows; i++)
+            energy += (double)it->best[i] * ((double)it->trial_xi[i] - (double)problem->c[i]);
+    }
+    tb_team_sync(); /* all have read them */
+    const double least = (double)TB_REAL_EPSILON * sqrt(squares * fabs(energy));
+    it->at_rounding = residuals.natural_absolute <= NEAR_ROUNDING * least;
+    return status;
+}
+
 /* Whether rounds still gain; where they do not, sweeps on the problem itself from the best
- * impulses, a few times. False: there is nothing left to try. */
+ * impulses, a few times, fewer near what rounding leaves. False: there is nothing left to
+ * try. */
 TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
 {
     *go_on = true;
@@ -353,11 +390,12 @@ TB_STATIC tb_status newton_watch_gain(tb_newton *it, bool *go_on)
         return TB_OK;
     }
     if (it->work - it->gain_work < WORK_WITHOUT_GAIN) return TB_OK;
-    *go_on = it->fallbacks++ < MOST_FALLBACKS;
-    if (!*go_on) return TB_OK;
+    tb_status status = newton_look_at_rounding(it);
+    *go_on = it->fallbacks++ < (it->at_rounding ? FALLBACKS_AT_ROUNDING : MOST_FALLBACKS);
+    if (status != TB_OK || !*go_on) return status;
     tb_team_copy(it->lambda, it->best, (size_t)it->problem->number_of_rows * sizeof(tb_real));
     tb_team_sync();
-    tb_status status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
+    status = newton_sweep(it, it->problem, SWEEPS_OF_FALLBACK, it->options->tolerance);
     if (status == TB_OK) status = newton_judge(it);
     it->gain_work = it->work;
     it->epsilon = LARGEST_FIRST_EPSILON;
@@ -479,6 +517,7 @@ TB_STATIC void newton_account(tb_newton *it, const tb_warm_start *warm, tb_solut
     solution->work.linear_solves = it->system.solves;
     solution->work.factorizations = it->system.factorizations;
     solution->work.resets = it->resets;
+    solution->at_rounding = it->at_rounding;
     if (!warm->history || !it->system.has_pattern) return;
     tb_newton_system_price(&it->system, NULL, &price);
     warm->history->price = price.sets_step / price.sweep;

@@ -36,10 +36,11 @@ typedef struct tb_newton {
     tb_real boldest;      /* smallest factor by which epsilon falls */
     double gain_residual; /* best residual when it last halved, and the work until then */
     int32_t gain_work;
+    bool at_rounding; /* the rounds ended since rounding leaves no more to gain */
 } tb_newton;
 
 #ifdef TB_SINGLE
-#define TB_SMALLEST_EPSILON TB_R(1e-4)
+#define TB_SMALLEST_EPSILON TB_R(3e-6)
 #else
 #define TB_SMALLEST_EPSILON TB_R(1e-10)
 #endif

@@ -69,6 +69,7 @@ typedef struct tb_solution {
     int32_t first_check;    /* sweeps before the residual was first looked at; 0: never */
     double first_residual;  /* natural, then */
     tb_solve_work work;     /* of all attempts */
+    bool at_rounding;       /* newton: it gave up where rounding leaves no more to gain */
     tb_residuals residuals; /* of lambda, in double */
     char solver[16];        /* which solver ended the work */
 } tb_solution;

@@ -28,13 +28,13 @@ END_TEST
 START_TEST(beyond_their_rounding_floats_say_so_and_stay_finite)
 {
     made_random(&made, 3, 120, 30, 0.5, 1);
-    for (int k = 0; k < 2; k++) {
-        tb_solve_options options = made_options(k ? "auto" : "newton", 1e-12);
-        options.maximum_iterations = 300;
+    for (int k = 0; k < 4; k++) {
+        tb_solve_options options = made_options(k % 2 ? "auto" : "newton", 1e-12);
+        options.maximum_iterations = k < 2 ? 300 : 100000;
         made_solve(&made.problem, &options, NULL, &one);
         TEST_STATUS(one.solution.status, TB_NOT_CONVERGED, NULL);
         ck_assert(one.solution.residuals.natural < 1e-4);
-        ck_assert(one.solution.iterations <= 300);
+        ck_assert_int_le(one.solution.iterations, k < 2 ? 300 : 3000); /* they do not go on */
         ck_assert(tb_all_finite(one.lambda, made.problem.number_of_rows));
     }
 }
