@@ -227,16 +227,18 @@ enum { TB_COLOURED_BLOCK_SWEEPS = 60 }; /* after these, contacts solved whole go
 typedef struct tb_coloured_way {
     bool jacobi, whole, momentum;
     tb_real omega, beta;
-    const tb_quad *from; /* velocities that contacts see */
-    tb_quad *to;         /* velocities that they change; the same but for Jacobi */
+    const tb_quad *from;   /* velocities that contacts see */
+    tb_quad *to;           /* velocities that they change; the same but for Jacobi */
+    const tb_quad *lambda; /* impulses that are there */
+    tb_quad *next;         /* where what the sweep makes of them goes: with momentum elsewhere */
 } tb_coloured_way;
 
 /* Impulses that a sweep starts a contact from. */
-TB_LANE tb_quad tb_contact_start(const tb_coloured *s, const tb_coloured_way *way, int32_t i)
+TB_LANE tb_quad tb_contact_start(const tb_coloured_way *way, int32_t i)
 {
-    tb_quad l = s->lambda[i];
+    tb_quad l = way->lambda[i];
     if (way->beta == 0) return l;
-    const tb_quad past = s->past[i];
+    const tb_quad past = way->next[i];
     l.x += way->beta * (l.x - past.x);
     l.y += way->beta * (l.y - past.y);
     l.z += way->beta * (l.z - past.z);
@@ -252,7 +254,7 @@ TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_colour
     const bool jacobi = way->jacobi;
     const tb_contact_frame f = tb_contact_frame_load(s, round, i);
     const tb_quad c = s->c[i];
-    tb_quad l = tb_contact_start(s, way, i);
+    tb_quad l = tb_contact_start(way, i);
     tb_real xi[3], change[3] = {0, 0, 0}, lambda[3] = {l.x, l.y, l.z};
     tb_contact_velocity(&f, a, b, xi);
     xi[0] += c.x, xi[1] += c.y, xi[2] += c.z;
@@ -277,8 +279,7 @@ TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_colour
         measure += (double)(t1 * t1 + t2 * t2);
     }
     if (way->momentum || measure != 0)
-        (way->momentum ? s->past : s->lambda)[i] =
-            tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
+        way->next[i] = tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
     if (measure == 0) return 0;
     if (jacobi)
         tb_contact_push(&f, round, change, next_a, next_b);

@@ -48,7 +48,7 @@ TB_LANE double tb_coloured_c_norm(const tb_coloured *s)
 }
 
 /* s = M^-1 W lambda in double, colour by colour. */
-TB_LANE void tb_coloured_sum_up(const tb_coloured *s, bool round)
+TB_LANE void tb_coloured_sum_up(const tb_coloured *s, bool round, const tb_coloured_run *run)
 {
     TB_GRID_EACH(i, s->places)
     for (int k = 0; k < 8; k++) s->sum[8 * (int64_t)i + k] = 0;
@@ -57,7 +57,8 @@ TB_LANE void tb_coloured_sum_up(const tb_coloured *s, bool round)
     tb_grid_sync();
     for (int32_t colour = 0; colour < s->colours; colour++) {
         const int32_t from = s->colour_from[colour];
-        TB_GRID_EACH(k, s->colour_from[colour + 1] - from) tb_unit_sum(s, round, from + k);
+        TB_GRID_EACH(k, s->colour_from[colour + 1] - from)
+        tb_unit_sum(s, round, run->lambda, from + k);
         tb_grid_sync();
     }
 }
@@ -99,7 +100,8 @@ TB_LANE void tb_coloured_worst(uint64_t *into, double x)
 }
 
 /* Judges the impulses as tb_problem_judge does, from the sums that are there. */
-TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round, double c_norm)
+TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round,
+                                           const tb_coloured_run *run)
 {
     double complementarity = 0, cone = 0, penetration = 0;
     TB_GRID_CHUNKS(chunk, s->contacts)
@@ -109,7 +111,7 @@ TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round, dou
         {
             const tb_contact_frame f = tb_contact_frame_load(s, round, i);
             const tb_block block = tb_contact_law_of(&f);
-            const tb_quad l = s->lambda[i];
+            const tb_quad l = run->lambda[i];
             const double lambda[3] = {(double)l.x, (double)l.y, (double)l.z};
             double xi[3];
             tb_contact_xi(s, &f, s->links[tb_contact_unit(s, round, i)], i, xi);
@@ -129,7 +131,7 @@ TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round, dou
     const volatile uint64_t *worst = s->worst;
     tb_residuals r;
     r.natural_absolute = tb_residual_known(sqrt(natural));
-    r.natural = tb_residual_known(c_norm > 0 ? sqrt(natural) / c_norm : sqrt(natural));
+    r.natural = tb_residual_known(run->c_norm > 0 ? sqrt(natural) / run->c_norm : sqrt(natural));
     r.complementarity = tb_residual_known(tb_double_of_order(worst[0]));
     r.cone = tb_residual_known(tb_double_of_order(worst[1]));
     r.penetration_velocity = tb_residual_known(tb_double_of_order(worst[2]));
@@ -142,8 +144,8 @@ TB_LANE tb_residuals tb_coloured_residuals(const tb_coloured *s, bool round, dou
 TB_LANE void tb_coloured_check(const tb_coloured *s, bool round, tb_coloured_run *run,
                                double estimate, int32_t sweeps)
 {
-    tb_coloured_sum_up(s, round);
-    run->residuals = tb_coloured_residuals(s, round, run->c_norm);
+    tb_coloured_sum_up(s, round, run);
+    run->residuals = tb_coloured_residuals(s, round, run);
     if (estimate > 0) run->ratio = run->residuals.natural_absolute / estimate;
     const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
     run->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
@@ -156,7 +158,7 @@ TB_LANE void tb_coloured_keep_best(const tb_coloured *s, tb_coloured_run *run, i
     run->best_residual = run->residuals.natural;
     run->best_sweep = sweeps;
     run->has_best = true;
-    TB_GRID_EACH(i, s->contacts) s->best[i] = s->lambda[i];
+    TB_GRID_EACH(i, s->contacts) s->best[i] = run->lambda[i];
     tb_grid_sync(); /* the next sweep's lanes have other contacts than these */
 }
 
@@ -165,13 +167,13 @@ TB_LANE void tb_coloured_return(const tb_coloured *s, bool round, const tb_colou
 {
     TB_GRID_EACH(i, s->contacts)
     {
-        const tb_real kept = round ? s->lambda[i].w : 0;
+        const tb_real kept = round ? run->lambda[i].w : 0;
         tb_vec3 l = tb_v3(0, 0, 0);
         if (run->has_best) l = tb_quad_vector(s->best[i]);
-        s->lambda[i] = tb_quad_of(l, kept);
+        run->lambda[i] = tb_quad_of(l, kept);
     }
     tb_grid_sync();
-    tb_coloured_sum_up(s, round);
+    tb_coloured_sum_up(s, round, run);
 }
 
 TB_LANE bool tb_coloured_diverges(tb_coloured_run *run, double estimate)
@@ -196,7 +198,7 @@ TB_LANE void tb_coloured_roll_back(const tb_coloured *s, bool round, tb_coloured
 }
 
 /* Sweeps until the tolerance is met, the sweeps are used up, or omega cannot be halved again. */
-TB_LANE tb_status tb_coloured_sweep_on(tb_coloured *s, bool round, tb_coloured_run *run,
+TB_LANE tb_status tb_coloured_sweep_on(const tb_coloured *s, bool round, tb_coloured_run *run,
                                        int32_t *iterations)
 {
     const tb_solve_options *o = run->options;
@@ -226,7 +228,7 @@ TB_LANE tb_status tb_coloured_sweep_on(tb_coloured *s, bool round, tb_coloured_r
             summed = true;
         }
         if (n % TB_COLOURED_REFRESH == 0) {
-            if (!summed) tb_coloured_sum_up(s, round);
+            if (!summed) tb_coloured_sum_up(s, round, run);
             tb_coloured_refresh(s, run->from);
         }
     }
@@ -235,11 +237,9 @@ TB_LANE tb_status tb_coloured_sweep_on(tb_coloured *s, bool round, tb_coloured_r
 
 /* From the impulses that are there (inside their sets, or 0) to the end; the sums are those of the
  * impulses that are left. Reached by all lanes. */
-TB_LANE void tb_coloured_iterate(const tb_coloured *rows, bool round,
-                                 const tb_solve_options *options, bool jacobi,
-                                 tb_coloured_result *result)
+TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solve_options *options,
+                                 bool jacobi, tb_coloured_result *result)
 {
-    tb_coloured own = *rows, *s = &own; /* sweeps with momentum exchange arrays */
     tb_coloured_run run = tb_coloured_begin(s, options, jacobi);
     run.ratio = 1;
     run.smallest = run.last = run.best_residual = DBL_MAX;
@@ -248,7 +248,7 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *rows, bool round,
 
     int32_t iterations = 0;
     tb_status status = TB_DIVERGED;
-    tb_coloured_sum_up(s, round);
+    tb_coloured_sum_up(s, round, &run);
     tb_coloured_refresh(s, run.from);
     if (!round && !jacobi) tb_coloured_spread(s);
     if (run.c_norm <= DBL_MAX) status = tb_coloured_sweep_on(s, round, &run, &iterations);
@@ -256,10 +256,10 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *rows, bool round,
     /* what leaves: the converged impulses, else the best; never a number that is not one */
     if (status != TB_OK && !(run.has_best && run.best_sweep == iterations && run.kept)) {
         tb_coloured_return(s, round, &run);
-        run.residuals = tb_coloured_residuals(s, round, run.c_norm);
+        run.residuals = tb_coloured_residuals(s, round, &run);
     }
-    if (s->lambda != rows->lambda) {
-        TB_GRID_EACH(i, s->contacts) rows->lambda[i] = s->lambda[i];
+    if (run.lambda != s->lambda) {
+        TB_GRID_EACH(i, s->contacts) s->lambda[i] = run.lambda[i];
     }
     if (TB_GRID_LEADER) {
         result->status = status;

@@ -54,14 +54,14 @@ TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, cons
 }
 
 /* One unit's impulses added to the sums of its bodies. */
-TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, int32_t unit)
+TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impulses, int32_t unit)
 {
     const tb_field_link link = s->links[unit];
     const tb_unit_body a = tb_unit_body_load(s, round, s->twist, link.a);
     const tb_unit_body b = tb_unit_body_load(s, round, s->twist, link.b);
     const int32_t end = tb_unit_first(s, round, unit + 1);
     for (int32_t i = tb_unit_first(s, round, unit); i < end; i++) {
-        const tb_quad l = s->lambda[i];
+        const tb_quad l = impulses[i];
         const tb_contact_frame f = tb_contact_frame_load(s, round, i);
         const double lambda[3] = {(double)l.x, (double)l.y, (double)l.z};
         if (lambda[0] == 0 && lambda[1] == 0 && lambda[2] == 0) continue;

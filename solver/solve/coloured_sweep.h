@@ -30,6 +30,8 @@ typedef struct tb_coloured_run {
     const tb_solve_options *options;
     bool jacobi;
     tb_quad *from, *to; /* velocities; the same but for Jacobi */
+    /* momentum lets arrays change places, and what contacts read all the time stays where it is */
+    tb_quad *lambda, *past, *past_twist;
     tb_real omega;
     double c_norm, ratio, smallest, last, best_residual;
     int32_t growths, next_check, best_sweep, halvings, slots;
@@ -71,6 +73,9 @@ TB_LANE tb_coloured_run tb_coloured_begin(const tb_coloured *s, const tb_solve_o
     run.jacobi = jacobi;
     run.from = run.to = s->twist;
     if (jacobi) run.to = s->next_twist;
+    run.lambda = s->lambda;
+    run.past = s->past;
+    run.past_twist = s->past_twist;
     run.omega = TB_R(options->omega > 0 ? options->omega : (jacobi ? TB_JOR_OMEGA : TB_SOR_OMEGA));
     for (int32_t colour = 0; colour < s->colours; colour++) {
         const int32_t slots =
@@ -97,7 +102,7 @@ TB_LANE void tb_coloured_learn(tb_coloured_run *run, double change, int32_t n)
 /* ---- a sweep ---- */
 
 /* Where the bodies start from, and how the sweep goes. */
-TB_LANE tb_coloured_way tb_coloured_aim(tb_coloured *s, tb_coloured_run *run, bool whole)
+TB_LANE tb_coloured_way tb_coloured_aim(const tb_coloured *s, tb_coloured_run *run, bool whole)
 {
     tb_coloured_way way;
     way.jacobi = run->jacobi;
@@ -110,24 +115,26 @@ TB_LANE tb_coloured_way tb_coloured_aim(tb_coloured *s, tb_coloured_run *run, bo
         {
             tb_quad v = run->from[i];
             if (way.beta != 0) {
-                const tb_quad past = s->past_twist[i];
+                const tb_quad past = run->past_twist[i];
                 v.x += way.beta * (v.x - past.x);
                 v.y += way.beta * (v.y - past.y);
                 v.z += way.beta * (v.z - past.z);
             }
-            if (way.momentum) s->past_twist[i] = v;
+            if (way.momentum) run->past_twist[i] = v;
             if (way.jacobi) run->to[i] = v;
         }
         tb_grid_sync();
     }
     if (way.momentum) {
         tb_quad *const swap = run->from;
-        run->from = s->past_twist;
-        s->past_twist = swap;
+        run->from = run->past_twist;
+        run->past_twist = swap;
         if (!way.jacobi) run->to = run->from;
     }
     way.from = run->from;
     way.to = run->to;
+    way.lambda = run->lambda;
+    way.next = way.momentum ? run->past : run->lambda;
     return way;
 }
 
@@ -147,7 +154,7 @@ TB_LANE void tb_colour_move(const tb_coloured *s, bool round, const tb_coloured_
 }
 
 /* Sweep n; returns the measure of its changes, a velocity. */
-TB_LANE double tb_coloured_sweep(tb_coloured *s, bool round, tb_coloured_run *run, int32_t n)
+TB_LANE double tb_coloured_sweep(const tb_coloured *s, bool round, tb_coloured_run *run, int32_t n)
 {
     const bool whole = n <= TB_COLOURED_BLOCK_SWEEPS && run->options->local_solve;
     const tb_coloured_way way = tb_coloured_aim(s, run, whole);
@@ -166,9 +173,9 @@ TB_LANE double tb_coloured_sweep(tb_coloured *s, bool round, tb_coloured_run *ru
         run->to = swap;
     }
     if (way.momentum) {
-        tb_quad *const swap = s->lambda;
-        s->lambda = s->past;
-        s->past = swap;
+        tb_quad *const swap = run->lambda;
+        run->lambda = run->past;
+        run->past = swap;
     }
     return sqrt(tb_coloured_total(partial, run->slots));
 }
