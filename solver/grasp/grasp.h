@@ -203,7 +203,8 @@ struct tb_grasp_job {
     grasp_slot **live;     /* number_of_slots: in play */
     tb_state **states;     /* likewise */
     tb_course *courses;    /* likewise */
-    int32_t ahead;         /* steps of the next round at most */
+    int32_t ahead;         /* steps of this round at most */
+    int64_t step_ns;       /* of the last round; 0: there was none */
     grasp_record *records; /* poses */
     int64_t next;          /* trial to begin: grasp by grasp, copy by copy */
     int64_t trials, trials_done, trials_held, steps_done, steps_total;

@@ -14,7 +14,7 @@
 #include "grasp/grasp.h"
 
 enum {
-    CHUNK = 4,         /* steps between two looks at the clock, and the first round's on a card */
+    CHUNK = 4,         /* steps between two looks at the clock */
     CARD_WORLDS = 8192 /* in play at once on a card */
 };
 
@@ -34,7 +34,6 @@ static tb_status make_steppers(tb_grasp_job *job, int32_t threads, tb_error *err
     job->live = calloc(n, sizeof *job->live);
     job->states = calloc(n, sizeof *job->states);
     job->courses = calloc(n, sizeof *job->courses);
-    job->ahead = CHUNK;
     if (job->live == NULL || job->states == NULL || job->courses == NULL)
         return tb_fail_memory(error, n * sizeof *job->courses, "a grasp job");
     options.threads = threads;

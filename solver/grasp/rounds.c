@@ -14,8 +14,7 @@
 
 enum { GRAIN = 8 };
 
-/* What a round is to take at most, so that slices end in time: steps that take longer go in shorter
- * rounds. */
+/* What a round is to take at most where a slice is longer. */
 static const int64_t ROUND_NS = 20000000;
 
 /* Trials for the slots that have none, and the list of those that are in play. */
@@ -102,11 +101,14 @@ static tb_status fetch(tb_grasp_job *job, int32_t count, tb_error *error)
     return tb_states_fetch(job->states, n, true, error);
 }
 
-/* Steps of the next round: twice as many or half as many as of this one, by the time that it took. */
-static int32_t choose_ahead(int32_t ahead, int64_t ns)
+/* Steps of the next round, a power of two, so that slices end in time: as many as the rest of this one
+ * has room for, by what a step of the last round took. Of the first nobody knows. */
+static int32_t choose_ahead(const tb_grasp_job *job)
 {
-    if (ns > ROUND_NS && ahead > 1) return ahead / 2;
-    if (2 * ns <= ROUND_NS && 2 * ahead <= GRASP_STEPS_AT_ONCE) return 2 * ahead;
+    const int64_t left = job->until - grasp_job_now();
+    const int64_t most = left < ROUND_NS ? left : ROUND_NS;
+    int32_t ahead = GRASP_STEPS_AT_ONCE;
+    while (ahead > 1 && (job->step_ns == 0 || ahead * job->step_ns > most)) ahead /= 2;
     return ahead;
 }
 
@@ -143,7 +145,7 @@ static bool play_round(tb_grasp_job *job, int32_t count)
     }
     if (!for_live(job, count, look)) return false;
     job->steps_done += count_steps(job, count) - before;
-    job->ahead = choose_ahead(job->ahead, grasp_job_now() - begin);
+    job->step_ns = (grasp_job_now() - begin) / job->ahead;
     return drop_done(job, &count);
 }
 
@@ -152,6 +154,7 @@ void grasp_rounds_play(tb_grasp_job *job)
     do {
         int32_t count = fill(job);
         if (count == 0) return;
+        job->ahead = choose_ahead(job);
         if (!for_live(job, count, tell) || !drop_done(job, &count)) return;
         if (!play_round(job, count)) return;
     } while (grasp_job_goes_on(job));
