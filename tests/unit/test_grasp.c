@@ -1,6 +1,6 @@
 /* Grasp jobs from the inside: how hand, object and table become one world, what a variant changes,
  * what the carrier's acceleration does to fingers, what is refused, what is sampled. */
-#include "test_util.h"
+#include "card_util.h"
 
 #include "grasp/grasp.h"
 
@@ -563,8 +563,52 @@ START_TEST(a_job_may_be_left_at_any_time)
 }
 END_TEST
 
+/* ---- on a card ---- */
+
+/* Digest of what came of three poses with some copies, played in slices of so many ns. */
+static uint64_t play_on_card(int64_t slice_ns)
+{
+    tb_grasp_pose poses[3] = {pose_at(0, 0, 0.005), pose_at(0, 0, 0.04), pose_at(0.012, 0, 0)};
+    tb_grasp_request r = request_of(mjcf(JAW), mjcf(BLOCK), poses);
+    r.number_of_poses = 3;
+    r.perturbation.count = 3;
+    r.perturbation.position = 2e-3;
+    r.protocol.hold_seconds = 0.1;
+    r.step.backend = TB_BACKEND_GPU;
+    tb_grasp_job *job;
+    bool finished = false;
+    uint64_t hash = 0;
+    TEST_OK(tb_grasp_job_create(&r, &job, &error), &error);
+    while (!finished) {
+        TEST_OK(tb_grasp_job_advance(job, slice_ns, &finished, &error), &error);
+        for (const tb_grasp_result *g; (g = tb_grasp_job_next(job)) != NULL;)
+            for (int32_t i = 0; i < g->number_of_trials; i++) {
+                const tb_grasp_trial *t = &g->trials[i];
+                const double numbers[] = {t->verdict, t->slip, t->drop_time, (double)t->steps,
+                                          t->certificate.residual};
+                for (int k = 0; k < 5; k++) {
+                    uint64_t word;
+                    memcpy(&word, &numbers[k], sizeof word);
+                    hash = (hash ^ word) * 0x100000001b3u;
+                }
+            }
+    }
+    tb_grasp_job_destroy(job);
+    free_request(&r);
+    return hash;
+}
+
+/* One step a round, where a slice has no time, or many. */
+START_TEST(how_a_job_on_a_card_is_sliced_cannot_be_seen)
+{
+    find_card();
+    ck_assert_uint_eq(play_on_card(0), play_on_card(1000000000));
+}
+END_TEST
+
 TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, masses_are_those_of_the_files,
           a_hand_fixed_to_its_world_is_carried_whole, three_fingers_with_servos_hold_a_ball,
           a_variant_is_the_model_compiled_anew, free_fingers_stay_behind_when_the_hand_is_shaken,
           the_carrier_follows_its_path_exactly, requests_that_make_no_sense_are_refused_by_name,
-          samples_are_antipodal_and_repeatable, a_job_may_be_left_at_any_time)
+          samples_are_antipodal_and_repeatable, a_job_may_be_left_at_any_time,
+          how_a_job_on_a_card_is_sliced_cannot_be_seen)
