@@ -50,6 +50,13 @@ static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for t
 /* none: auto takes a step from every start, as sweeps do. What is held would creep by what the
  * tolerance leaves, step after step; refined every time it stands still to the last bits */
 static const double REST_OF_CHOSEN = 0;
+/* newton alone: just below the tolerance held things would all slide the same way. In float that is
+ * where rounding begins, and a step could lead out of it */
+#ifdef TB_SINGLE
+static const double REST = 1;
+#else
+static const double REST = 0.1;
+#endif
 static const double NEAR_ROUNDING = 4;     /* times what it leaves */
 static const double LEAST_DECREASE = 1e-4; /* of the merit, over the step's length (Armijo) */
 
@@ -555,7 +562,7 @@ TB_EXTERN tb_status tb_solve_newton(const tb_problem *problem, const tb_solve_op
                     .options = options,
                     .scratch = warm->scratch,
                     .best_residual = DBL_MAX,
-                    .rest = 1};
+                    .rest = REST};
     solution->iterations = solution->halvings = 0;
     tb_status status = newton_solve(&it, warm, solution);
     newton_account(&it, warm, solution);
