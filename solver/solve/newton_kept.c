@@ -25,6 +25,7 @@ enum { MOST_VECTORS = 3 }; /* as many as a factorization costs */
 /* a weaker pull wants more vectors than that */
 static const double WEAKEST_KEPT = 1e-6;
 static const double NEAREST_KEPT = 0.1; /* of what is asked for: a weaker pull is as good */
+static const double ROOM_BELOW = 0.3; /* a new factor's: it serves who asks for less, too */
 
 TB_EXTERN tb_status tb_newton_kept_prepare(tb_newton_system *system, double *numbers)
 {
@@ -45,7 +46,7 @@ TB_EXTERN double tb_newton_kept_begin(tb_newton_system *system, double weight, d
     tb_newton_kept *kept = &system->kept;
     if (!kept->numbers || weight < WEAKEST_KEPT) return weight;
     const double own = kept->numbers[0];
-    kept->weight = own <= weight && own >= NEAREST_KEPT * weight ? own : weight;
+    kept->weight = own <= weight && own >= NEAREST_KEPT * weight ? own : ROOM_BELOW * weight;
     kept->enough = enough;
     tb_team_sync(); /* all have read it */
     return kept->weight;
