@@ -151,18 +151,21 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
 /* One step; false where there is none. */
 TB_STATIC tb_status sets_step(tb_newton *it, bool *stepped)
 {
-    const int32_t rows = it->problem->number_of_rows;
     const tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
                                                     it->statuses, it->change, stepped);
     it->work++;
     if (status != TB_OK || !*stepped) return status;
-    tb_newton_system_move(&it->system, it->change, it->dxi);
-    TB_EACH (i, rows) {
-        it->lambda[i] += it->change[i];
-        it->xi[i] += it->dxi[i];
-    }
+    TB_EACH (i, it->problem->number_of_rows) it->lambda[i] += it->change[i];
     tb_team_sync();
     return TB_OK;
+}
+
+/* xi follows the last step, where another comes after it. */
+TB_STATIC void sets_follow(tb_newton *it)
+{
+    tb_newton_system_move(&it->system, it->change, it->dxi);
+    TB_EACH (i, it->problem->number_of_rows) it->xi[i] += it->dxi[i];
+    tb_team_sync();
 }
 
 /* Steps until the tolerance is reached, or they lead nowhere. */
@@ -174,6 +177,7 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
     for (int32_t k = 0; k < STEPS_FROM_SETS && (k == 0 || it->best_residual > tolerance) &&
                         it->work < it->options->maximum_iterations;
          k++) {
+        if (k > 0) sets_follow(it);
         if (k == 0) {
             sets_linearize(it, warm->statuses, warm->speeds);
         } else if (sets_linearize(it, NULL, NULL)) {
