@@ -5,7 +5,8 @@
  * says that steps from the sets of the last one, or Newton's rounds, are the cheaper way: so many
  * steps, each worth so many sweeps by the pattern of their system, against so many sweeps. What a way
  * costs includes what had to come after it. The numbers follow the last solves, and those that are
- * not used fade, so that they are tried again in time.
+ * not used fade, so that they are tried again in time. Where the last solves needed no sweep, a
+ * start that is far below the tolerance is the answer as it stands.
  *
  * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
  * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
@@ -16,6 +17,7 @@
  * The choice depends on the problem, its start and the history alone, never on a clock: the same call
  * gives the same bytes. solution->solver names the one that ended the work. */
 #include "base/team.h"
+#include "contact/judge.h"
 #include "solve/newton_internal.h"
 
 #include <string.h>
@@ -38,6 +40,10 @@ static const double FADING_OF_SWEEPS = 0.95;  /* while Newton begins: a look at 
 static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
 static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
 static const double DEARER_IN_ROUNDS = 2;     /* than a step from sets is one of Newton's */
+static const double DEARER_IN_A_ROW = 1.5;    /* is each after the first */
+static const double AT_REST = 1e-4;           /* share of the tolerance that moves last bits */
+static const double SWEEPS_OF_REST = 0.5;     /* with fewer a solve, a start is looked at first */
+static const double FEWEST_SWEEPS = 1e-3;     /* that are remembered */
 static const double UNSETTLED = 0.1;          /* share of statuses that a run changes, at most */
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
@@ -57,6 +63,7 @@ typedef struct tb_choice {
     double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
     char best_solver[16];
     int32_t iterations, halvings, patience;
+    bool stirred; /* the start was looked at, and did not stand */
     tb_solve_work work;
 } tb_choice;
 
@@ -174,17 +181,25 @@ TB_CALLED double auto_sweeps_left(double before, double after, double sweeps, do
 
 /* ---- what the solves before say ---- */
 
+/* What steps from sets are likely to cost, in sweeps. However far their number has faded, one is
+ * the least: what stands still by a sweep a step would be stirred by every try. */
+TB_STATIC double cost_of_sets(const tb_solve_history *h)
+{
+    const double steps = h->steps > 1 ? h->steps : 1;
+    return (1 + DEARER_IN_A_ROW * (steps - 1)) * h->price;
+}
+
 TB_STATIC bool sets_are_cheaper(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;
-    return h && h->price > 0 && h->steps * h->price < h->sweeps;
+    return h && h->price > 0 && cost_of_sets(h) < h->sweeps;
 }
 
 TB_STATIC bool newton_is_cheapest(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;
     return h && h->newton > 0 && h->newton < h->sweeps && h->sweeps > SWEEPS_TO_LOOK_UP &&
-           (!(h->price > 0) || h->newton < h->steps * h->price);
+           (!(h->price > 0) || h->newton < cost_of_sets(h));
 }
 
 TB_STATIC double learn(double known, double seen)
@@ -204,12 +219,19 @@ TB_STATIC void learn_of_newton(tb_choice *choice, tb_auto_run first)
     h->steps *= FADING;
 }
 
-/* After sweeps alone have ended a solve. */
+TB_STATIC bool auto_is_at_rest(const tb_choice *choice)
+{
+    return choice->solution->residuals.natural <= AT_REST * choice->options->tolerance;
+}
+
+/* After sweeps alone have ended a solve. One that began at rest has needed none; where it did not,
+ * the sweep has stopped a velocity by impulses that only the next one takes back. */
 TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
 {
     tb_solve_history *h = choice->history;
     if (!h) return TB_OK;
-    h->sweeps = learn(h->sweeps, (double)choice->iterations);
+    const bool none = choice->iterations <= 1 && !choice->stirred && auto_is_at_rest(choice);
+    h->sweeps = tb_larger(learn(h->sweeps, none ? 0 : (double)choice->iterations), FEWEST_SWEEPS);
     h->steps *= FADING;
     h->newton *= FADING;
     if (h->sweeps <= SWEEPS_TO_LOOK_UP || h->price > 0) return TB_OK;
@@ -323,11 +345,34 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
     return TB_OK;
 }
 
+/* The start itself, where it stands. */
+TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, bool *ended)
+{
+    const tb_problem *problem = choice->problem;
+    const tb_solve_history *h = choice->history;
+    tb_solution *solution = choice->solution;
+    if (!h || !(h->sweeps > 0 && h->sweeps < SWEEPS_OF_REST)) return TB_OK;
+    if (!warm->lambda || !choice->options->warm_start) return TB_OK;
+    tb_newton_project(problem, warm->lambda, solution->lambda);
+    const tb_status status =
+        tb_problem_judge(problem, solution->lambda, choice->scratch, solution->whitened,
+                         solution->xi, &solution->residuals);
+    if (status != TB_OK) return status;
+    *ended = auto_is_at_rest(choice);
+    choice->stirred = !*ended;
+    if (!*ended) return TB_OK;
+    solution->status = TB_OK;
+    tb_problem_statuses(problem, solution->lambda, solution->statuses);
+    tb_solution_sign(solution, "auto");
+    return learn_of_sweeps(choice);
+}
+
 TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
 {
     const int32_t most = choice->options->maximum_iterations;
     bool ended = false;
-    tb_status status = TB_OK;
+    tb_status status = auto_stand(choice, warm, &ended);
+    if (status != TB_OK || ended) return status;
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
     if (newton_is_cheapest(choice)) {
