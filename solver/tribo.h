@@ -746,7 +746,7 @@ typedef struct tb_certificate {
     double energy;                /* J, at the end */
     double energy_change;         /* J, over the step */
     int32_t contacts, rows, iterations;
-    char solver[16]; /* which solver ended the work */
+    char solver[16]; /* which solver ended the work; auto: none, the start stood */
     /* what was warm: blocks whose status (open, stick, slip) was known before the solve, and how
      * many of them had it still after; the certificates of several steps add up */
     int64_t known_statuses, kept_statuses;

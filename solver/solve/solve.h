@@ -71,7 +71,7 @@ typedef struct tb_solution {
     tb_solve_work work;     /* of all attempts */
     bool at_rounding;       /* newton: it gave up where rounding leaves no more to gain */
     tb_residuals residuals; /* of lambda, in double */
-    char solver[16];        /* which solver ended the work */
+    char solver[16];        /* which solver ended the work; auto: none, the start stood */
 } tb_solution;
 
 /* Says which solver ended the work. */
