@@ -140,8 +140,10 @@ int64_t td_device_card_worlds(const td_server *server)
 static bool is_for_card(const td_server *server, const td_device *card, const td_device *cpu,
                         const td_device_wish *wish)
 {
-    if (server->config->backend == TB_BACKEND_GPU || wish->bodies >= server->config->gpu_bodies)
-        return true;
+    if (server->config->backend == TB_BACKEND_GPU) return true;
+    /* 64 grasps of a mug of triangles: 665 world-steps/s on an H200, 100,000 on two threads */
+    if (wish->meshes) return false;
+    if (wish->bodies >= server->config->gpu_bodies) return true;
     /* who has to wait gains less */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);
     const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);

@@ -3,7 +3,8 @@
  *
  * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
  * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
- * so it gets those that have many worlds, or very large ones, and fewer while others wait for it. A
+ * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
+ * none whose shapes collide as meshes, for which the processors are quicker however many there are. A
  * session stays where it began, so that its bytes do not depend on what came later; the answer says
  * where that is. */
 #ifndef SERVER_DEVICE_H
@@ -47,6 +48,7 @@ typedef struct td_device_wish {
     const char *name; /* "": any */
     int64_t worlds;
     int32_t bodies;
+    bool meshes; /* tb_model_has_meshes */
     const tb_step_options *options;
 } td_device_wish;
 

@@ -318,8 +318,13 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
     if (status != TB_OK) return status;
     const int32_t copies = request.request.perturbation.count;
     const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
-    const td_device_wish wish = {
-        .name = m->device, .worlds = trials, .options = &request.request.step};
+    const tb_grasp_object *object = &request.request.object;
+    const td_device_wish wish = {.name = m->device,
+                                 .worlds = trials,
+                                 .meshes =
+                                     (!object->convex && tb_scene_has_meshes(object->scene)) ||
+                                     tb_scene_has_meshes(request.request.hand.scene),
+                                 .options = &request.request.step};
     status = td_device_choose(call->server, &wish, device, error);
     if (status != TB_OK) {
         td_grasp_request_free(&request);

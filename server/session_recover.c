@@ -109,7 +109,14 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
     td_server *server = s->all->server;
     td_device *device = td_device_coded(server, code);
     if (device == NULL) {
-        const td_device_wish wish = {.name = "", .worlds = s->worlds, .options = &s->options};
+        tb_error unread; /* a scene that is gone is said when it is needed */
+        if (server->number_of_devices > 1)
+            (void)td_catalog_scene(server->catalog, s->scene_id, &s->scene, &unread);
+        const td_device_wish wish = {.name = "",
+                                     .worlds = s->worlds,
+                                     .meshes =
+                                         s->scene != NULL && tb_model_has_meshes(s->scene->model),
+                                     .options = &s->options};
         const tb_status status = td_device_choose(server, &wish, &device, error);
         if (status != TB_OK) return status;
         if (code != 0)

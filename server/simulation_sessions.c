@@ -75,6 +75,7 @@ static tb_status make_worlds(td_session *s, const char *device_name, tb_error *e
     const td_device_wish wish = {.name = device_name,
                                  .worlds = s->worlds,
                                  .bodies = tb_model_count(s->scene->model).bodies,
+                                 .meshes = tb_model_has_meshes(s->scene->model),
                                  .options = &s->options};
     status = td_device_choose(s->all->server, &wish, &device, error);
     if (status != TB_OK) return status;

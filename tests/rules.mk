@@ -87,6 +87,7 @@ $(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
 $(B)/tests/unit/test_courses $(B)/tests/unit/test_grasp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
 $(B)/tests/unit/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/test_gpu_calls: $(B)/tests/plugin/card/gpu/choose.o
+$(B)/tests/unit/test_server_device: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------

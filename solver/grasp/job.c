@@ -71,6 +71,11 @@ tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **jo
     pthread_mutex_init(&made->lock, NULL);
     status = grasp_plan_make(request, &made->plan, error);
     made->plan.on_card = on_card;
+    if (status == TB_OK && made->plan.step.backend == TB_BACKEND_AUTO &&
+        tb_model_has_meshes(made->plan.model)) {
+        made->plan.step.backend = TB_BACKEND_CPU;
+        made->plan.on_card = false;
+    }
     if (status == TB_OK) {
         made->trials = (int64_t)made->plan.number_of_poses * made->plan.perturbation.count;
         made->steps_total = made->trials * made->plan.phases.end;

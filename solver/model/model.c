@@ -50,6 +50,12 @@ tb_model_counts tb_model_count(const tb_model *model)
     return counts;
 }
 
+bool tb_model_has_meshes(const tb_model *model)
+{
+    /* only those of shapes that can collide are compiled */
+    return model->number_of_meshes > 0 || model->number_of_height_fields > 0;
+}
+
 const char *tb_model_name(const tb_model *model)
 {
     return model->name;

@@ -437,6 +437,25 @@ tb_status tb_scene_warn(tb_scene *scene, const char *message, tb_error *error)
     return TB_OK;
 }
 
+static bool is_mesh(const tb_shape_def *shape)
+{
+    return shape->type == TB_SHAPE_MESH || shape->type == TB_SHAPE_HEIGHT_FIELD;
+}
+
+bool tb_scene_has_meshes(const tb_scene *scene)
+{
+    bool found = false;
+    for (int32_t i = 0; i < scene->number_of_shapes && !found; i++) {
+        const tb_shape_def *shape = &scene->shapes[i];
+        found = is_mesh(shape) && (shape->category != 0 || shape->mask != 0);
+    }
+    /* whatever the masks say */
+    for (int32_t i = 0; i < scene->number_of_pairs && !found; i++)
+        found = is_mesh(&scene->shapes[scene_index(scene->pairs[i].a)]) ||
+                is_mesh(&scene->shapes[scene_index(scene->pairs[i].b)]);
+    return found;
+}
+
 int32_t tb_scene_number_of_warnings(const tb_scene *scene)
 {
     return scene->number_of_warnings;

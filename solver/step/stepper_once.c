@@ -117,6 +117,19 @@ tb_step_options tb_stepper_options(const tb_stepper *stepper)
     return stepper->options;
 }
 
+/* Another backend, or other working memory; on failure all is as it was. */
+static tb_status exchange(tb_stepper *stepper, const tb_backend *backend,
+                          const tb_step_options *options, tb_error *error)
+{
+    void *context = NULL;
+    const tb_status status = backend->create(options, &context, error);
+    if (status != TB_OK) return status;
+    stepper->backend->destroy(stepper->context);
+    stepper->backend = backend;
+    stepper->context = context;
+    return TB_OK;
+}
+
 tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *options,
                                  tb_error *error)
 {
@@ -127,12 +140,8 @@ tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *opt
 
     /* working memory that does not suit is made anew */
     if (backend != stepper->backend || !backend->serves(stepper->context, options)) {
-        void *context = NULL;
-        status = backend->create(options, &context, error);
+        status = exchange(stepper, backend, options, error);
         if (status != TB_OK) return status;
-        stepper->backend->destroy(stepper->context);
-        stepper->backend = backend;
-        stepper->context = context;
     }
     keep_options(stepper, options);
     return TB_OK;
@@ -177,15 +186,29 @@ static tb_status bring_home(tb_state *const *states, int32_t worlds, tb_error *e
     return TB_OK;
 }
 
+/* `auto` has no models to look at before worlds are there. One with meshes keeps the batch from the
+ * card (tb_model_has_meshes). */
+static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int32_t worlds,
+                              tb_error *error)
+{
+    if (stepper->options.backend != TB_BACKEND_AUTO) return TB_OK;
+    bool meshes = false;
+    for (int32_t i = 0; i < worlds && !meshes; i++) meshes = tb_model_has_meshes(states[i]->model);
+    const tb_backend *backend = NULL;
+    const tb_status status =
+        tb_backend_find(meshes ? TB_BACKEND_CPU : TB_BACKEND_AUTO, &backend, error);
+    if (status != TB_OK || backend == stepper->backend) return status;
+    return exchange(stepper, backend, &stepper->options, error);
+}
+
 /* Where the backend finds the states where it looks for them. */
 static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb_course *courses,
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
                           tb_error *error)
 {
-    if (!stepper->backend->fetch) {
-        const tb_status status = bring_home(states, worlds, error);
-        if (status != TB_OK) return status;
-    }
+    tb_status status = choose_again(stepper, states, worlds, error);
+    if (status == TB_OK && !stepper->backend->fetch) status = bring_home(states, worlds, error);
+    if (status != TB_OK) return status;
     return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,
                                   steps, certificates, error);
 }
