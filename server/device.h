@@ -4,9 +4,8 @@
  * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
  * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
  * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
- * none whose shapes collide as meshes, for which the processors are quicker however many there are. A
- * session stays where it began, so that its bytes do not depend on what came later; the answer says
- * where that is. */
+ * none whose shapes collide as meshes (tb_model_has_meshes says why). A session stays where it
+ * began, so that its bytes do not depend on what came later; the answer says where that is. */
 #ifndef SERVER_DEVICE_H
 #define SERVER_DEVICE_H
 
