@@ -28,7 +28,7 @@ typedef struct piece {
     int32_t count;
     size_t arena_size;
     /* bytes of the block, in this order, and of the staging up to the queue */
-    size_t told, headers, noted, queue;
+    size_t told, headers, noted, queue, order;
     size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
     int32_t copies; /* that take it to its places */
     unsigned char *staging;
@@ -113,6 +113,7 @@ static void lay_out_block(piece *p)
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
     p->noted = aligned(p->noted);
     p->queue = ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
+    p->order = ((size_t)p->count + TB_GPU_ORDER_HEAD) * sizeof(int32_t);
 }
 
 static void lay_out(piece *p)
@@ -225,7 +226,7 @@ static tb_status send(piece *p, tb_error *error)
     lay_out(p);
     tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
     if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
-    const size_t block = p->told + p->headers + p->noted + p->queue;
+    const size_t block = p->told + p->headers + p->noted + p->queue + p->order;
     if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
@@ -280,6 +281,8 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->arenas = b->arenas.memory;
     const size_t queue_at = p->told + p->headers + p->noted;
     l->queue = (int32_t *)(void *)((char *)b->block.memory + queue_at);
+    if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS)
+        l->order = (int32_t *)(void *)((char *)b->block.memory + queue_at + p->queue);
     tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;
     if (status == TB_OK && l->patience > 0)

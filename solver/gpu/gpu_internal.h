@@ -33,6 +33,10 @@ enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END
  * call and how many have been taken. */
 enum { TB_GPU_WAITING, TB_GPU_TAKEN, TB_GPU_QUEUE_HEAD };
 
+/* Worlds of a warp wait for each other, so solves that begin with sweeps go to the front of a list of the
+ * slots and others to its end: how many of each there are, then the slots. */
+enum { TB_GPU_AT_FRONT, TB_GPU_AT_END, TB_GPU_ORDER_HEAD };
+
 /* One launch. Options are those of the caller without the names and functions of the host. */
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
@@ -45,7 +49,8 @@ typedef struct tb_gpu_launch {
     int32_t solver;              /* tb_solver_number */
     int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
     int32_t takers;              /* warps of a launch beside; 0: this is none */
-    int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots; NULL where there is no patience */
+    int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
+    int32_t *order;              /* TB_GPU_ORDER_HEAD + slots; NULL: solves go by their slots */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;

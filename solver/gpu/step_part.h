@@ -160,6 +160,37 @@ TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
     return step_part(launch, &launch->worlds[world], place_of(launch, slot));
 }
 
+/* ---- solves in order ---- */
+
+#if PART == 0
+TB_STATIC void clear_order(const tb_gpu_launch *launch, int32_t slot)
+{
+    if (slot == 0 && TB_LEADER && launch->order)
+        launch->order[TB_GPU_AT_FRONT] = launch->order[TB_GPU_AT_END] = 0;
+}
+#elif PART == 1
+/* Every slot takes a place, whether its world goes on or not. */
+TB_STATIC void take_place(const tb_gpu_launch *launch, int32_t slot)
+{
+    const int32_t world = launch->first + slot;
+    int32_t *order = launch->order;
+    tb_solve_history history;
+    if (!order || !TB_LEADER || slot >= launch->slots) return;
+    memset(&history, 0, sizeof history);
+    if (world < launch->number_of_worlds)
+        memcpy(&history, launch->worlds[world].state.history, sizeof history);
+    const bool front = tb_auto_begins_with_sweeps(&history);
+    const int32_t place = atomicAdd(&order[front ? TB_GPU_AT_FRONT : TB_GPU_AT_END], 1);
+    order[TB_GPU_ORDER_HEAD + (front ? place : launch->slots - 1 - place)] = slot;
+}
+#elif PART == 2
+TB_STATIC int32_t slot_at(const tb_gpu_launch *launch, int32_t place)
+{
+    if (!launch->order || place >= launch->slots) return place;
+    return launch->order[TB_GPU_ORDER_HEAD + place];
+}
+#endif
+
 /* ---- solves that wait ---- */
 
 #if PART == 0
@@ -225,13 +256,19 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
 #if PART == 0
+    clear_order(&launch, slot);
     if (launch.step == 0) clear_queue(&launch, slot);
     (void)step_slot(&launch, slot);
+#elif PART == 1
+    (void)step_slot(&launch, slot);
+    take_place(&launch, slot);
 #elif PART == 2
-    if (launch.takers > 0)
+    if (launch.takers > 0) {
         take_waiting(&launch);
-    else if (!step_slot(&launch, slot))
-        wait_in_queue(&launch, slot);
+    } else {
+        const int32_t own = slot_at(&launch, slot);
+        if (!step_slot(&launch, own)) wait_in_queue(&launch, own);
+    }
 #else
     (void)step_slot(&launch, slot);
 #endif

@@ -189,17 +189,20 @@ TB_STATIC double cost_of_sets(const tb_solve_history *h)
     return (1 + DEARER_IN_A_ROW * (steps - 1)) * h->price;
 }
 
-TB_STATIC bool sets_are_cheaper(const tb_choice *choice)
+TB_STATIC bool sets_are_cheaper(const tb_solve_history *h)
 {
-    const tb_solve_history *h = choice->history;
     return h && h->price > 0 && cost_of_sets(h) < h->sweeps;
 }
 
-TB_STATIC bool newton_is_cheapest(const tb_choice *choice)
+TB_STATIC bool newton_is_cheapest(const tb_solve_history *h)
 {
-    const tb_solve_history *h = choice->history;
     return h && h->newton > 0 && h->newton < h->sweeps && h->sweeps > SWEEPS_TO_LOOK_UP &&
            (!(h->price > 0) || h->newton < cost_of_sets(h));
+}
+
+TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history)
+{
+    return !sets_are_cheaper(history) && !newton_is_cheapest(history);
 }
 
 TB_STATIC double learn(double known, double seen)
@@ -375,15 +378,15 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     if (status != TB_OK || ended) return status;
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
-    if (newton_is_cheapest(choice)) {
+    if (newton_is_cheapest(choice->history)) {
         if (choice->patience > 0 && choice->history->newton > choice->patience) return TB_CANCELLED;
         status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
         if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
         if (status != TB_OK || ended || choice->solution->at_rounding) return status;
         return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
     }
-    bool from_sets =
-        sets_are_cheaper(choice) && tb_newton_has_sets(choice->problem, choice->options, warm);
+    bool from_sets = sets_are_cheaper(choice->history) &&
+                     tb_newton_has_sets(choice->problem, choice->options, warm);
     if (from_sets) {
         status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
         if (status == TB_OK && ended) learn_of_sets(choice, choice->work.linear_solves);

@@ -117,6 +117,9 @@ TB_EXTERN tb_solve_function tb_solve_sor;
 TB_EXTERN tb_solve_function tb_solve_newton;
 #define tb_solve_auto TB_SYMBOL(tb_solve_auto)
 TB_EXTERN tb_solve_function tb_solve_auto;
+/* Whether a warm solve of its begins with sweeps, by what it knows of those before. */
+#define tb_auto_begins_with_sweeps TB_SYMBOL(tb_auto_begins_with_sweeps)
+TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history);
 
 /* On the processor only; stops by the residual, or where the alternation stands still. Its cone has
  * four facets: sliding contacts in space keep a residual against the exact one, which is told.
