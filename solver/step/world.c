@@ -306,6 +306,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     tb_world *w = &stepping->world;
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    memset(stepping, 0, sizeof *stepping); /* parts of a step hand it on whole */
     *w = make_world(state, options, workspace);
     w->home = state;
     const tb_status status = assemble(w, error);
