@@ -25,7 +25,7 @@ enum { MOST_VECTORS = 3 }; /* as many as a factorization costs */
 /* a weaker pull wants more vectors than that */
 static const double WEAKEST_KEPT = 1e-6;
 static const double NEAREST_KEPT = 0.1; /* of what is asked for: a weaker pull is as good */
-static const double ROOM_BELOW = 0.3; /* a new factor's: it serves who asks for less, too */
+static const double ROOM_BELOW = 0.3;   /* a new factor's: it serves who asks for less, too */
 
 TB_EXTERN tb_status tb_newton_kept_prepare(tb_newton_system *system, double *numbers)
 {
