@@ -314,11 +314,16 @@ def main() -> None:
     whole["date"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     measure.run.environment["TRIBO_COMMIT"] = whole["commit"]
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
+
+    def keep() -> None:
+        found = {"failures": measure.run.failures, "results": measure.run.results}
+        arguments.out.write_text(json.dumps(whole | found, indent=1) + "\n")
+
+    measure.run.keep = keep  # what there is is kept, whatever comes next
     for part in arguments.parts:
         getattr(measure, part)()
-        # what there is is kept, whatever comes next
-        whole |= {"failures": measure.run.failures, "results": measure.run.results}
-        arguments.out.write_text(json.dumps(whole, indent=1) + "\n")
+        keep()
+    whole |= {"failures": measure.run.failures, "results": measure.run.results}
     print(tables.render(whole))
     print(f"\nwritten to {arguments.out}")
     sys.exit(len(measure.run.failures) > 0)

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,14 @@ Command = Sequence[object]
 
 
 class Runner:
-    """Seconds `limit` a program. `results` are rows of JSON, `failures` lines for people."""
+    """Seconds `limit` a program. `results` are rows of JSON, `failures` lines for people; `keep` is
+    called when there are more of them."""
 
     def __init__(self, build: Path, limit: int) -> None:
         self.build, self.limit = build, limit
         self.results: list[dict[str, Any]] = []
         self.failures: list[str] = []
+        self.keep: Callable[[], None] = lambda: None
         self.environment = {
             "TRIBO_GPU_PLUGIN": str(build / "libtribo_gpu.so"),
             **os.environ,
@@ -77,6 +79,7 @@ class Runner:
                 except ValueError:
                     continue
                 self.results.append({"of": part, **row})
+                self.keep()
                 self.say("  " + tables.brief(row))
             elif line.startswith("bench:"):
                 self.say("  " + line)

@@ -68,10 +68,12 @@ def fastest(ways: list[Row | None]) -> Row | None:
 
 
 def ratio(way: Row | None, other: Row | None) -> str:
-    """Ours with its copies to and from the card, for the peer is timed by the clock on the wall."""
+    """Ours with its copies to and from the card, where they were kept, for the peer is timed by the
+    clock on the wall."""
     if way is None or other is None:
         return ""
-    return f"{way['world_steps_per_s_with_copies'] / other['world_steps_per_s']:.2f}"
+    own = way.get("world_steps_per_s_with_copies", way["world_steps_per_s"])
+    return f"{own / other['world_steps_per_s']:.2f}"
 
 
 def speed(rows: list[Row]) -> str:
@@ -145,7 +147,7 @@ def stages(rows: list[Row]) -> str:
 
 def others(rows: list[Row]) -> str:
     """Fields, first answers, calls, sanitizers: a line each."""
-    said = ("of", "bench", "commit", "card", "driver", "backend")
+    said = ("of", "bench", "commit", "card", "driver", "backend", "metrics", "log")
     return "\n".join(
         f"{r['of']}: " + ", ".join(f"{k} {v}" for k, v in r.items() if k not in said)
         for r in rows
