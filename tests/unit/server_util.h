@@ -323,4 +323,16 @@ static inline void test_server_init(test_server *t, bool stored)
     ck_assert_ptr_nonnull(mkdtemp(t->folder));
 }
 
+/* A jaw of two fingers on slides, MJCF. */
+#define TEST_JAW                                                                                   \
+    "<mujoco><worldbody><body name='palm'>"                                                        \
+    "<body name='left' pos='0 0.05 0'><joint name='left' type='slide' axis='0 -1 0' range='0 "     \
+    "0.05'"                                                                                        \
+    " damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 0.005 0' mass='0.05'/></body>"  \
+    "<body name='right' pos='0 -0.05 0'><joint name='right' type='slide' axis='0 1 0'"             \
+    " range='0 0.05' damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 -0.005 0'"       \
+    " mass='0.05'/></body></body></worldbody><actuator>"                                           \
+    "<motor name='left' joint='left' ctrlrange='0 10'/>"                                           \
+    "<motor name='right' joint='right' ctrlrange='0 10'/></actuator></mujoco>"
+
 #endif

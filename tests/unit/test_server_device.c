@@ -165,15 +165,6 @@ END_TEST
 
 /* ---- grasps ---- */
 
-static const char JAW[] =
-    "<mujoco><worldbody><body name='palm'>"
-    "<body name='left' pos='0 0.05 0'><joint name='left' type='slide' axis='0 -1 0' range='0 0.05'"
-    " damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 0.005 0' mass='0.05'/></body>"
-    "<body name='right' pos='0 -0.05 0'><joint name='right' type='slide' axis='0 1 0'"
-    " range='0 0.05' damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 -0.005 0'"
-    " mass='0.05'/></body></body></worldbody><actuator>"
-    "<motor name='left' joint='left' ctrlrange='0 10'/>"
-    "<motor name='right' joint='right' ctrlrange='0 10'/></actuator></mujoco>";
 /* An angle iron: a mesh that is not its own hull. */
 static const char ANGLE[] =
     "v -.02 -.03 0\nv .02 -.03 0\nv .02 -.01 0\nv 0 -.01 0\nv 0 .03 0\nv -.02 .03 0\n"
@@ -192,7 +183,7 @@ static void expect_grasps(td_server *s, bool convex, const char *named, const ch
     Tribo__V1__GraspPerturbation perturbation = TRIBO__V1__GRASP_PERTURBATION__INIT;
     Tribo__V1__GraspPose pose = TRIBO__V1__GRASP_POSE__INIT, *poses = &pose;
     for (int i = 0; i < 2; i++) {
-        const char *text = i == 0 ? ANGLE : JAW;
+        const char *text = i == 0 ? ANGLE : TEST_JAW;
         tribo__v1__grasp_asset__init(&assets[i]);
         assets[i].main_case = TRIBO__V1__GRASP_ASSET__MAIN_DATA;
         assets[i].data.data = (uint8_t *)(uintptr_t)text;
@@ -287,7 +278,7 @@ START_TEST(the_librarys_auto_looks_at_what_a_job_is_about)
         tb_scene *hand = NULL, *object = tetrahedron(i > 0 ? TB_SHAPE_MESH : TB_SHAPE_CONVEX, true);
         tb_grasp_request request = tb_grasp_defaults();
         const tb_grasp_pose pose = tb_grasp_pose_defaults();
-        TEST_OK(tb_scene_load_mjcf(JAW, strlen(JAW), NULL, NULL, &hand, &error), &error);
+        TEST_OK(tb_scene_load_mjcf(TEST_JAW, strlen(TEST_JAW), NULL, NULL, &hand, &error), &error);
         request.hand.scene = hand;
         request.object.scene = object;
         request.object.convex = i == 1;

@@ -10,15 +10,6 @@
 
 /* ---- a jaw, a block, a request ---- */
 
-static const char JAW[] =
-    "<mujoco><worldbody><body name='palm'>"
-    "<body name='left' pos='0 0.05 0'><joint name='left' type='slide' axis='0 -1 0' range='0 0.05'"
-    " damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 0.005 0' mass='0.05'/></body>"
-    "<body name='right' pos='0 -0.05 0'><joint name='right' type='slide' axis='0 1 0'"
-    " range='0 0.05' damping='20'/><geom type='box' size='0.02 0.005 0.02' pos='0 -0.005 0'"
-    " mass='0.05'/></body></body></worldbody><actuator>"
-    "<motor name='left' joint='left' ctrlrange='0 10'/>"
-    "<motor name='right' joint='right' ctrlrange='0 10'/></actuator></mujoco>";
 static const char BLOCK[] =
     "<mujoco><worldbody><body name='block'><freejoint/>"
     "<geom type='box' size='0.02 0.045 0.02' mass='0.1'/></body></worldbody></mujoco>";
@@ -57,7 +48,7 @@ static void ask(asking *a, int poses, int copies)
     tribo__v1__grasp_protocol__init(&a->protocol);
     tribo__v1__grasp_perturbation__init(&a->perturbation);
     set_asset(&a->object_asset, BLOCK, "block.xml");
-    set_asset(&a->hand_asset, JAW, "jaw.xml");
+    set_asset(&a->hand_asset, TEST_JAW, "jaw.xml");
     a->object.asset = &a->object_asset;
     a->object.friction = 0.5;
     a->hand.asset = &a->hand_asset;
@@ -95,7 +86,7 @@ static void ask_library(const asking *a, tb_grasp_request *r, tb_grasp_pose *pos
 {
     tb_error error = {0};
     tb_scene *hand, *object;
-    TEST_OK(tb_scene_load_mjcf(JAW, strlen(JAW), NULL, NULL, &hand, &error), &error);
+    TEST_OK(tb_scene_load_mjcf(TEST_JAW, strlen(TEST_JAW), NULL, NULL, &hand, &error), &error);
     TEST_OK(tb_scene_load_mjcf(BLOCK, strlen(BLOCK), NULL, NULL, &object, &error), &error);
     *r = tb_grasp_defaults();
     r->hand.scene = hand;
