@@ -23,15 +23,16 @@ typedef struct tb_solve_history {
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 
-/* Systems of so few dofs are dense: to order them would take longer than to factor them. */
-enum { TB_DENSE_DOFS = 24 };
+/* Systems of so few dofs are dense: to order them takes longer than factoring spares. And of so few
+ * a factor is kept from solve to solve: its square of doubles is part of every state. */
+enum { TB_DENSE_DOFS = 48, TB_KEPT_DOFS = 24 };
 
 /* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights
  * were (0: there is none), and the inverse of its matrix, dofs x dofs. Of larger systems none is
  * kept: 0. */
 TB_FN int32_t tb_kept_numbers(int32_t dofs)
 {
-    return dofs <= TB_DENSE_DOFS ? 1 + dofs * dofs : 0;
+    return dofs <= TB_KEPT_DOFS ? 1 + dofs * dofs : 0;
 }
 
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
