@@ -8,8 +8,11 @@
  *     TB_EACH(i, n) { ... }         the indices of a loop dealt out among the lanes; an index must
  *                                   read nothing that another index of the loop writes
  *     if (TB_LEADER) { ... }        one lane for all: what must be done in order
- *     otherwise                     every lane, in its own variables (taking arrays from the arena
- *                                   too: each lane keeps the same account)
+ *     otherwise                     every lane, in its own variables; into memory that they share
+ *                                   only where all write the same and nobody reads another value
+ *                                   there between the syncs before and after
+ *
+ * Arrays of the arena all lanes take together: its account is one, and taking syncs.
  *
  * and tb_team_sync() stands between a write and a read by others, reached by all lanes alike.
  * tb_team_share hands the leader's bytes to the others' variables, tb_team_pass those of any lane.

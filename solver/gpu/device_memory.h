@@ -15,9 +15,9 @@
 
 /* ---- the arena ----
  *
- * Every lane of a team keeps the same account of the world's one block: all take the same pieces in
- * the same order. A lane that works alone for a while, its leader for all, takes from a copy of the
- * account (tb_arena_alone), or zeroing would wait for lanes that are elsewhere. */
+ * A team has one account of its world's one block, which its leader keeps: all lanes take the same
+ * pieces in the same order. A lane that works alone for a while, its leader for all, says so in the
+ * account (or in a copy of it: tb_arena_alone), or it would wait for lanes that are elsewhere. */
 
 /* in tb_arena.allocations */
 enum { TB_ARENA_OF_TEAM, TB_ARENA_OF_ONE_LANE };
@@ -41,15 +41,26 @@ TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
     return alone;
 }
 
+/* So much is taken from now on: told to the account when all have read it, read again when it is
+ * there. */
+TB_STATIC void arena_account(tb_arena *arena, size_t used)
+{
+    const bool together = arena->allocations == TB_ARENA_OF_TEAM;
+    if (together) tb_team_sync();
+    if (!together || TB_LEADER) {
+        arena->used = used;
+        if (used > arena->peak) arena->peak = used;
+    }
+    if (together) tb_team_sync();
+}
+
 TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes)
 {
-    const size_t unit = TB_ARENA_ALIGNMENT;
-    if (bytes > SIZE_MAX / 4 - arena->used) return NULL;
+    const size_t unit = TB_ARENA_ALIGNMENT, taken = arena->used;
+    if (bytes > SIZE_MAX / 4 - taken) return NULL;
     const size_t size = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
-    unsigned char *memory = (unsigned char *)arena->current + arena->used;
-    arena->used += size;
-    if (arena->used > arena->peak) arena->peak = arena->used;
-    return arena->used <= arena->capacity ? memory : NULL;
+    arena_account(arena, taken + size);
+    return taken + size <= arena->capacity ? (unsigned char *)arena->current + taken : NULL;
 }
 
 TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size)
@@ -69,13 +80,12 @@ TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
     }
     tb_team_clear(memory, count * size);
     tb_team_sync();
-    tb_team_sync();
     return memory;
 }
 
 TB_EXTERN void tb_arena_reset(tb_arena *arena)
 {
-    arena->used = 0;
+    arena_account(arena, 0);
 }
 
 TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
@@ -89,8 +99,7 @@ TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
 /* Not before all lanes are done with what others may write over. */
 TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
 {
-    if (arena->allocations == TB_ARENA_OF_TEAM) tb_team_sync();
-    arena->used = mark.used;
+    arena_account(arena, mark.used);
 }
 
 /* ---- contact records ---- */

@@ -28,6 +28,19 @@ enum {
         (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
 };
 
+/* What a world's lanes have at hand while they work on it, in the memory that a block shares: read all
+ * the time, it would otherwise be the first to leave the cache for a lane's own numbers. */
+typedef struct at_hand {
+    tb_stepping stepping;
+    tb_workspace workspace;
+} at_hand;
+
+TB_STATIC at_hand *hand_of_team(void)
+{
+    extern __shared__ __align__(TB_ARENA_ALIGNMENT) unsigned char hands[];
+    return (at_hand *)hands + threadIdx.y;
+}
+
 TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
 {
     return (between *)(launch->arenas + (size_t)slot * launch->arena_size);
@@ -75,28 +88,61 @@ TB_STATIC int32_t step_of_course(const tb_gpu_world *world)
 }
 
 #if PART == 0
-/* What the world is told, then its step's beginning, in the same memory. */
-TB_STATIC tb_status begin(tb_stepping *stepping, const tb_gpu_launch *launch, tb_gpu_world *world,
-                          tb_workspace *workspace, tb_certificate *certificate)
+TB_STATIC void take_up(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept,
+                       at_hand *hand)
 {
+    if (TB_LEADER) {
+        tb_arena_over(&hand->workspace.arena, (unsigned char *)kept + BETWEEN_BYTES,
+                      launch->arena_size - BETWEEN_BYTES);
+        hand->workspace.threads = 1;
+        hand->workspace.solver = launch->solver;
+        choose_next(world);
+    }
+    tb_team_sync();
+}
+
+/* What the world is told, then its step's beginning, in the same memory. */
+TB_STATIC tb_status begin(at_hand *hand, const tb_gpu_launch *launch, tb_gpu_world *world,
+                          tb_certificate *certificate)
+{
+    tb_workspace *workspace = &hand->workspace;
     if (world->course.steps > 0) {
         const tb_status status =
             tb_course_tell(&world->state, &world->course, step_of_course(world), &workspace->arena);
         if (status != TB_OK) return status;
     }
-    return tb_step_begin(stepping, &world->state, &launch->options, workspace, certificate, NULL);
+    return tb_step_begin(&hand->stepping, &world->state, &launch->options, workspace, certificate,
+                         NULL);
+}
+#else
+TB_STATIC void take_up(const tb_gpu_launch *launch, const between *kept, at_hand *hand)
+{
+    tb_team_copy(&hand->stepping, &kept->stepping, sizeof hand->stepping);
+    tb_team_copy(&hand->workspace.arena, &kept->arena, sizeof hand->workspace.arena);
+    tb_team_sync();
+    if (TB_LEADER) {
+        hand->stepping.world.arena = &hand->workspace.arena;
+        hand->stepping.world.options = &launch->options;
+    }
+    tb_team_sync();
+}
+#endif
+
+#if PART != 3
+TB_STATIC void put_down(between *kept, const at_hand *hand)
+{
+    tb_team_sync();
+    tb_team_copy(&kept->stepping, &hand->stepping, sizeof kept->stepping);
+    tb_team_copy(&kept->arena, &hand->workspace.arena, sizeof kept->arena);
 }
 #endif
 
 /* Does this part's work where a world stands before it; false: a solve has to wait. */
 TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
 {
-    tb_stepping stepping;
-    tb_workspace workspace;
+    at_hand *hand = hand_of_team();
     tb_certificate certificate;
     tb_status status;
-    workspace.threads = 1;
-    workspace.solver = launch->solver;
     TB_STAGES_BEGIN();
 #if PART == 0 /* begin */
     if (launch->step == 0 && TB_LEADER) {
@@ -108,42 +154,34 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
     tb_team_sync();
     if (where_it_stands(kept) != PART || world->status != TB_OK || world->steps_left == 0)
         return true;
-    tb_arena_over(&workspace.arena, (unsigned char *)kept + BETWEEN_BYTES,
-                  launch->arena_size - BETWEEN_BYTES);
-    if (TB_LEADER) choose_next(world);
-    tb_team_sync();
-    status = begin(&stepping, launch, world, &workspace, &certificate);
+    take_up(launch, world, kept, hand);
+    status = begin(hand, launch, world, &certificate);
 #else
     if (where_it_stands(kept) != (launch->takers > 0 ? (int32_t)STANDS_WAITING : PART)) return true;
-    stepping = kept->stepping;
-    workspace.arena = kept->arena;
-    stepping.world.arena = &workspace.arena;
-    stepping.world.options = &launch->options;
-    tb_team_sync(); /* all have read what is written below */
+    take_up(launch, kept, hand);
 #if PART == 1   /* detect */
-    status = tb_step_detect(&stepping, &certificate, NULL);
+    status = tb_step_detect(&hand->stepping, &certificate, NULL);
 #elif PART == 2 /* solve */
     memset(&certificate, 0, sizeof certificate);
-    status = tb_step_solve(&stepping, launch->patience, NULL);
+    status = tb_step_solve(&hand->stepping, launch->patience, NULL);
     if (status == TB_CANCELLED) return false;
 #else
-    status = tb_step_end(&stepping, &certificate, NULL);
+    status = tb_step_end(&hand->stepping, &certificate, NULL);
 #endif
 #endif
-    if (world->course.steps > 0 && (status == TB_DIVERGED || (PART == 3 && status == TB_OK))) {
+    if (world->course.steps > 0 && (status == TB_DIVERGED || (PART == 3 && status == TB_OK)))
         tb_course_note(&world->state, &world->course, step_of_course(world), &certificate);
-        tb_team_sync(); /* all have read what is written below */
-    }
+#if PART != 3
+    put_down(kept, hand);
+#endif
+    tb_team_sync(); /* all have read what is written below */
     if (!TB_LEADER) return true;
-    if (status != TB_OK) end_world(launch, world, status, workspace.arena.peak, &certificate);
+    if (status != TB_OK) end_world(launch, world, status, hand->workspace.arena.peak, &certificate);
 #if PART == 3 /* end */
     if (status == TB_OK) {
         tb_certificate_add(&world->merged, &certificate);
         world->steps_left--;
     }
-#else
-    kept->stepping = stepping;
-    kept->arena = workspace.arena;
 #endif
     /* a launch beside says so when all lanes are done */
     if (launch->takers == 0)
@@ -279,7 +317,8 @@ extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cuda
     const int32_t lanes = launch->lanes[PART], worlds = TB_GPU_BLOCK_THREADS / lanes;
     const int32_t needed = (launch->slots + worlds - 1) / worlds;
     const unsigned blocks = (unsigned)(launch->takers > 0 ? launch->takers : needed);
-    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), 0, stream>>>(*launch);
+    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), (size_t)worlds * sizeof(at_hand),
+                  stream>>>(*launch);
     return cudaGetLastError();
 }
 

@@ -130,7 +130,7 @@ TB_EXTERN tb_solve_function tb_solve_staggered;
 
 /* Those that a device has too. It knows them by number, in this order from 1 on. All are a team's
  * work (base/team.h): reached by all its lanes, each with a warm start and a solution of its own
- * that share their arrays, and with an arena of the same account. */
+ * that share their arrays, and with one arena. */
 #define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
 
 enum {

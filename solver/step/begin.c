@@ -28,11 +28,12 @@ TB_STATIC tb_status take_arrays(tb_world *w)
     w->actuator_force = TB_ARENA_ARRAY(w->arena, double, m->number_of_actuators);
     w->kinematic =
         TB_ARENA_ARRAY(w->arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
-    w->dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
-    w->sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
+    w->chains.dofs = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->chains.parents = TB_ARENA_ARRAY(w->arena, int32_t, dofs + 1);
+    w->chains.sides = TB_ARENA_ARRAY(w->arena, int8_t, dofs + 1);
     if (!w->q || !w->u || !w->u_free || !w->u_end || !w->force || !w->diagonal ||
-        !w->actuator_force || !w->kinematic || !w->dofs || !w->parents || !w->sides)
+        !w->actuator_force || !w->kinematic || !w->chains.dofs || !w->chains.parents ||
+        !w->chains.sides)
         return TB_RESOURCE_EXHAUSTED;
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }

@@ -27,41 +27,85 @@ TB_STATIC void *grow(tb_arena *arena, const void *old, size_t size, int64_t coun
     return grown;
 }
 
-/* Grows w->array of this type, whose `count` items have room for `capacity`, to hold `extra` more: by half again
- * at least. True if there is room now. */
-#define GROW(w, type, array, count, capacity, extra)                                               \
-    ((count) + (extra) <= (capacity) ||                                                            \
-     ((w)->array = (type *)grow((w)->arena, (w)->array, sizeof *(w)->array, (count),               \
-                                GROWN(count, extra))) != NULL)
+/* A larger copy of w->array, which is of this type and has `count` items, with room for `extra` more:
+ * by half again at least. NULL where memory is refused. */
+#define GROW(w, type, array, count, extra)                                                         \
+    ((type *)grow((w)->arena, (w)->array, sizeof(type), (count), GROWN(count, extra)))
 #define GROWN(count, extra) ((count) + (extra) + (count) / 2 + 64)
 
+/* All lanes ask for the same, and wait for each other around what the leader writes down. */
 TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments)
 {
     tb_world *w = world;
     const int32_t n = w->number_of_segments;
-    if (!GROW(w, tb_segment, segments, n, w->segment_capacity, segments)) return false;
-    if (n + segments > w->segment_capacity) w->segment_capacity = GROWN(n, segments);
+    if (n + segments <= w->segment_capacity) return true;
+    tb_segment *grown = GROW(w, tb_segment, segments, n, segments);
+    if (!grown) return false;
+    tb_world_sync(w);
+    if (TB_LEADER) {
+        w->segments = grown;
+        w->segment_capacity = GROWN(n, segments);
+    }
+    tb_world_sync(w);
+    return true;
+}
+
+TB_STATIC bool reserve_blocks(tb_world *w, int32_t blocks)
+{
+    const int32_t n = w->number_of_blocks;
+    if (n + blocks <= w->block_capacity) return true;
+    tb_block *grown = GROW(w, tb_block, blocks, n, blocks);
+    if (!grown) return false;
+    tb_world_sync(w);
+    if (TB_LEADER) {
+        w->blocks = grown;
+        w->block_capacity = GROWN(n, blocks);
+    }
+    tb_world_sync(w);
+    return true;
+}
+
+TB_STATIC bool reserve_values(tb_world *w, int64_t values)
+{
+    const int64_t n = w->number_of_values;
+    if (n + values <= w->value_capacity) return true;
+    tb_real *grown = GROW(w, tb_real, values, n, values);
+    if (!grown) return false;
+    tb_world_sync(w);
+    if (TB_LEADER) {
+        w->values = grown;
+        w->value_capacity = GROWN(n, values);
+    }
+    tb_world_sync(w);
+    return true;
+}
+
+TB_STATIC bool reserve_rows(tb_world *w, int32_t rows)
+{
+    const int32_t n = w->number_of_rows;
+    if (n + rows <= w->row_capacity) return true;
+    tb_real *c = GROW(w, tb_real, c, n, rows);
+    tb_real *compliance = c ? GROW(w, tb_real, compliance, n, rows) : NULL;
+    tb_real *warm = compliance ? GROW(w, tb_real, warm, n, rows) : NULL;
+    int32_t *memory = warm ? GROW(w, int32_t, memory, n, rows) : NULL;
+    if (!memory) return false;
+    tb_world_sync(w);
+    if (TB_LEADER) {
+        w->c = c;
+        w->compliance = compliance;
+        w->warm = warm;
+        w->memory = memory;
+        w->row_capacity = GROWN(n, rows);
+    }
+    tb_world_sync(w);
     return true;
 }
 
 TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values)
 {
-    tb_world *w = world;
-    const int32_t b = w->number_of_blocks, r = w->number_of_rows;
-    const int64_t v = w->number_of_values;
-    if (!tb_segment_reserve(w, 2 * blocks)) return false; /* free bodies: a run for each */
-    if (!GROW(w, tb_block, blocks, b, w->block_capacity, blocks)) return false;
-    if (b + blocks > w->block_capacity) w->block_capacity = GROWN(b, blocks);
-    if (!GROW(w, tb_real, values, v, w->value_capacity, values)) return false;
-    if (v + values > w->value_capacity) w->value_capacity = GROWN(v, values);
-    if (r + rows <= w->row_capacity) return true;
-    if (!GROW(w, tb_real, c, r, w->row_capacity, rows) ||
-        !GROW(w, tb_real, compliance, r, w->row_capacity, rows) ||
-        !GROW(w, tb_real, warm, r, w->row_capacity, rows) ||
-        !GROW(w, int32_t, memory, r, w->row_capacity, rows))
-        return false;
-    w->row_capacity = GROWN(r, rows);
-    return true;
+    /* free bodies: a run for each */
+    return tb_segment_reserve(world, 2 * blocks) && reserve_blocks(world, blocks) &&
+           reserve_values(world, values) && reserve_rows(world, rows);
 }
 
 /* ---- chains ---- */
@@ -76,13 +120,14 @@ TB_STATIC int32_t chain_head(const tb_model *m, int32_t leaf)
     return tree->single_free ? tree->dof + 5 : leaf;
 }
 
-/* Union of the chains above the leaves, ascending, in w->dofs. */
-TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+/* Union of the chains above the leaves, ascending. */
+TB_STATIC void merge_chains(const tb_model *m, tb_chains *chains, const int32_t *leaves,
+                            int32_t number_of_leaves)
 {
-    const tb_model_dof *dofs = w->model->dofs;
+    const tb_model_dof *dofs = m->dofs;
     int32_t heads[MERGE_HEADS];
     const int32_t count = number_of_leaves;
-    for (int32_t i = 0; i < count; i++) heads[i] = chain_head(w->model, leaves[i]);
+    for (int32_t i = 0; i < count; i++) heads[i] = chain_head(m, leaves[i]);
 
     /* take the largest head; heads at it move on to its parent together */
     int32_t width = 0;
@@ -92,34 +137,36 @@ TB_STATIC void merge_chains(tb_world *w, const int32_t *leaves, int32_t number_o
         if (largest < 0) break;
         for (int32_t i = 0; i < count; i++)
             if (heads[i] == largest) heads[i] = dofs[largest].parent;
-        w->sides[width] = 0;
-        w->dofs[width++] = largest;
+        chains->sides[width] = 0;
+        chains->dofs[width++] = largest;
     }
 
     /* turn around */
     for (int32_t i = 0, j = width - 1; i < j; i++, j--) {
-        const int32_t dof = w->dofs[i];
-        w->dofs[i] = w->dofs[j], w->dofs[j] = dof;
+        const int32_t dof = chains->dofs[i];
+        chains->dofs[i] = chains->dofs[j], chains->dofs[j] = dof;
     }
-    w->width = width;
+    chains->width = width;
 }
 
 /* Union of more chains than merge_chains has heads for (long tendons): by marks, which stand where
  * the sides will. */
-TB_STATIC void merge_many_chains(tb_world *w, const int32_t *leaves, int32_t number_of_leaves)
+TB_STATIC void merge_many_chains(const tb_model *m, tb_chains *chains, const int32_t *leaves,
+                                 int32_t number_of_leaves)
 {
-    const tb_model_dof *dofs = w->model->dofs;
-    int8_t *marks = w->sides;
-    for (int32_t d = 0; d < w->model->number_of_dofs; d++) marks[d] = 0;
+    const tb_model_dof *dofs = m->dofs;
+    int8_t *marks = chains->sides;
+    for (int32_t d = 0; d < m->number_of_dofs; d++) marks[d] = 0;
     for (int32_t i = 0; i < number_of_leaves; i++)
-        for (int32_t d = chain_head(w->model, leaves[i]); d >= 0 && !marks[d]; d = dofs[d].parent)
+        for (int32_t d = chain_head(m, leaves[i]); d >= 0 && !marks[d]; d = dofs[d].parent)
             marks[d] = 1;
-    w->width = 0;
-    for (int32_t d = 0; d < w->model->number_of_dofs; d++) {
+    int32_t width = 0;
+    for (int32_t d = 0; d < m->number_of_dofs; d++) {
         if (!marks[d]) continue;
-        w->sides[w->width] = 0;
-        w->dofs[w->width++] = d;
+        chains->sides[width] = 0;
+        chains->dofs[width++] = d;
     }
+    chains->width = width;
 }
 
 /* A chain of dofs, seen from its root. */
@@ -150,71 +197,74 @@ TB_STATIC int32_t chain_dof(const rooted_chain *c, int32_t i)
 }
 
 /* Union of two chains, of which any may be none, with all that there is to know of it. */
-TB_STATIC void merge_two(tb_world *w, int32_t leaf_a, int32_t leaf_b)
+TB_STATIC void merge_two(const tb_model *m, tb_chains *chains, int32_t leaf_a, int32_t leaf_b)
 {
-    const rooted_chain a = chain_above(w->model, leaf_a), b = chain_above(w->model, leaf_b);
+    const rooted_chain a = chain_above(m, leaf_a), b = chain_above(m, leaf_b);
+    int32_t *const dofs = chains->dofs, *const parents = chains->parents;
+    int8_t *const sides = chains->sides;
     int32_t at_a = 0, at_b = 0, last_a = -1, last_b = -1, width = 0;
     int32_t dof_a = chain_dof(&a, 0), dof_b = chain_dof(&b, 0);
     while (dof_a != BEHIND_ALL || dof_b != BEHIND_ALL) {
         const int32_t dof = dof_a < dof_b ? dof_a : dof_b;
         const bool of_a = dof == dof_a, of_b = dof == dof_b;
-        w->dofs[width] = dof;
-        w->sides[width] = (int8_t)(of_b - of_a);
-        w->parents[width] = of_a ? last_a : last_b;
+        dofs[width] = dof;
+        sides[width] = (int8_t)(of_b - of_a);
+        parents[width] = of_a ? last_a : last_b;
         if (of_a) dof_a = chain_dof(&a, ++at_a), last_a = width;
         if (of_b) dof_b = chain_dof(&b, ++at_b), last_b = width;
         width++;
     }
-    w->width = width;
-    w->heads[0] = last_a;
-    w->heads[1] = last_b;
-    w->free_bodies = !a.leaf && !b.leaf && (a.first != b.first || a.length != b.length);
+    chains->width = width;
+    chains->heads[0] = last_a;
+    chains->heads[1] = last_b;
+    chains->free_bodies = !a.leaf && !b.leaf && (a.first != b.first || a.length != b.length);
 }
 
 /* Whether dof i of the union begins a run. Runs go on over trees, for fewer, longer ones are quicker;
  * but not over free bodies that are alone with each other, for sweeps know pairs of six. */
-TB_STATIC bool begins_run(const tb_world *w, int32_t i)
+TB_STATIC bool begins_run(const tb_chains *c, int32_t i)
 {
-    return i == 0 || w->dofs[i] != w->dofs[i - 1] + 1 || (w->free_bodies && i == 6);
+    return i == 0 || c->dofs[i] != c->dofs[i - 1] + 1 || (c->free_bodies && i == 6);
 }
 
-TB_STATIC void find_parents(tb_world *w)
+TB_STATIC void find_parents(const tb_model *m, tb_chains *c)
 {
-    for (int32_t i = 0; i < w->width; i++) {
-        const int32_t parent = w->model->dofs[w->dofs[i]].parent;
+    for (int32_t i = 0; i < c->width; i++) {
+        const int32_t parent = m->dofs[c->dofs[i]].parent;
         int32_t p = i - 1;
         if (parent < 0) p = -1;
-        while (p >= 0 && w->dofs[p] != parent) p--;
-        w->parents[i] = p;
+        while (p >= 0 && c->dofs[p] != parent) p--;
+        c->parents[i] = p;
     }
 }
 
-TB_EXTERN void tb_block_merge_chains(tb_world *world, const int32_t *leaves,
-                                     int32_t number_of_leaves)
+TB_EXTERN void tb_block_merge_chains(const tb_model *model, tb_chains *chains,
+                                     const int32_t *leaves, int32_t number_of_leaves)
 {
-    tb_world *w = world;
-    w->free_bodies = false;
+    chains->free_bodies = false;
     if (number_of_leaves <= 2) {
-        merge_two(w, leaves[0], number_of_leaves > 1 ? leaves[1] : -1);
+        merge_two(model, chains, leaves[0], number_of_leaves > 1 ? leaves[1] : -1);
     } else {
         if (number_of_leaves <= MERGE_HEADS)
-            merge_chains(w, leaves, number_of_leaves);
+            merge_chains(model, chains, leaves, number_of_leaves);
         else
-            merge_many_chains(w, leaves, number_of_leaves);
-        find_parents(w);
+            merge_many_chains(model, chains, leaves, number_of_leaves);
+        find_parents(model, chains);
     }
-    w->number_of_runs = 0;
-    for (int32_t i = 0; i < w->width; i++) w->number_of_runs += begins_run(w, i);
+    const int32_t width = chains->width;
+    int32_t runs = 0;
+    for (int32_t i = 0; i < width; i++) runs += begins_run(chains, i);
+    chains->number_of_runs = runs;
 }
 
-TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment)
+TB_EXTERN void tb_block_store_chains(const tb_world *world, tb_chains *chains, int32_t segment)
 {
-    tb_world *w = world;
-    tb_segment *end = w->segments + segment;
-    w->segment = segment;
-    for (int32_t i = 1, first = 0; i <= w->width; i++) {
-        if (i < w->width && !begins_run(w, i)) continue;
-        *end++ = TB_VALUE(tb_segment){w->dofs[first], i - first};
+    tb_segment *end = world->segments + segment;
+    const int32_t width = chains->width;
+    chains->segment = segment;
+    for (int32_t i = 1, first = 0; i <= width; i++) {
+        if (i < width && !begins_run(chains, i)) continue;
+        *end++ = TB_VALUE(tb_segment){chains->dofs[first], i - first};
         first = i;
     }
 }
@@ -225,38 +275,37 @@ TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of
     const bool two = number_of_leaves == 2;
     if (two && w->has_chains && leaves[0] == w->leaves[0] && leaves[1] == w->leaves[1]) return true;
     w->has_chains = false;
-    tb_block_merge_chains(w, leaves, number_of_leaves);
-    if (!tb_segment_reserve(w, w->number_of_runs)) return false;
-    tb_block_store_chains(w, w->number_of_segments);
-    w->number_of_segments += w->number_of_runs;
+    tb_block_merge_chains(w->model, &w->chains, leaves, number_of_leaves);
+    if (!tb_segment_reserve(w, w->chains.number_of_runs)) return false;
+    tb_block_store_chains(w, &w->chains, w->number_of_segments);
+    w->number_of_segments += w->chains.number_of_runs;
     for (int k = 0; two && k < 2; k++) w->leaves[k] = leaves[k];
     w->has_chains = two;
     return true;
 }
 
-TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int32_t memory)
+TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
+                                const tb_block_place *place, tb_law law, int32_t rows,
+                                int32_t memory)
 {
-    tb_world *w = world;
-    tb_block *b = &w->blocks[w->number_of_blocks++];
-    *b = TB_VALUE(tb_block){.law = (int32_t)law,
-                            .row = w->number_of_rows,
-                            .rows = rows,
-                            .segment = w->segment,
-                            .segments = w->number_of_runs,
-                            .width = w->width,
-                            .value = w->number_of_values};
+    const tb_world *w = world;
+    w->blocks[place->block] = TB_VALUE(tb_block){.law = (int32_t)law,
+                                                 .row = place->row,
+                                                 .rows = rows,
+                                                 .segment = chains->segment,
+                                                 .segments = chains->number_of_runs,
+                                                 .width = chains->width,
+                                                 .value = place->value};
     for (int32_t i = 0; i < rows; i++) {
-        const int32_t row = b->row + i;
+        const int32_t row = place->row + i;
         w->c[row] = 0;
         w->warm[row] = memory < 0 ? 0 : TB_R(w->state->row_impulses[memory + i]);
         if (memory < 0) continue;
         w->compliance[row] = 0;
         w->memory[row] = memory + i;
     }
-    w->number_of_rows += rows;
-    tb_real *values = w->values + b->value;
-    const int32_t count = rows * w->width;
-    w->number_of_values += count;
+    tb_real *values = w->values + place->value;
+    const int32_t count = rows * chains->width;
     for (int32_t i = 0; i < count; i++) values[i] = 0;
     return values;
 }
@@ -264,10 +313,15 @@ TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int
 TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
                                   int32_t number_of_leaves, int32_t memory)
 {
-    if (!take_chains(world, leaves, number_of_leaves) ||
-        !tb_block_reserve(world, 1, rows, (int64_t)rows * world->width))
-        return NULL;
-    return tb_block_place(world, law, rows, memory);
+    tb_world *w = world;
+    if (!take_chains(w, leaves, number_of_leaves)) return NULL;
+    const int64_t values = (int64_t)rows * w->chains.width;
+    if (!tb_block_reserve(w, 1, rows, values)) return NULL;
+    const tb_block_place place = {w->number_of_blocks, w->number_of_rows, w->number_of_values};
+    w->number_of_blocks++;
+    w->number_of_rows += rows;
+    w->number_of_values += values;
+    return tb_block_put(w, &w->chains, &place, law, rows, memory);
 }
 
 TB_EXTERN void tb_block_cancel(tb_world *world)
@@ -277,10 +331,11 @@ TB_EXTERN void tb_block_cancel(tb_world *world)
     world->number_of_values -= (int64_t)b->rows * b->width;
 }
 
-TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x)
+TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x)
 {
+    const int32_t *dofs = chains->dofs, width = chains->width;
     tb_real sum = 0;
-    for (int32_t i = 0; i < world->width; i++) sum += w_row[i] * x[world->dofs[i]];
+    for (int32_t i = 0; i < width; i++) sum += w_row[i] * x[dofs[i]];
     return sum;
 }
 
@@ -298,10 +353,11 @@ TB_STATIC void whiten_single_free(const tb_model_tree *tree, tb_real *x)
 }
 
 /* Moves a dof's column on to its ancestors and scales it, all rows at once. */
-TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *values)
+TB_STATIC void whiten_dof(const tb_world *w, const tb_chains *chains, int32_t i, int32_t rows,
+                          tb_real *values)
 {
-    const int32_t dof = w->dofs[i], width = w->width;
-    const int32_t *parents = w->parents;
+    const int32_t dof = chains->dofs[i], width = chains->width;
+    const int32_t *parents = chains->parents;
     const tb_real *factor = w->dynamics.mass + w->dynamics.mass_row[dof] + 1;
     const tb_real scale = w->dynamics.inverse_root[dof];
     tb_real own[TB_BLOCK_ROWS];
@@ -314,32 +370,43 @@ TB_STATIC void whiten_dof(const tb_world *w, int32_t i, int32_t rows, tb_real *v
     for (int32_t r = 0; r < rows; r++) values[r * width + i] = own[r] * scale;
 }
 
-TB_STATIC void whiten_columns(const tb_world *w, int32_t rows, tb_real *values)
+TB_STATIC void whiten_columns(const tb_world *w, const tb_chains *chains, int32_t rows,
+                              tb_real *values)
 {
     const tb_model *m = w->model;
-    for (int32_t i = w->width - 1; i >= 0; i--) {
-        const tb_model_tree *tree = &m->trees[m->dofs[w->dofs[i]].tree];
+    const int32_t width = chains->width;
+    for (int32_t i = width - 1; i >= 0; i--) {
+        const tb_model_tree *tree = &m->trees[m->dofs[chains->dofs[i]].tree];
         if (!tree->single_free) {
-            whiten_dof(w, i, rows, values);
+            whiten_dof(w, chains, i, rows, values);
             continue;
         }
         i -= 5;
-        for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * w->width + i);
+        for (int32_t r = 0; r < rows; r++) whiten_single_free(tree, values + r * width + i);
     }
 }
 
-TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values)
+/* the compiler keeps the numbers of one row, and of a contact's three, in registers */
+TB_EXTERN void tb_block_whiten_row(const tb_world *world, const tb_chains *chains, tb_real *values)
 {
-    whiten_columns(world, rows, values);
+    whiten_columns(world, chains, 1, values);
 }
 
-/* the compiler keeps one row's number in a register */
-TB_EXTERN void tb_block_whiten_row(const tb_world *world, tb_real *values)
+TB_STATIC void whiten_contact(const tb_world *w, const tb_chains *chains, tb_real *values)
 {
-    whiten_columns(world, 1, values);
+    whiten_columns(w, chains, TB_CONTACT_COULOMB, values);
+}
+
+TB_EXTERN void tb_block_whiten(const tb_world *world, const tb_chains *chains, int32_t rows,
+                               tb_real *values)
+{
+    if (rows == TB_CONTACT_COULOMB)
+        whiten_contact(world, chains, values);
+    else
+        whiten_columns(world, chains, rows, values);
 }
 
 TB_EXTERN void tb_block_end(tb_world *world, tb_real *values)
 {
-    tb_block_whiten(world, world->blocks[world->number_of_blocks - 1].rows, values);
+    tb_block_whiten(world, &world->chains, world->blocks[world->number_of_blocks - 1].rows, values);
 }

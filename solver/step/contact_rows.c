@@ -73,12 +73,12 @@ TB_STATIC directions directions_of(const tb_world_contact *c, tb_law law)
 
 /* A free body's six columns: the direction, and its moment about the centre in body axes. */
 TB_STATIC void fill_single_free(const tb_world *w, const directions *k, int32_t body, tb_vec3 point,
-                                tb_real side, tb_real *values)
+                                tb_real side, int32_t width, tb_real *values)
 {
     const tb_pose *pose = &w->dynamics.poses[body];
     const tb_vec3 r = tb_v3_sub(point, pose->position);
     for (int32_t n = 0; n < k->rows; n++) {
-        tb_real *row = values + n * w->width;
+        tb_real *row = values + n * width;
         const tb_vec3 d = tb_v3_scale(k->d[n], side * k->scale[n]);
         const bool linear = n < k->linear;
         const tb_vec3 moment = tb_m33_tmul_v3(&pose->rotation, linear ? tb_v3_cross(r, d) : d);
@@ -88,24 +88,25 @@ TB_STATIC void fill_single_free(const tb_world *w, const directions *k, int32_t 
 }
 
 /* W: velocity of B minus velocity of A along every direction, for unit velocity of every dof. */
-TB_STATIC void fill_rows(const tb_world *w, const tb_world_contact *c, const directions *k,
-                         tb_real *values)
+TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                         const directions *k, tb_real *values)
 {
     const tb_model *m = w->model;
-    const int32_t bodies[2] = {c->body_a, c->body_b}, width = w->width;
-    const int32_t *dofs = w->dofs, *parents = w->parents;
-    const int8_t *sides = w->sides;
+    const int32_t width = chains->width;
+    const int32_t *dofs = chains->dofs, *parents = chains->parents;
+    const int8_t *sides = chains->sides;
     const tb_motion *axes = w->dynamics.axes;
     for (int s = 0; s < 2; s++) {
-        if (w->heads[s] < 0) continue;
+        const int32_t body = s ? c->body_b : c->body_a, head = chains->heads[s];
+        if (head < 0) continue;
         const tb_real side = s ? TB_R(1) : TB_R(-1);
-        const int32_t tree = m->bodies[bodies[s]].tree;
+        const int32_t tree = m->bodies[body].tree;
         if (m->trees[tree].single_free) {
-            fill_single_free(w, k, bodies[s], c->position, side, values + w->heads[s] - 5);
+            fill_single_free(w, k, body, c->position, side, width, values + head - 5);
             continue;
         }
         const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[tree]);
-        for (int32_t i = w->heads[s]; i >= 0; i = parents[i]) {
+        for (int32_t i = head; i >= 0; i = parents[i]) {
             if (sides[i] == 0) break; /* from here up both sides move alike */
             const tb_motion axis = axes[dofs[i]];
             const tb_vec3 v = tb_motion_at(axis, r);
@@ -197,18 +198,19 @@ TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
 
 /* W of a contact on the chains at hand. Returns the normal velocity before the step; *given: what
  * the bodies' own motions have in it. */
-TB_STATIC tb_real fill_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
-                               tb_real *values, tb_motion *given)
+TB_STATIC tb_real fill_contact(const tb_world *w, const tb_chains *chains,
+                               const tb_world_contact *c, const directions *k, tb_real *values,
+                               tb_motion *given)
 {
-    fill_rows(w, c, k, values);
+    fill_rows(w, chains, c, k, values);
     const tb_motion of_b = tb_prescribed_motion(w, c->body_b, c->position);
     *given = tb_motion_add_scaled(of_b, tb_prescribed_motion(w, c->body_a, c->position), -1);
-    return tb_block_dot(w, values, w->u) + tb_v3_dot(c->normal, given->linear);
+    return tb_block_dot(chains, values, w->u) + tb_v3_dot(c->normal, given->linear);
 }
 
 /* What u_free gives the body on a side of a contact: its spin, and the velocity at the point. */
-TB_STATIC void free_motion(const tb_world *w, const tb_world_contact *c, int s, double spin[3],
-                           double velocity[3])
+TB_STATIC void free_motion(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                           int s, double spin[3], double velocity[3])
 {
     const tb_model *m = w->model;
     const int32_t body = s ? c->body_b : c->body_a, index = m->bodies[body].tree;
@@ -221,10 +223,10 @@ TB_STATIC void free_motion(const tb_world *w, const tb_world_contact *c, int s, 
             velocity[i] = (double)u[i];
         }
     }
-    for (int32_t i = tree->single_free ? -1 : w->heads[s]; i >= 0; i = w->parents[i]) {
-        if (w->sides[i] == 0) break; /* from here up both sides move alike */
-        const tb_motion *axis = &w->dynamics.axes[w->dofs[i]];
-        const double u = (double)w->u_free[w->dofs[i]];
+    for (int32_t i = tree->single_free ? -1 : chains->heads[s]; i >= 0; i = chains->parents[i]) {
+        if (chains->sides[i] == 0) break; /* from here up both sides move alike */
+        const tb_motion *axis = &w->dynamics.axes[chains->dofs[i]];
+        const double u = (double)w->u_free[chains->dofs[i]];
         spin[0] += u * (double)axis->angular.x, velocity[0] += u * (double)axis->linear.x;
         spin[1] += u * (double)axis->angular.y, velocity[1] += u * (double)axis->linear.y;
         spin[2] += u * (double)axis->angular.z, velocity[2] += u * (double)axis->linear.z;
@@ -241,14 +243,14 @@ TB_STATIC void free_motion(const tb_world *w, const tb_world_contact *c, int s, 
 }
 
 /* W_row . u_free of all rows. */
-TB_STATIC void free_speeds(const tb_world *w, const tb_world_contact *c, const directions *k,
-                           double speed[6])
+TB_STATIC void free_speeds(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                           const directions *k, double speed[6])
 {
     for (int32_t n = 0; n < k->rows; n++) speed[n] = 0;
     for (int s = 0; s < 2; s++) {
-        if (w->heads[s] < 0) continue;
+        if (chains->heads[s] < 0) continue;
         double spin[3], velocity[3];
-        free_motion(w, c, s, spin, velocity);
+        free_motion(w, chains, c, s, spin, velocity);
         for (int32_t n = 0; n < k->rows; n++) {
             const double *v = n < k->linear ? velocity : spin;
             const double along =
@@ -259,15 +261,15 @@ TB_STATIC void free_speeds(const tb_world *w, const tb_world_contact *c, const d
 }
 
 /* All else but whitening: the block's numbers, its start, its record. */
-TB_STATIC void finish_contact(const tb_world *w, const tb_world_contact *c, const directions *k,
-                              const tb_contact_timing *timing, const tb_motion *given,
-                              tb_real before, tb_block *block, int32_t *from,
-                              tb_contact_record *record)
+TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
+                              const directions *k, const tb_contact_timing *timing,
+                              const tb_motion *given, tb_real before, tb_block *block,
+                              int32_t *from, tb_contact_record *record)
 {
     block->mu = TB_R(c->surface.friction);
     tb_real *free_velocity = w->c + block->row;
     double speed[6];
-    free_speeds(w, c, k, speed);
+    free_speeds(w, chains, c, k, speed);
     for (int32_t n = 0; n < k->rows; n++) {
         const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
         free_velocity[n] = TB_R(speed[n] + (double)(k->scale[n] * tb_v3_dot(k->d[n], chi)));
@@ -289,19 +291,20 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
     const int32_t leaves[2] = {m->bodies[c->body_a].last_dof, m->bodies[c->body_b].last_dof};
     tb_real *values = tb_block_begin(w, law, k.rows, leaves, 2, -1);
     if (!values || !reserve_records(w, 1)) return false;
-    if (w->width == 0) { /* neither side can move */
+    if (w->chains.width == 0) { /* neither side can move */
         tb_block_cancel(w);
         return true;
     }
     tb_motion given;
-    const tb_real before = fill_contact(w, c, &k, values, &given);
+    const tb_real before = fill_contact(w, &w->chains, c, &k, values, &given);
     const tb_contact_timing timing = tb_contact_timing_of(w->options, w->dt, w->theta);
     if (moreau_skips(w, &timing, c, before)) {
         tb_block_cancel(w);
         return true;
     }
-    finish_contact(w, c, &k, &timing, &given, before, &w->blocks[w->number_of_blocks - 1],
-                   &w->record_from, &w->records[w->number_of_contacts++]);
+    finish_contact(w, &w->chains, c, &k, &timing, &given, before,
+                   &w->blocks[w->number_of_blocks - 1], &w->record_from,
+                   &w->records[w->number_of_contacts++]);
     tb_block_end(w, values);
     w->deepest = tb_max(w->deepest, -c->gap);
     return true;

@@ -21,11 +21,10 @@ typedef struct tb_near {
     tb_contact_point *points;
 } tb_near;
 
-/* A union of chains as tb_block_merge_chains makes it. */
+/* A union of chains, and what it is of. */
 typedef struct tb_union {
-    int32_t *dofs, *parents;
-    int8_t *sides;
-    int32_t width, segment, number_of_runs, leaves[2], heads[2];
+    tb_chains chains;
+    int32_t leaves[2];
 } tb_union;
 
 /* Where a contact's row stands that waits to be whitened. */
@@ -133,7 +132,7 @@ TB_STATIC tb_status collide_meshes(const detection *d, tb_near *pair, uint32_t *
         }
         tb_team_share(&count, sizeof count);
         tb_team_share(&peak, sizeof peak);
-        if (peak > w->arena->peak) w->arena->peak = peak;
+        if (TB_LEADER && peak > w->arena->peak) w->arena->peak = peak;
         if (count < 0) return TB_RESOURCE_EXHAUSTED;
         tb_arena_return_to(w->arena, mark);
         if (count <= capacity) break;
@@ -208,8 +207,8 @@ TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
             if (is_mesh_pair(d, &list->pairs[p]))
                 status = collide_meshes(d, &list->pairs[p], &flags);
     tb_team_sync();
-    if (tb_team_any((flags & TB_CONTACT_DEGENERATE) != 0))
-        w->collide_flags |= TB_CONTACT_DEGENERATE;
+    const bool degenerate = tb_team_any((flags & TB_CONTACT_DEGENERATE) != 0);
+    if (degenerate && TB_LEADER) w->collide_flags |= TB_CONTACT_DEGENERATE;
     return status;
 }
 
@@ -271,27 +270,19 @@ TB_STATIC tb_status make_unions(tb_world *w, tb_near_list *list)
         int8_t *sides = TB_ARENA_ARRAY(w->arena, int8_t, rooms);
         if (!numbers || !sides) return TB_RESOURCE_EXHAUSTED;
         if (own) {
-            w->dofs = numbers + 2 * at;
-            w->parents = w->dofs + room;
-            w->sides = sides + at;
-            tb_block_merge_chains(w, own->leaves, 2);
-            runs = w->number_of_runs;
+            own->chains.dofs = numbers + 2 * at;
+            own->chains.parents = own->chains.dofs + room;
+            own->chains.sides = sides + at;
+            tb_block_merge_chains(w->model, &own->chains, own->leaves, 2);
+            runs = own->chains.number_of_runs;
         }
-        const int32_t segment = w->number_of_segments + tb_team_before(runs, &all_runs);
+        const int32_t before = tb_team_before(runs, &all_runs);
         if (!tb_segment_reserve(w, all_runs)) return TB_RESOURCE_EXHAUSTED;
-        w->number_of_segments += all_runs;
-        if (!own) continue;
-        tb_block_store_chains(w, segment);
-        own->dofs = w->dofs;
-        own->parents = w->parents;
-        own->sides = w->sides;
-        own->width = w->width;
-        own->segment = segment;
-        own->number_of_runs = runs;
-        for (int k = 0; k < 2; k++) own->heads[k] = w->heads[k];
+        if (own) tb_block_store_chains(w, &own->chains, w->number_of_segments + before);
+        tb_team_sync(); /* all have their places */
+        if (TB_LEADER) w->number_of_segments += all_runs;
+        tb_team_sync();
     }
-    w->has_chains = false;
-    tb_team_sync();
     return TB_OK;
 }
 
@@ -303,7 +294,7 @@ TB_STATIC void place_contacts(tb_near_list *list)
         tb_near *pair = p < list->number_of_pairs ? &list->pairs[p] : NULL;
         int32_t contacts = 0, rows = 0, values = 0, all_contacts, all_rows, all_values;
         if (pair && pair->count > 0) {
-            const int32_t width = list->unions[pair->chains].width;
+            const int32_t width = list->unions[pair->chains].chains.width;
             if (width == 0) pair->count = 0; /* neither side can move */
             contacts = pair->count;
             rows = contacts * pair->rows;
@@ -327,12 +318,15 @@ TB_STATIC void place_contacts(tb_near_list *list)
 /* Room for the contacts behind the rows that there are. */
 TB_STATIC tb_status make_room(tb_world *w, const tb_near_list *list)
 {
-    w->first_contact_block = w->number_of_blocks;
-    w->contact_rows = w->number_of_rows;
-    w->number_of_contacts = w->record_from = 0;
-    w->deepest = 0;
-    w->records = w->home->next_contacts;
-    w->record_capacity = w->home->next_capacity;
+    if (TB_LEADER) {
+        w->first_contact_block = w->number_of_blocks;
+        w->contact_rows = w->number_of_rows;
+        w->number_of_contacts = w->record_from = 0;
+        w->deepest = 0;
+        w->records = w->home->next_contacts;
+        w->record_capacity = w->home->next_capacity;
+    }
+    tb_team_sync();
     if (list->number_of_contacts > w->record_capacity) {
         if (TB_LEADER) (void)tb_state_reserve_next(w->home, list->number_of_contacts);
         return TB_RESOURCE_EXHAUSTED;
@@ -390,18 +384,6 @@ TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
 
 /* ---- rows ---- */
 
-/* A lane's own world stands on a union's chains. */
-TB_STATIC void stand_on(tb_world *w, const tb_union *chains)
-{
-    w->dofs = chains->dofs;
-    w->parents = chains->parents;
-    w->sides = chains->sides;
-    w->width = chains->width;
-    w->segment = chains->segment;
-    w->number_of_runs = chains->number_of_runs;
-    for (int k = 0; k < 2; k++) w->heads[k] = chains->heads[k];
-}
-
 /* The last step's first record of this pair or behind it. */
 TB_STATIC int32_t first_record(const tb_state *state, int32_t a, int32_t b)
 {
@@ -428,55 +410,57 @@ typedef struct tb_taken {
     directions k;
     tb_contact_timing timing;
     const tb_near *pair;
+    const tb_chains *chains;
     tb_real *values, *home; /* rows x width: where they are worked on, and where they belong */
     int32_t count;
     tb_real own[OWN_NUMBERS];
 } tb_taken;
 
 /* W of the contact. Returns the normal velocity before the step. */
-TB_STATIC tb_real take_contact(tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t,
+TB_STATIC tb_real take_contact(const tb_world *w, const tb_near_list *list, int32_t i, tb_taken *t,
                                tb_motion *given)
 {
     t->pair = &list->pairs[list->pair_of[i]];
     const int32_t within = i - t->pair->contact;
-    stand_on(w, &list->unions[t->pair->chains]);
+    t->chains = &list->unions[t->pair->chains].chains;
     t->contact = contact_of_pair(w->model, t->pair->a, t->pair->b);
     take_point(&t->contact, &t->pair->points[within]);
     t->law = tb_contact_law(&t->contact.surface);
     t->k = directions_of(&t->contact, t->law);
     t->timing = tb_contact_timing_of(w->options, w->dt, w->theta);
-    t->count = t->k.rows * w->width;
+    t->count = t->k.rows * t->chains->width;
     t->home = w->values + w->number_of_values + t->pair->value + within * t->count;
     t->values = t->count <= OWN_NUMBERS ? t->own : t->home;
     for (int32_t n = 0; n < t->count; n++) t->values[n] = 0;
-    return fill_contact(w, &t->contact, &t->k, t->values, given);
+    return fill_contact(w, t->chains, &t->contact, &t->k, t->values, given);
 }
 
 /* Block, rows and record of a contact that stands at these numbers. */
-TB_STATIC void write_contact(tb_world *w, const tb_near_list *list, tb_taken *t,
+TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_taken *t,
                              const tb_motion *given, tb_real before, int32_t number, int32_t row)
 {
     tb_block *block = &w->blocks[w->first_contact_block + number];
     *block = TB_VALUE(tb_block){.law = (int32_t)t->law,
                                 .row = row,
                                 .rows = t->k.rows,
-                                .segment = w->segment,
-                                .segments = w->number_of_runs,
-                                .width = w->width,
+                                .segment = t->chains->segment,
+                                .segments = t->chains->number_of_runs,
+                                .width = t->chains->width,
                                 .value = t->home - w->values};
     for (int32_t n = 0; n < t->k.rows; n++) w->warm[row + n] = 0;
     int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
-    finish_contact(w, &t->contact, &t->k, &t->timing, given, before, block, &from,
+    finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, block, &from,
                    &w->records[number]);
-    if (!list->waiting) tb_block_whiten(w, t->k.rows, t->values);
+    if (!list->waiting) tb_block_whiten(w, t->chains, t->k.rows, t->values);
     for (int32_t n = 0; list->waiting && n < t->k.rows; n++)
         list->waiting[row - w->contact_rows + n] = TB_VALUE(tb_waiting_row){
-            t->pair->chains, (int32_t)(block->value - w->number_of_values) + n * w->width};
+            t->pair->chains, (int32_t)(block->value - w->number_of_values) + n * t->chains->width};
     for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
 }
 
-/* Stewart and Trinkle: every contact counts. */
-TB_STATIC void write_all(tb_world *w, const tb_near_list *list)
+/* Stewart and Trinkle: every contact counts. *contacts, *rows: how many. */
+TB_STATIC void write_all(const tb_world *w, const tb_near_list *list, int32_t *contacts,
+                         int32_t *rows)
 {
     TB_EACH (i, list->number_of_contacts) {
         tb_taken t;
@@ -485,14 +469,15 @@ TB_STATIC void write_all(tb_world *w, const tb_near_list *list)
         const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
         write_contact(w, list, &t, &given, before, i, w->contact_rows + row);
     }
-    w->number_of_contacts = list->number_of_contacts;
-    w->number_of_rows += list->number_of_rows;
+    *contacts = list->number_of_contacts;
+    *rows = list->number_of_rows;
 }
 
 /* Moreau: some are skipped, and those behind them move up. */
-TB_STATIC void write_some(tb_world *w, const tb_near_list *list)
+TB_STATIC void write_some(const tb_world *w, const tb_near_list *list, int32_t *contacts,
+                          int32_t *rows)
 {
-    int32_t number = 0, row = w->contact_rows;
+    int32_t number = 0, row = 0;
     for (int32_t base = 0; base < list->number_of_contacts; base += tb_team_lanes()) {
         const int32_t i = base + tb_team_lane();
         tb_taken t;
@@ -503,37 +488,41 @@ TB_STATIC void write_some(tb_world *w, const tb_near_list *list)
             before = take_contact(w, list, i, &t, &given);
             counts = !moreau_skips(w, &t.timing, &t.contact, before);
         }
-        int32_t contacts, rows;
-        const int32_t at = number + tb_team_before(counts, &contacts);
-        const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &rows);
-        if (counts) write_contact(w, list, &t, &given, before, at, first);
-        number += contacts;
-        row += rows;
+        int32_t more_contacts, more_rows;
+        const int32_t at = number + tb_team_before(counts, &more_contacts);
+        const int32_t first = row + tb_team_before(counts ? t.k.rows : 0, &more_rows);
+        if (counts) write_contact(w, list, &t, &given, before, at, w->contact_rows + first);
+        number += more_contacts;
+        row += more_rows;
     }
-    w->number_of_contacts = number;
-    w->number_of_rows = row;
+    *contacts = number;
+    *rows = row;
 }
 
 TB_STATIC void write_contacts(tb_world *w, const tb_near_list *list)
 {
+    int32_t contacts, rows;
     if (w->theta == 1)
-        write_all(w, list);
+        write_all(w, list, &contacts, &rows);
     else
-        write_some(w, list);
-    if (list->waiting) {
-        tb_team_sync();
-        TB_EACH (r, w->number_of_rows - w->contact_rows) {
-            const tb_waiting_row *row = &list->waiting[r];
-            stand_on(w, &list->unions[row->chains]);
-            tb_block_whiten_row(w, w->values + w->number_of_values + row->value);
-        }
-    }
-    w->number_of_values += list->number_of_values;
-    w->number_of_blocks += w->number_of_contacts;
-    w->has_chains = false;
+        write_some(w, list, &contacts, &rows);
     tb_team_sync();
-    for (int32_t i = 0; i < w->number_of_contacts; i++)
-        w->deepest = tb_max(w->deepest, TB_R(-w->records[i].gap));
+    TB_EACH (r, list->waiting ? rows : 0) {
+        const tb_waiting_row *row = &list->waiting[r];
+        tb_block_whiten_row(w, &list->unions[row->chains].chains,
+                            w->values + w->number_of_values + row->value);
+    }
+    tb_real deepest = 0;
+    for (int32_t i = 0; i < contacts; i++) deepest = tb_max(deepest, TB_R(-w->records[i].gap));
+    tb_team_sync(); /* all are done with the places */
+    if (TB_LEADER) {
+        w->number_of_contacts = contacts;
+        w->number_of_rows += rows;
+        w->number_of_values += list->number_of_values;
+        w->number_of_blocks += contacts;
+        w->deepest = deepest;
+    }
+    tb_team_sync();
     tb_contacts_end(w);
 }
 
@@ -543,8 +532,6 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     detection d = {.world = w};
     tb_near_list list;
     memset(&list, 0, sizeof list);
-    int32_t *const dofs = w->dofs, *const parents = w->parents;
-    int8_t *const sides = w->sides;
     tb_status status = TB_OK;
     const tb_arena_mark mark = tb_arena_get_mark(w->arena);
     const void *const before[] = {w->segments, w->blocks, w->values, w->c, w->memory};
@@ -556,11 +543,8 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (status == TB_OK) status = number_contacts(w, &list);
     if (status == TB_OK) write_contacts(w, &list);
 
-    /* the scratch of blocks to come; nothing but it stands behind the room that was taken for rows
-     * before the search, if that was enough */
-    w->dofs = dofs;
-    w->parents = parents;
-    w->sides = sides;
+    /* nothing but scratch stands behind the room that was taken for rows before the search, if that
+     * was enough */
     if (status == TB_OK && w->segments == before[0] && w->blocks == before[1] &&
         w->values == before[2] && w->c == before[3] && w->memory == before[4])
         tb_arena_return_to(w->arena, mark);

@@ -33,8 +33,8 @@ TB_STATIC tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb
     tb_real slope;
     const tb_real y = b ? q[b->coordinate] - TB_R(e->reference_b) : 0;
     *error = q[a->coordinate] - TB_R(e->reference_a) - polynomial(e->polynomial, y, &slope);
-    values[tb_block_position(w, a->dof)] += 1;
-    if (b) values[tb_block_position(w, b->dof)] -= slope;
+    values[tb_block_position(&w->chains, a->dof)] += 1;
+    if (b) values[tb_block_position(&w->chains, b->dof)] -= slope;
     return values;
 }
 
@@ -42,7 +42,7 @@ TB_STATIC void fill_tendon(const tb_world *w, const tb_model_tendon *t, tb_real 
                            tb_real *values)
 {
     for (int32_t i = t->first; i < t->first + t->count; i++)
-        values[tb_block_position(w, w->model->tendon_dofs[i])] +=
+        values[tb_block_position(&w->chains, w->model->tendon_dofs[i])] +=
             scale * TB_R(w->model->tendon_coefficients[i]);
 }
 
@@ -77,16 +77,17 @@ TB_STATIC void fill_bodies(const tb_world *w, const tb_model_equality *e, const 
     const int32_t bodies[2] = {e->a, e->b};
     for (int side = 0; side < 2; side++) {
         const tb_real sign = side ? TB_R(1) : TB_R(-1);
-        int32_t i = w->width;
+        int32_t i = w->chains.width;
         for (int32_t dof = m->bodies[bodies[side]].last_dof; dof >= 0; dof = m->dofs[dof].parent) {
             do i--;
-            while (w->dofs[i] != dof);
+            while (w->chains.dofs[i] != dof);
             const tb_motion axis = tb_dynamics_axis(&w->dynamics, dof);
             const tb_vec3 r = tb_v3_sub(points[side], w->dynamics.references[m->dofs[dof].tree]);
             const tb_vec3 v = tb_motion_at(axis, r);
             for (int k = 0; k < 3; k++) {
-                values[k * w->width + i] += sign * tb_v3_at(v, k);
-                if (rows == 6) values[(3 + k) * w->width + i] += sign * tb_v3_at(axis.angular, k);
+                values[k * w->chains.width + i] += sign * tb_v3_at(v, k);
+                if (rows == 6)
+                    values[(3 + k) * w->chains.width + i] += sign * tb_v3_at(axis.angular, k);
             }
         }
     }
@@ -152,7 +153,7 @@ TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, in
     const bool turns = w->theta != 1 && largest <= recovery * w->dt;
     const tb_real time = w->theta == 1 ? w->dt : w->dt * (1 - w->theta);
     for (int32_t r = 0; r < rows; r++)
-        bias[r] = turns ? tb_block_dot(w, values + r * w->width, w->u) + drift[r]
+        bias[r] = turns ? tb_block_dot(&w->chains, values + r * w->chains.width, w->u) + drift[r]
                         : tb_clamp(errors[r] / time, -recovery, recovery);
 }
 
@@ -180,9 +181,13 @@ TB_STATIC bool take_closure(tb_world *w, closure *c)
 /* No blocks, and no chains that stand in the segments of some. */
 TB_STATIC void drop_blocks(tb_world *w)
 {
-    w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
-    w->number_of_values = 0;
-    w->has_chains = false;
+    tb_world_sync(w); /* all are done with them */
+    if (TB_LEADER) {
+        w->number_of_blocks = w->number_of_rows = w->number_of_segments = 0;
+        w->number_of_values = 0;
+        w->has_chains = false;
+    }
+    tb_world_sync(w);
 }
 
 TB_STATIC tb_status add_equalities_at(tb_world *w, const tb_real *q, const tb_real *u, closure *c)
@@ -200,10 +205,10 @@ TB_STATIC tb_status add_equalities_at(tb_world *w, const tb_real *q, const tb_re
         for (int32_t r = row; r < w->number_of_rows; r++) {
             const int32_t k = r - row;
             c->errors[r] = own[k];
-            c->velocities[r] = tb_block_dot(w, values + k * w->width, u) + drift[k];
+            c->velocities[r] = tb_block_dot(&w->chains, values + k * w->chains.width, u) + drift[k];
             c->largest = tb_max(c->largest, tb_abs(own[k]));
         }
-        if (w->width == 0)
+        if (w->chains.width == 0)
             tb_block_cancel(w);
         else
             tb_block_end(w, values);

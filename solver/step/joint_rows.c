@@ -288,88 +288,86 @@ TB_STATIC bool joint_row_at(const tb_world *w, const tb_row_memory *memory, int3
 }
 
 /* The union of a row's chains. Dofs of a joint are one chain; a tendon's are many. */
-TB_STATIC void merge_row_chains(tb_world *w, const joint_row *row)
+TB_STATIC void merge_row_chains(const tb_world *w, const joint_row *row, tb_chains *chains)
 {
     const int32_t last = row->on.first + row->on.count - 1;
     const bool many = row->on.dofs != NULL;
-    tb_block_merge_chains(w, many ? row->on.dofs : &last, many ? row->on.count : 1);
+    tb_block_merge_chains(w->model, chains, many ? row->on.dofs : &last, many ? row->on.count : 1);
 }
 
-/* The row as a block, on the union at hand. */
-TB_STATIC void write_row(tb_world *w, const joint_row *row)
+/* The row as a block of its own. */
+TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_block_place *place,
+                         const joint_row *row)
 {
     const tb_transmission *t = &row->on;
     const double *coefficients = t->coefficients ? t->coefficients : row->own;
-    tb_real *values = tb_block_place(w, row->law, 1, row->memory);
-    tb_block *b = &w->blocks[w->number_of_blocks - 1];
+    tb_real *values = tb_block_put(w, chains, place, row->law, 1, row->memory);
+    tb_block *b = &w->blocks[place->block];
     b->lower = row->lower;
     b->upper = row->upper;
     for (int32_t i = 0; i < t->count; i++)
-        values[tb_block_position(w, tb_transmission_dof(t, i))] +=
+        values[tb_block_position(chains, tb_transmission_dof(t, i))] +=
             TB_R(row->scale * t->scale * coefficients[i]);
-    w->c[b->row] = tb_block_dot(w, values, w->u_free) + row->bias;
-    w->compliance[b->row] = row->compliance;
-    tb_block_whiten_row(w, values);
+    w->c[place->row] = tb_block_dot(chains, values, w->u_free) + row->bias;
+    w->compliance[place->row] = row->compliance;
+    tb_block_whiten_row(w, chains, values);
 }
 
 /* Rows that may be, one for each lane, from this lane's k-th on: those that are go behind each
  * other. */
-TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t k)
+TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t k,
+                              tb_chains *chains)
 {
     joint_row row;
     const bool is = joint_row_at(w, memory, k, &row);
-    if (is) merge_row_chains(w, &row);
+    if (is) merge_row_chains(w, &row, chains);
 
     int32_t rows, values, runs;
     const int32_t before = tb_team_before(is, &rows);
     if (rows == 0) return TB_OK;
-    const int32_t value = tb_team_before(is ? w->width : 0, &values);
-    const int32_t segment = tb_team_before(is ? w->number_of_runs : 0, &runs);
+    const int32_t value = tb_team_before(is ? chains->width : 0, &values);
+    const int32_t segment = tb_team_before(is ? chains->number_of_runs : 0, &runs);
     if (!tb_block_reserve(w, rows, rows, values) || !tb_segment_reserve(w, runs))
         return TB_RESOURCE_EXHAUSTED;
-
-    /* a lane's own world ends where its row begins */
-    const int32_t blocks = w->number_of_blocks, first = w->number_of_rows;
-    const int64_t numbers = w->number_of_values;
     if (is) {
-        tb_block_store_chains(w, w->number_of_segments + segment);
-        w->number_of_blocks += before;
-        w->number_of_rows += before;
-        w->number_of_values += value;
-        write_row(w, &row);
+        const tb_block_place place = {w->number_of_blocks + before, w->number_of_rows + before,
+                                      w->number_of_values + value};
+        tb_block_store_chains(w, chains, w->number_of_segments + segment);
+        write_row(w, chains, &place, &row);
     }
-    w->number_of_blocks = blocks + rows;
-    w->number_of_rows = first + rows;
-    w->number_of_values = numbers + values;
-    w->number_of_segments += runs;
-    if (tb_team_any(is && row.compliance != 0)) w->has_compliance = true;
+    const bool compliance = tb_team_any(is && row.compliance != 0);
+    tb_team_sync(); /* all have their places */
+    if (TB_LEADER) {
+        w->number_of_blocks += rows;
+        w->number_of_rows += rows;
+        w->number_of_values += values;
+        w->number_of_segments += runs;
+        w->has_compliance = w->has_compliance || compliance;
+    }
+    tb_team_sync();
     return TB_OK;
 }
 
-/* Every lane has its own scratch for the union it is at; the first has the world's. */
+/* Every lane has its own union that it is at; the first has the world's. */
 TB_STATIC tb_status add_joint_rows(tb_world *w, const tb_row_memory *memory)
 {
     const int32_t most = most_joint_rows(w->model), lanes = tb_team_lanes();
     const int32_t size = w->model->number_of_dofs + 1, others = (lanes - 1) * size;
     if (most == 0) return TB_OK;
-    int32_t *const dofs = w->dofs, *const parents = w->parents;
-    int8_t *const sides = w->sides;
     int32_t *own = TB_ARENA_ARRAY(w->arena, int32_t, 2 * others);
     int8_t *own_sides = TB_ARENA_ARRAY(w->arena, int8_t, others);
     if (!own || !own_sides) return TB_RESOURCE_EXHAUSTED;
+    tb_chains chains = w->chains;
     if (!TB_LEADER) {
         const int32_t at = (tb_team_lane() - 1) * size;
-        w->dofs = own + 2 * at;
-        w->parents = w->dofs + size;
-        w->sides = own_sides + at;
+        chains.dofs = own + 2 * at;
+        chains.parents = chains.dofs + size;
+        chains.sides = own_sides + at;
     }
     tb_status status = TB_OK;
     for (int32_t base = 0; base < most && status == TB_OK; base += lanes)
-        status = add_round(w, memory, base + tb_team_lane());
-    w->dofs = dofs;
-    w->parents = parents;
-    w->sides = sides;
-    w->has_chains = false;
+        status = add_round(w, memory, base + tb_team_lane(), &chains);
+    if (TB_LEADER) w->has_chains = false;
     tb_team_sync();
     return status;
 }
@@ -435,8 +433,8 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
         }
         tb_equality_bias(w, values, b->rows, errors, drift, bias);
         for (int32_t r = 0; r < b->rows; r++)
-            w->c[b->row + r] =
-                tb_block_dot(w, values + r * w->width, w->u_free) + drift[r] + bias[r];
+            w->c[b->row + r] = tb_block_dot(&w->chains, values + r * w->chains.width, w->u_free) +
+                               drift[r] + bias[r];
         tb_block_end(w, values);
     }
     return TB_OK;

@@ -35,7 +35,18 @@ typedef struct tb_world_contact {
     tb_surface surface;
 } tb_world_contact;
 
-/* One world inside one step. Everything lives in the arena. */
+/* A union of chains of dofs: what the rows of a block stand on. */
+typedef struct tb_chains {
+    int32_t *dofs;    /* ascending; model dofs */
+    int32_t *parents; /* of each: position of its parent in the union, -1 */
+    int8_t *sides;    /* of each: +1 moves B, -1 moves A, 0 both or generic */
+    int32_t width;
+    int32_t segment, number_of_runs; /* where the union stands in the world's `segments` */
+    int32_t heads[2];                /* of two chains: positions of their last dofs, -1 */
+    bool free_bodies;                /* the union is that of one or two single free bodies */
+} tb_chains;
+
+/* One world inside one step. Everything lives in the arena, and a team has one for all its lanes. */
 #define tb_world TB_SYMBOL(tb_world)
 typedef struct tb_world {
     const tb_model *model;
@@ -58,8 +69,7 @@ typedef struct tb_world {
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
     tb_dynamics dynamics;
 
-    /* From here to `dofs`: what one lane of a team tells the others (tb_world_together).
-     * Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
+    /* Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
      * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
      * step, status that of the last step or TB_STATUS_UNKNOWN, and impulse what the impulses are
      * to be multiplied by */
@@ -87,24 +97,18 @@ typedef struct tb_world {
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is this block + k */
 
-    /* scratch of the block under construction; consecutive blocks often stand on the same chains,
-     * which are merged and stored as segments only once */
-    int32_t *dofs;    /* union of its chains, ascending; model dofs */
-    int32_t *parents; /* of each: position of its parent in the union, -1 */
-    int8_t *sides;    /* of each: +1 moves B, -1 moves A, 0 both or generic */
-    int32_t width;
-    int32_t segment, number_of_runs; /* where the union stands in `segments` */
-    int32_t leaves[2],
-        heads[2];     /* of two chains: dofs that were asked for, positions of their heads (-1) */
-    bool has_chains;  /* the above hold for `leaves` */
-    bool free_bodies; /* the union is that of one or two single free bodies */
+    /* of the block under construction; consecutive blocks often stand on the same chains, which are
+     * merged and stored as segments only once */
+    tb_chains chains;
+    int32_t leaves[2]; /* of two chains: dofs that were asked for */
+    bool has_chains;   /* `chains` is their union */
 } tb_world;
 
 /* ---- a step in parts ---- */
 
 /* What lies between the parts of one world's step. The processor goes through them at once; a card
  * has a kernel for each, with the registers, the stack and the lanes that suit it, and keeps this in
- * the world's memory. */
+ * the world's memory. A team has one for all its lanes, and one workspace. */
 #define tb_stepping TB_SYMBOL(tb_stepping)
 typedef struct tb_stepping {
     tb_world world;
@@ -135,22 +139,25 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
  *     if (tb_world_alone(w)) status = ...;
  *     tb_world_together(w, &status);
  *
- * after which every lane's account of the arena and of the problem is that lane's. */
+ * What both can call syncs by tb_world_sync: a lane that is alone waits for nobody. */
 #ifdef TB_DEVICE
 TB_TEAM_FN bool tb_world_alone(tb_world *world)
 {
-    world->arena->allocations = TB_ARENA_OF_ONE_LANE;
+    tb_team_sync(); /* all are done with the account */
+    if (TB_LEADER) world->arena->allocations = TB_ARENA_OF_ONE_LANE;
     return TB_LEADER;
 }
 
 TB_TEAM_FN void tb_world_together(tb_world *world, tb_status *status)
 {
-    tb_world *w = world;
-    tb_team_share(status, sizeof *status);
-    tb_team_share(w->arena, sizeof *w->arena);
-    w->arena->allocations = TB_ARENA_OF_TEAM;
-    tb_team_share(&w->records, (size_t)((char *)&w->dofs - (char *)&w->records));
+    if (TB_LEADER) world->arena->allocations = TB_ARENA_OF_TEAM;
     tb_team_sync();
+    tb_team_share(status, sizeof *status);
+}
+
+TB_TEAM_FN void tb_world_sync(const tb_world *world)
+{
+    if (world->arena->allocations == TB_ARENA_OF_TEAM) tb_team_sync();
 }
 #else
 TB_TEAM_FN bool tb_world_alone(tb_world *world)
@@ -163,6 +170,11 @@ TB_TEAM_FN void tb_world_together(tb_world *world, tb_status *status)
 {
     (void)world;
     (void)status;
+}
+
+TB_TEAM_FN void tb_world_sync(const tb_world *world)
+{
+    (void)world;
 }
 #endif
 
@@ -200,8 +212,8 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
 TB_EXTERN void tb_contacts_end(tb_world *world);
 
 /* Starts a block: takes the union of the chains above `leaves` (dof indices, -1 allowed), grows the
- * arrays and returns rows x width zeroed numbers for W, or NULL if memory is refused. The dofs
- * stand in world->dofs. Fill W, then call tb_block_end. memory: of the first row, or -1 for a
+ * arrays and returns rows x width zeroed numbers for W, or NULL if memory is refused. The union
+ * is world->chains. Fill W, then call tb_block_end. memory: of the first row, or -1 for a
  * contact. */
 #define tb_block_begin TB_SYMBOL(tb_block_begin)
 TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, const int32_t *leaves,
@@ -210,29 +222,36 @@ TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, con
  * they grow. */
 #define tb_block_reserve TB_SYMBOL(tb_block_reserve)
 TB_EXTERN bool tb_block_reserve(tb_world *world, int32_t blocks, int32_t rows, int64_t values);
-/* W_row . x for the block under construction. */
+/* W_row . x for rows on these chains. */
 #define tb_block_dot TB_SYMBOL(tb_block_dot)
-TB_EXTERN tb_real tb_block_dot(const tb_world *world, const tb_real *w_row, const tb_real *x);
+TB_EXTERN tb_real tb_block_dot(const tb_chains *chains, const tb_real *w_row, const tb_real *x);
 /* The parts of tb_block_begin, for lanes that each make blocks of their own: the union of the chains
- * above `leaves`, in the scratch at hand ... */
+ * above `leaves`, in the arrays that `chains` brings ... */
 #define tb_block_merge_chains TB_SYMBOL(tb_block_merge_chains)
-TB_EXTERN void tb_block_merge_chains(tb_world *world, const int32_t *leaves,
-                                     int32_t number_of_leaves);
+TB_EXTERN void tb_block_merge_chains(const tb_model *model, tb_chains *chains,
+                                     const int32_t *leaves, int32_t number_of_leaves);
 /* ... room for this many more segments, of which a union needs number_of_runs, for false where memory
  * is refused ... */
 #define tb_segment_reserve TB_SYMBOL(tb_segment_reserve)
 TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments);
 /* ... the union's runs, from this segment on ... */
 #define tb_block_store_chains TB_SYMBOL(tb_block_store_chains)
-TB_EXTERN void tb_block_store_chains(tb_world *world, int32_t segment);
-/* ... and the block behind those that the world has, where there is room for it. */
-#define tb_block_place TB_SYMBOL(tb_block_place)
-TB_EXTERN tb_real *tb_block_place(tb_world *world, tb_law law, int32_t rows, int32_t memory);
+TB_EXTERN void tb_block_store_chains(const tb_world *world, tb_chains *chains, int32_t segment);
+/* ... and a block where there is room for it. */
+typedef struct tb_block_place {
+    int32_t block, row;
+    int64_t value;
+} tb_block_place;
+#define tb_block_put TB_SYMBOL(tb_block_put)
+TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
+                                const tb_block_place *place, tb_law law, int32_t rows,
+                                int32_t memory);
 /* Whitens `rows` rows of W in place: Y = H^-T W. */
 #define tb_block_whiten TB_SYMBOL(tb_block_whiten)
-TB_EXTERN void tb_block_whiten(const tb_world *world, int32_t rows, tb_real *values);
+TB_EXTERN void tb_block_whiten(const tb_world *world, const tb_chains *chains, int32_t rows,
+                               tb_real *values);
 #define tb_block_whiten_row TB_SYMBOL(tb_block_whiten_row)
-TB_EXTERN void tb_block_whiten_row(const tb_world *world, tb_real *values);
+TB_EXTERN void tb_block_whiten_row(const tb_world *world, const tb_chains *chains, tb_real *values);
 /* The same for the block under construction, which ends. */
 #define tb_block_end TB_SYMBOL(tb_block_end)
 TB_EXTERN void tb_block_end(tb_world *world, tb_real *values);
@@ -240,11 +259,11 @@ TB_EXTERN void tb_block_end(tb_world *world, tb_real *values);
 #define tb_block_cancel TB_SYMBOL(tb_block_cancel)
 TB_EXTERN void tb_block_cancel(tb_world *world);
 
-/* Index in world->dofs of a dof; the dof must be there. */
-TB_FN int32_t tb_block_position(const tb_world *world, int32_t dof)
+/* Index of a dof in the union; the dof must be there. */
+TB_FN int32_t tb_block_position(const tb_chains *chains, int32_t dof)
 {
     int32_t i = 0;
-    while (world->dofs[i] != dof) i++;
+    while (chains->dofs[i] != dof) i++;
     return i;
 }
 

@@ -99,6 +99,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
     const int32_t blocks = problem->number_of_blocks, kept = tb_kept_numbers(dofs);
+    tb_solve_history history; /* a lane's own, like the solution */
     tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
     w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
     *solution = TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
@@ -115,7 +116,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
         return TB_OK;
     }
     find_statuses(w, speeds);
-    memcpy(&w->history, w->state->history, sizeof w->history);
+    memcpy(&history, w->state->history, sizeof history);
     tb_team_copy(w->factor, w->state->factor, (size_t)kept * sizeof(double));
     tb_team_sync();
     tb_warm_start warm = {.scratch = w->arena, .patience = patience};
@@ -123,10 +124,12 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
         warm.lambda = w->warm;
         warm.statuses = w->warm_statuses;
         warm.speeds = speeds;
-        warm.history = &w->history;
+        warm.history = &history;
         warm.factor = w->factor;
     }
-    return run_solver(w, problem, &warm, solution, error);
+    const tb_status status = run_solver(w, problem, &warm, solution, error);
+    if (TB_LEADER) w->history = history;
+    return status;
 }
 
 /* ---- after the solve ---- */
@@ -306,9 +309,12 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     tb_world *w = &stepping->world;
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
-    memset(stepping, 0, sizeof *stepping); /* parts of a step hand it on whole */
-    *w = make_world(state, options, workspace);
-    w->home = state;
+    if (TB_LEADER) {
+        memset(stepping, 0, sizeof *stepping); /* parts of a step hand it on whole */
+        *w = make_world(state, options, workspace);
+        w->home = state;
+    }
+    tb_team_sync();
     const tb_status status = assemble(w, error);
     TB_STAGE_DONE(TB_STAGE_ROWS);
     return status == TB_DIVERGED ? freeze(state, certificate, error) : status;
@@ -328,9 +334,15 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
 TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, int32_t patience, tb_error *error)
 {
     tb_world *w = &stepping->world;
-    stepping->energy_before = energy_of(w);
+    const double energy = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
-    const tb_status status = solve(w, &problem, patience, &stepping->solution, error);
+    tb_solution solution;
+    const tb_status status = solve(w, &problem, patience, &solution, error);
+    if (TB_LEADER) {
+        stepping->energy_before = energy;
+        stepping->solution = solution;
+    }
+    tb_team_sync();
     TB_STAGE_DONE(TB_STAGE_SOLVE);
     return status;
 }

@@ -6,5 +6,6 @@
 
 tb_status device_world_step(device_job *job, tb_certificate *certificate)
 {
-    return play_job(job, certificate);
+    device_room room;
+    return play_job(job, &room, certificate);
 }

@@ -9,6 +9,7 @@
 struct solve_call {
     const team_solve_call *call;
     tb_solution *solutions; // a lane each
+    tb_arena arena;
     tb_status status[32];
 };
 
@@ -16,11 +17,9 @@ static void solve_as_lane(void *context, int32_t lane)
 {
     solve_call *all = (solve_call *)context;
     const team_solve_call *call = all->call;
-    tb_arena arena;
-    tb_arena_over(&arena, call->memory, call->bytes);
     tb_warm_start warm = tb_warm_start();
     warm.lambda = call->warm;
-    warm.scratch = &arena;
+    warm.scratch = &all->arena;
     tb_status status = TB_UNSUPPORTED;
     switch (call->solver) {
 #define SOLVER_CASE(solver)                                                                        \
@@ -41,12 +40,13 @@ tb_status team_solve(const team_solve_call *call, tb_solution *solution)
     solve_call all;
     all.call = call;
     all.solutions = solutions;
+    tb_arena_over(&all.arena, call->memory, call->bytes);
     for (int32_t i = 0; i < call->lanes; i++) memcpy(&solutions[i], solution, sizeof *solution);
     team_play(call->lanes, solve_as_lane, &all);
     for (int32_t i = 1; i < call->lanes; i++)
         if (all.status[i] != all.status[0] ||
             memcmp(&solutions[i], &solutions[0], sizeof *solutions) != 0)
-            return TB_DATA_LOSS; // each lane has the same account
+            return TB_DATA_LOSS; // each lane has the same solution
     *solution = solutions[0];
     return all.status[0];
 }

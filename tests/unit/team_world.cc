@@ -1,6 +1,5 @@
 // The physics as a card runs it with several lanes a world, for the processor: threads play the lanes
-// (team_play.h), each with its own stack and its own account of the arena. Compiled twice, as double
-// and with TB_SINGLE as float.
+// (team_play.h), each with its own stack. Compiled twice, as double and with TB_SINGLE as float.
 #define TB_TEAM_PLAYED 1
 #include "gpu/physics.h"
 
@@ -9,6 +8,7 @@
 
 // What every lane is given, and what each leaves.
 typedef struct play {
+    device_room room;
     device_job jobs[32];
     tb_status status[32];
     tb_certificate certificate; // of the leader
@@ -18,7 +18,7 @@ static void play_lane(void *context, int32_t lane)
 {
     play *p = (play *)context;
     tb_certificate certificate;
-    p->status[lane] = play_job(&p->jobs[lane], &certificate);
+    p->status[lane] = play_job(&p->jobs[lane], &p->room, &certificate);
     if (lane == 0) p->certificate = certificate;
 }
 
