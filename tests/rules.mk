@@ -64,6 +64,8 @@ $(B)/tests/unit/test_field: $(FIELDS_PLAYED)
 $(B)/tests/unit/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
 $(B)/tests/unit/test_field $(B)/tests/unit/test_field_lanes: LDLIBS += -lstdc++
 $(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
+$(B)/tests/unit/test_mesh_team: $(B)/tests/unit/team_world.o $(TEAM_PLAY)
+$(B)/tests/unit/test_mesh_team_f32: $(B)/tests/unit/team_world.f32.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
 $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
 

@@ -68,6 +68,23 @@ TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape 
                                   tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                                   uint32_t *flags);
 
+#ifdef TB_DEVICE
+/* The same for many pairs by a team of lanes (base/team.h), which have what tb_collide_mesh gives.
+ * The points stand in the arena one pair's behind the other's; the questions are in memory that the
+ * lanes share. RESOURCE_EXHAUSTED if memory is refused. */
+typedef struct tb_mesh_question {
+    const tb_posed_shape *a, *b;
+    tb_real margin; /* m */
+    /* the answer */
+    tb_contact_point *points;
+    int32_t first, count; /* number of the first among those of all pairs */
+} tb_mesh_question;
+
+#define tb_collide_meshes TB_SYMBOL(tb_collide_meshes)
+TB_EXTERN tb_status tb_collide_meshes(tb_mesh_question *asked, int32_t number, tb_arena *arena,
+                                      uint32_t *flags);
+#endif
+
 /* Signed distance of two convex shapes with witness points, by GJK and EPA: the common ground of
  * every pair without a closed form, and the oracle of those that have one. Returns the gap; normal
  * from A to B. */

@@ -1,10 +1,11 @@
 /* Triangle meshes and height fields against everything: the pair, its room and its points.
  *
  * A pair is looked at from the other shape's position, in world axes. The tree gives the triangles
- * near it (mesh_convex.c, mesh_mesh.c), each triangle its points (mesh_triangle.c), and
- * mesh_reduce.c makes manifolds of them. The surface is one-sided: what lies behind a triangle is
+ * near it (mesh_walk.c), each triangle its points (mesh_triangle.c), and mesh_reduce.c makes
+ * manifolds of them. The surface is one-sided: what lies behind a triangle is
  * not pushed by it, so a thin wall pushes to the side that was touched. Only where the shape's
- * centre itself lies inside the mesh does the nearest piece of surface push it out. */
+ * centre itself lies inside the mesh does the nearest piece of surface push it out
+ * (mesh_convex.c). */
 #include "collide/mesh_internal.h"
 
 TB_STATIC tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, tb_vec3 origin)
@@ -33,12 +34,11 @@ TB_STATIC void job_bounds(tb_mesh_job *j)
     }
 }
 
-TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face)
+TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j)
 {
-    const size_t room =
-        (size_t)(largest_face > TB_MESH_DISC_CORNERS ? largest_face : TB_MESH_DISC_CORNERS) + 8;
-    j->from = TB_ARENA_ARRAY(j->points.arena, tb_mesh_corner, room);
-    j->to = TB_ARENA_ARRAY(j->points.arena, tb_mesh_corner, room);
+    const int32_t most = j->largest > TB_MESH_DISC_CORNERS ? j->largest : TB_MESH_DISC_CORNERS;
+    j->from = TB_ARENA_ARRAY(j->points.arena, tb_mesh_corner, most + 8);
+    j->to = TB_ARENA_ARRAY(j->points.arena, tb_mesh_corner, most + 8);
     return j->from && j->to;
 }
 
@@ -95,26 +95,98 @@ TB_STATIC tb_real noise_of(const tb_mesh_job *j)
     return TB_R(size) * TB_MESH_LENGTH + TB_R(far) * TB_REAL_EPSILON * 4;
 }
 
-TB_STATIC int32_t write_points(const tb_mesh_job *j, const int32_t *names, bool flip,
-                               tb_contact_point *points, int32_t capacity)
+/* Where the second mesh stands in the frame of the first. */
+TB_STATIC void join_frames(tb_mesh_job *j)
 {
-    for (int32_t i = 0; i < j->points.count && i < capacity; i++) {
-        const tb_mesh_contact *c = &j->points.items[i];
-        tb_contact_point *p = &points[i];
-        const tb_vec3 on_mesh = tb_v3_add(c->on_mesh, j->origin);
-        p->normal = flip ? tb_v3_negate(c->normal) : c->normal;
-        p->gap = c->gap;
-        if (flip) {
-            p->point_b = on_mesh;
-            p->point_a = tb_v3_add_scaled(on_mesh, c->normal, c->gap);
-        } else {
-            p->point_a = on_mesh;
-            p->point_b = tb_v3_add_scaled(on_mesh, c->normal, c->gap);
-        }
-        const uint32_t triangle = (uint32_t)(names ? names[c->triangle] : c->triangle);
-        p->feature = (uint64_t)triangle << 36 | (uint64_t)(c->feature & 0xFFFFFFF) << 8 | c->code;
+    const tb_mesh_view *other = j->other_view;
+    const tb_mat33 back = tb_m33_transpose(&j->view.rotation);
+    j->rotation = tb_m33_mul(&back, &other->rotation);
+    for (int k = 0; k < 3; k++) {
+        j->shift[k] = j->view.origin[k];
+        for (int c = 0; c < 3; c++)
+            j->shift[k] -= (double)j->rotation.m[3 * k + c] * other->origin[c];
     }
-    return j->points.count;
+}
+
+TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const tb_posed_shape *b,
+                             tb_real margin)
+{
+    memset(task, 0, sizeof *task);
+    tb_mesh_job *j = &task->job;
+    task->flip = !mesh_like(a);
+    task->shape = task->flip ? b : a;
+    j->other = task->flip ? a : b;
+    j->margin = margin;
+    j->kind = j->other->type == TB_SHAPE_PLANE ? TB_MESH_ON_PLANE
+              : mesh_like(j->other)            ? TB_MESH_ON_MESH
+                                               : TB_MESH_ON_CONVEX;
+    j->origin = (j->kind == TB_MESH_ON_PLANE ? task->shape : j->other)->pose.position;
+    j->view = view_of(NULL, &task->shape->pose, j->origin);
+    if (j->kind == TB_MESH_ON_PLANE) {
+        bounds_of(task->shape, j->lower, j->upper);
+        j->centre = tb_v3_sub(j->other->pose.position, j->origin);
+    } else if (j->kind == TB_MESH_ON_MESH) {
+        bounds_in(task->shape, j->other, margin, j->lower, j->upper);
+        task->other_view = view_of(NULL, &j->other->pose, j->origin);
+        j->other_view = &task->other_view;
+        j->polyhedral = true;
+        j->largest = 3;
+        join_frames(j);
+    } else {
+        j->core = tb_core_of(j->other, j->origin);
+        j->centre = j->core.inside;
+        job_bounds(j);
+        j->polyhedral = j->other->type == TB_SHAPE_BOX ||
+                        (j->other->type == TB_SHAPE_CONVEX && j->core.hull->number_of_faces > 0);
+    }
+    j->noise = noise_of(j);
+}
+
+TB_EXTERN bool tb_mesh_parts(tb_mesh_task *task, tb_arena *arena)
+{
+    tb_mesh_job *j = &task->job;
+    j->view.mesh = mesh_of(task->shape, j->lower, j->upper, arena, &task->parts[0], &task->names);
+    if (j->kind == TB_MESH_ON_PLANE) task->names = NULL; /* corners have other names */
+    if (j->kind != TB_MESH_ON_MESH) return j->view.mesh != NULL;
+    double lower[3], upper[3];
+    const int32_t *names = NULL;
+    bounds_in(j->other, task->shape, j->margin, lower, upper);
+    task->other_view.mesh = mesh_of(j->other, lower, upper, arena, &task->parts[1], &names);
+    return j->view.mesh && task->other_view.mesh;
+}
+
+TB_EXTERN tb_contact_point tb_mesh_point(const tb_mesh_task *task, const tb_mesh_contact *c)
+{
+    tb_contact_point p;
+    const tb_vec3 on_mesh = tb_v3_add(c->on_mesh, task->job.origin);
+    const tb_vec3 on_other = tb_v3_add_scaled(on_mesh, c->normal, c->gap);
+    p.normal = task->flip ? tb_v3_negate(c->normal) : c->normal;
+    p.point_a = task->flip ? on_other : on_mesh;
+    p.point_b = task->flip ? on_mesh : on_other;
+    p.gap = c->gap;
+    const uint32_t triangle = (uint32_t)(task->names ? task->names[c->triangle] : c->triangle);
+    p.feature = (uint64_t)triangle << 36 | (uint64_t)(c->feature & 0xFFFFFFF) << 8 | c->code;
+    return p;
+}
+
+#ifndef TB_DEVICE /* there: mesh_team.c */
+
+/* The piece of surface nearest to the shape's centre, among all near the shape. */
+TB_STATIC tb_mesh_nearest nearest_of(const tb_mesh_job *j)
+{
+    tb_mesh_nearest best = {.triangle = -1};
+    const tb_triangle_mesh *mesh = j->view.mesh;
+    for (int32_t i = 0; i < mesh->number_of_nodes; i++) {
+        const tb_tree_node *node = &mesh->nodes[i];
+        if (node->right || tb_mesh_boxes_apart(node->lower, node->upper, j->lower, j->upper))
+            continue;
+        for (int32_t k = 0; k < node->count; k++) {
+            const tb_mesh_nearest other =
+                tb_mesh_near_centre(j, mesh->tree_triangles[node->first + k]);
+            tb_mesh_nearer(&best, &other, j->noise);
+        }
+    }
+    return best;
 }
 
 TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
@@ -122,68 +194,37 @@ TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape 
                                   uint32_t *flags)
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
-    const bool flip = !mesh_like(a);
-    const tb_posed_shape *shape = flip ? b : a;
-    tb_mesh_job j = {.other = flip ? a : b, .margin = margin};
-    j.points.arena = scratch;
-    const tb_vec3 origin = (j.other->type == TB_SHAPE_PLANE ? shape : j.other)->pose.position;
-    j.origin = origin;
-    tb_triangle_mesh part_a, part_b;
-    tb_mesh_view other_view;
-    tb_mesh_pair pair = {.view = &j.view};
-    const int32_t *names = NULL;
+    tb_mesh_task task;
+    tb_mesh_job *j = &task.job;
+    tb_mesh_desk desk;
     int32_t count = -1;
-
-    if (j.other->type == TB_SHAPE_PLANE) {
-        double lower[3], upper[3];
-        bounds_of(shape, lower, upper);
-        const tb_triangle_mesh *mesh = mesh_of(shape, lower, upper, scratch, &part_a, &names);
-        if (!mesh) goto done;
-        j.view = view_of(mesh, &shape->pose, origin);
-        for (int k = 0; k < 3; k++) j.lower[k] = lower[k], j.upper[k] = upper[k];
-        j.noise = noise_of(&j);
-        j.centre = tb_v3_sub(j.other->pose.position, origin);
-        names = NULL;
-        tb_mesh_against_plane(&j);
-    } else if (mesh_like(j.other)) {
-        double lower[3], upper[3];
-        bounds_in(shape, j.other, margin, j.lower, j.upper);
-        bounds_in(j.other, shape, margin, lower, upper);
-        const int32_t *names_b = NULL;
-        const tb_triangle_mesh *mesh = mesh_of(shape, j.lower, j.upper, scratch, &part_a, &names);
-        const tb_triangle_mesh *mesh_b = mesh_of(j.other, lower, upper, scratch, &part_b, &names_b);
-        if (!mesh || !mesh_b) goto done;
-        j.view = view_of(mesh, &shape->pose, origin);
-        other_view = view_of(mesh_b, &j.other->pose, origin);
-        pair.other = &other_view;
-        j.noise = noise_of(&j);
-        j.polyhedral = true;
-        j.room = TB_ARENA_ARRAY(scratch, tb_epa, 1);
-        if (!j.room || !tb_mesh_job_buffers(&j, 3)) goto done;
-        tb_mesh_against_mesh(&j, &other_view);
-    } else {
-        j.core = tb_core_of(j.other, origin);
-        j.centre = j.core.inside;
-        j.view = view_of(NULL, &shape->pose, origin);
-        job_bounds(&j);
-        j.noise = noise_of(&j);
-        const tb_triangle_mesh *mesh = mesh_of(shape, j.lower, j.upper, scratch, &part_a, &names);
-        if (!mesh) goto done;
-        j.view.mesh = mesh;
-        j.polyhedral = j.other->type == TB_SHAPE_BOX ||
-                       (j.other->type == TB_SHAPE_CONVEX && j.core.hull->number_of_faces > 0);
-        const bool room = !j.polyhedral ? tb_mesh_job_buffers(&j, TB_MESH_DISC_CORNERS)
-                          : j.other->type == TB_SHAPE_BOX ? tb_mesh_solid_of_box(&j)
-                                                          : tb_mesh_solid_of_hull(&j);
-        j.room = TB_ARENA_ARRAY(scratch, tb_epa, 1);
-        if (!room || !j.room) goto done;
-        if (j.polyhedral) pair.solid = &j.polytope;
-        tb_mesh_against_convex(&j);
+    tb_mesh_begin(&task, a, b, margin);
+    j->points.arena = scratch;
+    if (!tb_mesh_parts(&task, scratch) || !tb_mesh_solid(j, scratch) || !tb_mesh_job_buffers(j))
+        goto done;
+    if (j->kind != TB_MESH_ON_PLANE) {
+        j->room = TB_ARENA_ARRAY(scratch, tb_epa, 1);
+        if (!j->room) goto done;
     }
-    if (tb_mesh_reduce(&j.points, &pair, j.noise) < 0) goto done;
-    *flags |= j.flags;
-    count = write_points(&j, names, flip, points, capacity);
+    tb_mesh_walk(j);
+    if (j->kind == TB_MESH_ON_CONVEX && j->behind && !j->points.failed) {
+        const tb_mesh_nearest nearest = nearest_of(j);
+        (void)tb_mesh_push_out(j, &nearest);
+    }
+    if (j->points.failed) goto done;
+    if (j->points.count > 0) {
+        const tb_mesh_pair pair = tb_mesh_pair_of(&task);
+        if (!tb_mesh_desk_take(&desk, j->points.count, scratch)) goto done;
+        count = tb_mesh_reduce(j->points.items, j->points.count, &pair, j->noise, &desk);
+    } else {
+        count = 0;
+    }
+    *flags |= j->flags;
+    for (int32_t i = 0; i < count && i < capacity; i++)
+        points[i] = tb_mesh_point(&task, &desk.result[i]);
 done:
     tb_arena_return_to(scratch, mark);
     return count;
 }
+
+#endif

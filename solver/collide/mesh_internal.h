@@ -2,6 +2,7 @@
 #ifndef TB_MESH_INTERNAL_H
 #define TB_MESH_INTERNAL_H
 
+#include "base/team.h"
 #include "collide/convex_pair.h"
 #include "collide/mesh_pair.h"
 
@@ -20,34 +21,123 @@ TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t c
 /* corners of the polygon that stands for a round cap */
 enum { TB_MESH_DISC_CORNERS = 16 };
 
+/* what a mesh is held against */
+typedef enum tb_mesh_kind { TB_MESH_ON_PLANE, TB_MESH_ON_CONVEX, TB_MESH_ON_MESH } tb_mesh_kind;
+
 /* One pair at work. */
 typedef struct tb_mesh_job {
+    tb_mesh_kind kind;
     const tb_posed_shape *other; /* the shape that is not `view`'s mesh */
     tb_vec3 origin; /* m, world: that shape's position, or the mesh's against a plane */
     tb_mesh_view view;
-    tb_core core;              /* of `other`, unless it is a mesh */
-    tb_vec3 centre;            /* m: a point inside `other`, or of its plane */
-    tb_polytope polytope;      /* boxes and hulls; one triangle at a time of a mesh */
-    bool polyhedral;           /* that `polytope` holds */
-    tb_epa *room;              /* scratch of cores that overlap */
-    tb_real margin, noise;     /* m */
-    double lower[3], upper[3]; /* box of `other` in the mesh's frame, with the margin */
-    tb_mesh_corner *from, *to; /* clipping: room for the largest face and 8 */
+    const tb_mesh_view *other_view; /* if it is a mesh too */
+    tb_mat33 rotation;              /* likewise: its frame in that of `view`'s mesh */
+    double shift[3];                /* m */
+    tb_core core;                   /* of `other`, unless it is a mesh */
+    tb_vec3 centre;                 /* m: a point inside `other`, or of its plane */
+    tb_polytope polytope;           /* boxes and hulls; one triangle at a time of a mesh */
+    bool polyhedral;                /* that `polytope` holds */
+    int32_t largest;                /* corners of its largest face */
+    tb_epa *room;                   /* scratch of cores that overlap, or NULL */
+    bool wants_room;                /* it was missed: the last triangle has to be done again */
+    tb_real margin, noise;          /* m */
+    double lower[3], upper[3];      /* box of `other` in the mesh's frame, with the margin */
+    tb_mesh_corner *from, *to;      /* clipping: room for the largest face and 8 */
     tb_mesh_points points;
     bool behind; /* some triangle has the centre behind it */
     uint32_t flags;
 } tb_mesh_job;
 
-/* Room for clipping faces of up to so many corners; false where the arena refused. */
-#define tb_mesh_job_buffers TB_SYMBOL(tb_mesh_job_buffers)
-TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j, int32_t largest_face);
+/* A job with what it stands on, from the question to the answer. */
+typedef struct tb_mesh_task {
+    tb_mesh_job job;
+    const tb_posed_shape *shape; /* the mesh or height field */
+    bool flip;                   /* it is the second of the pair */
+    tb_mesh_view other_view;
+    tb_triangle_mesh parts[2]; /* of height fields */
+    const int32_t *names;      /* of the triangles of the first part, or NULL */
+} tb_mesh_task;
 
-/* Makes `polytope` of the box or hull that `core` is, with the buffers for its faces; false where
- * the arena refused. */
-#define tb_mesh_solid_of_box TB_SYMBOL(tb_mesh_solid_of_box)
-TB_EXTERN bool tb_mesh_solid_of_box(tb_mesh_job *j);
-#define tb_mesh_solid_of_hull TB_SYMBOL(tb_mesh_solid_of_hull)
-TB_EXTERN bool tb_mesh_solid_of_hull(tb_mesh_job *j);
+/* ---- the stages of a pair ----
+ *
+ * In this order; a task stays where it is. The processor goes through them in tb_collide_mesh, a
+ * team of lanes with many pairs at once in mesh_team.c. */
+
+/* All that needs no memory. */
+#define tb_mesh_begin TB_SYMBOL(tb_mesh_begin)
+TB_EXTERN void tb_mesh_begin(tb_mesh_task *task, const tb_posed_shape *a, const tb_posed_shape *b,
+                             tb_real margin);
+/* The triangles, which height fields make first. False where the arena refused. */
+#define tb_mesh_parts TB_SYMBOL(tb_mesh_parts)
+TB_EXTERN bool tb_mesh_parts(tb_mesh_task *task, tb_arena *arena);
+/* Makes `polytope` of a box or hull. A team calls it together: all take the same memory, and what is
+ * written is for all after the next sync. False where the arena refused. */
+#define tb_mesh_solid TB_SYMBOL(tb_mesh_solid)
+TB_EXTERN bool tb_mesh_solid(tb_mesh_job *j, tb_arena *arena);
+/* Room for clipping; false where `points.arena` refused. */
+#define tb_mesh_job_buffers TB_SYMBOL(tb_mesh_job_buffers)
+TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j);
+
+/* Two nodes of trees, or two triangles; b of the other mesh, 0 where there is none. */
+typedef struct tb_mesh_place {
+    int32_t a, b;
+} tb_mesh_place;
+
+/* The triangle of another mesh that is looked at, as a polytope with one face. */
+typedef struct tb_mesh_facing {
+    int32_t index; /* -1: none yet */
+    tb_mesh_triangle triangle;
+    int32_t edges[6];
+    tb_vec3 edge_normals[6];
+} tb_mesh_facing;
+
+/* The box of one triangle of the other mesh in the frame of the first. */
+typedef struct tb_mesh_reach {
+    int32_t index; /* -1: none yet */
+    double lower[3], upper[3];
+} tb_mesh_reach;
+
+/* What comes of two nodes: 0: they are apart; 1: two leaves that may meet; 2: their two halves, in
+ * order. */
+#define tb_mesh_descend TB_SYMBOL(tb_mesh_descend)
+TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh_place next[2]);
+/* How many pairs of triangles two leaves have, and whether the k-th of them may meet. */
+#define tb_mesh_leaf_size TB_SYMBOL(tb_mesh_leaf_size)
+TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_place leaves);
+#define tb_mesh_leaf_meets TB_SYMBOL(tb_mesh_leaf_meets)
+TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_place leaves, int32_t k,
+                                  tb_mesh_reach *reach, tb_mesh_place *triangles);
+/* Adds the points of a triangle against the other shape or its triangle: what it adds is a function
+ * of these alone, whatever was looked at before. */
+#define tb_mesh_meet TB_SYMBOL(tb_mesh_meet)
+TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_place triangles);
+/* Adds the points of all triangles that may meet, in the order of the tree. */
+#define tb_mesh_walk TB_SYMBOL(tb_mesh_walk)
+TB_EXTERN void tb_mesh_walk(tb_mesh_job *j);
+
+/* How a triangle lies to the centre of a convex shape. */
+typedef struct tb_mesh_nearest {
+    tb_real distance, height; /* m; height: over the triangle's plane */
+    int32_t triangle;         /* -1: none */
+} tb_mesh_nearest;
+
+#define tb_mesh_near_centre TB_SYMBOL(tb_mesh_near_centre)
+TB_EXTERN tb_mesh_nearest tb_mesh_near_centre(const tb_mesh_job *j, int32_t triangle);
+/* Keeps the nearer of two: where several share the nearest point, the one most across the way tells
+ * inside from outside. */
+TB_FN void tb_mesh_nearer(tb_mesh_nearest *best, const tb_mesh_nearest *other, tb_real noise)
+{
+    const bool farther = other->distance > best->distance + noise;
+    const bool level =
+        other->distance > best->distance - noise && tb_abs(other->height) <= tb_abs(best->height);
+    if (best->triangle < 0 || !(farther || level)) *best = *other;
+}
+/* Where the centre lies inside the mesh: points that push the shape out through the surface nearest
+ * to it, in place of all others. False where it does not, or memory is refused. */
+#define tb_mesh_push_out TB_SYMBOL(tb_mesh_push_out)
+TB_EXTERN bool tb_mesh_push_out(tb_mesh_job *j, const tb_mesh_nearest *nearest);
+
+/* ---- points of one triangle ---- */
 
 /* Adds the points of one triangle: against `polytope`, which may be a triangle of another mesh, and
  * against a round core. Both note in `behind` that the centre is behind a triangle that is met. */
@@ -64,14 +154,14 @@ TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triang
 #define tb_mesh_round_on_triangle TB_SYMBOL(tb_mesh_round_on_triangle)
 TB_EXTERN void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t);
 
-/* Adds the points of the whole mesh against the other side; a refusing arena sets
- * `points.failed`. */
-#define tb_mesh_against_convex TB_SYMBOL(tb_mesh_against_convex)
-TB_EXTERN void tb_mesh_against_convex(tb_mesh_job *j);
-#define tb_mesh_against_plane TB_SYMBOL(tb_mesh_against_plane)
-TB_EXTERN void tb_mesh_against_plane(tb_mesh_job *j);
-#define tb_mesh_against_mesh TB_SYMBOL(tb_mesh_against_mesh)
-TB_EXTERN void tb_mesh_against_mesh(tb_mesh_job *j, const tb_mesh_view *view);
+/* Points that one triangle can add at most, with the room that is asked for while they are made: two
+ * faces of the polytope, each clipped by three sides, and corners of their own. */
+TB_FN int32_t tb_mesh_most_points(const tb_mesh_job *j)
+{
+    return j->polyhedral ? 2 * j->largest + 12 : TB_MESH_DISC_CORNERS + 8;
+}
+
+/* ---- manifolds ---- */
 
 /* Who touches whom: the mesh, and what else is known of the other side. */
 typedef struct tb_mesh_pair {
@@ -81,12 +171,44 @@ typedef struct tb_mesh_pair {
     const tb_polytope *solid; /* if it is a box or a hull, else NULL */
 } tb_mesh_pair;
 
+TB_FN tb_mesh_pair tb_mesh_pair_of(const tb_mesh_task *task)
+{
+    const tb_mesh_job *j = &task->job;
+    tb_mesh_pair pair;
+    pair.view = &j->view;
+    pair.other = j->other_view;
+    pair.solid = j->kind == TB_MESH_ON_CONVEX && j->polyhedral ? &j->polytope : NULL;
+    return pair;
+}
+
+/* Scratch for the points of a pair. */
+typedef struct tb_mesh_region tb_mesh_region;
+typedef struct tb_mesh_spot tb_mesh_spot;
+typedef struct tb_mesh_desk {
+    tb_mesh_region *regions; /* points */
+    int32_t *next;           /* points */
+    tb_mesh_spot *spots;     /* points */
+    tb_mesh_spot *hull;      /* 2 x points */
+    tb_mesh_contact *result; /* points */
+} tb_mesh_desk;
+
+/* For so many points; false where the arena refused. */
+#define tb_mesh_desk_take TB_SYMBOL(tb_mesh_desk_take)
+TB_EXTERN bool tb_mesh_desk_take(tb_mesh_desk *desk, int32_t points, tb_arena *arena);
+/* The part of it for points from number `first` on. */
+#define tb_mesh_desk_part TB_SYMBOL(tb_mesh_desk_part)
+TB_EXTERN tb_mesh_desk tb_mesh_desk_part(const tb_mesh_desk *desk, int32_t first);
+
 /* Compares the points of all triangles and keeps what a manifold needs: drops what only one
  * triangle by itself could believe, merges, reduces every region of one normal to at most
- * TB_MANIFOLD_POINTS. The points that are kept stand first, in order; returns how many, -1 where
- * the arena refused. noise: m. */
+ * TB_MANIFOLD_POINTS. What is kept stands in desk->result, in order; `points` is lost. Returns how
+ * many. noise: m. */
 #define tb_mesh_reduce TB_SYMBOL(tb_mesh_reduce)
-TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise);
+TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
+                                 tb_real noise, const tb_mesh_desk *desk);
+/* One of these points as the pair's. */
+#define tb_mesh_point TB_SYMBOL(tb_mesh_point)
+TB_EXTERN tb_contact_point tb_mesh_point(const tb_mesh_task *task, const tb_mesh_contact *c);
 
 /* The part of a height field inside a box of its frame (and a ring of cells around it), as a mesh
  * from the arena: the surface, and where the part reaches them the sides and the bottom. Triangle

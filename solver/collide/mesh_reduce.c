@@ -27,16 +27,16 @@ TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t c
 }
 
 /* Points of one normal; in the first pass also of one plane. */
-typedef struct region {
+struct tb_mesh_region {
     tb_vec3 normal;
     tb_real height, deepest;
     int32_t deepest_point, first; /* `first` and `next` chain the points in order */
     int32_t last, count;
     bool of_face, dropped;
-} region;
+};
 
 typedef struct regions {
-    region *items;
+    tb_mesh_region *items;
     int32_t count;
     int32_t *next; /* of each point, -1 at the end */
 } regions;
@@ -48,7 +48,7 @@ TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, 
     r->next[p] = -1;
     /* neighbours come one after another, so the newest regions are the likeliest */
     for (int32_t i = r->count - 1; i >= 0; i--) {
-        region *g = &r->items[i];
+        tb_mesh_region *g = &r->items[i];
         if (!tb_mesh_same_direction(g->normal, c->normal)) continue;
         if (by_plane && (g->of_face != c->of_face || tb_abs(g->height - c->height) > 64 * noise))
             continue;
@@ -58,7 +58,7 @@ TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, 
         if (c->gap < g->deepest) g->deepest = c->gap, g->deepest_point = p;
         return;
     }
-    region *g = &r->items[r->count++];
+    tb_mesh_region *g = &r->items[r->count++];
     g->normal = c->normal;
     g->height = c->height;
     g->deepest = c->gap;
@@ -69,8 +69,8 @@ TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, 
 }
 
 /* Whether a face is deepest at a convex edge beyond which the shape goes on. */
-TB_STATIC bool region_is_cut(const regions *r, const region *g, const tb_mesh_contact *points,
-                             tb_real noise)
+TB_STATIC bool region_is_cut(const regions *r, const tb_mesh_region *g,
+                             const tb_mesh_contact *points, tb_real noise)
 {
     for (int32_t p = g->first; p >= 0 && g->of_face; p = r->next[p])
         if (points[p].cut && points[p].gap <= g->deepest + noise) return true;
@@ -119,33 +119,33 @@ TB_STATIC bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, 
 }
 
 /* Drops points that a smaller depth elsewhere explains. */
-TB_STATIC int32_t drop_explained(tb_mesh_points *points, const regions *r, const tb_mesh_pair *pair,
-                                 tb_real noise)
+TB_STATIC int32_t drop_explained(tb_mesh_contact *points, int32_t count, const regions *r,
+                                 const tb_mesh_pair *pair, tb_real noise)
 {
     int32_t kept = 0;
-    for (int32_t p = 0; p < points->count; p++) {
-        const tb_mesh_contact c = points->items[p];
+    for (int32_t p = 0; p < count; p++) {
+        const tb_mesh_contact c = points[p];
         bool explained = false;
         for (int32_t i = 0; i < r->count && !explained && c.gap < -16 * noise; i++) {
-            const region *g = &r->items[i];
+            const tb_mesh_region *g = &r->items[i];
             if (g->dropped || g->deepest >= -noise || g->deepest < TB_R(0.25) * c.gap) continue;
             if (tb_v3_dot(g->normal, c.normal) > TB_R(0.7)) continue;
             /* a little farther than the small depth: over a great one, a slight tilt counts */
             const tb_real way = 4 * noise - g->deepest - c.gap / 64;
             explained = contact_ends(&c, pair, tb_v3_scale(g->normal, way));
         }
-        if (!explained) points->items[kept++] = c;
+        if (!explained) points[kept++] = c;
     }
     return kept;
 }
 
 /* A point of a region in the plane across its normal. */
-typedef struct spot {
+struct tb_mesh_spot {
     tb_real u, v;
     int32_t point;
-} spot;
+};
 
-TB_STATIC bool spot_before(const spot *a, const spot *b)
+TB_STATIC bool spot_before(const tb_mesh_spot *a, const tb_mesh_spot *b)
 {
     if (a->u != b->u) return a->u < b->u;
     if (a->v != b->v) return a->v < b->v;
@@ -153,18 +153,18 @@ TB_STATIC bool spot_before(const spot *a, const spot *b)
 }
 
 /* Heap sort: in place, and no worse on sorted input. */
-TB_STATIC void sort_spots(spot *s, int32_t count)
+TB_STATIC void sort_spots(tb_mesh_spot *s, int32_t count)
 {
     for (int32_t end = count, root = count / 2; end > 1;) {
         if (root > 0) {
             root--;
         } else {
             end--;
-            const spot swap = s[0];
+            const tb_mesh_spot swap = s[0];
             s[0] = s[end];
             s[end] = swap;
         }
-        const spot item = s[root];
+        const tb_mesh_spot item = s[root];
         int32_t hole = root;
         for (int32_t child = 2 * hole + 1; child < end; child = 2 * hole + 1) {
             if (child + 1 < end && spot_before(&s[child], &s[child + 1])) child++;
@@ -177,7 +177,8 @@ TB_STATIC void sort_spots(spot *s, int32_t count)
 }
 
 /* Turn from a to b to c, as twice an area less what rounding could make of a straight line. */
-TB_STATIC bool turns_left(const spot *a, const spot *b, const spot *c, tb_real noise)
+TB_STATIC bool turns_left(const tb_mesh_spot *a, const tb_mesh_spot *b, const tb_mesh_spot *c,
+                          tb_real noise)
 {
     const tb_real x1 = b->u - a->u, y1 = b->v - a->v, x2 = c->u - a->u, y2 = c->v - a->v;
     const tb_real length = tb_max(tb_abs(x1) + tb_abs(y1), tb_abs(x2) + tb_abs(y2));
@@ -186,8 +187,8 @@ TB_STATIC bool turns_left(const spot *a, const spot *b, const spot *c, tb_real n
 
 /* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in
  * one place the deepest. `hull` has room for 2 x count. Returns its size. */
-TB_STATIC int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *points,
-                                tb_real noise, spot *hull)
+TB_STATIC int32_t hull_of_spots(tb_mesh_spot *s, int32_t count, const tb_mesh_contact *points,
+                                tb_real noise, tb_mesh_spot *hull)
 {
     /* abscissas that rounding alone tells apart become equal, or points on one vertical would come
      * in any order and the chain lose its ends */
@@ -229,7 +230,8 @@ TB_STATIC int32_t hull_of_spots(spot *s, int32_t count, const tb_mesh_contact *p
 
 /* Marks points of `chosen` until there are TB_MANIFOLD_POINTS: the extremes of the hull along eight
  * directions, or all of a small hull. */
-TB_STATIC void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen, int32_t *count)
+TB_STATIC void choose_from_hull(const tb_mesh_spot *hull, int32_t size, int32_t *chosen,
+                                int32_t *count)
 {
     static const tb_real directions[TB_MANIFOLD_POINTS][2] = {{1, 0}, {-1, 0},  {0, 1},  {0, -1},
                                                               {1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
@@ -253,8 +255,9 @@ TB_STATIC void choose_from_hull(const spot *hull, int32_t size, int32_t *chosen,
 
 /* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the
  * hull of all. */
-TB_STATIC int32_t region_choose(const regions *r, const region *g, const tb_mesh_contact *points,
-                                tb_real noise, spot *spots, spot *hull, int32_t *chosen)
+TB_STATIC int32_t region_choose(const regions *r, const tb_mesh_region *g,
+                                const tb_mesh_contact *points, tb_real noise, tb_mesh_spot *spots,
+                                tb_mesh_spot *hull, int32_t *chosen)
 {
     tb_vec3 t1, t2;
     tb_v3_tangents(g->normal, &t1, &t2);
@@ -316,50 +319,54 @@ TB_STATIC void name_apart(tb_mesh_contact *c, int32_t count)
         }
 }
 
-TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_points *points, const tb_mesh_pair *pair, tb_real noise)
+TB_EXTERN bool tb_mesh_desk_take(tb_mesh_desk *desk, int32_t points, tb_arena *arena)
 {
-    if (points->failed) return -1;
-    if (points->count == 0) return 0;
-    const size_t n = (size_t)points->count;
-    regions r = {0};
-    r.items = TB_ARENA_ARRAY(points->arena, region, n);
-    r.next = TB_ARENA_ARRAY(points->arena, int32_t, n);
-    spot *spots = TB_ARENA_ARRAY(points->arena, spot, n);
-    spot *hull = TB_ARENA_ARRAY(points->arena, spot, 2 * n);
-    tb_mesh_contact *result = TB_ARENA_ARRAY(points->arena, tb_mesh_contact, n);
-    if (!r.items || !r.next || !spots || !hull || !result) return -1;
+    const size_t n = (size_t)points;
+    desk->regions = TB_ARENA_ARRAY(arena, tb_mesh_region, n);
+    desk->next = TB_ARENA_ARRAY(arena, int32_t, n);
+    desk->spots = TB_ARENA_ARRAY(arena, tb_mesh_spot, n);
+    desk->hull = TB_ARENA_ARRAY(arena, tb_mesh_spot, 2 * n);
+    desk->result = TB_ARENA_ARRAY(arena, tb_mesh_contact, n);
+    return desk->regions && desk->next && desk->spots && desk->hull && desk->result;
+}
+
+TB_EXTERN tb_mesh_desk tb_mesh_desk_part(const tb_mesh_desk *desk, int32_t first)
+{
+    return TB_VALUE(tb_mesh_desk){desk->regions + first, desk->next + first, desk->spots + first,
+                                  desk->hull + 2 * (size_t)first, desk->result + first};
+}
+
+TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
+                                 tb_real noise, const tb_mesh_desk *desk)
+{
+    regions r = {.items = desk->regions, .next = desk->next};
 
     /* faces that are not where the shape touches, and depths that others explain */
-    for (int32_t p = 0; p < points->count; p++) region_add(&r, points->items, p, true, noise);
+    for (int32_t p = 0; p < count; p++) region_add(&r, points, p, true, noise);
     for (int32_t i = 0; i < r.count; i++) {
-        region *g = &r.items[i];
-        g->dropped = region_is_cut(&r, g, points->items, noise);
-        for (int32_t p = g->first; p >= 0; p = r.next[p]) points->items[p].cut = g->dropped;
+        tb_mesh_region *g = &r.items[i];
+        g->dropped = region_is_cut(&r, g, points, noise);
+        for (int32_t p = g->first; p >= 0; p = r.next[p]) points[p].cut = g->dropped;
     }
-    for (int32_t p = 0; p < points->count; p++) {
-        tb_mesh_contact *c = &points->items[p];
-        if (c->instead_of >= 0 && !points->items[c->instead_of].cut) c->witness = true;
+    for (int32_t p = 0; p < count; p++) {
+        tb_mesh_contact *c = &points[p];
+        if (c->instead_of >= 0 && !points[c->instead_of].cut) c->witness = true;
     }
     int32_t kept = 0;
-    for (int32_t p = 0; p < points->count; p++)
-        if (!points->items[p].cut && !points->items[p].witness)
-            points->items[kept++] = points->items[p];
-    points->count = kept;
-    points->count = drop_explained(points, &r, pair, noise);
+    for (int32_t p = 0; p < count; p++)
+        if (!points[p].cut && !points[p].witness) points[kept++] = points[p];
+    kept = drop_explained(points, kept, &r, pair, noise);
 
     /* what is left, by normal */
     r.count = 0;
-    for (int32_t p = 0; p < points->count; p++) region_add(&r, points->items, p, false, noise);
+    for (int32_t p = 0; p < kept; p++) region_add(&r, points, p, false, noise);
     int32_t total = 0;
     for (int32_t i = 0; i < r.count; i++) {
         int32_t chosen[TB_MANIFOLD_POINTS + 1];
-        const int32_t count =
-            region_choose(&r, &r.items[i], points->items, noise, spots, hull, chosen);
-        for (int32_t k = 0; k < count; k++) result[total++] = points->items[chosen[k]];
+        const int32_t from_region =
+            region_choose(&r, &r.items[i], points, noise, desk->spots, desk->hull, chosen);
+        for (int32_t k = 0; k < from_region; k++) desk->result[total++] = points[chosen[k]];
     }
-    name_apart(result, total);
-    points->items = result;
-    points->count = total;
-    points->capacity = (int32_t)n;
+    name_apart(desk->result, total);
     return total;
 }

@@ -61,15 +61,24 @@ TB_STATIC bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_v
     return false;
 }
 
-/* Nearest points of the triangle and a convex core; false if they are farther apart
- * than the margin. Without `room` that alone is found where they overlap, and not how deep. */
-TB_STATIC bool nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
-                             tb_closest *c, tb_epa *room)
+/* Nearest points of the triangle and a convex core, as of tb_closest_find: 0 if they are farther
+ * apart than the margin, and without `room` that alone is found where they overlap. */
+TB_STATIC int nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
+                            tb_closest *c, tb_epa *room)
 {
     flat_hull flat;
     flat_hull_of(t, &flat);
     tb_core triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
-    return tb_closest_find(core, &triangle, j->margin + core->radius, c, room) != 0;
+    return tb_closest_find(core, &triangle, j->margin + core->radius, c, room);
+}
+
+/* The same where it matters how deep they overlap; without room the job notes that it is wanted. */
+TB_STATIC bool nearest_if_room(tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
+                               tb_closest *c)
+{
+    const int found = nearest_point(j, t, core, c, j->room);
+    if (found == TB_CLOSEST_NO_ROOM) j->wants_room = true;
+    return found > 0;
 }
 
 TB_STATIC void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_vec3 d,
@@ -159,8 +168,10 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
         flat_hull_of(s->triangle, &flat);
         triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
         core = &triangle;
+    } else {
+        core->last = axis.lowest; /* not where the triangle before this one left it */
     }
-    if (axis.separation < -j->margin && !nearest_point(j, t, core, &c, NULL)) return;
+    if (axis.separation < -j->margin && nearest_point(j, t, core, &c, NULL) == 0) return;
     j->behind = j->behind || axis.behind;
     const int32_t before = j->points.count;
     if (axis.kind == TB_MESH_AXIS_TRIANGLE) {
@@ -190,7 +201,7 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
     /* Apart, and no point has the gap that the planes have: corners or edges are nearest
      * to each other. */
     if (least <= axis.separation + j->noise || !(t->open[0] || t->open[1] || t->open[2])) return;
-    if (!nearest_point(j, t, core, &c, j->room) || c.degenerate || c.separation <= j->noise) return;
+    if (!nearest_if_room(j, t, core, &c) || c.degenerate || c.separation <= j->noise) return;
     const tb_vec3 d = tb_v3_negate(c.normal);
     if (!point_holds(j, t, c.on_b, d)) return;
     if (s->triangle) {
@@ -282,7 +293,7 @@ TB_EXTERN void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle
 {
     tb_closest c;
     const bool behind = tb_v3_dot(t->normal, j->centre) - t->offset < 0;
-    if (!nearest_point(j, t, &j->core, &c, j->room)) return;
+    if (!nearest_if_room(j, t, &j->core, &c)) return;
     if (c.degenerate) j->flags |= TB_CONTACT_DEGENERATE;
     j->behind = j->behind || behind;
     const tb_vec3 d = tb_v3_negate(c.normal);

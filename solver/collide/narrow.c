@@ -72,7 +72,7 @@ TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shap
     return tb_collide_convex_in(a, b, margin, points, flags, &room);
 }
 
-#ifndef TB_CONVEX_ONLY /* a unit that has no meshes */
+#ifndef TB_DEVICE /* there pairs with meshes are a team's: mesh_team.c */
 TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                   tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                                   uint32_t *flags)

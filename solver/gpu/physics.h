@@ -33,8 +33,9 @@
 #include "collide/mesh_field.c"
 #include "collide/mesh_reduce.c"
 #include "collide/mesh_convex.c"
-#include "collide/mesh_mesh.c"
+#include "collide/mesh_walk.c"
 #include "collide/mesh.c"
+#include "collide/mesh_team.c"
 
 #include "contact/problem.c"
 #include "contact/residual.c"

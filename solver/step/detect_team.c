@@ -113,36 +113,36 @@ TB_STATIC bool is_mesh_pair(const detection *d, const tb_near *pair)
     return d->shapes[pair->a].type >= TB_SHAPE_MESH || d->shapes[pair->b].type >= TB_SHAPE_MESH;
 }
 
-/* A mesh pair has any number of points, and its own memory: one lane's work. */
-TB_STATIC tb_status collide_meshes(const detection *d, tb_near *pair, uint32_t *flags)
+/* Pairs with meshes, `number` of them: all at once. Their points stay in the arena. */
+TB_STATIC tb_status collide_meshes(const detection *d, const tb_near_list *list, int32_t number,
+                                   uint32_t *flags)
 {
-    tb_world *w = d->world;
-    const tb_arena_mark mark = tb_arena_get_mark(w->arena);
-    const tb_real margin = pair_margin(d, pair->a, pair->b);
-    int32_t capacity = 64, count = 0;
-    for (;;) {
-        tb_contact_point *points = TB_ARENA_ARRAY(w->arena, tb_contact_point, capacity);
-        if (!points) return TB_RESOURCE_EXHAUSTED;
-        size_t peak = 0;
-        if (TB_LEADER) {
-            tb_arena alone = tb_arena_alone(w->arena);
-            count = tb_collide_mesh(&d->shapes[pair->a], &d->shapes[pair->b], margin, points,
-                                    capacity, &alone, flags);
-            peak = alone.peak;
+    tb_arena *arena = d->world->arena;
+    tb_mesh_question *asked = TB_ARENA_ARRAY(arena, tb_mesh_question, number);
+    int32_t *pair_of = TB_ARENA_ARRAY(arena, int32_t, number);
+    if (!asked || !pair_of) return TB_RESOURCE_EXHAUSTED;
+    int32_t found = 0;
+    for (int32_t base = 0; base < list->number_of_pairs; base += tb_team_lanes()) {
+        const int32_t p = base + tb_team_lane();
+        const tb_near *pair = p < list->number_of_pairs ? &list->pairs[p] : NULL;
+        const bool own = pair && is_mesh_pair(d, pair);
+        int32_t total;
+        const int32_t at = found + tb_team_before(own, &total);
+        if (own) {
+            asked[at].a = &d->shapes[pair->a];
+            asked[at].b = &d->shapes[pair->b];
+            asked[at].margin = pair_margin(d, pair->a, pair->b);
+            pair_of[at] = p;
         }
-        tb_team_share(&count, sizeof count);
-        tb_team_share(&peak, sizeof peak);
-        if (TB_LEADER && peak > w->arena->peak) w->arena->peak = peak;
-        if (count < 0) return TB_RESOURCE_EXHAUSTED;
-        tb_arena_return_to(w->arena, mark);
-        if (count <= capacity) break;
-        capacity = 2 * count;
+        found += total;
     }
-    /* they stand where they were written */
-    tb_contact_point *points = TB_ARENA_ARRAY(w->arena, tb_contact_point, count);
-    if (TB_LEADER) {
-        pair->points = points;
-        pair->count = count;
+    tb_team_sync();
+    const tb_status status = tb_collide_meshes(asked, number, arena, flags);
+    if (status != TB_OK) return status;
+    TB_EACH (i, number) {
+        tb_near *pair = &list->pairs[pair_of[i]];
+        pair->points = asked[i].points;
+        pair->count = asked[i].count;
     }
     return TB_OK;
 }
@@ -181,8 +181,7 @@ TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
 {
     tb_world *w = d->world;
     uint32_t flags = 0;
-    bool meshes = false;
-    int32_t own = 0, deep = 0;
+    int32_t own = 0, deep = 0, own_meshes = 0, meshes = 0;
     tb_contact_point *points = TB_ARENA_ARRAY(
         w->arena, tb_contact_point, (size_t)TB_MANIFOLD_POINTS * (size_t)list->number_of_pairs);
     if (!points) return TB_RESOURCE_EXHAUSTED;
@@ -190,7 +189,7 @@ TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
         tb_near *pair = &list->pairs[p];
         pair->contact = 0;
         if (is_mesh_pair(d, pair)) {
-            meshes = true;
+            own_meshes++;
             continue;
         }
         pair->points = points + (size_t)TB_MANIFOLD_POINTS * (size_t)p;
@@ -202,10 +201,8 @@ TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
     tb_team_before(own, &deep);
     tb_team_sync();
     if (deep > 0) status = collide_deep(d, list, deep, &flags);
-    if (tb_team_any(meshes))
-        for (int32_t p = 0; p < list->number_of_pairs && status == TB_OK; p++)
-            if (is_mesh_pair(d, &list->pairs[p]))
-                status = collide_meshes(d, &list->pairs[p], &flags);
+    tb_team_before(own_meshes, &meshes);
+    if (meshes > 0 && status == TB_OK) status = collide_meshes(d, list, meshes, &flags);
     tb_team_sync();
     const bool degenerate = tb_team_any((flags & TB_CONTACT_DEGENERATE) != 0);
     if (degenerate && TB_LEADER) w->collide_flags |= TB_CONTACT_DEGENERATE;
