@@ -184,7 +184,7 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
     if (card == NULL || !is_for_card(server, card, cpu, wish)) return TB_OK;
     const tb_status status = try_options(card, wish->options, error);
     if (status == TB_OK) *chosen = card;
-    /* a solver that cards do not have */
+    /* what cards do not do */
     return status == TB_UNSUPPORTED ? TB_OK : status;
 }
 

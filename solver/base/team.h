@@ -182,6 +182,44 @@ TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
 #endif
 }
 
+/* The largest of a number over the lanes; none is NaN. */
+TB_TEAM_FN double tb_team_largest(double own)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    for (int step = (int)blockDim.x / 2; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(tb_team_mask(), own, step, (int)blockDim.x);
+        own = other > own ? other : own;
+    }
+    return own;
+#else
+    double largest = own;
+    for (int32_t k = 0; tb_team_lanes() > 1 && k < tb_team_lanes(); k++) {
+        double other = own;
+        tb_team_pass(&other, sizeof other, k);
+        largest = other > largest ? other : largest;
+    }
+    return largest;
+#endif
+}
+
+/* The bits that an odd number of lanes have. */
+TB_TEAM_FN uint64_t tb_team_xor(uint64_t own)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    for (int step = (int)blockDim.x / 2; step > 0; step /= 2)
+        own ^= __shfl_xor_sync(tb_team_mask(), (unsigned long long)own, step, (int)blockDim.x);
+    return own;
+#else
+    uint64_t all = tb_team_lanes() > 1 ? 0 : own;
+    for (int32_t k = 0; tb_team_lanes() > 1 && k < tb_team_lanes(); k++) {
+        uint64_t other = own;
+        tb_team_pass(&other, sizeof other, k);
+        all ^= other;
+    }
+    return all;
+#endif
+}
+
 /* Bytes become zero, dealt out by words: for all lanes after the next sync. */
 TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
 {

@@ -78,6 +78,8 @@ extern "C" {
     cudaError_t tb_gpu_start_##part(const tb_gpu_launch *launch, cudaStream_t stream);             \
     cudaError_t tb_gpu_start_##part##_f32(const tb_gpu_launch *launch, cudaStream_t stream);
 TB_GPU_START_PARTS(TB_GPU_START_PART)
+/* ... impulses by another kernel, for the solver `staggered`... */
+TB_GPU_START_PART(staggered)
 /* ... or all steps of all; `sides` are needed where there is patience. */
 struct tb_gpu_sides;
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,

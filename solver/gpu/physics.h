@@ -55,6 +55,10 @@
 #include "solve/newton_sets.c"
 #include "solve/newton.c"
 #include "solve/auto.c"
+#include "solve/bounded_factor.c"
+#include "solve/bounded_qp.c"
+#include "solve/staggered_part.c"
+#include "solve/staggered.c"
 
 #include "step/block.c"
 #include "step/dynamics.c"

@@ -1,5 +1,5 @@
-/* One part of the step on a card: what step_begin.cu, step_detect.cu, step_solve.cu and step_end.cu
- * make a kernel of, each as double and with TB_SINGLE as float.
+/* One part of the step on a card: what step_begin.cu, step_detect.cu, step_solve.cu,
+ * step_staggered.cu and step_end.cu make a kernel of, each as double and with TB_SINGLE as float.
  *
  * A block is one warp of one team or several (base/team.h). Whatever a world does is done by its own
  * team with its own memory, in an order that does not depend on how many lanes there are, so its

@@ -13,8 +13,10 @@
 #include "gpu_internal.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "sides.h"
+#include "solve/solve.h"
 #include "stages.h"
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
@@ -24,19 +26,34 @@ typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t str
 static start_function *const DOUBLE_PARTS[TB_GPU_PARTS] = {TB_GPU_START_PARTS(OF_DOUBLE)};
 static start_function *const FLOAT_PARTS[TB_GPU_PARTS] = {TB_GPU_START_PARTS(OF_FLOAT)};
 
+/* The parts of a launch: its solver may have a kernel of its own. */
+typedef struct launch_parts {
+    start_function *start[TB_GPU_PARTS];
+} launch_parts;
+
+static launch_parts parts_of(start_function *const *usual, start_function *staggered,
+                             int32_t solver)
+{
+    launch_parts parts;
+    memcpy(parts.start, usual, sizeof parts.start);
+    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_PART_SOLVE] = staggered;
+    return parts;
+}
+
 /* Kernels that count their cycles bring these along. */
 typedef void stages_function(unsigned long long sums[TB_STAGE_SUMS]);
 #define STAGES_OF(part)                                                                            \
     stages_function tb_gpu_stages_##part __attribute__((weak));                                    \
     stages_function tb_gpu_stages_##part##_f32 __attribute__((weak));
 TB_GPU_START_PARTS(STAGES_OF)
+STAGES_OF(staggered)
 #define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
 
 static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
 {
     static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
                                         "broad",  "narrow", "contacts", "solve", "end"};
-    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES)};
+    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     (void)cudaStreamIsCapturing(stream, &capture);
@@ -94,8 +111,11 @@ static cudaError_t finish_beside(const tb_gpu_launch *whole, start_function *con
 }
 
 static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
-                               start_function *const *parts, cudaStream_t stream)
+                               start_function *const *usual, start_function *staggered,
+                               cudaStream_t stream)
 {
+    const launch_parts own = parts_of(usual, staggered, launch->solver);
+    start_function *const *parts = own.start;
     cudaError_t result = cudaSuccess;
     print_stages(launch, stream);
     for (int32_t first = 0; first < launch->number_of_worlds; first += launch->slots)
@@ -109,7 +129,8 @@ static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *
 }
 
 /* A launch of no worlds for each number of lanes that a world can have. */
-static cudaError_t warm_steps(start_function *const *parts, cudaStream_t stream)
+static cudaError_t warm_steps(start_function *const *parts, start_function *staggered,
+                              cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     for (int32_t lanes = 1; lanes <= TB_GPU_BLOCK_THREADS; lanes *= 2) {
@@ -117,6 +138,7 @@ static cudaError_t warm_steps(start_function *const *parts, cudaStream_t stream)
         for (int part = 0; part < TB_GPU_PARTS; part++) launch.lanes[part] = lanes;
         for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++)
             result = parts[part](&launch, stream);
+        if (result == cudaSuccess) result = staggered(&launch, stream);
     }
     return result;
 }
@@ -124,21 +146,21 @@ static cudaError_t warm_steps(start_function *const *parts, cudaStream_t stream)
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
                                cudaStream_t stream)
 {
-    return start_steps(launch, sides, DOUBLE_PARTS, stream);
+    return start_steps(launch, sides, DOUBLE_PARTS, tb_gpu_start_staggered, stream);
 }
 
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
                                    cudaStream_t stream)
 {
-    return start_steps(launch, sides, FLOAT_PARTS, stream);
+    return start_steps(launch, sides, FLOAT_PARTS, tb_gpu_start_staggered_f32, stream);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
 {
-    return warm_steps(DOUBLE_PARTS, stream);
+    return warm_steps(DOUBLE_PARTS, tb_gpu_start_staggered, stream);
 }
 
 cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream)
 {
-    return warm_steps(FLOAT_PARTS, stream);
+    return warm_steps(FLOAT_PARTS, tb_gpu_start_staggered_f32, stream);
 }

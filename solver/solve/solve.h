@@ -122,7 +122,7 @@ TB_EXTERN tb_solve_function tb_solve_auto;
 #define tb_auto_begins_with_sweeps TB_SYMBOL(tb_auto_begins_with_sweeps)
 TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history);
 
-/* On the processor only; stops by the residual, or where the alternation stands still. Its cone has
+/* Stops by the residual, or where the alternation stands still. Its cone has
  * four facets: sliding contacts in space keep a residual against the exact one, which is told.
  * Iterations are the saddle systems solved. UNSUPPORTED for laws with spin. */
 #define tb_solve_staggered TB_SYMBOL(tb_solve_staggered)
@@ -131,7 +131,12 @@ TB_EXTERN tb_solve_function tb_solve_staggered;
 /* Those that a device has too. It knows them by number, in this order from 1 on. All are a team's
  * work (base/team.h): reached by all its lanes, each with a warm start and a solution of its own
  * that share their arrays, and with one arena. */
-#define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
+#define TB_DEVICE_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto) X(staggered)
+
+/* Those that a unit for a device shall have; all, unless it says otherwise. */
+#ifndef TB_UNIT_SOLVER_LIST
+#define TB_UNIT_SOLVER_LIST TB_DEVICE_SOLVER_LIST
+#endif
 
 enum {
     TB_SOLVER_NONE,

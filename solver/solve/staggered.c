@@ -5,11 +5,11 @@
  *     (C)  normals that are not negative,      with friction held
  *     (F)  friction within mu times them,      with normals held
  *
- * Each program is factored once a step and keeps its bordered columns; only f and b change from turn
- * to turn, and sets begin where the last turn's ended or its multipliers point. Contacts without a
- * normal impulse have no friction: all their facets meet in a point, and which of them hold would be
- * rounding (Litven's theorem 4.2 asks for limits above zero). Two of them are pinned, and stay in
- * the program.
+ * Each program is factored once a step and keeps its bordered columns; only f and bounds change from
+ * turn to turn, and sets begin where the last turn's ended or its multipliers point. Contacts without
+ * a normal impulse have no friction: all their facets meet in a point, and which of them hold would be
+ * rounding (Litven's theorem 4.2 asks for limits above zero). Both bounds are zero then, and the
+ * variable stays in the program.
  *
  * A turn is a map of the impulses to themselves, and it need not contract: large friction that
  * carries normal impulses makes turns go round. So turns are accelerated (accelerate.h), and where
@@ -20,7 +20,10 @@
  * for contacts that stick or have no friction and for planar ones; for contacts that slide it has
  * as little as 0.71 of the friction. Its residual is measured against the exact cone, as every
  * solver's, and the status says NOT_CONVERGED where that is above the tolerance. The best impulses
- * met are what is returned. */
+ * met are what is returned.
+ *
+ * A team's work (base/team.h), on a card in a kernel of its own (gpu/step_staggered.cu). */
+#include "base/team.h"
 #include "solve/accelerate.h"
 #include "solve/solve.h"
 #include "solve/staggered.h"
@@ -41,245 +44,219 @@ enum {
     TURNS_OF_CYCLE = 64 /* longest cycle of sets that is found */
 };
 
+/* Each lane has one; arrays are the team's. */
 typedef struct tb_staggered {
     const tb_problem *problem;
+    tb_problem still; /* the same with c = 0: what impulses alone do */
     const tb_solve_options *options;
     tb_arena *scratch;
-    tb_real *g;                                 /* rows x rows */
     tb_real *lambda, *last, *trial, *xi, *best; /* rows */
     tb_real *s;                                 /* dofs */
     double best_residual;
     tb_staggered_part normals, friction;
     tb_acceleration acceleration;
-    tb_real share;                 /* of a turn's change that is taken */
-    double gain, smallest;         /* residual and change when they last gained */
-    int32_t turns, idle;           /* so far; since then */
-    uint64_t sets[TURNS_OF_CYCLE]; /* of the last turns, hashed */
-    int32_t cycle;                 /* see tb_solve_work */
+    tb_real share;         /* of a turn's change that is taken */
+    double gain, smallest; /* residual and change when they last gained */
+    int32_t turns, idle;   /* so far; since then */
+    uint64_t *sets;        /* TURNS_OF_CYCLE: of the last turns, hashed */
+    int32_t cycle;         /* see tb_solve_work */
     tb_solve_work account;
     int32_t work; /* saddle systems */
 } tb_staggered;
 
-static tb_status take_staggered(tb_staggered *it)
+TB_STATIC tb_status take_staggered(tb_staggered *it)
 {
     const size_t rows = (size_t)it->problem->number_of_rows;
-    it->g = TB_ARENA_ARRAY(it->scratch, tb_real, rows * rows);
+    tb_real *none = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->lambda = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->last = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->trial = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->xi = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->best = TB_ARENA_ZEROED(it->scratch, tb_real, rows);
     it->s = TB_ARENA_ZEROED(it->scratch, tb_real, it->problem->number_of_dofs);
-    return it->g && it->lambda && it->last && it->trial && it->xi && it->best && it->s
+    it->sets = TB_ARENA_ZEROED(it->scratch, uint64_t, TURNS_OF_CYCLE);
+    it->still = *it->problem;
+    it->still.c = none;
+    return none && it->lambda && it->last && it->trial && it->xi && it->best && it->s && it->sets
                ? TB_OK
                : TB_RESOURCE_EXHAUSTED;
 }
 
-static void project(const tb_problem *problem, tb_real *lambda)
+TB_STATIC void copy_rows(const tb_staggered *it, tb_real *to, const tb_real *from)
 {
-    for (int32_t k = 0; k < problem->number_of_blocks; k++) {
+    tb_team_copy(to, from, (size_t)it->problem->number_of_rows * sizeof(tb_real));
+    tb_team_sync();
+}
+
+TB_STATIC void project_rows(const tb_problem *problem, tb_real *lambda)
+{
+    TB_EACH (k, problem->number_of_blocks) {
         const tb_block *block = &problem->blocks[k];
         tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper,
                       lambda + block->row);
     }
+    tb_team_sync();
 }
 
 /* Projects the impulses on the exact laws and keeps them if they are the best so far. */
-static tb_status judge_turn(tb_staggered *it)
+TB_CALLED tb_status judge_turn(tb_staggered *it)
 {
     const tb_problem *problem = it->problem;
-    const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
     if (!tb_all_finite(it->lambda, problem->number_of_rows)) return TB_OK;
-    memcpy(it->trial, it->lambda, bytes);
-    project(problem, it->trial);
+    copy_rows(it, it->trial, it->lambda);
+    project_rows(problem, it->trial);
     tb_residuals residuals;
     const tb_status status =
         tb_problem_residuals(problem, it->trial, it->scratch, NULL, &residuals);
     if (status != TB_OK || !(residuals.natural < it->best_residual)) return status;
     it->best_residual = residuals.natural;
-    memcpy(it->best, it->trial, bytes);
+    copy_rows(it, it->best, it->trial);
     return TB_OK;
 }
 
 /* A part's f: xi of all other impulses, less what pulls to the centre. */
-static void aim_part(tb_staggered *it, tb_staggered_part *part)
+TB_STATIC void aim_part(tb_staggered *it, tb_staggered_part *part)
 {
-    memcpy(it->trial, it->lambda, (size_t)it->problem->number_of_rows * sizeof(tb_real));
-    for (int32_t j = 0; j < part->n; j++) {
-        part->last[j] = it->lambda[part->row[j]];
-        it->trial[part->row[j]] = 0;
-    }
+    tb_bounded *program = &part->program;
+    copy_rows(it, it->trial, it->lambda);
+    tb_staggered_gather(part, it->lambda, false, part->last);
+    TB_EACH (j, part->n) it->trial[part->row[j]] = 0;
+    tb_team_sync();
     tb_problem_apply(it->problem, it->trial, it->s, it->xi);
-    for (int32_t j = 0; j < part->n; j++)
-        part->f[j] = it->xi[part->row[j]] - part->shift * part->last[j];
+    tb_staggered_gather(part, it->xi, true, program->f);
+    TB_EACH (j, part->n) program->f[j] -= part->shift * part->last[j];
+    tb_team_sync();
 }
 
-/* False where the program has no system that can be solved. */
-static tb_status solve_part(tb_staggered *it, tb_staggered_part *part, bool *solved)
+/* *solved: false where the program has no system that can be solved. */
+TB_CALLED tb_status solve_part(tb_staggered *it, tb_staggered_part *part, bool *solved)
 {
     *solved = true;
     if (part->n == 0) return TB_OK;
-    tb_qp_result result;
-    const tb_status status = tb_qp_solve(part->work, part->active, part->x, part->lambda, &result);
+    aim_part(it, part);
+    tb_bounded_result result;
+    const tb_status status = tb_staggered_solve(part, it->options, &result);
     *solved = status == TB_OK && result.status != TB_DIVERGED;
     if (status != TB_OK) return status == TB_FAILED_PRECONDITION ? TB_OK : status;
     it->work += result.iterations;
     it->account.linear_solves += result.solves;
     it->account.factorizations += result.factorizations;
     it->account.resets += result.resets;
-    for (int32_t j = 0; j < part->n && *solved; j++) it->lambda[part->row[j]] = part->x[j];
+    if (*solved) tb_staggered_scatter(part, part->program.x, it->lambda);
     return TB_OK;
 }
 
 /* ---- friction ---- */
 
-/* The program of all contacts that have friction; the facets that the start saturates. */
-static tb_status make_friction(tb_staggered *it)
-{
-    const tb_problem *problem = it->problem;
-    const int32_t blocks = problem->number_of_blocks;
-    int32_t *contacts = TB_ARENA_ARRAY(it->scratch, int32_t, blocks), count = 0;
-    if (!contacts) return TB_RESOURCE_EXHAUSTED;
-    for (int32_t k = 0; k < blocks; k++) {
-        const tb_block *block = &problem->blocks[k];
-        const bool rubs = block->law == TB_LAW_COULOMB || block->law == TB_LAW_PLANAR;
-        if (rubs && block->mu > 0) contacts[count++] = k;
-    }
-    return tb_staggered_friction(problem, it->g, contacts, count, it->scratch, &it->friction);
-}
-
-/* a_i' of the friction that there is, and the largest diagonal number of its rows */
-static tb_real reach_of_facet(const tb_staggered *it, int32_t i, tb_real *diagonal)
+/* The largest normal impulse of a contact with friction. */
+TB_STATIC tb_real largest_normal(const tb_staggered *it)
 {
     const tb_staggered_part *part = &it->friction;
-    const int64_t rows = it->problem->number_of_rows;
-    tb_real reached = 0;
-    *diagonal = 0;
-    for (int32_t k = part->qp.row_start[i]; k < part->qp.row_start[i + 1]; k++) {
-        const int64_t row = part->row[part->qp.column[k]];
-        reached += part->qp.value[k] * it->lambda[row];
-        *diagonal = tb_max(*diagonal, it->g[row * rows + row]);
+    double own = 0;
+    TB_EACH (j, part->n) {
+        const double normal = (double)it->lambda[it->problem->blocks[part->block_of[j]].row];
+        if (normal > own) own = normal;
     }
-    return reached;
+    return TB_R(tb_team_largest(own));
 }
 
-/* Limits from the normals, and the set that they predict (Litven 3.8): a facet holds where the last
- * friction goes beyond its new limit, or its multiplier, as an impulse, outweighs what is left. A
- * contact without a normal impulse is pinned to no friction by one facet of each opposite two. */
-static void limit_friction(tb_staggered *it)
+/* Limits from the normals, and the set that they predict (Litven 3.8): a bound holds where the last
+ * friction, moved on by what pulls at it, goes beyond. A contact without a normal impulse is held at
+ * no friction. */
+TB_STATIC void limit_friction(tb_staggered *it)
 {
     tb_staggered_part *part = &it->friction;
-    tb_real largest = 0;
-    for (int32_t i = 0; i < part->qp.constraints; i++)
-        largest = tb_max(largest, it->lambda[it->problem->blocks[part->block_of[i]].row]);
-    for (int32_t i = 0; i < part->qp.constraints; i++) {
-        const tb_block *block = &it->problem->blocks[part->block_of[i]];
+    tb_bounded *program = &part->program;
+    const tb_real least = TB_R(NO_IMPULSE) * largest_normal(it);
+    tb_staggered_gather(part, it->lambda, false, part->last);
+    TB_EACH (j, part->n) {
+        const tb_block *block = &it->problem->blocks[part->block_of[j]];
         const tb_real normal = it->lambda[block->row];
-        const bool pressed = normal > (tb_real)NO_IMPULSE * largest;
-        part->b[i] = pressed ? block->mu * normal : 0;
-        part->pins[i] = pressed ? TB_PIN_NONE : (i % 2 == 0 ? TB_PIN_HELD : TB_PIN_OFF);
-        tb_real diagonal;
-        const tb_real reached = reach_of_facet(it, i, &diagonal);
-        if (!(diagonal > 0)) continue;
-        part->active[i] = part->b[i] - reached - part->lambda[i] / diagonal < 0;
+        const tb_real limit = normal > least ? block->mu * normal : 0;
+        const tb_real aim = part->last[j] - TB_R(program->gradient[j]) / part->diagonal[j];
+        program->lower[j] = -limit;
+        program->upper[j] = limit;
+        program->state[j] = aim < -limit  ? (uint8_t)TB_BOUND_LOWER
+                            : aim > limit ? (uint8_t)TB_BOUND_UPPER
+                                          : (uint8_t)TB_BOUND_FREE;
     }
-}
-
-/* Pinned contacts have no friction to the last bit. What would pull at them stands at that facet
- * of two opposite ones that it leans on, for the next prediction. */
-static void clear_pinned(tb_staggered *it)
-{
-    tb_staggered_part *part = &it->friction;
-    for (int32_t i = 0; i < part->qp.constraints; i++) {
-        if (part->pins[i] != TB_PIN_HELD) continue;
-        const tb_block *block = &it->problem->blocks[part->block_of[i]];
-        for (int32_t r = 1; r < block->rows; r++) it->lambda[block->row + r] = 0;
-        part->lambda[i + 1] = tb_max(-part->lambda[i], 0);
-        part->lambda[i] = tb_max(part->lambda[i], 0);
-    }
-}
-
-static tb_status solve_friction(tb_staggered *it, bool *solved)
-{
-    limit_friction(it);
-    aim_part(it, &it->friction);
-    const tb_status status = solve_part(it, &it->friction, solved);
-    clear_pinned(it);
-    return status;
+    tb_team_sync();
 }
 
 /* ---- the turns ---- */
 
+/* lambda' G lambda */
+TB_STATIC double kinetic_energy(const tb_staggered *it, const tb_real *lambda)
+{
+    double sum = 0;
+    tb_problem_apply(&it->still, lambda, it->s, it->xi);
+    TB_ROLLED
+    for (int32_t i = 0; i < it->problem->number_of_rows; i++)
+        sum += (double)lambda[i] * (double)it->xi[i];
+    tb_team_sync(); /* all have read them */
+    return sum;
+}
+
 /* Kinetic energy of the last change over that of the impulses (4.19), of all rows: its root. */
-static double change_of_turn(const tb_staggered *it)
+TB_STATIC double change_of_turn(const tb_staggered *it)
 {
-    const int64_t rows = it->problem->number_of_rows;
-    double change = 0, size = 0;
-    for (int64_t i = 0; i < rows; i++) {
-        double by_change = 0, by_lambda = 0;
-        for (int64_t j = 0; j < rows; j++) {
-            const double g = (double)it->g[i * rows + j], l = (double)it->lambda[j];
-            by_change += g * (l - (double)it->last[j]);
-            by_lambda += g * l;
-        }
-        change += by_change * ((double)it->lambda[i] - (double)it->last[i]);
-        size += by_lambda * (double)it->lambda[i];
-    }
-    return size > 0 ? sqrt(fmax(change, 0) / size) : (change > 0 ? DBL_MAX : 0);
+    TB_EACH (i, it->problem->number_of_rows) it->trial[i] = it->lambda[i] - it->last[i];
+    tb_team_sync();
+    const double change = kinetic_energy(it, it->trial), size = kinetic_energy(it, it->lambda);
+    if (!(change > 0)) return 0;
+    return size > 0 ? sqrt(change / size) : DBL_MAX;
 }
 
-/* What the start says of sets: bounds that hold; and of friction what pulls at facets, from which
- * the first limits predict theirs. */
-static void begin_sets(tb_staggered *it)
+/* What the start says of sets: bounds that hold; and of friction what pulls at it, from which the
+ * first limits predict theirs. */
+TB_STATIC void staggered_first_sets(tb_staggered *it)
 {
-    tb_staggered_part *part = &it->normals;
-    for (int32_t i = 0; i < part->qp.constraints; i++) {
-        const int32_t k = part->qp.row_start[i];
-        const tb_real at = part->qp.value[k] * it->lambda[part->row[part->qp.column[k]]];
-        part->active[i] = at >= part->b[i];
+    tb_bounded *normals = &it->normals.program, *friction = &it->friction.program;
+    tb_staggered_gather(&it->normals, it->lambda, false, it->normals.last);
+    TB_EACH (j, normals->n) {
+        const tb_real at = it->normals.last[j];
+        normals->state[j] = at <= normals->lower[j]   ? (uint8_t)TB_BOUND_LOWER
+                            : at >= normals->upper[j] ? (uint8_t)TB_BOUND_UPPER
+                                                      : (uint8_t)TB_BOUND_FREE;
     }
-    part = &it->friction;
+    tb_team_sync();
     tb_problem_apply(it->problem, it->lambda, it->s, it->xi);
-    for (int32_t i = 0; i < part->qp.constraints; i++) {
-        tb_real pull = 0;
-        for (int32_t k = part->qp.row_start[i]; k < part->qp.row_start[i + 1]; k++)
-            pull -= part->qp.value[k] * it->xi[part->row[part->qp.column[k]]];
-        part->lambda[i] = tb_max(pull / 2, 0);
-    }
+    tb_staggered_gather(&it->friction, it->xi, true, friction->f);
+    TB_EACH (j, friction->n) friction->gradient[j] = (double)friction->f[j];
+    tb_team_sync();
 }
 
-static tb_status take_turn(tb_staggered *it, bool *solved)
+TB_STATIC tb_status take_turn(tb_staggered *it, bool *solved)
 {
     *solved = true;
-    aim_part(it, &it->normals);
     tb_status status = solve_part(it, &it->normals, solved);
-    if (status == TB_OK && *solved) status = solve_friction(it, solved);
+    if (status == TB_OK && *solved) {
+        limit_friction(it);
+        status = solve_part(it, &it->friction, solved);
+    }
     if (status == TB_OK) status = judge_turn(it);
     return status;
 }
 
-static uint64_t hash_set(uint64_t hash, const tb_staggered_part *part)
-{
-    for (int32_t i = 0; i < part->qp.constraints; i++) /* FNV-1a */
-        hash = (hash ^ (uint64_t)(part->active[i] | part->pins[i] << 1)) * 1099511628211u;
-    return hash;
-}
-
 /* After how many turns the present sets have come back; TURNS_OF_CYCLE: more, or other each time. */
-static int32_t find_cycle(const tb_staggered *it)
+TB_STATIC int32_t find_cycle(const tb_staggered *it)
 {
     const uint64_t *sets = it->sets;
     const int32_t now = it->turns - 1;
+    TB_ROLLED
     for (int32_t k = 1; k < TURNS_OF_CYCLE && k <= now; k++)
         if (sets[(now - k) % TURNS_OF_CYCLE] == sets[now % TURNS_OF_CYCLE]) return k;
     return TURNS_OF_CYCLE;
 }
 
 /* Looks whether turns still gain. False: they go round, with smaller steps too. */
-static bool watch_turns(tb_staggered *it, double change)
+TB_STATIC bool watch_turns(tb_staggered *it, double change)
 {
-    const uint64_t normals = hash_set(14695981039346656037u, &it->normals);
-    it->sets[it->turns++ % TURNS_OF_CYCLE] = hash_set(normals, &it->friction);
+    if (TB_LEADER)
+        it->sets[it->turns % TURNS_OF_CYCLE] =
+            it->normals.program.hash ^ it->friction.program.hash * 1099511628211u;
+    tb_team_sync();
+    it->turns++;
     it->idle++;
     if (it->best_residual < GAIN_OF_RESIDUAL * it->gain) {
         it->gain = it->best_residual;
@@ -291,6 +268,7 @@ static bool watch_turns(tb_staggered *it, double change)
     }
     if (it->idle < TURNS_WITHOUT_GAIN) return true;
     it->cycle = find_cycle(it);
+    tb_team_sync(); /* all have read them */
     if (it->share <= LEAST_SHARE) return false;
     it->share = LEAST_SHARE;
     it->smallest = it->acceleration.smallest = DBL_MAX;
@@ -300,26 +278,37 @@ static bool watch_turns(tb_staggered *it, double change)
 }
 
 /* The start of the next turn, from this one's. Both keep the cone, and so does what lies between. */
-static void move_on(tb_staggered *it, bool accelerate)
+TB_STATIC void move_on(tb_staggered *it, bool accelerate)
 {
-    for (int32_t i = 0; i < it->problem->number_of_rows && it->share < 1; i++)
-        it->lambda[i] = it->last[i] + it->share * (it->lambda[i] - it->last[i]);
+    if (it->share < 1) {
+        TB_EACH (i, it->problem->number_of_rows)
+            it->lambda[i] = it->last[i] + it->share * (it->lambda[i] - it->last[i]);
+        tb_team_sync();
+    }
     if (accelerate) tb_accelerate_step(&it->acceleration, it->problem, it->lambda);
 }
 
-static tb_status take_turns(tb_staggered *it)
+TB_STATIC bool staggered_is_cancelled(const tb_solve_options *options)
+{
+#ifdef TB_DEVICE
+    (void)options;
+    return false;
+#else
+    return options->cancelled && options->cancelled(options->cancelled_context);
+#endif
+}
+
+TB_STATIC tb_status take_turns(tb_staggered *it)
 {
     const tb_solve_options *options = it->options;
-    const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double stop = fmax(SHARE_OF_TOLERANCE * options->tolerance, 4 * (double)TB_REAL_EPSILON);
     it->gain = it->best_residual;
     it->smallest = DBL_MAX;
     it->share = 1;
     while (it->best_residual > options->tolerance && it->work < options->maximum_iterations) {
-        if (options->cancelled && options->cancelled(options->cancelled_context))
-            return TB_CANCELLED;
+        if (staggered_is_cancelled(options)) return TB_CANCELLED;
         const bool accelerate = it->turns >= PLAIN_TURNS;
-        memcpy(it->last, it->lambda, bytes);
+        copy_rows(it, it->last, it->lambda);
         if (accelerate) tb_accelerate_begin(&it->acceleration, it->lambda);
         bool solved = true;
         const tb_status status = take_turn(it, &solved);
@@ -335,27 +324,60 @@ static tb_status take_turns(tb_staggered *it)
     return TB_OK;
 }
 
-/* Memory, both programs, and the start inside its sets. */
-static tb_status begin_turns(tb_staggered *it, const tb_warm_start *warm)
+/* Both programs; the Delassus matrix lies where their factors will. */
+TB_CALLED tb_status make_programs(tb_staggered *it)
 {
     const tb_problem *problem = it->problem;
-    const tb_solve_options *options = it->options;
+    const size_t rows = (size_t)problem->number_of_rows;
+    tb_status status = tb_staggered_normals(problem, it->scratch, &it->normals);
+    if (status == TB_OK) status = tb_staggered_friction(problem, it->scratch, &it->friction);
+    if (status != TB_OK) return status;
+    const tb_arena_mark mark = tb_arena_get_mark(it->scratch);
+    tb_real *g = TB_ARENA_ARRAY(it->scratch, tb_real, rows * rows);
+    if (!g) return TB_RESOURCE_EXHAUSTED;
+    status = tb_problem_delassus(problem, g);
+    if (status != TB_OK) return status;
+    tb_staggered_fill(&it->normals, problem, g);
+    tb_staggered_fill(&it->friction, problem, g);
+    tb_arena_return_to(it->scratch, mark);
+    status = tb_staggered_begin(&it->normals, it->scratch);
+    return status == TB_OK ? tb_staggered_begin(&it->friction, it->scratch) : status;
+}
+
+/* Memory, both programs, and the start inside its sets. */
+TB_STATIC tb_status begin_turns(tb_staggered *it, const tb_warm_start *warm)
+{
+    const tb_problem *problem = it->problem;
     tb_status status = take_staggered(it);
     if (status != TB_OK) return status;
-    if (warm->lambda && options->warm_start && tb_all_finite(warm->lambda, problem->number_of_rows))
-        memcpy(it->lambda, warm->lambda, (size_t)problem->number_of_rows * sizeof(tb_real));
-    project(problem, it->lambda);
-    status = tb_problem_delassus(problem, it->g);
-    if (status == TB_OK) status = tb_staggered_normals(problem, it->g, it->scratch, &it->normals);
-    if (status == TB_OK) status = make_friction(it);
+    if (warm->lambda && it->options->warm_start &&
+        tb_all_finite(warm->lambda, problem->number_of_rows))
+        copy_rows(it, it->lambda, warm->lambda);
+    project_rows(problem, it->lambda);
+    status = make_programs(it);
     if (status == TB_OK)
         status = tb_accelerate_prepare(&it->acceleration, problem, ACCELERATION_TURNS, it->scratch);
+    return status == TB_OK ? judge_turn(it) : status;
+}
+
+/* the best impulses leave, with their honest account */
+TB_STATIC tb_status finish_turns(const tb_staggered *it, tb_solution *solution)
+{
+    const tb_problem *problem = it->problem;
+    copy_rows(it, solution->lambda, it->best);
+    const tb_status status =
+        tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
+                         &solution->residuals);
     if (status != TB_OK) return status;
-    tb_staggered_part *parts[2] = {&it->normals, &it->friction};
-    for (int k = 0; k < 2; k++)
-        if (parts[k]->n > 0)
-            tb_qp_listen(parts[k]->work, options->cancelled, options->cancelled_context);
-    return judge_turn(it);
+    tb_problem_statuses(problem, solution->lambda, solution->statuses);
+    solution->iterations = it->work;
+    solution->halvings = 0;
+    solution->status =
+        solution->residuals.natural <= it->options->tolerance ? TB_OK : TB_NOT_CONVERGED;
+    solution->work = it->account;
+    solution->work.cycle = solution->status == TB_OK ? 0 : it->cycle;
+    tb_solution_sign(solution, "staggered");
+    return TB_OK;
 }
 
 TB_EXTERN tb_status tb_solve_staggered(const tb_problem *problem, const tb_solve_options *options,
@@ -363,27 +385,18 @@ TB_EXTERN tb_status tb_solve_staggered(const tb_problem *problem, const tb_solve
 {
     if (!(options->tolerance >= 0) || options->maximum_iterations < 0) return TB_INVALID_ARGUMENT;
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
-    tb_staggered it = {
-        .problem = problem, .options = options, .scratch = warm->scratch, .best_residual = DBL_MAX};
+    tb_staggered it;
+    memset(&it, 0, sizeof it);
+    it.problem = problem;
+    it.options = options;
+    it.scratch = warm->scratch;
+    it.best_residual = DBL_MAX;
     tb_status status = begin_turns(&it, warm);
     if (status == TB_OK && problem->number_of_rows > 0) {
-        begin_sets(&it);
+        staggered_first_sets(&it);
         status = take_turns(&it);
     }
-    if (status != TB_OK) goto done;
-
-    memcpy(solution->lambda, it.best, (size_t)problem->number_of_rows * sizeof(tb_real));
-    status = tb_problem_judge(problem, solution->lambda, it.scratch, solution->whitened,
-                              solution->xi, &solution->residuals);
-    if (status != TB_OK) goto done;
-    tb_problem_statuses(problem, solution->lambda, solution->statuses);
-    solution->iterations = it.work;
-    solution->halvings = 0;
-    solution->status = solution->residuals.natural <= options->tolerance ? TB_OK : TB_NOT_CONVERGED;
-    solution->work = it.account;
-    solution->work.cycle = solution->status == TB_OK ? 0 : it.cycle;
-    tb_solution_sign(solution, "staggered");
-done:
+    if (status == TB_OK) status = finish_turns(&it, solution);
     tb_arena_return_to(warm->scratch, mark);
     return status;
 }

@@ -1,106 +1,49 @@
-/* Making the two programs of staggered projections. */
+/* Making and solving the two programs of staggered projections. */
 #include "solve/staggered.h"
+
+#include "base/team.h"
 
 #include <string.h>
 
 /* of the mean diagonal: far above rounding, far below what a solution feels in one iteration */
-static const double SHIFT = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-7;
+static const double STAGGERED_SHIFT = sizeof(tb_real) == sizeof(float) ? 1e-4 : 1e-7;
+static const double STAGGERED_TOLERANCE = sizeof(tb_real) == sizeof(float) ? 1e-5 : 1e-12;
 
-static tb_qp_options part_options(void)
-{
-    tb_qp_options options = {
-        .method = TB_QP_SCHURPA,
-        .maximum_iterations = 40, /* a turn that stands still has the next one */
-        .maximum_solves = 500,
-        .maximum_changes = 500,
-        .maximum_refinements = 2,
-        .tolerance = sizeof(tb_real) == sizeof(float) ? 1e-5 : 1e-12,
-    };
-    return options;
-}
+/* ---- variables ---- */
 
-/* Room for n variables and m constraints with `entries` numbers. */
-static tb_status take_part(tb_staggered_part *part, int32_t n, int32_t m, int32_t entries,
-                           tb_arena *arena)
+TB_STATIC tb_status take_part(tb_staggered_part *part, int32_t n, tb_arena *arena)
 {
     memset(part, 0, sizeof *part);
     part->n = n;
+    part->block_of = TB_ARENA_ARRAY(arena, int32_t, n);
     part->row = TB_ARENA_ARRAY(arena, int32_t, n);
-    part->f = TB_ARENA_ZEROED(arena, tb_real, n);
-    part->b = TB_ARENA_ZEROED(arena, tb_real, m);
-    part->x = TB_ARENA_ZEROED(arena, tb_real, n);
-    part->last = TB_ARENA_ZEROED(arena, tb_real, n);
-    part->lambda = TB_ARENA_ZEROED(arena, tb_real, m);
-    part->active = TB_ARENA_ZEROED(arena, uint8_t, m);
-    part->pins = TB_ARENA_ZEROED(arena, uint8_t, m);
-    part->block_of = TB_ARENA_ZEROED(arena, int32_t, m);
-    int32_t *row_start = TB_ARENA_ZEROED(arena, int32_t, m + 1);
-    int32_t *column = TB_ARENA_ZEROED(arena, int32_t, entries);
-    tb_real *value = TB_ARENA_ZEROED(arena, tb_real, entries);
-    if (!part->row || !part->f || !part->b || !part->x || !part->last || !part->lambda ||
-        !part->active || !part->pins || !part->block_of || !row_start || !column || !value)
+    part->turn = TB_ARENA_ARRAY(arena, uint8_t, n);
+    part->diagonal = TB_ARENA_ARRAY(arena, tb_real, n);
+    part->last = TB_ARENA_ARRAY(arena, tb_real, n);
+    if (!part->block_of || !part->row || !part->turn || !part->diagonal || !part->last)
         return TB_RESOURCE_EXHAUSTED;
-    part->qp = (tb_qp){.n = n,
-                       .half_bandwidth = n - 1,
-                       .f = part->f,
-                       .constraints = m,
-                       .row_start = row_start,
-                       .column = column,
-                       .value = value,
-                       .b = part->b,
-                       .pins = part->pins};
-    return TB_OK;
-}
-
-/* A constraint of one or two entries behind the others of the part. */
-static void put_constraint(tb_staggered_part *part, int32_t i, int32_t block, int32_t first,
-                           int32_t entries, tb_real even, tb_real odd)
-{
-    /* the part owns what its program borrows */
-    int32_t *row_start = (int32_t *)part->qp.row_start, *column = (int32_t *)part->qp.column;
-    tb_real *value = (tb_real *)part->qp.value;
-    const int32_t at = row_start[i];
-    part->block_of[i] = block;
-    row_start[i + 1] = at + entries;
-    column[at] = first;
-    value[at] = even;
-    if (entries == 1) return;
-    column[at + 1] = first + 1;
-    value[at + 1] = odd;
-}
-
-/* H from G, and the work on it */
-static tb_status finish_part(tb_staggered_part *part, const tb_problem *problem, const tb_real *g,
-                             tb_arena *arena)
-{
-    const int64_t n = part->n, rows = problem->number_of_rows;
-    tb_real *h = TB_ARENA_ARRAY(arena, tb_real, (size_t)n * (size_t)n);
-    if (!h) return TB_RESOURCE_EXHAUSTED;
-    double trace = 0;
-    for (int64_t j = 0; j < n; j++) {
-        trace += fabs((double)g[part->row[j] * rows + part->row[j]]);
-        for (int64_t i = j; i < n; i++) {
-            const tb_real lower = g[part->row[i] * rows + part->row[j]];
-            const tb_real upper = g[part->row[j] * rows + part->row[i]];
-            h[i - j + j * n] = (lower + upper) / 2;
-        }
-    }
-    part->shift = (tb_real)(SHIFT * (trace > 0 ? trace / (double)n : 1));
-    for (int64_t j = 0; j < n; j++) h[j * n] += part->shift;
-    part->qp.hessian = h;
-
-    tb_status status = tb_k0_bounds(&part->qp, false, 0, arena, &part->k0);
-    if (status == TB_UNSUPPORTED) status = tb_k0_facets(&part->qp, 0, arena, &part->k0);
-    if (status == TB_UNSUPPORTED) status = tb_k0_dense(&part->qp, arena, &part->k0);
-    const tb_qp_options options = part_options();
-    if (status == TB_OK) status = tb_qp_begin(&part->qp, &part->k0, &options, arena, &part->work);
+    bool small = true;
+#ifndef TB_DEVICE
+    small = n <= TB_STAGGERED_SMALL;
+#endif
+    tb_status status = tb_bounded_take(&part->program, n, small, arena);
+    part->program.tolerance = STAGGERED_TOLERANCE;
+#ifndef TB_DEVICE
+    if (status == TB_OK && !small) status = tb_staggered_large_take(part, arena);
+#endif
     return status;
 }
 
-/* ---- normal impulses ---- */
+TB_STATIC void put_variable(tb_staggered_part *part, int32_t j, int32_t block, int32_t row,
+                            int32_t turn)
+{
+    part->block_of[j] = block;
+    part->row[j] = row;
+    part->turn[j] = (uint8_t)turn;
+}
 
-/* how many rows of a block the first program has; -1: none of its business */
-static int32_t rows_of_normals(const tb_block *block)
+/* how many rows of a block the program of normals has; -1: none of its business */
+TB_STATIC int32_t rows_of_normals(const tb_block *block)
 {
     switch (block->law) {
     case TB_LAW_UNILATERAL:
@@ -112,76 +55,165 @@ static int32_t rows_of_normals(const tb_block *block)
     }
 }
 
-/* A bound that limits: boxes may be open to a side. */
-static bool is_bound(tb_real value)
+TB_EXTERN tb_status tb_staggered_normals(const tb_problem *problem, tb_arena *arena,
+                                         tb_staggered_part *part)
 {
-    return tb_abs(value) <= TB_REAL_MAX;
-}
-
-static int32_t constraints_of_normals(const tb_block *block)
-{
-    if (block->law == TB_LAW_BILATERAL) return 0;
-    if (block->law == TB_LAW_BOX) return is_bound(block->lower) + is_bound(block->upper);
-    return 1;
-}
-
-TB_EXTERN tb_status tb_staggered_normals(const tb_problem *problem, const tb_real *g,
-                                         tb_arena *arena, tb_staggered_part *part)
-{
-    int32_t n = 0, m = 0;
+    int32_t n = 0;
+    TB_ROLLED
     for (int32_t k = 0; k < problem->number_of_blocks; k++) {
         const int32_t rows = rows_of_normals(&problem->blocks[k]);
         if (rows < 0) return TB_UNSUPPORTED;
         n += rows;
-        m += constraints_of_normals(&problem->blocks[k]);
     }
-    tb_status status = take_part(part, n, m, m, arena);
-    if (status != TB_OK || n == 0) return status;
-    for (int32_t k = 0, j = 0, i = 0; k < problem->number_of_blocks; k++) {
+    const tb_status status = take_part(part, n, arena);
+    if (status != TB_OK) return status;
+    TB_ROLLED
+    for (int32_t k = 0, j = 0; k < problem->number_of_blocks && TB_LEADER; k++) {
         const tb_block *block = &problem->blocks[k];
-        if (block->law == TB_LAW_BOX) {
-            if (is_bound(block->lower)) {
-                part->b[i] = -block->lower;
-                put_constraint(part, i++, k, j, 1, -1, 0);
-            }
-            if (is_bound(block->upper)) {
-                part->b[i] = block->upper;
-                put_constraint(part, i++, k, j, 1, 1, 0);
-            }
-        } else if (block->law != TB_LAW_BILATERAL) {
-            put_constraint(part, i++, k, j, 1, -1, 0);
+        TB_ROLLED
+        for (int32_t r = 0; r < rows_of_normals(block); r++, j++) {
+            put_variable(part, j, k, block->row + r, TB_TURN_NONE);
+            part->program.lower[j] = block->law == TB_LAW_BOX         ? block->lower
+                                     : block->law == TB_LAW_BILATERAL ? -TB_R(INFINITY)
+                                                                      : 0;
+            part->program.upper[j] = block->law == TB_LAW_BOX ? block->upper : TB_R(INFINITY);
         }
-        for (int32_t r = 0; r < rows_of_normals(block); r++) part->row[j++] = block->row + r;
     }
-    return finish_part(part, problem, g, arena);
+    tb_team_sync();
+    return TB_OK;
 }
 
-/* ---- friction ---- */
+TB_FN bool has_friction(const tb_block *block)
+{
+    return (block->law == TB_LAW_COULOMB || block->law == TB_LAW_PLANAR) && block->mu > 0;
+}
 
-TB_EXTERN tb_status tb_staggered_friction(const tb_problem *problem, const tb_real *g,
-                                          const int32_t *contacts, int32_t count, tb_arena *arena,
+TB_EXTERN tb_status tb_staggered_friction(const tb_problem *problem, tb_arena *arena,
                                           tb_staggered_part *part)
 {
-    static const int8_t SIGNS[4][2] = {{1, 1}, {-1, -1}, {1, -1}, {-1, 1}}; /* Litven's order */
-    int32_t n = 0, m = 0, entries = 0;
-    for (int32_t c = 0; c < count; c++) {
-        const bool planar = problem->blocks[contacts[c]].law == TB_LAW_PLANAR;
-        n += planar ? 1 : 2;
-        m += planar ? 2 : 4;
-        entries += planar ? 2 : 8;
+    int32_t n = 0;
+    TB_ROLLED
+    for (int32_t k = 0; k < problem->number_of_blocks; k++)
+        if (has_friction(&problem->blocks[k])) n += problem->blocks[k].rows - 1;
+    const tb_status status = take_part(part, n, arena);
+    if (status != TB_OK) return status;
+    TB_ROLLED
+    for (int32_t k = 0, j = 0; k < problem->number_of_blocks && TB_LEADER; k++) {
+        const tb_block *block = &problem->blocks[k];
+        if (!has_friction(block)) continue;
+        const bool planar = block->law == TB_LAW_PLANAR;
+        put_variable(part, j++, k, block->row + 1, planar ? TB_TURN_NONE : TB_TURN_SUM);
+        if (!planar) put_variable(part, j++, k, block->row + 2, TB_TURN_DIFFERENCE);
     }
-    tb_status status = take_part(part, n, m, entries, arena);
-    if (status != TB_OK || n == 0) return status;
-    for (int32_t c = 0, j = 0, i = 0; c < count; c++) {
-        const tb_block *block = &problem->blocks[contacts[c]];
-        if (block->law == TB_LAW_PLANAR) {
-            put_constraint(part, i++, contacts[c], j, 1, 1, 0);
-            put_constraint(part, i++, contacts[c], j, 1, -1, 0);
-        } else {
-            for (int k = 0; k < 4; k++)
-                put_constraint(part, i++, contacts[c], j, 2, SIGNS[k][0], SIGNS[k][1]);
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* Row of the first of the impulses that a variable is made of. */
+TB_FN int32_t first_row(const tb_staggered_part *part, int32_t j)
+{
+    return part->row[j] - (part->turn[j] == TB_TURN_DIFFERENCE);
+}
+
+/* x1 + x2 and x1 - x2; of forces half of that, so that work stays what it is */
+TB_EXTERN void tb_staggered_gather(const tb_staggered_part *part, const tb_real *rows, bool forces,
+                                   tb_real *variables)
+{
+    TB_EACH (j, part->n) {
+        const tb_real *own = rows + first_row(part, j);
+        const tb_real factor = forces ? TB_R(0.5) : 1;
+        variables[j] = part->turn[j] == TB_TURN_NONE  ? own[0]
+                       : part->turn[j] == TB_TURN_SUM ? factor * (own[0] + own[1])
+                                                      : factor * (own[0] - own[1]);
+    }
+    tb_team_sync();
+}
+
+TB_EXTERN void tb_staggered_scatter(const tb_staggered_part *part, const tb_real *variables,
+                                    tb_real *rows)
+{
+    TB_EACH (j, part->n)
+        rows[part->row[j]] = part->turn[j] == TB_TURN_NONE  ? variables[j]
+                             : part->turn[j] == TB_TURN_SUM ? (variables[j] + variables[j + 1]) / 2
+                                                            : (variables[j - 1] - variables[j]) / 2;
+    tb_team_sync();
+}
+
+/* ---- H ---- */
+
+/* G of two rows, made symmetric: files have others */
+TB_FN tb_real mean_coupling(const tb_real *g, int64_t rows, int64_t i, int64_t j)
+{
+    return (g[i * rows + j] + g[j * rows + i]) / 2;
+}
+
+/* t_i' G t_j, with t the columns of T in x = T u */
+TB_CALLED tb_real coupling(const tb_staggered_part *part, const tb_real *g, int64_t rows, int32_t i,
+                           int32_t j)
+{
+    const int32_t first = first_row(part, i), other = first_row(part, j);
+    const bool one = part->turn[i] == TB_TURN_NONE, single = part->turn[j] == TB_TURN_NONE;
+    const tb_real sign_i = part->turn[i] == TB_TURN_DIFFERENCE ? TB_R(-1) : TB_R(1);
+    const tb_real sign_j = part->turn[j] == TB_TURN_DIFFERENCE ? TB_R(-1) : TB_R(1);
+    tb_real sum = mean_coupling(g, rows, first, other);
+    if (!single) sum += sign_j * mean_coupling(g, rows, first, other + 1);
+    if (!one) {
+        tb_real second = mean_coupling(g, rows, first + 1, other);
+        if (!single) second += sign_j * mean_coupling(g, rows, first + 1, other + 1);
+        sum += sign_i * second;
+    }
+    return sum * (one ? 1 : TB_R(0.5)) * (single ? 1 : TB_R(0.5));
+}
+
+TB_EXTERN void tb_staggered_fill(tb_staggered_part *part, const tb_problem *problem,
+                                 const tb_real *g)
+{
+    const int64_t n = part->n, rows = problem->number_of_rows;
+    tb_real *h = part->program.h;
+    double trace = 0;
+    TB_EACH (j, part->n) part->diagonal[j] = coupling(part, g, rows, j, j);
+    tb_team_sync();
+    for (int64_t j = 0; j < n; j++) trace += fabs((double)part->diagonal[j]);
+    part->shift = TB_R(STAGGERED_SHIFT * (trace > 0 ? trace / (double)n : 1));
+    tb_team_sync();
+    TB_EACH (j, part->n) part->diagonal[j] += part->shift;
+    tb_team_sync();
+#ifndef TB_DEVICE
+    if (part->large) {
+        tb_real *band = tb_staggered_large_hessian(part->large);
+        for (int32_t j = 0; j < part->n; j++)
+            for (int32_t i = j; i < part->n; i++)
+                band[i - j + j * n] = i == j ? part->diagonal[j] : coupling(part, g, rows, i, j);
+        return;
+    }
+#endif
+    TB_EACH (j, part->n) {
+        TB_ROLLED
+        for (int32_t i = 0; i < j; i++) {
+            const tb_real number = coupling(part, g, rows, j, i);
+            h[i * n + j] = number;
+            h[j * n + i] = number;
         }
-        for (int32_t r = 1; r < block->rows; r++) part->row[j++] = block->row + r;
+        h[j * n + j] = part->diagonal[j];
     }
-    return finish_part(part, problem, g, arena);
+    tb_team_sync();
+}
+
+/* ---- solving ---- */
+
+TB_EXTERN tb_status tb_staggered_begin(tb_staggered_part *part, tb_arena *arena)
+{
+#ifndef TB_DEVICE
+    if (part->large) return tb_staggered_large_begin(part, arena);
+#endif
+    return part->n > 0 ? tb_bounded_begin(&part->program, arena) : TB_OK;
+}
+
+TB_EXTERN tb_status tb_staggered_solve(tb_staggered_part *part, const tb_solve_options *options,
+                                       tb_bounded_result *result)
+{
+#ifndef TB_DEVICE
+    if (part->large) return tb_staggered_large_solve(part, options, result);
+#endif
+    return tb_bounded_solve(&part->program, options, result);
 }

@@ -46,7 +46,7 @@ TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 }
 
 #ifdef TB_DEVICE
-/* UNSUPPORTED for a number that is none. */
+/* UNSUPPORTED for a number that is none, or of a solver that this unit has not. */
 TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_warm_start *warm,
                                tb_solution *solution, tb_error *error)
 {
@@ -57,7 +57,7 @@ TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_
     case TB_SOLVER_NUMBER_##solver:                                                                \
         status = TB_SYMBOL(tb_solve_##solver)(problem, options, warm, solution);                   \
         break;
-        TB_DEVICE_SOLVER_LIST(TB_SOLVER_CASE)
+        TB_UNIT_SOLVER_LIST(TB_SOLVER_CASE)
 #undef TB_SOLVER_CASE
     default: break;
     }

@@ -167,17 +167,21 @@ def choose(folder: Path) -> None:
             device = next(s.device for s in client.sessions() if s.session_id == session.id)
             report.equal(device, expected, f"{worlds} worlds, asked for '{asked}'")
             session.step(2)
-        # a solver that cards do not have: the processors, and no where a card was asked for
-        direct = tribo.StepOptions(solve=tribo.SolveOptions(solver="staggered"))
+        # every solver goes there
+        staggered = tribo.StepOptions(solve=tribo.SolveOptions(solver="staggered"))
+        session = client.create_session(pile, device="gpu:0", options=staggered)
+        report.equal(session.step(2).certificates[0].solver, "staggered", "normals and friction in turn")
+        # what cards do not do: the processors, and no where a card was asked for
+        direct = tribo.StepOptions(precision="single", report_energy=True)
         session = client.create_session(pile, worlds=50, options=direct)
         device = next(s.device for s in client.sessions() if s.session_id == session.id)
-        report.equal(device, "cpu", "a solver of the processors")
+        report.equal(device, "cpu", "energies in float")
         error = report.raises(
             tribo.TriboError,
             "the same on a card",
             lambda: client.create_session(pile, device="gpu:0", options=direct),
         )
-        report.check("does not run on the GPU" in str(error), f"it says why: {error}")
+        report.check("not reported in float on the GPU" in str(error), f"it says why: {error}")
         report.raises(
             tribo.NotFoundError,
             "a card too many",

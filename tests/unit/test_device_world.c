@@ -295,6 +295,32 @@ START_TEST(joints_loops_tendons_and_meshes_have_the_bytes_of_the_library)
 }
 END_TEST
 
+/* With a kernel of its own on a card; here it is in one unit with all. */
+static void compare_staggered(const tb_model *model, int before, int steps)
+{
+    for (int k = 0; k < 4; k++) {
+        tb_step_options options = tb_step_defaults();
+        options.solve.solver = "staggered";
+        options.scheme = k & 1 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        options.precision = k & 2 ? TB_FLOAT : TB_DOUBLE;
+        options.report_energy = true;
+        compare(model, &options, before, steps);
+    }
+}
+
+START_TEST(staggered_projections_have_the_bytes_of_the_library_whatever_the_team)
+{
+    tb_model *jaw = jaw_and_mug();
+    compare_staggered(jaw, 0, 200);
+    lanes = 4;
+    compare_staggered(jaw, 120, 2);
+    lanes = 32;
+    compare_staggered(jaw, 120, 1);
+    lanes = 0;
+    tb_model_destroy(jaw);
+}
+END_TEST
+
 /* Whether a solve was given up and made again is not to be seen. */
 START_TEST(a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not)
 {
@@ -537,6 +563,7 @@ END_TEST
 
 TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
+          staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not,
           teams_of_any_size_have_the_bytes_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,

@@ -147,6 +147,44 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 }
 END_TEST
 
+/* Normals and friction in turn go to cards like all solvers, and there they leave what they leave on
+ * processors; worlds of many contacts ask for more memory first. */
+START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
+{
+    enum { WORLDS = 6 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *models[2] = {boxes(), crowd()};
+    tb_error error = {0};
+    for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+        tb_state *here[WORLDS], *there[WORLDS];
+        tb_certificate certificates[2][WORLDS];
+        tb_stepper *cpu = stepper_with(TB_BACKEND_CPU, (tb_precision)precision, "staggered");
+        tb_stepper *gpu = stepper_with(TB_BACKEND_GPU, (tb_precision)precision, "staggered");
+        for (int i = 0; i < WORLDS; i++) {
+            here[i] = state_of(models[i % 2]);
+            push(here[i], i);
+            TEST_OK(tb_state_fork(here[i], &there[i], &error), &error);
+        }
+        TEST_OK(tb_step_batch(cpu, here, WORLDS, 40, certificates[0], &error), &error);
+        TEST_OK(tb_step_batch(gpu, there, WORLDS, 40, certificates[1], &error), &error);
+        ck_assert_int_gt(tb_stepper_measure(gpu).regrowths, 0);
+        for (int i = 0; i < WORLDS; i++) {
+            ck_assert_uint_eq(tb_state_hash(here[i]), tb_state_hash(there[i]));
+            ck_assert_str_eq(certificates[1][i].solver, "staggered");
+            ck_assert_int_eq(certificates[1][i].iterations, certificates[0][i].iterations);
+            ck_assert_int_gt(certificates[1][i].iterations, 0);
+            ck_assert_int_gt(tb_state_number_of_contacts(there[i]), 3);
+            tb_state_destroy(here[i]);
+            tb_state_destroy(there[i]);
+        }
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
 START_TEST(solves_wait_where_few_take_long)
 {
     const tb_gpu_settings chosen = {.patience = -1}, told = {.patience = 30, .takers = 7};
@@ -195,4 +233,6 @@ END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_course_asks_as_little_as_a_step, a_kind_of_call_is_captured_once,
-          how_a_call_is_spread_over_the_card_leaves_no_trace, solves_wait_where_few_take_long)
+          how_a_call_is_spread_over_the_card_leaves_no_trace,
+          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
+          solves_wait_where_few_take_long)

@@ -229,6 +229,38 @@ START_TEST(newton_and_auto_by_a_team_leave_the_bytes_of_one)
 }
 END_TEST
 
+/* Laws that it takes, of one run of dofs or two; and problems on which its turns go round. */
+START_TEST(staggered_projections_by_a_team_leave_the_bytes_of_one)
+{
+    for (int k = 0; k < 4; k++) {
+        tb_solve_options options = made_options("staggered", TOLERANCE);
+        options.maximum_iterations = 20;
+        made_random(&made, (uint64_t)k, 5 + 4 * k, 3 + 2 * k, k == 2 ? 1e3 : 0.5, 1);
+        if (k % 3 == 0) made.problem.compliance = made.compliance;
+        for (int32_t b = 0; b < made.problem.number_of_blocks; b++) {
+            tb_block *block = &made.blocks[b];
+            if (k < 2 || b % 4 == 0) continue;
+            if (b % 4 == 2) block->law = TB_LAW_BILATERAL;
+            if (b % 8 == 3) block->mu = 0;
+        }
+        if (k == 3) {
+            made_given(&given, &made);
+            compare_twice(&given.problem, &options, "staggered, given");
+            free(given.dense);
+        } else {
+            compare_twice(&made.problem, &options, "staggered");
+        }
+        ck_assert_str_eq(one.solution.solver, "staggered");
+        ck_assert_int_gt(one.solution.iterations, k == 0 ? 2 : 5);
+    }
+    make_mixed(3, 20, 20); /* with spin */
+    tb_solve_options options = made_options("staggered", TOLERANCE);
+    compare(&made.problem, &options, NULL, "staggered, spin");
+    TEST_STATUS(one.returned, TB_UNSUPPORTED, NULL);
+}
+END_TEST
+
 TEST_MAIN(gauss_seidel_by_a_team_leaves_the_bytes_of_one, jacobi_by_a_team_leaves_the_bytes_of_one,
           every_stop_test_is_the_team_s_too, a_given_matrix_is_the_team_s_too,
-          divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one)
+          divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one,
+          staggered_projections_by_a_team_leave_the_bytes_of_one)
