@@ -101,7 +101,8 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     const tb_vec3 av = tb_m33_column(&r->pose.rotation, v);
     const tb_vec3 n = swapped ? tb_v3_negate(un) : un;
     const tb_vec3 origin = tb_v3_add_scaled(r->pose.position, un, hr[axis]);
-    tb_contact_point all[16];
+    /* more than there is room for are reduced beside it */
+    tb_contact_point spare[16], *all = count > TB_MANIFOLD_POINTS ? spare : points;
     int written = 0;
     for (int k = 0; k < count; k++) {
         const tb_clip_point *c = &buffer[at][k];
@@ -115,6 +116,7 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
             tb_contact_set_a(&all[written++], n, foot, c->height,
                              tb_feature(c->reference, c->incident));
     }
+    if (all == points) return written;
     written = tb_manifold_reduce(all, written);
     for (int k = 0; k < written; k++) points[k] = all[k];
     return written;

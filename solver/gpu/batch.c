@@ -15,6 +15,7 @@ enum {
 };
 
 static const size_t PART_ALIGNMENT = 64;
+static const size_t LINE_BYTES = 128; /* of a card's caches */
 
 static size_t aligned(size_t bytes)
 {
@@ -116,6 +117,13 @@ static void lay_out_block(piece *p)
     p->order = ((size_t)p->count + TB_GPU_ORDER_HEAD) * sizeof(int32_t);
 }
 
+/* Worlds are at the same place of theirs all at once: an odd number of lines from each to the next
+ * spreads them over a cache. */
+static size_t arena_stride(size_t bytes)
+{
+    return ((bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES;
+}
+
 static void lay_out(piece *p)
 {
     lay_out_block(p);
@@ -131,6 +139,7 @@ static void lay_out(piece *p)
         p->batch->uploads += task->state->host_newer == TB_PARTS_ALL;
         if (task->model->arena_size > p->arena_size) p->arena_size = task->model->arena_size;
     }
+    p->arena_size = arena_stride(p->arena_size);
 }
 
 /* Bytes of one world on their way into the staging. */

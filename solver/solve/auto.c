@@ -58,6 +58,7 @@ typedef struct tb_choice {
     uint8_t *statuses;     /* blocks */
     tb_solve_history *history;
     double *factor;
+    const double *last_factor; /* as of tb_warm_start */
     double best_residual;
     double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
     double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
@@ -101,6 +102,15 @@ TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
     if (run == TB_RUN_NEWTON) choice->cost_of_newton = cost;
 }
 
+TB_STATIC void auto_take_factor(tb_choice *choice)
+{
+    if (!choice->last_factor) return;
+    const int32_t kept = tb_kept_numbers(choice->problem->number_of_dofs);
+    tb_team_copy(choice->factor, choice->last_factor, (size_t)kept * sizeof(double));
+    tb_team_sync();
+    choice->last_factor = NULL;
+}
+
 /* One run of at most so many iterations, from `warm` or (NULL) from what the last one left. */
 TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *warm,
                              int32_t iterations, bool *ended)
@@ -111,6 +121,7 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     const int32_t left = options.maximum_iterations - choice->iterations;
     if (auto_gives_up(choice)) return TB_CANCELLED;
     options.maximum_iterations = iterations < left ? iterations : left;
+    if (run != TB_RUN_SOR) auto_take_factor(choice);
     tb_warm_start own = {
         .scratch = choice->scratch, .history = choice->history, .factor = choice->factor};
     if (!warm) {
@@ -419,6 +430,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .solution = solution,
                         .history = warm->history,
                         .factor = warm->factor,
+                        .last_factor = warm->last_factor,
                         .best_residual = DBL_MAX,
                         .patience = warm->patience};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
@@ -430,6 +442,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                            : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
+    warm->last_factor = choice.last_factor;
     if (status == TB_OK) {
         solution->iterations = choice.iterations;
         solution->halvings = choice.halvings;

@@ -44,6 +44,9 @@ typedef struct tb_warm_start {
     tb_arena *scratch;         /* returned to where it was */
     tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
     double *factor;            /* tb_kept_numbers, likewise */
+    /* where `factor` has still to be copied from, by who is about to use it and writes NULL here
+     * then; auto alone leaves it where sweeps suffice. NULL: it is there */
+    const double *last_factor;
     /* after so many iterations auto gives up and says CANCELLED, for the solve to be made again by
      * those who have the time for it; 0: never */
     int32_t patience;

@@ -51,11 +51,11 @@ TB_STATIC const tb_contact_record *find_record(const tb_state *state, const tb_w
     return NULL;
 }
 
-/* Directions of a contact's rows: linear ones first, then angular ones, scaled to m/s. */
+/* Directions of a contact's rows: linear ones first, then the same again as angular ones, scaled to
+ * m/s. */
 typedef struct directions {
-    tb_vec3 d[6];
     int32_t linear, rows;
-    tb_real scale[6];
+    tb_real spin, rolling; /* m: scales of the angular ones */
 } directions;
 
 TB_STATIC directions directions_of(const tb_world_contact *c, tb_law law)
@@ -63,25 +63,35 @@ TB_STATIC directions directions_of(const tb_world_contact *c, tb_law law)
     directions k;
     k.rows = tb_contact_law_rows(law);
     k.linear = k.rows < 3 ? k.rows : 3;
-    k.d[0] = c->normal, k.d[1] = c->tangent1, k.d[2] = c->tangent2;
-    k.d[3] = c->normal, k.d[4] = c->tangent1, k.d[5] = c->tangent2;
-    for (int i = 0; i < 6; i++) k.scale[i] = 1;
-    k.scale[3] = TB_R(c->surface.spin_radius);
-    k.scale[4] = k.scale[5] = TB_R(c->surface.rolling_length);
+    k.spin = TB_R(c->surface.spin_radius);
+    k.rolling = TB_R(c->surface.rolling_length);
     return k;
 }
 
+TB_STATIC tb_vec3 direction_at(const tb_world_contact *c, int32_t n)
+{
+    if (n == 0 || n == 3) return c->normal;
+    return n == 1 || n == 4 ? c->tangent1 : c->tangent2;
+}
+
+TB_STATIC tb_real scale_at(const directions *k, int32_t n)
+{
+    if (n < 3) return 1;
+    return n == 3 ? k->spin : k->rolling;
+}
+
 /* A free body's six columns: the direction, and its moment about the centre in body axes. */
-TB_STATIC void fill_single_free(const tb_world *w, const directions *k, int32_t body, tb_vec3 point,
-                                tb_real side, int32_t width, tb_real *values)
+TB_STATIC void fill_single_free(const tb_world *w, const tb_world_contact *c, const directions *k,
+                                int32_t body, tb_real side, int32_t width, tb_real *values)
 {
     const tb_pose *pose = &w->dynamics.poses[body];
-    const tb_vec3 r = tb_v3_sub(point, pose->position);
+    const tb_vec3 r = tb_v3_sub(c->position, pose->position);
+    const tb_mat33 rotation = pose->rotation;
     for (int32_t n = 0; n < k->rows; n++) {
         tb_real *row = values + n * width;
-        const tb_vec3 d = tb_v3_scale(k->d[n], side * k->scale[n]);
+        const tb_vec3 d = tb_v3_scale(direction_at(c, n), side * scale_at(k, n));
         const bool linear = n < k->linear;
-        const tb_vec3 moment = tb_m33_tmul_v3(&pose->rotation, linear ? tb_v3_cross(r, d) : d);
+        const tb_vec3 moment = tb_m33_tmul_v3(&rotation, linear ? tb_v3_cross(r, d) : d);
         row[0] = linear ? d.x : 0, row[1] = linear ? d.y : 0, row[2] = linear ? d.z : 0;
         row[3] = moment.x, row[4] = moment.y, row[5] = moment.z;
     }
@@ -96,13 +106,14 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_wo
     const int32_t *dofs = chains->dofs, *parents = chains->parents;
     const int8_t *sides = chains->sides;
     const tb_motion *axes = w->dynamics.axes;
+    const tb_vec3 normal = c->normal, tangent1 = c->tangent1, tangent2 = c->tangent2;
     for (int s = 0; s < 2; s++) {
         const int32_t body = s ? c->body_b : c->body_a, head = chains->heads[s];
         if (head < 0) continue;
         const tb_real side = s ? TB_R(1) : TB_R(-1);
         const int32_t tree = m->bodies[body].tree;
         if (m->trees[tree].single_free) {
-            fill_single_free(w, k, body, c->position, side, width, values + head - 5);
+            fill_single_free(w, c, k, body, side, width, values + head - 5);
             continue;
         }
         const tb_vec3 r = tb_v3_sub(c->position, w->dynamics.references[tree]);
@@ -110,10 +121,14 @@ TB_STATIC void fill_rows(const tb_world *w, const tb_chains *chains, const tb_wo
             if (sides[i] == 0) break; /* from here up both sides move alike */
             const tb_motion axis = axes[dofs[i]];
             const tb_vec3 v = tb_motion_at(axis, r);
-            for (int32_t n = 0; n < k->linear; n++)
-                values[n * width + i] = side * tb_v3_dot(k->d[n], v);
-            for (int32_t n = k->linear; n < k->rows; n++)
-                values[n * width + i] = side * k->scale[n] * tb_v3_dot(k->d[n], axis.angular);
+            values[i] = side * tb_v3_dot(normal, v);
+            if (k->linear == 3) {
+                values[width + i] = side * tb_v3_dot(tangent1, v);
+                values[2 * width + i] = side * tb_v3_dot(tangent2, v);
+            }
+            for (int32_t n = 3; n < k->rows; n++)
+                values[n * width + i] =
+                    side * scale_at(k, n) * tb_v3_dot(direction_at(c, n), axis.angular);
         }
     }
 }
@@ -140,10 +155,10 @@ TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
         warm[1] = tb_v3_dot(s, c->tangent1);
         warm[2] = tb_v3_dot(s, c->tangent2);
     }
-    if (k->rows > 3 && k->scale[3] > 0) warm[3] = TB_R(f[3]) / k->scale[3];
-    if (k->rows > 4 && k->scale[4] > 0) {
-        warm[4] = tb_v3_dot(r, c->tangent1) / k->scale[4];
-        warm[5] = tb_v3_dot(r, c->tangent2) / k->scale[4];
+    if (k->rows > 3 && k->spin > 0) warm[3] = TB_R(f[3]) / k->spin;
+    if (k->rows > 4 && k->rolling > 0) {
+        warm[4] = tb_v3_dot(r, c->tangent1) / k->rolling;
+        warm[5] = tb_v3_dot(r, c->tangent2) / k->rolling;
     }
 }
 
@@ -208,56 +223,66 @@ TB_STATIC tb_real fill_contact(const tb_world *w, const tb_chains *chains,
     return tb_block_dot(chains, values, w->u) + tb_v3_dot(c->normal, given->linear);
 }
 
-/* What u_free gives the body on a side of a contact: its spin, and the velocity at the point. */
-TB_STATIC void free_motion(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
-                           int s, double spin[3], double velocity[3])
+/* A motion of doubles: its spin, and the velocity at a point. */
+typedef struct free_motion {
+    double spin[3], velocity[3];
+} free_motion;
+
+/* What u_free gives the body on a side of a contact, at its point. */
+TB_STATIC free_motion free_motion_of(const tb_world *w, const tb_chains *chains,
+                                     const tb_world_contact *c, int s)
 {
     const tb_model *m = w->model;
     const int32_t body = s ? c->body_b : c->body_a, index = m->bodies[body].tree;
     const tb_model_tree *tree = &m->trees[index];
-    for (int i = 0; i < 3; i++) spin[i] = velocity[i] = 0;
+    double spin_x = 0, spin_y = 0, spin_z = 0, x = 0, y = 0, z = 0;
     if (tree->single_free) {
         const tb_real *u = w->u_free + tree->dof, *rotation = w->dynamics.poses[body].rotation.m;
-        for (int i = 0; i < 3; i++) {
-            for (int j = 0; j < 3; j++) spin[i] += (double)rotation[3 * i + j] * (double)u[3 + j];
-            velocity[i] = (double)u[i];
+        for (int j = 0; j < 3; j++) {
+            spin_x += (double)rotation[j] * (double)u[3 + j];
+            spin_y += (double)rotation[3 + j] * (double)u[3 + j];
+            spin_z += (double)rotation[6 + j] * (double)u[3 + j];
         }
+        x = (double)u[0], y = (double)u[1], z = (double)u[2];
     }
     for (int32_t i = tree->single_free ? -1 : chains->heads[s]; i >= 0; i = chains->parents[i]) {
         if (chains->sides[i] == 0) break; /* from here up both sides move alike */
         const tb_motion *axis = &w->dynamics.axes[chains->dofs[i]];
         const double u = (double)w->u_free[chains->dofs[i]];
-        spin[0] += u * (double)axis->angular.x, velocity[0] += u * (double)axis->linear.x;
-        spin[1] += u * (double)axis->angular.y, velocity[1] += u * (double)axis->linear.y;
-        spin[2] += u * (double)axis->angular.z, velocity[2] += u * (double)axis->linear.z;
+        spin_x += u * (double)axis->angular.x, x += u * (double)axis->linear.x;
+        spin_y += u * (double)axis->angular.y, y += u * (double)axis->linear.y;
+        spin_z += u * (double)axis->angular.z, z += u * (double)axis->linear.z;
     }
 
     /* from the tree's reference to the point */
     const tb_vec3 from = w->dynamics.references[index];
-    const double x = (double)c->position.x - (double)from.x;
-    const double y = (double)c->position.y - (double)from.y;
-    const double z = (double)c->position.z - (double)from.z;
-    velocity[0] += spin[1] * z - spin[2] * y;
-    velocity[1] += spin[2] * x - spin[0] * z;
-    velocity[2] += spin[0] * y - spin[1] * x;
+    const double arm_x = (double)c->position.x - (double)from.x;
+    const double arm_y = (double)c->position.y - (double)from.y;
+    const double arm_z = (double)c->position.z - (double)from.z;
+    x += spin_y * arm_z - spin_z * arm_y;
+    y += spin_z * arm_x - spin_x * arm_z;
+    z += spin_x * arm_y - spin_y * arm_x;
+    return TB_VALUE(free_motion){{spin_x, spin_y, spin_z}, {x, y, z}};
 }
 
-/* W_row . u_free of all rows. */
-TB_STATIC void free_speeds(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
-                           const directions *k, double speed[6])
+TB_STATIC double along_of(tb_vec3 direction, const double v[3])
 {
-    for (int32_t n = 0; n < k->rows; n++) speed[n] = 0;
+    return (double)direction.x * v[0] + (double)direction.y * v[1] + (double)direction.z * v[2];
+}
+
+/* W_row . u_free of row n, of what both sides have. */
+TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, const tb_chains *chains,
+                            const free_motion motions[2], int32_t n)
+{
+    const tb_vec3 direction = direction_at(c, n);
+    const double scale = (double)scale_at(k, n);
+    double speed = 0;
     for (int s = 0; s < 2; s++) {
         if (chains->heads[s] < 0) continue;
-        double spin[3], velocity[3];
-        free_motion(w, chains, c, s, spin, velocity);
-        for (int32_t n = 0; n < k->rows; n++) {
-            const double *v = n < k->linear ? velocity : spin;
-            const double along =
-                (double)k->d[n].x * v[0] + (double)k->d[n].y * v[1] + (double)k->d[n].z * v[2];
-            speed[n] += (s ? 1 : -1) * (double)k->scale[n] * along;
-        }
+        const double *v = n < k->linear ? motions[s].velocity : motions[s].spin;
+        speed += (s ? 1 : -1) * scale * along_of(direction, v);
     }
+    return speed;
 }
 
 /* All else but whitening: the block's numbers, its start, its record. */
@@ -268,11 +293,14 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
 {
     block->mu = TB_R(c->surface.friction);
     tb_real *free_velocity = w->c + block->row;
-    double speed[6];
-    free_speeds(w, chains, c, k, speed);
+    free_motion motions[2];
+    for (int s = 0; s < 2; s++)
+        if (chains->heads[s] >= 0) motions[s] = free_motion_of(w, chains, c, s);
     for (int32_t n = 0; n < k->rows; n++) {
         const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
-        free_velocity[n] = TB_R(speed[n] + (double)(k->scale[n] * tb_v3_dot(k->d[n], chi)));
+        const double speed = free_speed(c, k, chains, motions, n);
+        free_velocity[n] =
+            TB_R(speed + (double)(scale_at(k, n) * tb_v3_dot(direction_at(c, n), chi)));
     }
     const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;

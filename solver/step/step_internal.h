@@ -83,7 +83,7 @@ typedef struct tb_world {
 
     uint8_t *warm_statuses; /* blocks: before the solve */
     tb_solve_history history;
-    double *factor; /* tb_kept_numbers */
+    double *factor; /* tb_kept_numbers; NULL after a solve that left the state's as it is */
 
     /* the problem while it grows */
     tb_block *blocks;

@@ -79,6 +79,22 @@ TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_
 }
 #endif
 
+TB_STATIC bool is_auto(const tb_world *w)
+{
+#ifdef TB_DEVICE
+    return w->solver == TB_SOLVER_NUMBER_auto;
+#else
+    return tb_solver_number(w->options->solve.solver) == TB_SOLVER_NUMBER_auto;
+#endif
+}
+
+TB_STATIC void take_factor(tb_warm_start *warm, double *factor, int32_t kept)
+{
+    tb_team_copy(factor, warm->last_factor, (size_t)kept * sizeof(double));
+    tb_team_sync();
+    warm->last_factor = NULL;
+}
+
 /* Statuses of the last step, and how fast its contacts slipped. */
 TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
 {
@@ -117,10 +133,10 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
     }
     find_statuses(w, speeds);
     memcpy(&history, w->state->history, sizeof history);
-    tb_team_copy(w->factor, w->state->factor, (size_t)kept * sizeof(double));
-    tb_team_sync();
     tb_warm_start warm = {.scratch = w->arena, .patience = patience};
     if (w->options->solve.warm_start) {
+        warm.last_factor = w->state->factor;
+        if (!is_auto(w)) take_factor(&warm, w->factor, kept);
         warm.lambda = w->warm;
         warm.statuses = w->warm_statuses;
         warm.speeds = speeds;
@@ -128,7 +144,10 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
         warm.factor = w->factor;
     }
     const tb_status status = run_solver(w, problem, &warm, solution, error);
-    if (TB_LEADER) w->history = history;
+    if (TB_LEADER) {
+        w->history = history;
+        if (!warm.factor || warm.last_factor) w->factor = NULL;
+    }
     return status;
 }
 
@@ -214,8 +233,9 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
     if (w->number_of_rows) {
         if (TB_LEADER) memcpy(state->history, &w->history, sizeof w->history);
-        tb_team_copy(state->factor, w->factor,
-                     (size_t)tb_kept_numbers(w->model->number_of_dofs) * sizeof(double));
+        if (w->factor)
+            tb_team_copy(state->factor, w->factor,
+                         (size_t)tb_kept_numbers(w->model->number_of_dofs) * sizeof(double));
     }
     tb_team_sync();
     store_actuators(w, state);
