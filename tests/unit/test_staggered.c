@@ -2,6 +2,7 @@
 #include "test_util.h"
 
 #include "problem_util.h"
+#include "solve/staggered.h"
 
 static made_problem made, given;
 static made_solution one, two;
@@ -290,6 +291,62 @@ START_TEST(laws_with_spin_are_unsupported_and_nothing_is_solved_at_once)
 }
 END_TEST
 
+/* A part of `made`'s problem, made for one way of solving it or the other. */
+static void make_part(tb_staggered_part *part, bool friction, bool large, const tb_real *g,
+                      tb_arena *arena)
+{
+    TEST_OK(friction ? tb_staggered_friction(&made.problem, arena, part)
+                     : tb_staggered_normals(&made.problem, arena, part),
+            NULL);
+    if (large) TEST_OK(tb_staggered_large_take(part, arena), NULL);
+    tb_staggered_fill(part, &made.problem, g);
+    TEST_OK(tb_staggered_begin(part, arena), NULL);
+}
+
+/* Programs that are left to the library's method, beside those that are not: with limits, with none,
+ * and with such as are zero. */
+START_TEST(large_programs_have_the_answers_of_small_ones)
+{
+    for (int k = 0; k < 8; k++) {
+        const bool friction = k % 2 == 1;
+        tb_arena arena;
+        tb_arena_init(&arena, 0);
+        made_random(&made, (uint64_t)k, 40, 15, 0.5, 1);
+        for (int32_t b = 0; b < 40; b += 5) made.blocks[b].law = TB_LAW_BILATERAL;
+        tb_real *g = TB_ARENA_ARRAY(&arena, tb_real, 120 * 120);
+        tb_real *rows = TB_ARENA_ARRAY(&arena, tb_real, 120);
+        TEST_OK(tb_problem_delassus(&made.problem, g), NULL);
+        tb_staggered_part part[2];
+        for (int l = 0; l < 2; l++) make_part(&part[l], friction, l == 1, g, &arena);
+        const int32_t n = part[0].n;
+        ck_assert_int_eq(n, friction ? 2 * 32 : 32 + 8 * 3);
+        for (int turn = 0; turn < 3; turn++) {
+            tb_bounded_result result[2];
+            for (int32_t i = 0; i < 120; i++)
+                rows[i] = made.c[i] * TB_R(i % 7 == turn ? -0.5 : 1.0);
+            for (int l = 0; l < 2; l++) {
+                tb_bounded *program = &part[l].program;
+                tb_staggered_gather(&part[l], rows, true, program->f);
+                for (int32_t j = 0; j < n && friction; j++) {
+                    program->upper[j] = part[l].block_of[j] % 3 == turn ? 0 : TB_R(0.01 * (j + 1));
+                    program->lower[j] = -program->upper[j];
+                }
+                TEST_OK(tb_staggered_solve(&part[l], NULL, &result[l]), NULL);
+                ck_assert_int_eq(result[l].status, TB_OK);
+                ck_assert_int_eq(result[l].factorizations, turn == 0);
+            }
+            for (int32_t j = 0; j < n; j++) {
+                TEST_NEAR(part[0].program.x[j], part[1].program.x[j], 1e-6);
+                TEST_NEAR(part[0].program.gradient[j], part[1].program.gradient[j], 1e-6);
+                if (part[0].program.lower[j] < part[0].program.upper[j])
+                    ck_assert_int_eq(part[0].program.state[j], part[1].program.state[j]);
+            }
+        }
+        tb_arena_destroy(&arena);
+    }
+}
+END_TEST
+
 TEST_MAIN(contacts_without_friction_are_solved_exactly, redundant_contacts_are_solved_exactly,
           planar_friction_is_solved_exactly_and_as_by_sor, what_sticks_is_exact_in_space,
           what_slides_along_a_corner_is_exact_and_else_the_residual_says_how_far_off,
@@ -298,5 +355,5 @@ TEST_MAIN(contacts_without_friction_are_solved_exactly, redundant_contacts_are_s
           who_asks_for_the_end_is_heard_within_a_turn,
           in_space_the_cone_is_kept_and_the_residual_is_that_of_the_impulses,
           equalities_and_boxes_take_part, a_warm_start_needs_fewer_systems,
-          storage_forms_agree_and_runs_repeat,
+          storage_forms_agree_and_runs_repeat, large_programs_have_the_answers_of_small_ones,
           laws_with_spin_are_unsupported_and_nothing_is_solved_at_once)
