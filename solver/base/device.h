@@ -55,6 +55,13 @@
 #define TB_ROLLED
 #endif
 
+/* Before a loop whose numbers shall be on their way four at a time. */
+#ifdef __CUDACC__
+#define TB_UNROLLED _Pragma("unroll 4")
+#else
+#define TB_UNROLLED
+#endif
+
 /* A value of a struct type from its fields, in the order of their declaration. */
 #ifdef __cplusplus
 #define TB_VALUE(type) type

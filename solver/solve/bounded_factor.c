@@ -27,9 +27,11 @@ TB_EXTERN void tb_bounded_add(tb_real *to, int32_t n, const tb_real *m, int64_t 
         const int32_t own = which == TB_COLUMNS_FROM ? i : 0;
         const int32_t first = which == TB_COLUMNS_FROM ? i - tb_team_lane() : 0;
         const int32_t end = which == TB_COLUMNS_UP_TO ? i + 1 : count;
-        TB_ROLLED
-        for (int32_t k = first; k < end; k++)
-            if (k >= own && v[k] != 0) sum += m[k * stride + i] * v[k];
+        TB_UNROLLED
+        for (int32_t k = first; k < end; k++) {
+            const tb_real number = m[k * stride + i], factor = v[k];
+            if (k >= own && factor != 0) sum += number * factor;
+        }
         to[i] = sum;
     }
 }
@@ -91,8 +93,8 @@ TB_STATIC void cholesky_column(const tb_bounded *b, int64_t j)
         const int64_t i = j + place;
         const tb_real *other = b->root;
         tb_real sum = to[i];
-        TB_ROLLED
-        for (int64_t k = 0; k < j; k++, other += m) sum -= other[i] * other[j];
+        TB_UNROLLED
+        for (int32_t k = 0; k < (int32_t)j; k++) sum -= other[k * m + i] * other[k * m + j];
         to[i] = sum;
     }
 }
@@ -136,9 +138,11 @@ TB_STATIC void invert_factor(const tb_bounded *b)
         TB_EACH (j, (int32_t)i) {
             tb_real sum = 0;
             sum += root[j * m + i] * b->pivots[j];
-            TB_ROLLED
-            for (int64_t k = j - tb_team_lane() + 1; k < i; k++)
-                if (k > j) sum += root[k * m + i] * root[k * m + j];
+            TB_UNROLLED
+            for (int32_t k = j - tb_team_lane() + 1; k < (int32_t)i; k++) {
+                const tb_real factor = root[k * m + i], number = root[k * m + j];
+                if (k > j) sum += factor * number;
+            }
             row[j] = sum * pivot;
         }
     }
@@ -257,7 +261,7 @@ TB_STATIC bool factor_schur_rows(tb_bounded *b)
         TB_EACH (place, b->changes - first) {
             const int64_t i = first + place;
             tb_real sum = b->schur[i * limit + j];
-            TB_ROLLED
+            TB_UNROLLED
             for (int32_t k = 0; k < j; k++) sum -= f[i * limit + k] * f[k * limit + j];
             f[i * limit + j] = sum;
         }
@@ -356,7 +360,7 @@ TB_EXTERN void tb_bounded_system(tb_bounded *b, const tb_real *force, const tb_r
         TB_EACH (k, b->frees) {
             const tb_real *row = b->border + k * limit;
             tb_real sum = half[k];
-            TB_ROLLED
+            TB_UNROLLED
             for (int32_t s = 0; s < b->changes; s++) sum -= row[s] * b->pi[s];
             half[k] = sum;
         }

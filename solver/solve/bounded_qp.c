@@ -83,9 +83,11 @@ TB_STATIC void bounded_gradient(const tb_bounded *b)
     }
     TB_EACH (i, b->n) {
         double sum = (double)b->f[i];
-        TB_ROLLED
-        for (int64_t k = 0; k < n; k++)
-            if (x[k] != 0) sum += (double)b->h[k * n + i] * (double)x[k];
+        TB_UNROLLED
+        for (int32_t k = 0; k < b->n; k++) {
+            const double number = (double)b->h[k * n + i], factor = (double)x[k];
+            if (factor != 0) sum += number * factor;
+        }
         to[i] = sum;
     }
     tb_team_sync();
