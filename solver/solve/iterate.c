@@ -444,13 +444,11 @@ TB_STATIC tb_status take_memory(tb_iteration *it)
 }
 
 #ifdef TB_DEVICE
-enum { MOST_LISTED_COLUMNS = 64 };
-
 /* Lists the dofs of columns: lanes that take one column each find its dof there at once. */
 TB_STATIC tb_status list_columns(tb_problem *problem, tb_arena *scratch)
 {
     const int32_t dofs = problem->number_of_dofs, blocks = problem->number_of_blocks;
-    const int32_t stride = dofs < MOST_LISTED_COLUMNS ? dofs : MOST_LISTED_COLUMNS;
+    const int32_t stride = dofs < TB_LISTED_COLUMNS ? dofs : TB_LISTED_COLUMNS;
     uint16_t *columns = TB_ARENA_ARRAY(scratch, uint16_t, (int64_t)stride * blocks);
     if (!columns) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (b, blocks) {

@@ -46,6 +46,10 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
         sweeper->alpha = TB_ARENA_ZEROED(scratch, tb_real, problem->number_of_blocks);
         if (!sweeper->alpha) return TB_RESOURCE_EXHAUSTED;
     }
+#ifdef TB_DEVICE
+    sweeper->products = TB_ARENA_ARRAY(scratch, tb_real, 3 * TB_LISTED_COLUMNS);
+    if (!sweeper->products) return TB_RESOURCE_EXHAUSTED;
+#endif
     sweeper->change = NULL;
     sweeper->measures = NULL;
     if (gauss_seidel) return TB_OK;

@@ -21,6 +21,7 @@ struct tb_sweeper {
     tb_real *next;      /* jor: the new s or the new lambda */
     tb_real *change;    /* jor, on devices: rows, what each block adds to lambda */
     double *measures;   /* jor, on devices: blocks, its share of what a sweep returns */
+    tb_real *products;  /* sor, on devices: of three rows' columns with s */
     tb_real *alpha;     /* blocks: slip parameters of the exact local solves, or NULL */
     tb_real *g;         /* dense form: G, rows x rows, where it had to be assembled */
     tb_real *t;         /* T form: 1 - R G, rows x rows */
@@ -33,6 +34,9 @@ struct tb_sweeper {
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };
+
+/* Blocks of so many columns at most have their dofs listed on devices. */
+enum { TB_LISTED_COLUMNS = 64 };
 
 /* One sweep over all blocks, in the sweeper's storage: moves lambda (and s). Returns the squared
  * length of the change in velocity units, sum (g_ii dlambda_i)^2: what the stop test estimates the

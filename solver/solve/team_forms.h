@@ -12,7 +12,7 @@
 
 /* ---- one row ---- */
 
-/* A row of a block whose columns have not been listed: too many. */
+/* A row of a block with more columns than are listed. */
 TB_STATIC TB_NO_INLINE tb_real tb_team_long_dot(const tb_problem *problem, const tb_block *source,
                                                 const tb_real *y, const tb_real *s)
 {
@@ -26,9 +26,50 @@ TB_STATIC TB_NO_INLINE tb_real tb_team_long_dot(const tb_problem *problem, const
     return sum;
 }
 
-/* One row of Y times s, summed as rows.h sums it. Columns are loaded in fours, to wait for memory
- * once for all of them. */
-TB_STATIC inline tb_real tb_team_dot(const tb_sweeper *sweeper, int32_t index, int32_t i)
+/* Products in a row, summed as rows.h sums them. The next four are loaded while four are added. */
+TB_STATIC inline tb_real tb_team_sum(const tb_real *p, int32_t width, int shape)
+{
+    if (shape == TB_SHAPE_OF_ONE) return (p[0] + p[2] + p[4]) + (p[1] + p[3] + p[5]);
+    if (shape == TB_SHAPE_OF_TWO)
+        return ((p[0] + p[2] + p[4]) + (p[6] + p[8] + p[10])) +
+               ((p[1] + p[3] + p[5]) + (p[7] + p[9] + p[11]));
+    tb_real sum = 0;
+    int32_t k = 0;
+    if (width >= 4) {
+        tb_real a = p[0], b = p[1], c = p[2], d = p[3];
+        TB_ROLLED
+        for (k = 4; k + 4 <= width; k += 4) {
+            const tb_real next_a = p[k], next_b = p[k + 1], next_c = p[k + 2], next_d = p[k + 3];
+            sum = sum + a + b + c + d;
+            a = next_a;
+            b = next_b;
+            c = next_c;
+            d = next_d;
+        }
+        sum = sum + a + b + c + d;
+    }
+    TB_ROLLED
+    for (; k < width; k++) sum += p[k];
+    return sum;
+}
+
+/* Room for the products of so many columns of up to three rows, which all lanes see; each row's stand
+ * behind those of the row before. */
+TB_STATIC inline tb_real *tb_team_products(const tb_sweeper *sweeper, int32_t width)
+{
+#ifdef __CUDACC__
+    enum { COLUMNS_OF_A_LANE = 4 };
+    __shared__ tb_real shared[3 * COLUMNS_OF_A_LANE * 32];
+    if (width <= COLUMNS_OF_A_LANE * tb_team_lanes())
+        return shared + 3 * COLUMNS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
+#else
+    (void)width;
+#endif
+    return sweeper->products;
+}
+
+/* One row of Y times s by one lane. */
+TB_STATIC TB_NO_INLINE tb_real tb_team_dot(const tb_sweeper *sweeper, int32_t index, int32_t i)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_sweep_block *block = &sweeper->blocks[index];
@@ -37,20 +78,7 @@ TB_STATIC inline tb_real tb_team_dot(const tb_sweeper *sweeper, int32_t index, i
     const tb_real *s = sweeper->s, *y = problem->values + block->value + i * width;
     if (block->shape == TB_SHAPE_OF_TWO) return tb_dot66(y, s + block->dof_a, s + block->dof_b);
     if (block->shape == TB_SHAPE_OF_ONE) return tb_dot6(y, s + block->dof_a);
-    const uint16_t *dof = tb_block_columns(problem, index);
-    if (!dof) return tb_team_long_dot(problem, source, y, s);
-    tb_real sum = 0;
-    TB_ROLLED
-    for (int32_t k = 0; k < width; k += 4) {
-        tb_real p[4];
-        for (int32_t j = 0; j < 4; j++) {
-            const int32_t at = k + j < width ? k + j : k;
-            p[j] = y[at] * s[dof[at]];
-        }
-        for (int32_t j = 0; j < 4; j++)
-            if (k + j < width) sum += p[j];
-    }
-    return sum;
+    return tb_team_long_dot(problem, source, y, s);
 }
 
 /* One row of a given G times lambda, with c and E; or T's row, as lambda - (T lambda + d). */
@@ -114,6 +142,53 @@ TB_STATIC TB_NO_INLINE void tb_team_scatter(const tb_sweeper *sweeper, int32_t i
 
 /* ---- Gauss-Seidel ---- */
 
+/* xi of a block's rows from `first` on, three at most: products by all lanes, each sum by one. */
+TB_STATIC TB_NO_INLINE void tb_team_gather(const tb_sweeper *sweeper, int32_t index, int32_t first,
+                                           int32_t rows, tb_real *xi)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_block *source = &problem->blocks[index];
+    const int32_t width = source->width;
+    const tb_real *y = problem->values + source->value + (int64_t)first * width;
+    const uint16_t *dof = tb_block_columns(problem, index);
+    tb_real *products = tb_team_products(sweeper, width);
+    TB_EACH (k, width) {
+        const tb_real s = sweeper->s[dof ? dof[k] : tb_block_dof(problem, source, k)];
+        TB_ROLLED
+        for (int32_t i = 0; i < rows; i++) products[i * width + k] = y[i * width + k] * s;
+    }
+    tb_team_sync();
+    TB_ROLLED
+    for (int32_t i = 0; i < rows; i++)
+        xi[i] = tb_team_sum(products + i * width, width, TB_SHAPE_OF_ANY);
+    tb_team_sync(); /* all have read them */
+}
+
+/* Likewise of all rows, with c and E. */
+TB_STATIC inline void tb_team_gather_block(const tb_sweeper *sweeper, int32_t index, tb_real *xi)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    const bool together =
+        block->shape == TB_SHAPE_OF_ANY && problem->blocks[index].width <= TB_LISTED_COLUMNS;
+    TB_ROLLED
+    for (int32_t i = 0; i < block->rows; i += 3) {
+        const int32_t left = block->rows - i, rows = left < 3 ? left : 3;
+        if (together) {
+            tb_team_gather(sweeper, index, i, rows, xi + i);
+        } else {
+            TB_ROLLED
+            for (int32_t k = i; k < i + rows; k++) xi[k] = tb_team_dot(sweeper, index, k);
+        }
+    }
+    TB_ROLLED
+    for (int32_t i = 0; i < block->rows; i++) {
+        xi[i] += problem->c[block->row + i];
+        if (problem->compliance)
+            xi[i] += problem->compliance[block->row + i] * sweeper->lambda[block->row + i];
+    }
+}
+
 /* A block of any kind, in any form of storage. */
 TB_STATIC TB_NO_INLINE double tb_team_move_any(tb_sweeper *sweeper, int32_t index)
 {
@@ -121,10 +196,10 @@ TB_STATIC TB_NO_INLINE double tb_team_move_any(tb_sweeper *sweeper, int32_t inde
     const int32_t row = sweeper->blocks[index].row, rows = sweeper->blocks[index].rows;
     tb_real xi[TB_BLOCK_ROWS], lambda[TB_BLOCK_ROWS], change[TB_BLOCK_ROWS];
     tb_real alpha = sweeper->alpha ? sweeper->alpha[index] : 0;
+    if (factorized) tb_team_gather_block(sweeper, index, xi);
     TB_ROLLED
     for (int32_t i = 0; i < rows; i++) {
-        xi[i] = factorized ? tb_team_factorized_xi(sweeper, index, i)
-                           : tb_team_matrix_xi(sweeper, row + i);
+        if (!factorized) xi[i] = tb_team_matrix_xi(sweeper, row + i);
         lambda[i] = sweeper->lambda[row + i];
     }
     const double measure = sweeper->t
@@ -141,16 +216,72 @@ TB_STATIC TB_NO_INLINE double tb_team_move_any(tb_sweeper *sweeper, int32_t inde
     return measure;
 }
 
-/* A contact by rows, each gathered by a lane of its own; there are three lanes or more. */
+/* What a lane has of a block's columns: the first of its own stays with it, for the change. */
+typedef struct tb_team_column {
+    int32_t dof; /* -1: it has none */
+    tb_real s, y[3];
+} tb_team_column;
+
+/* Products of a contact's rows; the lane's first column. */
+TB_STATIC inline tb_team_column tb_team_multiply(const tb_sweeper *sweeper, const tb_block *source,
+                                                 const uint16_t *dof, tb_real *products)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_real *y = problem->values + source->value;
+    const int32_t width = source->width;
+    tb_team_column own = {-1, 0, {0, 0, 0}};
+    TB_EACH (k, width) {
+        const tb_real y0 = y[k], y1 = y[width + k], y2 = y[2 * width + k];
+        const int32_t at = dof ? dof[k] : tb_block_dof(problem, source, k);
+        const tb_real s = sweeper->s[at];
+        products[k] = y0 * s;
+        products[width + k] = y1 * s;
+        products[2 * width + k] = y2 * s;
+        if (own.dof < 0) own = TB_VALUE(tb_team_column){at, s, {y0, y1, y2}};
+    }
+    return own;
+}
+
+TB_STATIC inline tb_real tb_team_moved(const tb_team_column *own, const tb_real *change, bool twins)
+{
+    const tb_real y0 = own->y[0] * change[0], y1 = own->y[1] * change[1];
+    const tb_real y2 = own->y[2] * change[2];
+    return twins ? (own->s + y0) + (y1 + y2) : own->s + (y0 + y1 + y2);
+}
+
+/* s moves by a contact's change. */
+TB_STATIC inline void tb_team_move_columns(const tb_sweeper *sweeper, const tb_block *source,
+                                           const uint16_t *dof, const tb_team_column *first,
+                                           const tb_real *change, bool twins)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_real *y = problem->values + source->value;
+    const int32_t width = source->width;
+    if (first->dof >= 0) sweeper->s[first->dof] = tb_team_moved(first, change, twins);
+    TB_ROLLED
+    for (int32_t k = tb_team_lane() + tb_team_lanes(); k < width; k += tb_team_lanes()) {
+        const int32_t at = dof ? dof[k] : tb_block_dof(problem, source, k);
+        const tb_team_column own = {at, sweeper->s[at], {y[k], y[width + k], y[2 * width + k]}};
+        sweeper->s[at] = tb_team_moved(&own, change, twins);
+    }
+}
+
+/* A contact by rows: its products by all lanes, each row's sum by one; there are three lanes or more.
+ * Where nothing changes s stays as it is. */
 TB_STATIC inline double tb_team_move_contact(tb_sweeper *sweeper, int32_t index)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_sweep_block *block = &sweeper->blocks[index];
     const tb_block *source = &problem->blocks[index];
-    tb_real *kept = sweeper->lambda + block->row, *s = sweeper->s;
-    const int32_t lane = tb_team_lane();
-    const tb_real own = tb_team_factorized_xi(sweeper, index, lane < 3 ? lane : 2);
-    tb_real xi[3] = {own, own, own}, lambda[3] = {kept[0], kept[1], kept[2]}, change[3];
+    const int32_t lane = tb_team_lane(), i = lane < 3 ? lane : 2, width = source->width;
+    const uint16_t *dof = tb_block_columns(problem, index);
+    tb_real *kept = sweeper->lambda + block->row, *products = tb_team_products(sweeper, width);
+    tb_real own = problem->c[block->row + i], lambda[3] = {kept[0], kept[1], kept[2]}, change[3];
+    const tb_team_column column = tb_team_multiply(sweeper, source, dof, products);
+    tb_team_sync();
+    own = tb_team_sum(products + i * width, width, block->shape) + own;
+    if (problem->compliance) own += problem->compliance[block->row + i] * kept[i];
+    tb_real xi[3] = {own, own, own};
     tb_team_pass(&xi[0], sizeof xi[0], 0);
     tb_team_pass(&xi[1], sizeof xi[1], 1);
     tb_team_pass(&xi[2], sizeof xi[2], 2);
@@ -161,33 +292,33 @@ TB_STATIC inline double tb_team_move_contact(tb_sweeper *sweeper, int32_t index)
         kept[1] = lambda[1];
         kept[2] = lambda[2];
     }
-    const tb_real *y = problem->values + block->value;
-    const int32_t width = source->width;
-    const uint16_t *dof = tb_block_columns(problem, index);
-    const bool twins = block->shape != TB_SHAPE_OF_ANY;
-    TB_EACH (k, width) {
-        tb_real *place = &s[dof ? dof[k] : tb_block_dof(problem, source, k)];
-        const tb_real y0 = y[k] * change[0], y1 = y[width + k] * change[1];
-        const tb_real y2 = y[2 * width + k] * change[2], old = *place;
-        *place = twins ? (old + y0) + (y1 + y2) : old + (y0 + y1 + y2);
-    }
+    if (change[0] == 0 && change[1] == 0 && change[2] == 0) return 0;
+    tb_team_move_columns(sweeper, source, dof, &column, change, block->shape != TB_SHAPE_OF_ANY);
     tb_team_sync();
     return tb_contact_measure(block, change);
 }
 
-/* A block of one row. */
+/* A block of one row, likewise; every lane sums. */
 TB_STATIC inline double tb_team_move_single(tb_sweeper *sweeper, int32_t index)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_sweep_block *block = &sweeper->blocks[index];
     const tb_block *source = &problem->blocks[index];
-    const tb_real xi = tb_team_factorized_xi(sweeper, index, 0);
+    const int32_t width = source->width;
+    const tb_real *y = problem->values + source->value;
+    const uint16_t *dof = tb_block_columns(problem, index);
+    tb_real *products = tb_team_products(sweeper, width);
     tb_real lambda = sweeper->lambda[block->row], change;
+    TB_EACH (k, width)
+        products[k] = y[k] * sweeper->s[dof ? dof[k] : tb_block_dof(problem, source, k)];
+    tb_team_sync();
+    tb_real xi = tb_team_sum(products, width, TB_SHAPE_OF_ANY) + problem->c[block->row];
+    if (problem->compliance) xi += problem->compliance[block->row] * lambda;
     const double measure = tb_move_row(block, source, xi, &lambda, &change);
     tb_team_sync(); /* all have read what is written now */
     if (TB_LEADER) sweeper->lambda[block->row] = lambda;
-    const tb_real *y = problem->values + block->value;
-    TB_EACH (k, source->width) sweeper->s[tb_block_dof(problem, source, k)] += y[k] * change;
+    if (change == 0) return 0;
+    TB_EACH (k, width) sweeper->s[dof ? dof[k] : tb_block_dof(problem, source, k)] += y[k] * change;
     tb_team_sync();
     return measure;
 }
@@ -200,13 +331,15 @@ TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
     TB_ROLLED
     for (int32_t b = 0; b < sweeper->problem->number_of_blocks; b++) {
         const tb_sweep_block *block = &sweeper->blocks[b];
-        if (lanes_for_rows && block->law == TB_LAW_COULOMB && !block->block_solve)
+        const bool listed = sweeper->problem->blocks[b].width <= TB_LISTED_COLUMNS;
+        if (lanes_for_rows && listed && block->law == TB_LAW_COULOMB && !block->block_solve)
             measure += tb_team_move_contact(sweeper, b);
-        else if (factorized && block->rows == 1)
+        else if (factorized && listed && block->rows == 1)
             measure += tb_team_move_single(sweeper, b);
         else
             measure += tb_team_move_any(sweeper, b);
     }
+    tb_team_sync(); /* the last impulses are written */
     return measure;
 }
 
