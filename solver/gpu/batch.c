@@ -292,6 +292,7 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->queue = (int32_t *)(void *)((char *)b->block.memory + queue_at);
     if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS)
         l->order = (int32_t *)(void *)((char *)b->block.memory + queue_at + p->queue);
+    tb_gpu_choose_alone(&b->settings, b->processors, l);
     tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;
     if (status == TB_OK && l->patience > 0)

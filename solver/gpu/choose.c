@@ -16,6 +16,7 @@ enum {
     /* Fewer worlds and steps end together: nobody gets ahead of anybody. */
     WORLDS_THAT_WAIT = 128,
     STEPS_THAT_WAIT = 4,
+    ALONE = 2, /* worlds a processor that each go alone */
     /* Steps of a launch at most; then it is looked again at what solves take. What is left of worlds that
      * have waited goes on in the next one. */
     STEPS_OF_A_LAUNCH = 128,
@@ -40,7 +41,8 @@ static int32_t setting(const char *name, int32_t usual, int32_t most)
 tb_gpu_settings tb_gpu_settings_read(void)
 {
     tb_gpu_settings s = {.patience = setting("TRIBO_GPU_PATIENCE", -1, INT32_MAX),
-                         .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16)};
+                         .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16),
+                         .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX)};
     const char *lanes = getenv("TRIBO_GPU_LANES");
     for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
         const char *next = strchr(lanes, ',');
@@ -65,6 +67,14 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb
 {
     for (int part = 0; part < TB_GPU_PARTS; part++)
         launch->lanes[part] = lanes_of(settings->lanes[part], processors, launch->number_of_worlds);
+}
+
+void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors, tb_gpu_launch *launch)
+{
+    const int32_t most = settings->alone >= 0 ? settings->alone : processors * ALONE;
+    const int32_t worlds = launch->number_of_worlds;
+    launch->alone =
+        worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
 }
 
 /* ---- by what solves take ---- */
@@ -100,7 +110,7 @@ void tb_gpu_choose_patience(const tb_gpu_settings *settings, int32_t processors,
     const int32_t worlds = launch->number_of_worlds;
     int32_t patience = settings->patience;
     launch->patience = launch->takers = 0;
-    if (launch->solver != TB_SOLVER_NUMBER_auto || launch->slots < worlds ||
+    if (launch->solver != TB_SOLVER_NUMBER_auto || launch->alone || launch->slots < worlds ||
         launch->steps < STEPS_THAT_WAIT)
         return; /* slots: they come in turns */
     if (patience < 0 && worlds < WORLDS_THAT_WAIT) return;

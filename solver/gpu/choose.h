@@ -5,11 +5,12 @@
 
 #include "gpu_internal.h"
 
-/* What measurements choose themselves; 0, or for patience -1: it is chosen here. */
+/* What measurements choose themselves; 0, or where 0 has a meaning -1: it is chosen here. */
 typedef struct tb_gpu_settings {
     int32_t lanes[TB_GPU_PARTS]; /* of a world */
     int32_t patience;            /* iterations of a solve that does not wait; 0: none waits */
     int32_t takers;              /* warps of a launch beside */
+    int32_t alone;               /* up to so many worlds go alone; -1: it is chosen here */
 } tb_gpu_settings;
 
 enum { TB_GPU_EFFORTS = 20 };
@@ -21,7 +22,7 @@ typedef struct tb_gpu_effort {
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS. */
+ * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS; TRIBO_GPU_ALONE. */
 tb_gpu_settings tb_gpu_settings_read(void);
 
 /* Adds the last solve of a world that has made a step. */
@@ -29,6 +30,9 @@ void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
+                         tb_gpu_launch *launch);
+/* Whether the worlds of a launch go alone, whose number, slots and solver are known. */
+void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
 /* Patience, takers and, where solves wait, steps of a launch whose worlds, slots, solver and steps
  * are known. */

@@ -45,9 +45,11 @@ typedef struct tb_gpu_launch {
     int32_t first;               /* world of slot 0 */
     int32_t step;                /* of this call */
     int32_t steps;               /* the most that a world takes in this launch */
-    int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS */
+    int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
+                                    alike where worlds go alone */
     int32_t solver;              /* tb_solver_number */
     int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
+    int32_t alone;               /* one kernel takes each world through all its steps */
     int32_t takers;              /* warps of a launch beside; 0: this is none */
     int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
     int32_t *order;              /* TB_GPU_ORDER_HEAD + slots; NULL: solves go by their slots */
@@ -80,6 +82,8 @@ extern "C" {
 TB_GPU_START_PARTS(TB_GPU_START_PART)
 /* ... impulses by another kernel, for the solver `staggered`... */
 TB_GPU_START_PART(staggered)
+/* ... all steps of all worlds of a launch by one kernel, for few... */
+TB_GPU_START_PART(alone)
 /* ... or all steps of all; `sides` are needed where there is patience. */
 struct tb_gpu_sides;
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,

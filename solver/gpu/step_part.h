@@ -1,5 +1,6 @@
 /* One part of the step on a card: what step_begin.cu, step_detect.cu, step_solve.cu,
- * step_staggered.cu and step_end.cu make a kernel of, each as double and with TB_SINGLE as float.
+ * step_staggered.cu and step_end.cu make a kernel of, or (step_alone.cu) all of them, each as double
+ * and with TB_SINGLE as float.
  *
  * A block is one warp of one team or several (base/team.h). Whatever a world does is done by its own
  * team with its own memory, in an order that does not depend on how many lanes there are, so its
@@ -87,7 +88,7 @@ TB_STATIC int32_t step_of_course(const tb_gpu_world *world)
     return world->course.steps - world->steps_left;
 }
 
-#if PART == 0
+#if PART == 0 || PART == 4
 TB_STATIC void take_up(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept,
                        at_hand *hand)
 {
@@ -128,7 +129,7 @@ TB_STATIC void take_up(const tb_gpu_launch *launch, const between *kept, at_hand
 }
 #endif
 
-#if PART != 3
+#if PART < 3
 TB_STATIC void put_down(between *kept, const at_hand *hand)
 {
     tb_team_sync();
@@ -137,6 +138,53 @@ TB_STATIC void put_down(between *kept, const at_hand *hand)
 }
 #endif
 
+#if PART == 4
+/* A step that has ended. */
+TB_STATIC void end_step(const tb_gpu_launch *launch, tb_gpu_world *world, tb_status status,
+                        size_t peak, const tb_certificate *certificate)
+{
+    if (world->course.steps > 0 && (status == TB_DIVERGED || status == TB_OK))
+        tb_course_note(&world->state, &world->course, step_of_course(world), certificate);
+    tb_team_sync(); /* all have read what is written below */
+    if (TB_LEADER && status != TB_OK) end_world(launch, world, status, peak, certificate);
+    if (TB_LEADER && status == TB_OK) {
+        tb_certificate_add(&world->merged, certificate);
+        world->steps_left--;
+    }
+    tb_team_sync();
+}
+
+/* All steps of a world, whatever the others do. */
+TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
+{
+    at_hand *hand = hand_of_team();
+    if (TB_LEADER) {
+        world->status = TB_OK;
+        world->contacts_needed = 0;
+        world->arena_needed = 0;
+    }
+    tb_team_sync();
+    for (int32_t left = launch->steps; left > 0 && world->steps_left > 0 && world->status == TB_OK;
+         left--) {
+        tb_certificate certificate;
+        TB_STAGES_BEGIN();
+        take_up(launch, world, kept, hand);
+        tb_status status = begin(hand, launch, world, &certificate);
+        if (status == TB_OK) status = tb_step_detect(&hand->stepping, &certificate, NULL);
+        if (status == TB_OK) status = tb_step_solve(&hand->stepping, 0, NULL);
+        if (status == TB_OK) status = tb_step_end(&hand->stepping, &certificate, NULL);
+        end_step(launch, world, status, hand->workspace.arena.peak, &certificate);
+    }
+}
+
+TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
+{
+    const int32_t world = launch->first + slot;
+    if (slot < launch->slots && world < launch->number_of_worlds &&
+        launch->arena_size >= BETWEEN_BYTES)
+        go_alone(launch, &launch->worlds[world], place_of(launch, slot));
+}
+#else
 /* Does this part's work where a world stands before it; false: a solve has to wait. */
 TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
 {
@@ -197,6 +245,8 @@ TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
         return true;
     return step_part(launch, &launch->worlds[world], place_of(launch, slot));
 }
+
+#endif
 
 /* ---- solves in order ---- */
 
@@ -314,7 +364,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
 
 extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cudaStream_t stream)
 {
-    const int32_t lanes = launch->lanes[PART], worlds = TB_GPU_BLOCK_THREADS / lanes;
+    const int32_t lanes = launch->lanes[PART % TB_GPU_PARTS], worlds = TB_GPU_BLOCK_THREADS / lanes;
     const int32_t needed = (launch->slots + worlds - 1) / worlds;
     const unsigned blocks = (unsigned)(launch->takers > 0 ? launch->takers : needed);
     part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), (size_t)worlds * sizeof(at_hand),

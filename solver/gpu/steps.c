@@ -1,7 +1,7 @@
 /* Steps as a sequence of launches, a kernel for each part of a step.
  *
- * Worlds go through a step side by side, so that all of the card runs the same part at a time, in
- * that part's own registers, stack and lanes. A kernel ends with its last world, and few solves take
+ * Few worlds go alone, each through all its steps in one kernel. Many go through a step side by side,
+ * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes. A kernel ends with its last world, and few solves take
  * many times what most do. So a solve that goes on for longer than a patience is given up and waits
  * for a launch beside, in which it has a warp to itself and is begun anew, while the others go on
  * with their next steps; its world joins them when it is done, some steps behind. After as many
@@ -21,22 +21,27 @@
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
 
+typedef struct step_kernels {
+    start_function *parts[TB_GPU_PARTS], *staggered, *alone;
+} step_kernels;
+
 #define OF_DOUBLE(part) tb_gpu_start_##part,
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
-static start_function *const DOUBLE_PARTS[TB_GPU_PARTS] = {TB_GPU_START_PARTS(OF_DOUBLE)};
-static start_function *const FLOAT_PARTS[TB_GPU_PARTS] = {TB_GPU_START_PARTS(OF_FLOAT)};
+static const step_kernels IN_DOUBLE = {
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone};
+static const step_kernels IN_FLOAT = {
+    {TB_GPU_START_PARTS(OF_FLOAT)}, tb_gpu_start_staggered_f32, tb_gpu_start_alone_f32};
 
 /* The parts of a launch: its solver may have a kernel of its own. */
 typedef struct launch_parts {
     start_function *start[TB_GPU_PARTS];
 } launch_parts;
 
-static launch_parts parts_of(start_function *const *usual, start_function *staggered,
-                             int32_t solver)
+static launch_parts parts_of(const step_kernels *kernels, int32_t solver)
 {
     launch_parts parts;
-    memcpy(parts.start, usual, sizeof parts.start);
-    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_PART_SOLVE] = staggered;
+    memcpy(parts.start, kernels->parts, sizeof parts.start);
+    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_PART_SOLVE] = kernels->staggered;
     return parts;
 }
 
@@ -47,13 +52,14 @@ typedef void stages_function(unsigned long long sums[TB_STAGE_SUMS]);
     stages_function tb_gpu_stages_##part##_f32 __attribute__((weak));
 TB_GPU_START_PARTS(STAGES_OF)
 STAGES_OF(staggered)
+STAGES_OF(alone)
 #define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
 
 static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
 {
     static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
                                         "broad",  "narrow", "contacts", "solve", "end"};
-    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered)};
+    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     (void)cudaStreamIsCapturing(stream, &capture);
@@ -110,14 +116,12 @@ static cudaError_t finish_beside(const tb_gpu_launch *whole, start_function *con
     return result;
 }
 
-static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
-                               start_function *const *usual, start_function *staggered,
-                               cudaStream_t stream)
+static cudaError_t start_all(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                             const step_kernels *kernels, cudaStream_t stream)
 {
-    const launch_parts own = parts_of(usual, staggered, launch->solver);
+    const launch_parts own = parts_of(kernels, launch->solver);
     start_function *const *parts = own.start;
     cudaError_t result = cudaSuccess;
-    print_stages(launch, stream);
     for (int32_t first = 0; first < launch->number_of_worlds; first += launch->slots)
         for (int32_t step = 0; step < launch->steps && result == cudaSuccess; step++)
             result = start_step(launch, first, step, parts, sides, stream);
@@ -128,17 +132,25 @@ static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *
     return result;
 }
 
+static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               const step_kernels *kernels, cudaStream_t stream)
+{
+    print_stages(launch, stream);
+    return launch->alone ? kernels->alone(launch, stream)
+                         : start_all(launch, sides, kernels, stream);
+}
+
 /* A launch of no worlds for each number of lanes that a world can have. */
-static cudaError_t warm_steps(start_function *const *parts, start_function *staggered,
-                              cudaStream_t stream)
+static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     for (int32_t lanes = 1; lanes <= TB_GPU_BLOCK_THREADS; lanes *= 2) {
         tb_gpu_launch launch = {.slots = 1};
         for (int part = 0; part < TB_GPU_PARTS; part++) launch.lanes[part] = lanes;
         for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++)
-            result = parts[part](&launch, stream);
-        if (result == cudaSuccess) result = staggered(&launch, stream);
+            result = kernels->parts[part](&launch, stream);
+        if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
+        if (result == cudaSuccess) result = kernels->alone(&launch, stream);
     }
     return result;
 }
@@ -146,21 +158,21 @@ static cudaError_t warm_steps(start_function *const *parts, start_function *stag
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
                                cudaStream_t stream)
 {
-    return start_steps(launch, sides, DOUBLE_PARTS, tb_gpu_start_staggered, stream);
+    return start_steps(launch, sides, &IN_DOUBLE, stream);
 }
 
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
                                    cudaStream_t stream)
 {
-    return start_steps(launch, sides, FLOAT_PARTS, tb_gpu_start_staggered_f32, stream);
+    return start_steps(launch, sides, &IN_FLOAT, stream);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
 {
-    return warm_steps(DOUBLE_PARTS, tb_gpu_start_staggered, stream);
+    return warm_steps(&IN_DOUBLE, stream);
 }
 
 cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream)
 {
-    return warm_steps(FLOAT_PARTS, tb_gpu_start_staggered_f32, stream);
+    return warm_steps(&IN_FLOAT, stream);
 }
