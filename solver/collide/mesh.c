@@ -215,7 +215,11 @@ TB_EXTERN int32_t tb_collide_mesh(const tb_posed_shape *a, const tb_posed_shape 
     if (j->points.count > 0) {
         const tb_mesh_pair pair = tb_mesh_pair_of(&task);
         if (!tb_mesh_desk_take(&desk, j->points.count, scratch)) goto done;
-        count = tb_mesh_reduce(j->points.items, j->points.count, &pair, j->noise, &desk);
+        const int32_t regions =
+            tb_mesh_group(j->points.items, j->points.count, &pair, j->noise, &desk);
+        for (int32_t i = 0; i < regions; i++)
+            tb_mesh_choose(j->points.items, j->noise, &desk, i, false);
+        count = tb_mesh_gather(j->points.items, &desk, regions);
     } else {
         count = 0;
     }

@@ -199,13 +199,23 @@ TB_EXTERN bool tb_mesh_desk_take(tb_mesh_desk *desk, int32_t points, tb_arena *a
 #define tb_mesh_desk_part TB_SYMBOL(tb_mesh_desk_part)
 TB_EXTERN tb_mesh_desk tb_mesh_desk_part(const tb_mesh_desk *desk, int32_t first);
 
-/* Compares the points of all triangles and keeps what a manifold needs: drops what only one
- * triangle by itself could believe, merges, reduces every region of one normal to at most
- * TB_MANIFOLD_POINTS. What is kept stands in desk->result, in order; `points` is lost. Returns how
- * many. noise: m. */
-#define tb_mesh_reduce TB_SYMBOL(tb_mesh_reduce)
-TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
-                                 tb_real noise, const tb_mesh_desk *desk);
+/* Compares the points of all triangles: drops what only one triangle by itself could believe, and
+ * divides what is left into regions of one normal. Returns the number of these. noise: m. */
+#define tb_mesh_group TB_SYMBOL(tb_mesh_group)
+TB_EXTERN int32_t tb_mesh_group(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
+                                tb_real noise, const tb_mesh_desk *desk);
+/* Points of one region after that. */
+#define tb_mesh_region_size TB_SYMBOL(tb_mesh_region_size)
+TB_EXTERN int32_t tb_mesh_region_size(const tb_mesh_desk *desk, int32_t number);
+/* Chooses what the manifold of a region needs, TB_MANIFOLD_POINTS of its points at most. together:
+ * all lanes of a team call it for the same one. */
+#define tb_mesh_choose TB_SYMBOL(tb_mesh_choose)
+TB_EXTERN void tb_mesh_choose(const tb_mesh_contact *points, tb_real noise,
+                              const tb_mesh_desk *desk, int32_t number, bool together);
+/* Puts the manifolds of so many regions into desk->result, in order; returns how many points. */
+#define tb_mesh_gather TB_SYMBOL(tb_mesh_gather)
+TB_EXTERN int32_t tb_mesh_gather(const tb_mesh_contact *points, const tb_mesh_desk *desk,
+                                 int32_t number);
 /* One of these points as the pair's. */
 #define tb_mesh_point TB_SYMBOL(tb_mesh_point)
 TB_EXTERN tb_contact_point tb_mesh_point(const tb_mesh_task *task, const tb_mesh_contact *c);

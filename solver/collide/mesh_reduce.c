@@ -33,6 +33,8 @@ struct tb_mesh_region {
     int32_t deepest_point, first; /* `first` and `next` chain the points in order */
     int32_t last, count;
     bool of_face, dropped;
+    int32_t spots; /* where its own begin, of all */
+    int32_t chosen[TB_MANIFOLD_POINTS + 1], kept;
 };
 
 typedef struct regions {
@@ -176,6 +178,23 @@ TB_STATIC void sort_spots(tb_mesh_spot *s, int32_t count)
     }
 }
 
+/* The same order by all lanes of a team: Batcher's bitonic network (1968), whose places behind the
+ * last spot would never change. */
+TB_STATIC void sort_spots_together(tb_mesh_spot *s, int32_t count)
+{
+    for (int32_t block = 2; block < 2 * count; block *= 2)
+        for (int32_t way = block / 2; way > 0; way /= 2) {
+            TB_EACH (i, count) {
+                const int32_t other = way == block / 2 ? i ^ (block - 1) : i ^ way;
+                if (other <= i || other >= count || !spot_before(&s[other], &s[i])) continue;
+                const tb_mesh_spot swap = s[i];
+                s[i] = s[other];
+                s[other] = swap;
+            }
+            tb_team_sync();
+        }
+}
+
 /* Turn from a to b to c, as twice an area less what rounding could make of a straight line. */
 TB_STATIC bool turns_left(const tb_mesh_spot *a, const tb_mesh_spot *b, const tb_mesh_spot *c,
                           tb_real noise)
@@ -185,19 +204,38 @@ TB_STATIC bool turns_left(const tb_mesh_spot *a, const tb_mesh_spot *b, const tb
     return x1 * y2 - y1 * x2 > 4 * noise * length;
 }
 
-/* Convex hull by Andrew's monotone chain (1979), without corners on straight sides; of points in
- * one place the deepest. `hull` has room for 2 x count. Returns its size. */
-TB_STATIC int32_t hull_of_spots(tb_mesh_spot *s, int32_t count, const tb_mesh_contact *points,
-                                tb_real noise, tb_mesh_spot *hull)
+/* Abscissas that rounding alone tells apart become equal, or points on one vertical would come in
+ * any order and the chain lose its ends. */
+TB_STATIC void level_spots(tb_mesh_spot *s, int32_t count, tb_real noise)
 {
-    /* abscissas that rounding alone tells apart become equal, or points on one vertical would come
-     * in any order and the chain lose its ends */
-    sort_spots(s, count);
     for (int32_t i = 1, first = 0; i < count; i++) {
         if (s[i].u - s[first].u > 4 * noise) first = i;
         s[i].u = s[first].u;
     }
-    sort_spots(s, count);
+}
+
+/* Sorts spots, so that equal abscissas are next to each other. together: by a team, which all lanes
+ * of it call; else by one lane. */
+TB_STATIC void arrange_spots(tb_mesh_spot *s, int32_t count, tb_real noise, bool together)
+{
+    if (together)
+        sort_spots_together(s, count);
+    else
+        sort_spots(s, count);
+    if (!together || TB_LEADER) level_spots(s, count, noise);
+    if (together) {
+        tb_team_sync();
+        sort_spots_together(s, count);
+    } else {
+        sort_spots(s, count);
+    }
+}
+
+/* Convex hull of arranged spots by Andrew's monotone chain (1979), without corners on straight
+ * sides; of points in one place the deepest. `hull` has room for 2 x count. Returns its size. */
+TB_STATIC int32_t hull_of_spots(tb_mesh_spot *s, int32_t count, const tb_mesh_contact *points,
+                                tb_real noise, tb_mesh_spot *hull)
+{
     int32_t n = 0;
     for (int32_t i = 0; i < count; i++) {
         int32_t same = -1;
@@ -253,42 +291,42 @@ TB_STATIC void choose_from_hull(const tb_mesh_spot *hull, int32_t size, int32_t 
     }
 }
 
-/* The manifold of one region: its deepest point, the hull of what lies nearly as deep, the
- * hull of all. */
-TB_STATIC int32_t region_choose(const regions *r, const tb_mesh_region *g,
-                                const tb_mesh_contact *points, tb_real noise, tb_mesh_spot *spots,
-                                tb_mesh_spot *hull, int32_t *chosen)
+/* One pass over a region: all its points as spots, or those not farther than `most`. Returns how
+ * many. */
+TB_STATIC int32_t lay_spots(const tb_mesh_region *g, const tb_mesh_contact *points,
+                            const int32_t *next, tb_real most, tb_mesh_spot *spots)
 {
     tb_vec3 t1, t2;
+    int32_t n = 0;
     tb_v3_tangents(g->normal, &t1, &t2);
-    tb_real farthest = g->deepest;
-    for (int32_t p = g->first; p >= 0; p = r->next[p]) farthest = tb_max(farthest, points[p].gap);
-    const tb_real near_gap = g->deepest + (farthest - g->deepest) / 8 + 4 * noise;
-
-    int32_t count = 0;
-    for (int pass = 0; pass < 2; pass++) {
-        int32_t n = 0;
-        for (int32_t p = g->first; p >= 0; p = r->next[p]) {
-            if (pass == 0 && points[p].gap > near_gap) continue;
-            spots[n].u = tb_v3_dot(t1, points[p].on_mesh);
-            spots[n].v = tb_v3_dot(t2, points[p].on_mesh);
-            spots[n].point = p;
-            n++;
-        }
-        if (pass == 1 && n == g->count && farthest <= near_gap) break;
-        const int32_t size = hull_of_spots(spots, n, points, noise, hull);
-        if (pass == 0) {
-            /* the deepest stands alone only where the hull does not have its depth already */
-            tb_real depth = TB_REAL_MAX;
-            for (int32_t i = 0; i < size; i++) depth = tb_min(depth, points[hull[i].point].gap);
-            if (depth > g->deepest + 4 * noise) chosen[count++] = g->deepest_point;
-        }
-        choose_from_hull(hull, size, chosen, &count);
+    for (int32_t p = g->first; p >= 0; p = next[p]) {
+        if (points[p].gap > most) continue;
+        spots[n].u = tb_v3_dot(t1, points[p].on_mesh);
+        spots[n].v = tb_v3_dot(t2, points[p].on_mesh);
+        spots[n].point = p;
+        n++;
     }
+    return n;
+}
 
-    /* a point of the second hull may lie where one of the first does */
-    int32_t kept = 0;
-    for (int32_t i = 0; i < count; i++) {
+/* Of arranged spots: the hull, and in the first pass the deepest point of the region if the hull has
+ * not its depth already. */
+TB_STATIC void choose_spots(tb_mesh_region *g, const tb_mesh_contact *points, tb_real noise,
+                            bool first, tb_mesh_spot *spots, int32_t count, tb_mesh_spot *hull)
+{
+    const int32_t size = hull_of_spots(spots, count, points, noise, hull);
+    tb_real depth = TB_REAL_MAX;
+    for (int32_t i = 0; i < size; i++) depth = tb_min(depth, points[hull[i].point].gap);
+    if (first && depth > g->deepest + 4 * noise) g->chosen[g->kept++] = g->deepest_point;
+    choose_from_hull(hull, size, g->chosen, &g->kept);
+}
+
+/* What was chosen in order, and no two in one place: a point of the second hull may lie where one of
+ * the first does. */
+TB_STATIC void order_chosen(tb_mesh_region *g, const tb_mesh_contact *points, tb_real noise)
+{
+    int32_t *chosen = g->chosen, kept = 0;
+    for (int32_t i = 0; i < g->kept; i++) {
         bool twice = false;
         for (int32_t k = 0; k < kept && !twice; k++) {
             const tb_vec3 d = tb_v3_sub(points[chosen[i]].on_mesh, points[chosen[k]].on_mesh);
@@ -303,7 +341,35 @@ TB_STATIC int32_t region_choose(const regions *r, const tb_mesh_region *g,
         for (; k > 0 && chosen[k - 1] > p; k--) chosen[k] = chosen[k - 1];
         chosen[k] = p;
     }
-    return kept;
+    g->kept = kept;
+}
+
+TB_EXTERN void tb_mesh_choose(const tb_mesh_contact *points, tb_real noise,
+                              const tb_mesh_desk *desk, int32_t number, bool together)
+{
+    tb_mesh_region *g = &desk->regions[number];
+    tb_mesh_spot *spots = desk->spots + g->spots, *hull = desk->hull + 2 * (size_t)g->spots;
+    const bool own = !together || TB_LEADER;
+    tb_real farthest = g->deepest;
+    for (int32_t p = g->first; own && p >= 0; p = desk->next[p])
+        farthest = tb_max(farthest, points[p].gap);
+    const tb_real near_gap = g->deepest + (farthest - g->deepest) / 8 + 4 * noise;
+    if (own) g->kept = 0;
+
+    /* the hull of what lies nearly as deep as the deepest; the hull of all, if that is more */
+    for (int pass = 0; pass < 2; pass++) {
+        int32_t n = 0;
+        if (own && !(pass == 1 && farthest <= near_gap))
+            n = lay_spots(g, points, desk->next, pass == 0 ? near_gap : TB_REAL_MAX, spots);
+        if (together) {
+            tb_team_share(&n, sizeof n);
+            tb_team_sync();
+        }
+        if (n == 0) break;
+        arrange_spots(spots, n, noise, together);
+        if (own) choose_spots(g, points, noise, pass == 0, spots, n, hull);
+    }
+    if (own) order_chosen(g, points, noise);
 }
 
 /* Gives points that arose the same way names of their own, in order. */
@@ -336,8 +402,8 @@ TB_EXTERN tb_mesh_desk tb_mesh_desk_part(const tb_mesh_desk *desk, int32_t first
                                   desk->hull + 2 * (size_t)first, desk->result + first};
 }
 
-TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
-                                 tb_real noise, const tb_mesh_desk *desk)
+TB_EXTERN int32_t tb_mesh_group(tb_mesh_contact *points, int32_t count, const tb_mesh_pair *pair,
+                                tb_real noise, const tb_mesh_desk *desk)
 {
     regions r = {.items = desk->regions, .next = desk->next};
 
@@ -360,12 +426,23 @@ TB_EXTERN int32_t tb_mesh_reduce(tb_mesh_contact *points, int32_t count, const t
     /* what is left, by normal */
     r.count = 0;
     for (int32_t p = 0; p < kept; p++) region_add(&r, points, p, false, noise);
+    for (int32_t i = 0, spots = 0; i < r.count; spots += r.items[i++].count)
+        r.items[i].spots = spots;
+    return r.count;
+}
+
+TB_EXTERN int32_t tb_mesh_region_size(const tb_mesh_desk *desk, int32_t number)
+{
+    return desk->regions[number].count;
+}
+
+TB_EXTERN int32_t tb_mesh_gather(const tb_mesh_contact *points, const tb_mesh_desk *desk,
+                                 int32_t number)
+{
     int32_t total = 0;
-    for (int32_t i = 0; i < r.count; i++) {
-        int32_t chosen[TB_MANIFOLD_POINTS + 1];
-        const int32_t from_region =
-            region_choose(&r, &r.items[i], points, noise, desk->spots, desk->hull, chosen);
-        for (int32_t k = 0; k < from_region; k++) desk->result[total++] = points[chosen[k]];
+    for (int32_t i = 0; i < number; i++) {
+        const tb_mesh_region *g = &desk->regions[i];
+        for (int32_t k = 0; k < g->kept; k++) desk->result[total++] = points[g->chosen[k]];
     }
     name_apart(desk->result, total);
     return total;

@@ -27,6 +27,7 @@ typedef struct team_range {
 typedef struct team_share {
     team_range leaves, met, near, points;
     bool behind;     /* its centre may be inside the mesh */
+    int32_t regions; /* of its points */
     int32_t kept;    /* points of its manifolds */
     int32_t written; /* number of the first of them */
 } team_share;
@@ -421,6 +422,26 @@ TB_CALLED bool push_out_all(mesh_team *m, mesh_lane *lane)
 
 /* ---- manifolds ---- */
 
+/* Regions of more points are chosen from by all lanes together. */
+enum { TEAM_REGION = 48 };
+
+/* The regions of all tasks, dealt out; `together`, those of many points one after another. */
+TB_CALLED void choose_all(const mesh_team *m, const tb_mesh_desk *desk, bool together)
+{
+    for (int32_t t = 0, dealt = 0; t < m->number_of_tasks; t++) {
+        const team_share *share = &m->shares[t];
+        const tb_mesh_desk part = tb_mesh_desk_part(desk, share->points.first);
+        for (int32_t i = 0; i < share->regions; i++) {
+            const bool many = tb_mesh_region_size(&part, i) > TEAM_REGION;
+            if (many != together) continue;
+            if (!together && dealt++ % tb_team_lanes() != tb_team_lane()) continue;
+            tb_mesh_choose(m->points + share->points.first, m->tasks[t].job.noise, &part, i,
+                           together);
+        }
+    }
+    tb_team_sync();
+}
+
 TB_CALLED bool reduce_all(mesh_team *m, tb_mesh_desk *desk)
 {
     if (!tb_mesh_desk_take(desk, m->number_of_points, m->arena)) return false;
@@ -430,7 +451,16 @@ TB_CALLED bool reduce_all(mesh_team *m, tb_mesh_desk *desk)
         if (count == 0) continue;
         const tb_mesh_pair pair = tb_mesh_pair_of(&m->tasks[t]);
         const tb_mesh_desk part = tb_mesh_desk_part(desk, first);
-        share->kept = tb_mesh_reduce(m->points + first, count, &pair, m->tasks[t].job.noise, &part);
+        share->regions =
+            tb_mesh_group(m->points + first, count, &pair, m->tasks[t].job.noise, &part);
+    }
+    tb_team_sync();
+    choose_all(m, desk, true);
+    choose_all(m, desk, false);
+    TB_EACH (t, m->number_of_tasks) {
+        team_share *share = &m->shares[t];
+        const tb_mesh_desk part = tb_mesh_desk_part(desk, share->points.first);
+        share->kept = tb_mesh_gather(m->points + share->points.first, &part, share->regions);
     }
     tb_team_sync();
     return true;

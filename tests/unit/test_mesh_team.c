@@ -52,7 +52,8 @@ static tb_posed_shape shape_number(const things *t, int k, tb_pose pose)
     return convex_shape(convex_types[k - 5], 0.5, &t->hull, pose);
 }
 
-/* Pairs of all kinds, far apart, touching and deep in each other. */
+/* Pairs of all kinds, far apart, touching and deep in each other; and what stands flat, with many
+ * points of one normal. */
 static void make_pairs(things *t, tb_posed_shape shapes[2 * PAIRS])
 {
     for (int i = 0; i < PAIRS; i++) {
@@ -63,6 +64,13 @@ static void make_pairs(things *t, tb_posed_shape shapes[2 * PAIRS])
         shapes[2 * i + flip] = shape_number(t, mesh, pose_random(&t->random, 0.1));
         shapes[2 * i + 1 - flip] = shape_number(t, other, pose_random(&t->random, reach));
     }
+    const double turn = tb_random_between(&t->random, 0, 1);
+    tb_pose standing = pose_at(0.02, 0.01, 0.1995);
+    standing.rotation = tb_q_matrix(tb_q(TB_R(cos(turn)), 0, 0, TB_R(sin(turn))));
+    shapes[0] = shape_of(TB_SHAPE_PLANE, 0, 0, 0, pose_at(0, 0, 0.2));
+    shapes[1] = shape_of_mesh(&t->mug, standing);
+    shapes[2] = shape_of_mesh(&t->mug, standing);
+    shapes[3] = shape_of_mesh(&t->block, pose_at(0, 0, 0));
 }
 
 /* What the processor finds, one pair after another. Returns how many points. */
