@@ -245,4 +245,19 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy((unsigned char *)to + rest, (const unsigned char *)from + rest, bytes % 4);
 }
 
+/* Asks for memory that is about to be read, all of it at once: where it comes from afar, the wait for
+ * one piece is the wait for all. Only a wish, and none of a processor, which looks ahead itself. */
+TB_TEAM_FN_LARGE void tb_team_fetch(const void *memory, size_t bytes)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    const size_t line = 128, from = (size_t)memory / line * line, end = (size_t)memory + bytes;
+    for (size_t at = from + (size_t)tb_team_lane() * line; at < end;
+         at += (size_t)tb_team_lanes() * line)
+        asm volatile("prefetch.global.L2 [%0];" ::"l"(at));
+#else
+    (void)memory;
+    (void)bytes;
+#endif
+}
+
 #endif

@@ -25,6 +25,7 @@ typedef struct between {
 } between;
 
 enum {
+    FIRST_BYTES = 4096, /* of a world's memory behind that: the arrays of the motion, about */
     BETWEEN_BYTES =
         (sizeof(between) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
 };
@@ -121,6 +122,9 @@ TB_STATIC void take_up(const tb_gpu_launch *launch, const between *kept, at_hand
     tb_team_copy(&hand->stepping, &kept->stepping, sizeof hand->stepping);
     tb_team_copy(&hand->workspace.arena, &kept->arena, sizeof hand->workspace.arena);
     tb_team_sync();
+    const size_t used = hand->workspace.arena.used;
+    tb_team_fetch((const unsigned char *)kept + BETWEEN_BYTES,
+                  used < FIRST_BYTES ? used : (size_t)FIRST_BYTES);
     if (TB_LEADER) {
         hand->stepping.world.arena = &hand->workspace.arena;
         hand->stepping.world.options = &launch->options;

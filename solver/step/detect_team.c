@@ -68,7 +68,7 @@ TB_STATIC int32_t count_bits(uint32_t bits)
 }
 
 /* All pairs, in order. DIVERGED where boxes have left the range of numbers. */
-TB_STATIC tb_status find_pairs(const detection *d, tb_near_list *list)
+TB_CALLED tb_status find_pairs(const detection *d, tb_near_list *list)
 {
     const tb_world *w = d->world;
     const tb_model *m = w->model;
@@ -114,7 +114,7 @@ TB_STATIC bool is_mesh_pair(const detection *d, const tb_near *pair)
 }
 
 /* Pairs with meshes, `number` of them: all at once. Their points stay in the arena. */
-TB_STATIC tb_status collide_meshes(const detection *d, const tb_near_list *list, int32_t number,
+TB_CALLED tb_status collide_meshes(const detection *d, const tb_near_list *list, int32_t number,
                                    uint32_t *flags)
 {
     tb_arena *arena = d->world->arena;
@@ -155,7 +155,7 @@ TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags
 
 /* Pairs whose cores overlap, `number` of them: each with a lane and a room of its own, as far as the
  * arena has room, and at least with one. */
-TB_STATIC tb_status collide_deep(const detection *d, const tb_near_list *list, int32_t number,
+TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, int32_t number,
                                  uint32_t *flags)
 {
     tb_arena *arena = d->world->arena;
@@ -177,7 +177,7 @@ TB_STATIC tb_status collide_deep(const detection *d, const tb_near_list *list, i
     return TB_OK;
 }
 
-TB_STATIC tb_status find_points(const detection *d, tb_near_list *list)
+TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
 {
     tb_world *w = d->world;
     uint32_t flags = 0;
@@ -255,7 +255,7 @@ TB_STATIC int32_t chain_length(const tb_world *w, int32_t leaf)
 }
 
 /* Makes the unions, and stores their runs. */
-TB_STATIC tb_status make_unions(tb_world *w, tb_near_list *list)
+TB_CALLED tb_status make_unions(tb_world *w, tb_near_list *list)
 {
     for (int32_t base = 0; base < list->number_of_unions; base += tb_team_lanes()) {
         const int32_t i = base + tb_team_lane();
@@ -344,7 +344,7 @@ TB_STATIC bool rows_wait(const tb_near_list *list)
 }
 
 /* Whose contact is whose; what each pair's contacts stand on. */
-TB_STATIC tb_status number_contacts(tb_world *w, tb_near_list *list)
+TB_CALLED tb_status number_contacts(tb_world *w, tb_near_list *list)
 {
     const tb_model *m = w->model;
     TB_EACH (p, list->number_of_pairs) {
@@ -455,23 +455,27 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_tak
     for (int32_t n = 0; t->values != t->home && n < t->count; n++) t->home[n] = t->values[n];
 }
 
+/* A contact that counts whatever it does: in one go, which leaves most of it in registers. */
+TB_CALLED void write_at_once(const tb_world *w, const tb_near_list *list, int32_t i)
+{
+    tb_taken t;
+    tb_motion given;
+    const tb_real before = take_contact(w, list, i, &t, &given);
+    const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
+    write_contact(w, list, &t, &given, before, i, w->contact_rows + row);
+}
+
 /* Stewart and Trinkle: every contact counts. *contacts, *rows: how many. */
 TB_STATIC void write_all(const tb_world *w, const tb_near_list *list, int32_t *contacts,
                          int32_t *rows)
 {
-    TB_EACH (i, list->number_of_contacts) {
-        tb_taken t;
-        tb_motion given;
-        const tb_real before = take_contact(w, list, i, &t, &given);
-        const int32_t row = t.pair->row + (i - t.pair->contact) * t.k.rows;
-        write_contact(w, list, &t, &given, before, i, w->contact_rows + row);
-    }
+    TB_EACH (i, list->number_of_contacts) write_at_once(w, list, i);
     *contacts = list->number_of_contacts;
     *rows = list->number_of_rows;
 }
 
 /* Moreau: some are skipped, and those behind them move up. */
-TB_STATIC void write_some(const tb_world *w, const tb_near_list *list, int32_t *contacts,
+TB_CALLED void write_some(const tb_world *w, const tb_near_list *list, int32_t *contacts,
                           int32_t *rows)
 {
     int32_t number = 0, row = 0;

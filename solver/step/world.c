@@ -322,6 +322,28 @@ TB_STATIC double energy_of(const tb_world *w)
 
 /* ---- the parts of a step ---- */
 
+TB_STATIC void fetch_contacts(const tb_contact_record *records, int32_t count)
+{
+    tb_team_fetch(records, (size_t)count * sizeof *records);
+}
+
+/* Numbers of the state that a step begins with. */
+TB_STATIC void fetch_state(const tb_state *state)
+{
+    tb_team_fetch(state->numbers, (size_t)(state->history - state->numbers) * sizeof(double));
+}
+
+TB_STATIC void fetch_problem(const tb_world *w)
+{
+    const size_t rows = (size_t)w->number_of_rows;
+    tb_team_fetch(w->values, (size_t)w->number_of_values * sizeof(tb_real));
+    tb_team_fetch(w->blocks, (size_t)w->number_of_blocks * sizeof(tb_block));
+    tb_team_fetch(w->c, rows * sizeof(tb_real));
+    tb_team_fetch(w->warm, rows * sizeof(tb_real));
+    tb_team_fetch(w->segments, (size_t)w->number_of_segments * sizeof(tb_segment));
+    fetch_contacts(w->records, w->number_of_contacts);
+}
+
 TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
                                   const tb_step_options *options, tb_workspace *workspace,
                                   tb_certificate *certificate, tb_error *error)
@@ -334,6 +356,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
         *w = make_world(state, options, workspace);
         w->home = state;
     }
+    fetch_state(state);
     tb_team_sync();
     const tb_status status = assemble(w, error);
     TB_STAGE_DONE(TB_STAGE_ROWS);
@@ -344,6 +367,7 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
                                    tb_error *error)
 {
     tb_world *w = &stepping->world;
+    fetch_contacts(w->state->contacts, w->state->number_of_contacts);
     const tb_status status = tb_world_detect(w, error);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_DIVERGED) return status;
@@ -354,6 +378,7 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
 TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, int32_t patience, tb_error *error)
 {
     tb_world *w = &stepping->world;
+    fetch_problem(w);
     const double energy = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
     tb_solution solution;
@@ -371,6 +396,7 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
 {
     tb_world *w = &stepping->world;
     tb_state *state = w->home;
+    fetch_contacts(w->records, w->number_of_contacts);
     memset(certificate, 0, sizeof *certificate);
     certify(w, &stepping->solution, certificate);
     if (!integrate(w, &stepping->solution)) return freeze(state, certificate, error);
