@@ -104,25 +104,27 @@ START_TEST(a_kind_of_call_is_captured_once)
 }
 END_TEST
 
-/* Solves that wait while other worlds go on, graphs: none of it is seen in the worlds, of which some
+/* Solves that wait while other worlds go on, worlds that go alone, graphs: none of it is seen in the worlds, of which some
  * need more room on the way and one ends. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 24, LOST = 7 };
     static const char *const NAMES[] = {"TRIBO_GPU_TAKERS", "TRIBO_GPU_PATIENCE", "TRIBO_GPU_LANES",
-                                        "TRIBO_GPU_GRAPHS"};
-    static const char *const SETTINGS[][4] = {{"", "0", "4", "0"},
-                                              {"3", "1", "4", "1"},
-                                              {"5", "12", "8,8,4,8", "0"},
-                                              {"0", "30", "2", "1"}};
+                                        "TRIBO_GPU_GRAPHS", "TRIBO_GPU_ALONE"};
+    static const char *const SETTINGS[][5] = {{"", "0", "4", "0", "0"},
+                                              {"3", "1", "4", "1", "0"},
+                                              {"5", "12", "8,8,4,8", "0", "0"},
+                                              {"0", "30", "2", "1", "0"},
+                                              {"0", "", "8", "1", "24"}};
+    enum { NUMBER_OF_NAMES = 5, NUMBER_OF_SETTINGS = 5 };
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {boxes(), crowd()};
     uint64_t expected[WORLDS];
-    for (int k = -1; k < 4; k++) {
+    for (int k = -1; k < NUMBER_OF_SETTINGS; k++) {
         tb_error error = {0};
         tb_state *worlds[WORLDS];
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < NUMBER_OF_NAMES; i++)
             ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k < 0 ? 0 : k][i], 1), 0);
         tb_stepper *stepper = k < 0 ? stepper_on(TB_BACKEND_CPU, TB_DOUBLE) : resident_stepper(0);
         for (int i = 0; i < WORLDS; i++) {
@@ -142,7 +144,7 @@ START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
         }
         tb_stepper_destroy(stepper);
     }
-    for (int i = 0; i < 4; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    for (int i = 0; i < NUMBER_OF_NAMES; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
     for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
 }
 END_TEST
@@ -182,6 +184,31 @@ START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
         tb_stepper_destroy(cpu);
     }
     for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
+START_TEST(few_worlds_go_alone)
+{
+    const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
+    tb_gpu_launch launch = {.number_of_worlds = 528, .slots = 528, .solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_choose_alone(&chosen, 132, &launch);
+    ck_assert_int_eq(launch.alone, 1);
+    tb_gpu_choose_alone(&none, 132, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    tb_gpu_choose_alone(&told, 132, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.slots = 527; /* no memory for all at once: they come in turns */
+    tb_gpu_choose_alone(&chosen, 132, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.number_of_worlds = launch.slots = 529;
+    tb_gpu_choose_alone(&chosen, 132, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.number_of_worlds = launch.slots = 9;
+    tb_gpu_choose_alone(&told, 132, &launch);
+    ck_assert_int_eq(launch.alone, 1);
+    launch.solver = TB_SOLVER_NUMBER_staggered; /* has a kernel of its own */
+    tb_gpu_choose_alone(&told, 132, &launch);
+    ck_assert_int_eq(launch.alone, 0);
 }
 END_TEST
 
@@ -234,5 +261,5 @@ END_TEST
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_course_asks_as_little_as_a_step, a_kind_of_call_is_captured_once,
           how_a_call_is_spread_over_the_card_leaves_no_trace,
-          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
+          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors, few_worlds_go_alone,
           solves_wait_where_few_take_long)
