@@ -25,6 +25,7 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
         TB_ROLLED
         for (int32_t b = 0; b < problem->number_of_blocks; b++)
             if (problem->blocks[b].width > widest) widest = problem->blocks[b].width;
+        system->widest = widest;
         system->reduced = TB_ARENA_ARRAY(arena, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
         system->square = TB_ARENA_ZEROED(arena, tb_real, (size_t)widest * (size_t)widest);
         if (!system->node || !system->node_row || !system->ds || !system->reduced ||
@@ -221,10 +222,13 @@ TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int3
     tb_team_sync();
 }
 
-TB_STATIC bool is_one_node(const tb_problem *problem)
+/* Few dofs; or more of them, where blocks reach over a large part of these, so that order would spare
+ * little: trees with long chains, not piles of bodies. */
+TB_STATIC bool is_one_node(const tb_newton_system *system)
 {
-    return problem->values && problem->number_of_dofs >= 1 &&
-           problem->number_of_dofs <= TB_DENSE_DOFS;
+    const int32_t dofs = system->problem->number_of_dofs;
+    if (!system->problem->values || dofs < 1 || dofs > TB_DENSE_DOFS) return false;
+    return dofs <= TB_KEPT_DOFS || 5 * system->widest >= 2 * dofs;
 }
 
 TB_STATIC tb_status make_one_node(tb_newton_system *system)
@@ -245,7 +249,7 @@ TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *status
 {
     const tb_problem *problem = system->problem;
     tb_arena *arena = system->arena;
-    if (is_one_node(problem)) {
+    if (is_one_node(system)) {
         tb_team_sync();
         TB_EACH (b, problem->number_of_blocks) system->inside[b] = statuses[b] != TB_CONTACT_OPEN;
         tb_team_sync();
@@ -312,7 +316,7 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
 /* A pattern that has all blocks of which some status is not open. */
 TB_STATIC tb_status cover_pattern(tb_newton_system *system, const uint8_t *statuses)
 {
-    bool covered = system->has_pattern && !is_one_node(system->problem);
+    bool covered = system->has_pattern && !is_one_node(system);
     TB_ROLLED
     for (int32_t b = 0; covered && b < system->problem->number_of_blocks; b++)
         covered = system->inside[b] || statuses[b] == TB_CONTACT_OPEN;

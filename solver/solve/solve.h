@@ -23,8 +23,9 @@ typedef struct tb_solve_history {
 
 enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 
-/* Systems of so few dofs are dense: to order them takes longer than factoring spares. And of so few
- * a factor is kept from solve to solve: its square of doubles is part of every state. */
+/* Systems of so few dofs may be dense: to order them takes longer than factoring spares. And of so
+ * few they always are, and a factor is kept from solve to solve: its square of doubles is part of
+ * every state. */
 enum { TB_DENSE_DOFS = 48, TB_KEPT_DOFS = 24 };
 
 /* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights

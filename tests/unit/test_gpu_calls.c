@@ -221,7 +221,7 @@ START_TEST(solves_wait_where_few_take_long)
     tb_gpu_effort even = {0}, uneven = {0}, dear = {0}, unknown = {0};
     for (int i = 0; i < 8192; i++) {
         tb_gpu_effort_add(&even, i % 3);
-        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : i % 20 == 0 ? 25 : 1);
+        tb_gpu_effort_add(&uneven, i % 2 == 0 ? 200 : i % 3 == 0 ? 25 : 1);
         tb_gpu_effort_add(&dear, 40 + i % 20);
     }
     tb_gpu_launch launch = call;
@@ -229,8 +229,8 @@ START_TEST(solves_wait_where_few_take_long)
     ck_assert_int_eq(launch.patience, 10);
     ck_assert_int_gt(launch.takers, 132);
     ck_assert_int_lt(launch.steps, 500);
-    tb_gpu_choose_patience(&chosen, 132, &uneven, &launch); /* one in 50 waits, not one in 14 */
-    ck_assert_int_eq(launch.patience, 32);
+    tb_gpu_choose_patience(&chosen, 132, &uneven, &launch); /* a half waits, not two thirds */
+    ck_assert_int_eq(launch.patience, 10);
     tb_gpu_choose_patience(&chosen, 132, &dear, &launch); /* what all take nobody waits for */
     ck_assert_int_eq(launch.patience, 64);
     tb_gpu_choose_patience(&told, 132, &even, &launch);
