@@ -19,7 +19,11 @@
  * Sums over a loop that was dealt out are taken in the order of its indices, so bytes do not depend
  * on how many lanes there are.
  *
- * A processor's thread is a team of one: the loops are plain loops there, and syncs are nothing. */
+ * A card has memory beside its processors that is as near as a cache's and is never taken away while
+ * a kernel runs. What a launch gives of it to each team is tb_team_fast's, for one user at a time.
+ *
+ * A processor's thread is a team of one: the loops are plain loops there, syncs are nothing, and its
+ * caches are all the fast memory there is. */
 #ifndef TB_TEAM_H
 #define TB_TEAM_H
 
@@ -29,6 +33,7 @@
 #include <string.h>
 
 #include "base/device.h"
+#include "base/real.h"
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
 
@@ -69,6 +74,11 @@ static __device__ inline void tb_team_share(void *data, size_t bytes)
     tb_team_pass(data, bytes, 0);
 }
 
+/* The team's part of the fast memory that this launch has, for all its lanes: *bytes of it, aligned
+ * to 16; NULL where there is none. It holds what was written until the kernel ends. The kernel's
+ * source has it, which knows what else stands there. */
+static __device__ void *tb_team_fast(size_t *bytes);
+
 #elif defined(TB_TEAM_PLAYED) /* threads of a test play the lanes of a card */
 
 int32_t tb_team_lane(void);
@@ -76,6 +86,7 @@ int32_t tb_team_lanes(void);
 void tb_team_sync(void);
 void tb_team_share(void *data, size_t bytes);
 void tb_team_pass(void *data, size_t bytes, int32_t from);
+void *tb_team_fast(size_t *bytes);
 
 #else
 
@@ -104,6 +115,12 @@ TB_FN void tb_team_pass(void *data, size_t bytes, int32_t from)
     (void)data;
     (void)bytes;
     (void)from;
+}
+
+TB_FN void *tb_team_fast(size_t *bytes)
+{
+    *bytes = 0;
+    return NULL;
 }
 
 #endif
@@ -220,6 +237,89 @@ TB_TEAM_FN uint64_t tb_team_xor(uint64_t own)
 #endif
 }
 
+/* The index that goes with the largest of the lanes' values; of equal ones the lowest. */
+TB_TEAM_FN int32_t tb_team_place_of_largest(tb_real value, int32_t index)
+{
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    const unsigned mask = tb_team_mask();
+    const int lanes = (int)blockDim.x;
+    TB_ROLLED
+    for (int step = lanes / 2; step > 0; step /= 2) {
+        const tb_real other = __shfl_xor_sync(mask, value, step, lanes);
+        const int32_t others = __shfl_xor_sync(mask, index, step, lanes);
+        if (other > value || (other == value && others < index)) {
+            value = other;
+            index = others;
+        }
+    }
+    return index;
+#else
+    const tb_real own = value;
+    const int32_t owns = index;
+    for (int32_t k = 0; k < tb_team_lanes(); k++) {
+        tb_real other = own;
+        int32_t others = owns;
+        tb_team_pass(&other, sizeof other, k);
+        tb_team_pass(&others, sizeof others, k);
+        if (other > value || (other == value && others < index)) {
+            value = other;
+            index = others;
+        }
+    }
+    return index;
+#endif
+}
+
+/* A loop within a loop, dealt out: where the outer one has fewer turns than there are lanes, several
+ * share a turn of it and deal out the inner one. */
+typedef struct tb_team_nest {
+    int32_t outer, outer_step; /* this lane's first turn, and how far it is to the next */
+    int32_t inner, inner_step;
+} tb_team_nest;
+
+TB_TEAM_FN tb_team_nest tb_team_nest_of(int32_t outer_turns)
+{
+    tb_team_nest nest;
+    int shift = 0;
+    TB_ROLLED
+    while (tb_team_lanes() >> shift > 1 && tb_team_lanes() >> (shift + 1) >= outer_turns) shift++;
+    nest.inner_step = 1 << shift;
+    nest.inner = tb_team_lane() & (nest.inner_step - 1);
+    nest.outer_step = tb_team_lanes() >> shift;
+    nest.outer = tb_team_lane() >> shift;
+    return nest;
+}
+
+/* tb_all_finite by all lanes, of numbers that all see. */
+TB_TEAM_FN_LARGE bool tb_team_all_finite(const tb_real *x, int32_t count)
+{
+    if (tb_team_is_one()) return tb_all_finite(x, count);
+    bool finite = true;
+    TB_EACH (i, count) finite = finite && tb_all_finite(x + i, 1);
+    return tb_team_all(finite);
+}
+
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+/* A copy of `count` units by the lanes. Each asks for four before it waits for the first. */
+#define TB_TEAM_MOVE(name, unit)                                                                   \
+    static __device__ inline void name(unit *to, const unit *from, int32_t count)                  \
+    {                                                                                              \
+        const int32_t lanes = tb_team_lanes();                                                     \
+        TB_ROLLED                                                                                  \
+        for (int32_t first = tb_team_lane(); first < count; first += 4 * lanes) {                  \
+            unit taken[4];                                                                         \
+            for (int k = 0; k < 4; k++)                                                            \
+                if (first + k * lanes < count) taken[k] = from[first + k * lanes];                 \
+            for (int k = 0; k < 4; k++)                                                            \
+                if (first + k * lanes < count) to[first + k * lanes] = taken[k];                   \
+        }                                                                                          \
+    }
+TB_TEAM_MOVE(tb_team_move_words, tb_team_word)
+TB_TEAM_MOVE(tb_team_move_pairs, uint2)
+TB_TEAM_MOVE(tb_team_move_quads, uint4)
+#undef TB_TEAM_MOVE
+#endif
+
 /* Bytes become zero, dealt out by words: for all lanes after the next sync. */
 TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
 {
@@ -228,7 +328,15 @@ TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
         return;
     }
     const int32_t words = (int32_t)(bytes / 4);
-    TB_EACH (i, words) ((tb_team_word *)data)[i] = 0;
+    int32_t done = 0;
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    if ((uintptr_t)data % sizeof(uint4) == 0) {
+        const uint4 zero = {0, 0, 0, 0};
+        done = words / 4 * 4;
+        TB_EACH (i, words / 4) ((uint4 *)data)[i] = zero;
+    }
+#endif
+    TB_EACH (i, words - done) ((tb_team_word *)data)[done + i] = 0;
     if (TB_LEADER) memset((unsigned char *)data + 4 * (size_t)words, 0, bytes % 4);
 }
 
@@ -239,10 +347,24 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy(to, from, bytes);
         return;
     }
-    const size_t words = bytes / 4, rest = 4 * words;
+    const size_t words = bytes / 4;
+#if defined(TB_DEVICE) && defined(__CUDACC__)
+    size_t done = 0;
+    const uintptr_t places = (uintptr_t)to | (uintptr_t)from;
+    if (places % sizeof(uint4) == 0) {
+        done = words / 4 * 4;
+        tb_team_move_quads((uint4 *)to, (const uint4 *)from, (int32_t)(words / 4));
+    } else if (places % sizeof(uint2) == 0) {
+        done = words / 2 * 2;
+        tb_team_move_pairs((uint2 *)to, (const uint2 *)from, (int32_t)(words / 2));
+    }
+    tb_team_move_words((tb_team_word *)to + done, (const tb_team_word *)from + done,
+                       (int32_t)(words - done));
+#else
     TB_EACH (i, (int32_t)words) ((tb_team_word *)to)[i] = ((const tb_team_word *)from)[i];
+#endif
     if (TB_LEADER)
-        memcpy((unsigned char *)to + rest, (const unsigned char *)from + rest, bytes % 4);
+        memcpy((unsigned char *)to + 4 * words, (const unsigned char *)from + 4 * words, bytes % 4);
 }
 
 /* Asks for memory that is about to be read, all of it at once: where it comes from afar, the wait for

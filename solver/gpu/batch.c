@@ -280,11 +280,15 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     tb_gpu_call_set_options(call, options);
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
     tb_gpu_effort effort = {0};
+    int32_t dofs = 0;
     for (int32_t i = 0; i < p->count; i++) {
         const tb_gpu_task *task = task_of(p, i);
+        const int32_t own_dofs = task->state->model->number_of_dofs;
+        if (own_dofs > dofs) dofs = own_dofs;
         if (task->steps_left > l->steps) l->steps = task->steps_left;
         if (task->state->steps > 0) tb_gpu_effort_add(&effort, task->state->certificate.iterations);
     }
+    tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
     l->arena_size = p->arena_size;
     tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "solve/block_lu.h"
 #include "solve/solve.h"
 
 enum {
@@ -50,7 +51,8 @@ tb_gpu_settings tb_gpu_settings_read(void)
 {
     tb_gpu_settings s = {.patience = setting("TRIBO_GPU_PATIENCE", -1, INT32_MAX),
                          .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16),
-                         .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX)};
+                         .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
+                         .fast = setting("TRIBO_GPU_FAST", INT32_MAX, INT32_MAX)};
     const char *lanes = getenv("TRIBO_GPU_LANES");
     for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
         const char *next = strchr(lanes, ',');
@@ -83,6 +85,16 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors, tb
     const int32_t worlds = launch->number_of_worlds;
     launch->alone =
         worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
+}
+
+void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
+                        tb_gpu_launch *launch)
+{
+    enum { UNIT = 16 }; /* to which every world's part is aligned */
+    const size_t bytes = (tb_block_lu_dense_bytes(dofs, real) + UNIT - 1) / UNIT * UNIT;
+    const size_t most =
+        settings->fast < TB_GPU_MOST_NEAR_BYTES ? (size_t)settings->fast : TB_GPU_MOST_NEAR_BYTES;
+    launch->fast = bytes <= most ? (int32_t)bytes : 0;
 }
 
 /* ---- by what solves take ---- */

@@ -11,6 +11,7 @@ typedef struct tb_gpu_settings {
     int32_t patience;            /* iterations of a solve that does not wait; 0: none waits */
     int32_t takers;              /* warps of a launch beside */
     int32_t alone;               /* up to so many worlds go alone; -1: it is chosen here */
+    int32_t fast;                /* bytes of fast memory that a world may have */
 } tb_gpu_settings;
 
 enum { TB_GPU_EFFORTS = 20 };
@@ -22,7 +23,7 @@ typedef struct tb_gpu_effort {
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS; TRIBO_GPU_ALONE. */
+ * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS; TRIBO_GPU_ALONE; TRIBO_GPU_FAST. */
 tb_gpu_settings tb_gpu_settings_read(void);
 
 /* Adds the last solve of a world that has made a step. */
@@ -34,6 +35,9 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
 /* Whether the worlds of a launch go alone, whose number, slots and solver are known. */
 void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
+/* Fast memory of a launch whose largest world has so many dofs, in numbers of `real` bytes. */
+void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
+                        tb_gpu_launch *launch);
 /* Patience, takers and, where solves wait, steps of a launch whose worlds, slots, solver and steps
  * are known. */
 void tb_gpu_choose_patience(const tb_gpu_settings *settings, int32_t processors,

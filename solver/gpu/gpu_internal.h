@@ -51,6 +51,7 @@ typedef struct tb_gpu_launch {
     int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
     int32_t alone;               /* one kernel takes each world through all its steps */
     int32_t takers;              /* warps of a launch beside; 0: this is none */
+    int32_t fast;                /* bytes of fast memory that would hold a world's factor */
     int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
     int32_t *order;              /* TB_GPU_ORDER_HEAD + slots; NULL: solves go by their slots */
     unsigned char *arenas;
@@ -70,6 +71,10 @@ typedef struct tb_gpu_copy {
  * for TB_GPU_BLOCKS_AT_ONCE of them: more registers a lane would leave too few warps to wait for
  * memory in turns. */
 enum { TB_GPU_BLOCK_THREADS = 32, TB_GPU_BLOCKS_AT_ONCE = 16, TB_GPU_COPY_THREADS = 128 };
+
+/* Shared memory that a launch gives a block at most: TB_GPU_BLOCKS_AT_ONCE of them, each with 1 KiB that
+ * is not its own and 3 KiB that sweeps have, find room in 227 KiB. */
+enum { TB_GPU_MOST_NEAR_BYTES = 10 << 10 };
 
 #ifdef __cplusplus
 extern "C" {

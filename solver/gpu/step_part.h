@@ -37,10 +37,43 @@ typedef struct at_hand {
     tb_workspace workspace;
 } at_hand;
 
+enum {
+    HAND_BYTES =
+        (sizeof(at_hand) + TB_ARENA_ALIGNMENT - 1) / TB_ARENA_ALIGNMENT * TB_ARENA_ALIGNMENT
+};
+
+/* A team's part of that memory: what is at hand, and behind it what the launch gives for a factor. */
+TB_STATIC unsigned char *near_team(size_t *bytes)
+{
+    extern __shared__ __align__(TB_ARENA_ALIGNMENT) unsigned char near[];
+    unsigned all;
+    asm("mov.u32 %0, %%dynamic_smem_size;" : "=r"(all));
+    *bytes = all / blockDim.y;
+    return near + threadIdx.y * *bytes;
+}
+
 TB_STATIC at_hand *hand_of_team(void)
 {
-    extern __shared__ __align__(TB_ARENA_ALIGNMENT) unsigned char hands[];
-    return (at_hand *)hands + threadIdx.y;
+    size_t bytes;
+    return (at_hand *)near_team(&bytes);
+}
+
+static __device__ void *tb_team_fast(size_t *bytes)
+{
+    unsigned char *own = near_team(bytes);
+    *bytes -= HAND_BYTES;
+    return *bytes > 0 ? own + HAND_BYTES : NULL;
+}
+
+/* What all teams of a block have; a factor's place only where there is one for each. An odd number of
+ * units, so that teams that read the same of theirs ask different banks. */
+static size_t near_bytes(const tb_gpu_launch *launch, size_t worlds)
+{
+    const bool solves = PART == TB_GPU_PART_SOLVE || PART == TB_GPU_PARTS;
+    const size_t fast = solves ? (size_t)launch->fast : 0;
+    const size_t own =
+        HAND_BYTES + fast + (HAND_BYTES + fast + TB_ARENA_ALIGNMENT) % (2 * TB_ARENA_ALIGNMENT);
+    return worlds * own <= TB_GPU_MOST_NEAR_BYTES ? worlds * own : worlds * HAND_BYTES;
 }
 
 TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
@@ -371,8 +404,8 @@ extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cuda
     const int32_t lanes = launch->lanes[PART % TB_GPU_PARTS], worlds = TB_GPU_BLOCK_THREADS / lanes;
     const int32_t needed = (launch->slots + worlds - 1) / worlds;
     const unsigned blocks = (unsigned)(launch->takers > 0 ? launch->takers : needed);
-    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds), (size_t)worlds * sizeof(at_hand),
-                  stream>>>(*launch);
+    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds),
+                  near_bytes(launch, (size_t)worlds), stream>>>(*launch);
     return cudaGetLastError();
 }
 

@@ -39,6 +39,18 @@ TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows)
     tb_team_sync();
 }
 
+TB_EXTERN tb_real *tb_block_lu_place(tb_block_lu *lu)
+{
+    size_t room = 0;
+    tb_real *fast = (tb_real *)tb_team_fast(&room);
+    const size_t rows = (size_t)lu->rows, numbers = (size_t)lu->numbers + 2 * rows;
+    if (!fast || numbers * sizeof(tb_real) + rows * sizeof(int32_t) > room) return NULL;
+    lu->values = fast;
+    lu->work = fast + lu->numbers;
+    lu->exchange = (int32_t *)(void *)(fast + numbers);
+    return lu->work + rows;
+}
+
 TB_EXTERN void tb_block_lu_clear(tb_block_lu *lu)
 {
     tb_team_clear(lu->values, (size_t)lu->numbers * sizeof(tb_real));
@@ -68,6 +80,24 @@ TB_EXTERN tb_real *tb_block_lu_block(const tb_block_lu *lu, int32_t row, int32_t
 
 /* ---- numbers ---- */
 
+/* to (n) -= four numbers of a row times four rows of b */
+TB_FN void subtract_four(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b, int32_t n)
+{
+    const tb_real *r0 = b, *r1 = r0 + n, *r2 = r1 + n, *r3 = r2 + n;
+    const tb_twin f0 = tb_twin_of(-left[0], -left[0]), f1 = tb_twin_of(-left[1], -left[1]);
+    const tb_twin f2 = tb_twin_of(-left[2], -left[2]), f3 = tb_twin_of(-left[3], -left[3]);
+    int32_t j = 0;
+    for (; j + 2 <= n; j += 2) {
+        const tb_twin near = tb_twin_add(tb_twin_mul(f0, tb_twin_load(r0 + j)),
+                                         tb_twin_mul(f1, tb_twin_load(r1 + j)));
+        const tb_twin far = tb_twin_add(tb_twin_mul(f2, tb_twin_load(r2 + j)),
+                                        tb_twin_mul(f3, tb_twin_load(r3 + j)));
+        tb_twin_store(to + j, tb_twin_add(tb_twin_load(to + j), tb_twin_add(near, far)));
+    }
+    for (; j < n; j++)
+        to[j] -= (left[0] * r0[j] + left[1] * r1[j]) + (left[2] * r2[j] + left[3] * r3[j]);
+}
+
 /* c -= a b, a: m x k, b: k x n, row-major without gaps; four rows of b at a time */
 TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const tb_real *b,
                                 int32_t m, int32_t k, int32_t n)
@@ -76,24 +106,7 @@ TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const 
         tb_real *to = c + (int64_t)i * n;
         const tb_real *left = a + (int64_t)i * k;
         int32_t p = 0;
-        for (; p + 4 <= k; p += 4) {
-            const tb_real *r0 = b + (int64_t)p * n, *r1 = r0 + n, *r2 = r1 + n, *r3 = r2 + n;
-            const tb_twin f0 = tb_twin_of(-left[p], -left[p]);
-            const tb_twin f1 = tb_twin_of(-left[p + 1], -left[p + 1]);
-            const tb_twin f2 = tb_twin_of(-left[p + 2], -left[p + 2]);
-            const tb_twin f3 = tb_twin_of(-left[p + 3], -left[p + 3]);
-            int32_t j = 0;
-            for (; j + 2 <= n; j += 2) {
-                const tb_twin near = tb_twin_add(tb_twin_mul(f0, tb_twin_load(r0 + j)),
-                                                 tb_twin_mul(f1, tb_twin_load(r1 + j)));
-                const tb_twin far = tb_twin_add(tb_twin_mul(f2, tb_twin_load(r2 + j)),
-                                                tb_twin_mul(f3, tb_twin_load(r3 + j)));
-                tb_twin_store(to + j, tb_twin_add(tb_twin_load(to + j), tb_twin_add(near, far)));
-            }
-            for (; j < n; j++)
-                to[j] -= (left[p] * r0[j] + left[p + 1] * r1[j]) +
-                         (left[p + 2] * r2[j] + left[p + 3] * r3[j]);
-        }
+        for (; p + 4 <= k; p += 4) subtract_four(to, left + p, b + (int64_t)p * n, n);
         for (; p < k; p++) {
             const tb_real *row = b + (int64_t)p * n;
             for (int32_t j = 0; j < n; j++) to[j] -= left[p] * row[j];
@@ -101,21 +114,49 @@ TB_STATIC void subtract_product(tb_real *TB_RESTRICT c, const tb_real *a, const 
     }
 }
 
-/* One number of that: from - a's row times b's column, summed in the same order. */
+/* The same of one row, the last rows of b first. */
+TB_STATIC void subtract_backward(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b,
+                                 int32_t k, int32_t n)
+{
+    int32_t p = k;
+    for (; p >= 4; p -= 4) subtract_four(to, left + p - 4, b + (int64_t)(p - 4) * n, n);
+    for (p--; p >= 0; p--) {
+        const tb_real *row = b + (int64_t)p * n;
+        for (int32_t j = 0; j < n; j++) to[j] -= left[p] * row[j];
+    }
+}
+
+/* four products of a row with numbers `stride` apart */
+TB_FN tb_real four_products(const tb_real *row, const tb_real *column, int32_t stride)
+{
+    return (row[0] * column[0] + row[1] * column[stride]) +
+           (row[2] * column[2 * stride] + row[3] * column[3 * stride]);
+}
+
+/* One number of a product: from - a's row times b's column, summed in the same order. */
 TB_STATIC tb_real less_product(tb_real from, const tb_real *row, const tb_real *column, int32_t k,
                                int32_t stride)
 {
     int32_t p = 0;
     TB_ROLLED
-    for (; p + 4 <= k; p += 4, column += 4 * (int64_t)stride)
-        from -= (row[p] * column[0] + row[p + 1] * column[stride]) +
-                (row[p + 2] * column[2 * stride] + row[p + 3] * column[3 * stride]);
+    for (; p + 4 <= k; p += 4) from -= four_products(row + p, column + p * stride, stride);
     TB_ROLLED
-    for (; p < k; p++, column += stride) from -= row[p] * *column;
+    for (; p < k; p++) from -= row[p] * column[p * stride];
     return from;
 }
 
-/* Of c -= a b a lane takes columns. No sync: products of one group go to different places. */
+TB_STATIC tb_real less_backward(tb_real from, const tb_real *row, const tb_real *column, int32_t k,
+                                int32_t stride)
+{
+    int32_t p = k;
+    TB_ROLLED
+    for (; p >= 4; p -= 4) from -= four_products(row + p - 4, column + (p - 4) * stride, stride);
+    TB_ROLLED
+    for (p--; p >= 0; p--) from -= row[p] * column[p * stride];
+    return from;
+}
+
+/* Of c -= a b a lane takes numbers. No sync: products of one group go to different places. */
 TB_CALLED void subtract_product_together(tb_real *c, const tb_real *a, const tb_real *b, int32_t m,
                                          int32_t k, int32_t n)
 {
@@ -123,9 +164,11 @@ TB_CALLED void subtract_product_together(tb_real *c, const tb_real *a, const tb_
         subtract_product(c, a, b, m, k, n);
         return;
     }
-    TB_EACH (j, n) {
+    const tb_team_nest nest = tb_team_nest_of(n);
+    TB_ROLLED
+    for (int32_t j = nest.outer; j < n; j += nest.outer_step) {
         TB_ROLLED
-        for (int32_t i = 0; i < m; i++)
+        for (int32_t i = nest.inner; i < m; i += nest.inner_step)
             c[i * n + j] = less_product(c[i * n + j], a + i * k, b + j, k, n);
     }
 }
@@ -133,11 +176,59 @@ TB_CALLED void subtract_product_together(tb_real *c, const tb_real *a, const tb_
 /* y -= a x, a: m x n */
 TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, int32_t m, int32_t n)
 {
-    TB_EACH (i, m) {
-        tb_real sum = 0;
-        TB_ROLLED
-        for (int32_t j = 0; j < n; j++) sum += a[(int64_t)i * n + j] * x[j];
-        y[i] -= sum;
+    TB_EACH (i, m) y[i] = less_product(y[i], a + (int64_t)i * n, x, n, 1);
+}
+
+/* ---- a diagonal block ----
+ *
+ * Its factors stand where it stood: L with its diagonal, of which the inverse is kept, and U whose
+ * diagonal is one (Crout). So the row of a pivot is all that a step of the elimination writes beside
+ * what it eliminates from. */
+
+/* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first. */
+TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale)
+{
+    enum { FEW_ROWS = 16 }; /* to ask the other lanes takes as long as so many */
+    const bool alone = n - k <= FEW_ROWS || tb_team_lanes() == 1;
+    const int32_t step = alone ? 1 : tb_team_lanes();
+    int32_t pivot = k;
+    tb_real largest = -1;
+    TB_ROLLED
+    for (int32_t i = alone ? k : k + tb_team_lane(); i < n; i += step) {
+        const tb_real size = tb_abs(a[(int64_t)i * n + k]) * scale[i];
+        if (size > largest) {
+            largest = size;
+            pivot = i;
+        }
+    }
+    return alone ? pivot : tb_team_place_of_largest(largest, pivot);
+}
+
+/* Row k becomes the pivot's, by the lanes: U's part divided by the pivot. */
+TB_STATIC void move_pivot(tb_real *a, int32_t n, int32_t k, int32_t pivot, tb_real inverse)
+{
+    tb_real *to = a + (int64_t)k * n, *from = a + (int64_t)pivot * n;
+    const int32_t first = pivot == k ? k : 0;
+    TB_EACH (at, n - first) {
+        const int32_t j = first + at;
+        const tb_real moved = from[j];
+        if (pivot != k) from[j] = to[j];
+        to[j] = j < k ? moved : j == k ? inverse : moved * inverse;
+    }
+}
+
+/* What is left of the rows below k. */
+TB_STATIC void eliminate(tb_real *a, int32_t n, int32_t k)
+{
+    const tb_real *pivot = a + (int64_t)k * n;
+    const tb_team_nest nest = tb_team_nest_of(n - k - 1);
+    TB_ROLLED
+    for (int32_t i = k + 1 + nest.outer; i < n; i += nest.outer_step) {
+        tb_real *row = a + (int64_t)i * n;
+        const tb_real factor = row[k];
+        if (factor == 0) continue;
+        for (int32_t j = k + 1 + nest.inner; j < n; j += nest.inner_step)
+            row[j] -= factor * pivot[j];
     }
 }
 
@@ -152,37 +243,19 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
         scale[i] = largest > 0 ? 1 / largest : 0;
     }
     tb_team_sync();
+    TB_ROLLED
     for (int32_t k = 0; k < n; k++) {
-        int32_t pivot = k;
-        tb_real largest = tb_abs(a[k * n + k]) * scale[k];
-        for (int32_t i = k + 1; i < n; i++) {
-            const tb_real size = tb_abs(a[i * n + k]) * scale[i];
-            if (size > largest) {
-                largest = size;
-                pivot = i;
-            }
-        }
-        tb_team_sync(); /* all have found it */
-        if (TB_LEADER) exchange[k] = pivot;
-        if (pivot != k) {
-            TB_EACH (j, n) {
-                const tb_real moved = a[k * n + j];
-                a[k * n + j] = a[pivot * n + j];
-                a[pivot * n + j] = moved;
-            }
-            if (TB_LEADER) scale[pivot] = scale[k];
-            tb_team_sync();
-        }
-        const tb_real inverse = 1 / a[k * n + k];
+        const int32_t pivot = find_pivot(a, n, k, scale);
+        const tb_real inverse = 1 / a[(int64_t)pivot * n + k];
         if (!(tb_abs(inverse) <= TB_REAL_MAX) || inverse == 0) return false;
-        TB_EACH (below, n - k - 1) {
-            tb_real *row = a + (int64_t)(k + 1 + below) * n;
-            const tb_real factor = row[k] * inverse;
-            row[k] = factor;
-            if (factor == 0) continue;
-            TB_ROLLED
-            for (int32_t j = k + 1; j < n; j++) row[j] -= factor * a[k * n + j];
+        tb_team_sync(); /* all have found it */
+        if (TB_LEADER) {
+            exchange[k] = pivot;
+            scale[pivot] = scale[k];
         }
+        move_pivot(a, n, k, pivot, inverse);
+        tb_team_sync();
+        eliminate(a, n, k);
         tb_team_sync();
     }
     return true;
@@ -194,27 +267,92 @@ TB_STATIC void solve_column(const tb_real *a, int32_t n, const int32_t *exchange
 {
     TB_ROLLED
     for (int32_t k = 0; k < n; k++) {
+        const int32_t other = exchange[k];
+        if (other == k) continue;
         const tb_real moved = b[k * stride];
-        b[k * stride] = b[exchange[k] * stride];
-        b[exchange[k] * stride] = moved;
+        b[k * stride] = b[other * stride];
+        b[other * stride] = moved;
     }
     TB_ROLLED
-    for (int32_t i = 1; i < n; i++)
-        b[i * stride] = less_product(b[i * stride], a + (int64_t)i * n, b, i, stride);
-    TB_ROLLED
-    for (int32_t i = n - 1; i >= 0; i--) {
+    for (int32_t i = 0; i < n; i++) {
         const tb_real *row = a + (int64_t)i * n;
-        const tb_real rest =
-            less_product(b[i * stride], row + i + 1, b + (i + 1) * stride, n - 1 - i, stride);
-        b[i * stride] = rest * (1 / row[i]);
+        b[i * stride] = less_product(b[i * stride], row, b, i, stride) * row[i];
     }
+    TB_ROLLED
+    for (int32_t i = n - 2; i >= 0; i--)
+        b[i * stride] = less_backward(b[i * stride], a + (int64_t)i * n + i + 1,
+                                      b + (i + 1) * stride, n - 1 - i, stride);
 }
 
-/* b <- inverse of a factored diagonal block times b, b: n x columns; lanes take columns */
+/* The same for a right side that stands alone, by all lanes: each solves four rows for itself, and
+ * what those change in the others is dealt out. The sums are those of solve_column. */
+TB_STATIC void solve_forward(const tb_real *a, int32_t n, tb_real *b)
+{
+    TB_ROLLED
+    for (int32_t k = 0; k < n; k += 4) {
+        tb_real x[4] = {0, 0, 0, 0};
+        for (int i = 0; i < 4; i++) {
+            if (k + i >= n) continue;
+            const tb_real *row = a + (int64_t)(k + i) * n + k;
+            x[i] = b[k + i];
+            for (int p = 0; p < i; p++) x[i] -= row[p] * x[p];
+            x[i] *= row[i];
+        }
+        TB_EACH (below, n - k - 4) {
+            const int32_t i = k + 4 + below;
+            b[i] -= four_products(a + (int64_t)i * n + k, x, 1);
+        }
+        tb_team_sync(); /* all have read what is written below */
+        for (int i = 0; TB_LEADER && i < 4; i++)
+            if (k + i < n) b[k + i] = x[i];
+    }
+    tb_team_sync();
+}
+
+TB_STATIC void solve_backward(const tb_real *a, int32_t n, tb_real *b)
+{
+    TB_ROLLED
+    for (int32_t k = n - 4; k > -4; k -= 4) {
+        tb_real x[4] = {0, 0, 0, 0};
+        for (int i = 3; i >= 0; i--) {
+            if (k + i < 0) continue;
+            const tb_real *row = a + (int64_t)(k + i) * n + k;
+            x[i] = b[k + i];
+            for (int p = 3; p > i; p--) x[i] -= row[p] * x[p];
+        }
+        TB_EACH (i, k) b[i] -= four_products(a + (int64_t)i * n + k, x, 1);
+        tb_team_sync();
+        for (int i = 0; TB_LEADER && i < 4; i++)
+            if (k + i >= 0) b[k + i] = x[i];
+    }
+    tb_team_sync();
+}
+
+TB_STATIC void solve_together(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b)
+{
+    TB_ROLLED
+    for (int32_t k = 0; TB_LEADER && k < n; k++) {
+        const int32_t other = exchange[k];
+        if (other == k) continue;
+        const tb_real moved = b[k];
+        b[k] = b[other];
+        b[other] = moved;
+    }
+    tb_team_sync();
+    solve_forward(a, n, b);
+    solve_backward(a, n, b);
+}
+
+/* b <- inverse of a factored diagonal block times b, b: n x columns; lanes take columns, or all the
+ * only one */
 TB_CALLED void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchange, tb_real *b,
                               int32_t columns)
 {
-    if (!tb_team_is_one()) {
+    if (columns == 1 && tb_team_lanes() > 1) {
+        solve_together(a, n, exchange, b);
+        return;
+    }
+    if (columns == 1 || !tb_team_is_one()) {
         TB_EACH (j, columns) solve_column(a, n, exchange, b + j, columns);
         return;
     }
@@ -226,14 +364,15 @@ TB_CALLED void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchan
             b[exchange[k] * columns + j] = moved;
         }
     }
-    for (int32_t i = 1; i < n; i++)
-        subtract_product(b + (int64_t)i * columns, a + (int64_t)i * n, b, 1, i, columns);
-    for (int32_t i = n - 1; i >= 0; i--) {
-        subtract_product(b + (int64_t)i * columns, a + (int64_t)i * n + i + 1,
-                         b + (int64_t)(i + 1) * columns, 1, n - 1 - i, columns);
-        const tb_real inverse = 1 / a[(int64_t)i * n + i];
-        for (int32_t j = 0; j < columns; j++) b[(int64_t)i * columns + j] *= inverse;
+    for (int32_t i = 0; i < n; i++) {
+        const tb_real *row = a + (int64_t)i * n;
+        tb_real *to = b + (int64_t)i * columns;
+        subtract_product(to, row, b, 1, i, columns);
+        for (int32_t j = 0; j < columns; j++) to[j] *= row[i];
     }
+    for (int32_t i = n - 2; i >= 0; i--)
+        subtract_backward(b + (int64_t)i * columns, a + (int64_t)i * n + i + 1,
+                          b + (int64_t)(i + 1) * columns, n - 1 - i, columns);
 }
 
 TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
@@ -295,11 +434,12 @@ TB_EXTERN void tb_block_lu_solve(tb_block_lu *lu, tb_real *x)
     }
 }
 
+/* the same for all lanes */
 TB_STATIC bool is_zero(const tb_real *x, int64_t n)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (x[i] != 0) return false;
-    return true;
+    bool zero = true;
+    for (int64_t i = tb_team_lane(); zero && i < n; i += tb_team_lanes()) zero = x[i] == 0;
+    return tb_team_all(zero);
 }
 
 TB_EXTERN void tb_block_lu_solve_columns(tb_block_lu *lu, tb_real *x, int32_t columns)

@@ -14,9 +14,9 @@ TB_EXTERN tb_status tb_newton_system_prepare(tb_newton_system *system, const tb_
     system->arena = arena;
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
     system->inside = TB_ARENA_ZEROED(arena, uint8_t, problem->number_of_blocks);
-    system->x = TB_ARENA_ARRAY(arena, tb_real, problem->values ? dofs : rows);
+    system->arena_x = TB_ARENA_ARRAY(arena, tb_real, problem->values ? dofs : rows);
     system->work = TB_ARENA_ARRAY(arena, tb_real, rows);
-    if (!system->inside || !system->x || !system->work) return TB_RESOURCE_EXHAUSTED;
+    if (!system->inside || !system->arena_x || !system->work) return TB_RESOURCE_EXHAUSTED;
     if (problem->values) {
         system->node = TB_ARENA_ARRAY(arena, int32_t, dofs);
         system->node_row = TB_ARENA_ARRAY(arena, int32_t, dofs);
@@ -231,6 +231,14 @@ TB_STATIC bool is_one_node(const tb_newton_system *system)
     return dofs <= TB_KEPT_DOFS || 5 * system->widest >= 2 * dofs;
 }
 
+/* For a pattern that has just been made. */
+TB_STATIC tb_status fit_pattern(tb_newton_system *system)
+{
+    system->x = tb_block_lu_place(&system->lu);
+    if (!system->x) system->x = system->arena_x;
+    return system->problem->values ? tb_newton_update_fit(system) : TB_OK;
+}
+
 TB_STATIC tb_status make_one_node(tb_newton_system *system)
 {
     const int32_t dofs = system->problem->number_of_dofs;
@@ -241,7 +249,7 @@ TB_STATIC tb_status make_one_node(tb_newton_system *system)
         system->node_row[k] = k;
     }
     const tb_status status = tb_block_lu_dense(&system->lu, dofs, system->arena);
-    return status == TB_OK ? tb_newton_update_fit(system) : status;
+    return status == TB_OK ? fit_pattern(system) : status;
 }
 
 /* nodes and graph of the blocks inside, ordered */
@@ -282,7 +290,7 @@ TB_CALLED tb_status make_pattern(tb_newton_system *system, const uint8_t *status
     const tb_node_graph graph = {
         .nodes = nodes, .size = size, .start = start, .neighbour = neighbour};
     const tb_status status = tb_block_lu_analyse(&system->lu, &graph, arena);
-    return status == TB_OK && problem->values ? tb_newton_update_fit(system) : status;
+    return status == TB_OK ? fit_pattern(system) : status;
 }
 
 TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8_t *statuses,
@@ -356,7 +364,7 @@ TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_re
         if (status == TB_OK) solve_given(system, weight, slope, lack, dlambda, solved);
     }
     if (status != TB_OK) return status;
-    *solved = *solved && tb_all_finite(dlambda, problem->number_of_rows);
+    *solved = *solved && tb_team_all_finite(dlambda, problem->number_of_rows);
     system->solves++;
     return TB_OK;
 }

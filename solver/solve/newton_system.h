@@ -60,7 +60,8 @@ typedef struct tb_newton_system {
     int32_t *node_row;  /* factorized: of a dof, its row within the node */
     int32_t *row_block; /* given: rows, the block */
     tb_block_lu lu;
-    tb_real *x;     /* right side and solution */
+    tb_real *x; /* right side and solution: `arena_x`, or in fast memory */
+    tb_real *arena_x;
     tb_real *work;  /* rows */
     int32_t widest; /* block's width, factorized */
     /* factorized: D' as squares at 6 row; zero square of the widest block for sums */

@@ -2,6 +2,7 @@
 #ifndef TEAM_PLAY_H
 #define TEAM_PLAY_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -10,6 +11,8 @@ extern "C" {
 /* Calls work(context, lane) once for every lane, all at once, and waits for them. `lanes` up to
  * 32. */
 void team_play(int32_t lanes, void (*work)(void *context, int32_t lane), void *context);
+/* Fast memory of the teams to come, `bytes` of it; none at first. */
+void team_play_fast(void *memory, size_t bytes);
 #ifdef __cplusplus
 }
 #endif

@@ -4,6 +4,7 @@
 #include "test_util.h"
 
 #include "problem_util.h"
+#include "team_play.h"
 #include "team_solve.h"
 
 enum { MEMORY = 16 << 20, MOST_RUNS = 3 };
@@ -13,6 +14,11 @@ static made_solution one, several;
 static unsigned char *memory;
 
 static const int32_t LANES[] = {1, 2, 8, 16};
+
+/* Fast memory of a team: none, too little for most factors, enough for all. */
+enum { MOST_FAST = 64 << 10 };
+static const size_t FAST[] = {0, MOST_FAST, 1 << 10, MOST_FAST};
+static _Alignas(16) unsigned char fast[MOST_FAST + 16];
 static const int NUMBERS_OF_LANES = sizeof LANES / sizeof *LANES;
 
 /* ---- problems ---- */
@@ -83,6 +89,16 @@ static bool same(const void *a, const void *b, size_t bytes)
     return memcmp(a, b, bytes) == 0;
 }
 
+/* How many of so many bytes have been written; those behind them have not. */
+static int fast_used;
+static int fast_changed(unsigned char before, size_t bytes)
+{
+    int changed = 0;
+    for (size_t i = 0; i < bytes; i++) changed += fast[i] != before;
+    for (size_t i = bytes; i < sizeof fast; i++) ck_assert_int_eq(fast[i], before);
+    return changed;
+}
+
 static void compare(const tb_problem *problem, const tb_solve_options *options, const tb_real *warm,
                     const char *what)
 {
@@ -106,7 +122,11 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
                                       .warm = warm,
                                       .memory = memory,
                                       .bytes = MEMORY};
+        memset(fast, 0xff - k, sizeof fast);
+        team_play_fast(FAST[k] > 0 ? fast : NULL, FAST[k]);
         several.returned = team_solve(&call, &several.solution);
+        team_play_fast(NULL, 0);
+        fast_used += fast_changed((unsigned char)(0xff - k), FAST[k]);
         ck_assert_msg(several.returned == one.returned, "%s, %d lanes: %s, not %s", what, LANES[k],
                       tb_status_name(several.returned), tb_status_name(one.returned));
         if (one.returned != TB_OK) continue;
@@ -260,7 +280,22 @@ START_TEST(staggered_projections_by_a_team_leave_the_bytes_of_one)
 }
 END_TEST
 
+/* Sweeps need none; Newton keeps its factor there, where that fits. */
+START_TEST(fast_memory_holds_what_newton_factors_and_changes_no_byte)
+{
+    for (int k = 0; k < 4; k++) {
+        tb_solve_options options = made_options(k % 2 ? "newton" : "sor", TOLERANCE);
+        options.maximum_iterations = 40;
+        make_mixed(60 + (uint64_t)k, 12, k < 2 ? 14 : 56); /* dense, and by nodes */
+        fast_used = 0;
+        compare_twice(&made.problem, &options, "fast memory");
+        ck_assert((fast_used > 0) == (k % 2 == 1));
+    }
+}
+END_TEST
+
 TEST_MAIN(gauss_seidel_by_a_team_leaves_the_bytes_of_one, jacobi_by_a_team_leaves_the_bytes_of_one,
           every_stop_test_is_the_team_s_too, a_given_matrix_is_the_team_s_too,
           divergence_is_the_team_s_too, newton_and_auto_by_a_team_leave_the_bytes_of_one,
-          staggered_projections_by_a_team_leave_the_bytes_of_one)
+          staggered_projections_by_a_team_leave_the_bytes_of_one,
+          fast_memory_holds_what_newton_factors_and_changes_no_byte)
