@@ -201,6 +201,22 @@ TB_FN const uint16_t *tb_block_columns(const tb_problem *problem, int32_t block)
     return problem->columns + (int64_t)block * problem->stride;
 }
 
+/* The end of the blocks that stand on the same runs as block `first` and have as many rows, as the
+ * contacts of a pair do that follow each other. */
+TB_FN int32_t tb_blocks_alike(const tb_problem *problem, int32_t first, int32_t end)
+{
+    const tb_block *block = &problem->blocks[first];
+    int32_t b = first + 1;
+    TB_ROLLED
+    for (; b < end; b++) {
+        const tb_block *other = &problem->blocks[b];
+        if (other->segment != block->segment || other->segments != block->segments ||
+            other->rows != block->rows)
+            break;
+    }
+    return b;
+}
+
 /* The dof that a column of a block stands for. */
 TB_FN int32_t tb_block_dof(const tb_problem *problem, const tb_block *block, int32_t column)
 {

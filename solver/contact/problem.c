@@ -4,20 +4,39 @@
 
 #include <string.h>
 
-/* s += (rows of the block)' lambda by a team: a lane takes columns, so that each number has its sum
- * in the order of the rows */
-TB_STATIC void block_scatter_together(const tb_problem *problem, int32_t index,
-                                      const tb_real *lambda, tb_real *s)
+/* sum + what column k of blocks that stand on the same runs adds to it, in their order */
+TB_STATIC tb_real scatter_column(const tb_problem *problem, int32_t first, int32_t end, int32_t k,
+                                 const tb_real *lambda, tb_real sum)
 {
-    const tb_block *block = &problem->blocks[index];
-    const uint16_t *dofs = tb_block_columns(problem, index);
-    const tb_real *value = problem->values + block->value;
-    TB_EACH (k, block->width) {
-        tb_real *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)], sum = *to;
+    const int32_t rows = problem->blocks[first].rows, width = problem->blocks[first].width;
+    if (rows == 3) {
+        for (int32_t b = first; b < end; b++) {
+            const tb_real *l = lambda + problem->blocks[b].row;
+            const tb_real *y = problem->values + problem->blocks[b].value + k;
+            sum = sum + l[0] * y[0] + l[1] * y[width] + l[2] * y[2 * width];
+        }
+        return sum;
+    }
+    TB_ROLLED
+    for (int32_t b = first; b < end; b++) {
+        const tb_real *l = lambda + problem->blocks[b].row;
+        const tb_real *y = problem->values + problem->blocks[b].value + k;
         TB_ROLLED
-        for (int32_t i = 0; i < block->rows; i++)
-            sum += lambda[block->row + i] * value[(int64_t)i * block->width + k];
-        *to = sum;
+        for (int32_t i = 0; i < rows; i++) sum += l[i] * y[i * width];
+    }
+    return sum;
+}
+
+/* s += (rows of the blocks)' lambda by a team, of blocks that stand on the same runs: a lane takes
+ * columns, so that each number has its sum in the order of the rows */
+TB_STATIC void scatter_together(const tb_problem *problem, int32_t first, int32_t end,
+                                const tb_real *lambda, tb_real *s)
+{
+    const tb_block *block = &problem->blocks[first];
+    const uint16_t *dofs = tb_block_columns(problem, first);
+    TB_EACH (k, block->width) {
+        tb_real *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)];
+        *to = scatter_column(problem, first, end, k, lambda, *to);
     }
     tb_team_sync();
 }
@@ -81,12 +100,16 @@ TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambd
 TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
                                         const tb_real *lambda, tb_real *s)
 {
-    TB_ROLLED
-    for (int32_t b = first; b < end; b++) {
-        if (tb_team_is_one())
+    if (tb_team_is_one()) {
+        for (int32_t b = first; b < end; b++)
             block_scatter(problem, &problem->blocks[b], lambda, s);
-        else
-            block_scatter_together(problem, b, lambda, s);
+        return;
+    }
+    TB_ROLLED
+    for (int32_t b = first; b < end;) {
+        const int32_t alike = tb_blocks_alike(problem, b, end);
+        scatter_together(problem, b, alike, lambda, s);
+        b = alike;
     }
 }
 

@@ -14,22 +14,48 @@ enum { UNROLLS = 0 }; /* short code is what matters there */
 enum { UNROLLS = 1 };
 #endif
 
-/* The same by a team: a lane takes columns of a block, one block after the other. */
+/* sum + what column k of blocks that stand on the same runs adds to it, in their order. Rows without
+ * load are passed over. */
+TB_STATIC double whiten_column(const tb_problem *problem, int32_t first, int32_t end, int32_t k,
+                               const tb_real *lambda, double sum)
+{
+    const int32_t rows = problem->blocks[first].rows, width = problem->blocks[first].width;
+    if (rows == 3) {
+        for (int32_t b = first; b < end; b++) {
+            const tb_real *l = lambda + problem->blocks[b].row;
+            const tb_real *y = problem->values + problem->blocks[b].value + k;
+            const double load[3] = {(double)l[0], (double)l[1], (double)l[2]};
+            const double more = sum + load[0] * (double)y[0] + load[1] * (double)y[width] +
+                                load[2] * (double)y[2 * width];
+            if (load[0] != 0 || load[1] != 0 || load[2] != 0) sum = more;
+        }
+        return sum;
+    }
+    TB_ROLLED
+    for (int32_t b = first; b < end; b++) {
+        const tb_real *l = lambda + problem->blocks[b].row;
+        const tb_real *y = problem->values + problem->blocks[b].value + k;
+        TB_ROLLED
+        for (int32_t i = 0; i < rows; i++)
+            if (l[i] != 0) sum += (double)l[i] * (double)y[i * width];
+    }
+    return sum;
+}
+
+/* The same by a team: a lane takes columns of blocks that stand on the same runs. */
 TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda, double *s)
 {
     TB_ROLLED
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+    for (int32_t b = 0; b < problem->number_of_blocks;) {
         const tb_block *block = &problem->blocks[b];
         const uint16_t *dofs = tb_block_columns(problem, b);
-        const tb_real *value = problem->values + block->value, *l = lambda + block->row;
+        const int32_t alike = tb_blocks_alike(problem, b, problem->number_of_blocks);
         TB_EACH (k, block->width) {
-            double *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)], sum = *to;
-            TB_ROLLED
-            for (int32_t i = 0; i < block->rows; i++)
-                if (l[i] != 0) sum += (double)l[i] * (double)value[(int64_t)i * block->width + k];
-            *to = sum;
+            double *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)];
+            *to = whiten_column(problem, b, alike, k, lambda, *to);
         }
         tb_team_sync();
+        b = alike;
     }
 }
 
@@ -62,7 +88,7 @@ TB_STATIC void whiten_rows(const tb_problem *problem, const tb_block *block, int
 /* xi of the factorized form: s = Y lambda in double, then each row in turn */
 TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
 {
-    if (tb_team_lanes() > 1) {
+    if (!tb_team_is_one()) {
         tb_team_clear(s, (size_t)problem->number_of_dofs * sizeof(double));
         tb_team_sync();
         whiten_together(problem, lambda, s);
@@ -179,6 +205,31 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
     return own;
 }
 
+/* All blocks by a team. Lanes note what they find, for a sum in the order of the blocks; which is the
+ * largest does not depend on an order. */
+TB_STATIC tb_status judge_together(const tb_problem *problem, const tb_real *lambda,
+                                   tb_arena *scratch, const double *s, tb_real *xi,
+                                   tb_judgement *all)
+{
+    const int32_t blocks = problem->number_of_blocks, lanes = tb_team_lanes();
+    double *natural = TB_ARENA_ARRAY(scratch, double, blocks);
+    tb_judgement *largest = TB_ARENA_ARRAY(scratch, tb_judgement, lanes);
+    tb_judgement mine = {0, 0, 0, 0};
+    if (!natural || !largest) return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (b, blocks) {
+        tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
+        natural[b] = own.natural;
+        own.natural = 0;
+        add_judgement(&mine, &own);
+    }
+    largest[tb_team_lane()] = mine;
+    tb_team_sync();
+    TB_ROLLED
+    for (int32_t k = 0; k < lanes && k < blocks; k++) add_judgement(all, &largest[k]);
+    for (int32_t b = 0; b < blocks; b++) all->natural += natural[b];
+    return TB_OK;
+}
+
 TB_EXTERN double tb_problem_c_squared(const tb_problem *problem)
 {
     if (problem->c_squared > 0) return problem->c_squared;
@@ -210,23 +261,18 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
         if (whitened && !in_place)
             TB_EACH (i, problem->number_of_dofs) whitened[i] = TB_R(s[i]);
     }
-    /* lanes of a team note what they find, for sums in the order of the blocks */
     const int32_t blocks = problem->number_of_blocks;
-    tb_judgement *found = NULL, all = {0, 0, 0, 0};
-    if (tb_team_lanes() > 1) {
-        found = TB_ARENA_ARRAY(scratch, tb_judgement, blocks);
-        if (!found) return TB_RESOURCE_EXHAUSTED;
-    }
-    TB_EACH (b, blocks) {
-        const tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
-        if (found)
-            found[b] = own;
-        else
+    tb_judgement all = {0, 0, 0, 0};
+    if (!tb_team_is_one()) {
+        const tb_status status = judge_together(problem, lambda, scratch, s, xi, &all);
+        if (status != TB_OK) return status;
+    } else {
+        TB_ROLLED
+        for (int32_t b = 0; b < blocks; b++) {
+            const tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
             add_judgement(&all, &own);
+        }
     }
-    tb_team_sync();
-    TB_ROLLED
-    for (int32_t b = 0; found && b < blocks; b++) add_judgement(&all, &found[b]);
     const double c2 = tb_problem_c_squared(problem);
     tb_team_sync(); /* what is returned here others may take */
     tb_arena_return_to(scratch, mark);

@@ -155,7 +155,7 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
 
     /* numbers that are not finite are no better in other hands */
     *ended = solution->status == TB_OK || solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
-             !tb_all_finite(choice->problem->c, choice->problem->number_of_rows) ||
+             !tb_team_all_finite(choice->problem->c, choice->problem->number_of_rows) ||
              choice->iterations >= choice->options->maximum_iterations;
     return TB_OK;
 }

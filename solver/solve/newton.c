@@ -69,11 +69,11 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     tb_arena *scratch = it->scratch;
     tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi,  &it->trial,
                           &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best, &it->last};
-    TB_ROLLED
-    for (size_t i = 0; i < sizeof arrays / sizeof arrays[0]; i++) {
-        *arrays[i] = TB_ARENA_ARRAY(scratch, tb_real, rows);
-        if (!*arrays[i]) return TB_RESOURCE_EXHAUSTED;
-    }
+    const int64_t apart = ((int64_t)rows + 7) / 8 * 8; /* aligned as if each were taken by itself */
+    const int32_t number = (int32_t)(sizeof arrays / sizeof arrays[0]);
+    tb_real *all = TB_ARENA_ARRAY(scratch, tb_real, number * apart);
+    if (!all) return TB_RESOURCE_EXHAUSTED;
+    for (int32_t i = 0; i < number; i++) *arrays[i] = all + i * apart;
     it->slope = TB_ARENA_ARRAY(scratch, tb_real, TB_BLOCK_ROWS * (int64_t)rows);
     it->g = TB_ARENA_ARRAY(scratch, tb_real, blocks);
     it->weight = TB_ARENA_ARRAY(scratch, tb_real, blocks);
@@ -85,6 +85,7 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
         return TB_RESOURCE_EXHAUSTED;
     it->linear = *it->problem;
     it->linear.c = zero;
+    it->linear.c_squared = 0;
     return TB_OK;
 }
 
@@ -252,6 +253,7 @@ TB_STATIC tb_status newton_sweep_proximal(tb_newton *it)
     tb_team_sync();
     tb_problem proximal = *problem;
     proximal.c = it->shift;
+    proximal.c_squared = 0;
     proximal.compliance = it->stiff;
     return newton_sweep(it, &proximal, SWEEPS_OF_RESCUE, 0);
 }
@@ -476,7 +478,7 @@ TB_STATIC tb_status newton_from_anywhere(tb_newton *it, tb_warm_start *warm, tb_
     it->work += solution->iterations;
     *ended = status != TB_OK || solution->status == TB_OK ||
              solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
-             !tb_all_finite(problem->c, problem->number_of_rows);
+             !tb_team_all_finite(problem->c, problem->number_of_rows);
     if (*ended) return status;
     if (!it->lambda) {
         status = tb_newton_prepare(it);

@@ -37,11 +37,10 @@ TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_opti
 {
     if (!options->warm_start || !warm->lambda || !warm->statuses) return false;
     if (!(options->tolerance > 0) || options->maximum_iterations < 1) return false;
-    if (!tb_all_finite(problem->c, problem->number_of_rows)) return false;
+    if (!tb_team_all_finite(problem->c, problem->number_of_rows)) return false;
     int32_t known = 0;
-    TB_ROLLED
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        known += warm->statuses[b] != TB_STATUS_UNKNOWN;
+    TB_EACH (b, problem->number_of_blocks) known += warm->statuses[b] != TB_STATUS_UNKNOWN;
+    tb_team_before(known, &known);
     return 2 * (int64_t)known >= problem->number_of_blocks;
 }
 
