@@ -9,7 +9,7 @@ HOST='*_file.c *_once.c collide/broad.c collide/brute.c contact/graph.c solve/*.
 
 # What memory is on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
-tb_arena_return_to tb_state_reserve_next tb_state_take_next'
+tb_arena_return_to tb_state_reserve_next tb_state_take_next tb_team_fast'
 
 # names of the functions that the files define, one a line
 functions() {
