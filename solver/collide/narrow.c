@@ -41,6 +41,10 @@ TB_STATIC int32_t collide_ordered(const tb_posed_shape *a, const tb_posed_shape 
     if (a->type == TB_SHAPE_SPHERE) return collide_sphere(a, b, margin, points, flags, room);
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CAPSULE)
         return tb_capsule_capsule(a, b, margin, points, flags);
+    if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_CYLINDER) {
+        const int count = tb_capsule_cylinder(a, b, margin, points);
+        if (count != TB_CAPSULE_CYLINDER_GENERAL) return count;
+    }
     if (a->type == TB_SHAPE_CAPSULE && b->type == TB_SHAPE_BOX) {
         const int count = tb_capsule_box(a, b, margin, points, flags);
         if (count != TB_BOX_BOX_GENERAL) return count;

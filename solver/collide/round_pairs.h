@@ -1,4 +1,5 @@
-/* Spheres and capsules among themselves, and a sphere against cylinder, box, ellipsoid and hull.
+/* Spheres and capsules among themselves, a sphere against cylinder, box, ellipsoid and hull, and a
+ * capsule beside a cylinder.
  *
  * A sphere has one contact with a convex shape, at the point nearest to its centre; it is named 0
  * wherever it is, because a rolling sphere keeps it. */
@@ -86,6 +87,35 @@ TB_FN_LARGE int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape
         if (side - a->size.x <= margin) *flags |= TB_CONTACT_DEGENERATE;
     }
     return tb_sphere_contact(a, b, tb_v3(radial.x * radius, radial.y * radius, c.z), radial, side,
+                             margin, points);
+}
+
+/* A capsule beside a cylinder: where its segment comes nearest to the cylinder without its caps.
+ * No points of the two are nearer, so beyond the margin they are apart; and if that point has the
+ * side next to it, the contact is that of a sphere there. A segment that enters the side, passes a
+ * cap or runs along the axis is left to the general method.
+ * Number of points, or TB_CAPSULE_CYLINDER_GENERAL. */
+enum { TB_CAPSULE_CYLINDER_GENERAL = -1 };
+TB_FN_LARGE int tb_capsule_cylinder(const tb_posed_shape *a, const tb_posed_shape *b,
+                                    tb_real margin, tb_contact_point *points)
+{
+    const tb_vec3 c = tb_pose_inverse_point(&b->pose, a->pose.position);
+    const tb_vec3 u = tb_m33_tmul_v3(&b->pose.rotation, tb_m33_column(&a->pose.rotation, 2));
+    const tb_real length = a->size.y, radius = b->size.x, half = b->size.y;
+    const tb_real reach = margin + a->size.x;
+    if (tb_abs(c.z) - half - length * tb_abs(u.z) > reach) return 0;
+    const tb_real sine2 = u.x * u.x + u.y * u.y;
+    if (!(sine2 > TB_COLLIDE_SIDE_BY_SIDE * TB_COLLIDE_SIDE_BY_SIDE))
+        return TB_CAPSULE_CYLINDER_GENERAL;
+    const tb_real s = tb_clamp(-(c.x * u.x + c.y * u.y) / sine2, -length, length);
+    const tb_vec3 p = tb_v3_add_scaled(c, u, s);
+    const tb_real rho = tb_sqrt(p.x * p.x + p.y * p.y), side = rho - radius;
+    if (side > reach) return 0;
+    /* so near to the side, or beyond a cap, another feature may be the one */
+    if (!(side > TB_COLLIDE_FLAT * (radius + half + length)) || tb_abs(p.z) > half)
+        return TB_CAPSULE_CYLINDER_GENERAL;
+    const tb_vec3 radial = tb_v3(p.x / rho, p.y / rho, 0);
+    return tb_sphere_contact(a, b, tb_v3(radial.x * radius, radial.y * radius, p.z), radial, side,
                              margin, points);
 }
 
