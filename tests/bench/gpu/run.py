@@ -7,8 +7,9 @@
 Parts, in this order:
   agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
              place in a batch; room that grows; worlds that diverge      (tests/unit/test_gpu_step)
-  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over a batch of all test scenes,
-             and over one large world whose room grows                 (tests/unit/test_gpu_field)
+  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over some steps of each way that
+             worlds take through the kernels (bench_gpu), over a batch of all test scenes, and over
+             one large world whose room grows                          (tests/unit/test_gpu_field)
   ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
@@ -51,6 +52,21 @@ WORLDS = [1, 1024, 8192, 32768]
 KAMINO_WORLDS = [1, 1024, 4096, 8192]
 TOOLS = ("memcheck", "racecheck", "initcheck")
 KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
+# a few steps of each way that worlds take through the kernels: tool, scene, options, settings
+SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
+    ("racecheck", "jaw_mug", ("--parts", "hold"), {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_LANES": "8"}),
+    ("initcheck", "jaw_mug", ("--parts", "hold"), {"TRIBO_GPU_ALONE": "0"}),
+    ("memcheck", "jaw_mug", ("--parts", "hold"), {}),
+    ("memcheck", "jaw_mug", ("--parts", "hold", "--solver", "staggered"), {}),
+    ("racecheck", "humanoid", ("--parts", "whole"), {}),
+    (
+        "memcheck",
+        "humanoid",
+        ("--parts", "whole"),
+        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_PATIENCE": "1"},
+    ),
+)
+SHORT_STEPS = 40  # of the whole way
 SANITIZED = (
     ("test_gpu_step", "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"),
     ("test_gpu_field", "contacts_of_a_large_world_stay_on_the_card"),
@@ -90,23 +106,29 @@ class Measure:
             print(line, flush=True)
 
     def sanitizer(self) -> None:
+        scenes_by_name = {scene.name: scene for scene in self.scenes}
+        for tool, name, options, settings in SHORT:
+            if name not in scenes_by_name:
+                continue
+            command = self.command_of(replace(scenes_by_name[name], steps=SHORT_STEPS))
+            command += [*options, "--how", "double:1e-6", "--hold-steps", "2", "8"]
+            told = " ".join([name, *options, *(f"{k}={v}" for k, v in settings.items())])
+            self.sanitize(tool, told, command, **settings)
         for program, test in SANITIZED:
+            command = [str(self.run.build / "tests/unit" / program)]
             for tool in TOOLS:
-                self.sanitize(tool, program, test)
+                self.sanitize(tool, test, command, CK_FORK="no", CK_RUN_CASE=test)
 
-    def sanitize(self, tool: str, program: str, test: str) -> None:
+    def sanitize(self, tool: str, told: str, command: list[str], **environment: str) -> None:
         began, errors = time.monotonic(), -1
-        command = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9"]
-        for line in self.run.lines(
-            f"sanitizer {tool}", [*command, self.run.build / "tests/unit" / program],
-            CK_FORK="no", CK_RUN_CASE=test,
-        ):  # fmt: skip
+        whole = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *command]
+        for line in self.run.lines(f"sanitizer {tool}", whole, **environment):
             found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
             if found:
                 errors = int(found[1] or found[2])
-                print(f"{tool} of {program}: {line}", flush=True)
+                print(f"{tool} of {told}: {line}", flush=True)
         self.run.results.append({
-            "of": "sanitizer", "tool": tool, "test": test, "errors": errors,
+            "of": "sanitizer", "tool": tool, "test": told, "errors": errors,
             "seconds": round(time.monotonic() - began, 1),
         })  # fmt: skip
 
