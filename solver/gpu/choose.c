@@ -22,8 +22,9 @@ enum {
      * 528 74 and 141, hold 528 619 and 695, 1,024 942 and less than half of it; Shadow hand whole 132
      * 8.7 and 20.7; jaw and mug in float, hold 528 1,277 and 1,470. */
     ALONE = 4,
-    /* Steps of a launch at most; then it is looked again at what solves take. What is left of worlds that
-     * have waited goes on in the next one. */
+    /* Steps of a launch at most, where worlds wait or go alone: then it is looked again at what solves
+     * take, and no kernel runs for long. What is left of worlds that have waited goes on in the next
+     * one. */
     STEPS_OF_A_LAUNCH = 128,
     STEPS_OF_THE_FIRST = 8, /* where nothing is known */
     /* Of three solves two may have to wait: what stays behind goes on beside, and nobody else waits for
@@ -68,6 +69,11 @@ tb_gpu_settings tb_gpu_settings_read(void)
 
 /* ---- by size ---- */
 
+static int32_t least(int32_t a, int32_t b)
+{
+    return a < b ? a : b;
+}
+
 static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)
 {
     int32_t lanes = TB_GPU_BLOCK_THREADS;
@@ -89,6 +95,7 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors, tb
     const int32_t worlds = launch->number_of_worlds;
     launch->alone =
         worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
+    if (launch->alone) launch->steps = least(launch->steps, STEPS_OF_A_LAUNCH);
 }
 
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
@@ -120,11 +127,6 @@ static int32_t enough_for_others(const tb_gpu_effort *effort)
         if (ALL_OF * (int64_t)beyond > WAIT_OF * (int64_t)effort->solves) break;
     }
     return 1 << k;
-}
-
-static int32_t least(int32_t a, int32_t b)
-{
-    return a < b ? a : b;
 }
 
 /* Only `auto` gives up. */

@@ -32,7 +32,8 @@ void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
-/* Whether the worlds of a launch go alone, whose number, slots and solver are known. */
+/* Whether the worlds of a launch go alone, whose number, slots, solver and steps are known; then its
+ * steps are no more than one kernel should take. */
 void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
 /* Fast memory of a launch whose largest world has so many dofs, in numbers of `real` bytes. */

@@ -190,11 +190,15 @@ END_TEST
 START_TEST(few_worlds_go_alone)
 {
     const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
-    tb_gpu_launch launch = {.number_of_worlds = 528, .slots = 528, .solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_launch launch = {
+        .number_of_worlds = 528, .slots = 528, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
     tb_gpu_choose_alone(&chosen, 132, &launch);
     ck_assert_int_eq(launch.alone, 1);
+    ck_assert_int_eq(launch.steps, 128); /* of one kernel */
+    launch.steps = 500;
     tb_gpu_choose_alone(&none, 132, &launch);
     ck_assert_int_eq(launch.alone, 0);
+    ck_assert_int_eq(launch.steps, 500);
     tb_gpu_choose_alone(&told, 132, &launch);
     ck_assert_int_eq(launch.alone, 0);
     launch.slots = 527; /* no memory for all at once: they come in turns */
