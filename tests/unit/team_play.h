@@ -1,4 +1,4 @@
-/* Threads that play the lanes of a card's team (base/team.h with TB_TEAM_PLAYED). */
+/* Plays the lanes of a card's team (base/team.h with TB_TEAM_PLAYED). */
 #ifndef TEAM_PLAY_H
 #define TEAM_PLAY_H
 
