@@ -17,7 +17,7 @@
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-enum { MOST_LANES = 32, PASSED_BYTES = 4096, STACK_BYTES = 4 << 20 };
+enum { MOST_LANES = 32, PASSED_BYTES = 4096, STACK_BYTES = 8 << 20 };
 
 struct team;
 
