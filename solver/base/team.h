@@ -79,7 +79,17 @@ static __device__ inline void tb_team_share(void *data, size_t bytes)
  * source has it, which knows what else stands there. */
 static __device__ void *tb_team_fast(size_t *bytes);
 
-#elif defined(TB_TEAM_PLAYED) /* threads of a test play the lanes of a card */
+/* As near, for a few numbers that lanes show each other: NULL where there is no room for so many. For
+ * one user at a time, who syncs around what the lanes write there. */
+static __device__ inline tb_real *tb_team_numbers(int32_t count)
+{
+    enum { NUMBERS_OF_A_LANE = 12 };
+    __shared__ tb_real numbers[NUMBERS_OF_A_LANE * 32];
+    if (count > NUMBERS_OF_A_LANE * tb_team_lanes()) return NULL;
+    return numbers + NUMBERS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
+}
+
+#elif defined(TB_TEAM_PLAYED) /* a test plays the lanes of a card */
 
 int32_t tb_team_lane(void);
 int32_t tb_team_lanes(void);
@@ -123,6 +133,14 @@ TB_FN void *tb_team_fast(size_t *bytes)
     return NULL;
 }
 
+#endif
+
+#if !(defined(TB_DEVICE) && defined(__CUDACC__))
+TB_FN tb_real *tb_team_numbers(int32_t count)
+{
+    (void)count;
+    return NULL;
+}
 #endif
 
 #define TB_EACH(i, n)                                                                              \

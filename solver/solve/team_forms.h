@@ -57,15 +57,8 @@ TB_STATIC inline tb_real tb_team_sum(const tb_real *p, int32_t width, int shape)
  * behind those of the row before. */
 TB_STATIC inline tb_real *tb_team_products(const tb_sweeper *sweeper, int32_t width)
 {
-#ifdef __CUDACC__
-    enum { COLUMNS_OF_A_LANE = 4 };
-    __shared__ tb_real shared[3 * COLUMNS_OF_A_LANE * 32];
-    if (width <= COLUMNS_OF_A_LANE * tb_team_lanes())
-        return shared + 3 * COLUMNS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
-#else
-    (void)width;
-#endif
-    return sweeper->products;
+    tb_real *near = tb_team_numbers(3 * width);
+    return near ? near : sweeper->products;
 }
 
 /* One row of Y times s by one lane. */

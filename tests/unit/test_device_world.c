@@ -347,7 +347,7 @@ START_TEST(a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not)
 }
 END_TEST
 
-/* With some of all combinations, for threads are slow lanes. */
+/* With some of all combinations, for lanes that are played are slow. */
 static void compare_teams(tb_model *model, int steps, int first)
 {
     static const int32_t LANES[] = {1, 2, 8, 32};
