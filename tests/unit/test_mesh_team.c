@@ -122,7 +122,7 @@ START_TEST(lanes_find_the_points_of_the_processor)
         uint32_t flags;
         make_pairs(&t, shapes);
         const int32_t total = expected_points(&t, shapes, call.margin, here, counts, &flags);
-        call.lanes = round == 5 ? 32 : round == 35 ? 8 : LANES[round % 10]; /* played lanes are slow */
+        call.lanes = round == 5 ? 32 : round == 35 ? 8 : LANES[round % 10]; /* many are slow */
         TEST_OK(team_meshes(&call), NULL);
         compare(&call, here, counts, total, flags);
         most = total > most ? total : most;

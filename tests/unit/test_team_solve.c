@@ -1,6 +1,6 @@
 /* A team of lanes solves a problem to the bytes that one processor leaves: over random problems of
- * all laws, in every storage form, by every solver that a device has. Lanes are played: in turn, and as threads
- * where ThreadSanitizer looks on, which sees what no sync stands between. */
+ * all laws, in every storage form, by every solver that a device has. Lanes are played: in turn, and
+ * as threads where ThreadSanitizer looks on, which sees what no sync stands between. */
 #include "test_util.h"
 
 #include "problem_util.h"
