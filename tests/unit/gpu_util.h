@@ -111,14 +111,19 @@ static inline tb_model *spheres(void)
     return finish(scene);
 }
 
-static inline tb_model *boxes(void)
+static inline tb_model *stack(int number_of_boxes)
 {
     static const double size[3] = {0.1, 0.1, 0.1};
     const tb_handle none = {0};
     tb_scene *scene = floor_scene();
-    for (int i = 0; i < 4; i++)
+    for (int i = 0; i < number_of_boxes; i++)
         place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.1 + 0.2 * i}, size, none);
     return finish(scene);
+}
+
+static inline tb_model *boxes(void)
+{
+    return stack(4);
 }
 
 /* Uneven boxes that turn about no axis of theirs: every step has angles. */
@@ -277,6 +282,28 @@ static inline tb_model *jaw_and_mug(void)
 static inline tb_model *hand_and_mug(void)
 {
     return generated("hand", "grasp.xml");
+}
+
+/* ---- what they are told ---- */
+
+static inline void set_actuator(tb_state *state, const char *actuator, double value)
+{
+    tb_error error;
+    const int32_t index = tb_model_find(tb_state_model(state), TB_HANDLE_ACTUATOR, actuator);
+    TEST_OK(tb_state_set_control(state, index, value, &error), &error);
+}
+
+static inline void close_jaw(tb_state *state)
+{
+    set_actuator(state, "close-1", 20);
+    set_actuator(state, "close+1", 20);
+}
+
+/* A keyframe is a grasp, hand open and in place. */
+static inline void begin_grasp(tb_state *state)
+{
+    tb_error error;
+    TEST_OK(tb_state_reset(state, 0, &error), &error);
 }
 
 #endif

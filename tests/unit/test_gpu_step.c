@@ -14,26 +14,6 @@ typedef struct scene {
     const char *solver; /* NULL: the default */
 } scene;
 
-static void set(tb_state *state, const char *actuator, double value)
-{
-    tb_error error;
-    const int32_t index = tb_model_find(tb_state_model(state), TB_HANDLE_ACTUATOR, actuator);
-    TEST_OK(tb_state_set_control(state, index, value, &error), &error);
-}
-
-static void close_jaw(tb_state *state)
-{
-    set(state, "close-1", 20);
-    set(state, "close+1", 20);
-}
-
-/* A keyframe is a grasp, hand open and in place; half a command on every actuator moves it. */
-static void begin_grasp(tb_state *state)
-{
-    tb_error error;
-    TEST_OK(tb_state_reset(state, 0, &error), &error);
-}
-
 static void swing(tb_state *state)
 {
     double u[64] = {0};
