@@ -4,22 +4,30 @@
 The statuses of the last step, the history of its solves and the linear solves that they save are
 the same whether the calls come alone or by turns with those of another session, after a fork, and
 after the daemon was stopped and started again: the same sums in the certificates, the same bytes.
+On the processors, and on a card that they play; there also as tests/bench/gpu asks a real one.
 """
 
 from __future__ import annotations
 
 import math
+import os
+import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common_daemon import Report, scratch
+from common_daemon import BUILD, Report, scratch
 
 import tribo
 
 report = Report()
+
+PLUGIN = str((BUILD / "tests" / "plugin" / "card.so").resolve())
+CARD = {"TRIBO_GPU_PLUGIN": PLUGIN, "TRIBOD_SERVER_BACKEND": "gpu"}
+#: where, and the environment of the daemon
+DEVICES: tuple[tuple[str, dict[str, str]], ...] = (("cpu", {}), ("gpu:0", CARD))
 
 #: A jaw closes around a block on the floor and lifts it.
 JAW = b"""<mujoco model="jaw"><compiler autolimits="true"/><option timestep="0.002"/>
@@ -68,23 +76,23 @@ class Played:
         return self.session.snapshot(transient=True).sha256
 
 
-def begin(client: tribo.Client, scene: tribo.Scene, shift: int = 0) -> Played:
+def begin(client: tribo.Client, scene: tribo.Scene, device: str, shift: int = 0) -> Played:
     """A session of one world."""
     options = tribo.StepOptions(
         solve=tribo.SolveOptions(solver="auto", tolerance=TOLERANCE, maximum_iterations=2000)
     )
-    return Played(client.create_session(scene, options=options), shift)
+    return Played(client.create_session(scene, options=options, device=device), shift)
 
 
-def play(folder: Path) -> None:
+def play(folder: Path, device: str, environment: dict[str, str]) -> None:
     """Alone, by turns, forked, and over a restart."""
-    with tribo.Daemon(data=folder) as daemon, daemon.connect() as client:
+    with tribo.Daemon(data=folder, environment=environment) as daemon, daemon.connect() as client:
         scene = client.load(JAW, name="jaw.xml")
-        alone = [begin(client, scene), begin(client, scene, SHIFT)]
+        alone = [begin(client, scene, device), begin(client, scene, device, SHIFT)]
         for one in alone:
             for _ in range(STEPS):
                 one.step()
-        turns = [begin(client, scene), begin(client, scene, SHIFT)]
+        turns = [begin(client, scene, device), begin(client, scene, device, SHIFT)]
         for _ in range(MIDDLE):
             for one in turns:
                 one.step()
@@ -93,9 +101,10 @@ def play(folder: Path) -> None:
         ids = [one.session.id for one in (*turns, fork)]
         report.equal(daemon.stop(), 0, "it stops")
 
-    with tribo.Daemon(data=folder) as daemon, daemon.connect() as client:
+    with tribo.Daemon(data=folder, environment=environment) as daemon, daemon.connect() as client:
         for one, session_id in zip((*turns, fork), ids, strict=True):
             one.session = client.session(session_id)
+        report.equal({s.device for s in client.sessions()}, {device}, "where they were")
         for _ in range(MIDDLE, STEPS):
             for one in (*turns, fork):
                 one.step()
@@ -121,10 +130,24 @@ def play(folder: Path) -> None:
     )
 
 
+def ask_as_a_bench() -> None:
+    """What run.py does on a real card, on the played one."""
+    script = Path(__file__).parent.parent / "bench" / "gpu" / "daemon_resume.py"
+    done = subprocess.run(
+        [sys.executable, script, "--build", BUILD, "--plugin", PLUGIN],
+        capture_output=True, text=True, check=False, env={**os.environ, **CARD},
+    )  # fmt: skip
+    report.equal(done.returncode, 0, f"{script.name}: {done.stdout} {done.stderr}")
+
+
 def main() -> None:
     """A daemon before, a daemon after."""
-    with scratch() as folder, report.case("sets stay with their session"):
-        play(folder / "data")
+    with scratch() as folder:
+        for device, environment in DEVICES:
+            with report.case(f"sets stay with their session, {device}"):
+                play(folder / device, device, environment)
+        with report.case("and seen over HTTP"):
+            ask_as_a_bench()
     report.finish()
 
 

@@ -181,15 +181,16 @@ static void forget(course *c)
 }
 
 /* Every scene in every way. */
-static void each(void (*test)(const scene *s, const way *w, const tb_model *model))
+static void each(const char *what, void (*test)(const scene *, const way *, const tb_model *))
 {
     const bool played = find_card();
-    printf("on %s\n", played ? "a card that the processor plays" : "the card that is there");
     for (int i = 0; i < NUMBER_OF_SCENES; i++) {
         tb_model *model = SCENES[i].make();
         for (int k = 0; k < NUMBER_OF_WAYS; k++) test(&SCENES[i], &WAYS[k], model);
         tb_model_destroy(model);
     }
+    printf("%s: %d scenes in %d ways, on %s\n", what, NUMBER_OF_SCENES, NUMBER_OF_WAYS,
+           played ? "a card that the processor plays" : "the card that is there");
 }
 
 /* ---- after a restart ---- */
@@ -257,7 +258,7 @@ START_TEST(what_was_restored_goes_on_with_the_same_bytes)
            "linear solves", "factorizations");
     printf("%-39s %6s %6s %6s %6s %6s %6s %6s %6s %9s\n", "scene, solver", "known", "kept", "warm",
            "cold", "warm", "cold", "warm", "cold", "factor of");
-    each(resume);
+    each("after a restart: same bytes, same sums", resume);
 }
 END_TEST
 
@@ -312,7 +313,7 @@ static void fork_beside(const scene *s, const way *w, const tb_model *model)
 
 START_TEST(a_fork_and_its_origin_go_on_side_by_side_as_if_alone)
 {
-    each(fork_beside);
+    each("forks and origins side by side: same bytes, same sums", fork_beside);
 }
 END_TEST
 
@@ -337,7 +338,7 @@ static void take_turns(const scene *s, const way *w, const tb_model *model)
 
 START_TEST(sessions_by_turns_are_as_if_alone)
 {
-    each(take_turns);
+    each("sessions by turns: same bytes, same sums", take_turns);
 }
 END_TEST
 
@@ -386,7 +387,7 @@ static void move_over(const scene *s, const way *w, const tb_model *model)
 START_TEST(what_a_processor_began_a_card_goes_on_with_and_the_other_way_round)
 {
     printf("%-51s %10s %6s %6s\n", "over 40 steps", "q", "known", "kept");
-    each(move_over);
+    each("between processors and card: within the tolerance", move_over);
 }
 END_TEST
 

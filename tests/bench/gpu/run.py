@@ -7,6 +7,9 @@
 Parts, in this order:
   agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
              place in a batch; room that grows; worlds that diverge      (tests/unit/test_gpu_step)
+  resume     sessions that stop and go on with warm sets to the same bytes and sums: restored,
+             forked, by turns, from a processor to a card and back     (tests/unit/test_gpu_resume);
+             and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over some steps of each way that
              worlds take through the kernels (bench_gpu), over a batch of all test scenes, and over
              one large world whose room grows                          (tests/unit/test_gpu_field)
@@ -104,6 +107,15 @@ class Measure:
                 self.run.fail("agreement", line)
             self.run.results.append(row)
             print(line, flush=True)
+
+    def resume(self) -> None:
+        for line in self.run.lines("resume", [self.run.build / "tests/unit/test_gpu_resume"]):
+            if "plays" in line:
+                self.run.fail("resume", line)
+            self.run.results.append({"of": "resume", "text": line})
+            print(line, flush=True)
+        command = [sys.executable, HERE / "daemon_resume.py", "--build", self.run.build]
+        self.run.collect("resume", command)
 
     def sanitizer(self) -> None:
         scenes_by_name = {scene.name: scene for scene in self.scenes}
@@ -261,8 +273,8 @@ class Measure:
 
 
 PARTS = (
-    "agreement", "sanitizer", "ours", "mujoco", "kamino", "schurpa", "field", "first", "stages",
-    "calls", "daemon", "knobs",
+    "agreement", "resume", "sanitizer", "ours", "mujoco", "kamino", "schurpa", "field", "first",
+    "stages", "calls", "daemon", "knobs",
 )  # fmt: skip
 
 

@@ -19,7 +19,7 @@ def rate(value: float) -> str:
 def brief(row: Row) -> str:
     """One row in a line, while things run."""
     shown = "scene part what name precision tolerance worlds world_steps_per_s us_per_step ms"
-    shown += " residual held value unit median"
+    shown += " residual held value unit median solver device wrong"
     words = []
     for key in shown.split():
         if key in row:
@@ -131,6 +131,20 @@ def agreement(rows: list[Row]) -> str:
     return "\n".join([table, *sums]) if lines else "\n".join(sums)
 
 
+def resume(rows: list[Row]) -> str:
+    """Tables of the test program as they come; what a daemon's sessions had warm after a break."""
+    found = [r for r in rows if r["of"] == "resume"]
+    keys = ["knownStatuses", "keptStatuses", "iterations", "linearSolves", "factorizations"]
+    lines = [
+        [f"{r['scene']}, {r['solver']}, {r['precision']}", *(str(r[key]) for key in keys),
+         ", ".join(r["wrong"]) or "same"]
+        for r in found if "wrong" in r
+    ]  # fmt: skip
+    heads = ["sessions of a daemon on a card, 40 steps", "known", "kept", "iterations", "solves"]
+    table = [grid([*heads, "factorizations", "bytes, sums"], lines)] if lines else []
+    return "\n".join([r["text"] for r in found if "text" in r] + table)
+
+
 def stages(rows: list[Row]) -> str:
     """Shares of a world's time; what follows within the next step's launch counts with it."""
     found = [r for r in rows if r["of"] == "stages"]
@@ -176,7 +190,15 @@ def knobs(rows: list[Row]) -> str:
 def render(whole: Row) -> str:
     rows = whole["results"]
     head = f"{whole['card']}, driver {whole['driver']}, commit {whole['commit']}, {whole['date']}"
-    blocks = [agreement(rows), speed(rows), slides(rows), kamino(rows), stages(rows), knobs(rows)]
+    blocks = [
+        agreement(rows),
+        resume(rows),
+        speed(rows),
+        slides(rows),
+        kamino(rows),
+        stages(rows),
+        knobs(rows),
+    ]
     blocks += [others(rows)]
     failed = [f"FAILED {f}" for f in whole["failures"]]
     return "\n\n".join([head, *(b for b in blocks if b), *failed])
