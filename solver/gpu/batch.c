@@ -28,8 +28,10 @@ typedef struct piece {
     const int32_t *pending;
     int32_t count;
     size_t arena_size;
-    /* bytes of the block, in this order, and of the staging up to the queue */
+    /* bytes of the block, in this order, and of the staging up to the queue; what worlds are told
+     * ends with the kinds of their solves */
     size_t told, headers, noted, queue, order;
+    size_t kinds_at;
     size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
     int32_t copies; /* that take it to its places */
     unsigned char *staging;
@@ -110,11 +112,12 @@ static void lay_out_block(piece *p)
         p->told += (size_t)task->steps_left * rows.told;
         p->noted += (size_t)task->steps_left * rows.noted;
     }
-    p->told = aligned(p->told);
+    p->kinds_at = aligned(p->told);
+    p->told = aligned(p->kinds_at + TB_GPU_KINDS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
     p->noted = aligned(p->noted);
     p->queue = ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
-    p->order = ((size_t)p->count + TB_GPU_ORDER_HEAD) * sizeof(int32_t);
+    p->order = (size_t)p->count * sizeof(int32_t);
 }
 
 /* Worlds are at the same place of theirs all at once: an odd number of lines from each to the next
@@ -239,6 +242,7 @@ static tb_status send(piece *p, tb_error *error)
     if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
+    memset(p->staging + p->kinds_at, 0, p->told - p->kinds_at);
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
@@ -294,8 +298,10 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->arenas = b->arenas.memory;
     const size_t queue_at = p->told + p->headers + p->noted;
     l->queue = (int32_t *)(void *)((char *)b->block.memory + queue_at);
-    if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS)
+    if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS) {
+        l->kinds = (int32_t *)(void *)((char *)b->block.memory + p->kinds_at);
         l->order = (int32_t *)(void *)((char *)b->block.memory + queue_at + p->queue);
+    }
     tb_gpu_choose_alone(&b->settings, b->processors, l);
     tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;

@@ -33,9 +33,12 @@ enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END
  * call and how many have been taken. */
 enum { TB_GPU_WAITING, TB_GPU_TAKEN, TB_GPU_QUEUE_HEAD };
 
-/* Worlds of a warp wait for each other, so solves that begin with sweeps go to the front of a list of the
- * slots and others to its end: how many of each there are, then the slots. */
-enum { TB_GPU_AT_FRONT, TB_GPU_AT_END, TB_GPU_ORDER_HEAD };
+/* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how many
+ * contacts they have and how many iterations the last one took, as far as these tell (see
+ * step_part.h). How many there are of each kind is counted in a launch's first part and cleared after
+ * its solves. */
+enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
+enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
 
 /* One launch. Options are those of the caller without the names and functions of the host. */
 typedef struct tb_gpu_launch {
@@ -53,7 +56,8 @@ typedef struct tb_gpu_launch {
     int32_t takers;              /* warps of a launch beside; 0: this is none */
     int32_t fast;                /* bytes of fast memory that would hold a world's factor */
     int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
-    int32_t *order;              /* TB_GPU_ORDER_HEAD + slots; NULL: solves go by their slots */
+    int32_t *kinds;              /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
+    int32_t *order;              /* slots by kinds */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;

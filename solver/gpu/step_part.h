@@ -22,6 +22,7 @@ typedef struct between {
     tb_stepping stepping;
     tb_arena arena;
     int32_t stands;
+    int32_t kind, place; /* of its solve, and which of that kind it is */
 } between;
 
 enum {
@@ -287,32 +288,64 @@ TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
 
 /* ---- solves in order ---- */
 
-#if PART == 0
-TB_STATIC void clear_order(const tb_gpu_launch *launch, int32_t slot)
+#if PART < 3
+TB_STATIC bool is_ordered(const tb_gpu_launch *launch)
 {
-    if (slot == 0 && TB_LEADER && launch->order)
-        launch->order[TB_GPU_AT_FRONT] = launch->order[TB_GPU_AT_END] = 0;
+    return launch->kinds != NULL && launch->arena_size >= BETWEEN_BYTES;
 }
-#elif PART == 1
-/* Every slot takes a place, whether its world goes on or not. */
-TB_STATIC void take_place(const tb_gpu_launch *launch, int32_t slot)
+#endif
+
+#if PART == 0
+TB_STATIC int32_t bounded(int32_t value, int32_t count)
+{
+    return value < count ? value : count - 1;
+}
+
+/* What a world's solve is like, as far as its last one tells. */
+TB_STATIC int32_t kind_of(const tb_gpu_world *world)
+{
+    const tb_certificate *last = &world->state.certificate;
+    tb_solve_history history;
+    memcpy(&history, world->state.history, sizeof history);
+    const int32_t way = tb_auto_begins_with_sweeps(&history) ? 1 : 0;
+    const int32_t size = bounded((last->contacts + 3) / 4, TB_GPU_SIZES);
+    int32_t length = 0;
+    while (length < TB_GPU_LENGTHS - 1 && last->iterations >= 1 << length) length++;
+    return (way * TB_GPU_SIZES + size) * TB_GPU_LENGTHS + length;
+}
+
+/* Every slot is of a kind, whether its world goes on or not. */
+TB_STATIC void count_kind(const tb_gpu_launch *launch, int32_t slot)
 {
     const int32_t world = launch->first + slot;
-    int32_t *order = launch->order;
-    tb_solve_history history;
-    if (!order || !TB_LEADER || slot >= launch->slots) return;
-    memset(&history, 0, sizeof history);
-    if (world < launch->number_of_worlds)
-        memcpy(&history, launch->worlds[world].state.history, sizeof history);
-    const bool front = tb_auto_begins_with_sweeps(&history);
-    const int32_t place = atomicAdd(&order[front ? TB_GPU_AT_FRONT : TB_GPU_AT_END], 1);
-    order[TB_GPU_ORDER_HEAD + (front ? place : launch->slots - 1 - place)] = slot;
+    if (!is_ordered(launch) || !TB_LEADER || slot >= launch->slots) return;
+    between *kept = place_of(launch, slot);
+    kept->kind = world < launch->number_of_worlds ? kind_of(&launch->worlds[world]) : 0;
+    kept->place = atomicAdd(&launch->kinds[kept->kind], 1);
+}
+#elif PART == 1
+/* Behind those of the kinds before its own. */
+TB_STATIC void take_place(const tb_gpu_launch *launch, int32_t slot)
+{
+    if (!is_ordered(launch) || slot >= launch->slots) return;
+    const between *kept = place_of(launch, slot);
+    int32_t own = 0, before = 0;
+    TB_EACH (k, kept->kind) own += launch->kinds[k];
+    (void)tb_team_before(own, &before);
+    if (TB_LEADER) launch->order[before + kept->place] = slot;
 }
 #elif PART == 2
 TB_STATIC int32_t slot_at(const tb_gpu_launch *launch, int32_t place)
 {
-    if (!launch->order || place >= launch->slots) return place;
-    return launch->order[TB_GPU_ORDER_HEAD + place];
+    if (!is_ordered(launch) || place >= launch->slots) return place;
+    return launch->order[place];
+}
+
+/* For the next step. */
+TB_STATIC void clear_kinds(const tb_gpu_launch *launch, int32_t slot)
+{
+    if (!is_ordered(launch) || slot > 0) return;
+    TB_EACH (k, TB_GPU_KINDS) launch->kinds[k] = 0;
 }
 #endif
 
@@ -381,9 +414,9 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
 #if PART == 0
-    clear_order(&launch, slot);
     if (launch.step == 0) clear_queue(&launch, slot);
     (void)step_slot(&launch, slot);
+    count_kind(&launch, slot);
 #elif PART == 1
     (void)step_slot(&launch, slot);
     take_place(&launch, slot);
@@ -392,6 +425,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
         take_waiting(&launch);
     } else {
         const int32_t own = slot_at(&launch, slot);
+        clear_kinds(&launch, slot);
         if (!step_slot(&launch, own)) wait_in_queue(&launch, own);
     }
 #else

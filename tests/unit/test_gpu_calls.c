@@ -229,13 +229,18 @@ START_TEST(solves_wait_where_few_take_long)
         tb_gpu_effort_add(&dear, 40 + i % 20);
     }
     tb_gpu_launch launch = call;
-    tb_gpu_choose_patience(&chosen, 132, &even, &launch); /* two sweeps: never cut short */
-    ck_assert_int_eq(launch.patience, 10);
-    ck_assert_int_gt(launch.takers, 132);
-    ck_assert_int_lt(launch.steps, 500);
+    tb_gpu_choose_patience(&chosen, 132, &even, &launch); /* two sweeps: nobody is long */
+    ck_assert_int_eq(launch.patience, 0);
+    ck_assert_int_eq(launch.takers, 0);
+    ck_assert_int_eq(launch.steps, 128);                    /* then it is looked again */
     tb_gpu_choose_patience(&chosen, 132, &uneven, &launch); /* a half waits, not two thirds */
     ck_assert_int_eq(launch.patience, 10);
+    ck_assert_int_gt(launch.takers, 132);
+    ck_assert_int_eq(launch.steps, 128);
     tb_gpu_choose_patience(&chosen, 132, &dear, &launch); /* what all take nobody waits for */
+    ck_assert_int_eq(launch.patience, 0);
+    for (int i = 0; i < 200; i++) tb_gpu_effort_add(&dear, 2000);
+    tb_gpu_choose_patience(&chosen, 132, &dear, &launch);
     ck_assert_int_eq(launch.patience, 64);
     tb_gpu_choose_patience(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.patience, 30);

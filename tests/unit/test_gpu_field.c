@@ -160,6 +160,37 @@ START_TEST(runs_have_the_same_bytes)
 END_TEST
 
 /* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
+/* Every kernel of a step, in as little time as there can be: for compute-sanitizer as well. */
+START_TEST(some_steps_of_a_small_pile)
+{
+    enum { STEPS = 4 };
+    find_card();
+    choose_field("1");
+    tb_error error;
+    tb_model *model = pile(64, 0.5);
+    for (int p = 0; p < 4; p++) {
+        const tb_precision precision = p % 2 ? TB_FLOAT : TB_DOUBLE;
+        const char *solver = p / 2 ? "jor" : "sor";
+        tb_certificate a, b;
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, solver, 1e-3, 10);
+        tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, solver, 1e-3, 200);
+        tb_state *x = state_of(model), *y = state_of(model);
+        TEST_OK(tb_step(gpu, x, STEPS, &a, &error), &error);
+        TEST_OK(tb_step(cpu, y, STEPS, &b, &error), &error);
+        ck_assert_int_eq(a.step, STEPS);
+        ck_assert_int_eq(a.contacts, b.contacts);
+        ck_assert_int_gt(a.contacts, 50);
+        ck_assert_double_lt(a.residual, 0.1); /* m/s, of ten sweeps */
+        ck_assert_double_lt(difference(x, y, false), 1e-3);
+        tb_state_destroy(x);
+        tb_state_destroy(y);
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(a_large_world_that_diverges_is_frozen)
 {
     const bool played = find_card();
@@ -347,7 +378,7 @@ START_TEST(warming_up_keeps_no_memory)
 }
 END_TEST
 
-TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes,
+TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes, some_steps_of_a_small_pile,
           a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
           contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
           warming_up_keeps_no_memory)

@@ -11,9 +11,10 @@ Parts, in this order:
              forked, by turns, from a processor to a card and back     (tests/unit/test_gpu_resume);
              and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over some steps of each way that
-             worlds take through the kernels (bench_gpu), over a batch of all test scenes, and over
-             one large world whose room grows                          (tests/unit/test_gpu_field)
+             worlds take through the kernels (bench_gpu), and over a small pile in field mode
+                                                                       (tests/unit/test_gpu_field)
   ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
+  processor  the same beside the card: one world, which tribod leaves to it, and some (bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
   schurpa    Litven's table 7.1 (tribo bench schurpa); products with a band, solves in a row with
@@ -70,11 +71,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
     ),
 )
 SHORT_STEPS = 40  # of the whole way
-SANITIZED = (
-    ("test_gpu_step", "a_world_is_the_same_alone_anywhere_in_a_batch_and_in_pieces_of_time"),
-    ("test_gpu_field", "contacts_of_a_large_world_stay_on_the_card"),
-    ("test_gpu_field", "room_grows_and_nothing_is_lost"),
-)
+SANITIZED = ("test_gpu_field", "some_steps_of_a_small_pile")
 
 
 class Measure:
@@ -87,8 +84,9 @@ class Measure:
         self.folder = arguments.scenes_folder or self.run.build / "bench-gpu/scenes"
         if arguments.scenes_folder is None:
             scenes.write(self.folder)
-        wanted = arguments.scenes
-        self.scenes = [s for s in scenes.read(self.folder) if not wanted or s.name in wanted]
+        wanted, most = arguments.scenes, arguments.steps
+        found = [s for s in scenes.read(self.folder) if not wanted or s.name in wanted]
+        self.scenes = [replace(s, steps=min(s.steps, most)) if most else s for s in found]
 
     def worlds(self, usual: list[int]) -> list[str]:
         return [str(n) for n in self.arguments.worlds or usual]
@@ -126,10 +124,10 @@ class Measure:
             command += [*options, "--how", "double:1e-6", "--hold-steps", "2", "8"]
             told = " ".join([name, *options, *(f"{k}={v}" for k, v in settings.items())])
             self.sanitize(tool, told, command, **settings)
-        for program, test in SANITIZED:
+        program, test = SANITIZED
+        for tool in TOOLS:
             command = [str(self.run.build / "tests/unit" / program)]
-            for tool in TOOLS:
-                self.sanitize(tool, test, command, CK_FORK="no", CK_RUN_CASE=test)
+            self.sanitize(tool, test, command, CK_FORK="no", CK_RUN_CASE=test)
 
     def sanitize(self, tool: str, told: str, command: list[str], **environment: str) -> None:
         began, errors = time.monotonic(), -1
@@ -162,6 +160,14 @@ class Measure:
             command += ["--how", a.how] if a.how else []
             self.run.collect("ours", [*command, *self.worlds(WORLDS)])
 
+    def processor(self) -> None:
+        a = self.arguments
+        for scene in self.scenes:
+            command = [*self.command_of(scene), "--backend", "cpu", "--parts", ",".join(a.ways)]
+            command += ["--hold-steps", str(a.hold_steps), "--how", a.how or "double:1e-6"]
+            for row in self.run.collect("processor", [*command, *self.worlds([1, 256])]):
+                row |= {"card": "", "driver": ""}
+
     def mujoco(self) -> None:
         """Kernels first, all scenes side by side; then one scene after the other."""
         a = self.arguments
@@ -170,7 +176,7 @@ class Measure:
         self.run.together("mujoco", [[*command, name, *few] for name, few in again.items()])
         for scene in self.scenes:
             options = ["--hold-steps", str(a.hold_steps), "--parts", *a.ways]
-            options += ["--worlds", *self.worlds(WORLDS)]
+            options += ["--steps", str(scene.steps), "--worlds", *self.worlds(WORLDS)]
             self.run.collect("mujoco", [*command, scene.name, *options])
         if any(scene.name == "jaw_mug" for scene in self.scenes):
             options = ["--impratio", "100", "--hold-steps", str(a.hold_steps), "--worlds", "8192"]
@@ -273,7 +279,7 @@ class Measure:
 
 
 PARTS = (
-    "agreement", "resume", "sanitizer", "ours", "mujoco", "kamino", "schurpa", "field", "first",
+    "agreement", "resume", "sanitizer", "ours", "processor", "mujoco", "kamino", "schurpa", "field", "first",
     "stages", "calls", "daemon", "knobs",
 )  # fmt: skip
 
@@ -323,6 +329,7 @@ def read_arguments() -> argparse.Namespace:
     add("--worlds", nargs="+", type=int, help="instead of the usual numbers")
     add("--ways", nargs="+", choices=("hold", "whole"), default=["hold", "whole"])
     add("--how", help="precision and tolerance of ours: float:1e-3,double:1e-6,...")
+    add("--steps", type=int, help="of a whole way at most: where worlds are many")
     add("--hold-steps", type=int, default=100, help="of the hold, timed three times")
     add("--knob-seconds", type=float, default=95, help="of part knobs")
     add("--limit", type=int, default=600, help="seconds for one program")

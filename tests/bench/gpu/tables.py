@@ -103,6 +103,22 @@ def speed(rows: list[Row]) -> str:
     return grid(heads, lines) + "\n" + note if lines else ""
 
 
+def processor(rows: list[Row]) -> str:
+    """What tribod does with few worlds; beside the peer's time for one world on the card."""
+    lines = []
+    for r in rows:
+        if r["of"] != "processor":
+            continue
+        other = peer(rows, r["scene"], r["part"], r["worlds"]) if r["worlds"] == 1 else None
+        times = f"{other['us_per_step'] / r['us_per_step']:.1f}" if other else ""
+        lines.append([
+            f"{r['scene']}, {r['part']}", str(r["worlds"]), f"{r['precision']} {r['tolerance']:g}",
+            rate(r["world_steps_per_s"]), f"{r['us_per_step']:.4g}", str(r["unconverged"]), times,
+        ])  # fmt: skip
+    heads = ["on the processor", "worlds", "how", "world-steps/s", "us/step", "unconverged"]
+    return grid([*heads, "times the peer's"], lines) if lines else ""
+
+
 def slides(rows: list[Row]) -> str:
     found = [r for r in rows if r["of"] == "mujoco" and "slide_um_per_s" in r]
     lines = [
@@ -194,6 +210,7 @@ def render(whole: Row) -> str:
         agreement(rows),
         resume(rows),
         speed(rows),
+        processor(rows),
         slides(rows),
         kamino(rows),
         stages(rows),
