@@ -279,8 +279,8 @@ class Measure:
 
 
 PARTS = (
-    "agreement", "resume", "sanitizer", "ours", "processor", "mujoco", "kamino", "schurpa", "field", "first",
-    "stages", "calls", "daemon", "knobs",
+    "agreement", "resume", "sanitizer", "ours", "processor", "mujoco", "kamino", "schurpa", "field",
+    "first", "stages", "calls", "daemon", "knobs",
 )  # fmt: skip
 
 
