@@ -43,7 +43,10 @@ enum {
     /* Bytes of shared memory for a world's factor: what is more the cache misses. On an H200, k
      * world-steps/s without and with: jaw and mug of 8 dofs, whole 8,192 in float 3,262 and 3,353; in
      * double the humanoid of 27, hold 1,024 966 and 908, the Shadow hand of 31, whole 1,024 49 and 37. */
-    FAST_OF_A_WORLD = 2 << 10
+    FAST_OF_A_WORLD = 2 << 10,
+    /* Of staggered projections, whose factors are the squares of contacts: 22 normals in float, 16 in
+     * double; and all of their worlds have it, whatever they need. */
+    FAST_OF_STAGGERED = 2 << 10
 };
 
 /* ---- from the environment ---- */
@@ -61,7 +64,9 @@ tb_gpu_settings tb_gpu_settings_read(void)
     tb_gpu_settings s = {.patience = setting("TRIBO_GPU_PATIENCE", -1, INT32_MAX),
                          .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16),
                          .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
-                         .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX)};
+                         .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX),
+                         .fast_staggered =
+                             setting("TRIBO_GPU_FAST_STAGGERED", FAST_OF_STAGGERED, 1 << 20)};
     const char *lanes = getenv("TRIBO_GPU_LANES");
     for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
         const char *next = strchr(lanes, ',');
@@ -106,6 +111,10 @@ void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t re
                         tb_gpu_launch *launch)
 {
     enum { UNIT = 16 }; /* to which every world's part is aligned */
+    if (launch->solver == TB_SOLVER_NUMBER_staggered) {
+        launch->fast = settings->fast_staggered / UNIT * UNIT;
+        return;
+    }
     const size_t bytes = (tb_block_lu_dense_bytes(dofs, real) + UNIT - 1) / UNIT * UNIT;
     const size_t most =
         settings->fast < TB_GPU_MOST_NEAR_BYTES ? (size_t)settings->fast : TB_GPU_MOST_NEAR_BYTES;

@@ -12,6 +12,7 @@ typedef struct tb_gpu_settings {
     int32_t takers;              /* warps of a launch beside */
     int32_t alone;               /* up to so many worlds go alone; -1: it is chosen here */
     int32_t fast;                /* bytes of fast memory that a world may have */
+    int32_t fast_staggered;      /* and that it has where its solver is `staggered` */
 } tb_gpu_settings;
 
 enum { TB_GPU_EFFORTS = 20 };
@@ -23,7 +24,7 @@ typedef struct tb_gpu_effort {
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS; TRIBO_GPU_ALONE; TRIBO_GPU_FAST. */
+ * TRIBO_GPU_PATIENCE; TRIBO_GPU_TAKERS; TRIBO_GPU_ALONE; TRIBO_GPU_FAST; TRIBO_GPU_FAST_STAGGERED. */
 tb_gpu_settings tb_gpu_settings_read(void);
 
 /* Adds the last solve of a world that has made a step. */
@@ -36,7 +37,9 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
  * steps are no more than one kernel should take. */
 void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);
-/* Fast memory of a launch whose largest world has so many dofs, in numbers of `real` bytes. */
+/* Fast memory of a launch whose solver is known and whose largest world has so many dofs, in numbers of
+ * `real` bytes. How large the factors of staggered projections are only the step knows, by its
+ * contacts: they take what there is as far as they fit. */
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
                         tb_gpu_launch *launch);
 /* Patience, takers and, where solves wait, steps of a launch whose worlds, slots, solver and steps

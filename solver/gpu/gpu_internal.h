@@ -54,7 +54,7 @@ typedef struct tb_gpu_launch {
     int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
     int32_t alone;               /* one kernel takes each world through all its steps */
     int32_t takers;              /* warps of a launch beside; 0: this is none */
-    int32_t fast;                /* bytes of fast memory that would hold a world's factor */
+    int32_t fast;                /* bytes of fast memory for a world's factor */
     int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
     int32_t *kinds;              /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
     int32_t *order;              /* slots by kinds */

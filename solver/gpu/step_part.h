@@ -66,17 +66,6 @@ static __device__ void *tb_team_fast(size_t *bytes)
     return *bytes > 0 ? own + HAND_BYTES : NULL;
 }
 
-/* What all teams of a block have; a factor's place only where there is one for each. An odd number of
- * units, so that teams that read the same of theirs ask different banks. */
-static size_t near_bytes(const tb_gpu_launch *launch, size_t worlds)
-{
-    const bool solves = PART == TB_GPU_PART_SOLVE || PART == TB_GPU_PARTS;
-    const size_t fast = solves ? (size_t)launch->fast : 0;
-    const size_t own =
-        HAND_BYTES + fast + (HAND_BYTES + fast + TB_ARENA_ALIGNMENT) % (2 * TB_ARENA_ALIGNMENT);
-    return worlds * own <= TB_GPU_MOST_NEAR_BYTES ? worlds * own : worlds * HAND_BYTES;
-}
-
 TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
 {
     return (between *)(launch->arenas + (size_t)slot * launch->arena_size);
@@ -432,6 +421,45 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
     (void)step_slot(&launch, slot);
 #endif
 }
+
+/* An odd number of units, so that teams that read the same of theirs ask different banks. */
+static size_t near_bytes_of_team(size_t fast)
+{
+    return HAND_BYTES + fast + (HAND_BYTES + fast + TB_ARENA_ALIGNMENT) % (2 * TB_ARENA_ALIGNMENT);
+}
+
+#ifndef PART_ASKS
+/* What all teams of a block have; a factor's place only where there is one for each. */
+static size_t near_bytes(const tb_gpu_launch *launch, size_t worlds)
+{
+    const bool solves = PART == TB_GPU_PART_SOLVE || PART == TB_GPU_PARTS;
+    const size_t own = near_bytes_of_team(solves ? (size_t)launch->fast : 0);
+    return worlds * own <= TB_GPU_MOST_NEAR_BYTES ? worlds * own : worlds * HAND_BYTES;
+}
+#else
+/* The same where a block may have more than others, and fewer of them room at once: as much as was
+ * chosen, or what a card gives who asks for more than every kernel may have. */
+static size_t near_bytes(const tb_gpu_launch *launch, size_t worlds)
+{
+    enum { UNASKED = 44 << 10, DECLARED = 4 << 10, UNITS = 2 * TB_ARENA_ALIGNMENT };
+    size_t own = near_bytes_of_team((size_t)launch->fast);
+    int device = 0, most = 0;
+    if (worlds * own <= UNASKED) return worlds * own;
+    cudaError_t result = cudaGetDevice(&device);
+    if (result == cudaSuccess)
+        result = cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device);
+    if (result == cudaSuccess) {
+        const size_t each = ((size_t)most - DECLARED) / worlds;
+        if (own > each) own = each / UNITS * UNITS - TB_ARENA_ALIGNMENT;
+        result =
+            cudaFuncSetAttribute((const void *)part_kernel,
+                                 cudaFuncAttributeMaxDynamicSharedMemorySize, (int)(worlds * own));
+    }
+    if (result == cudaSuccess) return worlds * own;
+    (void)cudaGetLastError();
+    return worlds * HAND_BYTES;
+}
+#endif
 
 extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cudaStream_t stream)
 {

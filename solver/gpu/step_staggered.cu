@@ -5,5 +5,6 @@
 #define PART_KERNEL            tb_gpu_step_staggered
 #define PART_START             tb_gpu_start_staggered
 #define PART_STAGES            tb_gpu_stages_staggered
+#define PART_ASKS              /* for more shared memory than others have: its factors are larger */
 #define TB_UNIT_SOLVER_LIST(X) X(staggered)
 #include "gpu/step_part.h"

@@ -216,6 +216,33 @@ START_TEST(few_worlds_go_alone)
 }
 END_TEST
 
+START_TEST(fast_memory_is_what_a_factor_needs_or_what_is_told)
+{
+    const tb_gpu_settings some = {.fast = 2048, .fast_staggered = 4099};
+    tb_gpu_launch launch = {.solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_choose_fast(&some, 8, sizeof(double), &launch);
+    ck_assert_int_ge(launch.fast, 8 * 8 * (int)sizeof(double));
+    ck_assert_int_le(launch.fast, 2048);
+    tb_gpu_choose_fast(&some, 27, sizeof(double), &launch); /* does not fit */
+    ck_assert_int_eq(launch.fast, 0);
+    launch.solver = TB_SOLVER_NUMBER_staggered; /* contacts are not known yet */
+    tb_gpu_choose_fast(&some, 27, sizeof(double), &launch);
+    ck_assert_int_eq(launch.fast, 4096);
+}
+END_TEST
+
+START_TEST(fast_memory_is_told_by_the_environment)
+{
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 2048);
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "16384", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 16384);
+    ck_assert_int_eq(tb_gpu_settings_read().fast, 2048);
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "0", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 0);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_FAST_STAGGERED"), 0);
+}
+END_TEST
+
 START_TEST(solves_wait_where_few_take_long)
 {
     const tb_gpu_settings chosen = {.patience = -1}, told = {.patience = 30, .takers = 7};
@@ -271,4 +298,5 @@ TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           a_course_asks_as_little_as_a_step, a_kind_of_call_is_captured_once,
           how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors, few_worlds_go_alone,
-          solves_wait_where_few_take_long)
+          fast_memory_is_what_a_factor_needs_or_what_is_told,
+          fast_memory_is_told_by_the_environment, solves_wait_where_few_take_long)
