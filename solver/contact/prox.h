@@ -44,7 +44,8 @@ TB_FN void tb_prox_disk(tb_real x[2], tb_real radius)
         length = tb_hypot2(x[0], x[1]);
         if (length <= radius) return;
     }
-    const tb_real scale = radius / length;
+    /* of nothing, which many contacts come to, a card divides the long way */
+    const tb_real scale = radius == 0 ? radius : radius / length;
     x[0] *= scale;
     x[1] *= scale;
 }
