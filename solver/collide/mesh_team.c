@@ -262,6 +262,7 @@ TB_STATIC bool take_rooms(mesh_team *m, int32_t wanted)
     const tb_arena *arena = m->arena;
     const size_t used = arena->used + TB_ARENA_ALIGNMENT;
     const size_t fitting = arena->capacity > used ? (arena->capacity - used) / sizeof(tb_epa) : 0;
+    tb_team_sync(); /* all have read the account */
     if (m->number_of_rooms >= wanted) return true;
     if (m->rooms && fitting <= (size_t)m->number_of_rooms) return true;
     m->number_of_rooms = fitting < 1 ? 1 : (size_t)wanted < fitting ? wanted : (int32_t)fitting;

@@ -16,7 +16,7 @@
 /* ---- the arena ----
  *
  * A team has one account of its world's one block, which its leader keeps: all lanes take the same
- * pieces in the same order. A lane that works alone for a while, its leader for all, says so in the
+ * pieces in the same order, and others than it read there only between syncs. A lane that works alone for a while, its leader for all, says so in the
  * account (or in a copy of it: tb_arena_alone), or it would wait for lanes that are elsewhere. */
 
 /* in tb_arena.allocations */
@@ -41,33 +41,55 @@ TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
     return alone;
 }
 
-/* So much is taken from now on: told to the account when all have read it, read again when it is
- * there. */
-TB_STATIC void arena_account(tb_arena *arena, size_t used)
+/* Takes `bytes` and says what was taken before: the leader knows, and tells the others when it has
+ * noted so. They read nothing of the account that changes, so that one sync is enough. */
+TB_STATIC size_t arena_account(tb_arena *arena, size_t bytes)
 {
     const bool together = arena->allocations == TB_ARENA_OF_TEAM;
-    if (together) tb_team_sync();
+    size_t taken = 0;
     if (!together || TB_LEADER) {
+        taken = arena->used;
+        const size_t used = taken + bytes;
         arena->used = used;
         if (used > arena->peak) arena->peak = used;
     }
+    if (together) {
+        tb_team_sync();
+        tb_team_share(&taken, sizeof taken);
+    }
+    return taken;
+}
+
+/* So much is taken from now on: told to the account when all have read it, read again when it is
+ * there. */
+TB_STATIC void arena_account_again(tb_arena *arena, size_t used)
+{
+    const bool together = arena->allocations == TB_ARENA_OF_TEAM;
     if (together) tb_team_sync();
+    if (!together || TB_LEADER) arena->used = used;
+    if (together) tb_team_sync();
+}
+
+TB_STATIC inline void *arena_take(tb_arena *arena, size_t bytes)
+{
+    const size_t unit = TB_ARENA_ALIGNMENT, capacity = arena->capacity;
+    unsigned char *memory = (unsigned char *)arena->current;
+    if (bytes > SIZE_MAX / 4) return NULL;
+    const size_t size = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
+    const size_t taken = arena_account(arena, size);
+    return taken <= capacity && size <= capacity - taken ? memory + taken : NULL;
 }
 
 TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes)
 {
-    const size_t unit = TB_ARENA_ALIGNMENT, taken = arena->used;
-    if (bytes > SIZE_MAX / 4 - taken) return NULL;
-    const size_t size = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
-    arena_account(arena, taken + size);
-    return taken + size <= arena->capacity ? (unsigned char *)arena->current + taken : NULL;
+    return arena_take(arena, bytes);
 }
 
 TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size)
 {
     /* a division is long there, and hardly ever needed */
     if ((count | size) >> 32 != 0 && size != 0 && count > SIZE_MAX / size) return NULL;
-    return tb_arena_take(arena, count * size);
+    return arena_take(arena, count * size);
 }
 
 TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
@@ -85,21 +107,22 @@ TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
 
 TB_EXTERN void tb_arena_reset(tb_arena *arena)
 {
-    arena_account(arena, 0);
+    arena_account_again(arena, 0);
 }
 
+/* Of a team it is the leader's that counts. */
 TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
 {
     tb_arena_mark mark;
     mark.block = arena->current;
-    mark.offset = mark.used = arena->used;
+    mark.offset = mark.used = arena->allocations != TB_ARENA_OF_TEAM || TB_LEADER ? arena->used : 0;
     return mark;
 }
 
 /* Not before all lanes are done with what others may write over. */
 TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark)
 {
-    arena_account(arena, mark.used);
+    arena_account_again(arena, mark.used);
 }
 
 /* ---- contact records ---- */

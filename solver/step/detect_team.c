@@ -164,6 +164,7 @@ TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, i
         arena->capacity > arena->used + TB_ARENA_ALIGNMENT
             ? (arena->capacity - arena->used - TB_ARENA_ALIGNMENT) / sizeof(tb_epa)
             : 0;
+    tb_team_sync(); /* all have read the account */
     int32_t rooms = number < tb_team_lanes() ? number : tb_team_lanes();
     if ((size_t)rooms > fitting) rooms = fitting > 0 ? (int32_t)fitting : 1;
     tb_epa *room = TB_ARENA_ARRAY(arena, tb_epa, rooms);
