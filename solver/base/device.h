@@ -62,6 +62,9 @@
 #define TB_UNROLLED
 #endif
 
+/* Of a struct, before its name: what it is aligned to. */
+#define TB_ALIGNED(bytes) __attribute__((aligned(bytes)))
+
 /* A value of a struct type from its fields, in the order of their declaration. */
 #ifdef __cplusplus
 #define TB_VALUE(type) type

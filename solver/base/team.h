@@ -35,6 +35,8 @@
 #include "base/device.h"
 #include "base/real.h"
 
+enum { TB_TEAM_NUMBERS_OF_A_LANE = 12 };
+
 #if defined(TB_DEVICE) && defined(__CUDACC__)
 
 /* Blocks are one warp: x counts the lanes of a world (a power of two), y the worlds. */
@@ -51,7 +53,7 @@ static __device__ inline int32_t tb_team_lanes(void)
 static __device__ inline unsigned tb_team_mask(void)
 {
     const unsigned lanes = blockDim.x;
-    return lanes == 32 ? ~0u : ((1u << lanes) - 1) << (threadIdx.y * lanes);
+    return ~0u >> (32 - lanes) << (threadIdx.y * lanes);
 }
 
 static __device__ inline void tb_team_sync(void)
@@ -79,14 +81,12 @@ static __device__ inline void tb_team_share(void *data, size_t bytes)
  * source has it, which knows what else stands there. */
 static __device__ void *tb_team_fast(size_t *bytes);
 
-/* As near, for a few numbers that lanes show each other: NULL where there is no room for so many. For
- * one user at a time, who syncs around what the lanes write there. */
-static __device__ inline tb_real *tb_team_numbers(int32_t count)
+/* As near, for a few numbers that lanes show each other: so many for each lane, aligned to 16. For one
+ * user at a time, who syncs around what the lanes write there. */
+static __device__ inline tb_real *tb_team_near(void)
 {
-    enum { NUMBERS_OF_A_LANE = 12 };
-    __shared__ tb_real numbers[NUMBERS_OF_A_LANE * 32];
-    if (count > NUMBERS_OF_A_LANE * tb_team_lanes()) return NULL;
-    return numbers + NUMBERS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
+    __shared__ __align__(16) tb_real numbers[TB_TEAM_NUMBERS_OF_A_LANE * 32];
+    return numbers + TB_TEAM_NUMBERS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
 }
 
 #elif defined(TB_TEAM_PLAYED) /* a test plays the lanes of a card */
@@ -97,6 +97,12 @@ void tb_team_sync(void);
 void tb_team_share(void *data, size_t bytes);
 void tb_team_pass(void *data, size_t bytes, int32_t from);
 void *tb_team_fast(size_t *bytes);
+void *tb_team_near_memory(void);
+
+TB_FN tb_real *tb_team_near(void)
+{
+    return (tb_real *)tb_team_near_memory();
+}
 
 #else
 
@@ -133,14 +139,11 @@ TB_FN void *tb_team_fast(size_t *bytes)
     return NULL;
 }
 
-#endif
-
-#if !(defined(TB_DEVICE) && defined(__CUDACC__))
-TB_FN tb_real *tb_team_numbers(int32_t count)
+TB_FN tb_real *tb_team_near(void)
 {
-    (void)count;
     return NULL;
 }
+
 #endif
 
 #define TB_EACH(i, n)                                                                              \
@@ -167,6 +170,12 @@ TB_TEAM_FN bool tb_team_is_one(void)
 #else
     return tb_team_lanes() == 1;
 #endif
+}
+
+/* Room near the lanes for so many numbers; NULL where there is not. */
+TB_TEAM_FN tb_real *tb_team_numbers(int32_t count)
+{
+    return count <= TB_TEAM_NUMBERS_OF_A_LANE * tb_team_lanes() ? tb_team_near() : NULL;
 }
 
 /* Whether it is true for every lane. */

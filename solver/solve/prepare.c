@@ -49,6 +49,12 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
 #ifdef TB_DEVICE
     sweeper->products = TB_ARENA_ARRAY(scratch, tb_real, 3 * TB_LISTED_COLUMNS);
     if (!sweeper->products) return TB_RESOURCE_EXHAUSTED;
+    sweeper->links = NULL;
+    if (gauss_seidel && problem->columns && sweeper->storage == TB_STORAGE_FACTORIZED &&
+        tb_team_lanes() > 2) {
+        sweeper->links = TB_ARENA_ARRAY(scratch, tb_team_link, problem->number_of_blocks);
+        if (!sweeper->links) return TB_RESOURCE_EXHAUSTED;
+    }
 #endif
     sweeper->change = NULL;
     sweeper->measures = NULL;
@@ -172,6 +178,36 @@ TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *opti
     }
 }
 
+/* What a team's sweep reads of a block: after its r-factors and how it is solved. */
+TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b)
+{
+#ifdef TB_DEVICE
+    const tb_problem *problem = sweeper->problem;
+    const tb_sweep_block *block = &sweeper->blocks[b];
+    if (!sweeper->links) return;
+    tb_team_link *link = &sweeper->links[b];
+    const int32_t width = problem->blocks[b].width;
+    const bool near = (width + 3) / 4 <= TB_TEAM_NUMBERS_OF_A_LANE / 12 * tb_team_lanes();
+    link->y = problem->values + block->value;
+    link->row = block->row;
+    link->width = width;
+    link->shape = block->shape;
+    link->mu = block->mu;
+    link->dof = NULL;
+    if (block->law != TB_LAW_COULOMB || block->block_solve || !near) return;
+    link->dof = tb_block_columns(problem, b);
+    link->r_normal = block->r_normal;
+    link->r_friction = block->r_friction;
+    link->g_normal = block->g[0];
+    link->carry[0] = block->g[3];
+    link->carry[1] = block->g[6];
+    link->g_friction = tb_max(block->g[4], block->g[8]);
+    for (int i = 0; i < 3; i++) link->c[i] = problem->c[block->row + i];
+#else
+    (void)sweeper, (void)b;
+#endif
+}
+
 /* T = 1 - R G from G the first time, scaled after that (Poulsen 3.6): one block's rows. */
 TB_STATIC void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_real ratio,
                            bool first)
@@ -201,6 +237,7 @@ TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_option
     TB_EACH (k, end - first) {
         set_block_omega(sweeper, options, &sweeper->blocks[first + k], omega, true);
         if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[first + k], 0, true);
+        set_link(sweeper, first + k);
     }
     tb_team_sync();
     if (end == sweeper->problem->number_of_blocks) sweeper->omega = omega;
@@ -214,6 +251,7 @@ TB_EXTERN void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options 
     TB_EACH (b, sweeper->problem->number_of_blocks) {
         set_block_omega(sweeper, options, &sweeper->blocks[b], omega, false);
         if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], ratio, false);
+        set_link(sweeper, b);
     }
     tb_team_sync();
 }

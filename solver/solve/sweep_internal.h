@@ -10,27 +10,39 @@
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
+/* A Coulomb contact that is solved by rows, as a team's sweep reads it: all of it at once, in a lane's
+ * widest accesses. */
+typedef struct TB_ALIGNED(16) tb_team_link {
+    const tb_real *y;    /* its three rows */
+    const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
+    int32_t row, width, shape;
+    tb_real mu, r_normal, r_friction;
+    tb_real g_normal, carry[2], g_friction; /* g_00, g_10 and g_20, the larger of g_11 and g_22 */
+    tb_real c[3];
+} tb_team_link;
+
 /* Each lane of a team has one; what it points to they share. What is declared here they do
  * together: reached by all lanes with the same arguments, what is written all see at the return. */
 struct tb_sweeper {
     const tb_problem *problem;
     tb_sweep_block *blocks;
-    tb_real *local;     /* diagonal blocks of more than three rows */
-    tb_real *lambda;    /* rows */
-    tb_real *s;         /* dofs, Y lambda; factorized form */
-    tb_real *next;      /* jor: the new s or the new lambda */
-    tb_real *change;    /* jor, on devices: rows, what each block adds to lambda */
-    double *measures;   /* jor, on devices: blocks, its share of what a sweep returns */
-    tb_real *products;  /* sor, on devices: of three rows' columns with s */
-    tb_real *alpha;     /* blocks: slip parameters of the exact local solves, or NULL */
-    tb_real *g;         /* dense form: G, rows x rows, where it had to be assembled */
-    tb_real *t;         /* T form: 1 - R G, rows x rows */
-    tb_real *d;         /* T form: -R c, rows */
-    tb_matrix matrix;   /* G as swept: the problem's own or `g` */
-    tb_storage storage; /* as resolved */
-    bool whole;         /* blocks are solved as wholes where that pays */
-    bool jams;          /* and where rows cannot, in any case */
-    bool gauss_seidel;  /* sor, else jor */
+    tb_real *local;      /* diagonal blocks of more than three rows */
+    tb_real *lambda;     /* rows */
+    tb_real *s;          /* dofs, Y lambda; factorized form */
+    tb_real *next;       /* jor: the new s or the new lambda */
+    tb_real *change;     /* jor, on devices: rows, what each block adds to lambda */
+    double *measures;    /* jor, on devices: blocks, its share of what a sweep returns */
+    tb_real *products;   /* sor, on devices: of three rows' columns with s */
+    tb_team_link *links; /* likewise: blocks, or NULL */
+    tb_real *alpha;      /* blocks: slip parameters of the exact local solves, or NULL */
+    tb_real *g;          /* dense form: G, rows x rows, where it had to be assembled */
+    tb_real *t;          /* T form: 1 - R G, rows x rows */
+    tb_real *d;          /* T form: -R c, rows */
+    tb_matrix matrix;    /* G as swept: the problem's own or `g` */
+    tb_storage storage;  /* as resolved */
+    bool whole;          /* blocks are solved as wholes where that pays */
+    bool jams;           /* and where rows cannot, in any case */
+    bool gauss_seidel;   /* sor, else jor */
     tb_real omega;
     double r_global; /* of TB_R_SPECTRUM, before omega */
 };

@@ -261,7 +261,7 @@ TB_STATIC inline void tb_team_move_columns(const tb_sweeper *sweeper, const tb_b
 
 /* A contact by rows: its products by all lanes, each row's sum by one; there are three lanes or more.
  * Where nothing changes s stays as it is. */
-TB_STATIC inline double tb_team_move_contact(tb_sweeper *sweeper, int32_t index)
+TB_STATIC TB_NO_INLINE double tb_team_move_contact(tb_sweeper *sweeper, int32_t index)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_sweep_block *block = &sweeper->blocks[index];
@@ -316,21 +316,142 @@ TB_STATIC inline double tb_team_move_single(tb_sweeper *sweeper, int32_t index)
     return measure;
 }
 
+/* A block without a link, by what it is. */
+TB_STATIC TB_NO_INLINE double tb_team_move_unlinked(tb_sweeper *sweeper, int32_t index)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    const bool listed = sweeper->storage == TB_STORAGE_FACTORIZED &&
+                        sweeper->problem->blocks[index].width <= TB_LISTED_COLUMNS;
+    if (listed && tb_team_lanes() > 2 && block->law == TB_LAW_COULOMB && !block->block_solve)
+        return tb_team_move_contact(sweeper, index);
+    if (listed && block->rows == 1) return tb_team_move_single(sweeper, index);
+    return tb_team_move_any(sweeper, index);
+}
+
+/* Four numbers that stand near, in few accesses. */
+typedef struct TB_ALIGNED(16) tb_team_quad {
+    tb_real n[4];
+} tb_team_quad;
+
+/* A row's sum as tb_team_sum makes it, of products whose number is filled up to fours with zeros: a sum
+ * that began with +0 is never -0, so that adding +0 leaves it as it is. */
+TB_STATIC inline tb_real tb_team_sum_near(const tb_real *p, int32_t filled, int shape)
+{
+    if (shape != TB_SHAPE_OF_ANY) return tb_team_sum(p, 0, shape);
+    const tb_team_quad zero = {{0, 0, 0, 0}}, a = *(const tb_team_quad *)p;
+    const tb_team_quad b = filled > 4 ? *(const tb_team_quad *)(p + 4) : zero;
+    tb_real sum = (tb_real)0 + a.n[0] + a.n[1] + a.n[2] + a.n[3];
+    sum = sum + b.n[0] + b.n[1] + b.n[2] + b.n[3];
+    TB_ROLLED
+    for (int32_t k = 8; k < filled; k += 4) {
+        const tb_team_quad q = *(const tb_team_quad *)(p + k);
+        sum = sum + q.n[0] + q.n[1] + q.n[2] + q.n[3];
+    }
+    return sum;
+}
+
+/* What a sweep has at hand for its contacts. */
+typedef struct tb_team_sweep {
+    tb_real *lambda, *s, *near;
+    const tb_real *compliance;
+    int32_t lane, lanes;
+} tb_team_sweep;
+
+/* The products of a column from the second of a lane on. */
+TB_STATIC inline void tb_team_multiply_far(const tb_team_sweep *w, const tb_team_link *link,
+                                           int32_t filled)
+{
+    TB_ROLLED
+    for (int32_t k = w->lane + w->lanes; k < filled; k += w->lanes) {
+        const bool there = k < link->width;
+        const tb_real s = there ? w->s[link->dof[k]] : 0;
+        TB_ROLLED
+        for (int32_t i = 0; i < 3; i++)
+            w->near[i * filled + k] = there ? link->y[i * link->width + k] * s : 0;
+    }
+}
+
+/* tb_team_move_contact of a contact with a link. */
+TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_team_link *link)
+{
+    const int32_t lane = w->lane, width = link->width, filled = (width + 3) & ~3;
+    tb_real *kept = w->lambda + link->row;
+    tb_real lambda[3] = {kept[0], kept[1], kept[2]}, change[3];
+    const bool twins = link->shape != TB_SHAPE_OF_ANY;
+    tb_team_column column = {0, 0, {0, 0, 0}};
+    if (lane < width) {
+        const tb_real *y = link->y + lane;
+        column.dof = link->dof[lane];
+        column.y[0] = y[0];
+        column.y[1] = y[width];
+        column.y[2] = y[2 * width];
+        column.s = w->s[column.dof];
+    }
+    if (lane < filled) {
+        w->near[lane] = column.y[0] * column.s;
+        w->near[filled + lane] = column.y[1] * column.s;
+        w->near[2 * filled + lane] = column.y[2] * column.s;
+    }
+    if (filled > w->lanes) tb_team_multiply_far(w, link, filled);
+    tb_team_sync();
+    const int32_t i = lane < 3 ? lane : 2;
+    tb_real own = lane == 0 ? link->c[0] : lane == 1 ? link->c[1] : link->c[2];
+    own = tb_team_sum_near(w->near + i * filled, filled, link->shape) + own;
+    if (w->compliance)
+        own += w->compliance[link->row + i] * (lane == 0   ? lambda[0]
+                                               : lane == 1 ? lambda[1]
+                                                           : lambda[2]);
+    tb_real xi[3] = {own, own, own};
+    tb_team_pass(&xi[0], sizeof xi[0], 0);
+    tb_team_pass(&xi[1], sizeof xi[1], 1);
+    tb_team_pass(&xi[2], sizeof xi[2], 2);
+    tb_sweep_block block;
+    block.mu = link->mu;
+    block.r_normal = link->r_normal;
+    block.r_friction = link->r_friction;
+    block.g[0] = link->g_normal;
+    block.g[3] = link->carry[0];
+    block.g[6] = link->carry[1];
+    block.g[4] = block.g[8] = link->g_friction;
+    tb_update_coulomb(&block, true, xi, lambda, change);
+    if (lane == 0) { /* all have read them before they passed what they made of them */
+        kept[0] = lambda[0];
+        kept[1] = lambda[1];
+        kept[2] = lambda[2];
+    }
+    const bool changes = !(change[0] == 0 && change[1] == 0 && change[2] == 0);
+    if (changes) {
+        if (lane < width) w->s[column.dof] = tb_team_moved(&column, change, twins);
+        TB_ROLLED
+        for (int32_t k = lane + w->lanes; k < width; k += w->lanes) {
+            const tb_real *y = link->y + k;
+            tb_real *to = &w->s[link->dof[k]];
+            const tb_team_column more = {0, *to, {y[0], y[width], y[2 * width]}};
+            *to = tb_team_moved(&more, change, twins);
+        }
+    }
+    tb_team_sync();
+    return changes ? tb_contact_measure(&block, change) : 0;
+}
+
 TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
 {
-    const bool factorized = sweeper->storage == TB_STORAGE_FACTORIZED;
-    const bool lanes_for_rows = factorized && tb_team_lanes() > 2;
+    const tb_team_link *links = sweeper->links;
+    const int32_t blocks = sweeper->problem->number_of_blocks;
+    const tb_team_sweep w = {sweeper->lambda, sweeper->s,
+                             tb_team_near(),  sweeper->problem->compliance,
+                             tb_team_lane(),  tb_team_lanes()};
     double measure = 0;
     TB_ROLLED
-    for (int32_t b = 0; b < sweeper->problem->number_of_blocks; b++) {
-        const tb_sweep_block *block = &sweeper->blocks[b];
-        const bool listed = sweeper->problem->blocks[b].width <= TB_LISTED_COLUMNS;
-        if (lanes_for_rows && listed && block->law == TB_LAW_COULOMB && !block->block_solve)
-            measure += tb_team_move_contact(sweeper, b);
-        else if (factorized && listed && block->rows == 1)
-            measure += tb_team_move_single(sweeper, b);
-        else
-            measure += tb_team_move_any(sweeper, b);
+    for (int32_t b = 0; b < blocks; b++) {
+        if (links) {
+            const tb_team_link link = links[b];
+            if (link.dof) {
+                measure += tb_team_move_linked(&w, &link);
+                continue;
+            }
+        }
+        measure += tb_team_move_unlinked(sweeper, b);
     }
     tb_team_sync(); /* the last impulses are written */
     return measure;

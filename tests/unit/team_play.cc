@@ -36,7 +36,8 @@ struct team {
     player players[MOST_LANES];
     ucontext_t outside;
     pthread_barrier_t barrier;
-    unsigned char passed[PASSED_BYTES];
+    alignas(16) unsigned char passed[PASSED_BYTES];
+    alignas(16) unsigned char near[sizeof(double) * TB_TEAM_NUMBERS_OF_A_LANE * MOST_LANES];
     void (*work)(void *context, int32_t lane);
     void *context;
 };
@@ -175,6 +176,11 @@ void tb_team_pass(void *data, size_t bytes, int32_t from)
 void tb_team_share(void *data, size_t bytes)
 {
     tb_team_pass(data, bytes, 0);
+}
+
+void *tb_team_near_memory(void)
+{
+    return self != nullptr ? self->own->near : nullptr;
 }
 
 static void *fast_memory;
