@@ -206,13 +206,13 @@ TB_FN const uint16_t *tb_block_columns(const tb_problem *problem, int32_t block)
 TB_FN int32_t tb_blocks_alike(const tb_problem *problem, int32_t first, int32_t end)
 {
     const tb_block *block = &problem->blocks[first];
+    const int32_t segment = block->segment, segments = block->segments, rows = block->rows;
     int32_t b = first + 1;
     TB_ROLLED
-    for (; b < end; b++) {
+    for (; b < end; b++) { /* all three are read at once */
         const tb_block *other = &problem->blocks[b];
-        if (other->segment != block->segment || other->segments != block->segments ||
-            other->rows != block->rows)
-            break;
+        const int32_t unlike = (other->segment ^ segment) | (other->segments ^ segments);
+        if ((unlike | (other->rows ^ rows)) != 0) break;
     }
     return b;
 }
