@@ -316,15 +316,19 @@ TB_STATIC inline double tb_team_move_single(tb_sweeper *sweeper, int32_t index)
     return measure;
 }
 
-/* A block without a link, by what it is. */
+TB_STATIC inline bool tb_team_is_listed(const tb_sweeper *sweeper, int32_t index)
+{
+    return sweeper->storage == TB_STORAGE_FACTORIZED &&
+           sweeper->problem->blocks[index].width <= TB_LISTED_COLUMNS;
+}
+
+/* A block without a link, by what it is; one of a single row stands in the sweep itself. */
 TB_STATIC TB_NO_INLINE double tb_team_move_unlinked(tb_sweeper *sweeper, int32_t index)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
-    const bool listed = sweeper->storage == TB_STORAGE_FACTORIZED &&
-                        sweeper->problem->blocks[index].width <= TB_LISTED_COLUMNS;
-    if (listed && tb_team_lanes() > 2 && block->law == TB_LAW_COULOMB && !block->block_solve)
+    if (tb_team_is_listed(sweeper, index) && tb_team_lanes() > 2 && block->law == TB_LAW_COULOMB &&
+        !block->block_solve)
         return tb_team_move_contact(sweeper, index);
-    if (listed && block->rows == 1) return tb_team_move_single(sweeper, index);
     return tb_team_move_any(sweeper, index);
 }
 
@@ -451,7 +455,10 @@ TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
                 continue;
             }
         }
-        measure += tb_team_move_unlinked(sweeper, b);
+        if (sweeper->blocks[b].rows == 1 && tb_team_is_listed(sweeper, b))
+            measure += tb_team_move_single(sweeper, b);
+        else
+            measure += tb_team_move_unlinked(sweeper, b);
     }
     tb_team_sync(); /* the last impulses are written */
     return measure;
