@@ -13,6 +13,15 @@
  * contact that lets go takes 1 / w out of a sum, and digits with it: the answer is refined against
  * the matrix as it is, and where that does not contract the matrix is factored. Blocks that come
  * in need no new pattern; dofs that none of its nodes has stand for themselves in A0.
+ *
+ * A slip that turns changes its block in every step, and a new round has other weights w in all of
+ * them: where contacts slip this is hardly ever worth it. Nor would GMRES by an old factor be, on
+ * the system of the impulses. In piles of 60 to 300 bodies and the problems of tests/truth's
+ * truth_problems.c a factorization with its assembly costs as many multiplications as 2 to 8 times
+ * one solve by a factor and one product, while 1 % of the merit takes 4 vectors where no contact
+ * has changed its status, 9 where two or three have, and half of the steps change more. With at
+ * most 8 vectors a pile of 90 bodies was factored 0.69 times as often for 1.34 times the
+ * instructions; with 12, the files 0.49 times as often for 1.3 times the time.
  */
 #include "solve/newton_system.h"
 
