@@ -97,14 +97,27 @@ typedef struct tb_residuals {
 /* Largest finite double stands for a residual that is not a number, so that none ever leaves. */
 #define TB_RESIDUAL_UNKNOWN DBL_MAX
 
-/* Judges lambda on its own: computes xi (rows, may be NULL to discard) in double from the problem's
- * numbers, whatever the solver believed. `s` (dofs, may be NULL) receives the Y lambda that it came
- * by in the factorized form. `scratch` gives max(rows, dofs) doubles. */
+/* An impulse in double: what a float leaves of it may stand in `fine` (rows, or NULL). In double
+ * there is nothing left. */
+TB_FN double tb_impulse_at(const tb_real *lambda, const tb_real *fine, int32_t row)
+{
+#ifdef TB_SINGLE
+    return fine ? (double)lambda[row] + (double)fine[row] : (double)lambda[row];
+#else
+    (void)fine;
+    return lambda[row];
+#endif
+}
+
+/* Judges lambda, with what `fine` adds to it (see tb_impulse_at), on its own: computes xi (rows, may
+ * be NULL to discard) in double from the problem's numbers, whatever the solver believed. `s` (dofs,
+ * may be NULL) receives the Y lambda that it came by in the factorized form. `scratch` gives
+ * max(rows, dofs) doubles. */
 #define tb_problem_judge TB_SYMBOL(tb_problem_judge)
 TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
-                                     tb_arena *scratch, tb_real *s, tb_real *xi,
+                                     const tb_real *fine, tb_arena *scratch, double *s, tb_real *xi,
                                      tb_residuals *residuals);
-/* The same without s. */
+/* The same of lambda alone, without s. */
 #define tb_problem_residuals TB_SYMBOL(tb_problem_residuals)
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals);

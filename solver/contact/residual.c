@@ -17,14 +17,15 @@ enum { UNROLLS = 1 };
 /* sum + what column k of blocks that stand on the same runs adds to it, in their order. Rows without
  * load are passed over. */
 TB_STATIC double whiten_column(const tb_problem *problem, int32_t first, int32_t end, int32_t k,
-                               const tb_real *lambda, double sum)
+                               const tb_real *lambda, const tb_real *fine, double sum)
 {
     const int32_t rows = problem->blocks[first].rows, width = problem->blocks[first].width;
     if (rows == 3) {
         for (int32_t b = first; b < end; b++) {
-            const tb_real *l = lambda + problem->blocks[b].row;
+            const int32_t row = problem->blocks[b].row;
             const tb_real *y = problem->values + problem->blocks[b].value + k;
-            const double load[3] = {(double)l[0], (double)l[1], (double)l[2]};
+            double load[3];
+            for (int i = 0; i < 3; i++) load[i] = tb_impulse_at(lambda, fine, row + i);
             const double more = sum + load[0] * (double)y[0] + load[1] * (double)y[width] +
                                 load[2] * (double)y[2 * width];
             if (load[0] != 0 || load[1] != 0 || load[2] != 0) sum = more;
@@ -33,17 +34,19 @@ TB_STATIC double whiten_column(const tb_problem *problem, int32_t first, int32_t
     }
     TB_ROLLED
     for (int32_t b = first; b < end; b++) {
-        const tb_real *l = lambda + problem->blocks[b].row;
         const tb_real *y = problem->values + problem->blocks[b].value + k;
         TB_ROLLED
-        for (int32_t i = 0; i < rows; i++)
-            if (l[i] != 0) sum += (double)l[i] * (double)y[i * width];
+        for (int32_t i = 0; i < rows; i++) {
+            const double load = tb_impulse_at(lambda, fine, problem->blocks[b].row + i);
+            if (load != 0) sum += load * (double)y[i * width];
+        }
     }
     return sum;
 }
 
 /* The same by a team: a lane takes columns of blocks that stand on the same runs. */
-TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda, double *s)
+TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda,
+                               const tb_real *fine, double *s)
 {
     TB_ROLLED
     for (int32_t b = 0; b < problem->number_of_blocks;) {
@@ -52,7 +55,7 @@ TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda,
         const int32_t alike = tb_blocks_alike(problem, b, problem->number_of_blocks);
         TB_EACH (k, block->width) {
             double *to = &s[dofs ? dofs[k] : tb_block_dof(problem, block, k)];
-            *to = whiten_column(problem, b, alike, k, lambda, *to);
+            *to = whiten_column(problem, b, alike, k, lambda, fine, *to);
         }
         tb_team_sync();
         b = alike;
@@ -86,22 +89,23 @@ TB_STATIC void whiten_rows(const tb_problem *problem, const tb_block *block, int
 }
 
 /* xi of the factorized form: s = Y lambda in double, then each row in turn */
-TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, double *s)
+TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, const tb_real *fine,
+                      double *s)
 {
     if (!tb_team_is_one()) {
         tb_team_clear(s, (size_t)problem->number_of_dofs * sizeof(double));
         tb_team_sync();
-        whiten_together(problem, lambda, s);
+        whiten_together(problem, lambda, fine, s);
         return;
     }
     memset(s, 0, (size_t)problem->number_of_dofs * sizeof(double));
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
-        const tb_real *l = lambda + block->row;
         for (int32_t i = 0; i < block->rows; i += 3) {
             const int32_t left = block->rows - i;
-            const double load[3] = {(double)l[i], left > 1 ? (double)l[i + 1] : 0,
-                                    left > 2 ? (double)l[i + 2] : 0};
+            double load[3];
+            for (int32_t k = 0; k < 3; k++)
+                load[k] = k < left ? tb_impulse_at(lambda, fine, block->row + i + k) : 0;
             if (load[0] != 0 || load[1] != 0 || load[2] != 0)
                 whiten_rows(problem, block, i, load, s);
         }
@@ -150,19 +154,19 @@ TB_STATIC void factorized_rows(const tb_problem *problem, const tb_block *block,
 }
 
 TB_STATIC TB_NO_INLINE double matrix_row_xi(const tb_problem *problem, int32_t row,
-                                            const tb_real *lambda)
+                                            const tb_real *lambda, const tb_real *fine)
 {
     double part = 0;
     if (problem->matrix->dense) {
         const tb_real *value = problem->matrix->dense + (int64_t)row * problem->matrix->columns;
         TB_ROLLED
         for (int32_t j = 0; j < problem->matrix->columns; j++)
-            part += (double)value[j] * (double)lambda[j];
+            part += (double)value[j] * tb_impulse_at(lambda, fine, j);
     } else {
         const tb_matrix *matrix = problem->matrix;
         TB_ROLLED
         for (int32_t k = matrix->row_start[row]; k < matrix->row_start[row + 1]; k++)
-            part += (double)matrix->value[k] * (double)lambda[matrix->column[k]];
+            part += (double)matrix->value[k] * tb_impulse_at(lambda, fine, matrix->column[k]);
     }
     return (double)problem->c[row] + part;
 }
@@ -182,7 +186,8 @@ TB_STATIC void add_judgement(tb_judgement *all, const tb_judgement *one)
 
 /* One block, with its rows of xi on the way out. */
 TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *block,
-                                   const tb_real *lambda, const double *s, tb_real *xi)
+                                   const tb_real *lambda, const tb_real *fine, const double *s,
+                                   tb_real *xi)
 {
     double l[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
     TB_ROLLED
@@ -191,8 +196,8 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
     TB_ROLLED
     for (int32_t i = 0; i < block->rows; i++) {
         const int32_t row = block->row + i;
-        l[i] = (double)lambda[row];
-        if (!problem->values) x[i] = matrix_row_xi(problem, row, lambda);
+        l[i] = tb_impulse_at(lambda, fine, row);
+        if (!problem->values) x[i] = matrix_row_xi(problem, row, lambda, fine);
         if (problem->compliance) x[i] += (double)problem->compliance[row] * l[i];
         if (xi) xi[row] = TB_R(x[i]);
     }
@@ -208,8 +213,8 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
 /* All blocks by a team. Lanes note what they find, for a sum in the order of the blocks; which is the
  * largest does not depend on an order. */
 TB_STATIC tb_status judge_together(const tb_problem *problem, const tb_real *lambda,
-                                   tb_arena *scratch, const double *s, tb_real *xi,
-                                   tb_judgement *all)
+                                   const tb_real *fine, tb_arena *scratch, const double *s,
+                                   tb_real *xi, tb_judgement *all)
 {
     const int32_t blocks = problem->number_of_blocks, lanes = tb_team_lanes();
     double *natural = TB_ARENA_ARRAY(scratch, double, blocks);
@@ -217,7 +222,7 @@ TB_STATIC tb_status judge_together(const tb_problem *problem, const tb_real *lam
     tb_judgement mine = {0, 0, 0, 0};
     if (!natural || !largest) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (b, blocks) {
-        tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
+        tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, fine, s, xi);
         natural[b] = own.natural;
         own.natural = 0;
         add_judgement(&mine, &own);
@@ -242,34 +247,29 @@ TB_EXTERN double tb_problem_c_squared(const tb_problem *problem)
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals)
 {
-    return tb_problem_judge(problem, lambda, scratch, NULL, xi, residuals);
+    return tb_problem_judge(problem, lambda, NULL, scratch, NULL, xi, residuals);
 }
 
 TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
-                                     tb_arena *scratch, tb_real *whitened, tb_real *xi,
-                                     tb_residuals *residuals)
+                                     const tb_real *fine, tb_arena *scratch, double *whitened,
+                                     tb_real *xi, tb_residuals *residuals)
 {
     const tb_arena_mark mark = tb_arena_get_mark(scratch);
     double *s = NULL;
     if (problem->values) {
-        /* in double, the sum is made where it is wanted */
-        const bool in_place = whitened && sizeof(tb_real) == sizeof(double);
-        s = in_place ? (double *)(void *)whitened
-                     : TB_ARENA_ARRAY(scratch, double, problem->number_of_dofs);
+        s = whitened ? whitened : TB_ARENA_ARRAY(scratch, double, problem->number_of_dofs);
         if (!s) return TB_RESOURCE_EXHAUSTED;
-        whiten(problem, lambda, s);
-        if (whitened && !in_place)
-            TB_EACH (i, problem->number_of_dofs) whitened[i] = TB_R(s[i]);
+        whiten(problem, lambda, fine, s);
     }
     const int32_t blocks = problem->number_of_blocks;
     tb_judgement all = {0, 0, 0, 0};
     if (!tb_team_is_one()) {
-        const tb_status status = judge_together(problem, lambda, scratch, s, xi, &all);
+        const tb_status status = judge_together(problem, lambda, fine, scratch, s, xi, &all);
         if (status != TB_OK) return status;
     } else {
         TB_ROLLED
         for (int32_t b = 0; b < blocks; b++) {
-            const tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, s, xi);
+            const tb_judgement own = judge_block(problem, &problem->blocks[b], lambda, fine, s, xi);
             add_judgement(&all, &own);
         }
     }

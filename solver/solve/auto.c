@@ -5,8 +5,8 @@
  * says that steps from the sets of the last one, or Newton's rounds, are the cheaper way: so many
  * steps, each worth so many sweeps by the pattern of their system, against so many sweeps. What a way
  * costs includes what had to come after it. The numbers follow the last solves, and those that are
- * not used fade, so that they are tried again in time. Where the last solves needed no sweep, a
- * start that is far below the tolerance is the answer as it stands.
+ * not used fade, so that they are tried again in time. Where the last solves needed no sweep, or in
+ * float begin with sets, a start that is far below the tolerance is the answer as it stands.
  *
  * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
  * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
@@ -41,10 +41,23 @@ static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led now
 static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
 static const double DEARER_IN_ROUNDS = 2;     /* than a step from sets is one of Newton's */
 static const double DEARER_IN_A_ROW = 1.5;    /* is each after the first */
-static const double AT_REST = 1e-4;           /* share of the tolerance that moves last bits */
 static const double SWEEPS_OF_REST = 0.5;     /* with fewer a solve, a start is looked at first */
 static const double FEWEST_SWEEPS = 1e-3;     /* that are remembered */
+static const double STEPS_OF_REST = 0.25;     /* what is remembered of none: less than after any */
+static const double AT_REST_ANEW = 0.1;       /* of the share at which what stands goes on to */
+static const double STEPS_AFTER_REST = 0.9;   /* more have been made since */
 static const double UNSETTLED = 0.1;          /* share of statuses that a run changes, at most */
+
+/* Shares of the tolerance below which a start stands: where sweeps would begin, where steps from sets
+ * would. What is held would creep by what the tolerance leaves, step after step; refined every time
+ * it stands still. In double that is to the last bits, and steps from sets refine any start. A float's
+ * last bits are those of gravity's share of a step: there a start that none can better for long
+ * stands. */
+#ifdef TB_SINGLE
+static const double AT_REST = 0.1, REST_OF_SETS = 0.1;
+#else
+static const double AT_REST = 1e-4, REST_OF_SETS = 0;
+#endif
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
@@ -216,6 +229,14 @@ TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history)
     return !sets_are_cheaper(history) && !newton_is_cheapest(history);
 }
 
+/* A step stops what has begun to move by impulses that would set it in motion again in the next one:
+ * only another takes them back. So a start that has not stood before must be the better for it. */
+TB_EXTERN double tb_auto_rest(const tb_solve_history *history)
+{
+    const bool stood = history && history->steps < 2 * STEPS_OF_REST;
+    return stood ? REST_OF_SETS : AT_REST_ANEW * REST_OF_SETS;
+}
+
 TB_STATIC double learn(double known, double seen)
 {
     return known > 0 ? known + NEWS * (seen - known) : seen;
@@ -260,7 +281,9 @@ TB_STATIC void learn_of_sets(tb_choice *choice, int64_t solves)
 {
     tb_solve_history *h = choice->history;
     const double steps = (double)solves;
-    h->steps = learn(h->steps, steps);
+    const bool stands = REST_OF_SETS > 0, stood = stands && h->steps < STEPS_AFTER_REST;
+    h->steps = stands && solves == 0 ? STEPS_OF_REST : learn(h->steps, steps);
+    if (stood || (stands && solves == 0)) return; /* sweeps would stir what hardly ever moves */
     h->sweeps *= FADING;
     h->newton *= FADING;
 }
@@ -367,12 +390,13 @@ TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, boo
     tb_solution *solution = choice->solution;
     if (!h || !(h->sweeps > 0 && h->sweeps < SWEEPS_OF_REST)) return TB_OK;
     if (!warm->lambda || !choice->options->warm_start) return TB_OK;
-    tb_newton_project(problem, warm->lambda, solution->lambda);
+    tb_newton_project_fine(problem, warm->lambda, warm->fine, solution->lambda, solution->fine);
     const tb_status status =
-        tb_problem_judge(problem, solution->lambda, choice->scratch, solution->whitened,
-                         solution->xi, &solution->residuals);
+        tb_problem_judge(problem, solution->lambda, solution->fine, choice->scratch,
+                         solution->whitened, solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
     *ended = auto_is_at_rest(choice);
+    solution->has_fine = *ended && solution->fine != NULL;
     choice->stirred = !*ended;
     if (!*ended) return TB_OK;
     solution->status = TB_OK;
@@ -455,8 +479,8 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
         tb_team_copy(solution->lambda, choice.best,
                      (size_t)problem->number_of_rows * sizeof(tb_real));
         tb_team_sync();
-        status = tb_problem_judge(problem, solution->lambda, warm->scratch, solution->whitened,
-                                  solution->xi, &solution->residuals);
+        status = tb_problem_judge(problem, solution->lambda, NULL, warm->scratch,
+                                  solution->whitened, solution->xi, &solution->residuals);
         tb_problem_statuses(problem, solution->lambda, solution->statuses);
         memcpy(solution->solver, choice.best_solver, sizeof solution->solver);
     }

@@ -203,7 +203,7 @@ TB_STATIC tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
 {
     tb_solution *solution = it->solution;
     const tb_status status =
-        tb_problem_judge(it->problem, it->sweeper.lambda, it->scratch, solution->whitened,
+        tb_problem_judge(it->problem, it->sweeper.lambda, NULL, it->scratch, solution->whitened,
                          solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
     if (solution->first_check == 0) {
@@ -408,8 +408,8 @@ TB_STATIC tb_status account(tb_iteration *it)
     if (solution->status != TB_OK) {
         return_to_best(it);
         const tb_status status =
-            tb_problem_judge(it->problem, lambda, it->scratch, solution->whitened, solution->xi,
-                             &solution->residuals);
+            tb_problem_judge(it->problem, lambda, NULL, it->scratch, solution->whitened,
+                             solution->xi, &solution->residuals);
         if (status != TB_OK) return status;
     }
     tb_team_copy(solution->lambda, lambda, (size_t)rows * sizeof(tb_real));

@@ -47,9 +47,6 @@ static const tb_real LARGEST_FIRST_EPSILON = TB_R(0.1), LARGEST_EPSILON = TB_R(1
 static const tb_real EPSILON_GROWTH = TB_R(4);                        /* of epsilon, on failure */
 static const tb_real SHRINK_BOLD = TB_R(0.1), SHRINK_SHY = TB_R(0.5); /* else */
 static const double ROUND_CONTRACTION = 0.1; /* of a round's merit: enough for the next p */
-/* none: auto takes a step from every start, as sweeps do. What is held would creep by what the
- * tolerance leaves, step after step; refined every time it stands still to the last bits */
-static const double REST_OF_CHOSEN = 0;
 /* newton alone: just below the tolerance held things would all slide the same way. In float that is
  * where rounding begins, and a step could lead out of it */
 #ifdef TB_SINGLE
@@ -68,6 +65,9 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
     const int32_t rows = it->problem->number_of_rows, blocks = it->problem->number_of_blocks;
     tb_arena *scratch = it->scratch;
     tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi,  &it->trial,
+#ifdef TB_SINGLE
+                          &it->fine,
+#endif
                           &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best, &it->last};
     const int64_t apart = ((int64_t)rows + 7) / 8 * 8; /* aligned as if each were taken by itself */
     const int32_t number = (int32_t)(sizeof arrays / sizeof arrays[0]);
@@ -197,6 +197,15 @@ TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambd
     tb_team_sync();
 }
 
+TB_EXTERN void tb_newton_project_fine(const tb_problem *problem, const tb_real *lambda,
+                                      const tb_real *fine, tb_real *to, tb_real *to_fine)
+{
+    tb_newton_project(problem, lambda, to);
+    if (!to_fine) return;
+    TB_EACH (i, problem->number_of_rows) to_fine[i] = fine && to[i] == lambda[i] ? fine[i] : 0;
+    tb_team_sync();
+}
+
 /* Judges the impulses, brought into their sets, and keeps them where they are the best. */
 TB_CALLED tb_status newton_judge(tb_newton *it)
 {
@@ -205,7 +214,7 @@ TB_CALLED tb_status newton_judge(tb_newton *it)
     tb_residuals residuals;
     tb_newton_project(problem, it->lambda, it->trial);
     const tb_status status =
-        tb_problem_judge(problem, it->trial, it->scratch, NULL, NULL, &residuals);
+        tb_problem_judge(problem, it->trial, NULL, it->scratch, NULL, NULL, &residuals);
     if (status == TB_OK && (residuals.natural < TB_WORTHWHILE_GAIN * it->best_residual ||
                             (residuals.natural <= it->options->tolerance &&
                              it->best_residual > it->options->tolerance))) {
@@ -455,8 +464,8 @@ TB_CALLED tb_status newton_finish(const tb_newton *it, tb_solution *solution)
     tb_team_copy(solution->lambda, it->best, (size_t)problem->number_of_rows * sizeof(tb_real));
     tb_team_sync();
     const tb_status status =
-        tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
-                         &solution->residuals);
+        tb_problem_judge(problem, solution->lambda, NULL, it->scratch, solution->whitened,
+                         solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
     tb_newton_statuses(it, solution);
     solution->iterations = it->work;
@@ -540,7 +549,7 @@ TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve
                     .options = options,
                     .scratch = warm->scratch,
                     .best_residual = DBL_MAX,
-                    .rest = REST_OF_CHOSEN};
+                    .rest = tb_auto_rest(warm->history)};
     bool ended = false;
     solution->iterations = solution->halvings = 0;
     solution->status = TB_NOT_CONVERGED;

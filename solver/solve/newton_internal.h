@@ -19,6 +19,7 @@ typedef struct tb_newton {
     tb_real *change, *dxi;     /* rows: the step */
     tb_real *trial, *trial_xi; /* rows */
     tb_real *lack;             /* rows: prox - lambda */
+    tb_real *fine;             /* rows: what is left of lambda in steps from sets; NULL: nothing */
     tb_real *slope;            /* squares of blocks, at 6 row */
     tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift
                                   has the impulses that the steps from sets began with */
@@ -64,6 +65,12 @@ TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
 /* Impulses (rows) brought into their sets. */
 #define tb_newton_project TB_SYMBOL(tb_newton_project)
 TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambda, tb_real *to);
+
+/* The same of impulses with what is left of them, in both `fine` (rows, or NULL): it is left out where
+ * the sets have moved an impulse. */
+#define tb_newton_project_fine TB_SYMBOL(tb_newton_project_fine)
+TB_EXTERN void tb_newton_project_fine(const tb_problem *problem, const tb_real *lambda,
+                                      const tb_real *fine, tb_real *to, tb_real *to_fine);
 
 /* w of all blocks from epsilon. */
 #define tb_newton_weigh TB_SYMBOL(tb_newton_weigh)

@@ -40,6 +40,7 @@ TB_FN int32_t tb_kept_numbers(int32_t dofs)
 #define tb_warm_start TB_SYMBOL(tb_warm_start)
 typedef struct tb_warm_start {
     const tb_real *lambda;     /* rows, or NULL: start from zero */
+    const tb_real *fine;       /* rows, or NULL: what lambda's rounding has left of it */
     const uint8_t *statuses;   /* blocks, tb_contact_status or unknown; NULL: none is known */
     const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
     tb_arena *scratch;         /* returned to where it was */
@@ -64,17 +65,19 @@ typedef struct tb_solve_work {
 /* The caller provides the arrays. */
 #define tb_solution TB_SYMBOL(tb_solution)
 typedef struct tb_solution {
-    tb_real *lambda;        /* rows, N s */
-    tb_real *xi;            /* rows, m/s */
-    tb_real *whitened;      /* dofs, Y lambda; factorized form only, may be NULL */
-    uint8_t *statuses;      /* blocks, tb_contact_status */
-    tb_status status;       /* OK, NOT_CONVERGED, DIVERGED */
-    int32_t iterations;     /* sweeps over all rows, of all attempts */
-    int32_t halvings;       /* of omega */
-    int32_t first_check;    /* sweeps before the residual was first looked at; 0: never */
-    double first_residual;  /* natural, then */
-    tb_solve_work work;     /* of all attempts */
-    bool at_rounding;       /* newton: it gave up where rounding leaves no more to gain */
+    tb_real *lambda;       /* rows, N s */
+    tb_real *fine;         /* rows: belongs to lambda where has_fine says so; may be NULL */
+    tb_real *xi;           /* rows, m/s */
+    double *whitened;      /* dofs, Y lambda; factorized form only, may be NULL */
+    uint8_t *statuses;     /* blocks, tb_contact_status */
+    tb_status status;      /* OK, NOT_CONVERGED, DIVERGED */
+    int32_t iterations;    /* sweeps over all rows, of all attempts */
+    int32_t halvings;      /* of omega */
+    int32_t first_check;   /* sweeps before the residual was first looked at; 0: never */
+    double first_residual; /* natural, then */
+    tb_solve_work work;    /* of all attempts */
+    bool at_rounding;      /* newton: it gave up where rounding leaves no more to gain */
+    bool has_fine; /* lambda is a float's rounding of what was judged; the rest is in fine */
     tb_residuals residuals; /* of lambda, in double */
     char solver[16];        /* which solver ended the work; auto: none, the start stood */
 } tb_solution;
@@ -125,6 +128,10 @@ TB_EXTERN tb_solve_function tb_solve_auto;
 /* Whether a warm solve of its begins with sweeps, by what it knows of those before. */
 #define tb_auto_begins_with_sweeps TB_SYMBOL(tb_auto_begins_with_sweeps)
 TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history);
+
+/* Share of the tolerance below which a start stands without steps from its sets. */
+#define tb_auto_rest TB_SYMBOL(tb_auto_rest)
+TB_EXTERN double tb_auto_rest(const tb_solve_history *history);
 
 /* Stops by the residual, or where the alternation stands still. Its cone has
  * four facets: sliding contacts in space keep a residual against the exact one, which is told.

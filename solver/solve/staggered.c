@@ -380,8 +380,8 @@ TB_STATIC tb_status finish_turns(const tb_staggered *it, tb_solution *solution)
     const tb_problem *problem = it->problem;
     copy_rows(it, solution->lambda, it->best);
     const tb_status status =
-        tb_problem_judge(problem, solution->lambda, it->scratch, solution->whitened, solution->xi,
-                         &solution->residuals);
+        tb_problem_judge(problem, solution->lambda, NULL, it->scratch, solution->whitened,
+                         solution->xi, &solution->residuals);
     if (status != TB_OK) return status;
     tb_problem_statuses(problem, solution->lambda, solution->statuses);
     solution->iterations = it->work;

@@ -8,6 +8,9 @@
 
 #include "step/step_internal.h"
 
+/* impulses have a rest */
+enum { ROUNDS = sizeof(tb_real) < sizeof(double) };
+
 /* ---- growing ---- */
 
 /* A larger copy of an array that lives in the arena: by all lanes, unless one works for all. */
@@ -88,12 +91,14 @@ TB_STATIC bool reserve_rows(tb_world *w, int32_t rows)
     tb_real *compliance = c ? GROW(w, tb_real, compliance, n, rows) : NULL;
     tb_real *warm = compliance ? GROW(w, tb_real, warm, n, rows) : NULL;
     int32_t *memory = warm ? GROW(w, int32_t, memory, n, rows) : NULL;
-    if (!memory) return false;
+    tb_real *fine = memory && ROUNDS ? GROW(w, tb_real, fine, n, rows) : NULL;
+    if (!memory || (ROUNDS && !fine)) return false;
     tb_world_sync(w);
     if (TB_LEADER) {
         w->c = c;
         w->compliance = compliance;
         w->warm = warm;
+        w->fine = fine;
         w->memory = memory;
         w->row_capacity = GROWN(n, rows);
     }
@@ -299,7 +304,7 @@ TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
     for (int32_t i = 0; i < rows; i++) {
         const int32_t row = place->row + i;
         w->c[row] = 0;
-        w->warm[row] = memory < 0 ? 0 : TB_R(w->state->row_impulses[memory + i]);
+        tb_world_put_warm(w, row, memory < 0 ? 0 : w->state->row_impulses[memory + i]);
         if (memory < 0) continue;
         w->compliance[row] = 0;
         w->memory[row] = memory + i;

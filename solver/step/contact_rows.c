@@ -143,15 +143,37 @@ TB_STATIC bool moreau_skips(const tb_world *w, const tb_contact_timing *timing,
     return tb_contact_moreau_skips(timing, c->gap, thin, before);
 }
 
+/* Friction of the last step along a contact's tangents where impulses have more digits than
+ * directions: the two along these that come nearest to what it was, so that tangents which are a
+ * rounding off unit length, or turn by their last bits, leave it as it is. */
+TB_STATIC void keep_friction(const tb_world *w, const tb_world_contact *c,
+                             const tb_contact_record *record, int32_t row)
+{
+    const double *f = record->impulse;
+    double along1 = 0, along2 = 0, square1 = 0, square2 = 0, mixed = 0;
+    for (int i = 0; i < 3; i++) {
+        const double t1 = (double)tb_v3_at(c->tangent1, i), t2 = (double)tb_v3_at(c->tangent2, i);
+        const double slip = f[1] * record->tangent1[i] + f[2] * record->tangent2[i];
+        along1 += slip * t1, along2 += slip * t2;
+        square1 += t1 * t1, square2 += t2 * t2, mixed += t1 * t2;
+    }
+    const double size = square1 * square2 - mixed * mixed; /* near one */
+    tb_world_put_warm(w, row + 1, (square2 * along1 - mixed * along2) / size);
+    tb_world_put_warm(w, row + 2, (square1 * along2 - mixed * along1) / size);
+}
+
 TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
-                          const tb_contact_record *record, tb_real *warm)
+                          const tb_contact_record *record, const tb_world *w, int32_t row)
 {
     if (!record) return;
     const double *t1 = record->tangent1, *t2 = record->tangent2, *f = record->impulse;
     const tb_vec3 s = tb_contact_slip(t1, t2, f[1], f[2]);
     const tb_vec3 r = tb_contact_slip(t1, t2, f[4], f[5]);
-    warm[0] = TB_R(f[0]);
-    if (k->rows > 1) {
+    tb_real *warm = w->warm + row;
+    tb_world_put_warm(w, row, f[0]);
+    if (k->rows > 1 && w->fine) {
+        keep_friction(w, c, record, row);
+    } else if (k->rows > 1) {
         warm[1] = tb_v3_dot(s, c->tangent1);
         warm[2] = tb_v3_dot(s, c->tangent2);
     }
@@ -305,7 +327,7 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
     const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;
     const tb_contact_record *last = find_record(w->state, c, from);
-    warm_start(c, k, last, w->warm + block->row);
+    warm_start(c, k, last, w, block->row);
     make_record(c, k, bias, last, record);
 }
 

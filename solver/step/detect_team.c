@@ -445,7 +445,7 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_tak
                                 .segments = t->chains->number_of_runs,
                                 .width = t->chains->width,
                                 .value = t->home - w->values};
-    for (int32_t n = 0; n < t->k.rows; n++) w->warm[row + n] = 0;
+    for (int32_t n = 0; n < t->k.rows; n++) tb_world_put_warm(w, row + n, 0);
     int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
     finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, block, &from,
                    &w->records[number]);

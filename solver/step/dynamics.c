@@ -473,22 +473,23 @@ TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x)
 }
 
 TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
-                                         tb_real *x)
+                                         double *x)
 {
     const tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
     if (tree->single_free) {
-        tb_free_body_multiply(tree->inverse_mass_root, tree->inverse_root, x + tree->dof);
+        tb_free_body_unwhiten(tree, x + tree->dof);
         return;
     }
     for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
         const tb_real *row = d->mass + d->mass_row[i] + 1;
-        x[i] *= d->inverse_root[i];
-        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent) x[i] -= *row++ * x[j];
+        x[i] *= (double)d->inverse_root[i];
+        for (int32_t j = m->dofs[i].parent; j >= 0; j = m->dofs[j].parent)
+            x[i] -= (double)*row++ * x[j];
     }
 }
 
-TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x)
+TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x)
 {
     const tb_model *m = dynamics->model;
     TB_EACH (t, m->number_of_trees) tb_dynamics_unwhiten_tree(dynamics, &m->trees[t], x);

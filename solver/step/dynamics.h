@@ -79,14 +79,15 @@ TB_EXTERN tb_status tb_dynamics_factor(tb_dynamics *dynamics, tb_error *error);
 #define tb_dynamics_solve TB_SYMBOL(tb_dynamics_solve)
 TB_EXTERN void tb_dynamics_solve(const tb_dynamics *dynamics, tb_real *x);
 
-/* x <- H^-1 x for all dofs: velocities from whitened ones. */
+/* x <- H^-1 x for all dofs: velocities from whitened ones. In double: what impulses give is mostly
+ * what gravity has taken, and a float's rounding of it is a velocity that the next step has to mend. */
 #define tb_dynamics_unwhiten TB_SYMBOL(tb_dynamics_unwhiten)
-TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, tb_real *x);
+TB_EXTERN void tb_dynamics_unwhiten(const tb_dynamics *dynamics, double *x);
 
 /* The same for the dofs of one tree; x stands for all. */
 #define tb_dynamics_unwhiten_tree TB_SYMBOL(tb_dynamics_unwhiten_tree)
 TB_EXTERN void tb_dynamics_unwhiten_tree(const tb_dynamics *dynamics, const tb_model_tree *tree,
-                                         tb_real *x);
+                                         double *x);
 
 /* Bias force per dof at the velocities u that tb_dynamics_velocities saw: Coriolis, centrifugal and
  * gravity terms, so that M du/dt + bias = forces (recursive Newton-Euler). Single free bodies get

@@ -251,14 +251,19 @@ TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion
     tb_real *mu = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *xi = TB_ARENA_ARRAY(w->arena, tb_real, n);
     tb_real *s = TB_ARENA_ZEROED(w->arena, tb_real, dofs);
+    double *velocities = TB_ARENA_ARRAY(w->arena, double, dofs);
     *motion = s;
-    if (!g || !mu || !xi || !s) return TB_RESOURCE_EXHAUSTED;
+    if (!g || !mu || !xi || !s || !velocities) return TB_RESOURCE_EXHAUSTED;
     if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     const bool solved = TB_LEADER && least_impulses(x, n, g, mu);
     tb_team_sync();
     if (!tb_team_any(solved)) return TB_OK;
     tb_problem_apply(&problem, mu, s, xi);
-    tb_dynamics_unwhiten(&w->dynamics, s);
+    TB_EACH (i, dofs) velocities[i] = (double)s[i];
+    tb_team_sync();
+    tb_dynamics_unwhiten(&w->dynamics, velocities);
+    TB_EACH (i, dofs) s[i] = TB_R(velocities[i]);
+    tb_team_sync();
     const bool finite = tb_all_finite(s, dofs);
     tb_team_sync(); /* all have looked */
     TB_EACH (i, finite ? 0 : dofs) s[i] = 0;

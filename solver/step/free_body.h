@@ -17,6 +17,17 @@ TB_FN void tb_free_body_multiply(double s, const double c[9], tb_real x[6])
     }
 }
 
+/* The same with s and C of H^-1, of a whitened velocity. */
+TB_FN void tb_free_body_unwhiten(const tb_model_tree *tree, double x[6])
+{
+    const double *c = tree->inverse_root, a = x[3], b = x[4], e = x[5];
+    for (int k = 0; k < 3; k++) {
+        x[k] *= (double)TB_R(tree->inverse_mass_root);
+        x[3 + k] = (double)TB_R(c[3 * k]) * a + (double)TB_R(c[3 * k + 1]) * b +
+                   (double)TB_R(c[3 * k + 2]) * e;
+    }
+}
+
 /* x <- M^-1 x for the six dofs of a single free body. */
 TB_FN void tb_free_body_solve(const tb_model_tree *tree, tb_real x[6])
 {

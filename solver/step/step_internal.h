@@ -93,6 +93,7 @@ typedef struct tb_world {
     tb_real *values;
     int64_t number_of_values, value_capacity;
     tb_real *c, *compliance, *warm; /* rows */
+    tb_real *fine;                  /* rows, in float: what warm's rounding has left; else NULL */
     int32_t *memory;                /* rows before the contacts': index in row_impulses */
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is this block + k */
@@ -103,6 +104,13 @@ typedef struct tb_world {
     int32_t leaves[2]; /* of two chains: dofs that were asked for */
     bool has_chains;   /* `chains` is their union */
 } tb_world;
+
+/* A row's impulse of the last step, and in float what its rounding leaves. */
+TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
+{
+    world->warm[row] = TB_R(impulse);
+    if (world->fine) world->fine[row] = TB_R(impulse - (double)world->warm[row]);
+}
 
 /* ---- a step in parts ---- */
 

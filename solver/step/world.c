@@ -118,13 +118,15 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
     tb_solve_history history; /* a lane's own, like the solution */
     tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
     w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
-    *solution = TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-                                      .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
-                                      .whitened = TB_ARENA_ARRAY(w->arena, tb_real, dofs),
-                                      .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks)};
+    *solution =
+        TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                              .fine = w->fine ? TB_ARENA_ARRAY(w->arena, tb_real, rows) : NULL,
+                              .xi = TB_ARENA_ARRAY(w->arena, tb_real, rows),
+                              .whitened = TB_ARENA_ARRAY(w->arena, double, dofs),
+                              .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks)};
     w->factor = TB_ARENA_ARRAY(w->arena, double, kept);
     if (!solution->lambda || !solution->xi || !solution->whitened || !solution->statuses ||
-        !speeds || !w->warm_statuses || !w->factor)
+        (w->fine && !solution->fine) || !speeds || !w->warm_statuses || !w->factor)
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) {
         TB_EACH (i, dofs) solution->whitened[i] = 0;
@@ -138,6 +140,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
         warm.last_factor = w->state->factor;
         if (!is_auto(w)) take_factor(&warm, w->factor, kept);
         warm.lambda = w->warm;
+        warm.fine = w->fine;
         warm.statuses = w->warm_statuses;
         warm.speeds = speeds;
         warm.history = &history;
@@ -155,19 +158,18 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
 
 /* ---- after the solve ---- */
 
-TB_STATIC void move_tree(tb_world *w, const tb_model_tree *tree, const tb_real *whitened)
+TB_STATIC void move_tree(tb_world *w, const tb_model_tree *tree, bool pushed)
 {
     if (!tree->single_free) {
         tb_dynamics_integrate_tree(w->model, tree, w->u_end, w->dt * w->theta, w->q);
         return;
     }
-    const tb_real *turned = whitened + tree->dof + 3;
-    const bool pushed = turned[0] != 0 || turned[1] != 0 || turned[2] != 0;
     tb_free_body_move(w->q + tree->coordinate, w->u + tree->dof, w->u_end + tree->dof, pushed,
                       w->dt, w->theta);
 }
 
-/* u and q at the end, tree by tree; false if a number has left the range of numbers. */
+/* u and q at the end, tree by tree, which takes the whitened velocities; false if a number has left
+ * the range of numbers. */
 TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
 {
     const tb_model *m = w->model;
@@ -175,10 +177,13 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
     TB_EACH (t, m->number_of_trees) {
         const tb_model_tree *tree = &m->trees[t];
         const int32_t first = tree->dof, dofs = tree->number_of_dofs;
-        for (int32_t i = first; i < first + dofs; i++) w->u_end[i] = solution->whitened[i];
-        tb_dynamics_unwhiten_tree(&w->dynamics, tree, w->u_end);
-        for (int32_t i = first; i < first + dofs; i++) w->u_end[i] += w->u_free[i];
-        move_tree(w, tree, solution->whitened);
+        double *s = solution->whitened;
+        bool pushed = false;
+        for (int32_t i = first + 3; i < first + dofs; i++) pushed = pushed || s[i] != 0;
+        tb_dynamics_unwhiten_tree(&w->dynamics, tree, s);
+        for (int32_t i = first; i < first + dofs; i++)
+            w->u_end[i] = TB_R(s[i] + (double)w->u_free[i]);
+        move_tree(w, tree, pushed);
         finite = finite && tb_all_finite(w->u_end + first, dofs) &&
                  tb_all_finite(w->q + tree->coordinate, tree->number_of_coordinates);
     }
@@ -191,13 +196,14 @@ TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
 {
     const tb_block *blocks = w->blocks + w->first_contact_block;
     const uint8_t *statuses = solution->statuses + w->first_contact_block;
+    const tb_real *fine = solution->has_fine ? solution->fine : NULL;
     TB_EACH (i, w->number_of_contacts) {
         tb_contact_record *r = &w->records[i];
-        const tb_real *lambda = solution->lambda + blocks[i].row;
         const tb_real *xi = solution->xi + blocks[i].row;
         r->velocity[0] = (double)(xi[0] - TB_R(r->velocity[0]));
         for (int32_t k = 1; k < r->kind && k < 3; k++) r->velocity[k] = (double)xi[k];
-        for (int32_t k = 0; k < r->kind; k++) r->impulse[k] *= (double)lambda[k];
+        for (int32_t k = 0; k < r->kind; k++)
+            r->impulse[k] *= tb_impulse_at(solution->lambda, fine, blocks[i].row + k);
         r->status = statuses[i];
     }
 }
@@ -230,7 +236,9 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
     TB_EACH (r, tb_row_memory_layout(w->model).total)
         state->row_impulses[r] = state->row_statuses[r] = 0;
     tb_team_sync();
-    TB_EACH (r, w->contact_rows) state->row_impulses[w->memory[r]] = (double)solution->lambda[r];
+    const tb_real *fine = solution->has_fine ? solution->fine : NULL;
+    TB_EACH (r, w->contact_rows)
+        state->row_impulses[w->memory[r]] = tb_impulse_at(solution->lambda, fine, r);
     TB_EACH (b, w->first_contact_block)
         state->row_statuses[w->memory[w->blocks[b].row]] = 1 + solution->statuses[b];
     if (w->number_of_rows) {

@@ -100,7 +100,8 @@ static inline void made_given(made_problem *given, const made_problem *from)
 /* A solve with memory of its own; numbers live until the next. */
 typedef struct made_solution {
     tb_solution solution;
-    tb_real lambda[MADE_ROWS], xi[MADE_ROWS], whitened[MADE_ROWS * 2];
+    tb_real lambda[MADE_ROWS], fine[MADE_ROWS], xi[MADE_ROWS];
+    double whitened[MADE_ROWS * 2];
     uint8_t statuses[MADE_BLOCKS];
     tb_status returned;
 } made_solution;
@@ -114,6 +115,7 @@ static inline void made_solve_warm(const tb_problem *problem, const tb_solve_opt
     warm.scratch = &arena;
     memset(&s->solution, 0, sizeof s->solution);
     s->solution.lambda = s->lambda;
+    s->solution.fine = s->fine;
     s->solution.xi = s->xi;
     s->solution.whitened = s->whitened;
     s->solution.statuses = s->statuses;

@@ -112,13 +112,14 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
     if (memory == NULL) ck_assert_ptr_nonnull(memory = aligned_alloc(64, MEMORY));
     made_solve(problem, options, warm, &one);
     const size_t rows = (size_t)problem->number_of_rows * sizeof(tb_real);
-    const size_t dofs = (size_t)problem->number_of_dofs * sizeof(tb_real);
+    const size_t dofs = (size_t)problem->number_of_dofs * sizeof(double);
     for (int k = FIRST_LANES; k < NUMBERS_OF_LANES; k++) {
         /* what was there before must not matter */
         memset(memory, 0xff - k, MEMORY);
         memset(&several, 0xff - k, sizeof several);
         memset(&several.solution, 0, sizeof several.solution);
         several.solution.lambda = several.lambda;
+        several.solution.fine = several.fine;
         several.solution.xi = several.xi;
         several.solution.whitened = problem->values ? several.whitened : NULL;
         several.solution.statuses = several.statuses;
@@ -141,6 +142,8 @@ static void compare(const tb_problem *problem, const tb_solve_options *options, 
                           same(several.statuses, one.statuses, (size_t)problem->number_of_blocks),
                       "%s, %d lanes: other bytes", what, LANES[k]);
         if (problem->values) ck_assert(same(several.whitened, one.whitened, dofs));
+        ck_assert(several.solution.has_fine == one.solution.has_fine);
+        if (one.solution.has_fine) ck_assert(same(several.fine, one.fine, rows));
         ck_assert_int_eq(several.solution.iterations, one.solution.iterations);
         ck_assert_int_eq(several.solution.halvings, one.solution.halvings);
         ck_assert_int_eq((int)several.solution.status, (int)one.solution.status);
