@@ -188,12 +188,12 @@ TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b)
     tb_team_link *link = &sweeper->links[b];
     const int32_t width = problem->blocks[b].width;
     const bool near = (width + 3) / 4 <= TB_TEAM_NUMBERS_OF_A_LANE / 12 * tb_team_lanes();
+    memset(link, 0, sizeof *link); /* wide accesses read what lies between its members too */
     link->y = problem->values + block->value;
     link->row = block->row;
     link->width = width;
     link->shape = block->shape;
     link->mu = block->mu;
-    link->dof = NULL;
     if (block->law != TB_LAW_COULOMB || block->block_solve || !near) return;
     link->dof = tb_block_columns(problem, b);
     link->r_normal = block->r_normal;

@@ -131,14 +131,18 @@ class Measure:
 
     def sanitize(self, tool: str, told: str, command: list[str], **environment: str) -> None:
         began, errors = time.monotonic(), -1
+        where: dict[str, int] = {}  # what it found, by the kernel's functions
         whole = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *command]
         for line in self.run.lines(f"sanitizer {tool}", whole, **environment):
+            place = re.match(r"=+ +(?:Device Frame|at): *(.*?)(?:\(|\+| in |$)", line)
+            if place:
+                where[place[1]] = where.get(place[1], 0) + 1
             found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
             if found:
                 errors = int(found[1] or found[2])
                 print(f"{tool} of {told}: {line}", flush=True)
         self.run.results.append({
-            "of": "sanitizer", "tool": tool, "test": told, "errors": errors,
+            "of": "sanitizer", "tool": tool, "test": told, "errors": errors, "where": where,
             "seconds": round(time.monotonic() - began, 1),
         })  # fmt: skip
 
@@ -219,6 +223,7 @@ class Measure:
                     for line in self.run.lines(
                         "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin),
                         TRIBO_GPU_PATIENCE="0",  # kernels side by side would share their clocks
+                        TRIBO_GPU_GRAPHS="0",  # what is captured is not printed
                     ):  # fmt: skip
                         found = re.match(
                             r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line
