@@ -229,6 +229,20 @@ TB_STATIC double residual_unseen(const tb_newton *it)
     return rows > 0 ? UNSEEN_SHARE * seen / sqrt(rows) : 0;
 }
 
+/* epsilon for steps from a start of that residual. */
+TB_STATIC tb_real pull_of(const tb_newton *it, double residual)
+{
+    const tb_real pull = TB_R(PULL_SHARE * it->options->tolerance / residual);
+#ifdef TB_SINGLE
+    /* a kept factor serves as long as pulls are alike, so where there is one they are strong: few
+     * bodies have no slow motions */
+    const tb_real more = tb_kept_numbers(it->problem->number_of_dofs) > 0 ? 10 : 1;
+#else
+    const tb_real more = 1;
+#endif
+    return tb_clamp(pull, more * WEAKEST_PULL, more * STRONGEST_PULL);
+}
+
 TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
                                         tb_solution *solution, bool *ended)
 {
@@ -245,8 +259,7 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
     const double start = it->best_residual;
     if (status == TB_OK && it->best_residual > it->rest * tolerance) {
         tb_newton_measure(it);
-        const tb_real pull = TB_R(PULL_SHARE * tolerance / it->best_residual);
-        it->epsilon = tb_clamp(pull, WEAKEST_PULL, STRONGEST_PULL);
+        it->epsilon = pull_of(it, it->best_residual);
         it->epsilon =
             TB_R(tb_newton_kept_begin(&it->system, (double)it->epsilon, residual_unseen(it)));
         tb_team_copy(it->xi, solution->xi, bytes);
