@@ -453,8 +453,8 @@ typedef struct tb_model_counts {
 
 tb_model_counts tb_model_count(const tb_model *);
 /* Whether triangle meshes or height fields can collide in it. `auto` keeps such worlds on the
- * processors, since one lane of a card's warp walks through all triangles of a mesh pair. 64 grasps of
- * a mug of triangles (daemon_bench.py) make 715 world-steps/s on an H200 and 11,600 on the 32 threads
+ * processors, since a warp takes longer for a mesh pair than a core does. 64 grasps of
+ * a mug of triangles (daemon_bench.py) make 1,048 world-steps/s on an H200, 12,900 on the 16 threads
  * beside it. */
 bool tb_model_has_meshes(const tb_model *);
 const char *tb_model_name(const tb_model *);
