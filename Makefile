@@ -1,4 +1,4 @@
-# Tribod: build, tests, install. `make help` lists the targets, config.mk the knobs.
+# Tribod: build, tests, install. `make help` lists the targets, deploy/config.mk the knobs.
 #
 # Sources are found by their folder and name:
 #   solver/{base,model}/*.c                       compiled once
@@ -17,7 +17,7 @@
 #   solver/gpu/*.c, *.cu, tests/plugin/*.c        plug-ins: solver/gpu/rules.mk
 #   tests/*/common*.c                             helpers, linked to every program of their folder
 #   tests/e2e/*.{sh,py}, tests/peers/peer_*.py    scripts that drive build/tribo and build/tribod
-include config.mk
+include deploy/config.mk
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -76,7 +76,7 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 .PHONY: bench-gpu
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
-	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in config.mk):'
+	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 all: $(ALL) ## the library, the command and the data generators, into build/
