@@ -74,7 +74,7 @@ TB_STATIC tb_real slip_speed(const tb_block *block, const tb_real *xi)
 }
 
 /* Lack, slopes and statuses for a step: of the given sets, or (NULL) of the projections. speeds:
- * of slip, or NULL: those of xi. True where no status has changed. */
+ * of slip, or NULL: those of xi. True where those of the projections are those of the step before. */
 TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_real *speeds)
 {
     bool same = true;
@@ -104,7 +104,7 @@ TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
                 if (x[i] == z[i]) /* without what z has lost in rounding */
                     it->lack[row + i] = it->p[row + i] - it->lambda[row + i] - r * it->xi[row + i];
         }
-        same = same && status == it->statuses[b];
+        same = same && !statuses && status == it->statuses[b];
         it->statuses[b] = status;
     }
     tb_team_sync();
