@@ -28,10 +28,10 @@ typedef struct piece {
     const int32_t *pending;
     int32_t count;
     size_t arena_size;
-    /* bytes of the block, in this order, and of the staging up to the queue; what worlds are told
-     * ends with the kinds of their solves */
-    size_t told, headers, noted, queue, order;
-    size_t kinds_at;
+    /* bytes of the block, in this order, and of the staging up to the order; what worlds are told
+     * ends with what solves are counted in */
+    size_t told, headers, noted, order;
+    size_t counts_at;
     size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
     int32_t copies; /* that take it to its places */
     unsigned char *staging;
@@ -112,11 +112,10 @@ static void lay_out_block(piece *p)
         p->told += (size_t)task->steps_left * rows.told;
         p->noted += (size_t)task->steps_left * rows.noted;
     }
-    p->kinds_at = aligned(p->told);
-    p->told = aligned(p->kinds_at + TB_GPU_KINDS * sizeof(int32_t));
+    p->counts_at = aligned(p->told);
+    p->told = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
     p->noted = aligned(p->noted);
-    p->queue = ((size_t)p->count + TB_GPU_QUEUE_HEAD) * sizeof(int32_t);
     p->order = (size_t)p->count * sizeof(int32_t);
 }
 
@@ -238,11 +237,11 @@ static tb_status send(piece *p, tb_error *error)
     lay_out(p);
     tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
     if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
-    const size_t block = p->told + p->headers + p->noted + p->queue + p->order;
+    const size_t block = p->told + p->headers + p->noted + p->order;
     if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
     if (status != TB_OK) return status;
     p->staging = b->staging.memory;
-    memset(p->staging + p->kinds_at, 0, p->told - p->kinds_at);
+    memset(p->staging + p->counts_at, 0, p->told - p->counts_at);
     p->list = b->list.memory;
     for_worlds(p, pack_world);
     if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
@@ -283,30 +282,28 @@ static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
-    tb_gpu_effort effort = {0};
     int32_t dofs = 0;
+    tb_gpu_effort effort = {0};
     for (int32_t i = 0; i < p->count; i++) {
         const tb_gpu_task *task = task_of(p, i);
         const int32_t own_dofs = task->state->model->number_of_dofs;
         if (own_dofs > dofs) dofs = own_dofs;
-        if (task->steps_left > l->steps) l->steps = task->steps_left;
         if (task->state->steps > 0) tb_gpu_effort_add(&effort, task->state->certificate.iterations);
+        if (task->steps_left > l->steps) l->steps = task->steps_left;
     }
     tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
     l->arena_size = p->arena_size;
     tb_status status = reserve_arenas(p, &l->slots, error);
     l->arenas = b->arenas.memory;
-    const size_t queue_at = p->told + p->headers + p->noted;
-    l->queue = (int32_t *)(void *)((char *)b->block.memory + queue_at);
+    l->counts = (int32_t *)(void *)((char *)b->block.memory + p->counts_at);
     if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS) {
-        l->kinds = (int32_t *)(void *)((char *)b->block.memory + p->kinds_at);
-        l->order = (int32_t *)(void *)((char *)b->block.memory + queue_at + p->queue);
+        l->kinds = l->counts + TB_GPU_COUNTS;
+        l->order = (int32_t *)(void *)((char *)b->block.memory + p->told + p->headers + p->noted);
     }
-    tb_gpu_choose_alone(&b->settings, b->processors, l);
-    tb_gpu_choose_patience(&b->settings, b->processors, &effort, l);
+    tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
+    tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;
-    if (status == TB_OK && l->patience > 0)
-        status = tb_gpu_sides_open(&b->sides, &b->device, error);
+    if (status == TB_OK && l->overlap > 0) status = tb_gpu_sides_open(&b->sides, &b->device, error);
     call->staging = p->staging;
     call->block = b->block.memory;
     call->told = p->told;
@@ -325,7 +322,8 @@ static tb_status launch(piece *p, const tb_step_options *options, tb_error *erro
     if (status != TB_OK) return status;
     b->copied_bytes += call.told + 2 * call.headers + call.noted;
     status = tb_gpu_mark(d, 1, error);
-    if (status == TB_OK && p->count <= GRAPH_WORLDS)
+    /* in a graph a gate might come before those that it waits for */
+    if (status == TB_OK && p->count <= GRAPH_WORLDS && call.launch.overlap == 0)
         status = tb_gpu_graph_start(&b->graphs, d, &call, error);
     else if (status == TB_OK)
         status = tb_gpu_check(d, tb_gpu_call_start(&call, d->stream), "launching steps", error);

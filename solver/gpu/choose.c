@@ -15,31 +15,29 @@ enum {
     WARPS_OF_MANY = 16,
     FEWEST_LANES = 4,
     /* Fewer worlds and steps end together: nobody gets ahead of anybody. */
-    WORLDS_THAT_WAIT = 128,
-    STEPS_THAT_WAIT = 4,
-    /* Worlds a processor that each go alone: one for each of its schedulers. On an H200, double 1e-6,
-     * k world-steps/s side by side and alone: humanoid whole 64 worlds 13.6 and 33.4, 264 45 and 106,
-     * 528 74 and 141, hold 528 619 and 695, 1,024 942 and less than half of it; Shadow hand whole 132
-     * 8.7 and 20.7; jaw and mug in float, hold 528 1,277 and 1,470. */
+    WORLDS_THAT_OVERLAP = 128,
+    STEPS_THAT_OVERLAP = 4,
+    /* Solves of so many iterations or more are long; and a call's are where such ones make a quarter of
+     * all iterations. */
+    LONG = 16,
+    LONG_OF = 4,
+    /* Worlds a processor that each go alone, and where solves are long. On an H200, k world-steps/s side
+     * by side and alone: humanoid in double whole 264 worlds 95 and 101, 528 154 and 135, hold 528 619
+     * and 695, 1,024 942 and less than half of it; jaw and mug in float, hold 528 1,277 and 1,470. */
     ALONE = 4,
-    /* Steps of a launch at most, where worlds wait or go alone: then it is looked again at what solves
-     * take, and no kernel runs for long. What is left of worlds that have waited goes on in the next
-     * one. */
-    STEPS_OF_A_LAUNCH = 128,
-    STEPS_OF_THE_FIRST = 8, /* where nothing is known */
-    /* Of three solves two may have to wait: what stays behind goes on beside, and nobody else waits for
-     * it. The first run of sweeps is never cut short. On an H200, k world-steps/s, with one of 32 that
-     * may wait and so: humanoid whole 1,024 worlds 116 and 126, 8,192 226 and 238, Shadow hand whole
-     * 1,024 42 and 58, six boxes whole 4,096 826 and 1,034; jaw and mug alike. */
-    WAIT_OF = 2,
-    ALL_OF = 3,
-    LEAST_PATIENCE = 10,
-    /* And nobody waits where long solves are less than an eighth of all that is done: what is begun
-     * anew is lost, jaw and mug whole in float 8,192 worlds 2.81 with and 2.92 M without, 32,768 3.28
-     * and 3.55. */
-    LONG_OF = 8,
-    /* warps of a processor that take solves which wait */
-    TAKERS = 4,
+    ALONE_OF_LONG = 2,
+    /* Steps of a launch at most where worlds go alone, so that no kernel runs for long, and where solves
+     * overlap. What is left of worlds that stay behind goes on in the next one. */
+    STEPS_ALONE = 128,
+    STEPS_OF_A_LAUNCH = 512,
+    /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
+     * else one for so many processors, since the next kernels have need of their places. On an H200, k
+     * world-steps/s of whole ways with none, one for eight, two for one and four for one: humanoid 1,024
+     * worlds 124, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds 296, 342, 354, 350;
+     * Shadow hand 1,024 41, -, 64, -; six boxes 4,096 593, 1,276, 1,592, -; jaw and mug 8,192 3,466,
+     * 3,741, 3,523, 3,395, 32,768 4,366, 4,881, 4,846, -. */
+    OVERLAP_OF_LONG = 2,
+    OVERLAP_OF_SHORT = 8,
     /* Bytes of shared memory for a world's factor: what is more the cache misses. On an H200, k
      * world-steps/s without and with: jaw and mug of 8 dofs, whole 8,192 in float 3,262 and 3,353; in
      * double the humanoid of 27, hold 1,024 966 and 908, the Shadow hand of 31, whole 1,024 49 and 37. */
@@ -62,8 +60,8 @@ static int32_t setting(const char *name, int32_t usual, int32_t most)
 
 tb_gpu_settings tb_gpu_settings_read(void)
 {
-    tb_gpu_settings s = {.patience = setting("TRIBO_GPU_PATIENCE", -1, INT32_MAX),
-                         .takers = setting("TRIBO_GPU_TAKERS", 0, 1 << 16),
+    tb_gpu_settings s = {.overlap = setting("TRIBO_GPU_OVERLAP", -1, INT32_MAX),
+                         .groups = setting("TRIBO_GPU_GROUPS", 0, TB_GPU_GROUPS),
                          .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
                          .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX),
                          .fast_staggered =
@@ -99,13 +97,26 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb
         launch->lanes[part] = lanes_of(settings->lanes[part], processors, launch->number_of_worlds);
 }
 
-void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors, tb_gpu_launch *launch)
+void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations)
 {
-    const int32_t most = settings->alone >= 0 ? settings->alone : processors * ALONE;
+    effort->iterations += iterations;
+    if (iterations >= LONG) effort->of_long += iterations;
+}
+
+static bool is_long(const tb_gpu_effort *effort)
+{
+    return effort->of_long > 0 && LONG_OF * effort->of_long >= effort->iterations;
+}
+
+void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
+                         const tb_gpu_effort *effort, tb_gpu_launch *launch)
+{
+    const int32_t usual = processors * (is_long(effort) ? ALONE_OF_LONG : ALONE);
+    const int32_t most = settings->alone >= 0 ? settings->alone : usual;
     const int32_t worlds = launch->number_of_worlds;
     launch->alone =
         worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
-    if (launch->alone) launch->steps = least(launch->steps, STEPS_OF_A_LAUNCH);
+    if (launch->alone) launch->steps = least(launch->steps, STEPS_ALONE);
 }
 
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
@@ -122,61 +133,22 @@ void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t re
     launch->fast = bytes <= most ? (int32_t)bytes : 0;
 }
 
-/* ---- by what solves take ---- */
-
-void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations)
+void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
+                           const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
-    int k = 0;
-    while (k < TB_GPU_EFFORTS - 1 && iterations >= 1 << k) k++;
-    effort->counts[k]++;
-    effort->solves++;
-}
-
-/* Iterations that not too many of the last solves went beyond, a power of two. */
-static int32_t enough_for_others(const tb_gpu_effort *effort)
-{
-    int k = TB_GPU_EFFORTS - 1;
-    for (int32_t beyond = 0; k > 0; k--) {
-        beyond += effort->counts[k];
-        if (ALL_OF * (int64_t)beyond > WAIT_OF * (int64_t)effort->solves) break;
-    }
-    return 1 << k;
-}
-
-/* Whether what long solves take is an eighth of all at least: those of about twice the patience and
- * more, since who waits is begun anew. */
-static bool long_ones_count(const tb_gpu_effort *effort, int32_t patience)
-{
-    int64_t beyond = 0, all = 0;
-    for (int k = 0; k < TB_GPU_EFFORTS; k++) {
-        const int64_t work = (int64_t)effort->counts[k] << k; /* at most */
-        all += work;
-        if ((int64_t)1 << k >= 3 * (int64_t)patience) beyond += work;
-    }
-    return LONG_OF * beyond >= all;
-}
-
-/* Only `auto` gives up. */
-void tb_gpu_choose_patience(const tb_gpu_settings *settings, int32_t processors,
-                            const tb_gpu_effort *effort, tb_gpu_launch *launch)
-{
-    const int32_t worlds = launch->number_of_worlds;
-    int32_t patience = settings->patience;
-    launch->patience = launch->takers = 0;
-    if (launch->solver != TB_SOLVER_NUMBER_auto || launch->alone || launch->slots < worlds ||
-        launch->steps < STEPS_THAT_WAIT)
+    const int32_t worlds = launch->number_of_worlds, lanes = launch->lanes[TB_GPU_PART_SOLVE];
+    const int64_t lanes_at_once =
+        (int64_t)processors * TB_GPU_BLOCKS_AT_ONCE * TB_GPU_BLOCK_THREADS;
+    launch->overlap = 0;
+    launch->groups = 1;
+    if (launch->alone || launch->slots < worlds || launch->steps < STEPS_THAT_OVERLAP)
         return; /* slots: they come in turns */
-    if (patience < 0 && worlds < WORLDS_THAT_WAIT) return;
-    if (patience < 0 && effort->solves == 0) {
-        launch->steps = least(launch->steps, STEPS_OF_THE_FIRST);
-        return;
-    }
-    if (patience < 0) patience = enough_for_others(effort);
-    if (patience == 0) return;
-    if (settings->patience < 0 && patience < LEAST_PATIENCE) patience = LEAST_PATIENCE;
+    if (settings->overlap == 0 || (settings->overlap < 0 && worlds < WORLDS_THAT_OVERLAP)) return;
+    launch->overlap =
+        is_long(effort) ? processors * OVERLAP_OF_LONG : processors / OVERLAP_OF_SHORT + 1;
+    if (settings->overlap > 0) launch->overlap = settings->overlap;
+    launch->groups = (int64_t)worlds * lanes > lanes_at_once ? TB_GPU_GROUPS : 1;
+    if (settings->groups > 0) launch->groups = settings->groups;
+    if (launch->groups * TB_GPU_BLOCK_THREADS > worlds) launch->groups = 1;
     launch->steps = least(launch->steps, STEPS_OF_A_LAUNCH);
-    if (settings->patience < 0 && !long_ones_count(effort, patience)) return;
-    launch->patience = patience;
-    launch->takers = settings->takers > 0 ? settings->takers : processors * TAKERS;
-    launch->takers = least(launch->takers, launch->slots);
 }

@@ -2,9 +2,11 @@
 #include "device.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/base.h"
+#include "sides.h"
 
 /* The oldest card that the kernels are compiled for, as major * 10 + minor. */
 enum { OLDEST_ARCHITECTURE = 75 };
@@ -24,6 +26,8 @@ int32_t tb_gpu_count(char reason[TB_ERROR_MESSAGE_SIZE])
 {
     int count = 0;
     reason[0] = '\0';
+    /* before the driver looks: streams that share a queue wait for each other (sides.h) */
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", TB_GPU_QUEUES, 0);
     const cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess) {
         (void)cudaGetLastError();

@@ -2,7 +2,7 @@
  *
  * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
  * numbers and contacts, its twin. One launch takes every world as many steps as it has left, or less
- * where solves wait (steps.c); the host is not asked in between. A world that a capacity stops stays
+ * where solves overlap (steps.c); the host is not asked in between. A world that a capacity stops stays
  * at its last good step and says what it needs. */
 #ifndef TB_GPU_INTERNAL_H
 #define TB_GPU_INTERNAL_H
@@ -28,10 +28,9 @@ typedef struct tb_gpu_world {
 /* The parts of a step, a kernel each. */
 enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END, TB_GPU_PARTS };
 
-/* Solves that take long are left to launches beside, in which each has a warp to itself: a ring of the
- * slots that wait (each plus one; 0: nothing there yet), behind how many have come to wait in this
- * call and how many have been taken. */
-enum { TB_GPU_WAITING, TB_GPU_TAKEN, TB_GPU_QUEUE_HEAD };
+/* Where the solves of a step overlap the next step of other worlds (steps.c): of a group's solves in
+ * this call, how many blocks have begun and how many are done. */
+enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
 
 /* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how many
  * contacts they have and how many iterations the last one took, as far as these tell (see
@@ -39,6 +38,9 @@ enum { TB_GPU_WAITING, TB_GPU_TAKEN, TB_GPU_QUEUE_HEAD };
  * its solves. */
 enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
 enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
+
+/* Worlds that go through a step by turns, and what is counted of each group: TB_GPU_COUNTS, kinds. */
+enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU_KINDS };
 
 /* One launch. Options are those of the caller without the names and functions of the host. */
 typedef struct tb_gpu_launch {
@@ -51,11 +53,11 @@ typedef struct tb_gpu_launch {
     int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
                                     alike where worlds go alone */
     int32_t solver;              /* tb_solver_number */
-    int32_t patience;            /* iterations of a solve before it has to wait; 0: none waits */
     int32_t alone;               /* one kernel takes each world through all its steps */
-    int32_t takers;              /* warps of a launch beside; 0: this is none */
+    int32_t overlap;             /* blocks of solves that others do not wait for; 0: they wait */
     int32_t fast;                /* bytes of fast memory for a world's factor */
-    int32_t *queue;              /* TB_GPU_QUEUE_HEAD + slots */
+    int32_t groups;              /* of worlds, 1 without overlap */
+    int32_t *counts;             /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
     int32_t *kinds;              /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
     int32_t *order;              /* slots by kinds */
     unsigned char *arenas;
@@ -93,12 +95,15 @@ TB_GPU_START_PARTS(TB_GPU_START_PART)
 TB_GPU_START_PART(staggered)
 /* ... all steps of all worlds of a launch by one kernel, for few... */
 TB_GPU_START_PART(alone)
-/* ... or all steps of all; `sides` are needed where there is patience. */
+/* ... or all steps of all; `sides` are needed where solves overlap. */
 struct tb_gpu_sides;
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
                                cudaStream_t stream);
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
                                    cudaStream_t stream);
+/* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
+ * little longer for those. */
+cudaError_t tb_gpu_start_gate(const tb_gpu_launch *launch, int32_t begun, cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
 /* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */

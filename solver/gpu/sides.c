@@ -11,15 +11,16 @@ static tb_status open_event(tb_gpu_device *device, cudaEvent_t *event, tb_error 
 tb_status tb_gpu_sides_open(tb_gpu_sides *sides, tb_gpu_device *device, tb_error *error)
 {
     int lowest = 0, highest = 0;
-    if (sides->ends[TB_GPU_SIDES - 1] != NULL) return TB_OK;
+    if (sides->ends[TB_GPU_ALL_SIDES - 1] != NULL) return TB_OK;
     tb_status status = tb_gpu_check(device, cudaDeviceGetStreamPriorityRange(&lowest, &highest),
                                     "asking for priorities", error);
-    for (int32_t s = 0; s < TB_GPU_SIDES && status == TB_OK; s++) {
+    for (int32_t s = 0; s < TB_GPU_ALL_SIDES && status == TB_OK; s++) {
         if (sides->streams[s] == NULL)
-            status = tb_gpu_check(
-                device,
-                cudaStreamCreateWithPriority(&sides->streams[s], cudaStreamNonBlocking, highest),
-                "making a stream", error);
+            status =
+                tb_gpu_check(device,
+                             cudaStreamCreateWithPriority(&sides->streams[s], cudaStreamNonBlocking,
+                                                          s < TB_GPU_SIDES ? highest : lowest),
+                             "making a stream", error);
         if (status == TB_OK) status = open_event(device, &sides->begins[s], error);
         if (status == TB_OK) status = open_event(device, &sides->ends[s], error);
     }
@@ -28,7 +29,7 @@ tb_status tb_gpu_sides_open(tb_gpu_sides *sides, tb_gpu_device *device, tb_error
 
 void tb_gpu_sides_close(tb_gpu_sides *sides)
 {
-    for (int32_t s = 0; s < TB_GPU_SIDES; s++) {
+    for (int32_t s = 0; s < TB_GPU_ALL_SIDES; s++) {
         if (sides->begins[s] != NULL) (void)cudaEventDestroy(sides->begins[s]);
         if (sides->ends[s] != NULL) (void)cudaEventDestroy(sides->ends[s]);
         if (sides->streams[s] != NULL) (void)cudaStreamDestroy(sides->streams[s]);
@@ -43,17 +44,17 @@ cudaError_t tb_gpu_side_begin(const tb_gpu_sides *sides, int32_t side, cudaStrea
     return cudaStreamWaitEvent(sides->streams[side], sides->begins[side], 0);
 }
 
-cudaError_t tb_gpu_sides_join(const tb_gpu_sides *sides, int32_t count, cudaStream_t stream)
+cudaError_t tb_gpu_sides_join(const tb_gpu_sides *sides, cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
-    for (int32_t s = 0; s < count && result == cudaSuccess; s++) {
+    for (int32_t s = 0; s < TB_GPU_ALL_SIDES && result == cudaSuccess; s++) {
         result = cudaEventRecord(sides->ends[s], sides->streams[s]);
         if (result == cudaSuccess) result = cudaStreamWaitEvent(stream, sides->ends[s], 0);
     }
     return result;
 }
 
-void tb_gpu_sides_settle(const tb_gpu_sides *sides, int32_t count)
+void tb_gpu_sides_settle(const tb_gpu_sides *sides)
 {
-    for (int32_t s = 0; s < count; s++) (void)cudaStreamSynchronize(sides->streams[s]);
+    for (int32_t s = 0; s < TB_GPU_ALL_SIDES; s++) (void)cudaStreamSynchronize(sides->streams[s]);
 }

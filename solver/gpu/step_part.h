@@ -12,10 +12,10 @@
 #include "gpu_internal.h"
 #include "step/certificate.h"
 
-/* Where a world stands between kernels: before this part of a step, or with a solve that waits for a
- * launch beside, or where a status has left it. While a solve waits the world is that launch's alone,
- * which leaves it before the end of its step. */
-enum { STANDS_WAITING = TB_GPU_PARTS, STANDS_STILL };
+/* Where a world stands between kernels: before this part of a step, or in its solve, or where a status
+ * has left it. A solve may outlast the kernels that come after its own; while it goes on the world is
+ * its alone. */
+enum { STANDS_IN_SOLVE = TB_GPU_PARTS, STANDS_STILL };
 
 /* At the beginning of a world's memory: what the next part goes on from. */
 typedef struct between {
@@ -71,15 +71,33 @@ TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
     return (between *)(launch->arenas + (size_t)slot * launch->arena_size);
 }
 
-/* The same for all lanes while a launch beside may be at work on the world; what that one has left is
- * seen from then on. */
-TB_STATIC int32_t where_it_stands(const between *kept)
+#if PART < 4
+/* Whether a world stands before this part, the same for all lanes. Of two launches of solves the first
+ * that comes has it; what a solve has left is seen from then on. */
+TB_STATIC bool is_before_part(between *kept)
 {
-    int32_t stands = TB_LEADER ? __ldcg(&kept->stands) : 0;
+    int32_t stands = PART;
+    if (TB_LEADER)
+        stands = PART == TB_GPU_PART_SOLVE
+                     ? atomicCAS(&kept->stands, PART, (int32_t)STANDS_IN_SOLVE)
+                     : __ldcg(&kept->stands);
     tb_team_share(&stands, sizeof stands);
-    if (stands == TB_GPU_PART_END) __threadfence();
-    return stands;
+    if (PART == TB_GPU_PART_END && stands == PART) __threadfence();
+    return stands == PART;
 }
+
+/* Says where a world stands after this part; from then on another launch may take it up. */
+TB_STATIC void leave(between *kept, tb_status status)
+{
+    const int32_t stands = status == TB_OK ? (PART + 1) % TB_GPU_PARTS : (int32_t)STANDS_STILL;
+    if (PART != TB_GPU_PART_SOLVE) {
+        kept->stands = stands;
+    } else {
+        __threadfence();
+        atomicExch(&kept->stands, stands);
+    }
+}
+#endif
 
 /* Both blocks of contacts are the world's own; those that it came with are only read. So after each
  * step the block that was not just written is the next one to write. */
@@ -198,7 +216,7 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, betwee
         take_up(launch, world, kept, hand);
         tb_status status = begin(hand, launch, world, &certificate);
         if (status == TB_OK) status = tb_step_detect(&hand->stepping, &certificate, NULL);
-        if (status == TB_OK) status = tb_step_solve(&hand->stepping, 0, NULL);
+        if (status == TB_OK) status = tb_step_solve(&hand->stepping, NULL);
         if (status == TB_OK) status = tb_step_end(&hand->stepping, &certificate, NULL);
         end_step(launch, world, status, hand->workspace.arena.peak, &certificate);
     }
@@ -212,8 +230,8 @@ TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
         go_alone(launch, &launch->worlds[world], place_of(launch, slot));
 }
 #else
-/* Does this part's work where a world stands before it; false: a solve has to wait. */
-TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
+/* Does this part's work where a world stands before it. */
+TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept)
 {
     at_hand *hand = hand_of_team();
     tb_certificate certificate;
@@ -227,19 +245,17 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
         kept->stands = PART;
     }
     tb_team_sync();
-    if (where_it_stands(kept) != PART || world->status != TB_OK || world->steps_left == 0)
-        return true;
+    if (!is_before_part(kept) || world->status != TB_OK || world->steps_left == 0) return;
     take_up(launch, world, kept, hand);
     status = begin(hand, launch, world, &certificate);
 #else
-    if (where_it_stands(kept) != (launch->takers > 0 ? (int32_t)STANDS_WAITING : PART)) return true;
+    if (!is_before_part(kept)) return;
     take_up(launch, kept, hand);
 #if PART == 1   /* detect */
     status = tb_step_detect(&hand->stepping, &certificate, NULL);
 #elif PART == 2 /* solve */
     memset(&certificate, 0, sizeof certificate);
-    status = tb_step_solve(&hand->stepping, launch->patience, NULL);
-    if (status == TB_CANCELLED) return false;
+    status = tb_step_solve(&hand->stepping, NULL);
 #else
     status = tb_step_end(&hand->stepping, &certificate, NULL);
 #endif
@@ -249,8 +265,9 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
 #if PART != 3
     put_down(kept, hand);
 #endif
-    tb_team_sync(); /* all have read what is written below */
-    if (!TB_LEADER) return true;
+    if (PART == TB_GPU_PART_SOLVE) __threadfence();
+    tb_team_sync(); /* all have read what is written below, and written what others read */
+    if (!TB_LEADER) return;
     if (status != TB_OK) end_world(launch, world, status, hand->workspace.arena.peak, &certificate);
 #if PART == 3 /* end */
     if (status == TB_OK) {
@@ -258,19 +275,15 @@ TB_STATIC bool step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
         world->steps_left--;
     }
 #endif
-    /* a launch beside says so when all lanes are done */
-    if (launch->takers == 0)
-        kept->stands = status == TB_OK ? (PART + 1) % TB_GPU_PARTS : (int32_t)STANDS_STILL;
-    return true;
+    leave(kept, status);
 }
 
-TB_STATIC bool step_slot(const tb_gpu_launch *launch, int32_t slot)
+TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
 {
     const int32_t world = launch->first + slot;
-    if (slot >= launch->slots || world >= launch->number_of_worlds ||
-        launch->arena_size < BETWEEN_BYTES)
-        return true;
-    return step_part(launch, &launch->worlds[world], place_of(launch, slot));
+    if (slot < launch->slots && world < launch->number_of_worlds &&
+        launch->arena_size >= BETWEEN_BYTES)
+        step_part(launch, &launch->worlds[world], place_of(launch, slot));
 }
 
 #endif
@@ -338,58 +351,16 @@ TB_STATIC void clear_kinds(const tb_gpu_launch *launch, int32_t slot)
 }
 #endif
 
-/* ---- solves that wait ---- */
+#if PART == 2
+/* ---- solves that overlap ---- */
 
-#if PART == 0
-TB_STATIC void clear_queue(const tb_gpu_launch *launch, int32_t slot)
+/* Behind all that the block has done so far. */
+TB_STATIC void count_block(const tb_gpu_launch *launch, int which)
 {
-    if (!TB_LEADER || launch->patience == 0 || slot >= launch->slots) return;
-    launch->queue[TB_GPU_QUEUE_HEAD + slot] = 0;
-    if (slot == 0) launch->queue[TB_GPU_WAITING] = launch->queue[TB_GPU_TAKEN] = 0;
-}
-#elif PART == 2
-/* The ring has room, since a world waits once at most. */
-TB_STATIC void wait_in_queue(const tb_gpu_launch *launch, int32_t slot)
-{
+    if (launch->overlap == 0) return;
     __threadfence();
-    tb_team_sync(); /* all lanes are done with the world */
-    if (!TB_LEADER) return;
-    place_of(launch, slot)->stands = STANDS_WAITING;
-    __threadfence();
-    const int32_t place = atomicAdd(&launch->queue[TB_GPU_WAITING], 1);
-    atomicExch(&launch->queue[TB_GPU_QUEUE_HEAD + place % launch->slots], slot + 1);
-}
-
-/* The next slot that waits, -1: none does. One that has been counted is about to be written. */
-TB_STATIC int32_t take_from_queue(const tb_gpu_launch *launch)
-{
-    int32_t *queue = launch->queue;
-    int32_t taken = atomicAdd(&queue[TB_GPU_TAKEN], 0), slot = 0;
-    for (;;) {
-        if (taken >= atomicAdd(&queue[TB_GPU_WAITING], 0)) return -1;
-        const int32_t seen = atomicCAS(&queue[TB_GPU_TAKEN], taken, taken + 1);
-        if (seen == taken) break;
-        taken = seen;
-    }
-    while (slot == 0) slot = atomicExch(&queue[TB_GPU_QUEUE_HEAD + taken % launch->slots], 0);
-    return slot - 1;
-}
-
-/* A launch beside: whichever team is free takes the next one. A world that a status stopped is left
- * waiting, and so for whoever calls next. */
-TB_STATIC void take_waiting(const tb_gpu_launch *launch)
-{
-    for (;;) {
-        int32_t slot = TB_LEADER ? take_from_queue(launch) : 0;
-        tb_team_share(&slot, sizeof slot);
-        if (slot < 0) return;
-        __threadfence(); /* what was left there is seen from here on */
-        (void)step_slot(launch, slot);
-        __threadfence();
-        tb_team_sync(); /* all lanes are done with the world */
-        if (TB_LEADER && launch->worlds[slot].status == TB_OK)
-            atomicExch(&place_of(launch, slot)->stands, TB_GPU_PART_END);
-    }
+    __syncwarp();
+    if (threadIdx.x == 0 && threadIdx.y == 0) atomicAdd(&launch->counts[which], 1);
 }
 #endif
 
@@ -402,23 +373,19 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
     part_kernel(const __grid_constant__ tb_gpu_launch launch)
 {
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
+#if PART == 2
+    const int32_t own = slot_at(&launch, slot);
+    clear_kinds(&launch, slot);
+    count_block(&launch, TB_GPU_BEGUN);
+    step_slot(&launch, own);
+    count_block(&launch, TB_GPU_DONE);
+#else
+    step_slot(&launch, slot);
 #if PART == 0
-    if (launch.step == 0) clear_queue(&launch, slot);
-    (void)step_slot(&launch, slot);
     count_kind(&launch, slot);
 #elif PART == 1
-    (void)step_slot(&launch, slot);
     take_place(&launch, slot);
-#elif PART == 2
-    if (launch.takers > 0) {
-        take_waiting(&launch);
-    } else {
-        const int32_t own = slot_at(&launch, slot);
-        clear_kinds(&launch, slot);
-        if (!step_slot(&launch, own)) wait_in_queue(&launch, own);
-    }
-#else
-    (void)step_slot(&launch, slot);
+#endif
 #endif
 }
 
@@ -464,9 +431,8 @@ static size_t near_bytes(const tb_gpu_launch *launch, size_t worlds)
 extern "C" cudaError_t PART_SYMBOL(PART_START)(const tb_gpu_launch *launch, cudaStream_t stream)
 {
     const int32_t lanes = launch->lanes[PART % TB_GPU_PARTS], worlds = TB_GPU_BLOCK_THREADS / lanes;
-    const int32_t needed = (launch->slots + worlds - 1) / worlds;
-    const unsigned blocks = (unsigned)(launch->takers > 0 ? launch->takers : needed);
-    part_kernel<<<blocks, dim3((unsigned)lanes, (unsigned)worlds),
+    const int32_t blocks = (launch->slots + worlds - 1) / worlds;
+    part_kernel<<<(unsigned)blocks, dim3((unsigned)lanes, (unsigned)worlds),
                   near_bytes(launch, (size_t)worlds), stream>>>(*launch);
     return cudaGetLastError();
 }

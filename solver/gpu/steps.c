@@ -1,15 +1,16 @@
 /* Steps as a sequence of launches, a kernel for each part of a step.
  *
  * Few worlds go alone, each through all its steps in one kernel. Many go through a step side by side,
- * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes. A kernel ends with its last world, and few solves take
- * many times what most do. So a solve that goes on for longer than a patience is given up and waits
- * for a launch beside, in which it has a warp to itself and is begun anew, while the others go on
- * with their next steps; its world joins them when it is done, some steps behind. After as many
- * rounds as there are steps the call ends, and the host calls again for the worlds that have steps
+ * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes.
+ * A kernel ends with its last world, and few solves take many times what most do. So the solves of a
+ * step are a launch beside, and a gate lets the next kernel begin when nearly all of them are done: the
+ * others go on where they are, and their worlds join the rest with a later step. Worlds come in two
+ * groups besides, each in a stream of its own, so that one's last blocks are another's first. After as
+ * many rounds as there are steps the call ends, and the host calls again for the worlds that have steps
  * left. No world knows of another, so none of this is seen in what they leave.
  *
  * Where the card has no memory for all worlds at once, they come in turns, each with all its steps,
- * and nobody waits. */
+ * and all wait for the last. */
 #include "gpu_internal.h"
 
 #include <stdio.h>
@@ -76,59 +77,87 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     fprintf(stderr, " (%llu steps)\n", steps);
 }
 
-/* Solves that wait: whichever warp is free takes the next. */
-static cudaError_t start_beside(const tb_gpu_launch *launch, start_function *solve,
-                                const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
+static cudaError_t start_parts(const tb_gpu_launch *launch, start_function *const *parts, int first,
+                               int end, cudaStream_t stream)
 {
-    tb_gpu_launch own = *launch;
-    own.lanes[TB_GPU_PART_SOLVE] = TB_GPU_BLOCK_THREADS;
-    own.patience = 0;
-    const cudaError_t result = tb_gpu_side_begin(sides, side, stream);
-    return result == cudaSuccess ? solve(&own, sides->streams[side]) : result;
+    cudaError_t result = cudaSuccess;
+    for (int part = first; part < end && result == cudaSuccess; part++)
+        result = parts[part](launch, stream);
+    return result;
 }
 
-static cudaError_t start_step(const tb_gpu_launch *whole, int32_t first, int32_t step,
-                              start_function *const *parts, const tb_gpu_sides *sides,
-                              cudaStream_t stream)
+/* Those that find room on the card at once, with all their steps, then the next. */
+static cudaError_t start_in_turns(const tb_gpu_launch *whole, start_function *const *parts,
+                                  cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     tb_gpu_launch launch = *whole;
-    launch.first = first;
-    launch.step = step;
-    launch.takers = 0;
-    for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++) {
-        result = parts[part](&launch, stream);
-        if (part == TB_GPU_PART_SOLVE && whole->patience > 0 && result == cudaSuccess)
-            result = start_beside(whole, parts[part], sides, step % TB_GPU_SIDES, stream);
+    for (; launch.first < whole->number_of_worlds; launch.first += whole->slots)
+        for (launch.step = 0; launch.step < whole->steps && result == cudaSuccess; launch.step++)
+            result = start_parts(&launch, parts, 0, TB_GPU_PARTS, stream);
+    return result;
+}
+
+/* ---- solves that overlap ---- */
+
+static tb_gpu_launch group_of(const tb_gpu_launch *whole, int32_t group)
+{
+    enum { UNIT = TB_GPU_BLOCK_THREADS }; /* worlds of whole blocks, whatever their lanes */
+    tb_gpu_launch own = *whole;
+    const int32_t all = whole->number_of_worlds, groups = whole->groups;
+    const int32_t size = (all + groups * UNIT - 1) / (groups * UNIT) * UNIT;
+    own.first = group * size < all ? group * size : all;
+    own.slots = all - own.first < size ? all - own.first : size;
+    own.arenas += (size_t)own.first * whole->arena_size;
+    own.counts += group * TB_GPU_GROUP_COUNTS;
+    if (whole->kinds != NULL) {
+        own.kinds += group * TB_GPU_GROUP_COUNTS;
+        own.order += own.first;
     }
-    return result;
+    return own;
 }
 
-/* Waits for the solves beside, and ends the steps that they belong to. */
-static cudaError_t finish_beside(const tb_gpu_launch *whole, start_function *const *parts,
-                                 const tb_gpu_sides *sides, cudaStream_t stream)
+/* One step of a group. */
+static cudaError_t start_step(const tb_gpu_launch *launch, start_function *const *parts,
+                              const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
 {
-    tb_gpu_launch launch = *whole;
-    const int32_t used = whole->steps < TB_GPU_SIDES ? whole->steps : TB_GPU_SIDES;
-    cudaError_t result = tb_gpu_sides_join(sides, used, stream);
-    launch.takers = 0;
-    if (result == cudaSuccess) result = parts[TB_GPU_PART_END](&launch, stream);
-    return result;
+    const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[TB_GPU_PART_SOLVE];
+    const int32_t blocks = (launch->slots + worlds - 1) / worlds;
+    cudaError_t result = start_parts(launch, parts, 0, TB_GPU_PART_SOLVE, stream);
+    if (result == cudaSuccess) result = tb_gpu_side_begin(sides, side, stream);
+    if (result == cudaSuccess) result = parts[TB_GPU_PART_SOLVE](launch, sides->streams[side]);
+    if (result == cudaSuccess)
+        result = tb_gpu_start_gate(launch, (launch->step + 1) * blocks, stream);
+    if (result != cudaSuccess) return result;
+    return start_parts(launch, parts, TB_GPU_PART_END, TB_GPU_PARTS, stream);
 }
 
-static cudaError_t start_all(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
-                             const step_kernels *kernels, cudaStream_t stream)
+/* A group's steps come one after the other, its solves each on the next of its streams. */
+static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function *const *parts,
+                                     const tb_gpu_sides *sides, cudaStream_t stream)
 {
-    const launch_parts own = parts_of(kernels, launch->solver);
-    start_function *const *parts = own.start;
+    const int32_t groups = whole->groups, own_sides = TB_GPU_SIDES / groups;
+    tb_gpu_launch own[TB_GPU_GROUPS];
+    cudaStream_t streams[TB_GPU_GROUPS] = {stream};
     cudaError_t result = cudaSuccess;
-    for (int32_t first = 0; first < launch->number_of_worlds; first += launch->slots)
-        for (int32_t step = 0; step < launch->steps && result == cudaSuccess; step++)
-            result = start_step(launch, first, step, parts, sides, stream);
-    if (launch->patience == 0) return result;
-    if (result == cudaSuccess) result = finish_beside(launch, parts, sides, stream);
+    for (int32_t g = 0; g < groups; g++) own[g] = group_of(whole, g);
+    for (int32_t g = 1; g < groups && result == cudaSuccess; g++) {
+        streams[g] = sides->streams[TB_GPU_SIDES + g - 1];
+        result = tb_gpu_side_begin(sides, TB_GPU_SIDES + g - 1, stream);
+    }
+    for (int32_t step = 0; step < whole->steps; step++) {
+        for (int32_t g = 0; g < groups && result == cudaSuccess; g++) {
+            own[g].step = step;
+            result =
+                start_step(&own[g], parts, sides, g * own_sides + step % own_sides, streams[g]);
+        }
+    }
+
+    /* the last of the solves, and the steps that they belong to */
+    if (result == cudaSuccess) result = tb_gpu_sides_join(sides, stream);
+    if (result == cudaSuccess) result = parts[TB_GPU_PART_END](whole, stream);
     /* nobody waits for what has been begun, and its memory is used again */
-    if (result != cudaSuccess) tb_gpu_sides_settle(sides, TB_GPU_SIDES);
+    if (result != cudaSuccess) tb_gpu_sides_settle(sides);
     return result;
 }
 
@@ -136,8 +165,10 @@ static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *
                                const step_kernels *kernels, cudaStream_t stream)
 {
     print_stages(launch, stream);
-    return launch->alone ? kernels->alone(launch, stream)
-                         : start_all(launch, sides, kernels, stream);
+    const launch_parts parts = parts_of(kernels, launch->solver);
+    if (launch->alone) return kernels->alone(launch, stream);
+    return launch->overlap > 0 ? start_overlapping(launch, parts.start, sides, stream)
+                               : start_in_turns(launch, parts.start, stream);
 }
 
 /* A launch of no worlds for each number of lanes that a world can have. */

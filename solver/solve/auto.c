@@ -76,7 +76,7 @@ typedef struct tb_choice {
     double price_of_step, price_of_newton; /* in sweeps; of one from sets, of all usual rounds */
     double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
     char best_solver[16];
-    int32_t iterations, halvings, patience;
+    int32_t iterations, halvings;
     bool stirred; /* the start was looked at, and did not stand */
     tb_solve_work work;
 } tb_choice;
@@ -95,11 +95,6 @@ TB_STATIC void auto_find_sets(tb_choice *choice, tb_warm_start *warm)
     tb_team_sync();
     warm->statuses = choice->statuses;
     warm->speeds = choice->speeds;
-}
-
-TB_STATIC bool auto_gives_up(const tb_choice *choice)
-{
-    return choice->patience > 0 && choice->iterations >= choice->patience;
 }
 
 /* What the last run cost. Steps within rounds judge and search more than those from sets. */
@@ -132,7 +127,6 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     const size_t bytes = (size_t)choice->problem->number_of_rows * sizeof(tb_real);
     tb_solve_options options = *choice->options;
     const int32_t left = options.maximum_iterations - choice->iterations;
-    if (auto_gives_up(choice)) return TB_CANCELLED;
     options.maximum_iterations = iterations < left ? iterations : left;
     if (run != TB_RUN_SOR) auto_take_factor(choice);
     tb_warm_start own = {
@@ -370,7 +364,7 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
         status = auto_run(choice, TB_RUN_SOR, NULL, sweeps, ended);
         if (status != TB_OK || *ended) return status;
         const int32_t own = choice->iterations - made;
-        if (sweeps == next) status = auto_gives_up(choice) ? TB_CANCELLED : auto_price(choice);
+        if (sweeps == next) status = auto_price(choice);
         if (status != TB_OK) return status;
         if (!tried && (choice->history || auto_sets_stand(choice))) {
             tried = true;
@@ -414,7 +408,6 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
     if (newton_is_cheapest(choice->history)) {
-        if (choice->patience > 0 && choice->history->newton > choice->patience) return TB_CANCELLED;
         status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
         if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
         if (status != TB_OK || ended || choice->solution->at_rounding) return status;
@@ -455,8 +448,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .history = warm->history,
                         .factor = warm->factor,
                         .last_factor = warm->last_factor,
-                        .best_residual = DBL_MAX,
-                        .patience = warm->patience};
+                        .best_residual = DBL_MAX};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);

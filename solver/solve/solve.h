@@ -49,9 +49,6 @@ typedef struct tb_warm_start {
     /* where `factor` has still to be copied from, by who is about to use it and writes NULL here
      * then; auto alone leaves it where sweeps suffice. NULL: it is there */
     const double *last_factor;
-    /* after so many iterations auto gives up and says CANCELLED, for the solve to be made again by
-     * those who have the time for it; 0: never */
-    int32_t patience;
 } tb_warm_start;
 
 /* What the solve had to do beside sweeps. */

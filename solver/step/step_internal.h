@@ -133,9 +133,8 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
 #define tb_step_detect TB_SYMBOL(tb_step_detect)
 TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
                                    tb_error *error);
-/* patience: as of tb_warm_start; after CANCELLED the same stepping can be solved again. */
 #define tb_step_solve TB_SYMBOL(tb_step_solve)
-TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, int32_t patience, tb_error *error);
+TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error);
 #define tb_step_end TB_SYMBOL(tb_step_end)
 TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certificate,
                                 tb_error *error);

@@ -110,8 +110,8 @@ TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
     tb_team_sync();
 }
 
-TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patience,
-                          tb_solution *solution, tb_error *error)
+TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *solution,
+                          tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
     const int32_t blocks = problem->number_of_blocks, kept = tb_kept_numbers(dofs);
@@ -135,7 +135,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, int32_t patien
     }
     find_statuses(w, speeds);
     memcpy(&history, w->state->history, sizeof history);
-    tb_warm_start warm = {.scratch = w->arena, .patience = patience};
+    tb_warm_start warm = {.scratch = w->arena};
     if (w->options->solve.warm_start) {
         warm.last_factor = w->state->factor;
         if (!is_auto(w)) take_factor(&warm, w->factor, kept);
@@ -385,14 +385,14 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
     return freeze(w->home, certificate, error);
 }
 
-TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, int32_t patience, tb_error *error)
+TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
 {
     tb_world *w = &stepping->world;
     fetch_problem(w);
     const double energy = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
     tb_solution solution;
-    const tb_status status = solve(w, &problem, patience, &solution, error);
+    const tb_status status = solve(w, &problem, &solution, error);
     if (TB_LEADER) {
         stepping->energy_before = energy;
         stepping->solution = solution;
@@ -435,7 +435,7 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
     tb_stepping s;
     tb_status status = tb_step_begin(&s, state, options, workspace, certificate, error);
     if (status == TB_OK) status = tb_step_detect(&s, certificate, error);
-    if (status == TB_OK) status = tb_step_solve(&s, 0, error);
+    if (status == TB_OK) status = tb_step_solve(&s, error);
     return status == TB_OK ? tb_step_end(&s, certificate, error) : status;
 }
 

@@ -15,11 +15,9 @@ typedef struct device_job {
     const tb_course *course; /* of which it makes one step; NULL: none */
     int32_t step;            /* of that */
     int32_t solver;
-    int32_t patience; /* of the solve's first try; 0: there is only one */
     void *memory;
     size_t bytes;  /* of it */
     size_t wanted; /* what it asked of them at once */
-    bool again;    /* the first try was given up */
 } device_job;
 
 /* tb_world_step of the job, part by part. */

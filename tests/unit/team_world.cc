@@ -32,7 +32,6 @@ tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certif
         if (p.status[i] != p.status[0] || p.jobs[i].wanted != p.jobs[0].wanted)
             __builtin_trap(); // lanes that disagree would hang a card
     job->wanted = p.jobs[0].wanted;
-    job->again = p.jobs[0].again;
     *certificate = p.certificate;
     return p.status[0];
 }

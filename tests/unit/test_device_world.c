@@ -12,9 +12,6 @@ tb_status team_world_step_f32(device_job *job, int32_t lanes, tb_certificate *ce
 /* Lanes that take a world together; 0: the step that knows of no team. */
 static int32_t lanes;
 
-/* After so many iterations a solve is made again from its beginning, and how many were; 0: none is. */
-static int32_t patience, made_again;
-
 /* What the world is told and notes, and which step of it is next; NULL: nothing. */
 static const tb_course *course;
 static int32_t step_of_course;
@@ -181,7 +178,6 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                       .course = course,
                       .step = step_of_course,
                       .solver = tb_solver_number(options->solve.solver),
-                      .patience = patience,
                       .memory = w->memory,
                       .bytes = w->bytes};
     tb_status status;
@@ -192,7 +188,6 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
         status = lanes > 0 ? team_world_step(&job, lanes, certificate)
                            : device_world_step(&job, certificate);
     *wanted = job.wanted;
-    made_again += job.again;
     return status;
 }
 
@@ -317,32 +312,6 @@ START_TEST(staggered_projections_have_the_bytes_of_the_library_whatever_the_team
     lanes = 32;
     compare_staggered(jaw, 120, 1);
     lanes = 0;
-    tb_model_destroy(jaw);
-}
-END_TEST
-
-/* Whether a solve was given up and made again is not to be seen. */
-START_TEST(a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not)
-{
-    tb_model *jaw = jaw_and_mug(), *all = everything();
-    for (int k = 0; k < 8; k++) {
-        static const int32_t PATIENCE[] = {1, 12, 31, 100};
-        tb_step_options options = tb_step_defaults();
-        options.precision = k & 1 ? TB_FLOAT : TB_DOUBLE;
-        options.report_energy = true;
-        options.solve.tolerance = 1e-9; /* some are long */
-        options.solve.maximum_iterations = 400;
-        patience = PATIENCE[k / 2];
-        made_again = 0;
-        compare(jaw, &options, 60, 60);
-        compare(all, &options, 60, 30);
-        ck_assert_int_gt(made_again, 0);
-        lanes = 8;
-        compare(all, &options, 60, 2);
-        lanes = 0;
-    }
-    patience = 0;
-    tb_model_destroy(all);
     tb_model_destroy(jaw);
 }
 END_TEST
@@ -564,7 +533,6 @@ END_TEST
 TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
-          a_solve_that_is_made_again_has_the_bytes_of_one_that_is_not,
           teams_of_any_size_have_the_bytes_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
           too_little_memory_is_told_and_changes_nothing,

@@ -104,18 +104,18 @@ START_TEST(a_kind_of_call_is_captured_once)
 }
 END_TEST
 
-/* Solves that wait while other worlds go on, worlds that go alone, graphs: none of it is seen in the worlds, of which some
- * need more room on the way and one ends. */
+/* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it is seen
+ * in the worlds, of which some need more room on the way and one ends. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
     enum { WORLDS = 24, LOST = 7 };
-    static const char *const NAMES[] = {"TRIBO_GPU_TAKERS", "TRIBO_GPU_PATIENCE", "TRIBO_GPU_LANES",
+    static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_GROUPS", "TRIBO_GPU_LANES",
                                         "TRIBO_GPU_GRAPHS", "TRIBO_GPU_ALONE"};
-    static const char *const SETTINGS[][5] = {{"", "0", "4", "0", "0"},
+    static const char *const SETTINGS[][5] = {{"0", "", "4", "0", "0"},
                                               {"3", "1", "4", "1", "0"},
-                                              {"5", "12", "8,8,4,8", "0", "0"},
-                                              {"0", "30", "2", "1", "0"},
-                                              {"0", "", "8", "1", "24"}};
+                                              {"5", "2", "8,8,4,8", "0", "0"},
+                                              {"", "", "2", "1", "0"},
+                                              {"", "", "8", "1", "24"}};
     enum { NUMBER_OF_NAMES = 5, NUMBER_OF_SETTINGS = 5 };
     play_card(NULL, NULL, NULL);
     find_card();
@@ -192,26 +192,33 @@ START_TEST(few_worlds_go_alone)
     const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
     tb_gpu_launch launch = {
         .number_of_worlds = 528, .slots = 528, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
-    tb_gpu_choose_alone(&chosen, 132, &launch);
+    tb_gpu_effort even = {0}, uneven = {0};
+    for (int i = 0; i < 528; i++) {
+        tb_gpu_effort_add(&even, i % 1000 == 0 ? 200 : 2);
+        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : 2);
+    }
+    tb_gpu_choose_alone(&chosen, 132, &uneven, &launch); /* others need not wait for long solves */
+    ck_assert_int_eq(launch.alone, 0);
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 1);
     ck_assert_int_eq(launch.steps, 128); /* of one kernel */
     launch.steps = 500;
-    tb_gpu_choose_alone(&none, 132, &launch);
+    tb_gpu_choose_alone(&none, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
     ck_assert_int_eq(launch.steps, 500);
-    tb_gpu_choose_alone(&told, 132, &launch);
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
     launch.slots = 527; /* no memory for all at once: they come in turns */
-    tb_gpu_choose_alone(&chosen, 132, &launch);
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
     launch.number_of_worlds = launch.slots = 529;
-    tb_gpu_choose_alone(&chosen, 132, &launch);
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
     launch.number_of_worlds = launch.slots = 9;
-    tb_gpu_choose_alone(&told, 132, &launch);
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 1);
     launch.solver = TB_SOLVER_NUMBER_staggered; /* has a kernel of its own */
-    tb_gpu_choose_alone(&told, 132, &launch);
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.alone, 0);
 }
 END_TEST
@@ -243,54 +250,55 @@ START_TEST(fast_memory_is_told_by_the_environment)
 }
 END_TEST
 
-START_TEST(solves_wait_where_few_take_long)
+START_TEST(solves_overlap_where_there_are_many)
 {
-    const tb_gpu_settings chosen = {.patience = -1}, told = {.patience = 30, .takers = 7};
-    const tb_gpu_settings none = {.patience = 0};
+    const tb_gpu_settings chosen = {.overlap = -1}, told = {.overlap = 30, .groups = 1};
+    const tb_gpu_settings none = {.overlap = 0};
     const tb_gpu_launch call = {
-        .number_of_worlds = 8192, .slots = 8192, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
-    tb_gpu_effort even = {0}, uneven = {0}, dear = {0}, unknown = {0};
+        .number_of_worlds = 8192, .slots = 8192, .steps = 500, .lanes = {8, 8, 8, 8}};
+    tb_gpu_effort even = {0}, uneven = {0};
     for (int i = 0; i < 8192; i++) {
-        tb_gpu_effort_add(&even, i % 3);
-        tb_gpu_effort_add(&uneven, i % 2 == 0 ? 200 : i % 3 == 0 ? 25 : 1);
-        tb_gpu_effort_add(&dear, 40 + i % 20);
+        tb_gpu_effort_add(&even, i % 1000 == 0 ? 200 : 2);
+        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : 2);
     }
     tb_gpu_launch launch = call;
-    tb_gpu_choose_patience(&chosen, 132, &even, &launch); /* two sweeps: nobody is long */
-    ck_assert_int_eq(launch.patience, 0);
-    ck_assert_int_eq(launch.takers, 0);
-    ck_assert_int_eq(launch.steps, 128);                    /* then it is looked again */
-    tb_gpu_choose_patience(&chosen, 132, &uneven, &launch); /* a half waits, not two thirds */
-    ck_assert_int_eq(launch.patience, 10);
-    ck_assert_int_gt(launch.takers, 132);
-    ck_assert_int_eq(launch.steps, 128);
-    tb_gpu_choose_patience(&chosen, 132, &dear, &launch); /* what all take nobody waits for */
-    ck_assert_int_eq(launch.patience, 0);
-    for (int i = 0; i < 200; i++) tb_gpu_effort_add(&dear, 2000);
-    tb_gpu_choose_patience(&chosen, 132, &dear, &launch);
-    ck_assert_int_eq(launch.patience, 64);
-    tb_gpu_choose_patience(&told, 132, &even, &launch);
-    ck_assert_int_eq(launch.patience, 30);
-    ck_assert_int_eq(launch.takers, 7);
+    tb_gpu_choose_overlap(&chosen, 132, &even, &launch);
+    ck_assert_int_gt(launch.overlap, 0);
+    ck_assert_int_lt(launch.overlap, 132);
+    ck_assert_int_eq(launch.groups, 1);
+    ck_assert_int_eq(launch.steps, 500);
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    ck_assert_int_eq(launch.groups, 1);
 
     launch = call;
-    tb_gpu_choose_patience(&none, 132, &uneven, &launch);
-    ck_assert_int_eq(launch.patience, 0);
+    tb_gpu_choose_overlap(&none, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    ck_assert_int_eq(launch.groups, 1);
     ck_assert_int_eq(launch.steps, 500);
-    tb_gpu_choose_patience(&chosen, 132, &unknown, &launch); /* a few steps tell */
-    ck_assert_int_eq(launch.patience, 0);
-    ck_assert_int_eq(launch.steps, 8);
+    tb_gpu_choose_overlap(&chosen, 132, &uneven, &launch); /* long ones are many */
+    ck_assert_int_gt(launch.overlap, 132);
+    launch.number_of_worlds = launch.slots = 32768; /* more than find room at once */
+    launch.steps = 5000;
+    tb_gpu_choose_overlap(&chosen, 132, &even, &launch);
+    ck_assert_int_eq(launch.groups, TB_GPU_GROUPS);
+    ck_assert_int_lt(launch.steps, 5000);
     launch.steps = 1; /* nobody gets ahead */
-    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
-    ck_assert_int_eq(launch.patience, 0);
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
     launch = call;
     launch.slots = 100; /* the card has no room for all at once */
-    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
-    ck_assert_int_eq(launch.patience, 0);
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
     launch = call;
-    launch.solver = TB_SOLVER_NUMBER_sor; /* it does not give up */
-    tb_gpu_choose_patience(&told, 132, &uneven, &launch);
-    ck_assert_int_eq(launch.patience, 0);
+    launch.number_of_worlds = launch.slots = 100;
+    tb_gpu_choose_overlap(&chosen, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    launch.alone = 1;
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
 }
 END_TEST
 
@@ -299,4 +307,4 @@ TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
           how_a_call_is_spread_over_the_card_leaves_no_trace,
           staggered_projections_of_a_batch_leave_the_bytes_of_the_processors, few_worlds_go_alone,
           fast_memory_is_what_a_factor_needs_or_what_is_told,
-          fast_memory_is_told_by_the_environment, solves_wait_where_few_take_long)
+          fast_memory_is_told_by_the_environment, solves_overlap_where_there_are_many)

@@ -1,4 +1,4 @@
-"""Which settings of a card's steps serve best: lanes of each part, patience, takers.
+"""Which settings of a card's steps serve best: lanes of each part, overlap, groups.
 
 One setting after the other is changed from the best so far, and what is faster stays (coordinate
 descent, once around). The settings that the backend chooses itself are measured first and last,
@@ -10,26 +10,26 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 LANES = (4, 8, 16, 32)
-PATIENCE = (0, 10, 20, 40, 100)
-TAKERS = (132, 264, 1056)
+OVERLAP = (0, 8, 16, 33, 66, 132, 264)
+GROUPS = (1, 2)
 CLOSER = 1.005  # by so much something must be faster to stay
 
 
 @dataclass(frozen=True)
 class Knobs:
     lanes: tuple[int, int, int, int] = (0, 0, 0, 0)  # of begin, detect, solve, end; 0: chosen
-    patience: int | None = None  # iterations; 0: no solve waits; None: chosen
-    takers: int = 0  # warps that take solves which wait; 0: chosen
+    overlap: int | None = None  # blocks of solves left behind; 0: all wait; None: chosen
+    groups: int = 0  # of worlds; 0: chosen
 
     def environment(self) -> dict[str, str]:
         return {
             "TRIBO_GPU_LANES": ",".join(map(str, self.lanes)),
-            "TRIBO_GPU_PATIENCE": "" if self.patience is None else str(self.patience),
-            "TRIBO_GPU_TAKERS": str(self.takers),
+            "TRIBO_GPU_OVERLAP": "" if self.overlap is None else str(self.overlap),
+            "TRIBO_GPU_GROUPS": str(self.groups),
         }
 
     def row(self) -> dict[str, Any]:
-        return {"lanes": list(self.lanes), "patience": self.patience, "takers": self.takers}
+        return {"lanes": list(self.lanes), "overlap": self.overlap, "groups": self.groups}
 
 
 @dataclass(frozen=True)
@@ -64,17 +64,17 @@ def changes(way: str) -> Iterator[Callable[[Knobs], list[Knobs]]]:
 
         return alternatives
 
-    def patience(k: Knobs) -> list[Knobs]:
-        return [replace(k, patience=n) for n in PATIENCE]
+    def overlap(k: Knobs) -> list[Knobs]:
+        return [replace(k, overlap=n) for n in OVERLAP]
 
-    def takers(k: Knobs) -> list[Knobs]:
-        return [replace(k, takers=n) for n in TAKERS]
+    def groups(k: Knobs) -> list[Knobs]:
+        return [replace(k, groups=n) for n in GROUPS]
 
     if way == "whole":
-        yield from (patience, takers)
+        yield from (overlap, groups)
     yield from (of_part(part) for part in (1, 2, 0, 3))
     if way == "hold":
-        yield patience
+        yield overlap
 
 
 def best(case: Case, measure: Measure, until: float) -> dict[str, Any]:

@@ -26,7 +26,7 @@ Parts, in this order:
              (bench_gpu_calls)
   daemon     tribod on every card that there is, seen over HTTP: its start, first answers, steps,
              forks, the same worlds on all cards at once, grasps             (daemon_bench.py)
-  knobs      lanes of each part of a step, patience, takers: which are fastest, for jaw and mug at
+  knobs      lanes of each part of a step, overlap, groups: which are fastest, for jaw and mug at
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
@@ -67,7 +67,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
         "memcheck",
         "humanoid",
         ("--parts", "whole"),
-        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_PATIENCE": "1"},
+        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
     ),
 )
 SHORT_STEPS = 40  # of the whole way
@@ -222,7 +222,7 @@ class Measure:
                     row: dict[str, Any] = {}
                     for line in self.run.lines(
                         "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin),
-                        TRIBO_GPU_PATIENCE="0",  # kernels side by side would share their clocks
+                        TRIBO_GPU_OVERLAP="0",  # kernels side by side would share their clocks
                         TRIBO_GPU_GRAPHS="0",  # what is captured is not printed
                     ):  # fmt: skip
                         found = re.match(

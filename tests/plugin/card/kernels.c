@@ -13,8 +13,8 @@ typedef tb_status step_function(device_job *job, tb_certificate *certificate);
 /* the float build of the same source */
 step_function device_world_step_f32;
 
-/* Steps that the others make meanwhile, where a solve waits. */
-enum { STEPS_OF_A_WAIT = 3 };
+/* Where solves overlap: those of more iterations outlast so many steps of the others. */
+enum { LONG_SOLVE = 10, STEPS_OF_OTHERS = 3 };
 
 /* As solver/gpu/step_part.h does it. */
 static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_function *step)
@@ -30,7 +30,6 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
                           .course = world->course.steps > 0 ? &world->course : NULL,
                           .step = world->course.steps - world->steps_left,
                           .solver = launch->solver,
-                          .patience = launch->patience,
                           .memory = launch->arenas,
                           .bytes = launch->arena_size};
         const int other = state->contacts == world->contacts[0];
@@ -38,7 +37,7 @@ static void step_world(const tb_gpu_launch *launch, tb_gpu_world *world, step_fu
         state->next_capacity = world->contact_capacity;
         state->next_wanted = 0;
         world->status = step(&job, &certificate);
-        if (job.again) round += STEPS_OF_A_WAIT;
+        if (launch->overlap > 0 && certificate.iterations > LONG_SOLVE) round += STEPS_OF_OTHERS;
         if (world->status == TB_RESOURCE_EXHAUSTED) {
             world->contacts_needed = state->next_wanted;
             if (job.wanted > launch->arena_size) world->arena_needed = job.wanted;
@@ -70,10 +69,10 @@ static cudaError_t start(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
     if (result != cudaSuccess) return result;
     if (played_capture_of(stream) == NULL) played_count_launch();
     played_launch();
-    if (launch->patience > 0) result = tb_gpu_side_begin(sides, 0, stream);
+    if (launch->overlap > 0) result = tb_gpu_side_begin(sides, 0, stream);
     if (result != cudaSuccess) return result;
     result = played_kept(stream, make_steps, &s, sizeof s) ? cudaSuccess : make_steps(&s);
-    if (launch->patience > 0 && result == cudaSuccess) result = tb_gpu_sides_join(sides, 1, stream);
+    if (launch->overlap > 0 && result == cudaSuccess) result = tb_gpu_sides_join(sides, stream);
     return result;
 }
 
