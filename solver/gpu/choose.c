@@ -30,6 +30,8 @@ enum {
      * overlap. What is left of worlds that stay behind goes on in the next one. */
     STEPS_ALONE = 128,
     STEPS_OF_A_LAUNCH = 512,
+    /* Where no solve was long nobody is left behind, and after so many steps it is looked again. */
+    STEPS_OF_A_LOOK = 256,
     /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
      * else one for so many processors, since the next kernels have need of their places. On an H200, k
      * world-steps/s of whole ways with none, one for eight, two for one and four for one: humanoid 1,024
@@ -99,6 +101,7 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb
 
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations)
 {
+    effort->solves++;
     effort->iterations += iterations;
     if (iterations >= LONG) effort->of_long += iterations;
 }
@@ -144,6 +147,10 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
     if (launch->alone || launch->slots < worlds || launch->steps < STEPS_THAT_OVERLAP)
         return; /* slots: they come in turns */
     if (settings->overlap == 0 || (settings->overlap < 0 && worlds < WORLDS_THAT_OVERLAP)) return;
+    if (settings->overlap < 0 && effort->solves > 0 && effort->of_long == 0) {
+        launch->steps = least(launch->steps, STEPS_OF_A_LOOK);
+        return;
+    }
     launch->overlap =
         is_long(effort) ? processors * OVERLAP_OF_LONG : processors / OVERLAP_OF_SHORT + 1;
     if (settings->overlap > 0) launch->overlap = settings->overlap;

@@ -17,7 +17,7 @@ typedef struct tb_gpu_settings {
 
 /* What the last solves of a call's worlds took. */
 typedef struct tb_gpu_effort {
-    int64_t iterations, of_long; /* of all, of long ones */
+    int64_t solves, iterations, of_long; /* of_long: of the iterations, those of long ones */
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;

@@ -5,7 +5,7 @@
 
 enum {
     POLL_NANOSECONDS = 500,
-    GRACE_OF = 8 /* of the wait, to go on for: who is nearly done loses no round */
+    GRACE_OF = 32 /* of the wait, to go on for: who is nearly done loses no round */
 };
 
 /* Counts only grow, and what is done is read last: no more go on than it seems. */

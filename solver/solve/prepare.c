@@ -184,25 +184,35 @@ TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b)
 #ifdef TB_DEVICE
     const tb_problem *problem = sweeper->problem;
     const tb_sweep_block *block = &sweeper->blocks[b];
+    const tb_block *source = &problem->blocks[b];
     if (!sweeper->links) return;
     tb_team_link *link = &sweeper->links[b];
-    const int32_t width = problem->blocks[b].width;
+    const int32_t width = source->width;
     const bool near = (width + 3) / 4 <= TB_TEAM_NUMBERS_OF_A_LANE / 12 * tb_team_lanes();
     memset(link, 0, sizeof *link); /* wide accesses read what lies between its members too */
     link->y = problem->values + block->value;
     link->row = block->row;
     link->width = width;
-    link->shape = block->shape;
-    link->mu = block->mu;
-    if (block->law != TB_LAW_COULOMB || block->block_solve || !near) return;
+    if ((block->rows > 1 && block->law != TB_LAW_COULOMB) || !near) return;
     link->dof = tb_block_columns(problem, b);
+    link->law = block->law;
+    link->shape = block->shape;
+    link->rows = block->rows;
+    link->block_solve = block->block_solve;
+    link->mu = block->mu;
     link->r_normal = block->r_normal;
     link->r_friction = block->r_friction;
     link->g_normal = block->g[0];
+    link->c[0] = problem->c[block->row];
+    if (block->rows == 1) {
+        link->carry[0] = source->lower;
+        link->carry[1] = source->upper;
+        return;
+    }
+    link->g_friction = tb_max(block->g[4], block->g[8]);
     link->carry[0] = block->g[3];
     link->carry[1] = block->g[6];
-    link->g_friction = tb_max(block->g[4], block->g[8]);
-    for (int i = 0; i < 3; i++) link->c[i] = problem->c[block->row + i];
+    for (int i = 1; i < 3; i++) link->c[i] = problem->c[block->row + i];
 #else
     (void)sweeper, (void)b;
 #endif

@@ -10,14 +10,16 @@
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
-/* A Coulomb contact that is solved by rows, as a team's sweep reads it: all of it at once, in a lane's
+/* A Coulomb contact, or a block of one row, as a team's sweep reads it: all of it at once, in a lane's
  * widest accesses. */
 typedef struct TB_ALIGNED(16) tb_team_link {
-    const tb_real *y;    /* its three rows */
+    const tb_real *y;    /* its rows */
     const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
-    int32_t row, width, shape;
+    int32_t row, width;
+    uint8_t law, shape, rows, block_solve;
     tb_real mu, r_normal, r_friction;
-    tb_real g_normal, carry[2], g_friction; /* g_00, g_10 and g_20, the larger of g_11 and g_22 */
+    tb_real g_normal, g_friction; /* g_00, the larger of g_11 and g_22 */
+    tb_real carry[2];             /* g_10 and g_20; of one row its bounds */
     tb_real c[3];
 } tb_team_link;
 

@@ -291,38 +291,13 @@ TB_STATIC TB_NO_INLINE double tb_team_move_contact(tb_sweeper *sweeper, int32_t 
     return tb_contact_measure(block, change);
 }
 
-/* A block of one row, likewise; every lane sums. */
-TB_STATIC inline double tb_team_move_single(tb_sweeper *sweeper, int32_t index)
-{
-    const tb_problem *problem = sweeper->problem;
-    const tb_sweep_block *block = &sweeper->blocks[index];
-    const tb_block *source = &problem->blocks[index];
-    const int32_t width = source->width;
-    const tb_real *y = problem->values + source->value;
-    const uint16_t *dof = tb_block_columns(problem, index);
-    tb_real *products = tb_team_products(sweeper, width);
-    tb_real lambda = sweeper->lambda[block->row], change;
-    TB_EACH (k, width)
-        products[k] = y[k] * sweeper->s[dof ? dof[k] : tb_block_dof(problem, source, k)];
-    tb_team_sync();
-    tb_real xi = tb_team_sum(products, width, TB_SHAPE_OF_ANY) + problem->c[block->row];
-    if (problem->compliance) xi += problem->compliance[block->row] * lambda;
-    const double measure = tb_move_row(block, source, xi, &lambda, &change);
-    tb_team_sync(); /* all have read what is written now */
-    if (TB_LEADER) sweeper->lambda[block->row] = lambda;
-    if (change == 0) return 0;
-    TB_EACH (k, width) sweeper->s[dof ? dof[k] : tb_block_dof(problem, source, k)] += y[k] * change;
-    tb_team_sync();
-    return measure;
-}
-
 TB_STATIC inline bool tb_team_is_listed(const tb_sweeper *sweeper, int32_t index)
 {
     return sweeper->storage == TB_STORAGE_FACTORIZED &&
            sweeper->problem->blocks[index].width <= TB_LISTED_COLUMNS;
 }
 
-/* A block without a link, by what it is; one of a single row stands in the sweep itself. */
+/* A block without a link, by what it is. */
 TB_STATIC TB_NO_INLINE double tb_team_move_unlinked(tb_sweeper *sweeper, int32_t index)
 {
     const tb_sweep_block *block = &sweeper->blocks[index];
@@ -354,10 +329,12 @@ TB_STATIC inline tb_real tb_team_sum_near(const tb_real *p, int32_t filled, int 
     return sum;
 }
 
-/* What a sweep has at hand for its contacts. */
+/* What a sweep has at hand for its links. */
 typedef struct tb_team_sweep {
-    tb_real *lambda, *s, *near;
+    tb_real *lambda, *s, *near, *alpha;
     const tb_real *compliance;
+    const tb_sweep_block *blocks;
+    tb_real omega;
     int32_t lane, lanes;
 } tb_team_sweep;
 
@@ -370,18 +347,68 @@ TB_STATIC inline void tb_team_multiply_far(const tb_team_sweep *w, const tb_team
         const bool there = k < link->width;
         const tb_real s = there ? w->s[link->dof[k]] : 0;
         TB_ROLLED
-        for (int32_t i = 0; i < 3; i++)
+        for (int32_t i = 0; i < link->rows; i++)
             w->near[i * filled + k] = there ? link->y[i * link->width + k] * s : 0;
     }
 }
 
-/* tb_team_move_contact of a contact with a link. */
-TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_team_link *link)
+/* A block of one row; every lane sums. Where nothing changes s stays as it is. */
+TB_STATIC inline double tb_team_move_row(const tb_team_sweep *w, const tb_team_link *link)
+{
+    const int32_t lane = w->lane, width = link->width, filled = (width + 3) & ~3;
+    tb_real lambda = w->lambda[link->row], y = 0, s = 0, change;
+    int32_t dof = 0;
+    if (lane < width) {
+        dof = link->dof[lane];
+        y = link->y[lane];
+        s = w->s[dof];
+    }
+    if (lane < filled) w->near[lane] = y * s;
+    if (filled > w->lanes) tb_team_multiply_far(w, link, filled);
+    tb_team_sync();
+    tb_real xi = tb_team_sum_near(w->near, filled, TB_SHAPE_OF_ANY) + link->c[0];
+    if (w->compliance) xi += w->compliance[link->row] * lambda;
+    tb_sweep_block block;
+    tb_block source;
+    block.law = link->law;
+    block.r_normal = link->r_normal;
+    block.g[0] = link->g_normal;
+    source.lower = link->carry[0];
+    source.upper = link->carry[1];
+    const double measure = tb_move_row(&block, &source, xi, &lambda, &change);
+    if (lane == 0) w->lambda[link->row] = lambda; /* all have read it */
+    if (change != 0) {
+        if (lane < width) w->s[dof] = s + y * change;
+        TB_ROLLED
+        for (int32_t k = lane + w->lanes; k < width; k += w->lanes)
+            w->s[link->dof[k]] += link->y[k] * change;
+    }
+    tb_team_sync();
+    return change != 0 ? measure : 0;
+}
+
+/* A contact that is solved as a whole, out of the way of those that are not. */
+TB_STATIC inline void tb_team_update_whole(const tb_team_sweep *w, int32_t index, const tb_real *xi,
+                                           tb_real *lambda, tb_real *change, tb_real *alpha)
+{
+    tb_real x[3] = {xi[0], xi[1], xi[2]}, l[3] = {lambda[0], lambda[1], lambda[2]}, d[3];
+    tb_move_exactly(&w->blocks[index], w->omega, x, l, d, alpha);
+    TB_ROLLED
+    for (int i = 0; i < 3; i++) {
+        lambda[i] = l[i];
+        change[i] = d[i];
+    }
+}
+
+/* tb_team_move_contact of a contact with a link, and one that is solved as a whole. */
+TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_team_link *link,
+                                            int32_t index)
 {
     const int32_t lane = w->lane, width = link->width, filled = (width + 3) & ~3;
     tb_real *kept = w->lambda + link->row;
     tb_real lambda[3] = {kept[0], kept[1], kept[2]}, change[3];
     const bool twins = link->shape != TB_SHAPE_OF_ANY;
+    tb_real alpha = link->block_solve ? w->alpha[index] : 0;
     tb_team_column column = {0, 0, {0, 0, 0}};
     if (lane < width) {
         const tb_real *y = link->y + lane;
@@ -417,7 +444,11 @@ TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_tea
     block.g[3] = link->carry[0];
     block.g[6] = link->carry[1];
     block.g[4] = block.g[8] = link->g_friction;
-    tb_update_coulomb(&block, true, xi, lambda, change);
+    if (link->block_solve)
+        tb_team_update_whole(w, index, xi, lambda, change, &alpha);
+    else
+        tb_update_coulomb(&block, true, xi, lambda, change);
+    if (lane == 0 && link->block_solve) w->alpha[index] = alpha;
     if (lane == 0) { /* all have read them before they passed what they made of them */
         kept[0] = lambda[0];
         kept[1] = lambda[1];
@@ -442,23 +473,27 @@ TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
 {
     const tb_team_link *links = sweeper->links;
     const int32_t blocks = sweeper->problem->number_of_blocks;
-    const tb_team_sweep w = {sweeper->lambda, sweeper->s,
-                             tb_team_near(),  sweeper->problem->compliance,
-                             tb_team_lane(),  tb_team_lanes()};
+    const tb_team_sweep w = {.lambda = sweeper->lambda,
+                             .s = sweeper->s,
+                             .near = tb_team_near(),
+                             .alpha = sweeper->alpha,
+                             .compliance = sweeper->problem->compliance,
+                             .blocks = sweeper->blocks,
+                             .omega = sweeper->omega,
+                             .lane = tb_team_lane(),
+                             .lanes = tb_team_lanes()};
     double measure = 0;
     TB_ROLLED
     for (int32_t b = 0; b < blocks; b++) {
         if (links) {
             const tb_team_link link = links[b];
             if (link.dof) {
-                measure += tb_team_move_linked(&w, &link);
+                measure += link.rows == 1 ? tb_team_move_row(&w, &link)
+                                          : tb_team_move_linked(&w, &link, b);
                 continue;
             }
         }
-        if (sweeper->blocks[b].rows == 1 && tb_team_is_listed(sweeper, b))
-            measure += tb_team_move_single(sweeper, b);
-        else
-            measure += tb_team_move_unlinked(sweeper, b);
+        measure += tb_team_move_unlinked(sweeper, b);
     }
     tb_team_sync(); /* the last impulses are written */
     return measure;

@@ -256,8 +256,9 @@ START_TEST(solves_overlap_where_there_are_many)
     const tb_gpu_settings none = {.overlap = 0};
     const tb_gpu_launch call = {
         .number_of_worlds = 8192, .slots = 8192, .steps = 500, .lanes = {8, 8, 8, 8}};
-    tb_gpu_effort even = {0}, uneven = {0};
+    tb_gpu_effort even = {0}, uneven = {0}, alike = {0}, unknown = {0};
     for (int i = 0; i < 8192; i++) {
+        tb_gpu_effort_add(&alike, 3 + i % 3);
         tb_gpu_effort_add(&even, i % 1000 == 0 ? 200 : 2);
         tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : 2);
     }
@@ -270,6 +271,15 @@ START_TEST(solves_overlap_where_there_are_many)
     tb_gpu_choose_overlap(&told, 132, &even, &launch);
     ck_assert_int_eq(launch.overlap, 30);
     ck_assert_int_eq(launch.groups, 1);
+
+    launch = call;
+    tb_gpu_choose_overlap(&chosen, 132, &alike, &launch); /* nobody is left behind ... */
+    ck_assert_int_eq(launch.overlap, 0);
+    ck_assert_int_eq(launch.steps, 256); /* ... so far */
+    tb_gpu_choose_overlap(&told, 132, &alike, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    tb_gpu_choose_overlap(&chosen, 132, &unknown, &launch);
+    ck_assert_int_gt(launch.overlap, 0);
 
     launch = call;
     tb_gpu_choose_overlap(&none, 132, &uneven, &launch);
