@@ -26,12 +26,13 @@ enum {
      * and 695, 1,024 942 and less than half of it; jaw and mug in float, hold 528 1,277 and 1,470. */
     ALONE = 4,
     ALONE_OF_LONG = 2,
-    /* Steps of a launch at most where worlds go alone, so that no kernel runs for long, and where solves
-     * overlap. What is left of worlds that stay behind goes on in the next one. */
+    /* Steps of a launch at most: where worlds go alone, so that no kernel runs for long; where nothing is
+     * known; where solves are not long, so that it is looked again; where they are. What is left of worlds
+     * that stay behind goes on in the next one. */
     STEPS_ALONE = 128,
+    STEPS_OF_THE_FIRST = 32,
+    STEPS_OF_A_LOOK = 128,
     STEPS_OF_A_LAUNCH = 512,
-    /* Where no solve was long nobody is left behind, and after so many steps it is looked again. */
-    STEPS_OF_A_LOOK = 256,
     /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
      * else one for so many processors, since the next kernels have need of their places. On an H200, k
      * world-steps/s of whole ways with none, one for eight, two for one and four for one: humanoid 1,024
@@ -147,15 +148,15 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
     if (launch->alone || launch->slots < worlds || launch->steps < STEPS_THAT_OVERLAP)
         return; /* slots: they come in turns */
     if (settings->overlap == 0 || (settings->overlap < 0 && worlds < WORLDS_THAT_OVERLAP)) return;
-    if (settings->overlap < 0 && effort->solves > 0 && effort->of_long == 0) {
-        launch->steps = least(launch->steps, STEPS_OF_A_LOOK);
-        return;
-    }
+    const bool known = effort->solves > 0, none = known && effort->of_long == 0;
+    launch->steps = least(launch->steps, is_long(effort) ? STEPS_OF_A_LAUNCH
+                                         : known         ? STEPS_OF_A_LOOK
+                                                         : STEPS_OF_THE_FIRST);
+    if (settings->overlap < 0 && none) return; /* no solve was long: nobody is left behind */
     launch->overlap =
         is_long(effort) ? processors * OVERLAP_OF_LONG : processors / OVERLAP_OF_SHORT + 1;
     if (settings->overlap > 0) launch->overlap = settings->overlap;
     launch->groups = (int64_t)worlds * lanes > lanes_at_once ? TB_GPU_GROUPS : 1;
     if (settings->groups > 0) launch->groups = settings->groups;
     if (launch->groups * TB_GPU_BLOCK_THREADS > worlds) launch->groups = 1;
-    launch->steps = least(launch->steps, STEPS_OF_A_LAUNCH);
 }
