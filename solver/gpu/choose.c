@@ -35,12 +35,12 @@ enum {
     STEPS_OF_A_LAUNCH = 512,
     /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
      * else one for so many processors, since the next kernels have need of their places. On an H200, k
-     * world-steps/s of whole ways with none, one for eight, two for one and four for one: humanoid 1,024
-     * worlds 124, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds 296, 342, 354, 350;
-     * Shadow hand 1,024 41, -, 64, -; six boxes 4,096 593, 1,276, 1,592, -; jaw and mug 8,192 3,466,
-     * 3,741, 3,523, 3,395, 32,768 4,366, 4,881, 4,846, -. */
+     * world-steps/s of whole ways with none, 17, 33, 264 and 528 on 132 processors: humanoid 1,024 worlds
+     * 124, -, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds 296, -, 342, 354, 350;
+     * Shadow hand 1,024 41, -, -, 64, -; six boxes 4,096 in float 593, 1,276, -, 1,592, -, in double
+     * 1,437, 2,052 with 8, 2,228, 2,217, -; jaw and mug 8,192 3,466, 3,741, 3,751, 3,523, 3,395. */
     OVERLAP_OF_LONG = 2,
-    OVERLAP_OF_SHORT = 8,
+    OVERLAP_OF_SHORT = 4,
     /* Bytes of shared memory for a world's factor: what is more the cache misses. On an H200, k
      * world-steps/s without and with: jaw and mug of 8 dofs, whole 8,192 in float 3,262 and 3,353; in
      * double the humanoid of 27, hold 1,024 966 and 908, the Shadow hand of 31, whole 1,024 49 and 37. */

@@ -193,12 +193,12 @@ TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b)
     link->y = problem->values + block->value;
     link->row = block->row;
     link->width = width;
-    if ((block->rows > 1 && block->law != TB_LAW_COULOMB) || !near) return;
+    if (block->rows > 1 && (block->law != TB_LAW_COULOMB || block->block_solve)) return;
+    if (!near) return;
     link->dof = tb_block_columns(problem, b);
     link->law = block->law;
     link->shape = block->shape;
     link->rows = block->rows;
-    link->block_solve = block->block_solve;
     link->mu = block->mu;
     link->r_normal = block->r_normal;
     link->r_friction = block->r_friction;

@@ -10,13 +10,13 @@
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
-/* A Coulomb contact, or a block of one row, as a team's sweep reads it: all of it at once, in a lane's
+/* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all of it at once, in a lane's
  * widest accesses. */
 typedef struct TB_ALIGNED(16) tb_team_link {
     const tb_real *y;    /* its rows */
     const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
     int32_t row, width;
-    uint8_t law, shape, rows, block_solve;
+    uint8_t law, shape, rows;
     tb_real mu, r_normal, r_friction;
     tb_real g_normal, g_friction; /* g_00, the larger of g_11 and g_22 */
     tb_real carry[2];             /* g_10 and g_20; of one row its bounds */

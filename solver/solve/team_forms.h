@@ -331,10 +331,8 @@ TB_STATIC inline tb_real tb_team_sum_near(const tb_real *p, int32_t filled, int 
 
 /* What a sweep has at hand for its links. */
 typedef struct tb_team_sweep {
-    tb_real *lambda, *s, *near, *alpha;
+    tb_real *lambda, *s, *near;
     const tb_real *compliance;
-    const tb_sweep_block *blocks;
-    tb_real omega;
     int32_t lane, lanes;
 } tb_team_sweep;
 
@@ -387,28 +385,13 @@ TB_STATIC inline double tb_team_move_row(const tb_team_sweep *w, const tb_team_l
     return change != 0 ? measure : 0;
 }
 
-/* A contact that is solved as a whole, out of the way of those that are not. */
-TB_STATIC inline void tb_team_update_whole(const tb_team_sweep *w, int32_t index, const tb_real *xi,
-                                           tb_real *lambda, tb_real *change, tb_real *alpha)
-{
-    tb_real x[3] = {xi[0], xi[1], xi[2]}, l[3] = {lambda[0], lambda[1], lambda[2]}, d[3];
-    tb_move_exactly(&w->blocks[index], w->omega, x, l, d, alpha);
-    TB_ROLLED
-    for (int i = 0; i < 3; i++) {
-        lambda[i] = l[i];
-        change[i] = d[i];
-    }
-}
-
-/* tb_team_move_contact of a contact with a link, and one that is solved as a whole. */
-TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_team_link *link,
-                                            int32_t index)
+/* tb_team_move_contact of a contact with a link. */
+TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_team_link *link)
 {
     const int32_t lane = w->lane, width = link->width, filled = (width + 3) & ~3;
     tb_real *kept = w->lambda + link->row;
     tb_real lambda[3] = {kept[0], kept[1], kept[2]}, change[3];
     const bool twins = link->shape != TB_SHAPE_OF_ANY;
-    tb_real alpha = link->block_solve ? w->alpha[index] : 0;
     tb_team_column column = {0, 0, {0, 0, 0}};
     if (lane < width) {
         const tb_real *y = link->y + lane;
@@ -444,11 +427,7 @@ TB_STATIC inline double tb_team_move_linked(const tb_team_sweep *w, const tb_tea
     block.g[3] = link->carry[0];
     block.g[6] = link->carry[1];
     block.g[4] = block.g[8] = link->g_friction;
-    if (link->block_solve)
-        tb_team_update_whole(w, index, xi, lambda, change, &alpha);
-    else
-        tb_update_coulomb(&block, true, xi, lambda, change);
-    if (lane == 0 && link->block_solve) w->alpha[index] = alpha;
+    tb_update_coulomb(&block, true, xi, lambda, change);
     if (lane == 0) { /* all have read them before they passed what they made of them */
         kept[0] = lambda[0];
         kept[1] = lambda[1];
@@ -476,10 +455,7 @@ TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
     const tb_team_sweep w = {.lambda = sweeper->lambda,
                              .s = sweeper->s,
                              .near = tb_team_near(),
-                             .alpha = sweeper->alpha,
                              .compliance = sweeper->problem->compliance,
-                             .blocks = sweeper->blocks,
-                             .omega = sweeper->omega,
                              .lane = tb_team_lane(),
                              .lanes = tb_team_lanes()};
     double measure = 0;
@@ -488,8 +464,8 @@ TB_STATIC inline double tb_team_gauss_seidel(tb_sweeper *sweeper)
         if (links) {
             const tb_team_link link = links[b];
             if (link.dof) {
-                measure += link.rows == 1 ? tb_team_move_row(&w, &link)
-                                          : tb_team_move_linked(&w, &link, b);
+                measure +=
+                    link.rows == 1 ? tb_team_move_row(&w, &link) : tb_team_move_linked(&w, &link);
                 continue;
             }
         }
