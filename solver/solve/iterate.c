@@ -94,8 +94,7 @@ TB_STATIC void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega
     const bool is_warm = warm->lambda && it->options->warm_start;
     for (int32_t first = 0, end = 0; first < blocks; first = end) {
         end = blocks - first > SET_UP_BLOCKS ? first + SET_UP_BLOCKS : blocks;
-        tb_sweeper_fill(sweeper, first, end);
-        tb_sweeper_start_omega(sweeper, it->options, first, end, omega);
+        tb_sweeper_start(sweeper, it->options, first, end, omega);
         if (is_warm) start(it, warm, first, end);
     }
     if (is_warm) it->next_check = 1; /* most warm starts are good already */

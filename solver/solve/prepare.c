@@ -64,44 +64,33 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
     return sweeper->change && sweeper->measures ? TB_OK : TB_RESOURCE_EXHAUSTED;
 }
 
-TB_STATIC void fill_block(tb_sweeper *sweeper, int32_t b)
+/* A block with its diagonal block, which is beside the others or in a place of its own. */
+TB_STATIC tb_sweep_block make_block(const tb_sweeper *sweeper, int32_t b)
 {
     const tb_problem *problem = sweeper->problem;
     const tb_block *source = &problem->blocks[b];
-    tb_sweep_block *block = &sweeper->blocks[b];
-    block->law = (uint8_t)source->law;
-    block->rows = (uint8_t)source->rows;
-    block->row = source->row;
-    block->value = source->value;
-    block->mu = source->mu;
-    block->block_solve = TB_SOLVE_BY_ROWS;
-    block->local = 0;
-    block->dof_a = block->dof_b = 0;
+    tb_sweep_block block = {.law = (uint8_t)source->law,
+                            .rows = (uint8_t)source->rows,
+                            .block_solve = TB_SOLVE_BY_ROWS,
+                            .row = source->row,
+                            .value = source->value,
+                            .mu = source->mu};
     const tb_sweep_shape shape =
         sweeper->storage == TB_STORAGE_FACTORIZED ? shape_of(problem, source) : TB_SHAPE_OF_ANY;
-    block->shape = (uint8_t)shape;
+    block.shape = (uint8_t)shape;
     if (shape != TB_SHAPE_OF_ANY) {
         const tb_segment *segment = problem->segments + source->segment;
-        block->dof_a = segment[0].dof;
-        if (shape == TB_SHAPE_OF_TWO) block->dof_b = segment[1].dof;
+        block.dof_a = segment[0].dof;
+        if (shape == TB_SHAPE_OF_TWO) block.dof_b = segment[1].dof;
     }
-
-    /* the diagonal block, beside the others or in a place of its own */
-    tb_real *g = block->g;
-    if (source->rows > 3) {
-        block->local = TB_BLOCK_ROWS * (int64_t)source->row;
-        g = sweeper->local + block->local;
-    }
+    if (source->rows > 3) block.local = TB_BLOCK_ROWS * (int64_t)source->row;
+    tb_real *g = source->rows > 3 ? sweeper->local + block.local : block.g;
     tb_problem_local_block(problem, b, g);
 
-    if (source->law != TB_LAW_COULOMB) return;
-    if (sweeper->whole && tb_block_solve_pays(g)) block->block_solve = TB_SOLVE_WHOLE;
-    if (sweeper->jams && tb_block_jams(g, source->mu)) block->block_solve = TB_SOLVE_WHOLE_ALWAYS;
-}
-
-TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end)
-{
-    TB_EACH (k, end - first) fill_block(sweeper, first + k);
+    if (source->law != TB_LAW_COULOMB) return block;
+    if (sweeper->whole && tb_block_solve_pays(g)) block.block_solve = TB_SOLVE_WHOLE;
+    if (sweeper->jams && tb_block_jams(g, source->mu)) block.block_solve = TB_SOLVE_WHOLE_ALWAYS;
+    return block;
 }
 
 TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *problem,
@@ -179,42 +168,35 @@ TB_STATIC void set_block_omega(tb_sweeper *sweeper, const tb_solve_options *opti
 }
 
 /* What a team's sweep reads of a block: after its r-factors and how it is solved. */
-TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b)
+TB_STATIC void set_link(tb_sweeper *sweeper, int32_t b, const tb_sweep_block *block)
 {
 #ifdef TB_DEVICE
     const tb_problem *problem = sweeper->problem;
-    const tb_sweep_block *block = &sweeper->blocks[b];
     const tb_block *source = &problem->blocks[b];
     if (!sweeper->links) return;
-    tb_team_link *link = &sweeper->links[b];
     const int32_t width = source->width;
     const bool near = (width + 3) / 4 <= TB_TEAM_NUMBERS_OF_A_LANE / 12 * tb_team_lanes();
-    memset(link, 0, sizeof *link); /* wide accesses read what lies between its members too */
-    link->y = problem->values + block->value;
-    link->row = block->row;
-    link->width = width;
-    if (block->rows > 1 && (block->law != TB_LAW_COULOMB || block->block_solve)) return;
-    if (!near) return;
-    link->dof = tb_block_columns(problem, b);
-    link->law = block->law;
-    link->shape = block->shape;
-    link->rows = block->rows;
-    link->mu = block->mu;
-    link->r_normal = block->r_normal;
-    link->r_friction = block->r_friction;
-    link->g_normal = block->g[0];
-    link->c[0] = problem->c[block->row];
-    if (block->rows == 1) {
-        link->carry[0] = source->lower;
-        link->carry[1] = source->upper;
-        return;
+    const bool by_rows = block->law == TB_LAW_COULOMB && !block->block_solve;
+    tb_team_link link = {.y = problem->values + block->value, .row = block->row, .width = width};
+    if (near && (by_rows || block->rows == 1)) {
+        link.dof = tb_block_columns(problem, b);
+        link.law = block->law;
+        link.shape = block->shape;
+        link.rows = block->rows;
+        link.mu = block->mu;
+        link.r_normal = block->r_normal;
+        link.r_friction = block->r_friction;
+        link.g_normal = block->g[0];
+        link.g_friction = by_rows ? tb_max(block->g[4], block->g[8]) : 0;
+        link.carry[0] = by_rows ? block->g[3] : source->lower;
+        link.carry[1] = by_rows ? block->g[6] : source->upper;
+        link.c[0] = problem->c[block->row];
+        link.c[1] = by_rows ? problem->c[block->row + 1] : 0;
+        link.c[2] = by_rows ? problem->c[block->row + 2] : 0;
     }
-    link->g_friction = tb_max(block->g[4], block->g[8]);
-    link->carry[0] = block->g[3];
-    link->carry[1] = block->g[6];
-    for (int i = 1; i < 3; i++) link->c[i] = problem->c[block->row + i];
+    sweeper->links[b] = link;
 #else
-    (void)sweeper, (void)b;
+    (void)sweeper, (void)b, (void)block;
 #endif
 }
 
@@ -241,13 +223,15 @@ TB_STATIC void set_block_t(tb_sweeper *sweeper, const tb_sweep_block *block, tb_
     }
 }
 
-TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options,
-                                      int32_t first, int32_t end, tb_real omega)
+TB_EXTERN void tb_sweeper_start(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
+                                int32_t end, tb_real omega)
 {
     TB_EACH (k, end - first) {
-        set_block_omega(sweeper, options, &sweeper->blocks[first + k], omega, true);
-        if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[first + k], 0, true);
-        set_link(sweeper, first + k);
+        tb_sweep_block block = make_block(sweeper, first + k);
+        set_block_omega(sweeper, options, &block, omega, true);
+        sweeper->blocks[first + k] = block;
+        if (sweeper->t) set_block_t(sweeper, &block, 0, true);
+        set_link(sweeper, first + k, &block);
     }
     tb_team_sync();
     if (end == sweeper->problem->number_of_blocks) sweeper->omega = omega;
@@ -261,7 +245,7 @@ TB_EXTERN void tb_sweeper_set_omega(tb_sweeper *sweeper, const tb_solve_options 
     TB_EACH (b, sweeper->problem->number_of_blocks) {
         set_block_omega(sweeper, options, &sweeper->blocks[b], omega, false);
         if (sweeper->t) set_block_t(sweeper, &sweeper->blocks[b], ratio, false);
-        set_link(sweeper, b);
+        set_link(sweeper, b, &sweeper->blocks[b]);
     }
     tb_team_sync();
 }

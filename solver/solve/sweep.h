@@ -34,8 +34,8 @@ enum {
     TB_SOLVE_WHOLE_ALWAYS /* likewise, because rows cannot (see jams) */
 };
 
-/* One block as the sweep reads it: 128 bytes in double. */
-typedef struct tb_sweep_block {
+/* One block as the sweep reads it: 128 bytes in double, without gaps, so that it is written at once. */
+typedef struct TB_ALIGNED(16) tb_sweep_block {
     uint8_t law, rows, shape, block_solve;
     int32_t row;
     int32_t dof_a, dof_b; /* first dofs of the runs, in the shapes ONE and TWO */

@@ -16,7 +16,10 @@ typedef struct TB_ALIGNED(16) tb_team_link {
     const tb_real *y;    /* its rows */
     const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
     int32_t row, width;
-    uint8_t law, shape, rows;
+    uint8_t law, shape, rows, none;
+    int32_t spare[sizeof(tb_real) == sizeof(double)
+                      ? 1
+                      : 3]; /* no gaps: all of it is written and read */
     tb_real mu, r_normal, r_friction;
     tb_real g_normal, g_friction; /* g_00, the larger of g_11 and g_22 */
     tb_real carry[2];             /* g_10 and g_20; of one row its bounds */
@@ -73,16 +76,11 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
                                        const tb_solve_options *options, bool gauss_seidel,
                                        tb_arena *scratch);
 
-/* Fills the blocks from `first` on before `end`, with their diagonal blocks. A lane fills those
- * that it gives an omega to: no sync between the two. */
-#define tb_sweeper_fill TB_SYMBOL(tb_sweeper_fill)
-TB_EXTERN void tb_sweeper_fill(tb_sweeper *sweeper, int32_t first, int32_t end);
-
-/* r-factors of the blocks from `first` on before `end` for the first omega, and their rows of T
- * where it is used. The sweeper's omega is set when all have theirs. */
-#define tb_sweeper_start_omega TB_SYMBOL(tb_sweeper_start_omega)
-TB_EXTERN void tb_sweeper_start_omega(tb_sweeper *sweeper, const tb_solve_options *options,
-                                      int32_t first, int32_t end, tb_real omega);
+/* Fills the blocks from `first` on before `end`, with their diagonal blocks, their r-factors for the
+ * first omega, and their rows of T where it is used. The sweeper's omega is set when all have theirs. */
+#define tb_sweeper_start TB_SYMBOL(tb_sweeper_start)
+TB_EXTERN void tb_sweeper_start(tb_sweeper *sweeper, const tb_solve_options *options, int32_t first,
+                                int32_t end, tb_real omega);
 
 /* r-factors for another omega, and T where it is used (scaled, not built again). */
 #define tb_sweeper_set_omega TB_SYMBOL(tb_sweeper_set_omega)
