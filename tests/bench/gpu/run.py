@@ -58,8 +58,19 @@ TOOLS = ("memcheck", "racecheck", "initcheck")
 KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
 # a few steps of each way that worlds take through the kernels: tool, scene, options, settings
 SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
-    ("racecheck", "jaw_mug", ("--parts", "hold"), {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_LANES": "8"}),
+    (
+        "racecheck",
+        "jaw_mug",
+        ("--parts", "hold"),
+        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1", "TRIBO_GPU_LANES": "8"},
+    ),
     ("initcheck", "jaw_mug", ("--parts", "hold"), {"TRIBO_GPU_ALONE": "0"}),
+    (
+        "initcheck",
+        "jaw_mug",
+        ("--parts", "hold"),
+        {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
+    ),
     ("memcheck", "jaw_mug", ("--parts", "hold"), {}),
     ("memcheck", "jaw_mug", ("--parts", "hold", "--solver", "staggered"), {}),
     ("racecheck", "humanoid", ("--parts", "whole"), {}),
@@ -70,7 +81,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
         {"TRIBO_GPU_ALONE": "0", "TRIBO_GPU_OVERLAP": "1"},
     ),
 )
-SHORT_STEPS = 40  # of the whole way
+SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: so many that solves may overlap
 SANITIZED = ("test_gpu_field", "some_steps_of_a_small_pile")
 
 
@@ -121,7 +132,7 @@ class Measure:
             if name not in scenes_by_name:
                 continue
             command = self.command_of(replace(scenes_by_name[name], steps=SHORT_STEPS))
-            command += [*options, "--how", "double:1e-6", "--hold-steps", "2", "8"]
+            command += [*options, "--how", "double:1e-6", "--hold-steps", SHORT_HOLD, "8"]
             told = " ".join([name, *options, *(f"{k}={v}" for k, v in settings.items())])
             self.sanitize(tool, told, command, **settings)
         program, test = SANITIZED
