@@ -57,10 +57,19 @@ def changes(way: str) -> Iterator[Callable[[Knobs], list[Knobs]]]:
 
     def of_part(part: int) -> Callable[[Knobs], list[Knobs]]:
         def alternatives(k: Knobs) -> list[Knobs]:
-            own = [list(k.lanes) for _ in LANES]
-            for lanes, number in zip(own, LANES, strict=True):
-                lanes[part] = number
-            return [replace(k, lanes=tuple(lanes)) for lanes in own]
+            begin, detect, solve, end = k.lanes
+            return [
+                replace(
+                    k,
+                    lanes=(
+                        number if part == 0 else begin,
+                        number if part == 1 else detect,
+                        number if part == 2 else solve,
+                        number if part == 3 else end,
+                    ),
+                )
+                for number in LANES
+            ]
 
         return alternatives
 
