@@ -34,11 +34,12 @@ enum {
     STEPS_OF_A_LOOK = 128,
     STEPS_OF_A_LAUNCH = 512,
     /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
-     * else one for so many processors, since the next kernels have need of their places. On an H200, k
-     * world-steps/s of whole ways with none, 17, 33, 264 and 528 on 132 processors: humanoid 1,024 worlds
-     * 124, -, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds 296, -, 342, 354, 350;
-     * Shadow hand 1,024 41, -, -, 64, -; six boxes 4,096 in float 593, 1,276, -, 1,592, -, in double
-     * 1,437, 2,052 with 8, 2,228, 2,217, -; jaw and mug 8,192 3,466, 3,741, 3,751, 3,523, 3,395. */
+     * else one for so many processors, since the next kernels have need of their places. On an H200 with
+     * 132 processors, k world-steps/s of whole ways, with none, 17, 33, 264 and 528: humanoid 1,024 worlds
+     * -, -, -, 233 (with 8 queues to the card and not 32 169), -, 8,192 worlds -, -, 342, 354, 350; Shadow
+     * hand 1,024 -, -, -, 64, -; six boxes 4,096 in float 593, 1,276, -, 1,592, -, in double 1,437, 2,052
+     * with 8, 2,228, 2,217, -; jaw and mug 8,192 3,466, 3,741, 3,751, 3,523, 3,395. Where long solves
+     * were given up and begun anew beside, the first two made 124 and 296, the hand 41. */
     OVERLAP_OF_LONG = 2,
     OVERLAP_OF_SHORT = 4,
     /* Bytes of shared memory for a world's factor: what is more the cache misses. On an H200, k

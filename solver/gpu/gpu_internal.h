@@ -101,7 +101,7 @@ cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_
                                cudaStream_t stream);
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
                                    cudaStream_t stream);
-/* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
+/* Waits until so many blocks of solves (0: it does not wait) have begun and all but the launch's overlap are done, and a
  * little longer for those. */
 cudaError_t tb_gpu_start_gate(const tb_gpu_launch *launch, int32_t begun, cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */

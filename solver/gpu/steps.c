@@ -2,15 +2,16 @@
  *
  * Few worlds go alone, each through all its steps in one kernel. Many go through a step side by side,
  * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes.
- * A kernel ends with its last world, and few solves take many times what most do. So the solves of a
- * step are a launch beside, and a gate lets the next kernel begin when nearly all of them are done: the
- * others go on where they are, and their worlds join the rest with a later step. Worlds come in two
- * groups besides, each in a stream of its own, so that one's last blocks are another's first. After as
- * many rounds as there are steps the call ends, and the host calls again for the worlds that have steps
- * left. No world knows of another, so none of this is seen in what they leave.
+ * A kernel ends with its last world, and few solves take many times what most do. So where some are
+ * long the solves of a step are a launch beside, and a gate lets the next kernel begin when nearly all
+ * of them are done: the others go on where they are, and their worlds join the rest with a later step.
+ * More worlds than find room at once come in two groups, each in a stream of its own, so that one's
+ * last blocks are the other's first. After as many rounds as there are steps the call ends, and the
+ * host calls again for the worlds that have steps left. No world knows of another, so none of this is
+ * seen in what they leave.
  *
- * Where the card has no memory for all worlds at once, they come in turns, each with all its steps,
- * and all wait for the last. */
+ * Where the card has no memory for all worlds, they come in turns, each with all its steps, and all
+ * wait for the last. */
 #include "gpu_internal.h"
 
 #include <stdio.h>
@@ -182,6 +183,7 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
             result = kernels->parts[part](&launch, stream);
         if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
+        if (result == cudaSuccess) result = tb_gpu_start_gate(&launch, 0, stream);
     }
     return result;
 }

@@ -10,16 +10,17 @@
 #define tb_sweeper TB_SYMBOL(tb_sweeper)
 typedef struct tb_sweeper tb_sweeper;
 
-/* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all of it at once, in a lane's
- * widest accesses. */
+/* No byte of a link is a gap, since all of it is written and read at once. */
+enum { TB_LINK_FILLING = sizeof(tb_real) == sizeof(double) ? 1 : 3 };
+
+/* A Coulomb contact that is solved by rows, or a block of one row, as a team's sweep reads it: all of it
+ * at once, in a lane's widest accesses. */
 typedef struct TB_ALIGNED(16) tb_team_link {
     const tb_real *y;    /* its rows */
     const uint16_t *dof; /* of its columns; NULL: it is a block of another kind */
     int32_t row, width;
-    uint8_t law, shape, rows, none;
-    int32_t spare[sizeof(tb_real) == sizeof(double)
-                      ? 1
-                      : 3]; /* no gaps: all of it is written and read */
+    uint8_t law, shape, rows, filling;
+    int32_t more_filling[TB_LINK_FILLING];
     tb_real mu, r_normal, r_friction;
     tb_real g_normal, g_friction; /* g_00, the larger of g_11 and g_22 */
     tb_real carry[2];             /* g_10 and g_20; of one row its bounds */
