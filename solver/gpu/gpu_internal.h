@@ -101,8 +101,8 @@ cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_
                                cudaStream_t stream);
 cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
                                    cudaStream_t stream);
-/* Waits until so many blocks of solves (0: it does not wait) have begun and all but the launch's overlap are done, and a
- * little longer for those. */
+/* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
+ * little longer for those; 0 blocks: it does not wait. */
 cudaError_t tb_gpu_start_gate(const tb_gpu_launch *launch, int32_t begun, cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
