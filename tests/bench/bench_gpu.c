@@ -7,13 +7,16 @@
  *   --parts LIST      hold, whole or both (hold; --grasp is both)
  *   --how LIST        float:1e-3,double:1e-6,...; else all four in the hold, these two in the whole
  *   --hold-steps N    timed three times (100)
+ *   --whole-steps N   a whole way ends after so many, if not the scene's: where worlds are many. The
+ *                     hold is what the scene's own end in all the same; a varied one is left out
  *   --solver NAME     (auto)
  *
  * and the scene's own options, see common_worlds.h. Without --model the scene is jaw and mug: close
  * for 1 s, lift to 0.2 m until 2 s, hold until 3 s, dt 2 ms. The hold is what the whole ends in: all
  * worlds alike at rest ("hold"), and after the whole every world in its own ("varied hold"). Compute
  * time is the card's own, by its events around the launches; wall time is that of the calls, copies
- * to and from the card included. Prints one JSON object a line: each names commit, card, driver. */
+ * to and from the card included. Prints one JSON object a line: each names commit, card, driver, the
+ * steps of the way that it is or begins after ("way"), and those of the scene's. */
 #include "common_worlds.h"
 
 enum { WARM_STEPS = 20, REPEATS = 3, MOST_STEPS = 500, MOST_HOWS = 8 };
@@ -31,6 +34,7 @@ typedef struct bench {
     how hows[MOST_HOWS];
     int number_of_hows; /* 0: the usual ones */
     int32_t hold_steps;
+    int32_t whole_steps; /* 0: the scene's */
     bool hold, whole;
     bool quick; /* a look: one short run at 1e-3 in float and one at 1e-6 in double */
     char commit[64];
@@ -39,6 +43,7 @@ typedef struct bench {
 typedef struct figures {
     const char *part;
     int32_t worlds, steps, held, failed;
+    int32_t way; /* steps of the way that it is, or begins after */
     tb_step_options options;
     double compute, wall, copy; /* s, of all steps */
     double residual, sweeps, contacts, penetration;
@@ -53,14 +58,15 @@ static void print(const bench *b, const figures *f)
     printf("{\"bench\": \"gpu\", \"commit\": \"%s\", \"card\": \"%s\", \"driver\": \"%s\", "
            "\"backend\": \"%s\", \"scene\": \"%s\", \"part\": \"%s\", "
            "\"precision\": \"%s\", \"tolerance\": %g, \"solver\": \"%s\", \"worlds\": %d, "
-           "\"steps\": %d, \"world_steps_per_s\": %.6g, \"contact_steps_per_s\": %.6g, "
+           "\"steps\": %d, \"way\": %d, \"scene_steps\": %d, \"world_steps_per_s\": %.6g, "
+           "\"contact_steps_per_s\": %.6g, "
            "\"us_per_step\": %.6g, \"world_steps_per_s_with_copies\": %.6g, \"copy_s\": %.4g, "
            "\"residual\": %.3g, \"unconverged\": %d, \"penetration\": %.3g, "
            "\"sweeps_per_step\": %.4g, \"contacts\": %.4g, \"held\": %d, "
            "\"device_bytes\": %llu, \"regrowths\": %lld}\n",
            b->commit, b->device.name, b->device.driver, f->use.backend, b->scene.name, f->part,
            f->options.precision == TB_FLOAT ? "float" : "double", f->options.solve.tolerance,
-           f->options.solve.solver, f->worlds, f->steps, n / f->compute,
+           f->options.solve.solver, f->worlds, f->steps, f->way, b->scene.steps, n / f->compute,
            n / f->compute * f->contacts, 1e6 * f->compute / f->steps, n / f->wall, f->copy,
            f->residual, f->failed, f->penetration, f->sweeps, f->contacts, f->held,
            (unsigned long long)f->use.device_bytes, (long long)f->use.regrowths);
@@ -113,15 +119,22 @@ static void run_hold(const bench *b, const char *part, tb_stepper *stepper, tb_s
     finish(b, &f, states);
 }
 
+static int32_t whole_steps(const bench *b)
+{
+    const bool cut = b->whole_steps > 0 && b->whole_steps < b->scene.steps;
+    return cut ? b->whole_steps : b->scene.steps;
+}
+
 /* From the start, each world from its own, to the end. Where controls change the card waits. */
 static void run_whole(const bench *b, tb_stepper *stepper, tb_state **states,
                       tb_certificate *certificates, figures f)
 {
     for (int32_t i = 0; i < f.worlds; i++) bench_scene_start(&b->scene, states[i], i);
     f.part = "whole";
-    while (f.steps < b->scene.steps) {
+    f.way = whole_steps(b);
+    while (f.steps < f.way) {
         const int32_t until = bench_scene_command(&b->scene, states, f.worlds, f.steps);
-        const int32_t steps = until - f.steps;
+        const int32_t steps = (until < f.way ? until : f.way) - f.steps;
         advance(stepper, states, steps < MOST_STEPS ? steps : MOST_STEPS, certificates, &f);
     }
     finish(b, &f, states);
@@ -132,7 +145,7 @@ static void run_one(const bench *b, how way, bool whole, tb_state *held, int32_t
 {
     tb_error error;
     tb_stepper *stepper = NULL;
-    figures f = {.worlds = worlds, .options = tb_step_defaults()};
+    figures f = {.worlds = worlds, .way = b->scene.steps, .options = tb_step_defaults()};
     f.options.backend = b->backend;
     f.options.threads = 0;
     f.options.precision = way.precision;
@@ -144,7 +157,9 @@ static void run_one(const bench *b, how way, bool whole, tb_state *held, int32_t
     if (b->hold) run_hold(b, "hold", stepper, states, certificates, f);
     if (whole) {
         run_whole(b, stepper, states, certificates, f);
-        if (b->hold) run_hold(b, "varied hold", stepper, states, certificates, f);
+        /* where the way was cut they hold nothing yet */
+        if (b->hold && whole_steps(b) == b->scene.steps)
+            run_hold(b, "varied hold", stepper, states, certificates, f);
     }
     for (int32_t i = 0; i < worlds; i++) tb_state_destroy(states[i]);
     tb_stepper_destroy(stepper);
@@ -211,6 +226,8 @@ static bool option(bench *b, const char *name, char *value)
         b->whole = strstr(value, "whole") != NULL || strstr(value, "both") != NULL;
     } else if (strcmp(name, "--hold-steps") == 0) {
         b->hold_steps = atoi(value);
+    } else if (strcmp(name, "--whole-steps") == 0) {
+        b->whole_steps = atoi(value);
     } else if (strcmp(name, "--solver") == 0) {
         b->solver = value;
     } else if (strcmp(name, "--backend") == 0) {
