@@ -14,18 +14,22 @@ from __future__ import annotations
 import argparse
 import base64
 import json
+import os
 import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 from http_daemon import Daemon, put_scene, session
 
 
-def timed(call) -> float:
+def timed(call: Callable[[], object]) -> float:
     """Seconds that a call takes."""
     begin = time.monotonic()
     call()
@@ -44,11 +48,11 @@ def steps(daemon: Daemon, name: str, count: int, calls: int, **want: bool) -> di
 def make_scenes(build: Path, folder: Path) -> None:
     """Two mugs of different detail with a hand each."""
     for detail in ("1", "3"):
-        (folder / detail).mkdir()
-        run = {"check": True, "stdout": subprocess.DEVNULL}
-        subprocess.run([build / "tests/data/mug", folder / detail, detail], **run)
-        subprocess.run([build / "tests/data/hand", folder / detail], **run)
-        subprocess.run([build / "tests/data/jaw_mug", folder / detail], **run)
+        inside = str(folder / detail)
+        os.mkdir(inside)
+        for name, *rest in (["mug", inside, detail], ["hand", inside], ["jaw_mug", inside]):
+            program = build / "tests/data" / name
+            subprocess.run([program, *rest], check=True, stdout=subprocess.DEVNULL)
 
 
 def first_answer(daemon: Daemon, folder: Path, device: str) -> str:
@@ -113,7 +117,7 @@ def every_card(daemon: Daemon, scene: str, worlds: int) -> dict[str, object]:
         link = daemon.connect()
         daemon.call("Simulation/Step", link, sessionId=names[card], steps=50)
 
-    alone = {card: [timed(lambda card=card: run(card)) for _ in range(3)][1:] for card in cards}
+    alone = {card: [timed(partial(run, card)) for _ in range(3)][1:] for card in cards}
     with ThreadPoolExecutor(len(cards)) as pool:
         together = [timed(lambda: list(pool.map(run, cards))) for _ in range(2)]
     states = [
@@ -129,7 +133,7 @@ def every_card(daemon: Daemon, scene: str, worlds: int) -> dict[str, object]:
     }
 
 
-class Parts(dict):
+class Parts(dict[str, Any]):
     """Results, each of which is also told when it is there."""
 
     def __setitem__(self, name: str, value: object) -> None:
@@ -138,10 +142,14 @@ class Parts(dict):
             print(f"{name}: {json.dumps(value)}", file=sys.stderr, flush=True)
 
 
-def measure(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> dict:
+def measure(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> Parts:
     """The life of one daemon."""
+    with Daemon(options.build, environment) as daemon:
+        return measure_it(daemon, options, folder)
+
+
+def measure_it(daemon: Daemon, options: argparse.Namespace, folder: Path) -> Parts:
     out = Parts()
-    daemon = Daemon(options.build, environment)
     out["start_to_ready_seconds"] = round(daemon.ready_seconds, 4)
     name = first_answer(daemon, folder / "1", options.device)
     out["start_to_first_answer_seconds"] = round(time.monotonic() - daemon.began, 4)
@@ -187,10 +195,18 @@ def measure(options: argparse.Namespace, folder: Path, environment: dict[str, st
     return out
 
 
-def lose(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> dict:
+def lose(
+    options: argparse.Namespace, folder: Path, environment: dict[str, str]
+) -> dict[str, object]:
     """A card that fails under a daemon."""
     switch = folder / "lose"
-    daemon = Daemon(options.build, {**environment, "TRIBO_TEST_LOSE": str(switch)})
+    with Daemon(options.build, {**environment, "TRIBO_TEST_LOSE": str(switch)}) as daemon:
+        return lose_it(daemon, options, folder, switch)
+
+
+def lose_it(
+    daemon: Daemon, options: argparse.Namespace, folder: Path, switch: Path
+) -> dict[str, object]:
     scene = put_scene(daemon, folder / "1", "jaw_mug.xml", [])
     name = session(daemon, scene, options.device)
     daemon.call("Simulation/Step", sessionId=name, steps=5)

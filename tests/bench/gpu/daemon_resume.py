@@ -23,6 +23,7 @@ import tempfile
 from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from http_daemon import Daemon, put_scene, session
 
@@ -79,7 +80,7 @@ class Played:
             self.sums.update({key: int(certificate.get(key, 0)) for key in SUMS})
         self.made += 1
 
-    def snapshot(self, daemon: Daemon, data: bool = False) -> dict:
+    def snapshot(self, daemon: Daemon, data: bool = False) -> dict[str, Any]:
         """Of all that the next step depends on."""
         return daemon.call(
             "Simulation/Snapshot", sessionId=self.name, transient=True, wantData=data
@@ -89,7 +90,9 @@ class Played:
 class Grasp:
     """One grasp in one way: two sessions that go alone, and what must come to the same."""
 
-    def __init__(self, daemon: Daemon, kind: str, scene: str, device: str, way: tuple) -> None:
+    def __init__(
+        self, daemon: Daemon, kind: str, scene: str, device: str, way: tuple[str, str, float]
+    ) -> None:
         self.kind, self.way, self.scene, self.device = kind, way, scene, device
         solver, precision, tolerance = way
         solve = {"solver": solver, "tolerance": tolerance, "maximumIterations": 200}
@@ -155,34 +158,34 @@ class Grasp:
 
 
 def make_scenes(build: Path, folder: Path) -> None:
-    for command in (["mug", folder, "1"], ["hand", folder], ["jaw_mug", folder]):
-        program = build / "tests/data" / str(command[0])
+    for command in (["mug", str(folder), "1"], ["hand", str(folder)], ["jaw_mug", str(folder)]):
+        program = build / "tests/data" / command[0]
         subprocess.run([program, *command[1:]], check=True, stdout=subprocess.DEVNULL)
 
 
 def play(options: argparse.Namespace, folder: Path, environment: dict[str, str]) -> bool:
     """By a daemon before, and one after. False: something was wrong."""
     data = folder / "data"
-    daemon = Daemon(options.build, environment, data)
-    scenes = {kind: put_scene(daemon, folder, *s[:2]) for kind, s in SCENES.items()}
-    grasps = [
-        Grasp(daemon, kind, scene, options.device, way)
-        for kind, scene in scenes.items()
-        for way in WAYS
-    ]
-    for grasp in grasps:
-        grasp.before(daemon)
-    status, log = daemon.stop()
+    with Daemon(options.build, environment, data) as daemon:
+        scenes = {kind: put_scene(daemon, folder, *s[:2]) for kind, s in SCENES.items()}
+        grasps = [
+            Grasp(daemon, kind, scene, options.device, way)
+            for kind, scene in scenes.items()
+            for way in WAYS
+        ]
+        for grasp in grasps:
+            grasp.before(daemon)
+        status, log = daemon.stop()
     if status != 0:
         raise SystemExit(f"the daemon ended with {status}: {log[-400:]}")
 
-    daemon = Daemon(options.build, environment, data)
     good = True
-    for grasp in grasps:
-        row = grasp.after(daemon)
-        good = good and not row["wrong"]
-        print(json.dumps(row), flush=True)
-    daemon.stop()
+    with Daemon(options.build, environment, data) as daemon:
+        for grasp in grasps:
+            row = grasp.after(daemon)
+            good = good and not row["wrong"]
+            print(json.dumps(row), flush=True)
+        daemon.stop()
     return good
 
 

@@ -10,10 +10,14 @@ import struct
 import subprocess
 import time
 from pathlib import Path
+from typing import Any
+
+GRACE_S = 20.0  # to end in when it is asked to
 
 
 class Daemon:
-    """A daemon and one connection to it. It keeps its data in `data`; without, in memory."""
+    """A daemon and one connection to it. It keeps its data in `data`; without, in memory. As a
+    context it ends with the block, however that ends."""
 
     def __init__(self, build: Path, environment: dict[str, str], data: Path | None = None) -> None:
         self.began = time.monotonic()
@@ -27,18 +31,34 @@ class Daemon:
         assert self.process.stdout is not None
         line = self.process.stdout.readline()
         if "http=" not in line:
-            raise SystemExit(f"no daemon: {line}{self.process.communicate()[1]}")
+            raise SystemExit(f"no daemon: {line}{self.close()}")
         self.ready_seconds = time.monotonic() - self.began
         self.address = line.split("http=")[1].split()[0]
         self.link = self.connect()
+
+    def __enter__(self) -> Daemon:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.process.returncode is None:
+            self.close()
+
+    def close(self) -> str:
+        """Asks it to end, then makes it; its log."""
+        self.process.terminate()
+        try:
+            return self.process.communicate(timeout=GRACE_S)[1]
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.communicate()[1]
 
     def connect(self) -> http.client.HTTPConnection:
         """Another connection."""
         return http.client.HTTPConnection(self.address, timeout=60)
 
     def call(
-        self, method: str, link: http.client.HTTPConnection | None = None, **request: object
-    ) -> dict:
+        self, method: str, link: http.client.HTTPConnection | None = None, **request: Any
+    ) -> dict[str, Any]:
         """One unary call of Connect's protocol in JSON."""
         link = link or self.link
         link.request(
@@ -51,9 +71,10 @@ class Daemon:
         body = answer.read()
         if answer.status != 200:
             raise RuntimeError(f"{method}: {answer.status} {body[:400].decode()}")
-        return json.loads(body)
+        told: dict[str, Any] = json.loads(body)
+        return told
 
-    def stream(self, method: str, **request: object) -> list[tuple[float, dict]]:
+    def stream(self, method: str, **request: Any) -> list[tuple[float, dict[str, Any]]]:
         """All messages of a server's stream, with the time of each."""
         data = json.dumps(request).encode()
         self.link.request(
@@ -96,13 +117,13 @@ def put_scene(daemon: Daemon, folder: Path, main: str, files: list[str]) -> str:
         digests.append({"path": name, "sha256": asset["sha256"]})
     text = (folder / main).read_text()
     made = daemon.call("Simulation/CreateScene", text=text, path=main, files=digests)
-    return made["sceneId"]
+    return str(made["sceneId"])
 
 
-def session(daemon: Daemon, scene: str, device: str, worlds: int = 1, **more: object) -> str:
+def session(daemon: Daemon, scene: str, device: str, worlds: int = 1, **more: Any) -> str:
     """A new one."""
     made = daemon.call(
         "Simulation/CreateSession", sceneId=scene, worlds=worlds, device=device, **more
     )
     assert device in ("", made["device"]), made
-    return made["sessionId"]
+    return str(made["sessionId"])

@@ -1,29 +1,41 @@
 """Starts the programs of run.py, shows that they go on, and keeps what they print."""
 
+import atexit
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import tables
 
 Command = Sequence[object]
+Process = subprocess.Popen[str]
+
+
+def kill(process: Process) -> None:
+    """With all that it has started: a daemon or a sanitized program would go on without it."""
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
 
 
 class Runner:
     """Seconds `limit` a program. `results` are rows of JSON, `failures` lines for people; `keep` is
-    called when there are more of them."""
+    called when there are more of them. Each program is in a group of its own, which ends with this
+    process at the latest."""
 
     def __init__(self, build: Path, limit: int) -> None:
         self.build, self.limit = build, limit
         self.results: list[dict[str, Any]] = []
         self.failures: list[str] = []
         self.keep: Callable[[], None] = lambda: None
+        self.running: set[Process] = set()
         self.environment = {
             "TRIBO_GPU_PLUGIN": str(build / "libtribo_gpu.so"),
             **os.environ,
@@ -31,6 +43,7 @@ class Runner:
             "PYTHONUNBUFFERED": "1",
             "CK_DEFAULT_TIMEOUT": str(limit),
         }
+        atexit.register(self.end)
 
     def say(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -39,12 +52,19 @@ class Runner:
         self.failures.append(f"{part}: {why}")
         self.say(f"FAILED {part}: {why}")
 
-    def start(self, command: Command, **environment: str) -> subprocess.Popen[str]:
-        return subprocess.Popen(
+    def start(self, command: Command, **environment: str) -> Process:
+        process = subprocess.Popen(
             [str(word) for word in command], text=True, errors="replace",
-            stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-            env={**self.environment, **environment},
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            env={**self.environment, **environment}, start_new_session=True,
         )  # fmt: skip
+        self.running.add(process)
+        return process
+
+    def end(self) -> None:
+        """Kills what still runs."""
+        for process in self.running:
+            kill(process)
 
     def lines(self, part: str, command: Command, **environment: str) -> Iterator[str]:
         """What a program prints, while it runs. One that fails or is too slow is noted."""
@@ -55,18 +75,31 @@ class Runner:
         except OSError as error:
             self.fail(part, str(error))
             return
-        timer = threading.Timer(self.limit, process.kill)
+        late = threading.Event()
+
+        def stop() -> None:
+            late.set()
+            kill(process)
+
+        timer = threading.Timer(self.limit, stop)
         timer.start()
         tail: list[str] = []
         assert process.stdout is not None
-        for line in process.stdout:
-            tail = [*tail[-7:], line.rstrip()]
-            yield line.rstrip()
-        code = process.wait()
-        timer.cancel()
-        seconds = time.monotonic() - began
-        if code != 0:
-            self.fail(part, f"ended with {code} after {seconds:.0f} s: " + " / ".join(tail))
+        try:
+            for line in process.stdout:
+                tail = [*tail[-7:], line.rstrip()]
+                yield line.rstrip()
+            code = process.wait()
+        finally:
+            timer.cancel()
+            if process.poll() is None:
+                kill(process)
+            self.running.discard(process)
+        if code != 0 or late.is_set():
+            why = f"ended with {code} after {time.monotonic() - began:.0f} s"
+            if late.is_set():
+                why = f"longer than {self.limit} s"
+            self.fail(part, f"{why}: " + " / ".join(tail))
 
     def collect(self, part: str, command: Command, **environment: str) -> list[dict[str, Any]]:
         """Keeps a program's lines of JSON, which it gives; one that prints none has failed."""
@@ -88,18 +121,23 @@ class Runner:
         return self.results[before:]
 
     def together(self, part: str, commands: Sequence[Command]) -> None:
-        """Runs programs side by side for what they leave behind (compiled kernels)."""
+        """Runs programs side by side for what they leave behind (compiled kernels). What else goes
+        wrong in them will go wrong again when they are measured."""
         began = time.monotonic()
         running = []
         for command in commands:
             self.say("& " + " ".join(str(word) for word in command))
             try:
-                running.append(self.start(command))
+                running.append((command, self.start(command)))
             except OSError as error:
                 self.fail(part, str(error))
-        for process in running:
+        for command, process in running:
             try:
                 process.communicate(timeout=max(1.0, self.limit - (time.monotonic() - began)))
             except subprocess.TimeoutExpired:
-                process.kill()
+                kill(process)
+                process.communicate()
+                words = " ".join(str(word) for word in command)
+                self.fail(part, f"longer than {self.limit} s: {words}")
+            self.running.discard(process)
         self.say(f"  side by side in {time.monotonic() - began:.0f} s")
