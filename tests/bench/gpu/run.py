@@ -43,8 +43,9 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import joined
 import knobs
 import scenes
 import tables
@@ -321,19 +322,6 @@ def commit() -> str:
     return told.stdout.strip()
 
 
-def join(files: list[Path]) -> dict[str, Any]:
-    """Results of several files; of parts that several have, all are kept."""
-    read = [json.loads(file.read_text()) for file in files]
-    return {
-        "commit": ", ".join(dict.fromkeys(r["commit"] for r in read)),
-        "card": ", ".join(dict.fromkeys(r["card"] for r in read)),
-        "driver": ", ".join(dict.fromkeys(r["driver"] for r in read)),
-        "date": read[-1]["date"],
-        "failures": [f for r in read for f in r["failures"]],
-        "results": [row for r in read for row in r["results"]],
-    }
-
-
 def read_arguments() -> argparse.Namespace:
     build = scenes.BUILD
     parser = argparse.ArgumentParser(
@@ -359,12 +347,26 @@ def read_arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def refuse(lines: list[str]) -> NoReturn:
+    for line in lines:
+        print(f"run.py: {line}", file=sys.stderr)
+    sys.exit(2)
+
+
+def show(files: list[Path]) -> int:
+    """Tables of what was measured before; the command's status."""
+    try:
+        whole = joined.join(files)
+    except joined.Wrong as wrong:
+        refuse([str(wrong)])
+    print(tables.render(whole))
+    return int(len(whole["failures"]) > 0)
+
+
 def main() -> None:
     arguments = read_arguments()
     if arguments.join:
-        whole = join(arguments.join)
-        print(tables.render(whole))
-        sys.exit(len(whole["failures"]) > 0)
+        sys.exit(show(arguments.join))
     measure = Measure(arguments)
     name, driver = card()
     whole = {"commit": arguments.commit or commit(), "card": name, "driver": driver}

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 Row = dict[str, Any]
+Kind = tuple[str, str, int, int]  # scene, part, worlds, steps of the way
 HOWS = [("float", 1e-3), ("float", 1e-6), ("double", 1e-3), ("double", 1e-6)]
 
 
@@ -18,7 +19,7 @@ def rate(value: float) -> str:
 
 def brief(row: Row) -> str:
     """One row in a line, while things run."""
-    shown = "scene part what name precision tolerance worlds world_steps_per_s us_per_step ms"
+    shown = "scene part what name precision tolerance worlds steps world_steps_per_s us_per_step ms"
     shown += " residual held value unit median solver device wrong"
     words = []
     for key in shown.split():
@@ -26,6 +27,12 @@ def brief(row: Row) -> str:
             value = row[key]
             words.append(f"{key} {value:.4g}" if isinstance(value, float) else f"{value}")
     return "  ".join(words) or str(row)[:160]
+
+
+def cell(value: object) -> str:
+    if value is None:
+        return "null"
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
 def grid(heads: list[str], rows: list[list[str]]) -> str:
@@ -39,102 +46,191 @@ def grid(heads: list[str], rows: list[list[str]]) -> str:
     return "\n".join(out)
 
 
-def ours(rows: list[Row], scene: str, part: str, worlds: int, how: tuple[str, float]) -> Row | None:
+def beside(rows: list[Row], at: int) -> int:
+    """Steps of the way that a row is or begins after, 0 where nothing tells. In files from before
+    rows said so, a hold stands before the whole way that it is the end of, a varied one behind."""
+    row = rows[at]
+    where = {"whole": at, "hold": at + 1, "varied hold": at - 1}.get(row["part"], -1)
+    other = rows[where] if 0 <= where < len(rows) else {}
+    keys = ("of", "scene", "worlds", "precision", "tolerance", "impratio")
+    if other.get("part") != "whole" or any(other.get(key) != row.get(key) for key in keys):
+        return 0
+    return int(other["steps"])
+
+
+def timed(rows: list[Row]) -> list[Row]:
+    """Rows of ours and of the peers, each with its `way`."""
+    return [
+        {"way": beside(rows, i), **r}
+        for i, r in enumerate(rows)
+        if r["of"] in ("ours", "mujoco", "kamino")
+    ]
+
+
+def ours(rows: list[Row], kind: Kind, how: tuple[str, float]) -> Row | None:
     """The last of its kind, so that joined files may measure again."""
     found = [
         r for r in rows
-        if r["of"] == "ours" and (r["scene"], r["part"], r["worlds"]) == (scene, part, worlds)
+        if r["of"] == "ours" and (r["scene"], r["part"], r["worlds"], r["way"]) == kind
         and (r["precision"], r["tolerance"]) == how
     ]  # fmt: skip
     return found[-1] if found else None
 
 
-def peer(rows: list[Row], scene: str, part: str, worlds: int) -> Row | None:
-    """MuJoCo Warp with its own impratio; of the boxes Kamino, whose contact is exact too."""
+def peer(rows: list[Row], kind: Kind) -> Row | None:
+    """MuJoCo Warp with its own impratio; of the boxes Kamino, whose contact is exact too. Where
+    there are several, the last that went as many steps on its way."""
+    scene, part, worlds, way = kind
     found = [
         r for r in rows
         if r["of"] in ("mujoco", "kamino") and r["scene"] == scene and r["worlds"] == worlds
         and r["part"] == part and r.get("impratio", 1.0) == 1.0
     ]  # fmt: skip
-    kamino = [r for r in found if r["of"] == "kamino"]
-    best = kamino or found
-    return best[-1] if best else None
+    best = [r for r in found if r["of"] == "kamino"] or found
+    alike = [r for r in best if r["way"] == way] or best
+    return alike[-1] if alike else None
+
+
+def converged(row: Row) -> bool:
+    """All worlds in every step; `unconverged` counts those of the last call alone."""
+    return not row["unconverged"] and float(row["residual"]) <= float(row["tolerance"])
 
 
 def fastest(ways: list[Row | None]) -> Row | None:
     """Of those whose worlds all reached their tolerance in every step."""
-    good = [w for w in ways if w is not None and w["unconverged"] == 0]
+    good = [w for w in ways if w is not None and converged(w)]
     return max(good, key=lambda w: float(w["world_steps_per_s"]), default=None)
 
 
 def ratio(way: Row | None, other: Row | None) -> str:
     """Ours with its copies to and from the card, where they were kept, for the peer is timed by the
-    clock on the wall."""
+    clock on the wall. Ways of other steps are other work: the first of them are soon done. Kamino
+    stands beside its own tolerance alone, MuJoCo Warp, which promises none, beside any."""
     if way is None or other is None:
         return ""
+    if other["of"] == "kamino" and other["tolerance"] != way["tolerance"]:
+        return ""
+    if way["way"] and other["way"] and way["way"] != other["way"]:
+        return "~"
     own = way.get("world_steps_per_s_with_copies", way["world_steps_per_s"])
     return f"{own / other['world_steps_per_s']:.2f}"
 
 
-def speed(rows: list[Row]) -> str:
-    kinds = dict.fromkeys(
-        (r["scene"], r["part"], r["worlds"])
-        for r in rows
-        if r["of"] in ("ours", "mujoco", "kamino")
-    )
-    heads = ["scene, part", "worlds", *(f"{p} {t:g}" for p, t in HOWS), "contact-steps/s"]
-    heads += ["us/step", "held", "peer", "peer held", "times, 1e-3", "times, 1e-6"]
+def steps(found: list[Row]) -> str:
+    """What was timed: "1500", "300 of 1500" where a way was cut, "180 after 1500" in a hold."""
+    told = []
+    for r in found:
+        text = str(r["steps"])
+        if r["part"] != "whole" and r["way"]:
+            text += f" after {r['way']}"
+        elif r.get("scene_steps", r["steps"]) > r["steps"]:
+            text += f" of {r['scene_steps']}"
+        told.append(text)
+    return ", ".join(dict.fromkeys(told))
+
+
+def kinds(rows: list[Row]) -> list[Kind]:
+    """What has a line: what was measured of ours, and of peers what was not measured of ours."""
+    own = {(r["scene"], r["part"], r["worlds"], r["way"]) for r in rows if r["of"] == "ours"}
+    theirs = {(r["scene"], r["part"], r["worlds"], r["way"]) for r in rows if r["of"] != "ours"}
+    told = {kind[:3] for kind in own}
+    return sorted(own | {kind for kind in theirs if kind[:3] not in told})
+
+
+NOTE = """\
+world-steps/s; ! marks figures whose worlds did not all reach the tolerance in every step;
+contact-steps/s, us/step and held are of the faster that did at 1e-6; ~ stands for a ratio where
+the peer's way has another number of steps: it is other work. Steps of a hold are those of three
+repeats together in ours and of one in the peers', after so many of the way"""
+
+
+def speed(everything: list[Row]) -> str:
+    rows = timed(everything)
+    heads = ["scene, part", "worlds", "steps", *(f"{p} {t:g}" for p, t in HOWS)]
+    heads += ["contact-steps/s", "us/step", "held", "peer", "peer's steps", "peer held"]
+    heads += ["times, 1e-3", "times, 1e-6"]
     lines = []
-    for scene, part, worlds in sorted(kinds):
-        ways = [ours(rows, scene, part, worlds, how) for how in HOWS]
-        rough, exact = fastest(ways), fastest([ways[1], ways[3]])
-        other = peer(rows, scene, part, worlds)
-        line = [f"{scene}, {part}", str(worlds)]
+    for kind in kinds(rows):
+        ways = [ours(rows, kind, how) for how in HOWS]
+        rough, exact = fastest([ways[0], ways[2]]), fastest([ways[1], ways[3]])
+        other = peer(rows, kind)
+        line = [f"{kind[0]}, {kind[1]}", str(kind[2]), steps([w for w in ways if w])]
         for way in ways:
-            mark = " !" if way and way["unconverged"] else ""
+            mark = " !" if way and not converged(way) else ""
             line.append(rate(way["world_steps_per_s"]) + mark if way else "")
         line += [rate(exact["contact_steps_per_s"]), f"{exact['us_per_step']:.4g}",
                  str(exact["held"])] if exact else ["", "", ""]  # fmt: skip
-        line += [f"{rate(other['world_steps_per_s'])} {other['of']}", str(other["held"])] \
-            if other else ["", ""]  # fmt: skip
+        line += [f"{rate(other['world_steps_per_s'])} {other['of']}", steps([other]),
+                 str(other["held"])] if other else ["", "", ""]  # fmt: skip
         lines.append([*line, ratio(rough, other), ratio(exact, other)])
-    note = "world-steps/s; ! marks figures whose worlds did not all reach the tolerance in every"
-    note += "\nstep; contact-steps/s, us/step and held are of the faster that did at 1e-6"
-    return grid(heads, lines) + "\n" + note if lines else ""
+    return grid(heads, lines) + "\n" + NOTE if lines else ""
 
 
-def processor(rows: list[Row]) -> str:
+def processor(everything: list[Row]) -> str:
     """What tribod does with few worlds; beside the peer's time for one world on the card."""
-    lines = []
-    for r in rows:
-        if r["of"] != "processor":
+    lines, peers = [], timed(everything)
+    for i, row in enumerate(everything):
+        if row["of"] != "processor":
             continue
-        other = peer(rows, r["scene"], r["part"], r["worlds"]) if r["worlds"] == 1 else None
-        times = f"{other['us_per_step'] / r['us_per_step']:.1f}" if other else ""
+        r = {"way": beside(everything, i), **row}
+        kind = (r["scene"], r["part"], r["worlds"], r["way"])
+        other = peer(peers, kind) if r["worlds"] == 1 else None
         lines.append([
-            f"{r['scene']}, {r['part']}", str(r["worlds"]), f"{r['precision']} {r['tolerance']:g}",
-            rate(r["world_steps_per_s"]), f"{r['us_per_step']:.4g}", str(r["unconverged"]), times,
+            f"{r['scene']}, {r['part']}", str(r["worlds"]), steps([r]),
+            f"{r['precision']} {r['tolerance']:g}", rate(r["world_steps_per_s"]),
+            f"{r['us_per_step']:.4g}", str(r["unconverged"]), ratio(r, other),
         ])  # fmt: skip
-    heads = ["on the processor", "worlds", "how", "world-steps/s", "us/step", "unconverged"]
-    return grid([*heads, "times the peer's"], lines) if lines else ""
+    heads = ["on the processor", "worlds", "steps", "how", "world-steps/s", "us/step"]
+    return grid([*heads, "unconverged", "times the peer's"], lines) if lines else ""
 
 
 def slides(rows: list[Row]) -> str:
-    found = [r for r in rows if r["of"] == "mujoco" and "slide_um_per_s" in r]
+    found = [r for r in timed(rows) if r["of"] == "mujoco" and "slide_um_per_s" in r]
     lines = [
-        [f"{r['scene']}, {r['part']}, impratio {r['impratio']:g}", str(r["worlds"]),
+        [f"{r['scene']}, {r['part']}, impratio {r['impratio']:g}", str(r["worlds"]), steps([r]),
          rate(r["world_steps_per_s"]), f"{r['slide_um_per_s']:.4g}"]
         for r in found
     ]  # fmt: skip
-    return grid(["MuJoCo Warp", "worlds", "world-steps/s", "slides um/s"], lines) if lines else ""
+    heads = ["MuJoCo Warp", "worlds", "steps", "world-steps/s", "slides um/s"]
+    return grid(heads, lines) if lines else ""
 
 
 def kamino(rows: list[Row]) -> str:
-    found = [r for r in rows if r["of"] == "kamino"]
-    lines = [[f"{r['tolerance']:g}", str(r["worlds"]), rate(r["world_steps_per_s"]),
+    found = [r for r in timed(rows) if r["of"] == "kamino"]
+    lines = [[f"{r['tolerance']:g}", str(r["worlds"]), steps([r]), rate(r["world_steps_per_s"]),
               f"{r['iterations']:.3g}", str(r["most_iterations"]), f"{r['converged']:.3f}"]
              for r in found]  # fmt: skip
-    heads = ["Kamino, tolerance", "worlds", "world-steps/s", "iterations", "most", "converged"]
+    heads = ["Kamino, tolerance", "worlds", "steps", "world-steps/s", "iterations", "most"]
+    return grid([*heads, "converged"], lines) if lines else ""
+
+
+def schurpa(rows: list[Row]) -> str:
+    """Litven's table 7.1: the same solves by DIRECT, which factors in every iteration, and SCHURPA.
+    Then products with a band and solves in a row."""
+    lines = []
+    for r in rows:
+        for line in r["rows"] if r["of"] == "schurpa" and "rows" in r else []:
+            direct, own = line["direct"], line["schurpa"]
+            same = direct["same_set"] and own["same_set"]
+            lines.append([
+                f"{r['precision']}, n {r['n']}, half-bandwidth {r['half_bandwidth']}",
+                str(line["delta"]), f"{1e3 * direct['seconds']:.3f}", str(direct["factorizations"]),
+                f"{1e3 * own['seconds']:.3f}", str(own["factorizations"]), str(own["solves"]),
+                cell(line["speedup"]), cell(own["kkt_residual"]), "yes" if same else "NO",
+            ])  # fmt: skip
+    heads = ["bounded programs on the card", "delta", "DIRECT ms", "factors", "SCHURPA ms"]
+    heads += ["factors", "solves", "DIRECT/SCHURPA", "residual", "same set"]
+    tables = [grid(heads, lines)] if lines else []
+    return "\n\n".join(filter(None, [*tables, products(rows)]))
+
+
+def products(rows: list[Row]) -> str:
+    lines = [
+        [r["name"], cell(r.get("median", r.get("value"))), cell(r.get("minimum", "")),
+         cell(r.get("maximum", "")), r["unit"]]
+        for r in rows if r["of"] == "schurpa" and "name" in r
+    ]  # fmt: skip
+    heads = ["products with a band, solves in a row", "median", "least", "most", "unit"]
     return grid(heads, lines) if lines else ""
 
 
@@ -170,8 +266,11 @@ def stages(rows: list[Row]) -> str:
         whole = sum(r["cycles"].values()) or 1
         shares = [f"{100 * r['cycles'].get(name, 0) / whole:.0f} %" for name in names]
         head = f"{r['scene']}, {r['part']}"
-        lines.append([head, str(r["worlds"]), str(r["lanes"]), f"{whole / 1e3:.0f}", *shares])
-    heads = ["stages", "worlds", "lanes", "kilocycles", *names]
+        lines.append([
+            head, str(r["worlds"]), str(r.get("steps", "")), str(r["lanes"]), f"{whole / 1e3:.0f}",
+            *shares,
+        ])  # fmt: skip
+    heads = ["stages", "worlds", "steps", "lanes", "kilocycles", *names]
     return grid(heads, lines) if lines else ""
 
 
@@ -203,6 +302,18 @@ def knobs(rows: list[Row]) -> str:
     return grid([*heads, "lanes", "overlap", "groups"], lines) if lines else ""
 
 
+def plain(rows: list[Row]) -> str:
+    """Rows of any shape under the names that they use."""
+    heads = list(dict.fromkeys(key for r in rows for key in r))
+    lines = [[cell(r[key]) if key in r else "" for key in heads] for r in rows]
+    return grid(heads, lines) if lines else ""
+
+
+def block(other: Row) -> str:
+    """What a file has beside the parts of run.py: its own words, and its rows."""
+    return "\n".join(filter(None, [other["what"], plain(other["results"])]))
+
+
 def render(whole: Row) -> str:
     rows = whole["results"]
     head = f"{whole['card']}, driver {whole['driver']}, commit {whole['commit']}, {whole['date']}"
@@ -213,9 +324,10 @@ def render(whole: Row) -> str:
         processor(rows),
         slides(rows),
         kamino(rows),
+        schurpa(rows),
         stages(rows),
         knobs(rows),
     ]
-    blocks += [others(rows)]
+    blocks += [others(rows), *(block(b) for b in whole.get("blocks", []))]
     failed = [f"FAILED {f}" for f in whole["failures"]]
     return "\n\n".join([head, *(b for b in blocks if b), *failed])
