@@ -1,6 +1,7 @@
 #!/bin/sh
 # The tables of `make bench-gpu`, from files as a run leaves them: no ratio where the peer went a way
-# of other steps, or where worlds missed their tolerance; and no file but the right one is believed.
+# of other steps, or where worlds missed their tolerance; no file but the right one is believed; and
+# what is missing is told before anything is measured.
 . tests/e2e/common.sh
 
 # bench CODE ARGUMENT...: as run does with tribo
@@ -81,5 +82,13 @@ one_line
 echo '{"results": [{"of": "ours"}]}' >"$dir/rows.json"
 bench 2 --join "$dir/all.json" "$dir/rows.json"
 says 'rows.json has rows that run.py does not write'
+one_line
+
+# what is missing
+bench 2 --parts ours --build "$dir/none"
+says 'none: there is no such folder'
+one_line
+bench 2 --parts ours --build "$dir"
+says "$dir has no tribo, tests/bench/bench_gpu"
 one_line
 finish

@@ -10,9 +10,11 @@ Parts, in this order:
   resume     sessions that stop and go on with warm sets to the same bytes and sums: restored,
              forked, by turns, from a processor to a card and back     (tests/unit/test_gpu_resume);
              and those of tribod, over its restart                             (daemon_resume.py)
-  sanitizer  memcheck, racecheck and initcheck of compute-sanitizer over some steps of each way that
-             worlds take through the kernels (bench_gpu), and over a small pile in field mode
-                                                                       (tests/unit/test_gpu_field)
+  sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
+             the kernels (bench_gpu), and over a small pile in field mode
+                                                                       (tests/unit/test_gpu_field);
+             needs compute-sanitizer, which is part of NVIDIA's toolkit but not of what
+             deploy/deps.sh installs: in PATH, beside nvcc or in /usr/local/cuda*/bin
   ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
   processor  the same beside the card: one world, which tribod leaves to it, and some (bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
@@ -30,14 +32,18 @@ Parts, in this order:
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
-part that fails says so, and the command ends with 1. Takes about half an hour on one H200, some of
-it for the peers' kernels to compile (meshes take longest). Needs Python alone; the peers have an
-environment of their own (deploy/deps.sh gpu-peers).
+part that fails or gives nothing is told, as is a scene that cannot be made, and the command ends
+with 1. Where something is missing that the chosen parts need, it says so before it begins, and ends
+with 2. Takes about half an hour on one H200, some of it for the peers' kernels to compile (meshes
+take longest). Needs Python alone; the peers have an environment of their
+own (deploy/deps.sh gpu-peers).
 """
 
 import argparse
 import json
+import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -45,6 +51,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NoReturn
 
+import checks
 import joined
 import knobs
 import scenes
@@ -89,16 +96,32 @@ SANITIZED = ("test_gpu_field", "some_steps_of_a_small_pile")
 class Measure:
     """One method a part."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
-        self.arguments = arguments
-        self.run = Runner(arguments.build.resolve(), arguments.limit)
-        self.bench = self.run.build / "tests/bench"
-        self.folder = arguments.scenes_folder or self.run.build / "bench-gpu/scenes"
-        if arguments.scenes_folder is None:
-            scenes.write(self.folder)
-        wanted, most = arguments.scenes, arguments.steps
-        found = [s for s in scenes.read(self.folder) if not wanted or s.name in wanted]
-        self.scenes = [replace(s, steps=min(s.steps, most)) if most else s for s in found]
+    def __init__(self, arguments: argparse.Namespace, run: Runner) -> None:
+        self.arguments, self.run = arguments, run
+        self.bench = run.build / "tests/bench"
+        self.folder = arguments.scenes_folder or run.build / "bench-gpu/scenes"
+        self.scenes = self.make_scenes() if set(arguments.parts) & set(checks.WITH_SCENES) else []
+
+    def make_scenes(self) -> list[Scene]:
+        """Those that are asked for; one that is not to be had has failed."""
+        wanted = self.arguments.scenes or list(scenes.SCENES)
+        why: dict[str, str] = {}
+        if self.arguments.scenes_folder is None:
+            sources = scenes.Sources.of(self.run.build, self.arguments.peers)
+            scenes.write(self.folder, sources, why.__setitem__)
+        found = [scene for scene in scenes.read(self.folder) if scene.name in wanted]
+        for name in wanted:
+            if name not in [scene.name for scene in found]:
+                reason = why.get(name, f"it is not in {self.folder}")
+                self.run.fail("scenes", f"{name} is left out: {reason}")
+        most = self.arguments.steps
+        return [replace(s, steps=min(s.steps, most)) if most else s for s in found]
+
+    def measure(self, part: str) -> None:
+        before = len(self.run.results), len(self.run.failures)
+        getattr(self, part)()
+        if before == (len(self.run.results), len(self.run.failures)):
+            self.run.fail(part, "gave no row")
 
     def worlds(self, usual: list[int]) -> list[str]:
         return [str(n) for n in self.arguments.worlds or usual]
@@ -129,34 +152,55 @@ class Measure:
 
     def sanitizer(self) -> None:
         scenes_by_name = {scene.name: scene for scene in self.scenes}
+        program = checks.compute_sanitizer(self.run.build)
+        if not program:
+            self.run.fail(
+                "sanitizer", "no compute-sanitizer in PATH, beside nvcc, in /usr/local/cuda*"
+            )
+            return
         for tool, name, options, settings in SHORT:
             if name not in scenes_by_name:
                 continue
             command = self.command_of(replace(scenes_by_name[name], steps=SHORT_STEPS))
             command += [*options, "--how", "double:1e-6", "--hold-steps", SHORT_HOLD, "8"]
             told = " ".join([name, *options, *(f"{k}={v}" for k, v in settings.items())])
-            self.sanitize(tool, told, command, **settings)
-        program, test = SANITIZED
+            self.sanitize([program, "--tool", tool], told, command, **settings)
+        pile, test = SANITIZED
+        if "TRIBO_TEST_PLAYED" in os.environ or not Path("/dev/nvidiactl").exists():
+            # as tests/unit/card_util.h decides it
+            self.run.fail(f"sanitizer of {test}", "the processor would play the card")
+            return
         for tool in TOOLS:
-            command = [str(self.run.build / "tests/unit" / program)]
-            self.sanitize(tool, test, command, CK_FORK="no", CK_RUN_CASE=test)
+            command = [str(self.run.build / "tests/unit" / pile)]
+            self.sanitize([program, "--tool", tool], test, command, CK_FORK="no", CK_RUN_CASE=test)
 
-    def sanitize(self, tool: str, told: str, command: list[str], **environment: str) -> None:
-        began, errors = time.monotonic(), -1
+    def sanitize(
+        self, sanitizer: list[str], told: str, command: list[str], **environment: str
+    ) -> None:
+        began, errors, failed = time.monotonic(), -1, len(self.run.failures)
+        tool, ran, idle = sanitizer[-1], False, ""
         where: dict[str, int] = {}  # what it found, by the kernel's functions
-        whole = ["compute-sanitizer", "--tool", tool, "--error-exitcode", "9", *command]
-        for line in self.run.lines(f"sanitizer {tool}", whole, **environment):
+        whole = [*sanitizer, "--error-exitcode", "9", *command]
+        for line in self.run.lines(f"sanitizer {tool} of {told}", whole, **environment):
+            ran = ran or bool(re.match(r"\{|\d+%: Checks: [1-9]", line))
+            idle = line if re.search(r"^SKIPPED|no GPU|terminated before", line) else idle
             place = re.match(r"=+ +(?:Device Frame|at): *(.*?)(?:\(|\+| in |$)", line)
             if place:
                 where[place[1]] = where.get(place[1], 0) + 1
             found = re.search(r"ERROR SUMMARY: (\d+)|RACECHECK SUMMARY: (\d+) hazards", line)
             if found:
-                errors = int(found[1] or found[2])
+                errors = max(errors, int(found[1] or found[2]))
                 print(f"{tool} of {told}: {line}", flush=True)
         self.run.results.append({
             "of": "sanitizer", "tool": tool, "test": told, "errors": errors, "where": where,
             "seconds": round(time.monotonic() - began, 1),
         })  # fmt: skip
+        if errors != 0:
+            why = f"{errors} errors" if errors > 0 else "no error summary"
+        else:
+            why = idle or ("" if ran else "nothing was checked")
+        if why and len(self.run.failures) == failed:
+            self.run.fail(f"sanitizer {tool} of {told}", why)
 
     def command_of(self, scene: Scene) -> list[str]:
         command = [str(self.bench / "bench_gpu"), "--scene", scene.name, "--model"]
@@ -279,6 +323,7 @@ class Measure:
         a = self.arguments
         scene = next((s for s in self.scenes if s.name == "jaw_mug"), None)
         if scene is None:
+            self.run.fail("knobs", "they are tried on jaw_mug, which is not among the scenes")
             return
 
         def measure(case: knobs.Case, own: knobs.Knobs) -> float:
@@ -323,7 +368,7 @@ def commit() -> str:
 
 
 def read_arguments() -> argparse.Namespace:
-    build = scenes.BUILD
+    """What is not named lies in the build folder."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
@@ -337,14 +382,23 @@ def read_arguments() -> argparse.Namespace:
     add("--hold-steps", type=int, default=100, help="of the hold, timed three times")
     add("--knob-seconds", type=float, default=95, help="of part knobs")
     add("--limit", type=int, default=600, help="seconds for one program")
-    add("--build", type=Path, default=build, help="the build folder")
+    add("--build", type=Path, help="the build folder ($TRIBO_BUILD, build)")
     add("--scenes-folder", type=Path, help="where scenes.py has written them, if not there")
-    add("--stages-plugin", type=Path, default=build / "stages/libtribo_gpu.so")
-    add("--peers-python", type=Path, default=build / "gpu-peers/bin/python")
+    add("--stages-plugin", type=Path)
+    add(
+        "--peers", type=Path, help="where deploy/deps.sh peers has what scenes are made of ($PEERS)"
+    )
+    add("--peers-python", type=Path, help="of deploy/deps.sh gpu-peers")
     add("--commit", default="", help="what is measured, where git does not tell")
-    add("--out", type=Path, default=build / "bench-gpu/results.json")
+    add("--out", type=Path)
     add("--join", type=Path, nargs="+", metavar="FILE", help="measure nothing, join results")
-    return parser.parse_args()
+    options = parser.parse_args()
+    build = options.build or Path(os.environ.get("TRIBO_BUILD", "build"))
+    options.build = build = build.resolve()
+    options.stages_plugin = options.stages_plugin or build / "stages/libtribo_gpu.so"
+    options.peers_python = options.peers_python or build / "gpu-peers/bin/python"
+    options.out = options.out or build / "bench-gpu/results.json"
+    return options
 
 
 def refuse(lines: list[str]) -> NoReturn:
@@ -363,29 +417,40 @@ def show(files: list[Path]) -> int:
     return int(len(whole["failures"]) > 0)
 
 
+def measure(arguments: argparse.Namespace, run: Runner) -> int:
+    """All parts that were chosen; the command's status."""
+    name, driver = card()
+    whole: dict[str, Any] = {"commit": arguments.commit or commit(), "card": name}
+    whole |= {"driver": driver, "date": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
+    run.environment["TRIBO_COMMIT"] = whole["commit"]
+    arguments.out.parent.mkdir(parents=True, exist_ok=True)
+
+    def keep() -> None:
+        found = {"failures": run.failures, "results": run.results}
+        arguments.out.write_text(json.dumps(whole | found, indent=1) + "\n")
+
+    run.keep = keep  # what there is is kept, whatever comes next
+    parts = Measure(arguments, run)
+    for part in arguments.parts:
+        parts.measure(part)
+        keep()
+    whole |= {"failures": run.failures, "results": run.results}
+    print(tables.render(whole))
+    print(f"\nwritten to {arguments.out}")
+    return int(len(run.failures) > 0)
+
+
 def main() -> None:
     arguments = read_arguments()
     if arguments.join:
         sys.exit(show(arguments.join))
-    measure = Measure(arguments)
-    name, driver = card()
-    whole = {"commit": arguments.commit or commit(), "card": name, "driver": driver}
-    whole["date"] = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    measure.run.environment["TRIBO_COMMIT"] = whole["commit"]
-    arguments.out.parent.mkdir(parents=True, exist_ok=True)
-
-    def keep() -> None:
-        found = {"failures": measure.run.failures, "results": measure.run.results}
-        arguments.out.write_text(json.dumps(whole | found, indent=1) + "\n")
-
-    measure.run.keep = keep  # what there is is kept, whatever comes next
-    for part in arguments.parts:
-        getattr(measure, part)()
-        keep()
-    whole |= {"failures": measure.run.failures, "results": measure.run.results}
-    print(tables.render(whole))
-    print(f"\nwritten to {arguments.out}")
-    sys.exit(len(measure.run.failures) > 0)
+    # who ends this command ends what it has started, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    run = Runner(arguments.build, arguments.limit)
+    faults = checks.faults(arguments, run.environment)
+    if faults:
+        refuse(faults)
+    sys.exit(measure(arguments, run))
 
 
 if __name__ == "__main__":

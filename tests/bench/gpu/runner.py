@@ -99,7 +99,7 @@ class Runner:
             why = f"ended with {code} after {time.monotonic() - began:.0f} s"
             if late.is_set():
                 why = f"longer than {self.limit} s"
-            self.fail(part, f"{why}: " + " / ".join(tail))
+            self.fail(part, f"{why}: {' / '.join(tail) or ' '.join(map(str, command))}")
 
     def collect(self, part: str, command: Command, **environment: str) -> list[dict[str, Any]]:
         """Keeps a program's lines of JSON, which it gives; one that prints none has failed."""

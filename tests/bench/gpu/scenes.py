@@ -20,9 +20,6 @@ from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-BUILD = Path(os.environ.get("TRIBO_BUILD", "build"))
-PEERS = Path(os.environ.get("PEERS", BUILD / "peers"))
-
 
 @dataclass(frozen=True)
 class Scene:
@@ -46,11 +43,24 @@ class Missing(Exception):
     """What a scene is made of is not installed."""
 
 
-def package(name: str) -> Path:
-    found = sorted(PEERS.glob(f"lib/python3*/site-packages/{name}"))
-    if not found:
-        raise Missing(f"{name} is not in {PEERS}: run deploy/deps.sh peers")
-    return found[-1]
+@dataclass(frozen=True)
+class Sources:
+    """What scenes are made from: the build folder, and that of the peers' packages."""
+
+    build: Path
+    peers: Path
+
+    @staticmethod
+    def of(build: Path | None = None, peers: Path | None = None) -> "Sources":
+        """Whoever is not named is where the environment says, or else at its usual place."""
+        build = build or Path(os.environ.get("TRIBO_BUILD", "build"))
+        return Sources(build, peers or Path(os.environ.get("PEERS", build / "peers")))
+
+    def package(self, name: str) -> Path:
+        found = sorted(self.peers.glob(f"lib/python3*/site-packages/{name}"))
+        if not found:
+            raise Missing(f"{name} is not in {self.peers}: run deploy/deps.sh peers")
+        return found[-1]
 
 
 def ramp(step: int, dt: float, begin: float, end: float) -> float:
@@ -60,8 +70,8 @@ def ramp(step: int, dt: float, begin: float, end: float) -> float:
 # ---- jaw and mug ----
 
 
-def jaw_mug(folder: Path) -> Scene:
-    generator = BUILD / "tests" / "data" / "jaw_mug"
+def jaw_mug(folder: Path, sources: Sources) -> Scene:
+    generator = sources.build / "tests" / "data" / "jaw_mug"
     subprocess.run([generator, folder], check=True, stdout=subprocess.DEVNULL)
     rows = ["time,lift,close-1,close+1", "0,0,20,20"]
     rows += [f"{2e-3 * s!r},{0.2 * ramp(s + 5, 2e-3, 1, 2)!r},20,20" for s in range(500, 1001, 10)]
@@ -75,8 +85,8 @@ def jaw_mug(folder: Path) -> Scene:
 # ---- humanoid ----
 
 
-def humanoid(folder: Path) -> Scene:
-    shutil.copy(package("mujoco_warp") / "test_data/humanoid/humanoid.xml", folder)
+def humanoid(folder: Path, sources: Sources) -> Scene:
+    shutil.copy(sources.package("mujoco_warp") / "test_data/humanoid/humanoid.xml", folder)
     return Scene(
         "humanoid", "humanoid.xml", "", 5e-3, 600, "root", 0.0, 3.0, 0.02, 0.1, "", 0.0, 40, 128
     )
@@ -121,8 +131,8 @@ HAND = """<mujoco model="hand_can">
 """
 
 
-def hand(folder: Path) -> Scene:
-    assets = package("gymnasium_robotics") / "envs/assets"
+def hand(folder: Path, sources: Sources) -> Scene:
+    assets = sources.package("gymnasium_robotics") / "envs/assets"
     shutil.copytree(assets / "stls/hand", folder / "hand", dirs_exist_ok=True)
     for name in HAND_FILES:
         shutil.copy(assets / "hand" / name, folder / "hand")
@@ -143,8 +153,10 @@ def hand(folder: Path) -> Scene:
 
 # ---- boxes ----
 
+BOXES_STEPS = 500  # in which Kamino's settle too
 
-def boxes(folder: Path) -> Scene:
+
+def boxes(folder: Path, _: Sources) -> Scene:
     bodies = "".join(
         f'    <body name="box{i}" pos="0 0 {0.05 + 0.1 * i:.2f}"><freejoint name="box{i}"/>'
         '<geom type="box" size="0.05 0.05 0.05" mass="1"/></body>\n'
@@ -156,11 +168,11 @@ def boxes(folder: Path) -> Scene:
         f'    <geom name="floor" type="plane" size="1 1 0.1"/>\n{bodies}  </worldbody>\n</mujoco>\n'
     )
     return Scene(
-        "boxes", "boxes.xml", "", 1e-3, 500, "*", 0.002, 0.0, 0.0, 0.0, "box5", 0.54, 32, 96
+        "boxes", "boxes.xml", "", 1e-3, BOXES_STEPS, "*", 0.002, 0.0, 0.0, 0.0, "box5", 0.54, 32, 96
     )
 
 
-SCENES: dict[str, Callable[[Path], Scene]] = {
+SCENES: dict[str, Callable[[Path, Sources], Scene]] = {
     "jaw_mug": jaw_mug,
     "humanoid": humanoid,
     "hand": hand,
@@ -168,15 +180,21 @@ SCENES: dict[str, Callable[[Path], Scene]] = {
 }
 
 
-def write(folder: Path) -> list[Scene]:
-    """All scenes that can be made; what is missing is said and left out."""
+def say(name: str, why: str) -> None:
+    print(f"scenes: {name} is left out: {why}", file=sys.stderr)
+
+
+def write(
+    folder: Path, sources: Sources | None = None, left_out: Callable[[str, str], None] = say
+) -> list[Scene]:
+    """All scenes that can be made; of the others `left_out` is told the name and why."""
     folder.mkdir(parents=True, exist_ok=True)
     scenes = []
-    for make in SCENES.values():
+    for name, make in SCENES.items():
         try:
-            scenes.append(make(folder))
+            scenes.append(make(folder, sources or Sources.of()))
         except Missing as why:
-            print(f"scenes: {make.__name__} is left out: {why}", file=sys.stderr)
+            left_out(name, str(why))
     text = json.dumps([asdict(s) for s in scenes], indent=1)
     (folder / "scenes.json").write_text(text + "\n")
     return scenes
