@@ -2,8 +2,10 @@
 
   mujoco_warp_bench.py FOLDER SCENE [--worlds 1 1024 8192] [--parts hold whole] [--impratio 1]
 
-whole  every world from its own start to the end, all steps timed, as bench_gpu has it
-hold   what the undisturbed whole ends in, all worlds alike; and after the whole, each in its own
+whole  every world from its own start to the end, all steps timed, as bench_gpu has it; with
+       --whole-steps N it ends after so many
+hold   what the undisturbed whole ends in, all worlds alike; and after the whole, if it was not cut,
+       each in its own
 
 Defaults throughout (Newton solver, its iterations and tolerance as in the model) but for the cone,
 which is elliptic. Steps are captured in a CUDA graph, PIECE at a time, which is launched again and
@@ -96,15 +98,15 @@ class Batch:
             else:
                 wp.capture_launch(self.graph)
 
-    def whole(self) -> float:
-        """Seconds from the start to the end; what is told lies on the card beforehand."""
+    def whole(self, steps: int) -> float:
+        """Seconds from the start on; what is told lies on the card beforehand."""
         told = {
             step: wp.array(np.tile(row, (self.worlds, 1)).astype(np.float32), dtype=float)
             for step, row in self.controls.rows.items()
         }
         wp.synchronize()
         began = time.perf_counter()
-        for step in range(0, self.scene.steps, PIECE):
+        for step in range(0, steps, PIECE):
             if step in told:
                 wp.copy(self.data.ctrl, told[step])
             self.advance(PIECE)
@@ -121,7 +123,7 @@ class Batch:
         """Where the held body is in every world, from the carriage that lifts it."""
         at = int(self.model.jnt_qposadr[self.model.joint(self.scene.body).id])
         q = self.data.qpos.numpy().astype(np.float64)
-        place = q[:, at : at + 3].copy()
+        place: Array = q[:, at : at + 3].copy()
         place[:, 2] -= q[:, int(self.model.jnt_qposadr[self.model.joint("lift").id])]
         return place
 
@@ -132,6 +134,10 @@ class Batch:
         return int((self.data.qpos.numpy()[:, at + 2] > self.scene.height).sum())
 
 
+def whole_steps(scene: Scene) -> int:
+    return scene.steps - scene.steps % PIECE
+
+
 def tell(batch: Batch, part: str, steps: int, seconds: list[float], **more: object) -> None:
     rates = [batch.worlds * steps / s for s in seconds]
     contacts = int(batch.data.nacon.numpy()[0]) / batch.worlds
@@ -140,8 +146,9 @@ def tell(batch: Batch, part: str, steps: int, seconds: list[float], **more: obje
     print(json.dumps({
         "bench": "mujoco_warp", "version": mujoco_warp.__version__, "warp": wp.config.version,
         "card": device.name, "scene": batch.scene.name, "part": part, "worlds": batch.worlds,
-        "steps": steps, "world_steps_per_s": median(rates), "lowest": min(rates),
-        "highest": max(rates), "contact_steps_per_s": median(rates) * contacts,
+        "steps": steps, "scene_steps": whole_steps(batch.scene),
+        "world_steps_per_s": median(rates), "lowest": min(rates), "highest": max(rates),
+        "contact_steps_per_s": median(rates) * contacts,
         "us_per_step": 1e6 * median(seconds) / steps, "contacts": contacts,
         "held": batch.held(), "first_step_s": FIRST["step_s"],
         "iterations": float(np.mean(batch.data.solver_niter.numpy())),
@@ -152,6 +159,7 @@ def tell(batch: Batch, part: str, steps: int, seconds: list[float], **more: obje
 
 
 def hold(batch: Batch, part: str, steps: int) -> None:
+    """Of the scene's whole way."""
     slides = bool(batch.scene.body) and batch.scene.name != "boxes"
     before = batch.held_at() if slides else None
     batch.advance(PIECE)
@@ -161,7 +169,7 @@ def hold(batch: Batch, part: str, steps: int) -> None:
         way = np.linalg.norm(batch.held_at() - before, axis=1)
         span = batch.scene.dt * (PIECE + REPEATS * steps)
         more["slide_um_per_s"] = float(1e6 * np.median(way) / span)
-    tell(batch, part, steps, seconds, **more)
+    tell(batch, part, steps, seconds, way=whole_steps(batch.scene), **more)
 
 
 def run(scene: Scene, folder: Path, arguments: argparse.Namespace) -> None:
@@ -170,21 +178,23 @@ def run(scene: Scene, folder: Path, arguments: argparse.Namespace) -> None:
     if arguments.impratio:
         model.opt.impratio = arguments.impratio
     controls = Controls.read(folder, scene, model)
-    scene_steps = scene.steps - scene.steps % PIECE
+    steps = min(arguments.whole_steps or scene.steps, scene.steps)
+    steps -= steps % PIECE
+    hold_steps = arguments.hold_steps - arguments.hold_steps % PIECE
     one = Batch(model, scene, 1, controls)
     one.reset(starts(model, scene, 1))
     if "hold" in arguments.parts:
-        one.whole()
+        one.whole(whole_steps(scene))
     for worlds in arguments.worlds:
         batch = Batch(model, scene, worlds, controls)
         if "hold" in arguments.parts:
             batch.copy_of(one)
-            hold(batch, "hold", arguments.hold_steps)
+            hold(batch, "hold", hold_steps)
         if "whole" in arguments.parts:
             batch.reset(starts(model, scene, worlds))
-            tell(batch, "whole", scene_steps, [batch.whole()])
-            if "hold" in arguments.parts:
-                hold(batch, "varied hold", arguments.hold_steps)
+            tell(batch, "whole", steps, [batch.whole(steps)], way=steps)
+            if "hold" in arguments.parts and steps == whole_steps(scene):
+                hold(batch, "varied hold", hold_steps)
         del batch
 
 
@@ -198,14 +208,12 @@ def main() -> None:
     parser.add_argument("--parts", nargs="+", default=["hold", "whole"])
     parser.add_argument("--hold-steps", type=int, default=200)
     parser.add_argument("--impratio", type=float, default=0.0)
-    parser.add_argument("--steps", type=int, default=0, help="of the whole, if not the scene's")
+    parser.add_argument("--whole-steps", type=int, default=0, help="if not the scene's")
     arguments = parser.parse_args()
     wp.config.quiet = True
     wp.init()
     for scene in read(arguments.folder):
         if scene.name == arguments.scene:
-            if arguments.steps:
-                scene = Scene(**{**scene.__dict__, "steps": arguments.steps})
             run(scene, arguments.folder, arguments)
             return
     sys.exit(f"no scene {arguments.scene} in {arguments.folder}")

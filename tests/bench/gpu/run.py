@@ -15,7 +15,8 @@ Parts, in this order:
                                                                        (tests/unit/test_gpu_field);
              needs compute-sanitizer, which is part of NVIDIA's toolkit but not of what
              deploy/deps.sh installs: in PATH, beside nvcc or in /usr/local/cuda*/bin
-  ours       world-steps/s: the hold, whole ways from different starts    (tests/bench/bench_gpu)
+  ours       world-steps/s: the hold, whole ways from different starts, at residual 1e-3 and 1e-6,
+             jaw and mug in float and double, the others in double       (tests/bench/bench_gpu)
   processor  the same beside the card: one world, which tribod leaves to it, and some (bench_gpu)
   mujoco     the same models, starts and controls in MuJoCo Warp          (mujoco_warp_bench.py)
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
@@ -31,11 +32,14 @@ Parts, in this order:
   knobs      lanes of each part of a step, overlap, groups: which are fastest, for jaw and mug at
              1,024, 8,192 and 32,768 worlds, in --knob-seconds            (bench_gpu, knobs.py)
 
+Each number of worlds is a program of its own, with --limit seconds. Where all of a way would take
+longer, both sides go the same shorter one, and the tables say of how many steps it is: see CUT.
+
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
 part that fails or gives nothing is told, as is a scene that cannot be made, and the command ends
 with 1. Where something is missing that the chosen parts need, it says so before it begins, and ends
-with 2. Takes about half an hour on one H200, some of it for the peers' kernels to compile (meshes
-take longest). Needs Python alone; the peers have an environment of their
+with 2. By the sum of its parts it takes about 40 minutes on one H200, some of it for the peers'
+kernels to compile (meshes take longest). Needs Python alone; the peers have an environment of their
 own (deploy/deps.sh gpu-peers).
 """
 
@@ -61,7 +65,12 @@ from scenes import Scene
 
 HERE = Path(__file__).resolve().parent
 WORLDS = [1, 1024, 8192, 32768]
-KAMINO_WORLDS = [1, 1024, 4096, 8192]
+BOXES_WORLDS = [1, 1024, 4096, 8192]  # Kamino's
+HOWS = {"jaw_mug": "float:1e-3,float:1e-6,double:1e-3,double:1e-6"}
+OTHERS_HOW = "double:1e-3,double:1e-6"
+# from so many worlds on a whole way ends after so many steps: a hand's 1,500 would take 32,768
+# worlds some five minutes at each tolerance. Until the 300th the hand closes
+CUT = {"hand": (32768, 300)}
 TOOLS = ("memcheck", "racecheck", "initcheck")
 KNOB_STEPS = 700  # of a whole way: the jaw closes and begins to lift
 # a few steps of each way that worlds take through the kernels: tool, scene, options, settings
@@ -114,8 +123,7 @@ class Measure:
             if name not in [scene.name for scene in found]:
                 reason = why.get(name, f"it is not in {self.folder}")
                 self.run.fail("scenes", f"{name} is left out: {reason}")
-        most = self.arguments.steps
-        return [replace(s, steps=min(s.steps, most)) if most else s for s in found]
+        return found
 
     def measure(self, part: str) -> None:
         before = len(self.run.results), len(self.run.failures)
@@ -123,8 +131,15 @@ class Measure:
         if before == (len(self.run.results), len(self.run.failures)):
             self.run.fail(part, "gave no row")
 
-    def worlds(self, usual: list[int]) -> list[str]:
-        return [str(n) for n in self.arguments.worlds or usual]
+    def worlds(self, scene: Scene) -> list[int]:
+        usual = BOXES_WORLDS if scene.name == "boxes" else WORLDS
+        return self.arguments.worlds or usual
+
+    def way(self, scene: Scene, worlds: int) -> int:
+        """Steps of a whole way of so many worlds."""
+        many, few_steps = CUT.get(scene.name, (0, scene.steps))
+        usual = few_steps if worlds >= many else scene.steps
+        return min(self.arguments.steps or usual, scene.steps)
 
     def agreement(self) -> None:
         for line in self.run.lines("agreement", [self.run.build / "tests/unit/test_gpu_step"]):
@@ -212,21 +227,26 @@ class Measure:
             command += ["--held", f"{scene.body}:{scene.height}"]
         return command
 
+    def part_of(self, scene: Scene, worlds: int, ways: list[str], how: str) -> list[str]:
+        """A command for one number of worlds."""
+        command = [*self.command_of(scene), "--parts", ",".join(ways), "--how", how]
+        command += ["--hold-steps", str(self.arguments.hold_steps)]
+        return [*command, "--whole-steps", str(self.way(scene, worlds)), str(worlds)]
+
     def ours(self) -> None:
         a = self.arguments
         for scene in self.scenes:
-            command = self.command_of(scene)
-            command += ["--parts", ",".join(a.ways), "--hold-steps", str(a.hold_steps)]
-            command += ["--how", a.how] if a.how else []
-            self.run.collect("ours", [*command, *self.worlds(WORLDS)])
+            how = a.how or HOWS.get(scene.name, OTHERS_HOW)
+            for worlds in self.worlds(scene):
+                self.run.collect("ours", self.part_of(scene, worlds, a.ways, how))
 
     def processor(self) -> None:
         a = self.arguments
         for scene in self.scenes:
-            command = [*self.command_of(scene), "--backend", "cpu", "--parts", ",".join(a.ways)]
-            command += ["--hold-steps", str(a.hold_steps), "--how", a.how or "double:1e-6"]
-            for row in self.run.collect("processor", [*command, *self.worlds([1, 256])]):
-                row |= {"card": "", "driver": ""}
+            for worlds in a.worlds or [1, 256]:
+                command = self.part_of(scene, worlds, a.ways, a.how or "double:1e-6")
+                for row in self.run.collect("processor", [*command, "--backend", "cpu"]):
+                    row |= {"card": "", "driver": ""}
 
     def mujoco(self) -> None:
         """Kernels first, all scenes side by side; then one scene after the other."""
@@ -235,16 +255,21 @@ class Measure:
         again = {scene.name: ["--worlds", "2", "--hold-steps", "10"] for scene in self.scenes}
         self.run.together("mujoco", [[*command, name, *few] for name, few in again.items()])
         for scene in self.scenes:
-            options = ["--hold-steps", str(a.hold_steps), "--parts", *a.ways]
-            options += ["--steps", str(scene.steps), "--worlds", *self.worlds(WORLDS)]
-            self.run.collect("mujoco", [*command, scene.name, *options])
-        if any(scene.name == "jaw_mug" for scene in self.scenes):
-            options = ["--impratio", "100", "--hold-steps", str(a.hold_steps), "--worlds", "8192"]
-            self.run.collect("mujoco", [*command, "jaw_mug", *options])
+            for worlds in self.worlds(scene):
+                options = ["--hold-steps", str(a.hold_steps), "--parts", *a.ways]
+                options += ["--worlds", str(worlds), "--whole-steps", str(self.way(scene, worlds))]
+                self.run.collect("mujoco", [*command, scene.name, *options])
+                if (scene.name, worlds) == ("jaw_mug", 8192):
+                    stiff = [*options, "--impratio", "100"]
+                    self.run.collect("mujoco", [*command, scene.name, *stiff])
 
     def kamino(self) -> None:
+        """They settle in as many steps as the way of ours has."""
         command = [self.arguments.peers_python, HERE / "kamino_bench.py"]
-        self.run.collect("kamino", [*command, "--worlds", *self.worlds(KAMINO_WORLDS)])
+        command += ["--settle", str(scenes.BOXES_STEPS)]
+        command += ["--steps", str(self.arguments.hold_steps)]
+        for worlds in self.arguments.worlds or BOXES_WORLDS:
+            self.run.collect("kamino", [*command, "--worlds", str(worlds)])
 
     def field(self) -> None:
         self.run.collect("field", [self.bench / "bench_field"])
@@ -273,35 +298,38 @@ class Measure:
             return
         for scene in self.scenes:
             for way in self.arguments.ways:
-                for worlds in self.worlds([1, 8192]):
-                    command = [*self.command_of(scene), "--parts", way, "--how", "double:1e-6"]
-                    row: dict[str, Any] = {}
-                    for line in self.run.lines(
-                        "stages", [*command, worlds], TRIBO_GPU_PLUGIN=str(plugin),
-                        TRIBO_GPU_OVERLAP="0",  # kernels side by side would share their clocks
-                        TRIBO_GPU_GRAPHS="0",  # what is captured is not printed
-                    ):  # fmt: skip
-                        found = re.match(
-                            r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line
-                        )
-                        if found:
-                            words = found[2].split()
-                            cycles = dict(zip(words[::2], map(int, words[1::2]), strict=True))
-                            row = {"lanes": int(found[1]), "cycles": cycles}
-                    if row:
-                        row = {"of": "stages", "scene": scene.name, "part": way} | row
-                        self.run.results.append({**row, "worlds": int(worlds)})
-                        self.run.say(f"  {row['cycles']}")
-                    else:
-                        self.run.fail("stages", f"{plugin} told no cycles")
+                for worlds in self.arguments.worlds or [1, 8192]:
+                    self.stages_of(scene, way, worlds, plugin)
+
+    def stages_of(self, scene: Scene, way: str, worlds: int, plugin: Path) -> None:
+        row: dict[str, Any] = {}
+        for line in self.run.lines(
+            "stages", self.part_of(scene, worlds, [way], "double:1e-6"),
+            TRIBO_GPU_PLUGIN=str(plugin),
+            TRIBO_GPU_OVERLAP="0",  # kernels side by side would share their clocks
+            TRIBO_GPU_GRAPHS="0",  # what is captured is not printed
+        ):  # fmt: skip
+            found = re.match(r"cycles a step, next \d+ worlds x (\d+) lanes: (.*) \(", line)
+            if found:
+                words = found[2].split()
+                cycles = dict(zip(words[::2], map(int, words[1::2]), strict=True))
+                row = {"lanes": int(found[1]), "cycles": cycles}
+        if not row:
+            what = f"{scene.name}, {way}, {worlds} worlds"
+            self.run.fail("stages", f"{what}: {plugin} told no cycles")
+            return
+        row = {"of": "stages", "scene": scene.name, "part": way, **row, "worlds": worlds}
+        if way == "whole":
+            row["steps"] = self.way(scene, worlds)
+        self.run.results.append(row)
+        self.run.say(f"  {row['cycles']}")
 
     def calls(self) -> None:
         for scene in self.scenes:
             command = [self.bench / "bench_gpu_calls", self.folder / scene.model]
             for graphs in "10":
-                for row in self.run.collect(
-                    "calls", [*command, *self.worlds([1])], TRIBO_GPU_GRAPHS=graphs
-                ):
+                worlds = self.arguments.worlds or [1]
+                for row in self.run.collect("calls", [*command, *worlds], TRIBO_GPU_GRAPHS=graphs):
                     row |= {"scene": scene.name, "graphs_on": graphs == "1"}
 
     def daemon(self) -> None:
@@ -378,8 +406,8 @@ def read_arguments() -> argparse.Namespace:
     add("--worlds", nargs="+", type=int, help="instead of the usual numbers")
     add("--ways", nargs="+", choices=("hold", "whole"), default=["hold", "whole"])
     add("--how", help="precision and tolerance of ours: float:1e-3,double:1e-6,...")
-    add("--steps", type=int, help="of a whole way at most: where worlds are many")
-    add("--hold-steps", type=int, default=100, help="of the hold, timed three times")
+    add("--steps", type=int, help="of a whole way at most, instead of what CUT says")
+    add("--hold-steps", type=int, default=60, help="of the hold, timed three times")
     add("--knob-seconds", type=float, default=95, help="of part knobs")
     add("--limit", type=int, default=600, help="seconds for one program")
     add("--build", type=Path, help="the build folder ($TRIBO_BUILD, build)")
