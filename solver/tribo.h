@@ -1072,7 +1072,8 @@ tb_grasp_sampling tb_grasp_sampling_defaults(void);
 
 /* Antipodal grasps: pairs of surface points whose line lies in both friction cones, the tool frame
  * in their middle. Writes up to `count` poses (names NULL) and their number to *found, which is
- * less where few pairs are there. */
+ * less where few pairs are there. INVALID_ARGUMENT names what makes no sense: an object that has not
+ * exactly one body on its world, or nothing that collides. */
 tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *, tb_grasp_pose *poses,
                           int32_t *found, tb_error *);
 

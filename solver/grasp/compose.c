@@ -80,19 +80,26 @@ static void keep_options(const tb_grasp_request *request, tb_grasp_plan *plan)
 
 /* ---- the object ---- */
 
-/* The one body that hangs on the object's world. */
-static tb_status find_object(const tb_model *file, tb_grasp_plan *plan, int32_t *root,
-                             tb_error *error)
+tb_status grasp_object_root(const tb_model *file, int32_t *root, tb_error *error)
 {
-    int32_t roots = 0, shapes = 0;
+    int32_t roots = 0;
     for (int32_t b = 1; b < file->number_of_bodies; b++) {
         if (file->bodies[b].parent != 0) continue;
         roots++;
         *root = b;
     }
-    if (roots != 1)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "object",
-                             "the object has %d bodies on the world, not one", (int)roots);
+    if (roots == 1) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "object",
+                         "the object has %d bodies on the world, not one", (int)roots);
+}
+
+/* The body that is grasped, if it can move freely. */
+static tb_status find_object(const tb_model *file, tb_grasp_plan *plan, int32_t *root,
+                             tb_error *error)
+{
+    int32_t shapes = 0;
+    const tb_status status = grasp_object_root(file, root, error);
+    if (status != TB_OK) return status;
     const tb_model_body *body = &file->bodies[*root];
     const bool free_body =
         body->number_of_joints == 1 && file->joints[body->joint].type == TB_JOINT_FREE;

@@ -78,6 +78,8 @@ tb_status grasp_check(const tb_grasp_request *request, tb_error *error);
 /* ---- compose.c, compose_hand.c ---- */
 
 tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, tb_error *error);
+/* The one body that hangs on the object's world; INVALID_ARGUMENT if there are none or several. */
+tb_status grasp_object_root(const tb_model *file, int32_t *root, tb_error *error);
 void grasp_plan_free(tb_grasp_plan *plan);
 tb_status grasp_plan_warn(tb_grasp_plan *plan, tb_error *error, const char *format, ...)
     TB_PRINTF(3, 4);

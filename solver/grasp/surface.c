@@ -128,11 +128,11 @@ static bool add_mesh(grasp_surface *s, const grasp_frame *f, const tb_triangle_m
     return true;
 }
 
-/* Frame of a body in the root's, all joints as described. */
+/* Frame of a body in the root's, all joints as described; in the world's if it does not hang there. */
 static grasp_frame in_root(const tb_model *m, int32_t body, int32_t root)
 {
     grasp_frame frame = {tb_v3(0, 0, 0), tb_q_identity()};
-    for (; body != root; body = m->bodies[body].parent) {
+    for (; body != root && body > 0; body = m->bodies[body].parent) {
         const grasp_frame own =
             grasp_frame_make(m->bodies[body].position, m->bodies[body].orientation);
         frame = grasp_frame_mul(&own, &frame);
@@ -142,9 +142,12 @@ static grasp_frame in_root(const tb_model *m, int32_t body, int32_t root)
 
 tb_status grasp_surface_make(const tb_model *m, grasp_surface *s, tb_error *error)
 {
-    int32_t root = 1;
+    int32_t root = 0;
     bool done = true;
     memset(s, 0, sizeof *s);
+    /* in the frame of two bodies that move apart there is no surface */
+    const tb_status status = grasp_object_root(m, &root, error);
+    if (status != TB_OK) return status;
     for (int32_t i = 0; i < m->number_of_shapes && done; i++) {
         const tb_model_shape *shape = &m->shapes[i];
         if (shape->body == 0 || (shape->category == 0 && shape->mask == 0)) continue;

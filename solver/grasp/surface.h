@@ -15,7 +15,8 @@ typedef struct grasp_surface {
     double area; /* m^2 */
 } grasp_surface;
 
-/* All shapes of a model's bodies that can collide, in the frame of its first body. */
+/* All shapes of a model's bodies that can collide, in the frame of the one that hangs on its world;
+ * INVALID_ARGUMENT if several do, or if nothing collides. */
 tb_status grasp_surface_make(const tb_model *model, grasp_surface *surface, tb_error *error);
 void grasp_surface_free(grasp_surface *surface);
 

@@ -70,4 +70,6 @@ run 1 grasp "$@" --poses "$dir/poses.csv" --width 0.5
 says "protocol.width"
 run 1 grasp --hand "$dir/hand.xml" --object "$dir/grasp.xml" --poses "$dir/poses.csv"
 says "bodies on the world, not one"
+run 1 grasp --hand "$dir/hand.xml" --object "$dir/grasp.xml" --sample 3
+says "bodies on the world, not one"
 finish

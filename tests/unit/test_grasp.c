@@ -537,6 +537,28 @@ START_TEST(samples_are_antipodal_and_repeatable)
 }
 END_TEST
 
+/* There is no frame of the object that poses could be told in, and no end of the way up to it. */
+START_TEST(an_object_of_two_bodies_on_the_world_is_not_sampled)
+{
+    tb_grasp_pose pose;
+    int32_t found = -1;
+    const tb_grasp_sampling s = tb_grasp_sampling_defaults();
+    tb_scene *two = mjcf("<mujoco><worldbody><body><freejoint/><geom size='0.02'/></body>"
+                         "<body pos='1 0 0'><freejoint/><geom size='0.02'/>"
+                         "<body pos='0 0 0.1'><geom size='0.02'/></body></body>"
+                         "</worldbody></mujoco>");
+    tb_scene *none = mjcf("<mujoco><worldbody><geom size='0.02'/></worldbody></mujoco>");
+    TEST_STATUS(tb_grasp_sample(two, &s, &pose, &found, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_str_eq(error.field, "object");
+    ck_assert_ptr_nonnull(strstr(error.message, "2 bodies on the world, not one"));
+    ck_assert_int_eq(found, 0);
+    TEST_STATUS(tb_grasp_sample(none, &s, &pose, &found, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "0 bodies on the world, not one"));
+    tb_scene_destroy(two);
+    tb_scene_destroy(none);
+}
+END_TEST
+
 START_TEST(a_job_may_be_left_at_any_time)
 {
     const tb_grasp_pose pose = pose_at(0, 0, 0.005);
@@ -610,5 +632,5 @@ TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, masses_are_those_
           a_hand_fixed_to_its_world_is_carried_whole, three_fingers_with_servos_hold_a_ball,
           a_variant_is_the_model_compiled_anew, free_fingers_stay_behind_when_the_hand_is_shaken,
           the_carrier_follows_its_path_exactly, requests_that_make_no_sense_are_refused_by_name,
-          samples_are_antipodal_and_repeatable, a_job_may_be_left_at_any_time,
-          how_a_job_on_a_card_is_sliced_cannot_be_seen)
+          samples_are_antipodal_and_repeatable, an_object_of_two_bodies_on_the_world_is_not_sampled,
+          a_job_may_be_left_at_any_time, how_a_job_on_a_card_is_sliced_cannot_be_seen)
