@@ -724,7 +724,7 @@ typedef struct tb_step_options {
     int32_t threads;          /* worlds in parallel; 0: all processors */
     bool report_energy;       /* fill the certificate's energies (costs a few percent) */
     tb_backend_choice backend;
-    int32_t device; /* of the backend, from 0 */
+    int32_t device; /* of the backend, from 0; the CPU has one */
     /* On a GPU: worlds stay there after a step and come to the host when somebody reads them; else
      * all of them come with every step. Results are the same. */
     bool resident;

@@ -201,6 +201,7 @@ static tb_status settle(const tb_grasp_plan *plan, const grasp_hand *hand, const
     const tb_model *m = hand->bare;
     tb_step_options options = plan->step;
     options.backend = TB_BACKEND_CPU; /* it is one small world, and the same for every backend */
+    options.device = 0;
     options.dt = fmax(plan->dt, SETTLE_DT_S); /* nobody waits for a million steps here */
     const int64_t most = (int64_t)(SETTLE_S / options.dt);
     tb_state *state = NULL;

@@ -74,6 +74,7 @@ tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **jo
     if (status == TB_OK && made->plan.step.backend == TB_BACKEND_AUTO &&
         tb_model_has_meshes(made->plan.model)) {
         made->plan.step.backend = TB_BACKEND_CPU;
+        made->plan.step.device = 0;
         made->plan.on_card = false;
     }
     if (status == TB_OK) {

@@ -72,6 +72,15 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
     return TB_OK;
 }
 
+/* The backend that the options ask for. One with a card looks itself whether it has the device. */
+static tb_status find_backend(const tb_step_options *o, const tb_backend **backend, tb_error *error)
+{
+    const tb_status status = tb_backend_find(o->backend, backend, error);
+    if (status != TB_OK || *backend != &tb_backend_cpu || o->device == 0) return status;
+    return tb_fail_field(error, TB_NOT_FOUND, "device",
+                         "there is no device %d: backend 'cpu' has 1", o->device);
+}
+
 /* ---- steppers ---- */
 
 /* The solver's name may be the stepper's own: tb_stepper_options lends it. */
@@ -94,7 +103,7 @@ tb_status tb_stepper_create(const tb_step_options *options, tb_stepper **stepper
     if (!s) return tb_fail_memory(error, sizeof *s, "a stepper");
     keep_options(s, options);
     s->questions.threads = 1;
-    status = tb_backend_find(options->backend, &s->backend, error);
+    status = find_backend(options, &s->backend, error);
     if (status == TB_OK) status = s->backend->create(&s->options, &s->context, error);
     if (status != TB_OK) {
         free(s);
@@ -135,7 +144,7 @@ tb_status tb_stepper_set_options(tb_stepper *stepper, const tb_step_options *opt
 {
     const tb_backend *backend = NULL;
     tb_status status = check_options(options, error);
-    if (status == TB_OK) status = tb_backend_find(options->backend, &backend, error);
+    if (status == TB_OK) status = find_backend(options, &backend, error);
     if (status != TB_OK) return status;
 
     /* working memory that does not suit is made anew */

@@ -86,6 +86,23 @@ START_TEST(the_cpu_describes_itself_and_has_one_device)
     ck_assert_int_ge(device.processors, 1);
     TEST_STATUS(tb_device_describe(TB_BACKEND_CPU, 1, &device, &error), TB_NOT_FOUND, &error);
     ck_assert_str_eq(error.field, "device");
+
+    /* and nobody steps on another */
+    ck_assert_int_eq(setenv("TRIBO_GPU_PLUGIN", "", 1), 0);
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    options.device = 5;
+    TEST_STATUS(tb_stepper_set_options(stepper, &options, &error), TB_NOT_FOUND, &error);
+    ck_assert_int_eq(tb_stepper_options(stepper).device, 0);
+    tb_stepper_destroy(stepper);
+    for (int choice = TB_BACKEND_CPU; choice <= TB_BACKEND_AUTO; choice += TB_BACKEND_AUTO) {
+        options.backend = (tb_backend_choice)choice;
+        TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_NOT_FOUND, &error);
+        ck_assert_str_eq(error.field, "device");
+        ck_assert_ptr_nonnull(strstr(error.message, "no device 5"));
+        ck_assert_ptr_null(stepper);
+    }
 }
 END_TEST
 

@@ -628,9 +628,32 @@ START_TEST(how_a_job_on_a_card_is_sliced_cannot_be_seen)
 }
 END_TEST
 
+/* Though the processors see where the hand comes to rest. */
+START_TEST(a_job_is_played_on_the_card_that_was_asked_for)
+{
+    play_card(NULL, "2", NULL);
+    find_card();
+    /* a card counts for as long as somebody has it */
+    tb_stepper *keepers[2] = {resident_stepper(0), resident_stepper(1)};
+    const tb_grasp_pose pose = pose_at(0, 0, 0.005);
+    tb_grasp_request r = request_of(mjcf(JAW), mjcf(BLOCK), &pose);
+    tb_grasp_trial trial;
+    r.step.backend = TB_BACKEND_GPU;
+    r.step.device = 1;
+    const int64_t before[2] = {use_of(0).launches, use_of(1).launches};
+    play(&r, keep, &trial);
+    ck_assert_int_eq(trial.verdict, TB_GRASP_HELD);
+    ck_assert_int_eq(use_of(0).launches, before[0]);
+    ck_assert_int_gt(use_of(1).launches, before[1]);
+    free_request(&r);
+    for (int i = 0; i < 2; i++) tb_stepper_destroy(keepers[i]);
+}
+END_TEST
+
 TEST_MAIN(the_base_is_carried_and_its_own_joints_are_left_out, masses_are_those_of_the_files,
           a_hand_fixed_to_its_world_is_carried_whole, three_fingers_with_servos_hold_a_ball,
           a_variant_is_the_model_compiled_anew, free_fingers_stay_behind_when_the_hand_is_shaken,
           the_carrier_follows_its_path_exactly, requests_that_make_no_sense_are_refused_by_name,
           samples_are_antipodal_and_repeatable, an_object_of_two_bodies_on_the_world_is_not_sampled,
-          a_job_may_be_left_at_any_time, how_a_job_on_a_card_is_sliced_cannot_be_seen)
+          a_job_may_be_left_at_any_time, how_a_job_on_a_card_is_sliced_cannot_be_seen,
+          a_job_is_played_on_the_card_that_was_asked_for)
