@@ -20,7 +20,6 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
                         tb_error *error)
 {
     const tb_step_options *o = step->options;
-    char device[24] = ""; /* the server chooses, unless a card was asked for */
     char label[] = "tribo run", *solver = strdup(o->solve.solver), *scene_id = strdup(scene);
     Tribo__V1__SolveOptions solve = TRIBO__V1__SOLVE_OPTIONS__INIT;
     Tribo__V1__StepOptions options = TRIBO__V1__STEP_OPTIONS__INIT;
@@ -46,8 +45,7 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
     request.scene_id = scene_id;
     request.worlds = step->worlds;
     request.options = &options;
-    if (o->backend == TB_BACKEND_GPU) snprintf(device, sizeof device, "gpu:%d", (int)o->device);
-    request.device = device;
+    request.device = (char *)(uintptr_t)step->device; /* a message that is packed stays as it is */
     request.label = label;
     request.use_keyframe = step->keyframe >= 0;
     request.keyframe = step->keyframe >= 0 ? step->keyframe : 0;

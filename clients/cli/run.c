@@ -48,7 +48,8 @@ static const args_command COMMAND = {
                 "  tribo run grasp.xml --controls lift.csv --record lift.csv --plot lift.svg\n"
                 "  tribo run pile.xml --steps 500 --dt 0.001 --tolerance 1e-10 --json\n"
                 "  tribo run hand.urdf --package-path ~/robots --worlds 64 --threads 4\n"
-                "  tribo run grasp.xml --server robot7:7410 --json\n",
+                "  tribo run grasp.xml --server robot7:7410 --json\n"
+                "  tribo run pile.xml --worlds 4096 --server robot7:7410 --backend gpu\n",
     .minimum_operands = 1,
     .maximum_operands = 1};
 
@@ -251,6 +252,11 @@ int command_run(int argc, char **argv)
     if (r.options.remote != NULL &&
         (r.options.storage != usual.storage || r.options.r_strategy != usual.r_strategy)) {
         args_complain(COMMAND.name, "a daemon chooses --storage and --r itself");
+        return CLI_USAGE;
+    }
+    const char *objection = r.options.remote != NULL ? device_objection(&r.options.device) : NULL;
+    if (objection != NULL) {
+        args_complain(COMMAND.name, "%s", objection);
         return CLI_USAGE;
     }
 

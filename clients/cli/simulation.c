@@ -20,12 +20,11 @@ static const double ROW_TOLERANCE_STEPS = 1e-6;
 simulation_options simulation_defaults(void)
 {
     const tb_step_options defaults = tb_step_defaults();
-    simulation_options options = {.worlds = 1};
+    simulation_options options = {.worlds = 1, .device = device_defaults()};
     options.scheme = (int)defaults.scheme;
     options.precision = (int)defaults.precision;
     options.storage = (int)defaults.solve.storage;
     options.r_strategy = (int)defaults.solve.r_strategy;
-    options.backend = (int)defaults.backend;
     return options;
 }
 
@@ -36,7 +35,8 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     static const char *const PRECISIONS[] = {"double", "float", NULL};
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", NULL};
-    static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL};
+    args_option device[DEVICE_OPTIONS];
+    device_option_list(&o->device, device);
     const args_option options[SIMULATION_OPTIONS] = {
         {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1, NULL},
         {"scheme", "NAME", "time stepping", ARGS_CHOICE, &o->scheme, 0, 0, SCHEMES},
@@ -53,9 +53,8 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
          STRATEGIES},
         {"worlds", "N", "copies stepped side by side (1)", ARGS_INTEGER, &o->worlds, 1, 1000000,
          NULL},
-        {"backend", "NAME", "where worlds are stepped (cpu)", ARGS_CHOICE, &o->backend, 0, 0,
-         BACKENDS},
-        {"device", "N", "of the backend, from 0 (0)", ARGS_INTEGER, &o->device, 0, 1 << 20, NULL},
+        device[0],
+        device[1],
         {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &o->threads, 0, 4096, NULL},
         {"keyframe", "NAME", "begin at this keyframe (name or number)", ARGS_TEXT, &o->keyframe, 0,
          0, NULL},
@@ -98,8 +97,7 @@ static tb_step_options step_options(const simulation_options *options)
     step.solve.threads = (int32_t)options->threads;
     step.solve.storage = (tb_storage)options->storage;
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;
-    step.backend = (tb_backend_choice)options->backend;
-    step.device = (int32_t)options->device;
+    device_apply(&options->device, &step);
     if (options->solver != NULL) step.solve.solver = options->solver;
     if (options->tolerance > 0) step.solve.tolerance = options->tolerance;
     if (options->omega > 0) step.solve.omega = options->omega;
@@ -159,7 +157,7 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
     if (status != TB_OK) goto done;
     status = simulation_find_keyframe(s->model, options->keyframe, &keyframe, error);
     if (status != TB_OK) goto done;
-    status = tb_stepper_create(&step, &s->stepper, error);
+    if (options->remote == NULL) status = tb_stepper_create(&step, &s->stepper, error);
     if (status != TB_OK) goto done;
 
     s->dt = step.dt > 0 ? step.dt : tb_model_dt(s->model);
@@ -179,9 +177,9 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
         if (status != TB_OK) goto done;
     }
     if (options->remote != NULL) {
-        const tb_step_options in_effect = tb_stepper_options(s->stepper);
-        const remote_step remote = {&in_effect, s->number_of_worlds, keyframe,
-                                    options->package_path};
+        char device[DEVICE_NAME];
+        const remote_step remote = {&step, device_name(&options->device, device),
+                                    s->number_of_worlds, keyframe, options->package_path};
         status = remote_session_open(options->remote, options->path, s->model, &remote, &s->remote,
                                      error);
     }

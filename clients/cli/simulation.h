@@ -6,6 +6,7 @@
 
 #include "args.h"
 #include "controls.h"
+#include "device.h"
 #include "names.h"
 #include "progress.h"
 #include "remote_session.h"
@@ -17,8 +18,8 @@ typedef struct simulation_options {
     double dt, tolerance, omega; /* 0: the model's or the library's */
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
-    int64_t device;
-    int scheme, precision, storage, r_strategy, backend;
+    device_options device;
+    int scheme, precision, storage, r_strategy;
     bool report_energy;
     bool quiet;
     const remote_options *remote; /* NULL: stepped here */
@@ -34,7 +35,7 @@ bool simulation_check_solver(const char *command, const char *solver);
 
 typedef struct simulation {
     tb_model *model;
-    tb_stepper *stepper;
+    tb_stepper *stepper;    /* NULL where a daemon steps: what it can need not be here */
     remote_session *remote; /* steps the worlds instead of the stepper; or NULL */
     tb_state **worlds;
     int32_t number_of_worlds;
