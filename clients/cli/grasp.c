@@ -35,14 +35,17 @@ static const args_command COMMAND = {
         "      --perturb 100 --seed 1 --record trials.csv --plot grasps.svg\n"
         "  tribo grasp --hand shadow.xml --object ball.xml --poses poses.json \\\n"
         "      --closing FF,MF,TH --open 0,0,0 --close 1.5,1.5,1 --json\n"
-        "  tribo grasp --hand hand.xml --object mug.obj --sample 20 --server robot7:7410\n",
+        "  tribo grasp --hand hand.xml --object mug.obj --sample 20 --server robot7:7410\n"
+        "  tribo grasp --hand hand.xml --object mug.obj --convex --sample 100 --perturb 100 \\\n"
+        "      --backend gpu\n",
     .minimum_operands = 0,
     .maximum_operands = 0};
 
 static grasp_options defaults(void)
 {
     const tb_grasp_request r = tb_grasp_defaults();
-    return (grasp_options){.perturb = 1,
+    return (grasp_options){.device = device_defaults(),
+                           .perturb = 1,
                            .close_seconds = r.protocol.close_seconds,
                            .lift = r.protocol.lift,
                            .lift_seconds = r.protocol.lift_seconds,
@@ -56,12 +59,15 @@ static grasp_options defaults(void)
 }
 
 /* Checks what one option alone cannot show. */
-static bool is_whole(const grasp_options *o)
+static bool is_whole(const grasp_options *o, bool remote)
 {
+    const char *objection = remote ? device_objection(&o->device) : NULL;
     if (o->hand == NULL || o->object == NULL)
         args_complain(COMMAND.name, "--hand and --object are needed");
     else if ((o->poses != NULL) == (o->sample > 0))
         args_complain(COMMAND.name, "poses are needed: by --poses FILE or by --sample N");
+    else if (objection != NULL)
+        args_complain(COMMAND.name, "%s", objection);
     else if (simulation_check_solver(COMMAND.name, o->solver))
         return true;
     return false;
@@ -113,6 +119,8 @@ int command_grasp(int argc, char **argv)
     args_option connection[REMOTE_OPTIONS];
     remote_option_list(&remote, connection);
     connection[0].help = "have a daemon play: HOST:PORT or unix:PATH";
+    args_option device[DEVICE_OPTIONS];
+    device_option_list(&o.device, device);
     const args_option what[] = {
         {"hand", "FILE", "MJCF or URDF model of the hand", ARGS_TEXT, &o.hand, 0, 0, NULL},
         {"object", "FILE", "OBJ or STL mesh, or an MJCF or URDF model of one body", ARGS_TEXT,
@@ -181,6 +189,8 @@ int command_grasp(int argc, char **argv)
          DBL_MIN, 1, NULL},
         {"max-iterations", "N", "sweeps of one step", ARGS_INTEGER, &o.maximum_iterations, 1,
          1000000000, NULL},
+        device[0],
+        device[1],
         {"threads", "N", "worlds side by side (all processors)", ARGS_INTEGER, &o.threads, 1, 512,
          NULL},
         {"record", "FILE.csv", "write every trial", ARGS_TEXT, &o.record, 0, 0, NULL},
@@ -197,7 +207,7 @@ int command_grasp(int argc, char **argv)
     case ARGS_WRONG: return CLI_USAGE;
     case ARGS_READY: break;
     }
-    if (!is_whole(&o)) return CLI_USAGE;
+    if (!is_whole(&o, remote.address != NULL)) return CLI_USAGE;
 
     grasp_task task;
     grasp_report *report = NULL;

@@ -3,6 +3,7 @@
 #define CLI_GRASP_H
 
 #include "args.h"
+#include "device.h"
 #include "progress.h"
 #include "remote.h"
 #include "tribo.h"
@@ -16,10 +17,11 @@ typedef struct grasp_options {
     double opening, density, mass, friction, force, width, approach_distance, close_seconds, lift,
         lift_seconds, hold, slip_limit, position_noise, angle_noise, friction_noise, mass_noise,
         confidence, dt, tolerance;
+    device_options device;
     bool convex, no_table, shake, json, quiet;
 } grasp_options;
 
-enum { GRASP_OPTIONS = 48, GRASP_SHAKES = 6 };
+enum { GRASP_SHAKES = 6 };
 
 /* A request with all that it borrows. */
 typedef struct grasp_task {

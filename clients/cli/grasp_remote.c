@@ -172,7 +172,7 @@ static tb_status send_request(tbc_stream *stream, outgoing *o, const grasp_optio
     Tribo__V1__GraspProtocol protocol = TRIBO__V1__GRASP_PROTOCOL__INIT;
     Tribo__V1__GraspPerturbation perturbation = TRIBO__V1__GRASP_PERTURBATION__INIT;
     Tribo__V1__SolveOptions solve = TRIBO__V1__SOLVE_OPTIONS__INIT;
-    char label[] = "tribo grasp";
+    char label[] = "tribo grasp", device[DEVICE_NAME];
     object.asset = &o->object.message;
     object.mass = r->object.mass;
     object.density = options->density;
@@ -199,6 +199,8 @@ static tb_status send_request(tbc_stream *stream, outgoing *o, const grasp_optio
     request.solve = &solve;
     request.confidence = r->confidence;
     request.label = label;
+    device_name(&options->device, device);
+    request.device = device;
     const tb_status status = tbc_stream_send(stream, &request.base, error);
     /* what could not be sent is told by the receive */
     if (status == TB_OK) tbc_stream_half_close(stream, NULL);

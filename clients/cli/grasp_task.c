@@ -157,6 +157,7 @@ static tb_status set_protocol(const grasp_options *o, grasp_task *t, tb_error *e
     r->confidence = o->confidence;
     r->step.dt = o->dt;
     r->step.threads = (int32_t)o->threads;
+    device_apply(&o->device, &r->step);
     if (o->solver != NULL) r->step.solve.solver = o->solver;
     if (o->tolerance > 0) r->step.solve.tolerance = o->tolerance;
     if (o->maximum_iterations > 0)

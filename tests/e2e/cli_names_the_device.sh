@@ -40,6 +40,33 @@ stepped cpu
 run 0 run "$dir/scene.xml" "$@"
 stepped cpu
 
+# ---- grasps ----
+
+data=$TRIBO_BUILD/tests/data
+"$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" >/dev/null
+printf 'name,x,y,z,force\nmiddle,0,0,0.055,20\n' >"$dir/poses.csv"
+grasp() {
+    expected=$1
+    shift
+    run "$expected" grasp --hand "$dir/hand.xml" --object "$dir/mug.xml" --approach 0,0,-1 --lift 0.02 \
+        --hold 0.05 --poses "$dir/poses.csv" --json --quiet "$@"
+}
+grasp 0 --server "$grpc" --backend gpu --device 1
+has '"verdict":"held"'
+stepped gpu:1
+grasp 0 --server "$grpc" --backend gpu
+stepped gpu:0
+grasp 0 --server "$grpc" --perturb 20
+stepped gpu:0
+grasp 0 --server "$grpc" --perturb 20 --backend cpu
+stepped cpu
+grasp 0 --server "$grpc"
+stepped cpu
+grasp 1 --server "$grpc" --backend gpu --device 2
+says "there is no device 'gpu:2'"
+grasp 2 --server "$grpc" --device 1
+says '--device needs --backend gpu'
+
 # ---- devices that are not there ----
 
 run 1 run "$dir/scene.xml" "$@" --backend gpu --device 2
@@ -59,12 +86,25 @@ says 'there is no device 5'
 run 1 run "$dir/scene.xml" --steps 1 --backend gpu
 says 'there is no GPU backend'
 run 0 run "$dir/scene.xml" --steps 1 --backend auto --quiet
+grasp 1 --backend gpu
+says 'there is no GPU backend'
+grasp 1 --device 5
+says 'there is no device 5'
+grasp 0 --backend auto
+has '"verdict":"held"'
 
 # where there is a card it steps
 export TRIBO_GPU_PLUGIN="$TRIBO_BUILD/tests/plugin/card.so"
 run 0 run "$dir/scene.xml" --steps 5 --backend gpu --device 1 --quiet
 run 1 run "$dir/scene.xml" --steps 5 --backend gpu --device 2
 says 'device 2 of 2'
+grasp 0 --backend gpu --device 1
+has '"verdict":"held"'
+grasp 1 --backend gpu --device 2
+says 'device 2 of 2'
+# meshes are for the processors, on whichever card grasps were to be
+grasp 0 --object "$dir/mug.obj" --backend auto --device 1
+has '"verdict":"held"'
 stop
 is 'exit code of the daemon' "$code" 0
 finish
