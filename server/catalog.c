@@ -215,12 +215,6 @@ tb_status td_catalog_put_durably(td_catalog *c, const char *name, const unsigned
     return status;
 }
 
-tb_status td_catalog_put(td_catalog *c, const char *name, const unsigned char *bytes, size_t size,
-                         const char *expected, char sha256[TD_SHA256_TEXT], tb_error *error)
-{
-    return td_catalog_put_durably(c, name, bytes, size, expected, sha256, NULL, NULL, error);
-}
-
 tb_status td_catalog_asset(td_catalog *c, const char *sha256, const td_asset **asset,
                            tb_error *error)
 {

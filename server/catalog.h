@@ -33,10 +33,8 @@ tb_status td_catalog_create(td_server *, td_catalog **, tb_error *);
 void td_catalog_destroy(td_catalog *);
 
 /* Keeps a copy of the bytes, at once in memory and soon in the store; whatever is written to the
- * store later is durable later than this. `expected` is "" or the digest the client promised. */
-tb_status td_catalog_put(td_catalog *, const char *name, const unsigned char *bytes, size_t size,
-                         const char *expected, char sha256[TD_SHA256_TEXT], tb_error *);
-/* The same, and tells `done` once the asset is durable, unless it failed at once. */
+ * store later is durable later than this. `expected` is "" or the digest the client promised. Tells
+ * `done` once the asset is durable, unless it failed at once. */
 tb_status td_catalog_put_durably(td_catalog *, const char *name, const unsigned char *bytes,
                                  size_t size, const char *expected, char sha256[TD_SHA256_TEXT],
                                  db_done *done, void *context, tb_error *);

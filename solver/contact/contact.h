@@ -37,7 +37,7 @@ typedef enum tb_law {
 /* "coulomb", "box", ... */
 TB_EXTERN const char *tb_law_name(int32_t law);
 
-enum { TB_BLOCK_ROWS = 6, TB_BLOCK_SEGMENTS = 64 };
+enum { TB_BLOCK_ROWS = 6 };
 
 /* One contact or constraint. Its runs of dofs are disjoint. */
 typedef struct tb_block {

@@ -6,8 +6,7 @@
 #if defined(TB_BASE_H) || defined(TB_REAL_H)
 #error "gpu/field_unit.h comes before all other headers of the library"
 #endif
-#define TB_DEVICE      1
-#define TB_CONVEX_ONLY 1
+#define TB_DEVICE 1
 
 #include <float.h>
 #include <math.h>

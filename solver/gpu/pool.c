@@ -14,7 +14,7 @@ struct tb_gpu_chunk {
     tb_gpu_chunk *next;
     unsigned char *memory;
     size_t block;
-    int32_t size_class, blocks, number_of_free;
+    int32_t blocks, number_of_free;
     int32_t free[]; /* indices, blocks */
 };
 
@@ -68,7 +68,6 @@ static tb_status add_chunk(tb_gpu_pool *pool, tb_gpu_device *device, int32_t c, 
     *chunk = (tb_gpu_chunk){.next = pool->chunks[c],
                             .memory = memory.memory,
                             .block = size,
-                            .size_class = c,
                             .blocks = (int32_t)n,
                             .number_of_free = (int32_t)n};
     for (int32_t i = 0; i < chunk->blocks; i++) chunk->free[i] = chunk->blocks - 1 - i;
