@@ -53,6 +53,9 @@ tb_status td_devices_find(td_server *server, tb_error *error)
         if (status == TB_OK && gpu.devices == 0 && config->backend == TB_BACKEND_GPU)
             status = tb_fail_field(error, TB_UNAVAILABLE, "server.backend",
                                    "[server] backend = gpu, but there is none: %.300s", gpu.reason);
+        /* usual on a machine without cards, and all that tells why one with cards uses none */
+        if (status == TB_OK && gpu.devices == 0)
+            td_log_write(server->log, TB_LOG_INFO, "devices.no_card", "reason=%s", gpu.reason);
     }
     if (status == TB_OK) add_device(server, TB_BACKEND_CPU, 0);
     return status;

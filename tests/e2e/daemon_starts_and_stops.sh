@@ -202,4 +202,13 @@ check 'the socket is there' test -S "$dir/tribo.sock"
 stop
 check 'the socket is gone' test ! -e "$dir/tribo.sock"
 unset TRIBOD_SERVER_GRPC_SOCKET
+
+# where it may use a card and has none, the log says why; who wants none need not know
+check 'nothing about cards' sh -c "! grep -q devices.no_card '$dir/socket.err'"
+export TRIBO_GPU_PLUGIN= TRIBOD_SERVER_BACKEND=auto
+daemon cardless --data ''
+check 'the reason is logged' grep -q \
+    ' INFO devices.no_card reason="switched off by TRIBO_GPU_PLUGIN"$' "$dir/cardless.err"
+stop
+unset TRIBO_GPU_PLUGIN TRIBOD_SERVER_BACKEND
 finish
