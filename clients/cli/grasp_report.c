@@ -29,8 +29,8 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
     if (r == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
     r->options = options;
     r->copies = copies;
-    tb_status status = TB_OK;
-    if (options->record != NULL) {
+    tb_status status = options->plot != NULL ? plot_check_path(options->plot, error) : TB_OK;
+    if (status == TB_OK && options->record != NULL) {
         status = files_create(options->record, &r->csv, error);
         if (status == TB_OK)
             fprintf(r->csv, "grasp,name,trial,verdict,slip_m,drop_time_s,friction,mass_kg,"

@@ -216,6 +216,12 @@ static void draw_panel(FILE *file, const plot *p, const plot_panel *panel, doubl
     draw_legend(file, panel, top);
 }
 
+tb_status plot_check_path(const char *path, tb_error *error)
+{
+    if (files_has_extension(path, ".svg") || strcmp(path, "-") == 0) return TB_OK;
+    return cli_fail(error, TB_INVALID_ARGUMENT, path, 0, "plot", "a plot ends in .svg");
+}
+
 tb_status plot_write(const plot *p, const char *path, tb_error *error)
 {
     FILE *file = NULL;

@@ -78,7 +78,8 @@ static tb_status load_controls(run *r)
 static tb_status prepare(run *r)
 {
     const tb_model *model = NULL;
-    tb_status status = simulation_open(&r->options, &r->simulation, &r->error);
+    tb_status status = r->plot_path != NULL ? plot_check_path(r->plot_path, &r->error) : TB_OK;
+    if (status == TB_OK) status = simulation_open(&r->options, &r->simulation, &r->error);
     if (status != TB_OK) return status;
     model = r->simulation.model;
     status = name_list_create(model, TB_HANDLE_BODY, &r->bodies, &r->error);

@@ -54,6 +54,10 @@ run 2 grasp "$@"
 says "--poses FILE or by --sample N"
 run 1 grasp "$@" --poses "$dir/absent.csv"
 says absent.csv
+run 1 grasp "$@" --poses "$dir/poses.csv" --plot "$dir/grasps.png" --record "$dir/unwanted.csv"
+says "grasps.png: a plot ends in .svg"
+hasnt held
+check "nothing was written" test ! -e "$dir/grasps.png" -a ! -e "$dir/unwanted.csv"
 printf 'x,y,z\n0,0,0\n0,zero,0\n' >"$dir/bad.csv"
 run 1 grasp "$@" --poses "$dir/bad.csv"
 says "bad.csv:3"

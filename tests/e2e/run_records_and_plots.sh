@@ -27,6 +27,11 @@ check "CSV and JSON lines agree" sh -c "tail -n 1 '$dir/a.jsonl' | grep -qF -- '
 
 run 1 run "$scene" --steps 5 --record "$dir/a.txt"
 says ".csv or .jsonl"
+run 1 run "$scene" --steps 5 --plot "$dir/a.png"
+says "a.png: a plot ends in .svg"
+check "nothing was written" test ! -e "$dir/a.png"
+run 0 run "$scene" --steps 5 --plot "$dir/A.SVG" --quiet
+check "capitals are as good" grep -q "^<svg " "$dir/A.SVG"
 run 1 run "$scene" --steps 5 --record "$dir/absent/a.csv"
 says "absent/a.csv"
 finish
