@@ -172,10 +172,19 @@ int command_solve(int argc, char **argv)
                                          "storage", "r",         "threads",        NULL};
     solve s = {.options = tb_solve_defaults()};
     args_option options[SIMULATION_OPTIONS + 3];
+    char tolerance[64], iterations[64];
     int count = 0;
+    snprintf(tolerance, sizeof tolerance, "residual that counts as solved (%g)", DEFAULT_TOLERANCE);
+    snprintf(iterations, sizeof iterations, "of the solver, each file (%d)", DEFAULT_ITERATIONS);
     for (int i = 0; list[i].name != NULL; i++)
-        for (int k = 0; WANTED[k] != NULL; k++)
-            if (strcmp(list[i].name, WANTED[k]) == 0) options[count++] = list[i];
+        for (int k = 0; WANTED[k] != NULL; k++) {
+            if (strcmp(list[i].name, WANTED[k]) != 0) continue;
+            options[count] = list[i];
+            /* the defaults are not those of a step */
+            if (list[i].target == &shared.tolerance) options[count].help = tolerance;
+            if (list[i].target == &shared.maximum_iterations) options[count].help = iterations;
+            count++;
+        }
     bool quiet = false;
     options[count++] = (args_option){
         "json", NULL, "one JSON object a line and nothing else", ARGS_FLAG, &s.json, 0, 0, NULL};

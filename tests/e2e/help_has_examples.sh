@@ -14,6 +14,11 @@ for command in run solve info export grasp bench demo version; do
     check "help $command says the same as $command --help" cmp "$dir/out" "$dir/long"
 done
 
+# defaults are told, those of solving beside those of stepping
+run 0 solve --help
+has 'residual that counts as solved (1e-08)'
+has 'each file (100000)'
+
 run 2
 run 2 rnu
 says "did you mean 'run'"
