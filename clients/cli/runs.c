@@ -265,9 +265,16 @@ int command_runs(int argc, char **argv)
     const char *name = operands > 0 ? argv[1] : "list";
     int verb = 0;
     while (verb < 4 && strcmp(VERBS[verb].name, name) != 0) verb++;
-    if (verb == 4 || (operands > 0 && VERBS[verb].operands != operands)) {
-        args_complain(COMMAND.name, "'%s' with %d operands makes no sense here", name,
-                      operands > 0 ? operands - 1 : 0);
+    if (verb == 4) {
+        args_complain(COMMAND.name,
+                      "'%s' is no action; there are list, show ID, compare ID ID and benchmarks",
+                      name);
+        return CLI_USAGE;
+    }
+    if (operands > 0 && VERBS[verb].operands != operands) {
+        const int ids = VERBS[verb].operands - 1;
+        args_complain(COMMAND.name, "'%s' takes %d ID%s, not %d", name, ids, ids == 1 ? "" : "s",
+                      operands - 1);
         return CLI_USAGE;
     }
 

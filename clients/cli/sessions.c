@@ -136,10 +136,17 @@ int command_sessions(int argc, char **argv)
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
     const char *verb = operands > 0 ? argv[1] : "list";
     const bool deletes = strcmp(verb, "delete") == 0, watches = strcmp(verb, "watch") == 0;
-    if ((!deletes && !watches && strcmp(verb, "list") != 0) || (deletes && operands < 2) ||
-        (watches && operands != 2)) {
-        args_complain(COMMAND.name, "'%s' with %d operands makes no sense here", verb,
-                      operands > 0 ? operands - 1 : 0);
+    const char *wrong = NULL;
+    if (!deletes && !watches && strcmp(verb, "list") != 0)
+        wrong = "is no action; there are list, delete ID... and watch ID";
+    else if (deletes && operands < 2)
+        wrong = "needs the ID of a session, or several";
+    else if (watches && operands != 2)
+        wrong = "needs the ID of one session";
+    else if (!deletes && !watches && operands > 1)
+        wrong = "takes no operands";
+    if (wrong != NULL) {
+        args_complain(COMMAND.name, "'%s' %s", verb, wrong);
         return CLI_USAGE;
     }
 

@@ -114,8 +114,13 @@ says "$second"
 run 1 sessions watch "$second"
 says "$second"
 run 2 sessions delete
+says "'delete' needs the ID"
+run 2 sessions watch
+says "'watch' needs the ID"
+run 2 sessions list "$second"
+says "'list' takes no operands"
 run 2 sessions dance
-says dance
+says "'dance' is no action; there are list, delete ID... and watch ID"
 
 # ---- runs ----
 
@@ -137,6 +142,9 @@ has '"same_build":true'
 run 1 runs show 00000000000000000000000000000000
 says 00000000000000000000000000000000
 run 2 runs show
+says "'show' takes 1 ID, not 0"
+run 2 runs dance
+says "'dance' is no action; there are list, show ID, compare ID ID and benchmarks"
 call Runs/RecordBenchmark '{"benchmark":{"name":"e2e","metric":"seconds","unit":"s","testbed":"here","build":"this","samples":[1,2,3]}}'
 is 'RecordBenchmark' "$status" 200
 run 0 runs benchmarks
