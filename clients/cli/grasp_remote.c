@@ -344,7 +344,8 @@ tb_status grasp_play_remote(const remote_options *remote, const grasp_options *o
     if (status == TB_OK) status = send_request(stream, &o, options, task, error);
     if (status == TB_OK) status = receive(stream, options, task, report, &done, sha256, error);
     tb_error closing = {0};
-    if (stream != NULL) {
+    /* a call that was refused has no results to sum up */
+    if (status == TB_OK || done.trials_done > 0) {
         const tb_status written =
             grasp_report_end(report, &done, progress_clock() - start, sha256, &closing);
         if (status == TB_OK && written != TB_OK) {

@@ -81,6 +81,15 @@ run 0 grasp --hand "$dir/hand.urdf" --object "$dir/mug.obj" --approach 0,0,-1 --
     --hold 0.05 --quiet --server "$grpc"
 run 1 grasp "$@" --hold 0 --server "$grpc"
 says '--hold'
+# a refusal is all that is said
+for form in '' --json; do
+    # shellcheck disable=SC2086
+    run 1 grasp "$@" --closing thumb $form --server "$grpc"
+    says "'thumb'"
+    hasnt 'grasps held'
+    hasnt grasps_held
+    hasnt model
+done
 set --
 
 # ---- sessions ----
