@@ -54,12 +54,20 @@ tb_status db_fail(tb_error *error, sqlite3 *handle, int code, const char *what)
     return tb_fail(error, status_of(code), "%s: %s", what, text);
 }
 
+/* The file that a connection has open. */
+static const char *name_of(const db_connection *connection)
+{
+    const char *path = sqlite3_db_filename(connection->handle, "main");
+    return path != NULL && *path != '\0' ? path : "the store in memory";
+}
+
 /* ---- connections ---- */
 
 tb_status db_execute(db_connection *connection, const char *sql, tb_error *error)
 {
     const int code = sqlite3_exec(connection->handle, sql, NULL, NULL, NULL);
-    return code == SQLITE_OK ? TB_OK : db_fail(error, connection->handle, code, "the store");
+    return code == SQLITE_OK ? TB_OK
+                             : db_fail(error, connection->handle, code, name_of(connection));
 }
 
 tb_status db_ask_number(db_connection *connection, const char *sql, int64_t *number,
@@ -70,7 +78,7 @@ tb_status db_ask_number(db_connection *connection, const char *sql, int64_t *num
     if (code == SQLITE_OK) code = sqlite3_step(statement);
     if (code == SQLITE_ROW) *number = sqlite3_column_int64(statement, 0);
     const tb_status status =
-        code == SQLITE_ROW ? TB_OK : db_fail(error, connection->handle, code, "the store");
+        code == SQLITE_ROW ? TB_OK : db_fail(error, connection->handle, code, name_of(connection));
     sqlite3_finalize(statement);
     return status;
 }
@@ -112,7 +120,8 @@ tb_status db_take(db_connection *connection, db_statement statement, sqlite3_stm
         code = sqlite3_prepare_v3(connection->handle, TEXTS[statement], -1,
                                   SQLITE_PREPARE_PERSISTENT, place, NULL);
     *taken = *place;
-    return code == SQLITE_OK ? TB_OK : db_fail(error, connection->handle, code, "the store");
+    return code == SQLITE_OK ? TB_OK
+                             : db_fail(error, connection->handle, code, name_of(connection));
 }
 
 void db_give_back(sqlite3_stmt *statement)

@@ -50,13 +50,17 @@ static tb_status fail_path(tb_error *error, const char *path)
 }
 
 /* Makes the folder and the two files, for this user alone: keys' hashes lie in there. */
-static tb_status make_files(db *store, const char *folder, tb_error *error)
+static tb_status make_files(db *store, const char *folder, bool existing, tb_error *error)
 {
     char lock[DB_PATH_SIZE];
     if (snprintf(store->path, sizeof store->path, "%s/tribo.db", folder) >= DB_PATH_SIZE ||
         snprintf(lock, sizeof lock, "%s/tribo.lock", folder) >= DB_PATH_SIZE)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "folder",
                              "folder: a path of %zu bytes is too long", strlen(folder));
+    if (existing && access(store->path, F_OK) != 0)
+        return errno == ENOENT || errno == ENOTDIR
+                   ? tb_fail_field(error, TB_NOT_FOUND, "folder", "there is no store in %s", folder)
+                   : fail_path(error, store->path);
     if (mkdir(folder, 0700) != 0 && errno != EEXIST) return fail_path(error, folder);
     store->lock = open(lock, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
     if (store->lock < 0) return fail_path(error, lock);
@@ -172,10 +176,10 @@ static tb_status mark_interrupted(db *store, tb_error *error)
     return status;
 }
 
-static tb_status open_file(db *store, const char *folder, tb_error *error)
+static tb_status open_file(db *store, const char *folder, bool existing, tb_error *error)
 {
     bool crashed = false;
-    tb_status status = make_files(store, folder, error);
+    tb_status status = make_files(store, folder, existing, error);
     if (status == TB_OK) status = take_lock(store, &crashed, error);
     if (status == TB_OK) status = make_database(store, folder, error);
     if (status == TB_OK)
@@ -210,12 +214,12 @@ static tb_status open_beside(db *store, const char *folder, tb_error *error)
     return status;
 }
 
-static tb_status open_store(db *store, const char *folder, tb_error *error)
+static tb_status open_store(db *store, const char *folder, bool existing, tb_error *error)
 {
     db_connection *connection = &store->writer.connection;
     tb_status status = TB_OK;
     if (folder != NULL && folder[0] != '\0') {
-        status = open_file(store, folder, error);
+        status = open_file(store, folder, existing, error);
     } else {
         status = db_connection_open(connection, ":memory:", true, error);
         if (status == TB_OK) status = set_pragmas(store, error);
@@ -282,7 +286,7 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
 
     const bool beside = options->beside && options->folder != NULL && options->folder[0] != '\0';
     const tb_status status = beside ? open_beside(store, options->folder, error)
-                                    : open_store(store, options->folder, error);
+                                    : open_store(store, options->folder, options->existing, error);
     if (status != TB_OK) {
         destroy(store);
         return status;

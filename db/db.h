@@ -33,6 +33,7 @@ typedef struct db_options {
     /* Snapshots of sessions that have ended go beyond this, oldest first; 0: no bound. Those of
      * open sessions stay, but for checkpoints that a newer snapshot has overtaken. */
     uint64_t retain_snapshots_bytes;
+    bool existing; /* NOT_FOUND where there is none, instead of a new one */
     /* Opens a store that another process holds, or none: takes no lock, changes no version, marks
      * nothing. For changes of a few rows, API keys above all. */
     bool beside;

@@ -13,10 +13,13 @@
 
 enum { QUEUE_LENGTH = 16 };
 
-/* Opens the store alone, or else beside the daemon that holds it. */
-static tb_status open_store(const td_config *config, struct db **store, tb_error *error)
+/* Opens the store alone, or else beside the daemon that holds it. A first key may make it; to list or
+ * end keys there must be one. */
+static tb_status open_store(const td_config *config, bool existing, struct db **store,
+                            tb_error *error)
 {
-    db_options options = {.folder = config->data, .queue_length = QUEUE_LENGTH};
+    db_options options = {
+        .folder = config->data, .queue_length = QUEUE_LENGTH, .existing = existing};
     if (*config->data == '\0')
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "server.data",
                              "keys are kept in the store: --data names its folder");
@@ -73,7 +76,7 @@ tb_status td_key_create(const td_config *config, const char *name, const td_key_
     tb_status status = parse_scope(request->scope, &scope, error);
     if (status == TB_OK) status = parse_rate(request->rate, &rate, error);
     if (status == TB_OK) status = parse_sessions(request->sessions, &sessions, error);
-    if (status == TB_OK) status = open_store(config, &store, error);
+    if (status == TB_OK) status = open_store(config, false, &store, error);
     if (status != TB_OK) return status;
     status = td_auth_create_key(store, name, scope, rate, sessions, key, error);
     db_close(store);
@@ -89,7 +92,7 @@ tb_status td_key_create(const td_config *config, const char *name, const td_key_
 tb_status td_key_revoke(const td_config *config, const char *id, tb_error *error)
 {
     struct db *store = NULL;
-    tb_status status = open_store(config, &store, error);
+    tb_status status = open_store(config, true, &store, error);
     if (status != TB_OK) return status;
     status = td_auth_revoke_key(store, id, error);
     db_close(store);
@@ -117,7 +120,7 @@ tb_status td_key_list(const td_config *config, tb_error *error)
     int32_t count = 0;
     db_api_key *keys = calloc(CAPACITY, sizeof *keys);
     if (keys == NULL) return tb_fail_memory(error, CAPACITY * sizeof *keys, "a list of keys");
-    tb_status status = open_store(config, &store, error);
+    tb_status status = open_store(config, true, &store, error);
     if (status == TB_OK) status = db_list_api_keys(store, keys, CAPACITY, &count, error);
     db_close(store);
     if (status == TB_OK)

@@ -251,6 +251,10 @@ is 'exit code of the second daemon' "$code" 0
 pid=$main grpc=$main_grpc
 run 1 backup "$dir/no-such-folder" "$dir/other.db"
 says no-such-folder
+mkdir "$dir/broken"
+printf 'this was a store once, %4096s' '' >"$dir/broken/tribo.db"
+run 1 backup "$dir/broken" "$dir/other.db"
+says "$dir/broken/tribo.db: file is not a database"
 
 # ---- nobody there, wrong keys ----
 

@@ -103,6 +103,12 @@ await sh -c "[ \$(grep -c config.reloaded '$dir/first.err') = 3 ]"
 call Simulation/ListScenes '{}' -H "Authorization: Bearer $key"
 is 'with a revoked key' "$status" 401
 tribod 1 --data "$dir/first" --revoke-key 00000000
+for command in --list-keys '--revoke-key 00000000'; do
+    # shellcheck disable=SC2086
+    tribod 1 --data "$dir/nowhere" $command
+    says "there is no store in $dir/nowhere"
+    check 'and none is made' test ! -e "$dir/nowhere"
+done
 tribod 2 --data "$dir/first" --create-key x --scope root
 says "'root'"
 secret=$(echo "$key" | cut -d _ -f 3-)
@@ -202,6 +208,14 @@ check 'the socket is there' test -S "$dir/tribo.sock"
 stop
 check 'the socket is gone' test ! -e "$dir/tribo.sock"
 unset TRIBOD_SERVER_GRPC_SOCKET
+
+# a store that is none is named
+mkdir "$dir/broken"
+printf 'this was a store once, %4096s' '' >"$dir/broken/tribo.db"
+tribod 1 --grpc 127.0.0.1:0 --http '' --data "$dir/broken"
+says "$dir/broken/tribo.db: file is not a database"
+tribod 1 --data "$dir/broken" --list-keys
+says "$dir/broken/tribo.db: file is not a database"
 
 # where it may use a card and has none, the log says why; who wants none need not know
 check 'nothing about cards' sh -c "! grep -q devices.no_card '$dir/socket.err'"
