@@ -75,7 +75,7 @@
       "s; at most this long is spent on warming up before the first request")                      \
     X(scheduler, gpu_worlds, gpu_worlds, INTEGER, "0", 0, 1000000, LIVE,                           \
       "backend = auto: from so many worlds on a card is used, never for colliding meshes; 0: as "  \
-      "measured at the start")                                                                     \
+      "measured at the start and since")                                                           \
     X(scheduler, gpu_bodies, gpu_bodies, INTEGER, "2000", 1, 1000000000, LIVE,                     \
       "backend = auto: the same for the bodies of one world")                                      \
     X(auth, anonymous, anonymous, SCOPE, "run", 0, 0, LIVE,                                        \

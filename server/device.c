@@ -6,11 +6,16 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pace.h"
 #include "scheduler.h"
 #include "server.h"
 
 /* Worlds from which on a card gets a session where nothing has been measured. */
 static const int64_t USUAL_CARD_WORLDS = 1024;
+
+/* How many times slower a device may be, by size alone, that is tried once to know: a job comes
+ * again, a session stays. */
+static const double LOSS_OF_A_JOB = 8, LOSS_OF_A_SESSION = 2;
 
 /* ---- which there are ---- */
 
@@ -58,6 +63,8 @@ tb_status td_devices_find(td_server *server, tb_error *error)
             td_log_write(server->log, TB_LOG_INFO, "devices.no_card", "reason=%s", gpu.reason);
     }
     if (status == TB_OK) add_device(server, TB_BACKEND_CPU, 0);
+    if (status == TB_OK && server->number_of_devices > 1)
+        status = td_paces_create(&server->paces, error);
     return status;
 }
 
@@ -102,6 +109,8 @@ void td_devices_end(td_server *server)
         td_scheduler_destroy(server->devices[i].scheduler);
         server->devices[i].scheduler = NULL;
     }
+    td_paces_destroy(server->paces);
+    server->paces = NULL;
 }
 
 /* ---- choosing ---- */
@@ -140,9 +149,11 @@ int64_t td_device_card_worlds(const td_server *server)
     return worlds < 2 ? 2 : worlds < 1e6 ? (int64_t)worlds : 1000000;
 }
 
+/* By size, and by what steps of the same scene took, where they are known (`*known`). */
 static bool is_for_card(const td_server *server, const td_device *card, const td_device *cpu,
-                        const td_device_wish *wish)
+                        const td_device_wish *wish, bool *known)
 {
+    *known = false;
     if (server->config->backend == TB_BACKEND_GPU) return true;
     /* 64 grasps of a mug of triangles: 1,048 world-steps/s on an H200, 12,900 on 16 threads */
     if (wish->meshes) return false;
@@ -150,7 +161,21 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     /* who has to wait gains less */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);
     const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);
-    return (double)wish->worlds * cpu_wait >= (double)td_device_card_worlds(server) * card_wait;
+    /* how much quicker the card would be, were it a matter of size alone */
+    const double gain =
+        (double)wish->worlds * cpu_wait / ((double)td_device_card_worlds(server) * card_wait);
+    if (server->config->gpu_worlds > 0) return gain >= 1;
+
+    const double threads = td_scheduler_threads(cpu->scheduler), worlds = (double)wish->worlds;
+    const double card_ns = td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_GPU, wish->worlds);
+    const double cpu_ns = td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_CPU, wish->worlds) /
+                          fmin(threads, worlds);
+    const double loss = wish->ends ? LOSS_OF_A_JOB : LOSS_OF_A_SESSION;
+    *known = card_ns > 0 && cpu_ns > 0;
+    if (*known) return card_ns * card_wait <= cpu_ns * cpu_wait;
+    if (card_ns > 0) return gain > loss;
+    if (cpu_ns > 0) return gain * loss >= 1;
+    return gain >= 1;
 }
 
 /* Whether a stepper with these options can be had there. */
@@ -183,12 +208,22 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
         return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'",
                              wish->name);
     }
+    bool known = false;
     *chosen = cpu;
-    if (card == NULL || !is_for_card(server, card, cpu, wish)) return TB_OK;
-    const tb_status status = try_options(card, wish->options, error);
-    if (status == TB_OK) *chosen = card;
-    /* what cards do not do */
-    return status == TB_UNSUPPORTED ? TB_OK : status;
+    if (card != NULL && is_for_card(server, card, cpu, wish, &known)) {
+        const tb_status status = try_options(card, wish->options, error);
+        /* there are things that cards do not do */
+        if (status != TB_OK && status != TB_UNSUPPORTED) return status;
+        if (status == TB_OK) *chosen = card;
+    }
+    atomic_fetch_add(known ? &(*chosen)->chosen_by_pace : &(*chosen)->chosen_by_size, 1);
+    return TB_OK;
+}
+
+void td_device_note(td_server *server, const td_device *device, uint64_t pace, int64_t worlds,
+                    double step_ns)
+{
+    if (server->paces != NULL) td_pace_note(server->paces, pace, device->backend, worlds, step_ns);
 }
 
 void td_device_apply(const td_device *device, tb_step_options *options)

@@ -4,8 +4,15 @@
  * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
  * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
  * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
- * none whose shapes collide as meshes (tb_model_has_meshes says why). A session stays where it
- * began, so that its bytes do not depend on what came later; the answer says where that is. */
+ * none whose shapes collide as meshes (tb_model_has_meshes says why).
+ *
+ * How many are many differs from scene to scene: an H200 overtakes 16 threads at some 500 worlds of
+ * a box, at 1,000 of a jaw and a mug, at several thousands of a Shadow hand in motion. So what was
+ * stepped on both is given to the one that was quicker (pace.h), and what was stepped on one of them
+ * tries the other next, where that is not much slower as far as is known.
+ *
+ * A session stays where it began, so that its bytes do not depend on what came later; the answer
+ * says where that is. */
 #ifndef SERVER_DEVICE_H
 #define SERVER_DEVICE_H
 
@@ -28,6 +35,8 @@ typedef struct td_device {
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
     atomic_int sessions; /* that are stepped here */
+    /* how often it was chosen for what had not been stepped on both, and for what had */
+    atomic_llong chosen_by_size, chosen_by_pace;
     /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
     _Atomic double warm_up_seconds, step_ns;
 } td_device;
@@ -47,13 +56,18 @@ typedef struct td_device_wish {
     const char *name; /* "": any */
     int64_t worlds;
     int32_t bodies;
-    bool meshes; /* tb_model_has_meshes */
+    bool meshes;   /* tb_model_has_meshes */
+    bool ends;     /* by itself, unlike a session: to try a device that may be slow costs less */
+    uint64_t pace; /* td_pace_key; 0: nobody knows */
     const tb_step_options *options;
 } td_device_wish;
 
 /* The device of a name, or one by size and load that takes the options. NOT_FOUND; UNSUPPORTED where
  * the one that was named does not take the options. */
 tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device **, tb_error *);
+/* What a step of all worlds took there, ns of the device, or of one of its threads (td_job). */
+void td_device_note(struct td_server *, const td_device *, uint64_t pace, int64_t worlds,
+                    double step_ns);
 /* The processors, which every daemon has. */
 td_device *td_device_cpu(struct td_server *);
 /* From so many worlds on a card is quicker, as measured at the start or as configured. */

@@ -29,6 +29,8 @@ VALUE(wait_seconds, r->queue.wait_seconds)
 VALUE(jobs, r->queue.jobs)
 VALUE(busy_seconds, r->queue.busy_seconds)
 VALUE(sessions, atomic_load(&r->device->sessions))
+VALUE(chosen_by_size, atomic_load(&r->device->chosen_by_size))
+VALUE(chosen_by_pace, atomic_load(&r->device->chosen_by_pace))
 VALUE(warm_up_seconds, atomic_load(&r->device->warm_up_seconds))
 VALUE(memory, r->use.memory_bytes)
 VALUE(memory_total, r->device->memory_bytes)
@@ -55,6 +57,11 @@ static const family FAMILIES[] = {
     {"tribod_device_busy_seconds_total", "counter", "Time that somebody had it", false,
      busy_seconds},
     {"tribod_device_sessions", "gauge", "Sessions that are stepped there", false, sessions},
+    {"tribod_device_chosen_by_size_total", "counter", "Sessions and jobs that it got by their size",
+     false, chosen_by_size},
+    {"tribod_device_chosen_by_pace_total", "counter",
+     "Sessions and jobs that it got since steps of them had been measured on both kinds", false,
+     chosen_by_pace},
     {"tribod_device_warm_up_seconds", "gauge", "What warming it up took at the start", false,
      warm_up_seconds},
     {"tribod_gpu_memory_bytes", "gauge", "Memory of the card that the daemon holds", true, memory},

@@ -32,6 +32,7 @@ typedef struct evaluation {
     td_call *call;
     td_server *server;
     td_device *device; /* that plays it */
+    uint64_t pace;
     tb_grasp_job *job;
     td_job slice;
     pthread_mutex_t lock;
@@ -100,6 +101,18 @@ static void on_stored(void *context, tb_status status, const tb_error *error)
     td_call_release(call); /* and with it the evaluation, which is its state */
 }
 
+/* What a step of all trials took on average, though some ended before others. */
+static void note_pace(const evaluation *e, const tb_grasp_progress *progress)
+{
+    const int64_t trials = progress->trials_done;
+    const int64_t threads = td_scheduler_threads(e->device->scheduler);
+    if (trials == 0 || progress->world_steps_done == 0) return;
+    double step_ns = (double)e->compute_ns * (double)trials / (double)progress->world_steps_done;
+    if (e->device->backend == TB_BACKEND_CPU)
+        step_ns *= (double)(threads < trials ? threads : trials);
+    td_device_note(e->server, e->device, e->pace, trials, step_ns);
+}
+
 /* Writes the run's last row and answers. The state is ENDED. */
 static void end(evaluation *e, tb_status status, const tb_error *error)
 {
@@ -107,6 +120,7 @@ static void end(evaluation *e, tb_status status, const tb_error *error)
     tb_error failure = {0};
     e->status = status;
     if (error != NULL) e->error = *error;
+    if (status == TB_OK) note_pace(e, &progress);
     td_job_run_end(e->server, status, &e->error, e->compute_ns, &e->run);
     e->run.worlds = progress.trials_done;
     e->run.steps = progress.world_steps_done;
@@ -309,7 +323,7 @@ static char *options_json(const Tribo__V1__EvaluateGraspsRequest *m)
 }
 
 static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
-                          tb_grasp_job **job, td_device **device, tb_error *error)
+                          tb_grasp_job **job, td_device **device, uint64_t *pace, tb_error *error)
 {
     td_grasp_request request;
     const int64_t begin = td_monotonic_ns();
@@ -319,8 +333,11 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
     const int32_t copies = request.request.perturbation.count;
     const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
     const tb_grasp_object *object = &request.request.object;
+    *pace = td_grasp_request_pace(m, &request.request.step);
     const td_device_wish wish = {.name = m->device,
                                  .worlds = trials,
+                                 .ends = true,
+                                 .pace = *pace,
                                  .meshes =
                                      (!object->convex && tb_scene_has_meshes(object->scene)) ||
                                      tb_scene_has_meshes(request.request.hand.scene),
@@ -340,13 +357,15 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
 }
 
 static evaluation *make_evaluation(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
-                                   tb_grasp_job *job, td_device *device, td_priority priority)
+                                   tb_grasp_job *job, td_device *device, uint64_t pace,
+                                   td_priority priority)
 {
     evaluation *e = calloc(1, sizeof *e);
     if (e == NULL) return NULL;
     e->call = call;
     e->server = call->server;
     e->device = device;
+    e->pace = pace;
     e->job = job;
     e->slice = (td_job){.priority = priority,
                         .client = &call->caller,
@@ -371,11 +390,12 @@ static void begin(td_call *call, td_request *request)
     tb_grasp_job *job = NULL;
     evaluation *e = NULL;
     td_device *device = NULL;
+    uint64_t pace = 0;
     td_priority priority = TD_PRIORITY_NORMAL;
     tb_status status = read_priority(m->priority, &priority, &error);
-    if (status == TB_OK) status = make_job(call, m, &job, &device, &error);
+    if (status == TB_OK) status = make_job(call, m, &job, &device, &pace, &error);
     if (status == TB_OK) {
-        e = make_evaluation(call, m, job, device, priority);
+        e = make_evaluation(call, m, job, device, pace, priority);
         if (e == NULL) {
             status = tb_fail_memory(&error, sizeof *e, "an evaluation");
             tb_grasp_job_destroy(job);

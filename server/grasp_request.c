@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pace.h"
 #include "catalog.h"
 #include "wire.h"
 
@@ -317,6 +318,30 @@ void td_grasp_request_free(td_grasp_request *r)
     free(r->poses);
     free(r->shakes);
     memset(r, 0, sizeof *r);
+}
+
+/* A buffer that keeps nothing of what is packed into it but the hash. */
+typedef struct hash_buffer {
+    ProtobufCBuffer base;
+    uint64_t hash;
+} hash_buffer;
+
+static void append_to_hash(ProtobufCBuffer *buffer, size_t size, const uint8_t *bytes)
+{
+    hash_buffer *to = (hash_buffer *)buffer;
+    to->hash = td_pace_hash(to->hash, bytes, size);
+}
+
+uint64_t td_grasp_request_pace(const Tribo__V1__EvaluateGraspsRequest *m,
+                               const tb_step_options *options)
+{
+    hash_buffer buffer = {.base.append = append_to_hash, .hash = TD_PACE_SEED};
+    Tribo__V1__EvaluateGraspsRequest kind = TRIBO__V1__EVALUATE_GRASPS_REQUEST__INIT;
+    kind.object = m->object;
+    kind.hand = m->hand;
+    kind.protocol = m->protocol;
+    tribo__v1__evaluate_grasps_request__pack_to_buffer(&kind, &buffer.base);
+    return td_pace_key(buffer.hash, options);
 }
 
 void td_grasp_rename_field(tb_error *error)

@@ -18,6 +18,8 @@ typedef struct td_grasp_request {
 tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
                                 td_grasp_request *, tb_error *);
 void td_grasp_request_free(td_grasp_request *);
+/* What paces know such requests by (pace.h): by all but the poses and their copies. */
+uint64_t td_grasp_request_pace(const Tribo__V1__EvaluateGraspsRequest *, const tb_step_options *);
 /* The library's name of a field as the wire calls it, in place. */
 void td_grasp_rename_field(tb_error *);
 

@@ -20,6 +20,7 @@
 
 typedef struct td_catalog td_catalog;     /* catalog.h: assets and compiled scenes */
 typedef struct td_sessions td_sessions;   /* session.h */
+typedef struct td_paces td_paces;         /* pace.h */
 typedef struct td_scheduler td_scheduler; /* scheduler.h */
 typedef struct td_rpc td_rpc;             /* rpc.h */
 typedef struct td_http td_http;           /* http.h */
@@ -34,6 +35,7 @@ struct td_server {
     td_auth *auth;
     td_device devices[TD_DEVICES]; /* the processors last */
     int32_t number_of_devices;
+    td_paces *paces; /* NULL where there is nothing to choose between */
     td_workers *workers; /* for work that takes milliseconds: compiling, solving, hashing */
     struct db *db;
     td_catalog *catalog;

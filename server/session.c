@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pace.h"
 #include "session_internal.h"
 
 enum { FIRST_BUCKETS = 256 };
@@ -75,9 +76,15 @@ td_session *td_session_new(td_sessions *all, tb_error *error)
     return s;
 }
 
+uint64_t td_session_pace(const td_session *s)
+{
+    return td_pace_key(td_pace_hash(TD_PACE_SEED, s->scene_id, strlen(s->scene_id)), &s->options);
+}
+
 void td_session_set_device(td_session *s, td_device *device)
 {
     s->device = device;
+    s->pace = td_session_pace(s);
     atomic_fetch_add(&device->sessions, 1);
     td_device_apply(device, &s->options);
 }

@@ -63,6 +63,7 @@ struct td_session {
     int32_t worlds, on_disconnect, keyframe; /* keyframe -1: the reference pose */
     double ttl_seconds;
     td_device *device; /* that steps it */
+    uint64_t pace;     /* of its scene and options: pace.h */
     tb_step_options options;
     unsigned char packed_options[TD_OPTIONS_BYTES]; /* StepOptions, packed */
     uint32_t packed_options_size;
@@ -169,6 +170,8 @@ void td_sessions_adopt(td_sessions *, td_session *);
 tb_status td_sessions_find(td_sessions *, const td_caller *, const char *id, td_session **,
                            tb_error *);
 void td_session_renew(td_session *);
+/* What paces know its steps by (pace.h). */
+uint64_t td_session_pace(const td_session *);
 /* Where its steps are made from now on: once, when all its other options are known. */
 void td_session_set_device(td_session *, td_device *);
 /* Brings what an answer wants of the worlds from the device at once. (turn) */

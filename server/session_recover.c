@@ -116,6 +116,7 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
                                      .worlds = s->worlds,
                                      .meshes =
                                          s->scene != NULL && tb_model_has_meshes(s->scene->model),
+                                     .pace = td_session_pace(s),
                                      .options = &s->options};
         const tb_status status = td_device_choose(server, &wish, &device, error);
         if (status != TB_OK) return status;

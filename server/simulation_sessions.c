@@ -76,6 +76,7 @@ static tb_status make_worlds(td_session *s, const char *device_name, tb_error *e
                                  .worlds = s->worlds,
                                  .bodies = tb_model_count(s->scene->model).bodies,
                                  .meshes = tb_model_has_meshes(s->scene->model),
+                                 .pace = td_session_pace(s),
                                  .options = &s->options};
     status = td_device_choose(s->all->server, &wish, &device, error);
     if (status != TB_OK) return status;

@@ -2,6 +2,7 @@
  * processor plays. */
 #include "card_util.h"
 #include "grasp/grasp.h"
+#include "pace.h"
 #include "session_util.h"
 
 #include "tribo/v1/grasp.pb-c.h"
@@ -163,6 +164,151 @@ START_TEST(a_large_world_gets_the_card_unless_meshes_collide_in_it)
 }
 END_TEST
 
+/* ---- what is known of the steps ---- */
+
+static const char *chosen_for(test_server *t, td_device_wish *wish)
+{
+    tb_error error = {0};
+    td_device *device = NULL;
+    TEST_OK(td_device_choose(&t->server, wish, &device, &error), &error);
+    return device->name;
+}
+
+/* A server that has measured nothing: as it says by itself, the card gets 1,024 worlds and more. */
+static void start_unmeasured(test_server *t)
+{
+    start_with_card(t, TB_BACKEND_AUTO);
+    t->config.gpu_worlds = 0;
+    ck_assert_int_eq(td_device_card_worlds(&t->server), 1024);
+}
+
+START_TEST(what_was_stepped_on_both_is_given_to_the_quicker)
+{
+    test_server t;
+    start_unmeasured(&t);
+    const tb_step_options options = tb_step_defaults();
+    td_device_wish wish = {.name = "", .worlds = 1024, .pace = 77, .options = &options};
+    td_device *card = &t.server.devices[0], *cpu = td_device_cpu(&t.server);
+    const double threads = td_scheduler_threads(cpu->scheduler);
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+
+    /* a hand: the card takes twice as long as all threads */
+    td_device_note(&t.server, cpu, 77, 1, 1e5);
+    td_device_note(&t.server, card, 77, 1024, 2 * 1024 * 1e5 / threads);
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    /* far more of them still fill it: sqrt(16) times as long, as far as is known */
+    wish.worlds = 16 * 1024;
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    td_device_note(&t.server, card, 77, 16 * 1024, 2 * 16 * 1024 * 1e5 / threads);
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    ck_assert_int_eq(atomic_load(&cpu->chosen_by_pace), 2);
+    ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 1);
+    ck_assert_int_eq(atomic_load(&card->chosen_by_size), 1);
+
+    /* and the other way round: 40 worlds that the card is quicker with */
+    wish.pace = 78;
+    wish.worlds = 40;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    td_device_note(&t.server, cpu, 78, 40, 40 * 1e6);
+    td_device_note(&t.server, card, 78, 40, 0.9 * 40 * 1e6 / fmin(threads, 40));
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    /* not those in which meshes collide, not where the operator said how many */
+    wish.meshes = true;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.meshes = false;
+    t.config.gpu_worlds = 41;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    t.config.gpu_worlds = 0;
+    wish.name = "cpu";
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.name = "";
+    wish.pace = 79;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    test_server_stop(&t);
+}
+END_TEST
+
+START_TEST(what_was_stepped_on_one_tries_the_other_where_little_is_lost)
+{
+    test_server t;
+    start_unmeasured(&t);
+    const tb_step_options options = tb_step_defaults();
+    td_device_wish wish = {.name = "", .pace = 77, .options = &options};
+    td_device *card = &t.server.devices[0], *cpu = td_device_cpu(&t.server);
+
+    /* known on the card alone */
+    td_device_note(&t.server, card, 77, 2000, 1e6);
+    wish.worlds = 2000;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.worlds = 4000; /* a session would lose too much */
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    wish.ends = true;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.worlds = 10000;
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+
+    /* known on the processors alone */
+    wish.pace = 78;
+    td_device_note(&t.server, cpu, 78, 1, 1e5);
+    wish.worlds = 200;
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    wish.worlds = 100;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.ends = false;
+    wish.worlds = 200;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.worlds = 600;
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    ck_assert_int_eq(atomic_load(&cpu->chosen_by_pace) + atomic_load(&card->chosen_by_pace), 0);
+    test_server_stop(&t);
+}
+END_TEST
+
+/* Steps a session of `worlds` copies of the scene where it is told to. */
+static void step_there(td_server *s, const td_scene *scene, int worlds, const char *device)
+{
+    char id[33];
+    tb_error error = {0};
+    Tribo__V1__CreateSessionRequest request = TRIBO__V1__CREATE_SESSION_REQUEST__INIT;
+    request.scene_id = (char *)(uintptr_t)scene->id;
+    request.worlds = worlds;
+    request.device = (char *)(uintptr_t)device;
+    TEST_OK(open_session(s, "one", &request, id, &error), &error);
+    Tribo__V1__StepRequest step = TRIBO__V1__STEP_REQUEST__INIT;
+    step.session_id = id;
+    step.steps = 40;
+    tribo__v1__step_response__free_unpacked(
+        test_unary(s, "tribo.v1.Simulation/Step", "one", &step, NULL, NULL), NULL);
+    ck_assert_int_eq(delete_session(s, "one", TD_SCOPE_RUN, id), TB_OK);
+}
+
+START_TEST(sessions_leave_their_pace)
+{
+    test_server t;
+    tb_error error = {0};
+    const td_scene *scene = NULL;
+    start_unmeasured(&t);
+    td_server *s = &t.server;
+    TEST_OK(td_catalog_add_scene(s->catalog, pile_of_boxes(2, 0.5), &scene, &error), &error);
+    step_there(s, scene, 3, "cpu");
+    step_there(s, scene, 2, "gpu:0");
+
+    tb_step_options options = tb_step_defaults();
+    const uint64_t pace =
+        td_pace_key(td_pace_hash(TD_PACE_SEED, scene->id, strlen(scene->id)), &options);
+    const double cpu = td_pace_step_ns(s->paces, pace, TB_BACKEND_CPU, 2);
+    const double card = td_pace_step_ns(s->paces, pace, TB_BACKEND_GPU, 2);
+    ck_assert_msg(cpu > 0 && card > 0, "%g and %g ns", cpu, card);
+    /* a million of them go where they are quicker, though by size they were for the card */
+    td_device_wish wish = {.name = "", .worlds = 1000000, .pace = pace, .options = &options};
+    const double threads = td_scheduler_threads(td_device_cpu(s)->scheduler);
+    const double many = td_pace_step_ns(s->paces, pace, TB_BACKEND_GPU, wish.worlds);
+    ck_assert_str_eq(chosen_for(&t, &wish), many <= 500000 * cpu / threads ? "gpu:0" : "cpu");
+    td_scene_release(s->catalog, scene);
+    test_server_stop(&t);
+}
+END_TEST
+
 /* ---- grasps ---- */
 
 /* An angle iron: a mesh that is not its own hull. */
@@ -233,6 +379,31 @@ START_TEST(grasps_of_triangles_are_played_on_the_processors)
 }
 END_TEST
 
+START_TEST(grasps_leave_their_pace)
+{
+    test_server t;
+    start_unmeasured(&t);
+    td_server *s = &t.server;
+    t.config.gpu_worlds = 1; /* by size they would go to the card */
+    expect_grasps(s, true, "cpu", "cpu");
+    expect_grasps(s, true, "gpu:0", "gpu:0");
+    expect_grasps(s, true, "", "gpu:0");
+    t.config.gpu_worlds = 0;
+    /* both are known now, so nothing is chosen by size, and two times the same of what is played */
+    td_device *card = &s->devices[0], *cpu = td_device_cpu(s);
+    const long long by_size =
+        atomic_load(&card->chosen_by_size) + atomic_load(&cpu->chosen_by_size);
+    expect_grasps(s, true, "", "");
+    ck_assert_int_eq(atomic_load(&card->chosen_by_pace) + atomic_load(&cpu->chosen_by_pace), 1);
+    ck_assert_int_eq(atomic_load(&card->chosen_by_size) + atomic_load(&cpu->chosen_by_size),
+                     by_size);
+    /* other grasps of the object are the same work, another object is not: 16 are few */
+    expect_grasps(s, false, "", "cpu");
+    ck_assert_int_eq(atomic_load(&cpu->chosen_by_size), by_size);
+    test_server_stop(&t);
+}
+END_TEST
+
 /* ---- the library's own auto ---- */
 
 START_TEST(the_librarys_auto_looks_at_every_batch)
@@ -297,5 +468,7 @@ END_TEST
 TEST_MAIN(only_shapes_that_collide_count_as_meshes,
           many_worlds_get_the_card_unless_meshes_collide_in_them,
           a_large_world_gets_the_card_unless_meshes_collide_in_it,
-          grasps_of_triangles_are_played_on_the_processors, the_librarys_auto_looks_at_every_batch,
-          the_librarys_auto_looks_at_what_a_job_is_about)
+          what_was_stepped_on_both_is_given_to_the_quicker,
+          what_was_stepped_on_one_tries_the_other_where_little_is_lost, sessions_leave_their_pace,
+          grasps_of_triangles_are_played_on_the_processors, grasps_leave_their_pace,
+          the_librarys_auto_looks_at_every_batch, the_librarys_auto_looks_at_what_a_job_is_about)

@@ -1,0 +1,32 @@
+/* Paces: what a step took on the processors and on a card, of each scene that was stepped, so that
+ * `auto` (device.h) need not conclude from the warm-up's one box where a hand is quicker.
+ *
+ * The processors take so long a world, whatever their number. A card takes about as long for few
+ * worlds as for many until it is full, so its times are kept by the number of worlds, in octaves,
+ * and what lies between is estimated. Nothing of it outlives the process. */
+#ifndef SERVER_PACE_H
+#define SERVER_PACE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "tribo.h"
+
+typedef struct td_paces td_paces;
+
+tb_status td_paces_create(td_paces **, tb_error *);
+void td_paces_destroy(td_paces *); /* NULL is fine */
+
+/* What is stepped: any bytes that tell the scene from others, and the options that decide over the
+ * work. Bytes may come piece by piece: start from TD_PACE_SEED, and end with the key, never 0. */
+static const uint64_t TD_PACE_SEED = 0xcbf29ce484222325u;
+uint64_t td_pace_hash(uint64_t hash, const void *bytes, size_t size);
+uint64_t td_pace_key(uint64_t hash, const tb_step_options *);
+
+/* Worlds of this key were stepped there: `step_ns` of the device's time a step of all of them, of
+ * one thread on the processors. */
+void td_pace_note(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds, double step_ns);
+/* The same, as far as it is known, for `worlds`; 0: it was never stepped there. */
+double td_pace_step_ns(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds);
+
+#endif
