@@ -35,7 +35,7 @@ struct td_server {
     td_auth *auth;
     td_device devices[TD_DEVICES]; /* the processors last */
     int32_t number_of_devices;
-    td_paces *paces; /* NULL where there is nothing to choose between */
+    td_paces *paces;     /* NULL where there is nothing to choose between */
     td_workers *workers; /* for work that takes milliseconds: compiling, solving, hashing */
     struct db *db;
     td_catalog *catalog;
