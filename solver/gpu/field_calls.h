@@ -38,11 +38,13 @@ bool set_options(void *field, const tb_model *model, const tb_step_options *opti
     return jacobi != f->jacobi;
 }
 
-bool set_world(void *field, const tb_gpu_field_world *w)
+bool set_world(void *field, const tb_model *image, const tb_gpu_field_world *w)
 {
     tb_field *f = (tb_field *)field;
-    const bool same = f->q == w->q && f->u == w->u && f->kinematic == w->kinematic &&
-                      f->applied == w->applied && f->wrenches == w->wrenches;
+    const bool same = f->model == image && f->q == w->q && f->u == w->u &&
+                      f->kinematic == w->kinematic && f->applied == w->applied &&
+                      f->wrenches == w->wrenches;
+    f->model = image;
     f->q = w->q;
     f->u = w->u;
     f->kinematic = w->kinematic;

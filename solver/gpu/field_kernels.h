@@ -63,8 +63,9 @@ typedef struct tb_gpu_field_calls {
     void (*make_idle)(void *field, int32_t items, bool round);
     /* The options of steps to come; true if the memory has to be laid out anew for them. */
     bool (*set_options)(void *field, const tb_model *model, const tb_step_options *options);
-    /* The world of the steps to come; true if launches that were captured do not fit it. */
-    bool (*set_world)(void *field, const tb_gpu_field_world *world);
+    /* The world of the steps to come, and where its model is by now; true if launches that were
+     * captured do not fit them. */
+    bool (*set_world)(void *field, const tb_model *image, const tb_gpu_field_world *world);
     /* Where its contacts go as records, and how many there are. */
     void (*set_records)(void *field, tb_contact_record *records, int32_t count);
     /* Room for at least so many contacts. */

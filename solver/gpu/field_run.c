@@ -208,7 +208,7 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     const bool kept = world->kept && f->has_cache;
     f->has_cache = false; /* until all has gone well */
     if (status != TB_OK) return status;
-    if (f->calls->set_world(f->field, world)) tb_gpu_field_forget_graph(f);
+    if (f->calls->set_world(f->field, image, world)) tb_gpu_field_forget_graph(f);
     status = tb_gpu_mark(d, 1, error);
     if (status == TB_OK)
         status = tb_gpu_check(d, f->calls->save(f->field, d->stream), "saving a world", error);
@@ -220,7 +220,7 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     if (status == TB_OK && f->report.status == TB_DIVERGED && good > 0) {
         status =
             tb_gpu_check(d, f->calls->restore(f->field, d->stream), "restoring a world", error);
-        (void)f->calls->set_world(f->field, world);
+        (void)f->calls->set_world(f->field, image, world);
         if (status == TB_OK) status = begin(f, d, world, (int32_t)good, false, error);
         if (status == TB_OK) status = run(f, d, (int32_t)good, error);
         f->report.status = TB_DIVERGED;

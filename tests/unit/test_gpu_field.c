@@ -378,7 +378,49 @@ START_TEST(warming_up_keeps_no_memory)
 }
 END_TEST
 
+/* Steps worlds of other models until the card lets go of those that nobody has used of late. */
+static void crowd_models_out(tb_stepper *stays)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < 400; i++) {
+        tb_model *model = pile(60, 0.001 * (i + 1));
+        tb_state *state = state_of(model);
+        step(stays, state, 1);
+        tb_state_destroy(state);
+        tb_model_destroy(model);
+        if (use_of(0).model_bytes < bytes) return;
+        bytes = use_of(0).model_bytes;
+    }
+    ck_abort_msg("%llu bytes of models and none has left", (unsigned long long)bytes);
+}
+
+/* On the played card, which can be small. */
+START_TEST(a_large_world_finds_its_model_where_it_has_moved)
+{
+    play_card("16777216", NULL, NULL);
+    find_card();
+    choose_field("100");
+    tb_error error = {0};
+    tb_model *model = pile(216, 0.3);
+    tb_state *state = state_of(model), *alone = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    step(stays, alone, 6);
+    step(stays, state, 3);
+    const uint64_t with_it = use_of(0).model_bytes;
+    crowd_models_out(stays);
+    step(stays, state, 3);
+    ck_assert_uint_gt(with_it, 0);
+    TEST_OK(tb_states_fetch(&state, 1, true, &error), &error);
+    TEST_OK(tb_states_fetch(&alone, 1, true, &error), &error);
+    ck_assert_uint_eq(tb_state_hash(state), tb_state_hash(alone));
+    tb_state_destroy(state);
+    tb_state_destroy(alone);
+    tb_stepper_destroy(stays);
+    tb_model_destroy(model);
+}
+END_TEST
+
 TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes, some_steps_of_a_small_pile,
           a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
           contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
-          warming_up_keeps_no_memory)
+          warming_up_keeps_no_memory, a_large_world_finds_its_model_where_it_has_moved)
