@@ -803,8 +803,9 @@ tb_status tb_stepper_warm(tb_stepper *, tb_error *);
 tb_status tb_step(tb_stepper *, tb_state *, int32_t steps, tb_certificate *, tb_error *);
 
 /* Steps many worlds, of one or many models, in parallel. Results do not depend on the batch or on
- * the number of threads. certificates: `worlds` entries or NULL. Returns the first failure; worlds
- * that did not fail have been stepped all the same. */
+ * the number of threads. certificates: `worlds` entries or NULL; zero for a world that made no step.
+ * Returns the first failure; worlds that did not fail have been stepped all the same, where it was
+ * not the whole call that could not begin (no memory, a device that is lost). */
 tb_status tb_step_batch(tb_stepper *, tb_state *const *states, int32_t worlds, int32_t steps,
                         tb_certificate *certificates, tb_error *);
 

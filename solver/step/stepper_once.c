@@ -215,6 +215,8 @@ static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb
                           int32_t worlds, int32_t steps, tb_certificate *certificates,
                           tb_error *error)
 {
+    /* what ends before the first step leaves nobody a certificate of an earlier call */
+    if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
     tb_status status = choose_again(stepper, states, worlds, error);
     if (status == TB_OK && !stepper->backend->fetch) status = bring_home(states, worlds, error);
     if (status != TB_OK) return status;
