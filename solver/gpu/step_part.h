@@ -71,9 +71,16 @@ TB_STATIC between *place_of(const tb_gpu_launch *launch, int32_t slot)
     return (between *)(launch->arenas + (size_t)slot * launch->arena_size);
 }
 
+/* Whether there is a world, and room for what it leaves between parts. */
+TB_STATIC bool is_slot(const tb_gpu_launch *launch, int32_t slot)
+{
+    return slot < launch->slots && launch->first + slot < launch->number_of_worlds &&
+           launch->arena_size >= BETWEEN_BYTES;
+}
+
 #if PART < 4
-/* Whether a world stands before this part, the same for all lanes. Of two launches of solves the first
- * that comes has it; what a solve has left is seen from then on. */
+/* Whether a world stands before this part, the same for all lanes; a launch of solves takes it, so that
+ * no other has it. What a solve has left is seen from then on. */
 TB_STATIC bool is_before_part(between *kept)
 {
     int32_t stands = PART;
@@ -224,10 +231,7 @@ TB_STATIC void go_alone(const tb_gpu_launch *launch, tb_gpu_world *world, betwee
 
 TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
 {
-    const int32_t world = launch->first + slot;
-    if (slot < launch->slots && world < launch->number_of_worlds &&
-        launch->arena_size >= BETWEEN_BYTES)
-        go_alone(launch, &launch->worlds[world], place_of(launch, slot));
+    go_alone(launch, &launch->worlds[launch->first + slot], place_of(launch, slot));
 }
 #else
 /* Does this part's work where a world stands before it. */
@@ -249,7 +253,7 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
     take_up(launch, world, kept, hand);
     status = begin(hand, launch, world, &certificate);
 #else
-    if (!is_before_part(kept)) return;
+    if (PART != TB_GPU_PART_SOLVE && !is_before_part(kept)) return; /* solves: it has been taken */
     take_up(launch, kept, hand);
 #if PART == 1   /* detect */
     status = tb_step_detect(&hand->stepping, &certificate, NULL);
@@ -280,10 +284,7 @@ TB_STATIC void step_part(const tb_gpu_launch *launch, tb_gpu_world *world, betwe
 
 TB_STATIC void step_slot(const tb_gpu_launch *launch, int32_t slot)
 {
-    const int32_t world = launch->first + slot;
-    if (slot < launch->slots && world < launch->number_of_worlds &&
-        launch->arena_size >= BETWEEN_BYTES)
-        step_part(launch, &launch->worlds[world], place_of(launch, slot));
+    step_part(launch, &launch->worlds[launch->first + slot], place_of(launch, slot));
 }
 
 #endif
@@ -375,12 +376,14 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_BLOCK_THREADS, TB_GPU_BLOCKS
     const int32_t slot = (int32_t)(blockIdx.x * blockDim.y + threadIdx.y);
 #if PART == 2
     const int32_t own = slot_at(&launch, slot);
+    const bool taken = is_slot(&launch, own) && is_before_part(place_of(&launch, own));
     clear_kinds(&launch, slot);
+    /* a block that has begun takes no more worlds: by the next launch they may stand anywhere */
     count_block(&launch, TB_GPU_BEGUN);
-    step_slot(&launch, own);
+    if (taken) step_slot(&launch, own);
     count_block(&launch, TB_GPU_DONE);
 #else
-    step_slot(&launch, slot);
+    if (is_slot(&launch, slot)) step_slot(&launch, slot);
 #if PART == 0
     count_kind(&launch, slot);
 #elif PART == 1
