@@ -71,7 +71,8 @@ $(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLA
 
 # the backend with a card that the processor plays, for what needs no card to be tested
 CARD_HOST := backend batch bring choose course device fetch field_run field_time field_work \
-             field_world graph model_cache model_image pool program shared_card sides symgbmm twin
+             field_world graph model_cache model_image pool program shared_card sides steps symgbmm \
+             twin
 CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)

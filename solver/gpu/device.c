@@ -91,7 +91,7 @@ tb_status tb_gpu_check(tb_gpu_device *device, cudaError_t result, const char *wh
 {
     if (result == cudaSuccess) return TB_OK;
     const char *name = cudaGetErrorName(result), *text = cudaGetErrorString(result);
-    if (!device->lost && !still_answers(device)) {
+    if (!device->lost && (!still_answers(device) || result == cudaErrorLaunchFailure)) {
         device->lost = true;
         snprintf(device->reason, sizeof device->reason, "card %d is lost: %s: %s (%s)",
                  device->index, what, text, name);

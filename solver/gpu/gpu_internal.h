@@ -1,9 +1,9 @@
 /* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
  *
  * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
- * numbers and contacts, its twin. One launch takes every world as many steps as it has left, or less
- * where solves overlap (steps.c); the host is not asked in between. A world that a capacity stops stays
- * at its last good step and says what it needs. */
+ * numbers and contacts, its twin. One launch takes every world as many steps as it has left, or as many
+ * as choose.c lets it; the host is not asked in between. A world that a capacity stops stays at its
+ * last good step and says what it needs. */
 #ifndef TB_GPU_INTERNAL_H
 #define TB_GPU_INTERNAL_H
 
@@ -34,8 +34,8 @@ enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
 
 /* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how many
  * contacts they have and how many iterations the last one took, as far as these tell (see
- * step_part.h). How many there are of each kind is counted in a launch's first part and cleared after
- * its solves. */
+ * step_part.h). How many there are of each kind is counted in a step's first part and cleared when
+ * its solves begin, since while some of them go on the next step counts. */
 enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
 enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
 

@@ -44,14 +44,11 @@ cudaError_t tb_gpu_side_begin(const tb_gpu_sides *sides, int32_t side, cudaStrea
     return cudaStreamWaitEvent(sides->streams[side], sides->begins[side], 0);
 }
 
-cudaError_t tb_gpu_sides_join(const tb_gpu_sides *sides, cudaStream_t stream)
+cudaError_t tb_gpu_side_join(const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
 {
-    cudaError_t result = cudaSuccess;
-    for (int32_t s = 0; s < TB_GPU_ALL_SIDES && result == cudaSuccess; s++) {
-        result = cudaEventRecord(sides->ends[s], sides->streams[s]);
-        if (result == cudaSuccess) result = cudaStreamWaitEvent(stream, sides->ends[s], 0);
-    }
-    return result;
+    const cudaError_t result = cudaEventRecord(sides->ends[side], sides->streams[side]);
+    if (result != cudaSuccess) return result;
+    return cudaStreamWaitEvent(stream, sides->ends[side], 0);
 }
 
 void tb_gpu_sides_settle(const tb_gpu_sides *sides)

@@ -78,12 +78,19 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     fprintf(stderr, " (%llu steps)\n", steps);
 }
 
+/* What fails behind a kernel that has begun leaves worlds between two steps, and nobody knows which: it
+ * counts as the loss of the card. */
+static cudaError_t beyond_first(cudaError_t result, bool begun)
+{
+    return begun && result != cudaSuccess ? cudaErrorLaunchFailure : result;
+}
+
 static cudaError_t start_parts(const tb_gpu_launch *launch, start_function *const *parts, int first,
                                int end, cudaStream_t stream)
 {
     cudaError_t result = cudaSuccess;
     for (int part = first; part < end && result == cudaSuccess; part++)
-        result = parts[part](launch, stream);
+        result = beyond_first(parts[part](launch, stream), part > first);
     return result;
 }
 
@@ -95,7 +102,8 @@ static cudaError_t start_in_turns(const tb_gpu_launch *whole, start_function *co
     tb_gpu_launch launch = *whole;
     for (; launch.first < whole->number_of_worlds; launch.first += whole->slots)
         for (launch.step = 0; launch.step < whole->steps && result == cudaSuccess; launch.step++)
-            result = start_parts(&launch, parts, 0, TB_GPU_PARTS, stream);
+            result = beyond_first(start_parts(&launch, parts, 0, TB_GPU_PARTS, stream),
+                                  launch.first + launch.step > 0);
     return result;
 }
 
@@ -125,12 +133,29 @@ static cudaError_t start_step(const tb_gpu_launch *launch, start_function *const
     const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[TB_GPU_PART_SOLVE];
     const int32_t blocks = (launch->slots + worlds - 1) / worlds;
     cudaError_t result = start_parts(launch, parts, 0, TB_GPU_PART_SOLVE, stream);
-    if (result == cudaSuccess) result = tb_gpu_side_begin(sides, side, stream);
+    if (result != cudaSuccess) return result;
+    result = tb_gpu_side_begin(sides, side, stream);
     if (result == cudaSuccess) result = parts[TB_GPU_PART_SOLVE](launch, sides->streams[side]);
     if (result == cudaSuccess)
         result = tb_gpu_start_gate(launch, (launch->step + 1) * blocks, stream);
-    if (result != cudaSuccess) return result;
-    return start_parts(launch, parts, TB_GPU_PART_END, TB_GPU_PARTS, stream);
+    if (result == cudaSuccess)
+        result = start_parts(launch, parts, TB_GPU_PART_END, TB_GPU_PARTS, stream);
+    return beyond_first(result, true);
+}
+
+/* What comes next on the stream waits for all groups and all their solves. */
+static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_sides,
+                               const tb_gpu_sides *sides, cudaStream_t stream)
+{
+    const int32_t used = whole->steps < own_sides ? whole->steps : own_sides;
+    cudaError_t result = cudaSuccess;
+    for (int32_t g = 0; g < whole->groups; g++) {
+        for (int32_t s = 0; s < used && result == cudaSuccess; s++)
+            result = tb_gpu_side_join(sides, g * own_sides + s, stream);
+        if (g > 0 && result == cudaSuccess)
+            result = tb_gpu_side_join(sides, TB_GPU_SIDES + g - 1, stream);
+    }
+    return result;
 }
 
 /* A group's steps come one after the other, its solves each on the next of its streams. */
@@ -149,14 +174,16 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
     for (int32_t step = 0; step < whole->steps; step++) {
         for (int32_t g = 0; g < groups && result == cudaSuccess; g++) {
             own[g].step = step;
-            result =
-                start_step(&own[g], parts, sides, g * own_sides + step % own_sides, streams[g]);
+            result = beyond_first(
+                start_step(&own[g], parts, sides, g * own_sides + step % own_sides, streams[g]),
+                step + g > 0);
         }
     }
 
     /* the last of the solves, and the steps that they belong to */
-    if (result == cudaSuccess) result = tb_gpu_sides_join(sides, stream);
-    if (result == cudaSuccess) result = parts[TB_GPU_PART_END](whole, stream);
+    if (result == cudaSuccess)
+        result = beyond_first(join_groups(whole, own_sides, sides, stream), true);
+    if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_PART_END](whole, stream), true);
     /* nobody waits for what has been begun, and its memory is used again */
     if (result != cudaSuccess) tb_gpu_sides_settle(sides);
     return result;

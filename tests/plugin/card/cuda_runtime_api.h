@@ -12,7 +12,8 @@ typedef enum cudaError {
     cudaErrorInvalidValue = 1,
     cudaErrorMemoryAllocation = 2,
     cudaErrorInvalidDevice = 101,
-    cudaErrorIllegalAddress = 700
+    cudaErrorIllegalAddress = 700,
+    cudaErrorLaunchFailure = 719
 } cudaError_t;
 
 enum cudaMemcpyKind {
@@ -74,6 +75,8 @@ cudaError_t cudaEventElapsedTime(float *milliseconds, cudaEvent_t from, cudaEven
 
 typedef struct played_graph *cudaGraph_t;
 typedef struct played_exec *cudaGraphExec_t;
+enum cudaStreamCaptureStatus { cudaStreamCaptureStatusNone = 0, cudaStreamCaptureStatusActive = 1 };
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status);
 enum cudaStreamCaptureMode { cudaStreamCaptureModeThreadLocal = 1 };
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode);
 cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t *graph);

@@ -60,6 +60,13 @@ void played_join(struct played_graph *graph, cudaStream_t stream)
     played_set_capture(stream, graph);
 }
 
+cudaError_t cudaStreamIsCapturing(cudaStream_t stream, enum cudaStreamCaptureStatus *status)
+{
+    *status = played_capture_of(stream) == NULL ? cudaStreamCaptureStatusNone
+                                                : cudaStreamCaptureStatusActive;
+    return cudaSuccess;
+}
+
 cudaError_t cudaStreamBeginCapture(cudaStream_t stream, enum cudaStreamCaptureMode mode)
 {
     const char *none = getenv("TRIBO_TEST_NO_GRAPHS");

@@ -137,6 +137,7 @@ cudaError_t cudaGetLastError(void)
 const char *cudaGetErrorName(cudaError_t error)
 {
     return error == cudaErrorIllegalAddress     ? "cudaErrorIllegalAddress"
+           : error == cudaErrorLaunchFailure    ? "cudaErrorLaunchFailure"
            : error == cudaErrorMemoryAllocation ? "cudaErrorMemoryAllocation"
                                                 : "cudaErrorInvalidValue";
 }
@@ -144,6 +145,7 @@ const char *cudaGetErrorName(cudaError_t error)
 const char *cudaGetErrorString(cudaError_t error)
 {
     return error == cudaErrorIllegalAddress     ? "an illegal memory access was encountered"
+           : error == cudaErrorLaunchFailure    ? "unspecified launch failure"
            : error == cudaErrorMemoryAllocation ? "out of memory"
                                                 : "invalid argument";
 }
