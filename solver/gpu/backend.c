@@ -2,7 +2,7 @@
  *
  * A call takes its worlds in pieces that the card has room for. A world that a capacity stopped goes
  * on in the next round with more of it: nothing is dropped, and what has been learned holds for all
- * worlds of its model from then on. So a warm batch is one launch, whatever its number of steps.
+ * worlds of its model from then on. So a warm batch is one launch, or a few of many steps each (choose.h).
  *
  * A world with so many shapes that it would keep its team busy and the card idle is stepped by
  * itself, in field mode, where field mode takes it; the caller need not know. */

@@ -27,7 +27,7 @@ typedef struct piece {
     tb_gpu_batch *batch;
     const int32_t *pending;
     int32_t count;
-    size_t arena_size;
+    tb_gpu_call call;
     /* bytes of the block, in this order, and of the staging up to the order; what worlds are told
      * ends with what solves are counted in */
     size_t told, headers, noted, order;
@@ -43,6 +43,13 @@ static tb_gpu_task *task_of(const piece *p, int32_t i)
     return &p->batch->tasks[p->pending[i]];
 }
 
+/* Steps that the launch may take this world, for which it has rows of its course. */
+static int32_t rows_of(const piece *p, const tb_gpu_task *task)
+{
+    const int32_t steps = p->call.launch.steps;
+    return task->steps_left < steps ? task->steps_left : steps;
+}
+
 static tb_gpu_world *header_of(const piece *p, int32_t i)
 {
     return (tb_gpu_world *)(void *)(p->staging + p->told) + i;
@@ -52,6 +59,77 @@ static void for_worlds(piece *p, tb_parallel_function *function)
 {
     const int32_t threads = p->count < PARALLEL_WORLDS ? 1 : p->batch->threads;
     tb_parallel_for(p->count, 64, threads, function, p);
+}
+
+/* ---- how a launch goes ---- */
+
+/* Worlds are at the same place of theirs all at once: an odd number of lines from each to the next
+ * spreads them over a cache. */
+static size_t arena_stride(size_t bytes)
+{
+    return ((bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES;
+}
+
+/* As many arenas as there are worlds, or as the card has room for. */
+static tb_status reserve_arenas(piece *p, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_launch *l = &p->call.launch;
+    size_t room = 0, total = 0;
+    l->slots = p->count;
+    const size_t wanted = (size_t)l->slots * l->arena_size;
+    if (wanted <= b->arenas.capacity) return TB_OK;
+    tb_status status = tb_gpu_room(&b->device, &room, &total, error);
+    if (status != TB_OK) return status;
+    const size_t most = (room + b->arenas.capacity) / 4 * 3;
+    if (wanted > most) l->slots = (int32_t)(most / l->arena_size);
+    if (l->slots < 1) l->slots = 1; /* and the card may refuse */
+    return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
+}
+
+/* What its worlds tell of a launch: the most steps that one has left, the largest arena and number of
+ * dofs, and what their last solves took. */
+static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effort *effort)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        const tb_gpu_task *task = task_of(p, i);
+        const tb_state *s = task->state;
+        if (task->steps_left > *steps) *steps = task->steps_left;
+        if (s->model->number_of_dofs > *dofs) *dofs = s->model->number_of_dofs;
+        if (task->model->arena_size > bytes) bytes = task->model->arena_size;
+        /* a state that was restored knows of no last solve */
+        if (s->steps > 0 && s->certificate.step == s->steps)
+            tb_gpu_effort_add(effort, s->certificate.iterations);
+    }
+    p->call.launch.arena_size = arena_stride(bytes);
+}
+
+/* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls are
+ * equal bytes. */
+static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_call *call = &p->call;
+    tb_gpu_launch *l = &call->launch;
+    int32_t steps = 0, dofs = 0;
+    tb_gpu_effort effort = {0};
+    memset(call, 0, sizeof *call);
+    l->number_of_worlds = p->count;
+    tb_gpu_call_set_options(call, options);
+    look_at_worlds(p, &steps, &dofs, &effort);
+    tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, l);
+    tb_gpu_choose_lanes(&b->settings, b->processors, l);
+    tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
+    tb_status status = reserve_arenas(p, error);
+    tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
+    tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
+    if (status == TB_OK && l->overlap > 0) {
+        status = tb_gpu_sides_open(&b->sides, &b->device, error);
+        /* without streams beside it all wait for the longest solve */
+        if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
+    }
+    return status;
 }
 
 /* ---- there ---- */
@@ -109,21 +187,14 @@ static void lay_out_block(piece *p)
         task->noted_at = p->noted;
         if (task->course == NULL) continue;
         const tb_gpu_rows rows = tb_gpu_rows_of(task->course, task->state->model);
-        p->told += (size_t)task->steps_left * rows.told;
-        p->noted += (size_t)task->steps_left * rows.noted;
+        p->told += (size_t)rows_of(p, task) * rows.told;
+        p->noted += (size_t)rows_of(p, task) * rows.noted;
     }
     p->counts_at = aligned(p->told);
     p->told = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
     p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
     p->noted = aligned(p->noted);
     p->order = (size_t)p->count * sizeof(int32_t);
-}
-
-/* Worlds are at the same place of theirs all at once: an odd number of lines from each to the next
- * spreads them over a cache. */
-static size_t arena_stride(size_t bytes)
-{
-    return ((bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES;
 }
 
 static void lay_out(piece *p)
@@ -139,9 +210,7 @@ static void lay_out(piece *p)
         p->bytes += contacts;
         p->copies += contacts > 0;
         p->batch->uploads += task->state->host_newer == TB_PARTS_ALL;
-        if (task->model->arena_size > p->arena_size) p->arena_size = task->model->arena_size;
     }
-    p->arena_size = arena_stride(p->arena_size);
 }
 
 /* Bytes of one world on their way into the staging. */
@@ -202,12 +271,12 @@ static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_t
     w->merged = task->merged;
 }
 
-/* Rows of the steps that are left, and where a card finds theirs. */
+/* Rows of the next steps, and where a card finds theirs. */
 static void pack_course(const piece *p, tb_gpu_world *w, const tb_gpu_task *task)
 {
     char *block = p->batch->block.memory;
     if (task->course == NULL) return;
-    tb_gpu_course_send(task->course, task->state->model, task->steps_left,
+    tb_gpu_course_send(task->course, task->state->model, task->steps_left, rows_of(p, task),
                        p->staging + task->told_at, block + task->told_at,
                        block + p->told + p->headers + task->noted_at, &w->course);
 }
@@ -255,78 +324,42 @@ static tb_status send(piece *p, tb_error *error)
 
 /* ---- a launch ---- */
 
-/* As many arenas as there are worlds, or as the card has room for. */
-static tb_status reserve_arenas(piece *p, int32_t *slots, tb_error *error)
+/* Where the block stands, and what of it the kernels look for. */
+static void place_call(piece *p)
 {
     tb_gpu_batch *b = p->batch;
-    size_t room = 0, total = 0;
-    *slots = p->count;
-    const size_t wanted = (size_t)*slots * p->arena_size;
-    if (wanted <= b->arenas.capacity) return TB_OK;
-    tb_status status = tb_gpu_room(&b->device, &room, &total, error);
-    if (status != TB_OK) return status;
-    const size_t most = (room + b->arenas.capacity) / 4 * 3;
-    if (wanted > most) *slots = (int32_t)(most / p->arena_size);
-    if (*slots < 1) *slots = 1; /* and the card may refuse */
-    return tb_gpu_reserve(&b->device, &b->arenas, (size_t)*slots * p->arena_size, error);
-}
-
-/* Bytes that nobody sets are zero, so that equal calls are equal bytes. */
-static tb_status make_call(piece *p, const tb_step_options *options, tb_gpu_call *call,
-                           tb_error *error)
-{
-    tb_gpu_batch *b = p->batch;
+    tb_gpu_call *call = &p->call;
     tb_gpu_launch *l = &call->launch;
-    memset(call, 0, sizeof *call);
-    l->worlds = (tb_gpu_world *)(void *)((char *)b->block.memory + p->told);
-    l->number_of_worlds = p->count;
-    tb_gpu_call_set_options(call, options);
-    tb_gpu_choose_lanes(&b->settings, b->processors, l);
-    int32_t dofs = 0;
-    tb_gpu_effort effort = {0};
-    for (int32_t i = 0; i < p->count; i++) {
-        const tb_gpu_task *task = task_of(p, i);
-        const int32_t own_dofs = task->state->model->number_of_dofs;
-        if (own_dofs > dofs) dofs = own_dofs;
-        if (task->state->steps > 0) tb_gpu_effort_add(&effort, task->state->certificate.iterations);
-        if (task->steps_left > l->steps) l->steps = task->steps_left;
-    }
-    tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
-    l->arena_size = p->arena_size;
-    tb_status status = reserve_arenas(p, &l->slots, error);
+    char *block = b->block.memory;
+    l->worlds = (tb_gpu_world *)(void *)(block + p->told);
     l->arenas = b->arenas.memory;
-    l->counts = (int32_t *)(void *)((char *)b->block.memory + p->counts_at);
+    l->counts = (int32_t *)(void *)(block + p->counts_at);
     if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS) {
         l->kinds = l->counts + TB_GPU_COUNTS;
-        l->order = (int32_t *)(void *)((char *)b->block.memory + p->told + p->headers + p->noted);
+        l->order = (int32_t *)(void *)(block + p->told + p->headers + p->noted);
     }
-    tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
-    tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
     call->sides = &b->sides;
-    if (status == TB_OK && l->overlap > 0) status = tb_gpu_sides_open(&b->sides, &b->device, error);
     call->staging = p->staging;
-    call->block = b->block.memory;
+    call->block = block;
     call->told = p->told;
     call->headers = p->headers;
     call->noted = p->noted;
-    return status;
 }
 
 /* Headers there, steps, headers back. */
-static tb_status launch(piece *p, const tb_step_options *options, tb_error *error)
+static tb_status launch(piece *p, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     tb_gpu_device *d = &b->device;
-    tb_gpu_call call;
-    tb_status status = make_call(p, options, &call, error);
-    if (status != TB_OK) return status;
-    b->copied_bytes += call.told + 2 * call.headers + call.noted;
-    status = tb_gpu_mark(d, 1, error);
+    const tb_gpu_call *call = &p->call;
+    place_call(p);
+    b->copied_bytes += call->told + 2 * call->headers + call->noted;
+    tb_status status = tb_gpu_mark(d, 1, error);
     /* in a graph a gate might come before those that it waits for */
-    if (status == TB_OK && p->count <= GRAPH_WORLDS && call.launch.overlap == 0)
-        status = tb_gpu_graph_start(&b->graphs, d, &call, error);
+    if (status == TB_OK && p->count <= GRAPH_WORLDS && call->launch.overlap == 0)
+        status = tb_gpu_graph_start(&b->graphs, d, call, error);
     else if (status == TB_OK)
-        status = tb_gpu_check(d, tb_gpu_call_start(&call, d->stream), "launching steps", error);
+        status = tb_gpu_check(d, tb_gpu_call_start(call, d->stream), "launching steps", error);
     if (status == TB_OK) status = tb_gpu_mark(d, 2, error);
     return status;
 }
@@ -354,7 +387,7 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
         /* told even where no step followed */
         s->device_newer |= tb_course_parts(task->course);
         twin->dirty |= tb_course_parts(task->course) != 0;
-        tb_gpu_course_receive(task->course, s->model, task->steps_left, taken,
+        tb_gpu_course_receive(task->course, s->model, task->steps_left, rows_of(p, task), taken,
                               w->status == TB_DIVERGED,
                               p->staging + p->told + p->headers + task->noted_at);
     }
@@ -398,9 +431,10 @@ tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
     end_phase(batch, -1, &last);
     tb_status status = settle(&p, count, error);
     end_phase(batch, TB_GPU_PHASE_settle, &last);
+    if (status == TB_OK) status = plan(&p, options, error);
     if (status == TB_OK) status = send(&p, error);
     end_phase(batch, TB_GPU_PHASE_pack, &last);
-    if (status == TB_OK) status = launch(&p, options, error);
+    if (status == TB_OK) status = launch(&p, error);
     end_phase(batch, TB_GPU_PHASE_start, &last);
     if (status == TB_OK) status = await_steps(&p, error);
     end_phase(batch, TB_GPU_PHASE_wait, &last);

@@ -30,6 +30,7 @@ enum {
      * known; where solves are not long, so that it is looked again; where they are. What is left of worlds
      * that stay behind goes on in the next one. */
     STEPS_ALONE = 128,
+    STEPS_OF_A_QUESTION = 32, /* where the caller is asked in between whether it still wants them */
     STEPS_OF_THE_FIRST = 32,
     STEPS_OF_A_LOOK = 128,
     STEPS_OF_A_LAUNCH = 512,
@@ -54,12 +55,15 @@ enum {
 
 /* ---- from the environment ---- */
 
+/* What is no number is as if it were not there. */
 static int32_t setting(const char *name, int32_t usual, int32_t most)
 {
+    char *end = NULL;
     const char *text = getenv(name);
-    if (text == NULL || *text == '\0') return usual;
-    const int number = atoi(text);
-    return number < 0 ? 0 : number > most ? most : number;
+    if (text == NULL) return usual;
+    const long number = strtol(text, &end, 10);
+    if (end == text || *end != '\0') return usual;
+    return number < 0 ? 0 : number > most ? most : (int32_t)number;
 }
 
 tb_gpu_settings tb_gpu_settings_read(void)
@@ -84,6 +88,11 @@ tb_gpu_settings tb_gpu_settings_read(void)
 static int32_t least(int32_t a, int32_t b)
 {
     return a < b ? a : b;
+}
+
+void tb_gpu_choose_steps(int32_t most, bool asked, tb_gpu_launch *launch)
+{
+    launch->steps = asked ? least(most, STEPS_OF_A_QUESTION) : most;
 }
 
 static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)
@@ -154,8 +163,8 @@ void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
                                          : known         ? STEPS_OF_A_LOOK
                                                          : STEPS_OF_THE_FIRST);
     if (settings->overlap < 0 && none) return; /* no solve was long: nobody is left behind */
-    launch->overlap =
-        is_long(effort) ? processors * OVERLAP_OF_LONG : processors / OVERLAP_OF_SHORT + 1;
+    launch->overlap = is_long(effort) ? processors * OVERLAP_OF_LONG
+                                      : (processors + OVERLAP_OF_SHORT - 1) / OVERLAP_OF_SHORT;
     if (settings->overlap > 0) launch->overlap = settings->overlap;
     launch->groups = (int64_t)worlds * lanes > lanes_at_once ? TB_GPU_GROUPS : 1;
     if (settings->groups > 0) launch->groups = settings->groups;

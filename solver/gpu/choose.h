@@ -1,5 +1,6 @@
-/* How the steps of a call are spread over a card: lanes of a world, and which solves wait for a launch
- * beside (steps.c). None of it can be seen in what the steps leave. */
+/* How the steps of a call are spread over a card: lanes of a world, worlds that go alone, steps of a
+ * launch, and how many solves others do not wait for (steps.c). None of it can be seen in what the
+ * steps leave. */
 #ifndef TB_GPU_CHOOSE_H
 #define TB_GPU_CHOOSE_H
 
@@ -27,6 +28,8 @@ tb_gpu_settings tb_gpu_settings_read(void);
 /* Adds the last solve of a world that has made a step. */
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 
+/* Steps of a launch: `most`, but for callers who are asked in between whether they still want them. */
+void tb_gpu_choose_steps(int32_t most, bool asked, tb_gpu_launch *launch);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);

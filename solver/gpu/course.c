@@ -65,18 +65,18 @@ static void *room_for(places *p, const void *rows, size_t bytes)
     return there;
 }
 
-void tb_gpu_course_send(const tb_course *course, const tb_model *model, int32_t left, void *told,
-                        void *told_there, void *noted_there, tb_course *sent)
+void tb_gpu_course_send(const tb_course *course, const tb_model *model, int32_t left, int32_t rows,
+                        void *told, void *told_there, void *noted_there, tb_course *sent)
 {
     size_t in[TOLD], out[NOTED];
-    places p = {.to = told, .there = told_there, .first = course->steps - left, .count = left};
+    places p = {.to = told, .there = told_there, .first = course->steps - left, .count = rows};
     told_rows(course, model, in);
     noted_rows(course, model, out);
     *sent = *course;
     sent->steps = left;
     sent->kinematic = send_rows(&p, course->kinematic, in[KINEMATIC]);
     if (sent->kinematic != NULL)
-        tb_course_normalize(told, (int64_t)left * model->number_of_kinematic_bodies);
+        tb_course_normalize(told, (int64_t)rows * model->number_of_kinematic_bodies);
     sent->accelerations = send_rows(&p, course->accelerations, in[ACCELERATIONS]);
     sent->controls = send_rows(&p, course->controls, in[CONTROLS]);
     p.there = noted_there;
@@ -89,17 +89,17 @@ void tb_gpu_course_send(const tb_course *course, const tb_model *model, int32_t 
 /* ---- back ---- */
 
 void tb_gpu_course_receive(const tb_course *course, const tb_model *model, int32_t left,
-                           int32_t taken, bool diverged, const void *noted)
+                           int32_t rows, int32_t taken, bool diverged, const void *noted)
 {
     size_t bytes[NOTED];
     void *const arrays[NOTED] = {course->q, course->moved, course->touches, course->certificates};
-    const size_t first = (size_t)(course->steps - left), rows = (size_t)taken;
+    const size_t first = (size_t)(course->steps - left);
     const char *from = noted;
     noted_rows(course, model, bytes);
     for (int i = 0; i < NOTED; i++) {
         if (arrays[i] == NULL) continue;
-        const size_t count = rows + (i == CERTIFICATES && diverged);
+        const size_t count = (size_t)taken + (i == CERTIFICATES && diverged);
         memcpy((char *)arrays[i] + first * bytes[i], from, count * bytes[i]);
-        from += (size_t)left * bytes[i];
+        from += (size_t)rows * bytes[i];
     }
 }

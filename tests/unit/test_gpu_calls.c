@@ -73,6 +73,70 @@ START_TEST(a_course_asks_as_little_as_a_step)
 }
 END_TEST
 
+/* A launch takes no more than 128 steps of a world that goes alone, and only their rows travel with it. */
+START_TEST(a_long_course_sends_each_row_once)
+{
+    enum { STEPS = 1280, LAUNCHES = 10 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    const size_t row = (size_t)tb_model_count(model).coordinates;
+    tb_state *there = state_of(model), *here = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    double *q[2];
+    for (int i = 0; i < 2; i++) ck_assert_ptr_nonnull(q[i] = calloc(STEPS * row, sizeof **q));
+    step(stays, there, 2);
+    step(cpu, here, 2);
+    const int64_t captures = use_of(0).captures;
+    const uint64_t before = use_of(0).copied_bytes;
+    const tb_course course = {.steps = STEPS, .q = q[0]}, same = {.steps = STEPS, .q = q[1]};
+    TEST_OK(tb_step_courses(stays, &there, &course, 1, NULL, &error), &error);
+    const double copied = (double)(use_of(0).copied_bytes - before);
+    const double rows = STEPS * (double)row * sizeof **q;
+    ck_assert_msg(copied < 1.5 * rows, "%g bytes for rows of %g", copied, rows);
+    ck_assert_int_le(use_of(0).captures, captures + 1); /* all launches are of one kind */
+    TEST_OK(tb_step_courses(cpu, &here, &same, 1, NULL, &error), &error);
+    ck_assert_mem_eq(q[0], q[1], STEPS * row * sizeof **q);
+    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
+    for (int i = 0; i < 2; i++) free(q[i]);
+    tb_state_destroy(here);
+    tb_stepper_destroy(cpu);
+    destroy(there, stays, model);
+}
+END_TEST
+
+static bool is_enough(void *context)
+{
+    int *questions = context;
+    return ++*questions > 3;
+}
+
+/* A call that may be cancelled is asked about every 32 steps, and keeps what it has made. */
+START_TEST(a_caller_may_give_up_between_launches)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *there = state_of(model), *here = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    int questions = 0;
+    step(stays, there, 2); /* room has grown by then */
+    tb_step_options options = tb_stepper_options(stays);
+    options.solve.cancelled = is_enough;
+    options.solve.cancelled_context = &questions;
+    TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
+    TEST_STATUS(tb_step(stays, there, 1000, NULL, &error), TB_CANCELLED, &error);
+    ck_assert_int_eq(tb_state_steps(there), 2 + 3 * 32);
+    step(cpu, here, 2 + 3 * 32);
+    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
+    tb_state_destroy(here);
+    tb_stepper_destroy(cpu);
+    destroy(there, stays, model);
+}
+END_TEST
+
 /* A call of one kind is captured once, whatever lies between the fields of its options; another kind
  * is captured too, and does what it does without a graph. */
 START_TEST(a_kind_of_call_is_captured_once)
@@ -108,15 +172,13 @@ END_TEST
  * in the worlds, of which some need more room on the way and one ends. */
 START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
 {
-    enum { WORLDS = 24, LOST = 7 };
+    enum { WORLDS = 80, LOST = 7 }; /* two groups of whole blocks */
     static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_GROUPS", "TRIBO_GPU_LANES",
                                         "TRIBO_GPU_GRAPHS", "TRIBO_GPU_ALONE"};
-    static const char *const SETTINGS[][5] = {{"0", "", "4", "0", "0"},
-                                              {"3", "1", "4", "1", "0"},
-                                              {"5", "2", "8,8,4,8", "0", "0"},
-                                              {"", "", "2", "1", "0"},
-                                              {"", "", "8", "1", "24"}};
-    enum { NUMBER_OF_NAMES = 5, NUMBER_OF_SETTINGS = 5 };
+    static const char *const SETTINGS[][5] = {
+        {"0", "", "4", "0", "0"}, {"3", "1", "4", "1", "0"},  {"5", "2", "8,8,4,8", "0", "0"},
+        {"", "", "2", "1", "0"},  {"1", "2", "32", "1", "0"}, {"", "", "8", "1", "80"}};
+    enum { NUMBER_OF_NAMES = 5, NUMBER_OF_SETTINGS = 6 };
     play_card(NULL, NULL, NULL);
     find_card();
     tb_model *models[2] = {boxes(), crowd()};
@@ -187,6 +249,43 @@ START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
 }
 END_TEST
 
+/* The first kernel that cannot be launched leaves all as it was; one behind others leaves worlds between
+ * two steps, and the card counts as lost. */
+START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
+{
+    enum { WORLDS = 40 };
+    static const char *const NAMES[] = {"TRIBO_GPU_ALONE", "TRIBO_GPU_GRAPHS", "TRIBO_GPU_OVERLAP"};
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error = {0};
+    for (int overlap = 0; overlap <= 3; overlap += 3) {
+        tb_state *worlds[WORLDS];
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(setenv(NAMES[i], i == 2 && overlap > 0 ? "3" : "0", 1), 0);
+        tb_stepper *stays = resident_stepper(0);
+        for (int i = 0; i < WORLDS; i++) worlds[i] = state_of(model);
+        TEST_OK(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), &error);
+        ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "1", 1), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_INTERNAL, &error);
+        ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
+        ck_assert_int_eq(tb_state_steps(worlds[0]), 8);
+        TEST_OK(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), &error);
+        ck_assert_int_eq(tb_state_steps(worlds[WORLDS - 1]), 16);
+
+        ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "7", 1), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_ABORTED, &error);
+        ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_ABORTED, &error);
+        ck_assert_ptr_nonnull(strstr(error.message, "is lost"));
+        for (int i = 0; i < WORLDS; i++) tb_state_destroy(worlds[i]);
+        tb_stepper_destroy(stays);
+    }
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    tb_model_destroy(model);
+}
+END_TEST
+
 START_TEST(few_worlds_go_alone)
 {
     const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
@@ -246,6 +345,11 @@ START_TEST(fast_memory_is_told_by_the_environment)
     ck_assert_int_eq(tb_gpu_settings_read().fast, 2048);
     ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "64", 1), 0);
     ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 64);
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "much", 1), 0); /* no number */
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 0);
+    ck_assert_int_eq(setenv("TRIBO_GPU_OVERLAP", "1e3", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().overlap, -1);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_OVERLAP"), 0);
     ck_assert_int_eq(unsetenv("TRIBO_GPU_FAST_STAGGERED"), 0);
 }
 END_TEST
@@ -314,8 +418,10 @@ START_TEST(solves_overlap_where_there_are_many)
 END_TEST
 
 TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
-          a_course_asks_as_little_as_a_step, a_kind_of_call_is_captured_once,
+          a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
+          a_caller_may_give_up_between_launches, a_kind_of_call_is_captured_once,
           how_a_call_is_spread_over_the_card_leaves_no_trace,
-          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors, few_worlds_go_alone,
+          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
+          a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
           fast_memory_is_what_a_factor_needs_or_what_is_told,
           fast_memory_is_told_by_the_environment, solves_overlap_where_there_are_many)
