@@ -42,8 +42,9 @@ typedef struct bench {
 
 typedef struct figures {
     const char *part;
-    int32_t worlds, steps, held, failed;
-    int32_t way; /* steps of the way that it is, or begins after */
+    int32_t worlds, steps, held;
+    int32_t failed; /* calls of a world in which not every step converged */
+    int32_t way;    /* steps of the way that it is, or begins after */
     tb_step_options options;
     double compute, wall, copy; /* s, of all steps */
     double residual, sweeps, contacts, penetration;
@@ -88,7 +89,6 @@ static void advance(tb_stepper *stepper, tb_state **states, int32_t steps,
     f->compute += compute > 0 ? compute : wall; /* the CPU has no clock of its own */
     f->copy += f->use.copy_seconds - before.copy_seconds;
     f->steps += steps;
-    f->failed = 0;
     for (int32_t i = 0; i < f->worlds; i++) {
         f->residual = fmax(f->residual, certificates[i].residual);
         f->penetration = fmax(f->penetration, certificates[i].penetration);

@@ -144,13 +144,13 @@ class Measure:
     def agreement(self) -> None:
         for line in self.run.lines("agreement", [self.run.build / "tests/unit/test_gpu_step"]):
             found = re.match(r"(\d+)%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", line)
-            table = re.match(r"(\S.*?\S) {2,}(\d+) +(\S+) +(\S+) +(\S+) +\d+, ", line)
+            table = re.match(r"(\S.*?\S) +(parts|alone) +(\d+) +(\S+) +(\S+) +\d+, ", line)
             row: dict[str, Any] = {"of": "agreement", "text": line}
             if found:
                 row |= {"checks": int(found[2]), "failed": int(found[3]) + int(found[4])}
-            if table and table[2] != "double":
-                row |= {"scene": table[1], "steps": int(table[2]), "q": float(table[3])}
-                row |= {"u": float(table[4]), "allowed": float(table[5])}
+            if table:
+                row |= {"scene": table[1], "way": table[2], "steps": int(table[3])}
+                row |= {"q": float(table[4]), "u": float(table[5])}
             if line.startswith("SKIPPED"):
                 self.run.fail("agreement", line)
             self.run.results.append(row)

@@ -92,7 +92,7 @@ def peer(rows: list[Row], kind: Kind) -> Row | None:
 
 
 def converged(row: Row) -> bool:
-    """All worlds in every step; `unconverged` counts those of the last call alone."""
+    """All worlds in every step; before 2026-11-23 `unconverged` counted those of the last call."""
     return not row["unconverged"] and float(row["residual"]) <= float(row["tolerance"])
 
 
@@ -236,10 +236,10 @@ def products(rows: list[Row]) -> str:
 
 def agreement(rows: list[Row]) -> str:
     found = [r for r in rows if r["of"] == "agreement" and "q" in r]
-    lines = [[r["scene"], str(r["steps"]), f"{r['q']:.2g}", f"{r['u']:.2g}", f"{r['allowed']:.0e}"]
+    lines = [[r["scene"], r.get("way", ""), str(r["steps"]), f"{r['q']:.2g}", f"{r['u']:.2g}"]
              for r in found]  # fmt: skip
     sums = [r["text"] for r in rows if r["of"] == "agreement" and "checks" in r]
-    table = grid(["CPU against GPU, double", "steps", "q", "u", "allowed q"], lines)
+    table = grid(["CPU against GPU, double", "kernels", "steps", "q", "u"], lines)
     return "\n".join([table, *sums]) if lines else "\n".join(sums)
 
 
