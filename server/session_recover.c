@@ -112,12 +112,13 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
         tb_error unread; /* a scene that is gone is said when it is needed */
         if (server->number_of_devices > 1)
             (void)td_catalog_scene(server->catalog, s->scene_id, &s->scene, &unread);
-        const td_device_wish wish = {.name = "",
-                                     .worlds = s->worlds,
-                                     .meshes =
-                                         s->scene != NULL && tb_model_has_meshes(s->scene->model),
-                                     .pace = td_session_pace(s),
-                                     .options = &s->options};
+        const td_device_wish wish = {
+            .name = "",
+            .worlds = s->worlds,
+            .bodies = s->scene != NULL ? tb_model_count(s->scene->model).bodies : 0,
+            .meshes = s->scene != NULL && tb_model_has_meshes(s->scene->model),
+            .pace = td_session_pace(s),
+            .options = &s->options};
         const tb_status status = td_device_choose(server, &wish, &device, error);
         if (status != TB_OK) return status;
         if (code != 0)

@@ -614,7 +614,8 @@ typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
 /* Where worlds are stepped. The CPU is built in. The GPU is a plug-in that is looked for once, when
  * it is first asked about; it counts as there if a driver and a card are there too. Both run the
  * same formulas: results agree to rounding, and on each of them they are the same bytes every time.
- */
+ * Before the driver looks for cards, CUDA_DEVICE_MAX_CONNECTIONS=32 is put into the environment where
+ * it is not there: programs with threads that read it ask about GPUs before they start them. */
 typedef enum tb_backend_choice {
     TB_BACKEND_CPU,
     TB_BACKEND_GPU, /* UNAVAILABLE where there is none */
