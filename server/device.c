@@ -13,9 +13,10 @@
 /* Worlds from which on a card gets a session where nothing has been measured. */
 static const int64_t USUAL_CARD_WORLDS = 1024;
 
-/* How many times slower a device may be, by size alone, that is tried once to know: a job comes
- * again, a session stays. */
-static const double LOSS_OF_A_JOB = 8, LOSS_OF_A_SESSION = 2;
+/* How many times slower a device may be, by size alone, that is tried to know: a job ends and comes
+ * again, a session stays. So it is jobs that try again what has not been measured for so long. */
+static const double LOSS_OF_A_JOB = 4, LOSS_OF_A_SESSION = 2;
+static const int64_t AGE_NS = 600000000000;
 
 /* ---- which there are ---- */
 
@@ -166,16 +167,24 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
         (double)wish->worlds * cpu_wait / ((double)td_device_card_worlds(server) * card_wait);
     if (server->config->gpu_worlds > 0) return gain >= 1;
 
+    const int64_t now = td_monotonic_ns(), since = wish->ends ? now - AGE_NS : INT64_MIN;
     const double threads = td_scheduler_threads(cpu->scheduler), worlds = (double)wish->worlds;
-    const double card_ns = td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_GPU, wish->worlds);
-    const double cpu_ns = td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_CPU, wish->worlds) /
-                          fmin(threads, worlds);
-    const double loss = wish->ends ? LOSS_OF_A_JOB : LOSS_OF_A_SESSION;
+    const double card_ns =
+        td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_GPU, wish->worlds, since);
+    const double cpu_ns =
+        td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_CPU, wish->worlds, since) /
+        fmin(threads, worlds);
     *known = card_ns > 0 && cpu_ns > 0;
     if (*known) return card_ns * card_wait <= cpu_ns * cpu_wait;
-    if (card_ns > 0) return gain > loss;
-    if (cpu_ns > 0) return gain * loss >= 1;
-    return gain >= 1;
+    if (card_ns + cpu_ns == 0) return gain >= 1;
+
+    /* the one of which nothing is known: because it is for so many, or to know */
+    const tb_backend_choice other = card_ns > 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+    const double lost = other == TB_BACKEND_CPU ? gain : 1 / gain;
+    const double most = wish->ends ? LOSS_OF_A_JOB : LOSS_OF_A_SESSION;
+    const bool goes =
+        lost <= 1 || (lost <= most && td_pace_try(server->paces, wish->pace, other, now));
+    return goes == (other == TB_BACKEND_GPU);
 }
 
 /* Whether a stepper with these options can be had there. */
@@ -215,6 +224,7 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
         /* there are things that cards do not do */
         if (status != TB_OK && status != TB_UNSUPPORTED) return status;
         if (status == TB_OK) *chosen = card;
+        known = known && status == TB_OK;
     }
     atomic_fetch_add(known ? &(*chosen)->chosen_by_pace : &(*chosen)->chosen_by_size, 1);
     return TB_OK;
@@ -223,7 +233,8 @@ tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_dev
 void td_device_note(td_server *server, const td_device *device, uint64_t pace, int64_t worlds,
                     double step_ns)
 {
-    if (server->paces != NULL) td_pace_note(server->paces, pace, device->backend, worlds, step_ns);
+    if (server->paces != NULL)
+        td_pace_note(server->paces, pace, device->backend, worlds, step_ns, td_monotonic_ns());
 }
 
 void td_device_apply(const td_device *device, tb_step_options *options)

@@ -8,8 +8,9 @@
  *
  * How many are many differs from scene to scene: an H200 overtakes 16 threads at some 500 worlds of
  * a box, at 1,000 of a jaw and a mug, at several thousands of a Shadow hand in motion. So what was
- * stepped on both is given to the one that was quicker (pace.h), and what was stepped on one of them
- * tries the other next, where that is not much slower as far as is known.
+ * stepped on both is given to the one that was quicker (pace.h). What was stepped on one of them tries
+ * the other where that would, by size, take no more than four times as long for a job of grasps, twice
+ * for a session, one caller at a time.
  *
  * A session stays where it began, so that its bytes do not depend on what came later; the answer
  * says where that is. */
@@ -35,7 +36,7 @@ typedef struct td_device {
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
     atomic_int sessions; /* that are stepped here */
-    /* how often it was chosen for what had not been stepped on both, and for what had */
+    /* how often it was chosen, by nobody's insisting, for what is known on both kinds and else */
     atomic_llong chosen_by_size, chosen_by_pace;
     /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
     _Atomic double warm_up_seconds, step_ns;

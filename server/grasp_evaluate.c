@@ -101,12 +101,12 @@ static void on_stored(void *context, tb_status status, const tb_error *error)
     td_call_release(call); /* and with it the evaluation, which is its state */
 }
 
-/* What a step of all trials took on average, though some ended before others. */
+/* What a step of all trials took on average, though some ended before others, or all of them before
+ * their time. */
 static void note_pace(const evaluation *e, const tb_grasp_progress *progress)
 {
-    const int64_t trials = progress->trials_done;
-    const int64_t threads = td_scheduler_threads(e->device->scheduler);
-    if (trials == 0 || progress->world_steps_done == 0) return;
+    const int64_t trials = progress->trials, threads = td_scheduler_threads(e->device->scheduler);
+    if (progress->world_steps_done == 0) return;
     double step_ns = (double)e->compute_ns * (double)trials / (double)progress->world_steps_done;
     if (e->device->backend == TB_BACKEND_CPU)
         step_ns *= (double)(threads < trials ? threads : trials);
@@ -120,7 +120,7 @@ static void end(evaluation *e, tb_status status, const tb_error *error)
     tb_error failure = {0};
     e->status = status;
     if (error != NULL) e->error = *error;
-    if (status == TB_OK) note_pace(e, &progress);
+    note_pace(e, &progress);
     td_job_run_end(e->server, status, &e->error, e->compute_ns, &e->run);
     e->run.worlds = progress.trials_done;
     e->run.steps = progress.world_steps_done;
@@ -333,7 +333,7 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
     const int32_t copies = request.request.perturbation.count;
     const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
     const tb_grasp_object *object = &request.request.object;
-    *pace = td_grasp_request_pace(m, &request.request.step);
+    *pace = call->server->paces == NULL ? 0 : td_grasp_request_pace(m, &request.request.step);
     const td_device_wish wish = {.name = m->device,
                                  .worlds = trials,
                                  .ends = true,

@@ -2,11 +2,12 @@
  * `auto` (device.h) need not conclude from the warm-up's one box where a hand is quicker.
  *
  * The processors take so long a world, whatever their number. A card takes about as long for few
- * worlds as for many until it is full, so its times are kept by the number of worlds, in octaves,
- * and what lies between is estimated. Nothing of it outlives the process. */
+ * worlds as for many until it is full, so its times are kept by the number of worlds, in octaves, and
+ * say something of numbers up to four times as large or small. Nothing of it outlives the process. */
 #ifndef SERVER_PACE_H
 #define SERVER_PACE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,9 +25,14 @@ uint64_t td_pace_hash(uint64_t hash, const void *bytes, size_t size);
 uint64_t td_pace_key(uint64_t hash, const tb_step_options *);
 
 /* Worlds of this key were stepped there: `step_ns` of the device's time a step of all of them, of
- * one thread on the processors. */
-void td_pace_note(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds, double step_ns);
-/* The same, as far as it is known, for `worlds`; 0: it was never stepped there. */
-double td_pace_step_ns(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds);
+ * one thread on the processors. Times of the clock are monotonic, ns. */
+void td_pace_note(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds, double step_ns,
+                  int64_t now_ns);
+/* The same for `worlds`, as far as it was measured since; 0: it is not known. */
+double td_pace_step_ns(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds,
+                       int64_t since_ns);
+/* Whether a key of which something is known may be tried where nothing is: true for one caller, who
+ * leaves a note of it, and for nobody else for half a minute. */
+bool td_pace_try(td_paces *, uint64_t key, tb_backend_choice, int64_t now_ns);
 
 #endif

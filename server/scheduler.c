@@ -502,6 +502,7 @@ tb_status td_scheduler_create(td_server *server, const td_device *device, td_sch
     s->queue.epoch_ns = td_monotonic_ns();
     tb_status status =
         td_batch_create(&s->batch, device, choose_threads(config), FIRST_WORLDS, error);
+    s->batch.paces = server->paces;
     if (status == TB_OK) {
         status = start(s, error);
         if (status != TB_OK) td_batch_destroy(&s->batch);

@@ -43,6 +43,7 @@ struct td_job {
     /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
+    uint64_t pace; /* what paces know the worlds by (pace.h); 0: nothing is noted */
 
     /* a slice job (steps == 0): works for about `budget_ns`, and less where td_job_yields says so;
      * true when it is finished. A status other than OK in *status ends it. Runs on the owner

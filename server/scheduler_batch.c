@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "pace.h"
 
 /* Work for which it pays to wake the other threads. */
 static const double PARALLEL_NS = 150e3;
@@ -137,6 +138,7 @@ static void launch_serial(td_batch *batch, int32_t steps)
             const tb_status status =
                 tb_step(batch->serial, job->states[w], steps, &certificate, &error);
             merge(job, w, &certificate);
+            entry->moved = true;
             if (status != TB_DIVERGED) fail_entry(batch, entry, status, &error);
         }
     }
@@ -178,7 +180,11 @@ static void launch_parallel(td_batch *batch, int32_t steps)
         for (int32_t w = 0; w < entry->job->worlds; w++) {
             if (frozen(entry->job, w)) continue;
             judge(batch, entry, n, w, status, &error);
-            merge(entry->job, w, &batch->certificates[n++]);
+            entry->moved =
+                entry->moved || tb_state_steps(batch->states[n]) > batch->expected[n] - steps;
+            /* a world that did not move keeps what it has reached */
+            const tb_certificate *c = &batch->certificates[n++];
+            if (c->step > 0 || c->status != TB_OK) merge(entry->job, w, c);
         }
     }
 }
@@ -209,6 +215,29 @@ static void count_results(const td_job *job, td_metrics *metrics)
     if (not_converged > 0) td_metrics_add(metrics, TD_METRIC_NOT_CONVERGED, 1);
 }
 
+/* Whether it is nobody's first launch, which loads models and makes room. */
+static bool is_known(const td_batch *batch)
+{
+    for (int32_t i = 0; i < batch->jobs; i++)
+        if (batch->entries[i].job->step_estimate_ns == 0) return false;
+    return true;
+}
+
+/* The pace of a scene, by a launch in which worlds of it alone went all the way. */
+static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, double threads)
+{
+    const uint64_t pace = batch->entries[0].job->pace;
+    if (batch->paces == NULL || pace == 0) return;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        const td_batch_entry *entry = &batch->entries[i];
+        if (entry->job->pace != pace || entry->status != TB_OK) return;
+        for (int32_t w = 0; w < entry->job->worlds; w++)
+            if (entry->job->certificates[w].status == TB_DIVERGED) return;
+    }
+    td_pace_note(batch->paces, pace, batch->card ? TB_BACKEND_GPU : TB_BACKEND_CPU, batch->worlds,
+                 (double)took_ns * threads / steps, td_monotonic_ns());
+}
+
 /* After a launch: what each job has of it. */
 static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threads,
                    td_metrics *metrics)
@@ -216,7 +245,7 @@ static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threa
     for (int32_t i = 0; i < batch->jobs; i++) {
         td_batch_entry *entry = &batch->entries[i];
         td_job *job = entry->job;
-        job->steps_done += steps;
+        if (entry->status == TB_OK || entry->moved) job->steps_done += steps;
         const double share = entry->step_ns / batch->step_ns;
         job->compute_ns += (int64_t)((double)took_ns * share);
 
@@ -246,6 +275,7 @@ static void fail_all(td_batch *batch, tb_status status, const tb_error *error)
 int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
 {
     const int64_t begin = td_monotonic_ns();
+    const bool known = is_known(batch);
     double threads = batch->threads < batch->worlds ? batch->threads : batch->worlds;
     int32_t steps = choose_steps(batch, threads);
     const bool parallel = batch->card || (batch->parallel != NULL && batch->worlds > 1 &&
@@ -271,6 +301,7 @@ int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
     else
         launch_serial(batch, steps);
     const int64_t took = td_monotonic_ns() - begin;
+    if (known) note_pace(batch, steps, took, threads);
     settle(batch, steps, took, threads, metrics);
     td_metrics_add(metrics, TD_METRIC_BATCHES, 1);
     td_metrics_add(metrics, TD_METRIC_BATCHED_REQUESTS, batch->jobs);

@@ -80,6 +80,7 @@ typedef struct td_batch_entry {
     double backlog_ns; /* what it was booked with */
     int priority;
     tb_status status; /* of the launch */
+    bool moved;       /* a world of it has made a step */
     bool finished;
 } td_batch_entry;
 
@@ -93,6 +94,7 @@ typedef struct td_batch {
     int32_t packers;               /* threads that pack a card's worlds */
     int64_t slice_ns;              /* a launch's work */
     bool card;
+    td_paces *paces;   /* NULL: nothing is noted */
     tb_state **states; /* of a parallel launch, with what comes back */
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */

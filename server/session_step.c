@@ -79,15 +79,6 @@ static tb_status check_size(td_step *step)
                          (unsigned long long)bytes, (unsigned long long)config->message_bytes);
 }
 
-/* The first steps load models and make room. */
-static void note_pace(const td_session *s, const td_job *job)
-{
-    enum { FIRST_STEPS = 16 };
-    if (atomic_load(&s->steps) + job->steps_done >= FIRST_STEPS)
-        td_device_note(s->all->server, s->device, s->pace, s->worlds,
-                       (double)job->step_estimate_ns);
-}
-
 static void on_done(td_job *job, tb_status status, const tb_error *error)
 {
     td_step *step = job->context;
@@ -104,7 +95,6 @@ static void on_done(td_job *job, tb_status status, const tb_error *error)
     if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
     s->step_estimate_ns = job->step_estimate_ns;
     if (job->steps_done > 0) {
-        note_pace(s, job);
         td_session_account(s, job->steps_done, job->compute_ns);
         td_session_renew(s);
     }
@@ -131,6 +121,7 @@ static void run_step(td_session *s, td_task *task)
         job->certificates = s->certificates;
         job->options = s->options;
         job->step_estimate_ns = s->step_estimate_ns;
+        job->pace = s->pace;
         job->stop = &s->stop;
         /* one that waited for its turn runs on a thread that had something else to do, and after it
          * there may be more: what a thread computes for others has a bound */

@@ -90,7 +90,7 @@ $(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
 $(B)/tests/unit/test_courses $(B)/tests/unit/test_grasp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
 $(B)/tests/unit/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/test_gpu_calls: $(B)/tests/plugin/card/gpu/choose.o
-$(B)/tests/unit/test_server_device: | $(CARD)
+$(B)/tests/unit/test_server_batch $(B)/tests/unit/test_server_device: | $(CARD)
 $(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 $(B)/tests/unit/test_gpu_resume: | $(CARD) $(addprefix $(B)/tests/data/,hand jaw_mug mug)
 

@@ -66,6 +66,20 @@ static int32_t setting(const char *name, int32_t usual, int32_t most)
     return number < 0 ? 0 : number > most ? most : (int32_t)number;
 }
 
+/* One number for all parts of a step or one for each; 0: chosen. */
+static void read_lanes(int32_t lanes[TB_GPU_PARTS])
+{
+    const char *text = getenv("TRIBO_GPU_LANES");
+    for (int part = 0; text != NULL && part < TB_GPU_PARTS; part++) {
+        char *end = NULL;
+        const long number = strtol(text, &end, 10);
+        const bool is_number = end != text && (*end == ',' || *end == '\0');
+        lanes[part] = is_number && number > 0 && number <= INT32_MAX ? (int32_t)number : 0;
+        const char *next = strchr(text, ',');
+        if (next != NULL) text = next + 1;
+    }
+}
+
 tb_gpu_settings tb_gpu_settings_read(void)
 {
     tb_gpu_settings s = {.overlap = setting("TRIBO_GPU_OVERLAP", -1, INT32_MAX),
@@ -74,12 +88,7 @@ tb_gpu_settings tb_gpu_settings_read(void)
                          .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX),
                          .fast_staggered =
                              setting("TRIBO_GPU_FAST_STAGGERED", FAST_OF_STAGGERED, 1 << 20)};
-    const char *lanes = getenv("TRIBO_GPU_LANES");
-    for (int part = 0; lanes != NULL && part < TB_GPU_PARTS; part++) {
-        const char *next = strchr(lanes, ',');
-        s.lanes[part] = atoi(lanes) < 0 ? 0 : atoi(lanes);
-        if (next != NULL) lanes = next + 1;
-    }
+    read_lanes(s.lanes);
     return s;
 }
 

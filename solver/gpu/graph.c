@@ -42,10 +42,12 @@ cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
     if (result == cudaSuccess)
         result = (call->single ? tb_gpu_start_steps_f32 : tb_gpu_start_steps)(&call->launch,
                                                                               call->sides, stream);
-    if (result == cudaSuccess)
-        result = cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,
-                                 stream);
-    return result;
+    if (result != cudaSuccess) return result;
+    /* worlds have moved, and what is not known of them is lost */
+    return cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,
+                           stream) == cudaSuccess
+               ? cudaSuccess
+               : cudaErrorLaunchFailure;
 }
 
 static void drop(struct tb_gpu_graph *graph)

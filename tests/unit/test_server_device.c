@@ -2,6 +2,7 @@
  * processor plays. */
 #include "card_util.h"
 #include "grasp/grasp.h"
+#include "grasp_request.h"
 #include "pace.h"
 #include "session_util.h"
 
@@ -196,14 +197,17 @@ START_TEST(what_was_stepped_on_both_is_given_to_the_quicker)
     td_device_note(&t.server, cpu, 77, 1, 1e5);
     td_device_note(&t.server, card, 77, 1024, 2 * 1024 * 1e5 / threads);
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    /* far more of them still fill it: sqrt(16) times as long, as far as is known */
+    ck_assert_int_eq(atomic_load(&cpu->chosen_by_pace), 1);
+    /* of far more it is not known, and by size they are for the card */
     wish.worlds = 16 * 1024;
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 0);
     td_device_note(&t.server, card, 77, 16 * 1024, 2 * 16 * 1024 * 1e5 / threads);
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    ck_assert_int_eq(atomic_load(&cpu->chosen_by_pace), 2);
-    ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 1);
-    ck_assert_int_eq(atomic_load(&card->chosen_by_size), 1);
+    /* nor of one: what 1,024 take in a little while does not make a card quick */
+    wish.worlds = 1;
+    td_device_note(&t.server, card, 77, 1024, 1e5);
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
 
     /* and the other way round: 40 worlds that the card is quicker with */
     wish.pace = 78;
@@ -212,6 +216,7 @@ START_TEST(what_was_stepped_on_both_is_given_to_the_quicker)
     td_device_note(&t.server, cpu, 78, 40, 40 * 1e6);
     td_device_note(&t.server, card, 78, 40, 0.9 * 40 * 1e6 / fmin(threads, 40));
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    ck_assert_int_eq(atomic_load(&card->chosen_by_pace), 1);
     /* not those in which meshes collide, not where the operator said how many */
     wish.meshes = true;
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
@@ -237,27 +242,32 @@ START_TEST(what_was_stepped_on_one_tries_the_other_where_little_is_lost)
     td_device *card = &t.server.devices[0], *cpu = td_device_cpu(&t.server);
 
     /* known on the card alone */
-    td_device_note(&t.server, card, 77, 2000, 1e6);
-    wish.worlds = 2000;
-    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    td_device_note(&t.server, card, 77, 3000, 1e6);
     wish.worlds = 4000; /* a session would lose too much */
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
     wish.ends = true;
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    wish.worlds = 10000;
+    ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0"); /* somebody tries it already */
+    wish.pace = 78;
+    td_device_note(&t.server, card, 78, 3000, 1e6);
+    wish.worlds = 10000; /* too much for a job */
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
+    wish.worlds = 2000;
+    wish.ends = false;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.worlds = 900; /* by size they are the processors' anyway */
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
 
     /* known on the processors alone */
-    wish.pace = 78;
-    td_device_note(&t.server, cpu, 78, 1, 1e5);
-    wish.worlds = 200;
+    wish.pace = 79;
+    td_device_note(&t.server, cpu, 79, 1, 1e5);
+    wish.worlds = 300;
+    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
+    wish.ends = true;
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
-    wish.worlds = 100;
     ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    wish.ends = false;
-    wish.worlds = 200;
-    ck_assert_str_eq(chosen_for(&t, &wish), "cpu");
-    wish.worlds = 600;
+    wish.worlds = 2000;
     ck_assert_str_eq(chosen_for(&t, &wish), "gpu:0");
     ck_assert_int_eq(atomic_load(&cpu->chosen_by_pace) + atomic_load(&card->chosen_by_pace), 0);
     test_server_stop(&t);
@@ -282,6 +292,13 @@ static void step_there(td_server *s, const td_scene *scene, int worlds, const ch
     ck_assert_int_eq(delete_session(s, "one", TD_SCOPE_RUN, id), TB_OK);
 }
 
+/* Of a session's scene under the usual options. */
+static uint64_t pace_of(const char *scene)
+{
+    const tb_step_options options = tb_step_defaults();
+    return td_pace_key(td_pace_hash(TD_PACE_SEED, scene, strlen(scene)), &options);
+}
+
 START_TEST(sessions_leave_their_pace)
 {
     test_server t;
@@ -293,17 +310,54 @@ START_TEST(sessions_leave_their_pace)
     step_there(s, scene, 3, "cpu");
     step_there(s, scene, 2, "gpu:0");
 
-    tb_step_options options = tb_step_defaults();
-    const uint64_t pace =
-        td_pace_key(td_pace_hash(TD_PACE_SEED, scene->id, strlen(scene->id)), &options);
-    const double cpu = td_pace_step_ns(s->paces, pace, TB_BACKEND_CPU, 2);
-    const double card = td_pace_step_ns(s->paces, pace, TB_BACKEND_GPU, 2);
+    const tb_step_options options = tb_step_defaults();
+    const uint64_t pace = pace_of(scene->id);
+    const double cpu = td_pace_step_ns(s->paces, pace, TB_BACKEND_CPU, 2, INT64_MIN);
+    const double card = td_pace_step_ns(s->paces, pace, TB_BACKEND_GPU, 2, INT64_MIN);
     ck_assert_msg(cpu > 0 && card > 0, "%g and %g ns", cpu, card);
-    /* a million of them go where they are quicker, though by size they were for the card */
-    td_device_wish wish = {.name = "", .worlds = 1000000, .pace = pace, .options = &options};
-    const double threads = td_scheduler_threads(td_device_cpu(s)->scheduler);
-    const double many = td_pace_step_ns(s->paces, pace, TB_BACKEND_GPU, wish.worlds);
-    ck_assert_str_eq(chosen_for(&t, &wish), many <= 500000 * cpu / threads ? "gpu:0" : "cpu");
+    /* two of them go where they are quicker, though by size they were for the processors */
+    td_device_wish wish = {.name = "", .worlds = 2, .pace = pace, .options = &options};
+    const double threads = fmin(td_scheduler_threads(td_device_cpu(s)->scheduler), 2);
+    ck_assert_str_eq(chosen_for(&t, &wish), card <= cpu / threads ? "gpu:0" : "cpu");
+    td_scene_release(s->catalog, scene);
+    test_server_stop(&t);
+}
+END_TEST
+
+/* A launch in which a world diverges is shorter than it should be, and says nothing. */
+START_TEST(worlds_that_diverge_leave_no_pace)
+{
+    test_server t;
+    tb_error error = {0};
+    char id[33];
+    const td_scene *scene = NULL;
+    start_unmeasured(&t);
+    td_server *s = &t.server;
+    TEST_OK(td_catalog_add_scene(s->catalog, pile_of_boxes(1, 0.5), &scene, &error), &error);
+    Tribo__V1__CreateSessionRequest request = TRIBO__V1__CREATE_SESSION_REQUEST__INIT;
+    request.scene_id = (char *)(uintptr_t)scene->id;
+    request.device = (char *)(uintptr_t) "cpu";
+    TEST_OK(open_session(s, "one", &request, id, &error), &error);
+    double u[6] = {0, 0, 0, 1e300, 0, 0};
+    int64_t dofs = 6;
+    Tribo__V1__Array array = TRIBO__V1__ARRAY__INIT;
+    array.shape = &dofs;
+    array.n_shape = 1;
+    array.data.data = (uint8_t *)u;
+    array.data.len = sizeof u;
+    Tribo__V1__SetStateRequest set = TRIBO__V1__SET_STATE_REQUEST__INIT;
+    set.session_id = id;
+    set.u = &array;
+    tribo__v1__set_state_response__free_unpacked(
+        test_unary(s, "tribo.v1.Simulation/SetState", "one", &set, NULL, NULL), NULL);
+    Tribo__V1__StepRequest step = TRIBO__V1__STEP_REQUEST__INIT;
+    step.session_id = id;
+    step.steps = 10;
+    for (int i = 0; i < 5; i++)
+        tribo__v1__step_response__free_unpacked(
+            test_unary(s, "tribo.v1.Simulation/Step", "one", &step, NULL, NULL), NULL);
+    const uint64_t pace = pace_of(scene->id);
+    ck_assert_double_eq(td_pace_step_ns(s->paces, pace, TB_BACKEND_CPU, 1, INT64_MIN), 0);
     td_scene_release(s->catalog, scene);
     test_server_stop(&t);
 }
@@ -379,28 +433,63 @@ START_TEST(grasps_of_triangles_are_played_on_the_processors)
 }
 END_TEST
 
+/* By size the first ones go to the card; once both kinds have played such grasps, nothing is chosen by
+ * size any longer. */
 START_TEST(grasps_leave_their_pace)
 {
     test_server t;
     start_unmeasured(&t);
     td_server *s = &t.server;
-    t.config.gpu_worlds = 1; /* by size they would go to the card */
-    expect_grasps(s, true, "cpu", "cpu");
-    expect_grasps(s, true, "gpu:0", "gpu:0");
-    expect_grasps(s, true, "", "gpu:0");
-    t.config.gpu_worlds = 0;
-    /* both are known now, so nothing is chosen by size, and two times the same of what is played */
     td_device *card = &s->devices[0], *cpu = td_device_cpu(s);
-    const long long by_size =
-        atomic_load(&card->chosen_by_size) + atomic_load(&cpu->chosen_by_size);
+    t.config.gpu_worlds = 1;
+    expect_grasps(s, true, "", "gpu:0");
+    ck_assert_int_eq(atomic_load(&card->chosen_by_size), 1);
+    expect_grasps(s, true, "cpu", "cpu");
+    t.config.gpu_worlds = 0;
     expect_grasps(s, true, "", "");
     ck_assert_int_eq(atomic_load(&card->chosen_by_pace) + atomic_load(&cpu->chosen_by_pace), 1);
-    ck_assert_int_eq(atomic_load(&card->chosen_by_size) + atomic_load(&cpu->chosen_by_size),
-                     by_size);
-    /* other grasps of the object are the same work, another object is not: 16 are few */
-    expect_grasps(s, false, "", "cpu");
-    ck_assert_int_eq(atomic_load(&cpu->chosen_by_size), by_size);
+    ck_assert_int_eq(atomic_load(&card->chosen_by_size) + atomic_load(&cpu->chosen_by_size), 1);
     test_server_stop(&t);
+}
+END_TEST
+
+START_TEST(a_pace_of_grasps_is_of_all_but_the_poses_and_their_copies)
+{
+    tb_step_options options = tb_step_defaults();
+    Tribo__V1__EvaluateGraspsRequest m = TRIBO__V1__EVALUATE_GRASPS_REQUEST__INIT;
+    Tribo__V1__GraspObject object = TRIBO__V1__GRASP_OBJECT__INIT;
+    Tribo__V1__GraspHand hand = TRIBO__V1__GRASP_HAND__INIT;
+    Tribo__V1__GraspAsset asset = TRIBO__V1__GRASP_ASSET__INIT;
+    Tribo__V1__GraspProtocol protocol = TRIBO__V1__GRASP_PROTOCOL__INIT;
+    Tribo__V1__GraspPerturbation perturbation = TRIBO__V1__GRASP_PERTURBATION__INIT;
+    Tribo__V1__GraspPose pose = TRIBO__V1__GRASP_POSE__INIT, *poses[] = {&pose, &pose};
+    asset.main_case = TRIBO__V1__GRASP_ASSET__MAIN_DATA;
+    asset.data.data = (uint8_t *)(uintptr_t)ANGLE;
+    asset.data.len = strlen(ANGLE);
+    object.asset = hand.asset = &asset;
+    m.object = &object;
+    m.hand = &hand;
+    m.protocol = &protocol;
+    const uint64_t pace = td_grasp_request_pace(&m, &options);
+    m.poses = poses;
+    m.n_poses = 2;
+    m.perturbation = &perturbation;
+    perturbation.count = 7;
+    m.label = (char *)(uintptr_t) "again";
+    m.device = (char *)(uintptr_t) "cpu";
+    ck_assert_uint_eq(td_grasp_request_pace(&m, &options), pace);
+    protocol.lift = 0.1;
+    ck_assert_uint_ne(td_grasp_request_pace(&m, &options), pace);
+    protocol.lift = 0;
+    object.convex = true;
+    ck_assert_uint_ne(td_grasp_request_pace(&m, &options), pace);
+    object.convex = false;
+    asset.data.len--;
+    ck_assert_uint_ne(td_grasp_request_pace(&m, &options), pace);
+    asset.data.len++;
+    ck_assert_uint_eq(td_grasp_request_pace(&m, &options), pace);
+    options.dt = 0.01;
+    ck_assert_uint_ne(td_grasp_request_pace(&m, &options), pace);
 }
 END_TEST
 
@@ -470,5 +559,7 @@ TEST_MAIN(only_shapes_that_collide_count_as_meshes,
           a_large_world_gets_the_card_unless_meshes_collide_in_it,
           what_was_stepped_on_both_is_given_to_the_quicker,
           what_was_stepped_on_one_tries_the_other_where_little_is_lost, sessions_leave_their_pace,
+          worlds_that_diverge_leave_no_pace,
+          a_pace_of_grasps_is_of_all_but_the_poses_and_their_copies,
           grasps_of_triangles_are_played_on_the_processors, grasps_leave_their_pace,
           the_librarys_auto_looks_at_every_batch, the_librarys_auto_looks_at_what_a_job_is_about)

@@ -92,7 +92,7 @@ def peer(rows: list[Row], kind: Kind) -> Row | None:
 
 
 def converged(row: Row) -> bool:
-    """All worlds in every step; before 2026-11-23 `unconverged` counted those of the last call."""
+    """All worlds in every step; up to 56d1f20 `unconverged` counted those of the last call."""
     return not row["unconverged"] and float(row["residual"]) <= float(row["tolerance"])
 
 
