@@ -54,9 +54,10 @@ tb_status db_fail(tb_error *error, sqlite3 *handle, int code, const char *what)
     return tb_fail(error, status_of(code), "%s: %s", what, text);
 }
 
-/* The file that a connection has open. */
+/* The file that a connection has open, while it is being opened. */
 static const char *name_of(const db_connection *connection)
 {
+    if (connection->serves) return "the store";
     const char *path = sqlite3_db_filename(connection->handle, "main");
     return path != NULL && *path != '\0' ? path : "the store in memory";
 }

@@ -210,6 +210,7 @@ static tb_status open_beside(db *store, const char *folder, tb_error *error)
                          "%s has version %lld, and this build works beside version %d only",
                          store->path, (long long)version, DB_VERSION);
     if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
+    connection->serves = status == TB_OK;
     if (status == TB_OK) status = db_writer_start(store, error);
     return status;
 }
@@ -229,6 +230,7 @@ static tb_status open_store(db *store, const char *folder, bool existing, tb_err
     if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
     if (status == TB_OK) status = mark_interrupted(store, error);
     if (status == TB_OK && store->lock >= 0) status = mark_lock(store, true, error);
+    connection->serves = status == TB_OK;
     if (status == TB_OK) status = db_writer_start(store, error);
     return status;
 }

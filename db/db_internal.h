@@ -27,6 +27,7 @@ enum { DB_BUSY_TIMEOUT_MS = 10000 };
 typedef struct db_connection {
     sqlite3 *handle;
     sqlite3_stmt *statements[DB_STATEMENTS]; /* prepared at first use */
+    bool serves; /* its errors are told to callers, whom the file's path does not concern */
 } db_connection;
 
 tb_status db_connection_open(db_connection *, const char *path, bool writes, tb_error *);

@@ -28,6 +28,7 @@ tb_status db_reader_take(db *store, db_connection **connection, tb_error *error)
     db_connection *reader = &store->readers[chosen];
     tb_status status = TB_OK;
     if (reader->handle == NULL) status = db_connection_open(reader, store->path, false, error);
+    reader->serves = status == TB_OK;
     if (status == TB_OK)
         *connection = reader;
     else
