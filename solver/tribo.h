@@ -697,8 +697,7 @@ typedef struct tb_solve_options {
     bool accelerate;          /* extrapolate over slow sweeps (Anderson; in field mode, momentum) */
     int32_t maximum_halvings; /* of omega after divergence */
     int32_t threads;          /* 0: all processors; used by solvers that can */
-    /* asked between sweeps; on a card every 32 steps, in field mode before the first. True ends the
-     * work as CANCELLED. NULL: never */
+    /* asked between sweeps, on a card every 32 steps; true ends the work as CANCELLED. NULL: never */
     bool (*cancelled)(void *context);
     void *cancelled_context;
 } tb_solve_options;

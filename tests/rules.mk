@@ -87,7 +87,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRAR
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
 $(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
-$(B)/tests/unit/test_courses $(B)/tests/unit/test_grasp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field: | $(CARD)
+$(B)/tests/unit/test_courses $(B)/tests/unit/test_grasp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field $(B)/tests/unit/test_gpu_field_room: | $(CARD)
 $(B)/tests/unit/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/test_gpu_calls: $(B)/tests/plugin/card/gpu/choose.o
 $(B)/tests/unit/test_server_batch $(B)/tests/unit/test_server_device: | $(CARD)

@@ -213,8 +213,36 @@ static tb_status tell(const tb_gpu_batch *b, int32_t worlds, tb_error *error)
     return TB_OK;
 }
 
-/* Steps of one world in field mode, told and noted by the host where it has a course. */
-static tb_status step_field(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
+/* ---- large worlds ---- */
+
+static tb_status ask(const tb_step_options *options, tb_error *error)
+{
+    const tb_solve_options *solve = &options->solve;
+    if (solve->cancelled == NULL || !solve->cancelled(solve->cancelled_context)) return TB_OK;
+    return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
+}
+
+/* Steps of one world in field mode, with a question in between where the caller wants one. */
+static tb_status step_on(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
+                         const tb_step_options *options, tb_error *error)
+{
+    tb_status status = TB_OK;
+    do { /* once at least: a world that is frozen says so */
+        const int32_t steps =
+            tb_gpu_choose_steps(task->steps_left, options->solve.cancelled != NULL);
+        tb_certificate certificate;
+        status = ask(options, error);
+        if (status == TB_OK)
+            status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, task->state,
+                                       options, steps, &certificate, &b->copied_bytes, error);
+        if (status == TB_OK) tb_certificate_merge(&task->merged, &certificate);
+        task->steps_left -= steps;
+    } while (task->steps_left > 0 && status == TB_OK && task->state->status == TB_OK);
+    return status;
+}
+
+/* The same, told and noted by the host. */
+static tb_status step_along(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
                             const tb_step_options *options, tb_error *error)
 {
     tb_state *s = task->state;
@@ -222,12 +250,10 @@ static tb_status step_field(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *t
     tb_arena arena = {0};
     tb_status status = TB_OK;
     bool frozen = false;
-    if (course == NULL)
-        return tb_gpu_field_step(&b->device, b->twins, field, task->model->image, s, options,
-                                 task->steps_left, &task->merged, &b->copied_bytes, error);
     for (int32_t i = 0; i < course->steps && status == TB_OK && !frozen; i++) {
         tb_certificate certificate;
-        status = tb_state_bring(s, TB_PARTS_NUMBERS, error);
+        status = ask(options, error);
+        if (status == TB_OK) status = tb_state_bring(s, TB_PARTS_NUMBERS, error);
         if (status == TB_OK && tb_course_tell(s, course, i, &arena) != TB_OK)
             status = tb_fail_memory(error, 0, "what a world is told");
         tb_state_touch(s, tb_course_parts(course));
@@ -245,27 +271,39 @@ static tb_status step_field(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *t
     return status;
 }
 
-/* Worlds that fill the card go there one after another, in field mode. */
+/* Whether what ended one world concerns the others. */
+static bool ends_all(tb_status status)
+{
+    return status == TB_ABORTED || status == TB_CANCELLED;
+}
+
+/* Worlds that fill the card go there one after another, in field mode. One that finds no room leaves
+ * the others alone; what it failed by is kept for the end. */
 static tb_status step_large(guest *g, const tb_step_options *options, int32_t worlds,
-                            tb_error *error)
+                            tb_error *first, tb_error *error)
 {
     tb_gpu_batch *b = &g->card->batch;
     tb_gpu_field *field = &g->card->field;
-    tb_status status = TB_OK;
-    for (int32_t i = 0; i < worlds && status == TB_OK; i++) {
+    for (int32_t i = 0; i < worlds; i++) {
         tb_gpu_task *task = &b->tasks[i];
         if (!tb_gpu_field_takes(task->state, options)) continue;
         const double before = field->compute_seconds;
         const int64_t regrowths = field->regrowths;
-        status = step_field(b, field, task, options, error);
+        tb_status status =
+            (task->course == NULL ? step_on : step_along)(b, field, task, options, error);
         if (status == TB_OK) status = bring(b, options, &i, 1, error);
         task->steps_left = 0;
-        task->status = task->state->status;
+        task->status = status == TB_OK ? task->state->status : status;
         b->launches++;
         b->regrowths += field->regrowths > regrowths;
         if (field->compute_seconds > before) b->compute_seconds += field->compute_seconds - before;
+        if (ends_all(status)) return status;
+        if (status != TB_OK && first->status == TB_OK) {
+            if (error != NULL) *first = *error;
+            first->status = status;
+        }
     }
-    return status;
+    return TB_OK;
 }
 
 /* The launches have the card, readers of other worlds may come and go. */
@@ -284,8 +322,13 @@ static tb_status step_here(guest *g, const tb_step_options *options, tb_state *c
     if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
     if (status == TB_OK) status = make_tasks(b, states, courses, worlds, steps, error);
     if (status != TB_OK) return status;
-    status = step_large(g, options, worlds, error);
+    tb_error first = {0};
+    status = step_large(g, options, worlds, &first, error);
     if (status == TB_OK) status = run_all(b, options, worlds, error);
+    if (status == TB_OK && first.status != TB_OK) {
+        status = first.status;
+        if (error != NULL) *error = first;
+    }
     for (int32_t i = 0; i < worlds && certificates != NULL; i++)
         certificates[i] = b->tasks[i].merged;
     return status == TB_OK ? tell(b, worlds, error) : status;

@@ -118,7 +118,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     l->number_of_worlds = p->count;
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &effort);
-    tb_gpu_choose_steps(steps, options->solve.cancelled != NULL, l);
+    l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
     tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
     tb_status status = reserve_arenas(p, error);

@@ -99,9 +99,9 @@ static int32_t least(int32_t a, int32_t b)
     return a < b ? a : b;
 }
 
-void tb_gpu_choose_steps(int32_t most, bool asked, tb_gpu_launch *launch)
+int32_t tb_gpu_choose_steps(int32_t most, bool asked)
 {
-    launch->steps = asked ? least(most, STEPS_OF_A_QUESTION) : most;
+    return asked ? least(most, STEPS_OF_A_QUESTION) : most;
 }
 
 static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)

@@ -29,7 +29,7 @@ tb_gpu_settings tb_gpu_settings_read(void);
 void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
 
 /* Steps of a launch: `most`, but for callers who are asked in between whether they still want them. */
-void tb_gpu_choose_steps(int32_t most, bool asked, tb_gpu_launch *launch);
+int32_t tb_gpu_choose_steps(int32_t most, bool asked);
 /* Lanes of a launch whose number of worlds is known. */
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
                          tb_gpu_launch *launch);

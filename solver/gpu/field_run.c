@@ -8,15 +8,21 @@
 
 /* ---- memory ---- */
 
+/* What has been counted stays. */
 void tb_gpu_field_destroy(tb_gpu_field *field, tb_gpu_device *device)
 {
+    const tb_gpu_field counts = *field;
     if (field->graph != NULL) (void)cudaGraphExecDestroy(field->graph);
     for (int k = 0; k < TB_GPU_FIELD_PARTS; k++) tb_gpu_release(device, &field->parts[k]);
     tb_gpu_release(device, &field->scratch);
     tb_gpu_release_pinned(device, &field->control);
     tb_arena_destroy(&field->arena);
     free(field->field);
-    memset(field, 0, sizeof *field);
+    *field = (tb_gpu_field){.regrowths = counts.regrowths,
+                            .captures = counts.captures,
+                            .imports = counts.imports,
+                            .copied_bytes = counts.copied_bytes,
+                            .compute_seconds = counts.compute_seconds};
 }
 
 /* Larger arrays of pairs and contacts; what is cached of the last step moves along. */
@@ -61,6 +67,29 @@ static tb_status send_plan(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
     return status == TB_OK ? tb_gpu_wait(d, "sending a plan", error) : status;
 }
 
+/* Options as they can be compared: names and functions of the host stand elsewhere from call to call. */
+static tb_step_options bare(const tb_step_options *options)
+{
+    tb_step_options b = *options;
+    b.solve.solver = NULL;
+    b.solve.cancelled = NULL;
+    b.solve.cancelled_context = NULL;
+    return b;
+}
+
+static void keep_options(tb_gpu_field *f, const tb_step_options *options)
+{
+    f->options = bare(options);
+    f->solver = tb_solver_number(options->solve.solver);
+}
+
+static bool has_options(const tb_gpu_field *f, const tb_step_options *options)
+{
+    const tb_step_options b = bare(options);
+    return f->solver == tb_solver_number(options->solve.solver) &&
+           memcmp(&f->options, &b, sizeof b) == 0;
+}
+
 static tb_status make(tb_gpu_field *f, tb_gpu_device *d, const tb_model *model,
                       const tb_model *image, const tb_step_options *options, tb_error *error)
 {
@@ -72,7 +101,7 @@ static tb_status make(tb_gpu_field *f, tb_gpu_device *d, const tb_model *model,
         return tb_fail_memory(error, 0, "a field");
     f->calls->make(f->field, model, image, &f->plan);
     (void)f->calls->set_options(f->field, model, options);
-    f->options = *options;
+    keep_options(f, options);
     tb_status status = tb_gpu_field_place(f, d, TB_GPU_FIELD_KEPT, error);
     if (status == TB_OK) status = tb_gpu_field_place(f, d, TB_GPU_FIELD_GROWING, error);
     tb_gpu_field_view v;
@@ -91,9 +120,9 @@ static tb_status prepare(tb_gpu_field *f, tb_gpu_device *d, const tb_model *mode
     if (f->field == NULL || f->precision != options->precision ||
         memcmp(f->sha256, model->sha256, sizeof f->sha256) != 0)
         return make(f, d, model, image, options, error);
-    if (memcmp(&f->options, options, sizeof *options) == 0) return TB_OK;
+    if (has_options(f, options)) return TB_OK;
     tb_gpu_field_forget_graph(f);
-    f->options = *options;
+    keep_options(f, options);
     if (!f->calls->set_options(f->field, model, options)) return TB_OK;
     f->has_cache = false;
     const tb_status status = tb_gpu_field_place(f, d, TB_GPU_FIELD_KEPT, error);
@@ -115,15 +144,19 @@ static tb_status capture(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
         (void)cudaGetLastError();
         return TB_OK;
     }
-    status = tb_gpu_field_start(f, d, TB_GPU_FIELD_STEP, NULL, error);
+    /* a stream cannot be asked how it is while it is captured, so whatever fails is seen afterwards */
+    cudaError_t result = f->calls->start(f->field, TB_GPU_FIELD_STEP, f->scratch.memory,
+                                         f->scratch.capacity, d->stream, NULL);
     const cudaError_t ended = cudaStreamEndCapture(d->stream, &graph);
-    if (status == TB_OK) status = tb_gpu_check(d, ended, "capturing a step", error);
-    if (status == TB_OK)
-        status = tb_gpu_check(d, cudaGraphInstantiate(&f->graph, graph, 0),
-                              "making a graph of a step", error);
+    if (result == cudaSuccess) result = ended;
+    if (result == cudaSuccess) result = cudaGraphInstantiate(&f->graph, graph, 0);
     if (graph != NULL) (void)cudaGraphDestroy(graph);
     f->captures++;
-    return status;
+    if (result == cudaSuccess) return TB_OK;
+    (void)cudaGetLastError();
+    f->graph = NULL;
+    f->no_graphs = true; /* launched one by one they may go, or say why not */
+    return TB_OK;
 }
 
 static tb_status start_step(tb_gpu_field *f, tb_gpu_device *d, tb_error *error)
@@ -165,7 +198,8 @@ static tb_status run(tb_gpu_field *f, tb_gpu_device *d, int32_t steps, tb_error 
         /* room was missing: from the step that lacked it on */
         memcpy(old, f->field, f->calls->size);
         if (!f->calls->grow(f->field, f->control.memory)) {
-            status = tb_fail(error, TB_INTERNAL, "a step stopped for no reason");
+            status = tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                             "a step finds more pairs or contacts than can be counted");
             break;
         }
         f->regrowths++;
@@ -195,6 +229,17 @@ static tb_status reserve_contacts(tb_gpu_field *f, tb_gpu_device *d, int32_t con
     return status;
 }
 
+void tb_gpu_field_take_back(tb_gpu_device *device, tb_gpu_field *field)
+{
+    tb_error unread;
+    cudaError_t result = field->calls->restore(field->field, device->stream);
+    if (result == cudaSuccess) result = cudaStreamSynchronize(device->stream);
+    /* where that cannot be done the worlds of the card are not what they are taken for */
+    if (result != cudaSuccess)
+        (void)tb_gpu_check(device, cudaErrorLaunchFailure, "taking a world back", &unread);
+    tb_gpu_field_destroy(field, device);
+}
+
 tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_model *model,
                            const tb_model *image, const tb_gpu_field_world *world,
                            const tb_step_options *options, int32_t steps, tb_error *error)
@@ -207,7 +252,11 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     if (status == TB_OK) status = reserve_contacts(f, d, world->number_of_contacts, error);
     const bool kept = world->kept && f->has_cache;
     f->has_cache = false; /* until all has gone well */
-    if (status != TB_OK) return status;
+    /* a field that lacks some of its memory points anywhere */
+    if (status != TB_OK) {
+        tb_gpu_field_destroy(f, d);
+        return status;
+    }
     if (f->calls->set_world(f->field, image, world)) tb_gpu_field_forget_graph(f);
     status = tb_gpu_mark(d, 1, error);
     if (status == TB_OK)
@@ -229,6 +278,7 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     if (status == TB_OK) status = tb_gpu_wait(d, "steps", error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &f->compute_seconds, error);
     f->has_cache = status == TB_OK && f->report.status == TB_OK;
+    if (status != TB_OK) tb_gpu_field_take_back(d, f);
     return status;
 }
 

@@ -21,7 +21,8 @@ typedef struct tb_gpu_field {
     tb_gpu_buffer parts[TB_GPU_FIELD_PARTS], scratch;
     tb_gpu_buffer control; /* pinned: the host's copy */
     size_t scratch_size;
-    tb_step_options options; /* those of the graph */
+    tb_step_options options; /* those of the graph, without what is the host's alone */
+    int32_t solver;          /* tb_solver_number of these */
     cudaGraphExec_t graph;   /* of one step; NULL: to be captured */
     bool no_graphs;          /* the runtime has none */
     bool has_cache;          /* of the contacts that the last call left */
@@ -42,6 +43,9 @@ typedef struct tb_gpu_field {
 tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_model *model,
                            const tb_model *image, const tb_gpu_field_world *world,
                            const tb_step_options *options, int32_t steps, tb_error *error);
+/* Takes the world back to where the last run found it, where what it left cannot be had: else it would
+ * go on without anybody's having been told. Gives the field up. */
+void tb_gpu_field_take_back(tb_gpu_device *device, tb_gpu_field *field);
 /* The contacts of the world after the last run, report.contacts records at an address of the card.
  * Begins the work and does not wait. */
 tb_status tb_gpu_field_list_contacts(tb_gpu_device *device, tb_gpu_field *field,

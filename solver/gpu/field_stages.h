@@ -38,7 +38,10 @@
     TB_FIELD_LAUNCH(units, (f)->capacity.pairs)                                                    \
     TB_FIELD_TOGETHER(colour)                                                                      \
     TB_FIELD_SORT((f)->colours, (f)->sorted_colours, (f)->unit_numbers, (f)->sorted_units,         \
-                  (f)->capacity.units, (f)->capacity.colours < 255 ? 8 : 16)                       \
+                  (f)->capacity.units,                                                             \
+                  (f)->capacity.colours < 255     ? 8                                              \
+                  : (f)->capacity.colours < 65535 ? 16                                             \
+                                                  : 32)                                            \
     TB_FIELD_LAUNCH(order, (f)->capacity.units)                                                    \
     TB_FIELD_MARK(rows)                                                                            \
     if ((f)->plan.round) {                                                                         \

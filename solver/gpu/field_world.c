@@ -161,7 +161,10 @@ tb_status tb_gpu_field_step(tb_gpu_device *device, tb_gpu_twins *twins, tb_gpu_f
     state->host_newer = 0;
     const tb_gpu_field_report *r = &field->report;
     if (r->steps > state->steps) status = receive(d, twins, field, state, error);
-    if (status != TB_OK) return status;
+    if (status != TB_OK) {
+        tb_gpu_field_take_back(d, field);
+        return status;
+    }
     keep(field, state);
     if (r->steps > state->steps) state->certificate = r->last;
     state->steps = r->steps;

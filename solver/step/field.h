@@ -49,6 +49,7 @@ typedef struct tb_field_control {
     int32_t halted; /* tb_field_halt */
     int32_t steps_left;
     int32_t pairs, hard, units, contacts, colours, rounds, rows;
+    int32_t too_many;            /* pairs for 32 bits: no room would do */
     int32_t cached;              /* contacts of the step before */
     int32_t frictionless;        /* contacts */
     uint32_t lower[3], upper[3]; /* tb_float_order: bounds of the boxes' centres */

@@ -125,7 +125,8 @@ TB_STATIC void tb_field_stage_finish(const tb_field *f)
 
 /* ---- records ---- */
 
-/* Records that came with the state: by finder, and which they were. */
+/* Records that came with the state: by finder, and which they were. Those of shapes that collide with
+ * nothing, which a snapshot may name, come last and count for nothing. */
 TB_STATIC void tb_field_stage_sort_records(const tb_field *f)
 {
     if (tb_field_idles(f)) return;
@@ -135,7 +136,8 @@ TB_STATIC void tb_field_stage_sort_records(const tb_field *f)
         const int32_t a = f->plan.shape_of_model[r->shape_a];
         const int32_t b = f->plan.shape_of_model[r->shape_b];
         int32_t finder = a < b ? a : b;
-        if (f->plan.is_large[a] != f->plan.is_large[b]) finder = f->plan.is_large[a] ? b : a;
+        if (finder >= 0 && f->plan.is_large[a] != f->plan.is_large[b])
+            finder = f->plan.is_large[a] ? b : a;
         f->record_keys[i] = (uint64_t)(uint32_t)finder;
         f->record_numbers[i] = i;
     }
@@ -157,7 +159,7 @@ TB_STATIC void tb_field_stage_take_records(const tb_field *f)
         f->cache_feature[i] = r->feature;
         f->cache_other[i] = a == finder ? b : a;
         const bool first = i == 0 || (int32_t)f->sorted_record_keys[i - 1] != finder;
-        if (!first) continue;
+        if (!first || finder < 0) continue;
         int32_t count = 1;
         while (i + count < n && (int32_t)f->sorted_record_keys[i + count] == finder) count++;
         f->cache_from[finder] = i;

@@ -181,18 +181,21 @@ static inline tb_field_capacity tb_field_first_capacity(const tb_field_plan *pla
     return c;
 }
 
-/* More of what was missing: half as much again as was asked for. False: nothing was. */
+/* More of what was missing: half as much again as was asked for. False: as much cannot be had. */
 static inline bool tb_field_grow(tb_field_capacity *c, const tb_field_control *control)
 {
+    const int32_t most = INT32_MAX / 2;
     const int32_t counts[] = {control->pairs, control->hard, control->units, control->contacts,
                               control->colours};
     int32_t *const rooms[] = {&c->pairs, &c->hard, &c->units, &c->contacts, &c->colours};
     bool grew = false;
+    if (control->too_many) return false;
     for (int k = 0; k < 5; k++) {
         if (counts[k] >= 0 && counts[k] <= *rooms[k]) continue;
+        if (counts[k] > most || *rooms[k] == most) return false;
         const int64_t wanted =
             counts[k] < 0 ? 2 * (int64_t)*rooms[k] : counts[k] + (int64_t)counts[k] / 2;
-        *rooms[k] = (int32_t)(wanted < INT32_MAX / 2 ? wanted : INT32_MAX / 2);
+        *rooms[k] = (int32_t)(wanted < most ? wanted : most);
         grew = true;
     }
     return grew;

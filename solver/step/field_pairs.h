@@ -84,7 +84,13 @@ TB_STATIC void tb_field_stage_pairs(const tb_field *f)
     }
     TB_GRID_EACH(i, f->plan.shapes)
     {
-        const int32_t from = f->found_from[i], count = f->found_from[i + 1] - from;
+        const int32_t from = f->found_from[i], count = f->found[i];
+        /* a sum that has run over is below zero somewhere on its way, since no term is that large */
+        if (from < 0 || count > f->capacity.pairs - from) {
+            tb_grid_write(&f->control->too_many, 1);
+            tb_field_stop(f, TB_FIELD_FULL);
+            continue;
+        }
         const int32_t shape = f->sorted_order[i];
         const int32_t *partners = f->partners + (int64_t)i * TB_FIELD_SLOTS;
         if (count > TB_FIELD_SLOTS) {

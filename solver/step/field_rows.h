@@ -61,12 +61,14 @@ TB_STATIC void tb_field_stage_colour(const tb_field *f)
     if (TB_GRID_LEADER) f->control->rounds = rounds;
 }
 
-/* Where each colour begins, and how many contacts its units have. */
+/* Where each colour begins, and how many contacts its units have. A colour above the first 64 is that of
+ * a round; of more rounds than there is room for colours the keys may not have been sorted whole. */
 TB_STATIC void tb_field_stage_order(const tb_field *f)
 {
     if (tb_field_stopped(f)) return;
-    const int32_t units = f->control->units;
-    const int32_t colours = units > 0 ? (int32_t)f->sorted_colours[units - 1] + 1 : 0;
+    const int32_t units = f->control->units, most = TB_COLOUR_MASK_BITS + f->control->rounds;
+    int32_t colours = units > 0 ? (int32_t)f->sorted_colours[units - 1] + 1 : 0;
+    if (f->control->rounds > f->capacity.colours && most > colours) colours = most;
     if (TB_GRID_LEADER) f->control->colours = colours;
     if (colours > f->capacity.colours) {
         if (TB_GRID_LEADER) tb_field_stop(f, TB_FIELD_FULL);

@@ -484,8 +484,7 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
                        "compiled by another version",
                        h.sha256, tb_model_sha256(state->model));
     const size_t numbers = state->number_of_numbers * sizeof(double);
-    if (h.number_of_numbers != state->number_of_numbers ||
-        h.number_of_contacts > INT32_MAX / sizeof(tb_contact_record) ||
+    if (h.number_of_numbers != state->number_of_numbers || h.number_of_contacts > INT32_MAX ||
         size != sizeof h + numbers + (size_t)h.number_of_contacts * sizeof(tb_contact_record))
         return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes does not fit its header",
                        size);
