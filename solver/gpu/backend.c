@@ -291,7 +291,11 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
         const int64_t regrowths = field->regrowths;
         tb_status status =
             (task->course == NULL ? step_on : step_along)(b, field, task, options, error);
+        tb_error unread;
         if (status == TB_OK) status = bring(b, options, &i, 1, error);
+        /* what it has made until then */
+        else if (status != TB_ABORTED)
+            (void)bring(b, options, &i, 1, &unread);
         task->steps_left = 0;
         task->status = status == TB_OK ? task->state->status : status;
         b->launches++;
@@ -304,6 +308,15 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
         }
     }
     return TB_OK;
+}
+
+/* A field keeps its memory from call to call; who finds none takes that. */
+static bool give_field_up(guest *g, tb_status status)
+{
+    tb_gpu_field *field = &g->card->field;
+    if (status != TB_RESOURCE_EXHAUSTED || field->field == NULL) return false;
+    tb_gpu_field_destroy(field, &g->card->batch.device);
+    return true;
 }
 
 /* The launches have the card, readers of other worlds may come and go. */
@@ -321,10 +334,12 @@ static tb_status step_here(guest *g, const tb_step_options *options, tb_state *c
     for (int32_t i = 0; i < worlds && status == TB_OK; i++) status = come_over(b, states[i], error);
     if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
     if (status == TB_OK) status = make_tasks(b, states, courses, worlds, steps, error);
+    if (give_field_up(g, status)) status = make_tasks(b, states, courses, worlds, steps, error);
     if (status != TB_OK) return status;
     tb_error first = {0};
     status = step_large(g, options, worlds, &first, error);
     if (status == TB_OK) status = run_all(b, options, worlds, error);
+    if (give_field_up(g, status)) status = run_all(b, options, worlds, error);
     if (status == TB_OK && first.status != TB_OK) {
         status = first.status;
         if (error != NULL) *error = first;

@@ -261,7 +261,11 @@ tb_status tb_gpu_field_run(tb_gpu_device *device, tb_gpu_field *field, const tb_
     status = tb_gpu_mark(d, 1, error);
     if (status == TB_OK)
         status = tb_gpu_check(d, f->calls->save(f->field, d->stream), "saving a world", error);
-    if (status == TB_OK) status = begin(f, d, world, steps, kept, error);
+    if (status != TB_OK) {
+        tb_gpu_field_destroy(f, d);
+        return status;
+    }
+    status = begin(f, d, world, steps, kept, error);
     if (status == TB_OK) status = run(f, d, steps, error);
 
     /* contacts of the last good step have gone where it was not the last: it is made again */

@@ -108,7 +108,9 @@ tb_status tb_gpu_field_time_sweeps(tb_gpu_device *device, tb_gpu_field *field, i
     tb_gpu_field *f = field;
     tb_gpu_device *d = device;
     cudaGraphExec_t graph = NULL;
-    tb_step_options options = f->options;
+    tb_step_options usual = f->options, options;
+    usual.solve.solver = f->solver == TB_SOLVER_NUMBER_jor ? "jor" : "sor";
+    options = usual;
     options.solve.maximum_iterations = sweeps;
     (void)f->calls->set_options(f->field, f->model, &options);
     tb_status status = launches ? capture_colours(f, d, sweeps, &graph, error) : TB_OK;
@@ -121,6 +123,6 @@ tb_status tb_gpu_field_time_sweeps(tb_gpu_device *device, tb_gpu_field *field, i
     if (status == TB_OK) status = tb_gpu_wait(d, "sweeps", error);
     if (status == TB_OK) status = tb_gpu_elapsed(d, 0, 1, seconds, error);
     if (graph != NULL) (void)cudaGraphExecDestroy(graph);
-    (void)f->calls->set_options(f->field, f->model, &f->options);
+    (void)f->calls->set_options(f->field, f->model, &usual);
     return status;
 }
