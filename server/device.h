@@ -6,11 +6,11 @@
  * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
  * none whose shapes collide as meshes (tb_model_has_meshes says why).
  *
- * How many are many differs from scene to scene: an H200 overtakes 16 threads at some 500 worlds of
- * a box, at 1,000 of a jaw and a mug, at several thousands of a Shadow hand in motion. So what was
- * stepped on both is given to the one that was quicker (pace.h). What was stepped on one of them tries
- * the other where that would, by size, take no more than four times as long for a job of grasps, twice
- * for a session, one caller at a time.
+ * How many are many differs from scene to scene. By the warm-up's box an H200 overtakes 16 threads at
+ * 532 worlds; but of Shadow hands in motion 1,024 make 74 thousand steps a second there, and one on one
+ * core makes 11 (tests/bench/gpu/results). So what was stepped on both is given to the one that was
+ * quicker (pace.h). What was stepped on one of them tries the other where that would, by size, take no
+ * more than four times as long for a job of grasps, twice for a session, one caller at a time.
  *
  * A session stays where it began, so that its bytes do not depend on what came later; the answer
  * says where that is. */

@@ -291,11 +291,12 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
         const int64_t regrowths = field->regrowths;
         tb_status status =
             (task->course == NULL ? step_on : step_along)(b, field, task, options, error);
-        tb_error unread;
-        if (status == TB_OK) status = bring(b, options, &i, 1, error);
-        /* what it has made until then */
-        else if (status != TB_ABORTED)
+        if (status == TB_OK) {
+            status = bring(b, options, &i, 1, error);
+        } else if (status != TB_ABORTED) { /* what it has made until then */
+            tb_error unread;
             (void)bring(b, options, &i, 1, &unread);
+        }
         task->steps_left = 0;
         task->status = status == TB_OK ? task->state->status : status;
         b->launches++;

@@ -106,12 +106,6 @@ START_TEST(a_long_course_sends_each_row_once)
 }
 END_TEST
 
-static bool is_enough(void *context)
-{
-    int *questions = context;
-    return ++*questions > 3;
-}
-
 /* A call that may be cancelled is asked about every 32 steps, and keeps what it has made. */
 START_TEST(a_caller_may_give_up_between_launches)
 {
@@ -121,10 +115,10 @@ START_TEST(a_caller_may_give_up_between_launches)
     tb_error error;
     tb_state *there = state_of(model), *here = state_of(model);
     tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
-    int questions = 0;
+    int questions = 3;     /* that are answered with no */
     step(stays, there, 2); /* room has grown by then */
     tb_step_options options = tb_stepper_options(stays);
-    options.solve.cancelled = is_enough;
+    options.solve.cancelled = gives_up;
     options.solve.cancelled_context = &questions;
     TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
     TEST_STATUS(tb_step(stays, there, 1000, NULL, &error), TB_CANCELLED, &error);

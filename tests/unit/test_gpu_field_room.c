@@ -180,12 +180,6 @@ START_TEST(another_solver_is_another_field)
 }
 END_TEST
 
-static bool is_enough(void *context)
-{
-    int *questions = context;
-    return ++*questions > 2;
-}
-
 START_TEST(a_caller_may_give_up_a_large_world)
 {
     begin();
@@ -193,9 +187,9 @@ START_TEST(a_caller_may_give_up_a_large_world)
     tb_model *model = lattice(216, 0.0995, 1);
     tb_stepper *asks = sweeps(0, false), *does_not = sweeps(0, false);
     tb_state *state = state_of(model), *other = state_of(model);
-    int questions = 0;
+    int questions = 2; /* that are answered with no */
     tb_step_options options = tb_stepper_options(asks);
-    options.solve.cancelled = is_enough;
+    options.solve.cancelled = gives_up;
     options.solve.cancelled_context = &questions;
     TEST_OK(tb_stepper_set_options(asks, &options, &error), &error);
     TEST_STATUS(tb_step(asks, state, 200, NULL, &error), TB_CANCELLED, &error);

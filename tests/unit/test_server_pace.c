@@ -84,7 +84,7 @@ START_TEST(what_a_card_takes_lies_between_its_measurements)
         last = step_ns;
     }
     for (int64_t n = 1; n < (int64_t)1 << 40; n *= 3)
-        ck_assert_double_ge(known(paces, 7, TB_BACKEND_GPU, n), 0);
+        ck_assert_double_finite(known(paces, 7, TB_BACKEND_GPU, n));
     ck_assert_double_eq(known(paces, 7, TB_BACKEND_CPU, 100), 0);
     td_paces_destroy(paces);
 }

@@ -38,9 +38,8 @@ longer, both sides go the same shorter one, and the tables say of how many steps
 Results go to --out as one JSON object: commit, card, driver, date and what each program printed. A
 part that fails or gives nothing is told, as is a scene that cannot be made, and the command ends
 with 1. Where something is missing that the chosen parts need, it says so before it begins, and ends
-with 2. By the sum of its parts it takes about 40 minutes on one H200, some of it for the peers'
-kernels to compile (meshes take longest). Needs Python alone; the peers have an environment of their
-own (deploy/deps.sh gpu-peers).
+with 2. It takes long, some of it for the peers' kernels to compile (meshes take longest). Needs
+Python alone; the peers have an environment of their own (deploy/deps.sh gpu-peers).
 """
 
 import argparse
