@@ -18,6 +18,9 @@
 
 typedef struct db db;
 
+/* Connections that read side by side. */
+enum { DB_READERS = 6 };
+
 typedef struct db_id {
     uint8_t bytes[16];
 } db_id;

@@ -139,7 +139,7 @@ void db_writer_stop(db *); /* commits what is queued */
 
 /* ---- the store (db.c) ---- */
 
-enum { DB_READERS = 6, DB_PATH_SIZE = 4096 };
+enum { DB_PATH_SIZE = 4096 };
 
 struct db {
     char path[DB_PATH_SIZE]; /* of the file; "" in memory */

@@ -39,6 +39,11 @@ typedef struct td_config {
     int32_t queue_length; /* requests waiting for a device */
     int32_t steps_per_request;
     int32_t grasps_per_request; /* poses times perturbations */
+    uint64_t memory_bytes;      /* of the process; 0: three quarters of the machine's */
+    uint64_t client_memory_bytes, session_memory_bytes; /* 0: only the process's limit counts */
+    int32_t uploads, uploads_per_client;                /* that wait to be parsed */
+    double upload_seconds;                              /* for parsing one */
+    uint64_t upload_memory_bytes;
     int32_t http_connections, http_connections_per_address;
     uint64_t http_header_bytes;
     double http_timeout_seconds; /* for a request to arrive; idle connections */

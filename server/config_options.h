@@ -51,6 +51,21 @@
       "steps that one request may ask for")                                                        \
     X(limits, grasps_per_request, grasps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,     \
       "grasps times perturbations that one request may ask for")                                   \
+    X(limits, memory_bytes, memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,                  \
+      "memory of the process; beyond it new sessions and uploads are refused; 0: three quarters "  \
+      "of what the machine or the control group has")                                              \
+    X(limits, client_memory_bytes, client_memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,    \
+      "of this, memory of the sessions of one client, as estimated; 0: no limit of its own")       \
+    X(limits, session_memory_bytes, session_memory_bytes, BYTES, "0", 0, 1024 * 1024 * GIB, LIVE,  \
+      "memory of one session, as estimated; 0: no limit of its own")                               \
+    X(limits, uploads, uploads, INTEGER, "256", 1, 1000000, FIXED,                                 \
+      "scenes and files that wait to be parsed; further ones are refused")                         \
+    X(limits, uploads_per_client, uploads_per_client, INTEGER, "64", 1, 1000000, FIXED,            \
+      "of these, uploads of one key or of one address without a key")                              \
+    X(limits, upload_seconds, upload_seconds, SECONDS, "60", 0.01, 86400, LIVE,                    \
+      "s; time that parsing and compiling one scene may take")                                     \
+    X(limits, upload_memory_bytes, upload_memory_bytes, BYTES, "1 GiB", 1 * MIB, 64 * GIB, LIVE,   \
+      "memory that parsing and compiling one scene may take")                                      \
     X(limits, http_connections, http_connections, INTEGER, "1024", 1, 1000000, FIXED,              \
       "HTTP connections at once")                                                                  \
     X(limits, http_connections_per_address, http_connections_per_address, INTEGER, "256", 1,       \

@@ -9,11 +9,13 @@
 
 #include "base/error.h"
 #include "http_internal.h"
+#include "pool.h"
 
 enum {
     /* of a connection, besides the headers: the reading and writing of bodies */
     CONNECTION_BYTES = 32768,
     STACK_BYTES = 1 << 20,
+    DECODE_NICENESS = 5, /* a third of a processor that others want, too */
 };
 /* After the calls in flight were cancelled: for their answers to reach the wire. */
 static const double LAST_WORDS_SECONDS = 1;
@@ -33,6 +35,17 @@ static tb_status read_pem(const char *path, tb_bytes *bytes, tb_error *error)
 {
     enum { PEM_LIMIT = 1 << 20 };
     return *path != '\0' ? tb_file_read(path, PEM_LIMIT, bytes, error) : TB_OK;
+}
+
+static tb_status make_decoders(const td_config *config, td_pool **pool, tb_error *error)
+{
+    const td_pool_options options = {.name = "decode",
+                                     .threads = HTTP_WORKERS,
+                                     .queue_length =
+                                         config->http_connections + HTTP_SPARE_CONNECTIONS,
+                                     .per_caller = config->http_connections_per_address,
+                                     .niceness = DECODE_NICENESS};
+    return td_pool_create(&options, pool, error);
 }
 
 tb_status td_http_create(td_server *server, td_http **created, tb_error *error)
@@ -58,9 +71,7 @@ tb_status td_http_create(td_server *server, td_http **created, tb_error *error)
     if (status == TB_OK) status = read_pem(config->tls_key, &http->key, error);
     if (status == TB_OK) status = read_pem(config->tls_client_ca, &http->client_ca, error);
     if (status == TB_OK) status = http_pages_create(http, error);
-    if (status == TB_OK)
-        status = td_workers_create(HTTP_WORKERS, config->http_connections + HTTP_SPARE_CONNECTIONS,
-                                   &http->workers, error);
+    if (status == TB_OK) status = make_decoders(config, &http->decoders, error);
     if (status == TB_OK)
         status =
             http_listen(config->http_address, &http->listener, &http->ipv6, http->address, error);
@@ -152,7 +163,7 @@ void td_http_destroy(td_http *http)
     atomic_store(&http->stopping, true);
     pthread_mutex_unlock(&http->calls_lock);
     /* a suspended connection would hold libmicrohttpd up for ever */
-    td_workers_destroy(http->workers);
+    td_pool_destroy(http->decoders);
     http_guard_cancel_all(http);
     if (http->daemon != NULL) MHD_stop_daemon(http->daemon);
     http_guard_stop(http);

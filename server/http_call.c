@@ -10,6 +10,7 @@
 #include "http_gzip.h"
 #include "http_internal.h"
 #include "json.h"
+#include "uploads.h"
 
 /* Larger bodies are decoded by a worker. */
 enum { QUICK_BODY_BYTES = 1 << 16 };
@@ -204,6 +205,10 @@ static tb_status decode(http_exchange *x, td_request **request, tb_error *error)
     tb_bytes unpacked = {0};
     const unsigned char *bytes = NULL;
     size_t size = 0;
+    /* the tree that JSON is read into; the message has a bound of its own */
+    tb_budget budget = td_upload_budget(&x->call);
+    budget.memory_bytes = (size_t)x->config->unpack_bytes;
+    tb_budget_bind(&budget);
     tb_status status = open_body(x, &unpacked, &bytes, &size, error);
     if (status != TB_OK) goto done;
     if (!x->format.json) {
@@ -224,9 +229,10 @@ static tb_status decode(http_exchange *x, td_request **request, tb_error *error)
         *request = NULL;
     }
 done:
+    tb_budget_release();
     tb_bytes_free(&unpacked);
     tb_bytes_free(&x->body);
-    return status;
+    return td_upload_failure(&x->call, &budget, status, error);
 }
 
 /* ---- beginning ------------------------------------------------------------------------------- */
@@ -283,9 +289,11 @@ bool http_call_begin(http_exchange *x)
     MHD_suspend_connection(x->wire);
     pthread_mutex_unlock(&x->lock);
     pthread_mutex_lock(&x->http->calls_lock); /* the workers end under it */
+    char key[TD_POOL_CALLER_SIZE];
+    td_caller_key(&x->call, key);
     const tb_status status = atomic_load(&x->http->stopping)
                                  ? tb_fail(&error, TB_UNAVAILABLE, "the server is stopping")
-                                 : td_workers_post(x->http->workers, run_on_worker, x, &error);
+                                 : td_pool_post(x->http->decoders, key, run_on_worker, x, &error);
     pthread_mutex_unlock(&x->http->calls_lock);
     if (status == TB_OK) return false;
     td_call_finish(&x->call, error.status, &error, 1);

@@ -149,7 +149,7 @@ typedef struct http_guard {
 struct td_http {
     td_server *server;
     http_guard guard;
-    td_workers *workers;
+    td_pool *decoders; /* of large bodies, and where the slow check of a key is due */
     struct MHD_Daemon *daemon;
     int listener;
     char address[TD_CONFIG_TEXT_SIZE];

@@ -15,6 +15,10 @@
  * its descriptor does not allow. */
 tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *, tb_error *);
 
+/* Has jansson take its memory from the budget of the thread (base/budget.h), so that the reading of a
+ * document can be bounded and ended. Once, before any document is read. */
+void td_json_use_budgets(void);
+
 /* Fills the empty message of `request` from one JSON object. The text need not end in a zero.
  * nesting   how deep brackets may stand in each other
  * memory    bytes that the parsed document may take before it is a message

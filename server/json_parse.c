@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "base/error.h"
 
 /* What one node of jansson's tree takes at most, with the allocator's overhead: an object with its
@@ -515,6 +516,11 @@ static tb_status read_tree(const char *text, size_t size, json_t **tree, tb_erro
         return tb_fail_memory(error, size, "a JSON document");
     return tb_fail(error, TB_INVALID_ARGUMENT, "the message: no JSON at line %d, column %d: %s",
                    why.line, why.column, why.text);
+}
+
+void td_json_use_budgets(void)
+{
+    json_set_alloc_funcs(tb_budget_malloc, tb_budget_free);
 }
 
 tb_status td_json_parse(const char *text, size_t size, int nesting, uint64_t memory,

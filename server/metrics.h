@@ -33,7 +33,12 @@ typedef struct td_metrics td_metrics;
     X(RATE_LIMITED, "tribod_rate_limited_total", counter, "Calls refused by a key's rate")         \
     X(UNAUTHENTICATED, "tribod_unauthenticated_total", counter, "Calls without a valid key")       \
     X(CONNECTIONS_HTTP, "tribod_http_connections", gauge, "HTTP connections open now")             \
-    X(CALLS_IN_FLIGHT, "tribod_calls_in_flight", gauge, "Calls being served now")
+    X(CALLS_IN_FLIGHT, "tribod_calls_in_flight", gauge, "Calls being served now")                  \
+    X(CHECKPOINTS_FAILED, "tribod_checkpoints_failed_total", counter, "Checkpoints not stored")    \
+    X(UPLOADS_WAITING, "tribod_uploads_waiting", gauge, "Uploads waiting to be parsed")            \
+    X(UPLOADS_OLDEST, "tribod_uploads_oldest_seconds", gauge, "Age of the oldest of these")        \
+    X(MEMORY_BOOKED, "tribod_memory_booked_bytes", gauge, "Memory of sessions, as estimated")      \
+    X(MEMORY_LIMIT, "tribod_memory_limit_bytes", gauge, "Memory that the process may take")
 
 typedef enum td_metric {
 #define TD_METRIC_ENUM(id, name, type, help) TD_METRIC_##id,

@@ -18,9 +18,12 @@
 #include "base/error.h"
 #include "catalog.h"
 #include "http.h"
+#include "json.h"
+#include "memory.h"
 #include "rpc.h"
 #include "scheduler.h"
 #include "session.h"
+#include "uploads.h"
 
 enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
 
@@ -89,6 +92,11 @@ static void refresh_metrics(void *context)
     td_metrics_set(server->metrics, TD_METRIC_DB_QUEUE_LENGTH, counters.queued);
     td_metrics_set(server->metrics, TD_METRIC_DB_DROPPED, counters.dropped_summaries);
     td_metrics_set(server->metrics, TD_METRIC_DB_COMMITS, counters.commits);
+    const td_pool_use uploads = td_pool_measure(server->uploads);
+    td_metrics_set(server->metrics, TD_METRIC_UPLOADS_WAITING, uploads.waiting);
+    td_metrics_set(server->metrics, TD_METRIC_UPLOADS_OLDEST, (int64_t)uploads.oldest_seconds);
+    td_metrics_set(server->metrics, TD_METRIC_MEMORY_BOOKED, (int64_t)td_memory_booked(server));
+    td_metrics_set(server->metrics, TD_METRIC_MEMORY_LIMIT, (int64_t)td_memory_limit(server));
 }
 
 static tb_status open_store(td_server *server, const td_config *config, tb_error *error)
@@ -128,9 +136,11 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     td_server *server = calloc(1, sizeof *server);
     if (server == NULL) return tb_fail_memory(error, sizeof *server, "the server");
     server->own = calloc(1, sizeof *server->own);
+    td_json_use_budgets();
     server->clock = td_clock_make();
     server->start_time_us = td_clock_utc_us(&server->clock);
     atomic_init(&server->alive, true);
+    atomic_init(&server->uploads_end_ns, INT64_MAX);
     tb_status status =
         server->own != NULL ? TB_OK : tb_fail_memory(error, sizeof *server->own, "the server");
     if (status == TB_OK) status = publish_config(server, config, error);
@@ -141,6 +151,8 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = open_store(server, config, error);
     if (status == TB_OK) status = td_auth_create(config, server->db, &server->auth, error);
     if (status == TB_OK) status = make_workers(server, config, error);
+    if (status == TB_OK) status = td_uploads_create(config, &server->uploads, error);
+    if (status == TB_OK) status = td_memory_create(&server->memory, error);
     if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
     if (status == TB_OK) status = td_devices_start(server, error);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
@@ -257,6 +269,7 @@ bool td_server_drain(td_server *server)
                  allowed, (int)td_devices_queued(server), (int)td_sessions_count(server->sessions));
     atomic_store(&server->draining, true);
     atomic_store(&server->ready, false);
+    atomic_store(&server->uploads_end_ns, start + (deadline - start) / 4);
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, false);
 
     /* the last tenth is for ending what will not end by itself, and for its checkpoint */
@@ -294,12 +307,15 @@ void td_server_destroy(td_server *server)
     if (server->rpc != NULL) td_rpc_destroy(server->rpc);
     /* jobs and work still point at sessions and scenes: they end first */
     td_devices_drain(server, 1e9);
+    atomic_store(&server->uploads_end_ns, 0);
+    td_pool_destroy(server->uploads);
     if (server->workers != NULL) td_workers_destroy(server->workers);
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
     td_devices_end(server);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);
     if (server->db != NULL) db_close(server->db);
+    td_memory_destroy(server->memory);
     if (server->metrics != NULL) td_metrics_destroy(server->metrics);
     if (server->log != NULL) td_log_destroy(server->log);
     while (server->own != NULL && server->own->configs != NULL) {

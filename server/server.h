@@ -24,6 +24,8 @@ typedef struct td_paces td_paces;         /* pace.h */
 typedef struct td_scheduler td_scheduler; /* scheduler.h */
 typedef struct td_rpc td_rpc;             /* rpc.h */
 typedef struct td_http td_http;           /* http.h */
+typedef struct td_pool td_pool;           /* pool.h */
+typedef struct td_memory td_memory;       /* memory.h */
 struct db;                                /* ../db/db.h */
 
 struct td_server {
@@ -36,7 +38,9 @@ struct td_server {
     td_device devices[TD_DEVICES]; /* the processors last */
     int32_t number_of_devices;
     td_paces *paces;     /* NULL where there is nothing to choose between */
-    td_workers *workers; /* for work that takes milliseconds: compiling, solving, hashing */
+    td_workers *workers; /* for work that takes milliseconds: reads, sessions, solving */
+    td_pool *uploads;    /* for parsing, compiling and hashing: uploads.h */
+    td_memory *memory;
     struct db *db;
     td_catalog *catalog;
     td_sessions *sessions;
@@ -48,6 +52,7 @@ struct td_server {
     atomic_bool draining;          /* no new sessions, no new jobs */
     atomic_bool alive;             /* liveness: false once a device is lost */
     atomic_int solving;            /* workers that solve problem files just now */
+    atomic_llong uploads_end_ns;   /* monotonic; in a drain, when uploads are cancelled */
 };
 
 /* ---- server.c: making, running and ending it, in this order ---- */

@@ -52,6 +52,7 @@ void td_session_release(td_session *s)
     if (s == NULL || atomic_fetch_sub_explicit(&s->references, 1, memory_order_acq_rel) != 1)
         return;
     td_session_destroy_worlds(s, s->states);
+    td_session_give_memory_back(s);
     td_scene_release(s->all->server->catalog, s->scene);
     if (s->origin != NULL) td_origin_release(s->all, s->origin);
     if (s->device != NULL) atomic_fetch_sub(&s->device->sessions, 1);
@@ -256,7 +257,7 @@ void td_sessions_adopt(td_sessions *all, td_session *s)
 
 void td_session_renew(td_session *s)
 {
-    const int64_t now = td_clock_utc_us(&s->all->server->clock);
+    const int64_t now = td_clock_steady_us(&s->all->server->clock);
     atomic_store_explicit(&s->expire_time_us, now + (int64_t)(s->ttl_seconds * 1e6),
                           memory_order_relaxed);
 }

@@ -69,18 +69,20 @@ struct td_session {
     uint32_t packed_options_size;
     int64_t create_time_us;
 
-    atomic_llong expire_time_us, steps; /* steps: as published */
-    _Atomic double time;                /* s, as published */
-    atomic_bool stop;                   /* ended: work on it stops between steps */
-    atomic_bool loaded;                 /* worlds are in memory */
-    atomic_bool dirty;                  /* changed since the last checkpoint */
-    atomic_bool run_dirty;              /* the store has no row of its run yet */
+    atomic_llong expire_time_us; /* of the steady clock */
+    atomic_llong steps;          /* as published */
+    _Atomic double time;         /* s, as published */
+    atomic_bool stop;            /* ended: work on it stops between steps */
+    atomic_bool loaded;          /* worlds are in memory */
+    atomic_bool dirty;           /* changed since the last checkpoint */
+    atomic_bool run_dirty;       /* the store has no row of its run yet */
     atomic_int turn_state;
 
     /* (turn) */
     const td_scene *scene;
-    tb_state **states; /* worlds; NULL: not loaded */
-    td_call *deletion; /* held; answered when the end is durable; NULL: nobody asked */
+    tb_state **states;     /* worlds; NULL: not loaded */
+    uint64_t memory_bytes; /* booked for them */
+    td_call *deletion;     /* held; answered when the end is durable; NULL: nobody asked */
     tb_certificate *certificates;
     int64_t step_estimate_ns, changes;
     td_run_account run;
@@ -146,9 +148,13 @@ struct td_sessions {
     pthread_cond_t reaper_wake;
     int64_t next_due_ns;
     bool ending, reaper_started;
-    int64_t next_checkpoint_us;
-    atomic_int watching;    /* watchers in all */
-    atomic_int checkpoints; /* on their way to the store */
+    int64_t next_checkpoint_us;      /* of the steady clock; the reaper's */
+    int64_t next_trim_ns;            /* monotonic; the reaper's */
+    atomic_int watching;             /* watchers in all */
+    atomic_int checkpoints;          /* on their way to the store */
+    atomic_int failed_checkpoints;   /* since the last round of them */
+    atomic_bool checkpoints_failing; /* said in the log; until a round without failures */
+    int32_t failed_rounds;           /* one after the other; the reaper's */
 };
 
 /* ---- session.c ---- */
@@ -204,6 +210,11 @@ void td_session_leave(td_session *);
 /* Worlds in the state in which the session was created. (turn) */
 tb_status td_session_make_worlds(td_session *, tb_state ***, tb_error *);
 void td_session_destroy_worlds(td_session *, tb_state **);
+/* Books what the worlds will take before they are made; a session that has worlds has booked them
+ * already. RESOURCE_EXHAUSTED. (turn) */
+tb_status td_session_book_memory(td_session *, tb_error *);
+/* After the worlds have gone. (turn) */
+void td_session_give_memory_back(td_session *);
 /* The worlds have changed: counts, publishes, marks as dirty. (turn) */
 void td_session_changed(td_session *);
 
@@ -239,6 +250,8 @@ tb_status td_session_load(td_session *, tb_error *);
 typedef struct td_checkpoint_wait td_checkpoint_wait;
 void td_session_checkpoint(td_session *, td_checkpoint_wait *told);
 void td_checkpoint_begin(td_checkpoint_wait *); /* NULL is fine */
+/* Counts a checkpoint that failed, and says so if it is the first since one succeeded. */
+void td_checkpoint_failed(td_session *, const tb_error *);
 void td_checkpoint_told(td_checkpoint_wait *, tb_status, const tb_error *);
 /* Checkpoints, then frees the worlds, unless they change meanwhile. */
 void td_session_pause(td_session *);

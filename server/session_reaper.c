@@ -1,15 +1,21 @@
 /* The reaper: a thread that ends sessions whose lease has run out, has changed ones checkpointed,
  * and wakes watchers when their interval is over; and what happens to all sessions at a drain. */
 #include <errno.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
 #include "base/error.h"
+#include "memory.h"
 #include "session_internal.h"
 
 /* How often it looks at the server's clock, which a test may have moved. */
 static const int64_t REAPER_NS = 200000000;
+/* How often freed memory is given back to the system. */
+static const int64_t TRIM_NS = 2000000000;
+/* Longest time between rounds of checkpoints that fail, s. */
+static const double CHECKPOINT_BACKOFF_S = 300;
 
 /* ---- choosing ---- */
 
@@ -51,7 +57,7 @@ static bool has_no_run(const td_session *s, int64_t now_us)
 
 void td_sessions_reap(td_sessions *all)
 {
-    const int64_t now = td_clock_utc_us(&all->server->clock);
+    const int64_t now = td_clock_steady_us(&all->server->clock);
     td_session *found[SWEEP];
     for (uint64_t from = 0; from != UINT64_MAX;) {
         const int32_t n = sweep(all, &from, found, has_expired, now);
@@ -93,13 +99,48 @@ static void write_runs(td_sessions *all)
     }
 }
 
+void td_checkpoint_failed(td_session *s, const tb_error *error)
+{
+    td_sessions *all = s->all;
+    td_metrics_add(all->server->metrics, TD_METRIC_CHECKPOINTS_FAILED, 1);
+    atomic_fetch_add(&all->failed_checkpoints, 1);
+    if (atomic_exchange(&all->checkpoints_failing, true)) return;
+    td_log_write(all->server->log, TB_LOG_ERROR, "session.checkpoint_failed",
+                 "session=%s message=%s", s->text, error != NULL ? error->message : "");
+}
+
+/* Looks back at the last round. After failures the next rounds come later, twice as late each time,
+ * up to CHECKPOINT_BACKOFF_S; the first round without any is told. */
+static double checkpoint_interval(td_sessions *all, double every)
+{
+    enum { DOUBLINGS = 10 };
+    if (atomic_exchange(&all->failed_checkpoints, 0) > 0) {
+        if (all->failed_rounds < DOUBLINGS) all->failed_rounds++;
+    } else if (atomic_exchange(&all->checkpoints_failing, false)) {
+        td_log_write(all->server->log, TB_LOG_INFO, "session.checkpoints_again", "rounds_lost=%d",
+                     all->failed_rounds);
+        all->failed_rounds = 0;
+    }
+    const double late = ldexp(every, all->failed_rounds);
+    return all->failed_rounds == 0 ? every : fmax(every, fmin(late, CHECKPOINT_BACKOFF_S));
+}
+
 static void checkpoint_when_due(td_sessions *all)
 {
     const double every = all->server->config->checkpoint_seconds;
-    const int64_t now = td_clock_utc_us(&all->server->clock);
+    const int64_t now = td_clock_steady_us(&all->server->clock);
     if (every <= 0 || now < all->next_checkpoint_us || atomic_load(&all->checkpoints) > 0) return;
+    const double interval = checkpoint_interval(all, every);
     if (all->next_checkpoint_us > 0) checkpoint_changed(all, NULL);
-    all->next_checkpoint_us = now + (int64_t)(every * 1e6);
+    all->next_checkpoint_us = now + (int64_t)(interval * 1e6);
+}
+
+static void trim_when_due(td_sessions *all)
+{
+    const int64_t now = td_monotonic_ns();
+    if (now < all->next_trim_ns) return;
+    td_memory_trim();
+    all->next_trim_ns = now + TRIM_NS;
 }
 
 static void *reap_for_ever(void *context)
@@ -124,6 +165,7 @@ static void *reap_for_ever(void *context)
             td_sessions_reap(all);
             write_runs(all);
             checkpoint_when_due(all);
+            trim_when_due(all);
         }
         const int64_t next_due = td_sessions_flush_watchers(all, now);
         pthread_mutex_lock(&all->reaper_mutex);

@@ -252,6 +252,7 @@ static void close_now(void *context)
                      s->text, error.message);
     td_session_destroy_worlds(s, s->states);
     s->states = NULL;
+    td_session_give_memory_back(s);
     td_session_release(s);
 }
 

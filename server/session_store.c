@@ -139,7 +139,8 @@ db_session td_session_row(const td_session *s)
     row.ttl_seconds = s->ttl_seconds;
     row.on_disconnect = s->on_disconnect;
     row.create_time_us = s->create_time_us;
-    row.expire_time_us = atomic_load(&s->expire_time_us);
+    row.expire_time_us =
+        td_clock_to_utc_us(&s->all->server->clock, atomic_load(&s->expire_time_us));
     pack_row_options(s, false, &row);
     return row;
 }
@@ -286,6 +287,7 @@ static void unload(td_session *s, td_task *task)
         td_session_publish_last(s);
         td_session_destroy_worlds(s, s->states);
         s->states = NULL;
+        td_session_give_memory_back(s);
         atomic_store(&s->loaded, false);
         td_session_tell(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_PAUSED,
                         "its worlds are in the store; the next call brings them back", false);
@@ -309,8 +311,7 @@ static void on_checkpoint(void *context, tb_status status, const tb_error *error
     td_sessions *all = s->all;
     if (status != TB_OK) {
         atomic_store(&s->dirty, true);
-        td_log_write(all->server->log, TB_LOG_ERROR, "session.checkpoint_failed",
-                     "session=%s message=%s", s->text, error != NULL ? error->message : "");
+        td_checkpoint_failed(s, error);
     }
     td_checkpoint_told(c->told, status, error);
     c->told = NULL;
@@ -398,9 +399,7 @@ static void run_checkpoint(td_session *s, td_task *task)
         status = store_checkpoint(s, t->told, pause, &error);
     else if (s->run.known && atomic_load(&s->run_dirty))
         status = td_session_put_run(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_RUNNING, "", &error);
-    if (status != TB_OK)
-        td_log_write(s->all->server->log, TB_LOG_ERROR, "session.checkpoint_failed",
-                     "session=%s message=%s", s->text, error.message);
+    if (status != TB_OK) td_checkpoint_failed(s, &error);
     td_session_leave(s);
     end_checkpoint_task(t, status, &error);
 }

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "memory.h"
 #include "session_internal.h"
 
 enum { TURN_AWAY, TURN_RUNNING, TURN_LEFT };
@@ -129,12 +130,28 @@ void td_session_destroy_worlds(td_session *s, tb_state **states)
     free(states);
 }
 
+void td_session_give_memory_back(td_session *s)
+{
+    if (s->memory_bytes > 0) td_memory_give_back(s->all->server, s->owner, s->memory_bytes);
+    s->memory_bytes = 0;
+}
+
+tb_status td_session_book_memory(td_session *s, tb_error *error)
+{
+    if (s->memory_bytes > 0) return TB_OK;
+    const uint64_t bytes = td_memory_of_worlds(s->scene->model, s->worlds);
+    const tb_status status = td_memory_take(s->all->server, s->owner, bytes, "the session", error);
+    if (status == TB_OK) s->memory_bytes = bytes;
+    return status;
+}
+
 tb_status td_session_make_worlds(td_session *s, tb_state ***made, tb_error *error)
 {
     *made = NULL;
+    tb_status status = td_session_book_memory(s, error);
+    if (status != TB_OK) return status;
     tb_state **states = calloc((size_t)s->worlds, sizeof(tb_state *));
     if (states == NULL) return tb_fail_memory(error, (size_t)s->worlds * sizeof *states, "worlds");
-    tb_status status = TB_OK;
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
         status = tb_state_create(s->scene->model, &states[w], error);
         if (status == TB_OK && s->keyframe >= 0)

@@ -6,6 +6,7 @@
 #include "catalog.h"
 #include "handlers.h"
 #include "offload.h"
+#include "uploads.h"
 
 #include "tribo/v1/simulation.pb-c.h"
 
@@ -120,7 +121,7 @@ static void create_asset(td_call *call, td_request *request)
 
 void td_simulation_create_asset(td_call *call, td_request *request)
 {
-    td_offload(call, request, create_asset);
+    td_upload(call, request, create_asset);
 }
 
 /* ---- a stream of pieces ---- */
@@ -176,7 +177,7 @@ static void store_upload(td_call *call, td_request *request)
 void td_simulation_put_asset_half_closed(td_call *call)
 {
     if (call->state != NULL) {
-        td_offload(call, NULL, store_upload);
+        td_upload(call, NULL, store_upload);
         return;
     }
     tb_error error;

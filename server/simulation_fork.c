@@ -68,12 +68,13 @@ static void on_written(void *context, tb_status status, const tb_error *error)
 static tb_status copy_worlds(const td_session *parent, td_session *fork, tb_error *error)
 {
     const size_t n = (size_t)parent->worlds;
+    tb_status status = td_session_book_memory(fork, error);
+    if (status != TB_OK) return status;
     fork->states = calloc(n, sizeof(tb_state *));
     fork->certificates = malloc(n * sizeof *fork->certificates);
     if (fork->states == NULL || fork->certificates == NULL)
         return tb_fail_memory(error, n * sizeof *fork->certificates, "a fork");
     memcpy(fork->certificates, parent->certificates, n * sizeof *fork->certificates);
-    tb_status status = TB_OK;
     for (size_t w = 0; w < n && status == TB_OK; w++)
         status = tb_state_fork(parent->states[w], &fork->states[w], error);
     atomic_store(&fork->loaded, status == TB_OK);

@@ -8,6 +8,7 @@
 #include "catalog.h"
 #include "handlers.h"
 #include "offload.h"
+#include "uploads.h"
 #include "wire.h"
 
 /* ---- compiling ---- */
@@ -94,7 +95,11 @@ static tb_status compile(td_call *call, const Tribo__V1__CreateSceneRequest *mes
     if (status == TB_OK) status = td_bundle_add_main(bundle, path, bytes, size, error);
     if (status == TB_OK) {
         options.files = td_bundle_source(bundle);
+        tb_budget budget = td_upload_budget(call);
+        tb_budget_bind(&budget);
         status = tb_model_load(path, &options, model, error);
+        tb_budget_release();
+        status = td_upload_failure(call, &budget, status, error);
         td_metrics_observe(call->server->metrics, TD_HISTOGRAM_COMPILE,
                            1e-9 * (double)(td_monotonic_ns() - begin));
     }
@@ -222,7 +227,7 @@ static void create_scene(td_call *call, td_request *request)
 
 void td_simulation_create_scene(td_call *call, td_request *request)
 {
-    td_offload(call, request, create_scene);
+    td_upload(call, request, create_scene);
 }
 
 /* ---- GetScene ---- */

@@ -102,7 +102,8 @@ static void on_created(void *context, tb_status status, const tb_error *error)
     if (status == TB_OK) {
         Tribo__V1__CreateSessionResponse response = TRIBO__V1__CREATE_SESSION_RESPONSE__INIT;
         response.session_id = s->text;
-        response.expire_time_us = atomic_load(&s->expire_time_us);
+        response.expire_time_us =
+            td_clock_to_utc_us(&s->all->server->clock, atomic_load(&s->expire_time_us));
         response.device = s->device->name;
         td_call_reply(made->call, &response.base);
     } else {
@@ -201,7 +202,8 @@ static void describe(listed *l)
     info->steps = atomic_load(&s->steps);
     info->time = atomic_load(&s->time);
     info->create_time_us = s->create_time_us;
-    info->expire_time_us = atomic_load(&s->expire_time_us);
+    info->expire_time_us =
+        td_clock_to_utc_us(&s->all->server->clock, atomic_load(&s->expire_time_us));
     info->device = s->device->name;
 }
 
@@ -290,7 +292,8 @@ void td_simulation_heartbeat(td_call *call, td_request *request)
     tb_error error = {0};
     if (td_sessions_find(call->server->sessions, &call->caller, message->session_id, &s, &error) ==
         TB_OK) {
-        response.expire_time_us = atomic_load(&s->expire_time_us);
+        response.expire_time_us =
+            td_clock_to_utc_us(&s->all->server->clock, atomic_load(&s->expire_time_us));
         td_call_reply(call, &response.base);
     } else {
         td_call_fail(call, &error);

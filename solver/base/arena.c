@@ -16,6 +16,8 @@
 #include <sys/mman.h>
 #endif
 
+#include "base/budget.h"
+
 #if defined(__has_feature)
 #if __has_feature(address_sanitizer)
 #define ARENA_POISONS 1
@@ -70,9 +72,13 @@ static bool push_block(tb_arena *arena, size_t size)
     }
     if (arena->limit != 0 && arena->capacity + total > arena->limit) return false;
 
+    if (!tb_budget_take(total)) return false;
     arena->allocations++;
     tb_arena_block *block = aligned_alloc(alignment, total);
-    if (block == NULL) return false;
+    if (block == NULL) {
+        tb_budget_give_back(total);
+        return false;
+    }
 #ifdef MADV_HUGEPAGE
     if (alignment == HUGE_PAGE_SIZE) (void)madvise(block, total, MADV_HUGEPAGE); /* only a wish */
 #endif
@@ -90,6 +96,7 @@ static void pop_block(tb_arena *arena)
     tb_arena_block *block = arena->current;
     arena->current = block->older;
     arena->capacity -= header_size + block->size;
+    tb_budget_give_back(header_size + block->size);
     UNPOISON(memory_of(block), block->size);
     free(block);
 }
@@ -216,7 +223,11 @@ void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size)
     if ((uint64_t)wanted > PTRDIFF_MAX / size) wanted = count;
     if ((uint64_t)wanted > PTRDIFF_MAX / size) return NULL;
 
+    /* a budget counts what is held while the content is copied, as arrays of scenes only grow */
+    const size_t held = items != NULL ? (size_t)*capacity * size : 0;
+    if (!tb_budget_take((size_t)wanted * size)) return NULL;
     void *grown = realloc(items, (size_t)wanted * size);
+    tb_budget_give_back(grown != NULL ? held : (size_t)wanted * size);
     if (grown == NULL) return NULL;
     tb_wish_huge_pages(grown, (size_t)wanted * size);
     *capacity = (int32_t)wanted;

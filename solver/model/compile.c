@@ -2,6 +2,8 @@
  * it leaves here, and the scene is never changed. */
 #include "model/model_internal.h"
 
+#include "base/budget.h"
+
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -169,8 +171,10 @@ tb_status tb_scene_compile(const tb_scene *scene, tb_model **model, tb_error *er
         status = tb_fail_memory(error, sizeof *compiler.model->name_index, "names");
     } else {
         tb_names_init(compiler.model->name_index);
-        for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == TB_OK; i++)
-            status = stages[i](&compiler);
+        for (size_t i = 0; i < sizeof stages / sizeof stages[0] && status == TB_OK; i++) {
+            status = tb_budget_check(error);
+            if (status == TB_OK) status = stages[i](&compiler);
+        }
     }
     tb_arena_destroy(&compiler.scratch);
     free(compiler.warnings);

@@ -1,5 +1,6 @@
 /* Compiling what refers to bodies, joints and shapes: sites, tendons, actuators, equalities, pairs,
  * excludes and keyframes. Reference values are those of the pose that the scene describes. */
+#include "base/budget.h"
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -270,19 +271,20 @@ static tb_status compile_excludes(tb_compiler *c)
 
 /* ---- keyframes ---- */
 
-/* A copy of a keyframe's array, or of `rest` (NULL: zeros) where the keyframe has none. */
+/* A copy of a keyframe's array, or `rest`, which all share, where the keyframe has none. */
 static tb_status key_array(tb_compiler *c, const tb_keyframe_def *def, int32_t index,
                            const char *field, const double *numbers, int32_t count,
-                           int32_t expected, const double *rest, double **result)
+                           int32_t expected, const double *rest, const double **result)
 {
-    if (numbers != NULL && count != expected)
+    *result = rest;
+    if (numbers == NULL) return tb_budget_check(c->error);
+    if (count != expected)
         return tb_fail_field(c->error, TB_INVALID_ARGUMENT, field,
                              "keyframe %d '%.100s': %s has %d numbers, but the model has %d",
                              (int)index, def->name, field, (int)count, (int)expected);
-    double *copy = TB_ARENA_ZEROED(&c->model->arena, double, expected);
+    double *copy = TB_ARENA_ARRAY(&c->model->arena, double, expected);
     if (copy == NULL) return tb_fail_memory(c->error, (size_t)expected * 8, "keyframe");
-    if (numbers == NULL) numbers = rest;
-    if (numbers != NULL) memcpy(copy, numbers, (size_t)expected * sizeof *copy);
+    memcpy(copy, numbers, (size_t)expected * sizeof *copy);
     *result = copy;
     return TB_OK;
 }
@@ -302,20 +304,26 @@ static tb_status compile_keyframes(tb_compiler *c)
     const int32_t count = c->scene->number_of_keyframes;
     tb_model *model = c->model;
     tb_model_keyframe *keys = TB_ARENA_ZEROED(&model->arena, tb_model_keyframe, count);
-    if (keys == NULL) return tb_fail_memory(c->error, (size_t)count * sizeof *keys, "keyframes");
+    const int32_t longest = model->number_of_dofs > model->number_of_actuators
+                                ? model->number_of_dofs
+                                : model->number_of_actuators;
+    const double *zeros = TB_ARENA_ZEROED(&model->arena, double, longest);
+    if (keys == NULL || zeros == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *keys, "keyframes");
     for (int32_t i = 0; i < count; i++) {
         const tb_keyframe_def *def = &c->scene->keyframes[i];
-        double *q = NULL, *u = NULL, *controls = NULL;
+        const double *q = NULL, *u = NULL, *controls = NULL;
         tb_status status = key_array(c, def, i, "q", def->q, def->number_of_q,
                                      model->number_of_coordinates, model->q_reference, &q);
         if (status == TB_OK)
             status = key_array(c, def, i, "u", def->u, def->number_of_u, model->number_of_dofs,
-                               NULL, &u);
+                               zeros, &u);
         if (status == TB_OK)
             status = key_array(c, def, i, "controls", def->controls, def->number_of_controls,
-                               model->number_of_actuators, NULL, &controls);
+                               model->number_of_actuators, zeros, &controls);
         if (status != TB_OK) return status;
-        normalize_rotations(model, q);
+        if (q != model->q_reference)
+            normalize_rotations(model, (double *)(uintptr_t)q); /* the copy */
         keys[i].time = def->time;
         keys[i].q = q;
         keys[i].u = u;

@@ -4,6 +4,7 @@
  * qhull is given distinct points, sorted, moved to the middle and scaled to one: so its answer does
  * not depend on the order or the repetition of points, nor on how far from the origin they lie. It
  * reports failures by longjmp and prints them; both end here. */
+#include "base/budget.h"
 #include "model/model_internal.h"
 
 #include <stdio.h>
@@ -11,6 +12,9 @@
 #include <string.h>
 
 #include <libqhull_r/qhull_ra.h>
+
+/* Memory of qhull for one corner of the hull: two facets with their ridges, sets and normals. */
+enum { QHULL_POINT_BYTES = 1024 };
 
 /* ---- points ---- */
 
@@ -122,14 +126,30 @@ static void copy_facets(hull_run *run)
     facets->face_start[facets->number_of_faces] = at;
 }
 
+/* qhull reports its progress to a stream (option TF). That is where the thread's budget is asked:
+ * once the budget has ended, qhull is told to stop after as many vertices as it has already. */
+static ssize_t hear_qhull(void *context, const char *text, size_t size)
+{
+    hull_run *run = context;
+    (void)text;
+    if (!tb_budget_holds()) run->qh.STOPadd = 1;
+    return (ssize_t)size;
+}
+
+static FILE *open_stream(hull_run *run)
+{
+    const cookie_io_functions_t functions = {.write = hear_qhull};
+    FILE *stream = fopencookie(run, "w", functions);
+    if (stream != NULL) setvbuf(stream, NULL, _IONBF, 0);
+    return stream;
+}
+
 /* Runs qhull with its messages going nowhere; its exit code, 0 for success. */
 static int run_qhull(hull_run *run)
 {
-    char command[] = "qhull Pp";
-    char *text = NULL;
-    size_t text_size = 0;
+    char command[] = "qhull Pp TF100";
     int current = 0, total = 0;
-    FILE *nowhere = open_memstream(&text, &text_size);
+    FILE *nowhere = open_stream(run);
     if (nowhere == NULL) return qh_ERRmem;
     qhT *qh = &run->qh;
     qh_zero(qh, nowhere);
@@ -146,7 +166,6 @@ static int run_qhull(hull_run *run)
     qh_freeqhull(qh, !qh_ALL);
     qh_memfreeshort(qh, &current, &total);
     fclose(nowhere);
-    free(text);
     return code;
 }
 
@@ -184,7 +203,11 @@ static bool is_closed(const tb_facets *facets)
 
 static tb_status build(hull_run *run, tb_error *error)
 {
+    const size_t memory = (size_t)run->count * QHULL_POINT_BYTES;
+    if (!tb_budget_take(memory)) return tb_budget_check(error);
     const int code = run_qhull(run);
+    tb_budget_give_back(memory);
+    if (!tb_budget_holds()) return tb_budget_check(error);
     if (run->out_of_memory || code == qh_ERRmem)
         return tb_fail_memory(error, (size_t)run->count * sizeof(hull_point), "hull");
     if (code == qh_ERRsingular || code == qh_ERRprec)

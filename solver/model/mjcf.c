@@ -209,6 +209,7 @@ static void forget(mjcf *m)
         free(m->tendons[i].joint_indices);
     }
     free(m->classes);
+    free(m->settings);
     free(m->class_actuators);
     free(m->sources);
     free(m->joints);

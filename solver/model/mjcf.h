@@ -46,6 +46,7 @@ typedef struct mjcf_class {
     const char *name;
     int32_t parent; /* -1: none */
     const xmlNode *node;
+    int32_t first_setting, number_of_settings; /* its children but for inner classes */
 } mjcf_class;
 
 /* A frame in its parent. */
@@ -169,6 +170,8 @@ typedef struct mjcf {
 
     mjcf_class *classes;
     int32_t number_of_classes, class_capacity, main_class;
+    const xmlNode **settings; /* of the classes, one class after the other */
+    int32_t number_of_settings, setting_capacity;
     mjcf_general *class_actuators; /* number_of_classes */
     const xmlNode **sources;
     int32_t source_capacity;

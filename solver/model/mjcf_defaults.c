@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/budget.h"
 #include "model/mjcf.h"
 
 static const char *const ACTUATOR_TAGS = "general motor position velocity intvelocity damper "
@@ -19,6 +20,21 @@ static const char *const DEFAULT_TAGS =
     "default mesh material texture joint geom site camera light pair equality tendon general motor "
     "position velocity intvelocity damper cylinder muscle adhesion pid orientation dcmotor plugin";
 
+/* Notes the children of a class that are no classes themselves. Elements walk through them alone:
+ * a class may hold a million others. */
+static tb_status note_settings(mjcf *m, mjcf_class *class)
+{
+    class->first_setting = m->number_of_settings;
+    for (const xmlNode *c = tb_xml_first(class->node); c != NULL; c = tb_xml_next(c)) {
+        if (tb_xml_is(c, "default")) continue;
+        MJCF_TRY(mjcf_grow(m, (void **)&m->settings, m->number_of_settings, &m->setting_capacity,
+                           sizeof *m->settings));
+        m->settings[m->number_of_settings++] = c;
+    }
+    class->number_of_settings = m->number_of_settings - class->first_setting;
+    return TB_OK;
+}
+
 static tb_status read_class(mjcf *m, const xmlNode *node, int32_t parent, const char *name)
 {
     MJCF_TRY(tb_xml_check_attributes(node, "class", m->error));
@@ -26,16 +42,21 @@ static tb_status read_class(mjcf *m, const xmlNode *node, int32_t parent, const 
     MJCF_TRY(mjcf_grow(m, (void **)&m->classes, m->number_of_classes, &m->class_capacity,
                        sizeof *m->classes));
     const int32_t index = m->number_of_classes++;
-    m->classes[index] = (mjcf_class){name, parent, node};
+    m->classes[index] = (mjcf_class){.name = name, .parent = parent, .node = node};
+    MJCF_TRY(note_settings(m, &m->classes[index]));
+    MJCF_TRY(tb_budget_check(m->error));
+    /* the outermost class may be continued under its own name */
+    if (tb_names_find(&m->names, TB_HANDLE_NONE, name) < 0 &&
+        !tb_names_insert(&m->names, TB_HANDLE_NONE, name, index))
+        return tb_fail_memory(m->error, strlen(name), "a default class");
 
     for (const xmlNode *c = tb_xml_first_named(node, "default"); c != NULL;
          c = tb_xml_next_named(c, "default")) {
         const char *inner = NULL;
         MJCF_TRY(tb_xml_require(c, "class", &inner, m->error));
-        for (int32_t i = 0; i < m->number_of_classes; i++)
-            if (strcmp(m->classes[i].name, inner) == 0)
-                return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, c, "class",
-                                   "default class '%.100s' is defined twice", inner);
+        if (tb_names_find(&m->names, TB_HANDLE_NONE, inner) >= 0)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, c, "class",
+                               "default class '%.100s' is defined twice", inner);
         MJCF_TRY(read_class(m, c, index, inner));
     }
     return TB_OK;
@@ -64,14 +85,15 @@ tb_status mjcf_read_defaults(mjcf *m)
 tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
                           int32_t *index)
 {
-    /* the last of that name: the outermost class may have been continued */
-    for (int32_t i = m->number_of_classes - 1; i >= 0; i--)
-        if (strcmp(m->classes[i].name, name) == 0) {
-            *index = i;
-            return TB_OK;
-        }
-    if (strcmp(name, "main") == 0) {
+    /* the outermost class may have been continued: its last part holds all of them */
+    const bool outermost = m->main_class >= 0 && strcmp(m->classes[m->main_class].name, name) == 0;
+    const int32_t found = tb_names_find(&m->names, TB_HANDLE_NONE, name);
+    if (outermost || (found < 0 && strcmp(name, "main") == 0)) {
         *index = m->main_class;
+        return TB_OK;
+    }
+    if (found >= 0) {
+        *index = found;
         return TB_OK;
     }
     return tb_xml_fail(m->error, TB_NOT_FOUND, node, attribute,
@@ -132,9 +154,13 @@ static tb_status add_class(mjcf *m, int32_t index, const char *tag, int32_t *cou
     if (index < 0) return TB_OK;
     MJCF_TRY(add_class(m, m->classes[index].parent, tag, count));
     const bool actuator = tb_xml_in_words(ACTUATOR_TAGS, tag);
-    for (const xmlNode *c = tb_xml_first(m->classes[index].node); c != NULL; c = tb_xml_next(c))
+    const mjcf_class *class = &m->classes[index];
+    for (int32_t i = 0; i < class->number_of_settings; i++) {
+        const xmlNode *c = m->settings[class->first_setting + i];
+        MJCF_TRY(tb_budget_check(m->error));
         if (actuator ? tb_xml_in_words(ACTUATOR_TAGS, tb_xml_name(c)) : tb_xml_is(c, tag))
             MJCF_TRY(add_source(m, c, count));
+    }
     return TB_OK;
 }
 
@@ -142,6 +168,7 @@ tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t child
                     const mjcf_words *words, mjcf_element *element)
 {
     int32_t count = 0, class_index = childclass;
+    MJCF_TRY(tb_budget_check(m->error));
     if (tag != NULL) {
         const char *name = tb_xml_attribute(node, "class");
         if (name != NULL) MJCF_TRY(mjcf_find_class(m, node, "class", name, &class_index));

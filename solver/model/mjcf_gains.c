@@ -212,8 +212,10 @@ tb_status mjcf_read_class_actuators(mjcf *m)
         const int32_t parent = m->classes[i].parent;
         reset(g);
         if (parent >= 0) *g = m->class_actuators[parent];
-        for (const xmlNode *c = tb_xml_first(m->classes[i].node); c != NULL; c = tb_xml_next(c))
+        for (int32_t k = 0; k < m->classes[i].number_of_settings; k++) {
+            const xmlNode *c = m->settings[m->classes[i].first_setting + k];
             if (mjcf_actuator_type(c) >= 0) MJCF_TRY(apply(m, c, parent, g));
+        }
     }
     return TB_OK;
 }

@@ -179,7 +179,7 @@ typedef struct tb_model_site {
 
 typedef struct tb_model_keyframe {
     double time;
-    const double *q, *u, *controls;
+    const double *q, *u, *controls; /* shared by the keyframes that leave them out */
 } tb_model_keyframe;
 
 struct tb_model {

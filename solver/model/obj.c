@@ -4,6 +4,7 @@
  * vertex that comes later in the file (positive indices count from the file's start) and is cut
  * into triangles with all coordinates at hand. Statement names as in the format's description by
  * Wavefront (Advanced Visualizer manual, appendix B). */
+#include "base/budget.h"
 #include "model/mesh_file.h"
 
 #include <stdlib.h>
@@ -270,8 +271,10 @@ static tb_status read_pass(obj_reader *r, const char *text, bool faces)
     r->line = 1;
     r->vertices_seen = 0;
     while (r->at < r->end) {
+        tb_status status = tb_budget_check(r->error);
+        if (status != TB_OK) return status;
         if (!at_statement_end(r)) {
-            const tb_status status = read_statement(r, faces);
+            status = read_statement(r, faces);
             if (status != TB_OK) return status;
         }
         pass_statement(r);

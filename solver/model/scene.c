@@ -2,6 +2,7 @@
  *
  * Every definition is checked as it is added, so an error names the line of the caller who made it
  * and a scene that exists is sound but for what only the whole can show (see compile.c). */
+#include "base/budget.h"
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -142,6 +143,7 @@ tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t
                            tb_handle_kind kind, tb_error *error)
 {
     void *array = NULL;
+    if (!tb_budget_holds()) return tb_budget_check(error);
     if (count >= TB_SCENE_LIMIT)
         return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, tb_handle_kind_name(kind),
                              "a scene holds at most %d things of a kind: this is %s number %d",

@@ -4,6 +4,7 @@
  * normal, three corners (float32) and an attribute word. Its header may begin with "solid" like an
  * ASCII file, so size decides first: no ASCII file of any sane length fits the count that its own
  * letters would spell. Normals are passed over: the order of the corners says where outside is. */
+#include "base/budget.h"
 #include "model/mesh_file.h"
 
 #include <stdlib.h>
@@ -131,6 +132,7 @@ static tb_status read_binary(stl_reader *r, const char *bytes, size_t size)
     p += 4;
     for (uint32_t t = 0; t < count; t++, p += TRIANGLE_SIZE) {
         double corners[9];
+        if (!tb_budget_holds()) return tb_budget_check(r->error);
         for (int i = 0; i < 9; i++) {
             const uint32_t bits = load_u32(p + NORMAL_SIZE + 4 * i);
             float x;
@@ -210,7 +212,8 @@ static tb_status read_numbers(stl_reader *r, double numbers[3], const char *what
 static tb_status read_facet(stl_reader *r)
 {
     double normal[3], corners[9];
-    tb_status status = expect_word(r, "normal");
+    tb_status status = tb_budget_check(r->error);
+    if (status == TB_OK) status = expect_word(r, "normal");
     if (status == TB_OK) status = read_numbers(r, normal, "normal");
     if (status == TB_OK) status = expect_word(r, "outer");
     if (status == TB_OK) status = expect_word(r, "loop");

@@ -1,6 +1,8 @@
 /* Reading XML that comes from strangers: see xml.h. */
 #include "model/xml.h"
 
+#include "base/budget.h"
+
 #include <libxml/SAX2.h>
 #include <libxml/parser.h>
 #include <libxml/parserInternals.h>
@@ -21,8 +23,9 @@ enum { ATTRIBUTE_LIMIT = 1000 };
 /* What the parser's callbacks need to know and want to say. */
 typedef struct xml_watch {
     int depth_limit;
-    bool doctype, too_deep, out_of_memory;
-    int line; /* of the first thing at fault */
+    bool doctype, too_deep, out_of_memory, over_budget;
+    int line;     /* of the first thing at fault */
+    size_t nodes; /* bytes taken from the budget */
     char message[256];
 } xml_watch;
 
@@ -65,6 +68,15 @@ static void on_element(void *context, const xmlChar *local_name, const xmlChar *
     xmlParserCtxt *parser = context;
     xml_watch *watch = watch_of(context);
     const int line = tag_line(parser);
+    /* the element, then each attribute with the text that is its value */
+    const size_t nodes =
+        sizeof(xmlNode) + (size_t)number_of_attributes * (sizeof(xmlAttr) + sizeof(xmlNode));
+    if (!tb_budget_holds() || !tb_budget_take(nodes)) {
+        watch->over_budget = true;
+        xmlStopParser(parser);
+        return;
+    }
+    watch->nodes += nodes;
     if (parser->nodeNr >= watch->depth_limit) {
         if (!watch->too_deep) watch->line = line;
         watch->too_deep = true;
@@ -194,10 +206,17 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
     parser->sax->internalSubset = on_doctype;
     parser->sax->startElementNs = on_element;
     parser->sax->serror = on_error;
+    /* nothing reads what stands between tags: a comment would take twenty times its length */
+    parser->sax->characters = parser->sax->ignorableWhitespace = NULL;
+    parser->sax->cdataBlock = NULL;
+    parser->sax->comment = NULL;
+    parser->sax->processingInstruction = NULL;
     result->document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
                                          XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT);
 
-    if (watch.doctype)
+    if (watch.over_budget && tb_budget_check(error) != TB_OK)
+        status = error != NULL ? error->status : TB_RESOURCE_EXHAUSTED;
+    else if (watch.doctype)
         status = tb_fail_file(error, TB_INVALID_ARGUMENT, file, watch.line, "DOCTYPE",
                               "a DOCTYPE is not accepted: no entities are needed here");
     else if (watch.too_deep)
@@ -215,6 +234,8 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
     if (status != TB_OK) goto done;
 
     result->document->_private = result;
+    result->nodes = watch.nodes;
+    watch.nodes = 0;
     *xml = result;
     result = NULL;
 done:
@@ -224,6 +245,7 @@ done:
         parser->myDoc = NULL;
         xmlFreeParserCtxt(parser);
     }
+    tb_budget_give_back(watch.nodes);
     tb_xml_destroy(result);
     return status;
 }
@@ -232,6 +254,7 @@ void tb_xml_destroy(tb_xml *xml)
 {
     if (xml == NULL) return;
     if (xml->document != NULL) xmlFreeDoc(xml->document);
+    tb_budget_give_back(xml->nodes);
     for (int32_t i = 0; i < xml->number_of_files; i++) free(xml->files[i]);
     free(xml->files);
     free(xml);

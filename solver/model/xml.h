@@ -19,6 +19,7 @@ typedef struct tb_xml {
     char *
         *files; /* names in messages; the first is the document's own, the others were grafted in */
     int32_t number_of_files, capacity;
+    size_t nodes; /* bytes that the tree has of the thread's budget */
 } tb_xml;
 
 /* Parses `size` bytes. `options` gives file_limit and depth_limit (may be NULL: the defaults).

@@ -17,6 +17,8 @@
 #include "test_util.h"
 
 #include "base/error.h"
+#include "memory.h"
+#include "uploads.h"
 
 /* ---- worlds ---- */
 
@@ -281,7 +283,10 @@ static inline void test_server_start(test_server *t)
     TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
     TEST_OK(td_devices_find(s, &error), &error);
     TEST_OK(td_metrics_create(&s->metrics, &error), &error);
+    atomic_init(&s->uploads_end_ns, INT64_MAX);
     TEST_OK(td_workers_create(2, 4096, &s->workers, &error), &error);
+    TEST_OK(td_uploads_create(&t->config, &s->uploads, &error), &error);
+    TEST_OK(td_memory_create(&s->memory, &error), &error);
     TEST_OK(db_open(&options, &s->db, &error), &error);
     TEST_OK(td_catalog_create(s, &s->catalog, &error), &error);
     TEST_OK(td_devices_start(s, &error), &error);
@@ -294,11 +299,13 @@ static inline void test_server_stop(test_server *t)
 {
     td_server *s = &t->server;
     td_devices_drain(s, 60);
+    td_pool_destroy(s->uploads);
     td_workers_destroy(s->workers);
     td_sessions_destroy(s->sessions);
     td_devices_end(s);
     td_catalog_destroy(s->catalog);
     db_close(s->db);
+    td_memory_destroy(s->memory);
     td_metrics_destroy(s->metrics);
     td_log_destroy(s->log);
 }

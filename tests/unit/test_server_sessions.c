@@ -166,6 +166,45 @@ START_TEST(a_lease_is_renewed_by_calls_and_ends_the_session_when_it_runs_out)
 }
 END_TEST
 
+START_TEST(setting_the_wall_clock_ends_no_lease)
+{
+    test_server t;
+    char id[33], scene[65];
+    tb_error error = {0};
+    test_server_init(&t, false);
+    snprintf(t.clock, sizeof t.clock, "/tmp/tribod-wall-%d", (int)getpid());
+    shift_clock(&t, 0);
+    setenv("TRIBOD_TEST_WALL_CLOCK", t.clock, 1);
+    char *const wall = strdup(t.clock);
+    t.clock[0] = '\0';
+    test_server_start(&t);
+    unsetenv("TRIBOD_TEST_WALL_CLOCK");
+    add_pile(&t.server, 1, scene);
+    Tribo__V1__CreateSessionRequest r = TRIBO__V1__CREATE_SESSION_REQUEST__INIT;
+    r.scene_id = scene;
+    r.ttl_seconds = 100;
+    TEST_OK(open_session(&t.server, "one", &r, id, &error), &error);
+
+    const int64_t before = td_clock_utc_us(&t.server.clock);
+    snprintf(t.clock, sizeof t.clock, "%s", wall);
+    shift_clock(&t, 86400);
+    ck_assert_int_gt(td_clock_utc_us(&t.server.clock) - before, (int64_t)86000 * 1000000);
+    td_sessions_reap(t.server.sessions);
+    ck_assert_int_eq(td_sessions_count(t.server.sessions), 1);
+
+    /* callers are told the end of the lease in the time that is set now */
+    Tribo__V1__HeartbeatRequest h = TRIBO__V1__HEARTBEAT_REQUEST__INIT;
+    h.session_id = id;
+    Tribo__V1__HeartbeatResponse *answer =
+        test_unary(&t.server, "tribo.v1.Simulation/Heartbeat", "one", &h, NULL, NULL);
+    TEST_NEAR(1e-6 * (double)(answer->expire_time_us - td_clock_utc_us(&t.server.clock)), 100, 5);
+    tribo__v1__heartbeat_response__free_unpacked(answer, NULL);
+    test_server_stop(&t);
+    unlink(wall);
+    free(wall);
+}
+END_TEST
+
 /* ---- snapshots ---- */
 
 START_TEST(a_restored_session_goes_on_bit_by_bit)
@@ -614,8 +653,9 @@ START_TEST(contacts_and_the_problem_behind_them_can_be_had)
 }
 END_TEST
 
-TEST_MAIN(a_session_belongs_to_its_owner, a_request_that_asks_for_nonsense_names_the_field,
-          quotas_hold_for_a_client_and_for_all, lists_show_what_the_caller_may_see_newest_first,
+TEST_MAIN(setting_the_wall_clock_ends_no_lease, a_session_belongs_to_its_owner,
+          a_request_that_asks_for_nonsense_names_the_field, quotas_hold_for_a_client_and_for_all,
+          lists_show_what_the_caller_may_see_newest_first,
           a_lease_is_renewed_by_calls_and_ends_the_session_when_it_runs_out,
           a_restored_session_goes_on_bit_by_bit, snapshot_bytes_travel_to_the_client_and_back,
           a_session_resumes_from_its_last_snapshot_after_a_restart,
