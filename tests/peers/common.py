@@ -62,6 +62,11 @@ def package(name: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
+def environment(**more: str) -> dict[str, str]:
+    """This program's environment with more in it."""
+    return {**os.environ, **more}
+
+
 def numbers(values: Array) -> str:
     """An option's list that reads back as the same doubles."""
     return ",".join(repr(float(v)) for v in values)
