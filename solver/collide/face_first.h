@@ -60,7 +60,11 @@ TB_FN_LARGE int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb
         const tb_vec3 middle = tb_v3_load(hull->centre);
         const int many = hull->number_of_faces > TB_FACE_FIRST_FACES;
         const int32_t towards = many ? tb_hull_face_towards(hull, local, base->last) : 0;
-        for (int32_t f = 0; f < hull->number_of_faces; f++) {
+        const int known = many && hull->vertex_face_start != 0;
+        const int32_t begin = known ? towards : 0;
+        const int32_t end = known ? towards + 1 : hull->number_of_faces;
+        if (known) best->thickness = TB_R(hull->thickness);
+        for (int32_t f = begin; f < end; f++) {
             const tb_vec3 m = tb_v3_load(&hull->planes[4 * f]);
             best->thickness =
                 tb_min(best->thickness, TB_R(hull->planes[4 * f + 3]) - tb_v3_dot(m, middle));

@@ -12,12 +12,17 @@
  * `from`: where to begin. */
 TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t from)
 {
-    const tb_vec3 v = tb_v3_load(&hull->vertices[3 * tb_hull_support(hull, local, from)]);
+    const int32_t vertex = tb_hull_support(hull, local, from);
+    const tb_vec3 v = tb_v3_load(&hull->vertices[3 * vertex]);
     const tb_vec3 middle = tb_v3_load(hull->centre);
     const tb_real level = TB_COLLIDE_FLAT * tb_v3_length(tb_v3_sub(v, middle));
     int32_t best = -1;
     tb_real most = -TB_REAL_MAX;
-    for (int32_t f = 0; f < hull->number_of_faces; f++) {
+    const int32_t *listed = hull->vertex_face_start ? hull->vertex_faces : 0;
+    const int32_t first = listed ? hull->vertex_face_start[vertex] : 0;
+    const int32_t end = listed ? hull->vertex_face_start[vertex + 1] : hull->number_of_faces;
+    for (int32_t k = first; k < end; k++) {
+        const int32_t f = listed ? listed[k] : k;
         const tb_vec3 m = tb_v3_load(&hull->planes[4 * f]);
         const tb_real c = tb_v3_dot(local, m);
         if (!(c > most + TB_COLLIDE_FLAT * TB_COLLIDE_FLAT)) continue;

@@ -42,6 +42,13 @@ TB_STATIC void flat_hull_of(const tb_mesh_triangle *t, flat_hull *f)
     f->hull.edges = NULL;
     f->hull.neighbour_start = NULL;
     f->hull.neighbours = NULL;
+    f->hull.thickness = 0;
+    f->hull.vertex_face_start = NULL;
+    f->hull.vertex_faces = NULL;
+    f->hull.climb_start = NULL;
+    f->hull.climbs = NULL;
+    f->hull.starts = NULL;
+    f->hull.cells = 0;
     f->shape = TB_VALUE(tb_posed_shape){.type = TB_SHAPE_CONVEX, .hull = &f->hull};
     f->shape.pose = tb_pose_identity();
 }

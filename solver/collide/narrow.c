@@ -137,6 +137,26 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
     return gap;
 }
 
+/* Tight, from the extreme vertices along the world's axes. */
+TB_STATIC tb_box box_by_climbs(const tb_posed_shape *shape)
+{
+    const tb_real *m = shape->pose.rotation.m;
+    const double *vertices = shape->hull->vertices;
+    tb_real lower[3], upper[3];
+    for (int k = 0; k < 3; k++) {
+        const tb_vec3 axis = tb_v3(m[3 * k], m[3 * k + 1], m[3 * k + 2]);
+        const int32_t high = tb_hull_support(shape->hull, axis, 0);
+        const int32_t low = tb_hull_support(shape->hull, tb_v3_negate(axis), 0);
+        const tb_real origin = tb_v3_at(shape->pose.position, k);
+        upper[k] = origin + tb_v3_dot(axis, tb_v3_load(&vertices[3 * high]));
+        lower[k] = origin + tb_v3_dot(axis, tb_v3_load(&vertices[3 * low]));
+    }
+    tb_box box;
+    box.lower = tb_v3(lower[0], lower[1], lower[2]);
+    box.upper = tb_v3(upper[0], upper[1], upper[2]);
+    return box;
+}
+
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m;
@@ -162,7 +182,9 @@ TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
         break;
     default: {
         tb_vec3 middle = tb_v3(0, 0, 0);
-        if (shape->type == TB_SHAPE_CONVEX) { /* every vertex: hulls are small, and boxes tight */
+        if (shape->type == TB_SHAPE_CONVEX && shape->hull->number_of_vertices >= TB_HULL_SCAN)
+            return box_by_climbs(shape);
+        if (shape->type == TB_SHAPE_CONVEX) {
             box.lower = tb_v3(far, far, far);
             box.upper = tb_v3(-far, -far, -far);
             for (int32_t i = 0; i < shape->hull->number_of_vertices; i++) {

@@ -63,13 +63,17 @@ TB_FN int tb_core_curved(const tb_core *core)
     return core->type == TB_SHAPE_CYLINDER || core->type == TB_SHAPE_ELLIPSOID;
 }
 
+/* The vertex farthest along a local direction. Where several are equally far, a scan prefers `from`
+ * and then the first; a climb ends at the one that it comes to, which depends on the direction alone
+ * where the hull has starts. */
 TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
 {
     const tb_real dx = local.x, dy = local.y, dz = local.z;
-    int32_t best = from;
+    const bool climbs = hull->number_of_vertices >= TB_HULL_SCAN && hull->climb_start;
+    int32_t best = climbs && hull->starts ? hull->starts[tb_hull_cell(local, hull->cells)] : from;
     const double *v = &hull->vertices[3 * best];
     tb_real most = dx * TB_R(v[0]) + dy * TB_R(v[1]) + dz * TB_R(v[2]);
-    if (hull->number_of_vertices < TB_HULL_SCAN || !hull->neighbour_start) {
+    if (!climbs) {
         for (int32_t i = 0; i < hull->number_of_vertices; i++) {
             v = &hull->vertices[3 * i];
             const tb_real s = dx * TB_R(v[0]) + dy * TB_R(v[1]) + dz * TB_R(v[2]);
@@ -80,8 +84,8 @@ TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
     /* a linear function on a convex polyhedron has no local maximum but the global one */
     for (int32_t step = 0; step < hull->number_of_vertices; step++) {
         int32_t next = best;
-        for (int32_t k = hull->neighbour_start[best]; k < hull->neighbour_start[best + 1]; k++) {
-            const int32_t i = hull->neighbours[k];
+        for (int32_t k = hull->climb_start[best]; k < hull->climb_start[best + 1]; k++) {
+            const int32_t i = hull->climbs[k];
             v = &hull->vertices[3 * i];
             const tb_real s = dx * TB_R(v[0]) + dy * TB_R(v[1]) + dz * TB_R(v[2]);
             if (s > most) most = s, next = i;

@@ -44,7 +44,12 @@
     X(face_vertices, m->number_of_face_indices)                                                    \
     X(edges, 4 * m->number_of_edges)                                                               \
     X(neighbour_start, m->number_of_vertices + 1)                                                  \
-    X(neighbours, m->neighbour_start[m->number_of_vertices])
+    X(neighbours, m->neighbour_start[m->number_of_vertices])                                       \
+    X(vertex_face_start, m->number_of_vertices + 1)                                                \
+    X(vertex_faces, m->vertex_face_start[m->number_of_vertices])                                   \
+    X(climb_start, m->number_of_vertices + 1)                                                      \
+    X(climbs, m->climb_start[m->number_of_vertices])                                               \
+    X(starts, 6 * m->cells * m->cells)
 
 #define MESH_ARRAYS(X)                                                                             \
     X(vertices, 3 * m->number_of_vertices)                                                         \

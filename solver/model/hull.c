@@ -391,7 +391,8 @@ static bool make_hull(hull_work *w, int32_t points, bool merge, bool drop, tb_ar
     if (number == NULL) return false;
     const loop_edge *edges = pair_edges(w, vertices, sound);
     if (edges == NULL) return false;
-    return !*sound || fill_hull(w, number, points, vertices, edges, arena, hull);
+    return !*sound || (fill_hull(w, number, points, vertices, edges, arena, hull) &&
+                       tb_hull_index(hull, merge, &w->arena, arena));
 }
 
 tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,

@@ -18,10 +18,38 @@ typedef struct tb_hull {
     const int32_t *face_start; /* number_of_faces + 1, into face_vertices */
     const int32_t *face_vertices;   /* number_of_face_indices */
     const int32_t *edges;           /* number_of_edges x 4: vertex from, to; face left, right */
-    const int32_t *neighbour_start; /* number_of_vertices + 1, into neighbours: for hill climbing */
+    const int32_t *neighbour_start; /* number_of_vertices + 1, into neighbours: along edges */
     const int32_t *neighbours;
     double centre[3]; /* m, mean of the vertices: inside */
+    double thickness; /* m, least distance of the centre from a face's plane */
+
+    /* Faces that pass a vertex, ascending: those that meet there and those so nearly level with them
+     * that the vertex is in their plane to rounding. NULL: not listed, all have to be asked. */
+    const int32_t *vertex_face_start; /* number_of_vertices + 1, into vertex_faces */
+    const int32_t *vertex_faces;
+    const int32_t *climb_start; /* number_of_vertices + 1, into climbs; NULL: no hill climbing */
+    const int32_t *climbs;      /* along the edges of the vertices' hull before faces are merged */
+    const int32_t *starts; /* 6 x cells x cells: where climbs begin, by tb_hull_cell; NULL: at 0 */
+    int32_t cells;
 } tb_hull;
+
+/* Cell of a direction among 6 x cells x cells: the sides of a cube by axis, the lower one first, and
+ * on them the other two axes in cyclic order, the first of them innermost. 0 for no direction. */
+TB_FN int32_t tb_hull_cell(tb_vec3 direction, int32_t cells)
+{
+    const tb_real x = direction.x, y = direction.y, z = direction.z;
+    const tb_real ax = tb_abs(x), ay = tb_abs(y), az = tb_abs(z);
+    const int32_t axis = ax >= ay && ax >= az ? 0 : (ay >= az ? 1 : 2);
+    const tb_real along = axis == 0 ? x : (axis == 1 ? y : z);
+    const tb_real first = axis == 0 ? y : (axis == 1 ? z : x);
+    const tb_real second = axis == 0 ? z : (axis == 1 ? x : y);
+    if (!(tb_abs(along) > TB_R(1e-30) && tb_abs(along) < TB_R(1e30))) return 0;
+    const tb_real scale = TB_R(0.5) * TB_R(cells), per = scale / tb_abs(along);
+    int32_t column = (int32_t)(first * per + scale), row = (int32_t)(second * per + scale);
+    if (column >= cells) column = cells - 1;
+    if (row >= cells) row = cells - 1;
+    return ((2 * axis + (along > 0)) * cells + row) * cells + column;
+}
 
 /* A node of a bounding-volume tree, in depth-first order. No leaf is deeper than 64. */
 typedef struct tb_tree_node {

@@ -157,6 +157,11 @@ typedef struct tb_facets {
 tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets, tb_error *error);
 void tb_facets_free(tb_facets *facets);
 
+/* Sets what a finished hull's questions need beyond its topology: thickness, faces at vertices,
+ * climbs, starts. merged: faces are of several facets. Arrays come from `arena`, working memory from
+ * `scratch`. False if memory is refused. */
+bool tb_hull_index(tb_hull *hull, bool merged, tb_arena *scratch, tb_arena *arena);
+
 /* Bounding-volume tree over the triangles listed in `ids`: sets nodes, tree_triangles and box of
  * `mesh`, with arrays from the arena. RESOURCE_EXHAUSTED. */
 tb_status tb_mesh_tree_build(const double *vertices, const int32_t *triangles, const int32_t *ids,
