@@ -1,7 +1,7 @@
 # Tribod: build, tests, install. `make help` lists the targets, deploy/config.mk the knobs.
 #
 # Sources are found by their folder and name:
-#   solver/{base,model}/*.c                       compiled once
+#   solver/{base,model,model/import}/*.c          compiled once
 #   solver/{collide,contact,solve,step}/*.c       one unit of all, so that the compiler sees through
 #                                                 every call of a step; compiled twice into the one
 #                                                 library, as double and (-DTB_SINGLE, *.f32.o) as
@@ -26,7 +26,7 @@ MAKEFLAGS += --no-builtin-rules
 # ---- sources ------------------------------------------------------------------------------------
 
 twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step))
-ONCE  := $(wildcard solver/*.c $(patsubst %,solver/%/*.c,base model grasp cpu))
+ONCE  := $(wildcard solver/*.c $(patsubst %,solver/%/*.c,base model model/import grasp cpu))
 ONCE  += $(filter %_once.c %_file.c,$(twice_all))
 TWICE := $(filter-out $(ONCE),$(twice_all))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE)) $(B)/solver/physics.o $(B)/solver/physics.f32.o

@@ -84,13 +84,13 @@ WERROR :=
 endif
 
 # libraries: Debian calls the serial build of HDF5 hdf5-serial
-PACKAGES  := libxml-2.0 jansson libsodium qhull_r lapack blas
+PACKAGES  := libxml-2.0 jansson libsodium qhull_r lapack blas libpng zlib
 PACKAGES  += $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
 PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 # of the daemon alone
-SERVER_PACKAGES := grpc libprotobuf-c libmicrohttpd sqlite3 inih gnutls zlib
+SERVER_PACKAGES := grpc libprotobuf-c libmicrohttpd sqlite3 inih gnutls
 SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PACKAGES) 2>/dev/null)
 
 # Results must be the same bytes on every run and every machine: no fused multiply-add that one

@@ -49,6 +49,7 @@ find_missing() {
             need libqhull-dev library qhull_r
             need libjansson-dev library jansson
             need libsodium-dev library libsodium
+            need libpng-dev library libpng
             need liblapack-dev library lapack
             need libblas-dev library blas
             need libgrpc-dev library grpc

@@ -189,7 +189,7 @@ typedef enum tb_shape_type {
     TB_SHAPE_HEIGHT_FIELD
 } tb_shape_type;
 
-/* Which rows a contact has. Of two shapes the larger counts. */
+/* Which rows a contact has. Of two shapes of equal priority the larger counts. */
 typedef enum tb_contact_kind {
     TB_CONTACT_FRICTIONLESS = 1,
     TB_CONTACT_COULOMB = 3, /* normal and two tangents */
@@ -222,6 +222,9 @@ typedef struct tb_shape_def {
     uint32_t category; /* two shapes collide if a.category & b.mask or b.category & a.mask */
     uint32_t mask;
     int32_t group; /* see inertia_groups */
+    /* of two shapes the one of higher priority gives the whole surface of their contact; of equal
+     * ones the larger of both counts in every number */
+    int32_t priority;
 } tb_shape_def;
 
 /* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
@@ -240,6 +243,7 @@ typedef struct tb_mesh_def {
         *triangles; /* number_of_triangles x 3, counter-clockwise outside; copied; may be NULL */
     int32_t number_of_triangles;
     tb_mesh_inertia inertia;
+    int32_t most_hull_vertices; /* the hull stops growing at so many, >= 4; 0: it is kept whole */
 } tb_mesh_def;
 
 /* A grid of heights; the shape is everything below the surface down to -base. */

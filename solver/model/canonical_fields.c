@@ -220,6 +220,7 @@ void tb_canonical_mesh(tb_canonical *io, tb_mesh_def *x)
     io_index_array(io, &x->triangles,
                    3 * (x->number_of_triangles <= TB_MESH_LIMIT ? x->number_of_triangles : 0));
     ENUM(io, x->inertia);
+    io_i32(io, &x->most_hull_vertices);
 }
 
 void tb_canonical_height_field(tb_canonical *io, tb_height_field_def *x)
@@ -277,6 +278,7 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
     tb_canonical_u32(io, &x->category);
     tb_canonical_u32(io, &x->mask);
     io_i32(io, &x->group);
+    io_i32(io, &x->priority);
 }
 
 void tb_canonical_site(tb_canonical *io, tb_site_def *x)

@@ -81,8 +81,9 @@ static tb_status build_hull(tb_compiler *c, geometry *g, int32_t asset, int32_t 
     *index = g->hull_of[asset];
     if (*index >= 0) return TB_OK;
     tb_error why = {0};
-    const tb_status status = tb_hull_build(def->vertices, def->number_of_vertices, &c->model->arena,
-                                           &g->hulls[c->model->number_of_hulls], &why);
+    const tb_status status =
+        tb_hull_build_within(def->vertices, def->number_of_vertices, def->most_hull_vertices,
+                             &c->model->arena, &g->hulls[c->model->number_of_hulls], &why);
     if (status != TB_OK)
         return tb_fail_field(c->error, status, "vertices", "mesh '%.100s': %s", def->name,
                              why.message);
@@ -146,6 +147,7 @@ static tb_status add_shape(tb_compiler *c, geometry *g, int32_t index, int32_t b
     shape->surface = def->surface;
     shape->category = def->category;
     shape->mask = def->mask;
+    shape->priority = def->priority;
     shape->reach = reach_of(c->scene, def);
 
     if ((def->type == TB_SHAPE_PLANE || def->type == TB_SHAPE_HEIGHT_FIELD) &&

@@ -398,12 +398,18 @@ static bool make_hull(hull_work *w, int32_t points, bool merge, bool drop, tb_ar
 tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,
                         tb_error *error)
 {
+    return tb_hull_build_within(points, count, 0, arena, hull, error);
+}
+
+tb_status tb_hull_build_within(const double *points, int32_t count, int32_t most, tb_arena *arena,
+                               tb_hull *hull, tb_error *error)
+{
     static const struct {
         bool merge, drop;
     } ways[] = {{true, true}, {false, true}, {false, false}};
     hull_work w = {.points = points};
     memset(hull, 0, sizeof *hull);
-    tb_status status = tb_facets_build(points, count, &w.facets, error);
+    tb_status status = tb_facets_build(points, count, most, &w.facets, error);
     if (status != TB_OK) return status;
     tb_arena_init(&w.arena, 0);
     w.corners = w.facets.face_start[w.facets.number_of_faces];

@@ -14,7 +14,7 @@
 #include <libqhull_r/qhull_ra.h>
 
 /* Memory of qhull for one corner of the hull: two facets with their ridges, sets and normals. */
-enum { QHULL_POINT_BYTES = 1024 };
+enum { QHULL_POINT_BYTES = 1024, HULL_SIMPLEX = 4 };
 
 /* ---- points ---- */
 
@@ -72,6 +72,7 @@ typedef struct hull_run {
     double *coordinates;
     const hull_point *points;
     int32_t count;
+    int32_t most; /* vertices; 0: all */
     tb_facets *facets;
     bool out_of_memory;
 } hull_run;
@@ -147,7 +148,11 @@ static FILE *open_stream(hull_run *run)
 /* Runs qhull with its messages going nowhere; its exit code, 0 for success. */
 static int run_qhull(hull_run *run)
 {
-    char command[] = "qhull Pp TF100";
+    /* TA: so many points are added to the first simplex; Q9: the farthest of all comes next */
+    char command[64] = "qhull Pp TF100";
+    if (run->most > HULL_SIMPLEX)
+        snprintf(command, sizeof command, "qhull Pp TF100 Q9 TA%d",
+                 (int)(run->most - HULL_SIMPLEX));
     int current = 0, total = 0;
     FILE *nowhere = open_stream(run);
     if (nowhere == NULL) return qh_ERRmem;
@@ -226,7 +231,8 @@ static tb_status build(hull_run *run, tb_error *error)
     return TB_OK;
 }
 
-tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets, tb_error *error)
+tb_status tb_facets_build(const double *points, int32_t count, int32_t most, tb_facets *facets,
+                          tb_error *error)
 {
     memset(facets, 0, sizeof *facets);
     for (int32_t i = 0; i < 3 * count; i++)
@@ -254,6 +260,7 @@ tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets
         run->coordinates = coordinates;
         run->points = sorted;
         run->count = distinct;
+        run->most = most;
         run->facets = facets;
         status = build(run, error);
     }

@@ -72,7 +72,7 @@ static bool find_climbs(tb_hull *hull, bool merged, tb_arena *arena)
     hull->climbs = hull->neighbours;
     if (!merged) return true;
     const tb_status status =
-        tb_facets_build(hull->vertices, hull->number_of_vertices, &facets, &why);
+        tb_facets_build(hull->vertices, hull->number_of_vertices, 0, &facets, &why);
     if (status == TB_RESOURCE_EXHAUSTED) return false;
     if (status != TB_OK) return true;
     const bool filled = fill_climbs(hull, &facets, arena);

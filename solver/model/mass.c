@@ -273,8 +273,8 @@ tb_status tb_mesh_asset_mass(const tb_mesh_def *mesh, tb_mass_properties *result
 
     /* the hull's triangles stand in for those of the mesh */
     tb_facets facets = {0};
-    const tb_status status =
-        tb_facets_build(mesh->vertices, mesh->number_of_vertices, &facets, error);
+    const tb_status status = tb_facets_build(mesh->vertices, mesh->number_of_vertices,
+                                             mesh->most_hull_vertices, &facets, error);
     if (status != TB_OK) return status;
     const int32_t number_of_triangles =
         facets.face_start[facets.number_of_faces] - 2 * facets.number_of_faces;

@@ -21,7 +21,7 @@ static bool has_extension(const char *path, const char *extension)
 tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                              tb_error *error)
 {
-    static const char *const KNOWN[] = {".dae", ".ply", ".gltf", ".glb", ".fbx", ".msh", ".3ds"};
+    static const char *const KNOWN[] = {".dae", ".ply", ".gltf", ".glb", ".fbx", ".3ds"};
     for (size_t i = 0; i < sizeof KNOWN / sizeof KNOWN[0]; i++)
         if (has_extension(file, KNOWN[i])) {
             memset(mesh, 0, sizeof *mesh);
@@ -31,6 +31,7 @@ tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, t
         }
     if (has_extension(file, ".obj")) return tb_obj_parse(bytes, size, file, mesh, error);
     if (has_extension(file, ".stl")) return tb_stl_parse(bytes, size, file, mesh, error);
+    if (has_extension(file, ".msh")) return tb_msh_parse(bytes, size, file, mesh, error);
 
     /* no zero byte and no "solid": text, and the only other text is OBJ */
     const size_t head = size < 1024 ? size : 1024;

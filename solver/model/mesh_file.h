@@ -25,6 +25,14 @@ typedef struct tb_mesh_data {
 
 void tb_mesh_data_free(tb_mesh_data *mesh);
 
+/* x rounded to single precision. A pair of casts does not do: the SLP vectorizer of gcc 12 drops
+ * them where it finds several side by side. */
+static inline double tb_round_to_float(double x)
+{
+    const volatile float rounded = (float)x;
+    return (double)rounded;
+}
+
 /* Wavefront OBJ. text[size] must be a zero byte. Faces of any number of sides become triangles;
  * vertices that no face uses are left out, unless there is no face at all (a cloud of points, good
  * for a hull). INVALID_ARGUMENT for malformed text and indices out of range, UNSUPPORTED for
@@ -38,7 +46,12 @@ tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_
 tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
 
-/* Either of the two, by the extension of `file`, else by content. */
+/* MuJoCo's binary MSH. DATA_LOSS where the size does not fit the counts, INVALID_ARGUMENT for
+ * vertices that are not finite and faces that name no vertex. The caller frees *mesh. */
+tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
+                       tb_error *error);
+
+/* Any of them, by the extension of `file`, else by content. */
 tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                              tb_error *error);
 

@@ -3,7 +3,8 @@
  * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
  * assembles included files; mjcf_defaults.c resolves an element against its default classes and
  * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
- * mjcf_options.c reads compiler and option; mjcf_assets.c meshes and height fields; mjcf_bodies.c
+ * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
+ * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c
  * the kinematic tree with mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c with
  * mjcf_gains.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c
  * the reflected inertias that damping ratios need.
@@ -117,6 +118,13 @@ typedef struct mjcf_general {
     double inherit_range;
 } mjcf_general;
 
+/* How large a mesh is in the axes of its inertia, for primitives that are fitted to it. */
+typedef struct mjcf_extent {
+    mjcf_pose principal;       /* centre of mass and principal axes, largest moment first */
+    double half[3];            /* m, of the box of equal inertia */
+    double lower[3], upper[3]; /* m, of the vertices in the principal frame */
+} mjcf_extent;
+
 typedef struct mjcf_mesh {
     const char *name;
     const xmlNode *node;
@@ -124,6 +132,8 @@ typedef struct mjcf_mesh {
     bool loaded;
     tb_handle handle;
     mjcf_pose offset; /* what refpos and refquat left for the shape's pose */
+    bool measured;
+    mjcf_extent extent;
 } mjcf_mesh;
 
 typedef struct mjcf_hfield {
@@ -264,6 +274,25 @@ tb_status mjcf_read_assets(mjcf *m);
 /* The mesh or height field of that name, loaded on first use. */
 tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);
 tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle);
+/* How large the mesh of that name is; it does not become part of the scene. */
+tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
+                            const mjcf_extent **extent);
+/* An asset's name: its own, else its file's without folder and extension; NULL if there is none. */
+tb_status mjcf_asset_name(mjcf *m, const xmlNode *node, const char **name);
+/* Enters an asset's name; INVALID_ARGUMENT where it is taken. NULL is passed over. */
+tb_status mjcf_enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, const char *name,
+                          int32_t index);
+tb_status mjcf_read_hfield(mjcf *m, const xmlNode *node);
+
+/* ---- import/mjcf_fit.c ---- */
+
+/* Measures a mesh whose vertices lie where they belong in the geom's frame. */
+tb_status mjcf_find_extent(mjcf *m, const xmlNode *node, const tb_mesh_def *mesh,
+                           mjcf_extent *extent);
+/* Sets the size of a primitive of type `def->type` to fit the mesh of that name by the compiler's
+ * rule, and moves *pose to where it lies. INVALID_ARGUMENT where the mesh has no volume. */
+tb_status mjcf_fit(mjcf *m, const xmlNode *node, const char *mesh, double scale, tb_shape_def *def,
+                   mjcf_pose *pose);
 
 tb_status mjcf_read_bodies(mjcf *m);
 tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,

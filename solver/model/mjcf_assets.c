@@ -1,4 +1,4 @@
-/* MJCF assets: meshes and height fields, read when a geom first asks for them.
+/* MJCF meshes, read when a geom first asks for them, and the section that they stand in.
  *
  * A mesh's vertices are moved by -refpos, turned by the inverse of refquat, then scaled. Where
  * scaling and turning commute, the file is scaled as it is and the rest goes into the pose of the
@@ -12,21 +12,19 @@
 #include <strings.h>
 
 #include "model/import.h"
+#include "model/import/mesh_builtin.h"
 #include "model/mesh_file.h"
 #include "model/mjcf.h"
 
-enum { PATH_SIZE = 4096, HFIELD_LIMIT = 1 << 24, MSH_HEADER_BYTES = 16 };
+enum { PATH_SIZE = 4096, BUILTIN_PARAMETERS = 16 };
 
 static const mjcf_words MESH = {
-    .used = "name class file scale inertia refpos refquat vertex face content_type maxhullvert",
-    .silent = "smoothnormal normal texcoord material",
-    .zero = "builtin params",
+    .used = "name class file scale inertia refpos refquat vertex face content_type maxhullvert "
+            "builtin params",
+    .silent = "smoothnormal normal texcoord material octree_maxdepth",
 };
 
-static const mjcf_words HFIELD = {.used = "name file nrow ncol size elevation content_type"};
-
-/* The name of an asset without one: its file's, without folder and extension. */
-static tb_status asset_name(mjcf *m, const xmlNode *node, const char **name)
+tb_status mjcf_asset_name(mjcf *m, const xmlNode *node, const char **name)
 {
     *name = tb_xml_attribute(node, "name");
     const char *file = tb_xml_attribute(node, "file");
@@ -44,8 +42,8 @@ static tb_status asset_name(mjcf *m, const xmlNode *node, const char **name)
     return *name != NULL ? TB_OK : tb_fail_memory(m->error, strlen(stem), "a name");
 }
 
-static tb_status enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, const char *name,
-                            int32_t index)
+tb_status mjcf_enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, const char *name,
+                          int32_t index)
 {
     if (name == NULL) return TB_OK;
     if (tb_names_find(&m->names, kind, name) >= 0)
@@ -57,6 +55,13 @@ static tb_status enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, c
     return TB_OK;
 }
 
+/* Whether the mesh is made from parameters. */
+static bool is_builtin(const xmlNode *node)
+{
+    const char *builtin = tb_xml_attribute(node, "builtin");
+    return builtin != NULL && strcmp(builtin, "none") != 0;
+}
+
 static tb_status read_mesh(mjcf *m, const xmlNode *node)
 {
     mjcf_mesh mesh = {.node = node};
@@ -66,16 +71,17 @@ static tb_status read_mesh(mjcf *m, const xmlNode *node)
             m->error, tb_xml_is(c, "plugin") ? TB_UNSUPPORTED : TB_INVALID_ARGUMENT, c, NULL,
             tb_xml_is(c, "plugin") ? "plugins are not supported" : "unknown element in 'mesh'");
     MJCF_TRY(mjcf_open(m, node, "mesh", m->main_class, &MESH, &element));
-    MJCF_TRY(asset_name(m, node, &mesh.name));
-    MJCF_TRY(enter_name(m, node, TB_HANDLE_MESH, mesh.name, m->number_of_meshes));
+    MJCF_TRY(mjcf_asset_name(m, node, &mesh.name));
+    MJCF_TRY(mjcf_enter_name(m, node, TB_HANDLE_MESH, mesh.name, m->number_of_meshes));
     const bool has_file = tb_xml_attribute(node, "file") != NULL;
     const bool has_vertices = tb_xml_attribute(node, "vertex") != NULL;
-    if (has_file && has_vertices)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "vertex",
-                           "both file and vertex are given");
-    if (!has_file && !has_vertices)
+    const bool is_made = is_builtin(node);
+    if (has_file + has_vertices + is_made > 1)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, has_vertices ? "vertex" : "builtin",
+                           "more than one of file, vertex and builtin is given");
+    if (!has_file && !has_vertices && !is_made)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "file",
-                           "neither file nor vertex is given");
+                           "none of file, vertex and builtin is given");
     if (has_file) {
         /* a file that is not there is said now, also where only unseen geoms use it */
         char path[PATH_SIZE];
@@ -88,55 +94,6 @@ static tb_status read_mesh(mjcf *m, const xmlNode *node)
     MJCF_TRY(mjcf_grow(m, (void **)&m->meshes, m->number_of_meshes, &m->mesh_capacity,
                        sizeof *m->meshes));
     m->meshes[m->number_of_meshes++] = mesh;
-    return TB_OK;
-}
-
-/* ---- MSH: MuJoCo's own binary mesh ---- */
-
-static int32_t read_int(const unsigned char *bytes)
-{
-    const uint32_t u = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                       (uint32_t)bytes[3] << 24;
-    int32_t i;
-    memcpy(&i, &u, sizeof i);
-    return i;
-}
-
-static float read_float(const unsigned char *bytes)
-{
-    const int32_t i = read_int(bytes);
-    float f;
-    memcpy(&f, &i, sizeof f);
-    return f;
-}
-
-/* Counts of vertices, normals, texture coordinates and faces, then their data, 32 bits each. */
-static tb_status parse_msh(mjcf *m, const xmlNode *node, const tb_bytes *file, const char *path,
-                           tb_mesh_data *data)
-{
-    int32_t n[4] = {0};
-    if (file->size >= MSH_HEADER_BYTES)
-        for (int i = 0; i < 4; i++) n[i] = read_int(file->base + 4 * i);
-    bool good = file->size >= MSH_HEADER_BYTES && n[0] >= 4;
-    for (int i = 0; i < 4; i++) good = good && n[i] >= 0 && n[i] <= TB_MESH_FILE_LIMIT;
-    const size_t expected = good ? MSH_HEADER_BYTES +
-                                       12 * ((size_t)n[0] + (size_t)n[1] + (size_t)n[3]) +
-                                       8 * (size_t)n[2]
-                                 : 0;
-    if (!good || expected != file->size)
-        return tb_xml_fail(m->error, TB_DATA_LOSS, node, "file",
-                           "'%.200s' is no MSH file: %zu bytes do not fit its counts", path,
-                           file->size);
-    data->number_of_vertices = n[0];
-    data->number_of_triangles = n[3];
-    data->vertices = malloc(3 * (size_t)n[0] * sizeof *data->vertices);
-    data->triangles = malloc((3 * (size_t)n[3] + 1) * sizeof *data->triangles);
-    if (data->vertices == NULL || data->triangles == NULL)
-        return tb_fail_memory(m->error, file->size, "a mesh");
-    const unsigned char *p = file->base + MSH_HEADER_BYTES;
-    for (size_t i = 0; i < 3 * (size_t)n[0]; i++, p += 4) data->vertices[i] = (double)read_float(p);
-    p += 12 * (size_t)n[1] + 8 * (size_t)n[2];
-    for (size_t i = 0; i < 3 * (size_t)n[3]; i++, p += 4) data->triangles[i] = read_int(p);
     return TB_OK;
 }
 
@@ -153,21 +110,16 @@ static tb_status parse_file(mjcf *m, const xmlNode *node, tb_mesh_data *data)
     tb_status status = tb_import_read(m->options, path, m->options->file_limit, &file, &refusal);
     if (status != TB_OK) return mjcf_refused(m, node, &refusal);
 
-    const char *dot = strrchr(path, '.');
-    const bool msh = type != NULL ? strcmp(type, "model/vnd.mujoco.msh") == 0
-                                  : dot != NULL && strcasecmp(dot, ".msh") == 0;
-    if (msh) {
-        status = parse_msh(m, node, &file, path, data);
-    } else {
-        const char *bytes = (const char *)file.base;
-        if (type != NULL && strcmp(type, "model/obj") == 0)
-            status = tb_obj_parse(bytes, file.size, path, data, &refusal);
-        else if (type != NULL && strcmp(type, "model/stl") == 0)
-            status = tb_stl_parse(bytes, file.size, path, data, &refusal);
-        else
-            status = tb_mesh_data_parse(bytes, file.size, path, data, &refusal);
-        if (status != TB_OK) status = mjcf_refused(m, node, &refusal);
-    }
+    const char *bytes = (const char *)file.base;
+    if (type != NULL && strcmp(type, "model/vnd.mujoco.msh") == 0)
+        status = tb_msh_parse(bytes, file.size, path, data, &refusal);
+    else if (type != NULL && strcmp(type, "model/obj") == 0)
+        status = tb_obj_parse(bytes, file.size, path, data, &refusal);
+    else if (type != NULL && strcmp(type, "model/stl") == 0)
+        status = tb_stl_parse(bytes, file.size, path, data, &refusal);
+    else
+        status = tb_mesh_data_parse(bytes, file.size, path, data, &refusal);
+    if (status != TB_OK) status = mjcf_refused(m, node, &refusal);
     tb_bytes_free(&file);
     return status;
 }
@@ -205,6 +157,18 @@ static tb_status parse_inline(mjcf *m, const xmlNode *node, tb_mesh_data *data)
     return status;
 }
 
+static tb_status make_builtin(mjcf *m, const xmlNode *node, tb_mesh_data *data)
+{
+    double parameters[BUILTIN_PARAMETERS] = {0};
+    int32_t kind = 0, count = 0;
+    tb_error refusal = {0};
+    MJCF_TRY(tb_xml_choice(node, "builtin", TB_BUILTIN_MESH_WORDS, &kind, m->error));
+    MJCF_TRY(tb_xml_numbers(node, "params", 1, BUILTIN_PARAMETERS, parameters, &count, m->error));
+    if (tb_mesh_make_builtin((tb_builtin_mesh)kind, parameters, count, data, &refusal) != TB_OK)
+        return mjcf_refused(m, node, &refusal);
+    return TB_OK;
+}
+
 /* Moves, turns and scales; what can stay rigid goes into *offset. */
 static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion refquat,
                            const double scale[3], mjcf_pose *offset)
@@ -212,7 +176,7 @@ static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion ref
     /* MuJoCo reads all vertices in single precision;
      * masses agree with it to the last digit only so */
     for (size_t i = 0; i < 3 * (size_t)data->number_of_vertices; i++)
-        data->vertices[i] = (double)(float)data->vertices[i];
+        data->vertices[i] = tb_round_to_float(data->vertices[i]);
 
     const tb_quaternion back = tb_q_conjugate(refquat);
     const bool turned = tb_abs(refquat.w) < 1 - 1e-15;
@@ -237,7 +201,9 @@ static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion ref
         }
 }
 
-static tb_status load_mesh(mjcf *m, mjcf_mesh *mesh, tb_mesh_data *data)
+/* Reads a mesh's data and what its element says of it; *def borrows from *data. */
+static tb_status load_mesh(mjcf *m, const mjcf_mesh *mesh, tb_mesh_data *data, mjcf_pose *offset,
+                           tb_mesh_def *def)
 {
     static const tb_mesh_inertia KINDS[] = {TB_MESH_INERTIA_CONVEX, TB_MESH_INERTIA_EXACT,
                                             TB_MESH_INERTIA_LEGACY, TB_MESH_INERTIA_SHELL};
@@ -257,186 +223,82 @@ static tb_status load_mesh(mjcf *m, mjcf_mesh *mesh, tb_mesh_data *data)
     const tb_quaternion turn = tb_q_load(refquat);
     if (turn.w == 0 && turn.x == 0 && turn.y == 0 && turn.z == 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "refquat", "refquat is zero");
-    if (hull_vertices > 0)
-        MJCF_TRY(mjcf_note_past(m, node, "maxhullvert", "is not needed: the hull is kept whole"));
+    if (hull_vertices != -1 && hull_vertices < 4)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "maxhullvert",
+                           "maxhullvert is %d, not -1 or at least 4", (int)hull_vertices);
 
-    MJCF_TRY(tb_xml_attribute(node, "file") != NULL ? parse_file(m, node, data)
-                                                    : parse_inline(m, node, data));
-    place_vertices(data, tb_v3_load(refpos), tb_q_normalize(turn), scale, &mesh->offset);
+    if (is_builtin(node))
+        MJCF_TRY(make_builtin(m, node, data));
+    else
+        MJCF_TRY(tb_xml_attribute(node, "file") != NULL ? parse_file(m, node, data)
+                                                        : parse_inline(m, node, data));
+    place_vertices(data, tb_v3_load(refpos), tb_q_normalize(turn), scale, offset);
 
-    tb_error refusal = {0};
-    tb_mesh_def def = tb_mesh_defaults();
-    def.name = mesh->name;
-    def.vertices = data->vertices;
-    def.number_of_vertices = data->number_of_vertices;
-    def.triangles = data->number_of_triangles > 0 ? data->triangles : NULL;
-    def.number_of_triangles = data->number_of_triangles;
-    def.inertia = KINDS[kind];
-    if (tb_scene_add_mesh(m->scene, &def, &mesh->handle, &refusal) != TB_OK)
-        return mjcf_refused(m, node, &refusal);
-    mesh->loaded = true;
+    *def = tb_mesh_defaults();
+    def->name = mesh->name;
+    def->vertices = data->vertices;
+    def->number_of_vertices = data->number_of_vertices;
+    def->triangles = data->number_of_triangles > 0 ? data->triangles : NULL;
+    def->number_of_triangles = data->number_of_triangles;
+    def->inertia = KINDS[kind];
+    if (is_builtin(node) && strcmp(tb_xml_attribute(node, "builtin"), "plate") == 0)
+        def->inertia = TB_MESH_INERTIA_SHELL; /* a plate encloses nothing */
+    def->most_hull_vertices = hull_vertices > 0 ? hull_vertices : 0;
     return TB_OK;
 }
 
-tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh)
+static tb_status find_mesh(mjcf *m, const xmlNode *node, const char *name, mjcf_mesh **mesh)
 {
     const int32_t index = tb_names_find(&m->names, TB_HANDLE_MESH, name);
     if (index < 0)
         return tb_xml_fail(m->error, TB_NOT_FOUND, node, "mesh", "there is no mesh '%.100s'", name);
     *mesh = &m->meshes[index];
-    if (m->meshes[index].loaded) return TB_OK;
+    return TB_OK;
+}
+
+tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **used)
+{
+    mjcf_mesh *mesh = NULL;
     tb_mesh_data data = {0};
-    const tb_status status = load_mesh(m, &m->meshes[index], &data);
+    tb_mesh_def def;
+    tb_error refusal = {0};
+    MJCF_TRY(find_mesh(m, node, name, &mesh));
+    *used = mesh;
+    if (mesh->loaded) return TB_OK;
+    tb_status status = load_mesh(m, mesh, &data, &mesh->offset, &def);
+    if (status == TB_OK && tb_scene_add_mesh(m->scene, &def, &mesh->handle, &refusal) != TB_OK)
+        status = mjcf_refused(m, mesh->node, &refusal);
+    mesh->loaded = status == TB_OK;
     tb_mesh_data_free(&data);
     return status;
 }
 
-/* ---- height fields ---- */
-
-static tb_status read_hfield(mjcf *m, const xmlNode *node)
+tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
+                            const mjcf_extent **extent)
 {
-    mjcf_hfield hfield = {.node = node};
-    MJCF_TRY(mjcf_check_attributes(m, node, &HFIELD));
-    MJCF_TRY(tb_xml_check_children(node, "", m->error));
-    MJCF_TRY(asset_name(m, node, &hfield.name));
-    MJCF_TRY(enter_name(m, node, TB_HANDLE_HEIGHT_FIELD, hfield.name, m->number_of_hfields));
-    MJCF_TRY(mjcf_grow(m, (void **)&m->hfields, m->number_of_hfields, &m->hfield_capacity,
-                       sizeof *m->hfields));
-    m->hfields[m->number_of_hfields++] = hfield;
-    return TB_OK;
-}
-
-/* MuJoCo's own file: rows, columns, then 32-bit floats, the first row at the smallest y. */
-static tb_status parse_hfield_file(mjcf *m, const xmlNode *node, int32_t *rows, int32_t *columns,
-                                   double **heights)
-{
-    char path[PATH_SIZE];
-    tb_bytes file = {0};
-    tb_error refusal = {0};
-    const char *name = tb_xml_attribute(node, "file");
-    const char *type = tb_xml_attribute(node, "content_type");
-    const char *dot = strrchr(name, '.');
-    if ((type != NULL && strcmp(type, "image/png") == 0) ||
-        (type == NULL && dot != NULL && strcasecmp(dot, ".png") == 0))
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "file",
-                           "height fields from PNG images are not supported: '%.200s'", name);
-    MJCF_TRY(mjcf_path(m, node, m->mesh_directory, name, path, sizeof path));
-    if (tb_import_read(m->options, path, m->options->file_limit, &file, &refusal) != TB_OK)
-        return mjcf_refused(m, node, &refusal);
-    tb_status status = TB_OK;
-    if (file.size >= 8) {
-        *rows = read_int(file.base);
-        *columns = read_int(file.base + 4);
-    }
-    if (*rows < 2 || *columns < 2 || *rows > HFIELD_LIMIT / *columns ||
-        file.size != 8 + 4 * (size_t)*rows * (size_t)*columns) {
-        status =
-            tb_xml_fail(m->error, TB_DATA_LOSS, node, "file",
-                        "'%.200s' is no height field: %zu bytes do not fit %d rows by %d columns",
-                        path, file.size, (int)*rows, (int)*columns);
-    } else {
-        const size_t count = (size_t)*rows * (size_t)*columns;
-        *heights = malloc(count * sizeof **heights);
-        if (*heights == NULL) status = tb_fail_memory(m->error, count, "a height field");
-        for (size_t i = 0; status == TB_OK && i < count; i++) {
-            (*heights)[i] = (double)read_float(file.base + 8 + 4 * i);
-            if (!isfinite((*heights)[i]))
-                status = tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "file",
-                                     "'%.200s' has a height that is not finite", path);
-        }
-    }
-    tb_bytes_free(&file);
-    return status;
-}
-
-/* In the document the first row lies at the largest y. */
-static tb_status parse_hfield_text(mjcf *m, const xmlNode *node, int32_t *rows, int32_t *columns,
-                                   double **heights)
-{
-    double *elevation = NULL;
-    int32_t count = 0;
-    MJCF_TRY(tb_xml_integer(node, "nrow", rows, m->error));
-    MJCF_TRY(tb_xml_integer(node, "ncol", columns, m->error));
-    if (*rows < 2 || *columns < 2 || *rows > HFIELD_LIMIT / *columns)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, *rows < 2 ? "nrow" : "ncol",
-                           "%d rows by %d columns are not 2 by 2 to %d points", (int)*rows,
-                           (int)*columns, HFIELD_LIMIT);
-    const size_t total = (size_t)*rows * (size_t)*columns;
-    MJCF_TRY(tb_xml_number_list(node, "elevation", &elevation, &count, m->error));
-    tb_status status = TB_OK;
-    if (elevation != NULL && (size_t)count != total)
-        status = tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "elevation",
-                             "elevation has %d numbers, not %zu", (int)count, total);
+    mjcf_mesh *mesh = NULL;
+    mjcf_pose offset;
+    tb_mesh_data data = {0};
+    tb_mesh_def def;
+    MJCF_TRY(find_mesh(m, node, name, &mesh));
+    *extent = &mesh->extent;
+    if (mesh->measured) return TB_OK;
+    tb_status status = load_mesh(m, mesh, &data, &offset, &def);
     if (status == TB_OK) {
-        *heights = calloc(total, sizeof **heights);
-        if (*heights == NULL) status = tb_fail_memory(m->error, total, "a height field");
+        /* MuJoCo measures where the vertices lie in the geom: no part of their way is left over */
+        for (size_t i = 0; i < (size_t)data.number_of_vertices; i++) {
+            const tb_vec3 v = tb_v3_load(data.vertices + 3 * i);
+            tb_v3_store(data.vertices + 3 * i,
+                        tb_v3_add(offset.position, tb_q_rotate(offset.orientation, v)));
+        }
+        status = mjcf_find_extent(m, mesh->node, &def, &mesh->extent);
     }
-    const size_t width = (size_t)*columns;
-    for (size_t r = 0; status == TB_OK && elevation != NULL && r < (size_t)*rows; r++)
-        memcpy(*heights + ((size_t)*rows - 1 - r) * width, elevation + r * width,
-               width * sizeof **heights);
-    free(elevation);
+    mesh->measured = status == TB_OK;
+    tb_mesh_data_free(&data);
     return status;
 }
 
-static tb_status load_hfield(mjcf *m, mjcf_hfield *hfield, double **heights)
-{
-    const xmlNode *node = hfield->node;
-    double size[4] = {0};
-    int32_t rows = 0, columns = 0;
-    if (tb_xml_attribute(node, "size") == NULL)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
-                           "attribute 'size' is missing");
-    MJCF_TRY(tb_xml_numbers(node, "size", 4, 4, size, NULL, m->error));
-    for (int i = 0; i < 4; i++)
-        if (!(size[i] > 0))
-            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
-                               "size %d is %g, not positive", i + 1, size[i]);
-    if (tb_xml_attribute(node, "file") != NULL)
-        MJCF_TRY(parse_hfield_file(m, node, &rows, &columns, heights));
-    else
-        MJCF_TRY(parse_hfield_text(m, node, &rows, &columns, heights));
-
-    /* elevations are taken relative to their range */
-    const size_t count = (size_t)rows * (size_t)columns;
-    double lowest = (*heights)[0], highest = lowest;
-    for (size_t i = 0; i < count; i++) {
-        lowest = fmin(lowest, (*heights)[i]);
-        highest = fmax(highest, (*heights)[i]);
-    }
-    const double range = highest > lowest ? highest - lowest : 1;
-    for (size_t i = 0; i < count; i++) (*heights)[i] = size[2] * (((*heights)[i] - lowest) / range);
-
-    tb_error refusal = {0};
-    tb_height_field_def def = tb_height_field_defaults();
-    def.name = hfield->name;
-    def.heights = *heights;
-    def.rows = rows;
-    def.columns = columns;
-    def.half_x = size[0];
-    def.half_y = size[1];
-    def.base = size[3];
-    if (tb_scene_add_height_field(m->scene, &def, &hfield->handle, &refusal) != TB_OK)
-        return mjcf_refused(m, node, &refusal);
-    hfield->loaded = true;
-    return TB_OK;
-}
-
-tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle)
-{
-    const int32_t index = tb_names_find(&m->names, TB_HANDLE_HEIGHT_FIELD, name);
-    if (index < 0)
-        return tb_xml_fail(m->error, TB_NOT_FOUND, node, "hfield",
-                           "there is no height field '%.100s'", name);
-    if (!m->hfields[index].loaded) {
-        double *heights = NULL;
-        const tb_status status = load_hfield(m, &m->hfields[index], &heights);
-        free(heights);
-        if (status != TB_OK) return status;
-    }
-    *handle = m->hfields[index].handle;
-    return TB_OK;
-}
+/* ---- the section ---- */
 
 tb_status mjcf_read_assets(mjcf *m)
 {
@@ -450,7 +312,7 @@ tb_status mjcf_read_assets(mjcf *m)
             if (strcmp(name, "mesh") == 0)
                 MJCF_TRY(read_mesh(m, c));
             else if (strcmp(name, "hfield") == 0)
-                MJCF_TRY(read_hfield(m, c));
+                MJCF_TRY(mjcf_read_hfield(m, c));
             else if (tb_xml_in_words("material texture skin", name))
                 MJCF_TRY(mjcf_note_past(m, c, name, LOOKS));
             else if (strcmp(name, "model") == 0)

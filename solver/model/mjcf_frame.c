@@ -140,9 +140,8 @@ tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, dou
     MJCF_TRY(mjcf_numbers(m, element, "fromto", 6, 6, ends, &count));
     *given = count > 0;
     if (!*given) return TB_OK;
-    if (mjcf_text(element, "pos") != NULL)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "fromto",
-                           "both pos and fromto are given");
+    if (tb_v3_length2(pose->position) > 0)
+        MJCF_TRY(mjcf_note_past(m, element->node, "pos", "has no effect: fromto gives the place"));
     const tb_vec3 from = tb_v3_load(ends), to = tb_v3_load(ends + 3);
     const tb_vec3 axis = tb_v3_sub(from, to);
     const double length = tb_v3_length(axis);

@@ -9,9 +9,9 @@
 static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
-            "group friction mass density shellinertia hfield mesh fitscale",
+            "group friction mass density shellinertia hfield mesh fitscale priority",
     .silent = "material rgba castshadow user fluidshape fluidcoef",
-    .soft = "priority solmix solref solimp margin gap",
+    .soft = "solmix solref solimp margin gap",
     .zero = "adhesion surfacevel",
 };
 
@@ -69,6 +69,18 @@ static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *
     return mjcf_surface(m, element->node, condim, friction[0], friction[1], friction[2], surface);
 }
 
+static tb_status check_size(mjcf *m, const xmlNode *node, int32_t type, tb_shape_def *def)
+{
+    static const int NUMBERS[] = {0, 0, 1, 2, 3, 2, 3, 0};
+    for (int i = 0; i < NUMBERS[type]; i++)
+        if (!(def->size[i] > 0))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
+                               "size %d is %g, not positive", i + 1, def->size[i]);
+    /* numbers beyond those that the type needs mean nothing */
+    for (int i = NUMBERS[type]; i < 3; i++) def->size[i] = 0;
+    return TB_OK;
+}
+
 static tb_status read_size(mjcf *m, const mjcf_element *element, int32_t type, tb_shape_def *def,
                            mjcf_pose *pose)
 {
@@ -87,14 +99,7 @@ static tb_status read_size(mjcf *m, const mjcf_element *element, int32_t type, t
                                "fromto is for capsules, cylinders, boxes and ellipsoids");
         }
     }
-    static const int NUMBERS[] = {0, 0, 1, 2, 3, 2, 3, 0};
-    for (int i = 0; i < NUMBERS[type]; i++)
-        if (!(def->size[i] > 0))
-            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "size",
-                               "size %d is %g, not positive", i + 1, def->size[i]);
-    /* numbers beyond those that the type needs mean nothing */
-    for (int i = NUMBERS[type]; i < 3; i++) def->size[i] = 0;
-    return TB_OK;
+    return check_size(m, element->node, type, def);
 }
 
 static tb_status read_mass(mjcf *m, const mjcf_element *element, tb_shape_def *def)
@@ -145,6 +150,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
 {
     mjcf_element element;
     int32_t type = SPHERE;
+    double fit_scale = 1;
     mjcf_pose pose;
     tb_shape_def def = tb_shape_defaults();
     def.body = body;
@@ -158,6 +164,8 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(read_mask(m, &element, "contype", &def.category));
     MJCF_TRY(read_mask(m, &element, "conaffinity", &def.mask));
     MJCF_TRY(mjcf_integer(m, &element, "group", &def.group));
+    MJCF_TRY(mjcf_integer(m, &element, "priority", &def.priority));
+    MJCF_TRY(mjcf_number(m, &element, "fitscale", &fit_scale));
     MJCF_TRY(read_surface(m, &element, &def.surface));
     MJCF_TRY(read_mass(m, &element, &def));
     const char *mesh_name = mjcf_text(&element, "mesh");
@@ -168,14 +176,21 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     if (!fitted) MJCF_TRY(read_size(m, &element, type, &def, &pose));
     MJCF_TRY(mjcf_name(m, node, &def.name));
     if (is_only_seen(m, node, &def, has_inertia)) return TB_OK;
-    if (fitted)
-        return tb_xml_fail(
-            m->error, TB_UNSUPPORTED, node, "mesh",
-            "fitting a primitive to a mesh is not supported: give its size, or type=\"mesh\"");
+    if (fitted && mjcf_text(&element, "fromto") != NULL)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "fromto",
+                           "fromto stands beside mesh, which gives the size");
 
     /* from here on the element's sources are gone: assets have defaults too */
     def.type = TYPES[type];
     pose = mjcf_pose_mul(frame, &pose);
+    if (fitted) {
+        if (type == PLANE || type == HFIELD)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "mesh",
+                               "a %s cannot be fitted to a mesh",
+                               type == PLANE ? "plane" : "height field");
+        MJCF_TRY(mjcf_fit(m, node, mesh_name, fit_scale, &def, &pose));
+        MJCF_TRY(check_size(m, node, type, &def));
+    }
     if (type == MESH) {
         const mjcf_mesh *mesh = NULL;
         if (mesh_name == NULL)

@@ -153,6 +153,7 @@ typedef struct tb_model_shape {
                             for a plane */
     tb_surface surface;
     uint32_t category, mask;
+    int32_t priority; /* see tb_shape_def */
 } tb_model_shape;
 
 /* What decides whether two shapes may touch, in 20 bytes: a broad phase asks about many pairs in no
@@ -271,7 +272,8 @@ struct tb_model {
  * fixed to each other, and shapes that both cannot give way. Else listed pairs always; the rest by
  * masks, parent and child, excludes. */
 TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
-/* The surface of their contact: the listed pair's, else the larger of both in every number. */
+/* The surface of their contact: the listed pair's, else that of the shape of higher priority, else
+ * the larger of both in every number. */
 TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
 /* The listed pair of two shapes in either order, NULL if there is none. */
 TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b);
@@ -283,6 +285,10 @@ TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t
  * Near-coplanar facets are merged to polygons. */
 tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,
                         tb_error *error);
+/* The same with at most `most` vertices (0: all): the points that qhull adds first, each the
+ * farthest from the hull so far. */
+tb_status tb_hull_build_within(const double *points, int32_t count, int32_t most, tb_arena *arena,
+                               tb_hull *hull, tb_error *error);
 
 /* Vertices merged, topology, normals, edge kinds and tree, from the arena. */
 tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_vertices,

@@ -153,8 +153,10 @@ typedef struct tb_facets {
     int32_t *face_vertices;
 } tb_facets;
 
-/* INVALID_ARGUMENT for fewer than 4 points, points that are not finite, or a flat cloud. */
-tb_status tb_facets_build(const double *points, int32_t count, tb_facets *facets, tb_error *error);
+/* The hull stops growing at `most` vertices; 0: it is kept whole. INVALID_ARGUMENT for fewer than 4
+ * points, points that are not finite, or a flat cloud. */
+tb_status tb_facets_build(const double *points, int32_t count, int32_t most, tb_facets *facets,
+                          tb_error *error);
 void tb_facets_free(tb_facets *facets);
 
 /* Sets what a finished hull's questions need beyond its topology: thickness, faces at vertices,
@@ -219,7 +221,7 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-enum { TB_CANONICAL_VERSION = 1, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+enum { TB_CANONICAL_VERSION = 2, TB_CANONICAL_CHECKSUM_SIZE = 32 };
 #define TB_CANONICAL_MAGIC "TRIBOMDL"
 
 #endif

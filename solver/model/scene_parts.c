@@ -141,6 +141,9 @@ tb_status tb_scene_add_mesh(tb_scene *scene, const tb_mesh_def *def, tb_handle *
                       (int)def->number_of_vertices);
     if ((unsigned)def->inertia > TB_MESH_INERTIA_SHELL)
         tb_check_fail(&check, "inertia", "%d is none", (int)def->inertia);
+    if (def->most_hull_vertices != 0 && def->most_hull_vertices < 4)
+        tb_check_fail(&check, "most_hull_vertices", "is %d, neither 0 nor at least 4",
+                      (int)def->most_hull_vertices);
     check_triangles(&check, def);
     tb_check_name(&check, scene);
     if (check.status == TB_OK) {

@@ -60,6 +60,8 @@ TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int
     const tb_model_pair *listed =
         model->number_of_pairs > 0 ? tb_model_find_pair(model, a, b) : NULL;
     if (listed != NULL) return listed->surface;
+    const int32_t priority_a = model->shapes[a].priority, priority_b = model->shapes[b].priority;
+    if (priority_a != priority_b) return model->shapes[priority_a > priority_b ? a : b].surface;
     const tb_surface *p = &model->shapes[a].surface, *q = &model->shapes[b].surface;
     tb_surface surface;
     surface.kind = p->kind > q->kind ? p->kind : q->kind;

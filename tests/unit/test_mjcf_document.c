@@ -39,14 +39,14 @@ START_TEST(what_has_no_effect_is_said_once_with_its_place)
         "<default><geom solref='.01 1'/></default>\n<asset><material name='m'/>"
         "<texture name='t' type='2d' builtin='flat' width='9' height='9'/></asset>\n<worldbody>"
         "<light name='sun'/><camera/>\n<camera/><geom size='1'/><geom size='1' solimp='.9 .9 .1' "
-        "margin='.001' gap='0' priority='1'/>\n" PENDULUM(
+        "margin='.001' gap='0' solmix='2'/>\n" PENDULUM(
             "solreflimit='.1 1'") "</worldbody>"
                                   "<sensor><jointpos joint='j'/><clock/></sensor>"));
     static const char *const SAID[] = {
         "t.xml:1: geom: solref has no effect",
         "t.xml:4: geom: solimp has no effect",
         "t.xml:4: geom: margin has no effect",
-        "t.xml:4: geom: priority has no effect",
+        "t.xml:4: geom: solmix has no effect",
         "t.xml:5: joint: 'j': solreflimit has no",
         "t.xml:2: material: 'm': material has no effect",
         "t.xml:2: texture: 't': texture has no",

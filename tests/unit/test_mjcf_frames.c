@@ -184,8 +184,6 @@ START_TEST(poses_that_make_no_sense_are_refused)
                  1, "coincide");
     mjcf_refuses(WORLD("<geom size='1' fromto='0 0 0 1 1 1'/>"), TB_INVALID_ARGUMENT, 1,
                  "fromto is for capsules");
-    mjcf_refuses(WORLD("<geom size='1' type='capsule' pos='0 0 1' fromto='0 0 0 1 1 1'/>"),
-                 TB_INVALID_ARGUMENT, 1, "both pos and fromto");
     mjcf_refuses(WORLD("<frame scale='2'/>"), TB_UNSUPPORTED, 1, "frame: scaled frames");
     mjcf_refuses(WORLD("<frame massscale='2'/>"), TB_UNSUPPORTED, 1, "scaled frames");
     mjcf_refuses(WORLD("<replicate count='0'/>"), TB_INVALID_ARGUMENT, 1, "count is 0");

@@ -278,18 +278,13 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
         {WORLD("<geom type='mesh' mesh='x'/>"), TB_NOT_FOUND, "there is no mesh 'x'"},
         {WORLD("<geom type='hfield'/>"), TB_INVALID_ARGUMENT, "'hfield' is missing"},
         {WORLD("<geom type='hfield' hfield='x'/>"), TB_NOT_FOUND, "there is no height field 'x'"},
-        {MJCF("<asset><mesh name='m' " TETRAHEDRON
-              "/></asset><worldbody><geom type='box' mesh='m'/>"
-              "</worldbody>"),
-         TB_UNSUPPORTED, "fitting a primitive"},
-        {MJCF("<asset><mesh name='m'/></asset>"), TB_INVALID_ARGUMENT, "neither file nor vertex"},
+        {MJCF("<asset><mesh name='m'/></asset>"), TB_INVALID_ARGUMENT,
+         "none of file, vertex and builtin"},
         {MJCF("<asset><mesh file='a.obj' vertex='1 2 3'/></asset>"), TB_INVALID_ARGUMENT,
-         "both file and vertex"},
+         "more than one of file, vertex and builtin"},
         {MJCF("<asset><mesh file='/nowhere/a.obj'/></asset>"), TB_NOT_FOUND, "/nowhere/a.obj"},
         {MJCF("<asset><mesh name='a' " TETRAHEDRON "/><mesh name='a' " TETRAHEDRON "/></asset>"),
          TB_INVALID_ARGUMENT, "'a' is used twice"},
-        {MJCF("<asset><mesh name='a' builtin='sphere' params='1'/></asset>"), TB_UNSUPPORTED,
-         "builtin"},
         {MJCF("<asset><mesh name='a' " TETRAHEDRON "><plugin/></mesh></asset>"), TB_UNSUPPORTED,
          "plugins"},
         {MJCF("<asset><model name='a' file='b.xml'/></asset>"), TB_UNSUPPORTED, "models inside"},
@@ -311,7 +306,9 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
         {FIELD_OF("nrow='2' ncol='1' size='1 1 1 1'"), TB_INVALID_ARGUMENT, "2 rows by 1 columns"},
         {FIELD_OF("nrow='2' ncol='2' size='1 1 1 1' elevation='1 2 3'"), TB_INVALID_ARGUMENT,
          "elevation has 3 numbers, not 4"},
-        {FIELD_OF("file='h.png' size='1 1 1 1'"), TB_UNSUPPORTED, "PNG"},
+        {FIELD_OF("file='/nowhere/h.png' size='1 1 1 1'"), TB_NOT_FOUND, "/nowhere/h.png"},
+        {FIELD_OF("file='h.exr' content_type='image/exr' size='1 1 1 1'"), TB_UNSUPPORTED,
+         "content_type \"image/exr\""},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         mjcf_refuses(CASES[i].text, CASES[i].status, 1, CASES[i].words);

@@ -41,7 +41,7 @@ START_TEST(the_format_is_what_it_was)
     add_ball(scene, "ball");
     tb_model *model = compile(scene);
     ck_assert_str_eq(tb_model_sha256(model),
-                     "8519e7c565d11353b07a042f090c982dc30a9cfaf7229ade9254f239a47fbb7e");
+                     "72d7ed1c14e4e435edea315e17acd17cefe0a3703bf5cc784dcc0eef0b7eb238");
     tb_model_destroy(model);
     tb_scene_destroy(scene);
 }
