@@ -47,7 +47,10 @@ typedef struct td_config {
     int32_t http_connections, http_connections_per_address;
     uint64_t http_header_bytes;
     double http_timeout_seconds; /* for a request to arrive; idle connections */
-    double calls_per_second;     /* of a key or an anonymous address; 0: unlimited */
+    int32_t grpc_connections, grpc_connections_per_address, grpc_streams;
+    uint64_t grpc_header_bytes;
+    double grpc_timeout_seconds, grpc_keepalive_seconds, grpc_idle_seconds, grpc_age_seconds;
+    double calls_per_second; /* of a key or an anonymous address; 0: unlimited */
     /* [sessions] */
     double session_ttl_seconds, session_maximum_ttl_seconds;
     double checkpoint_seconds; /* sessions that changed are checkpointed this often; 0: never */

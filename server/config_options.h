@@ -74,6 +74,22 @@
       "memory for the headers of one connection")                                                  \
     X(limits, http_timeout_seconds, http_timeout_seconds, SECONDS, "30", 0.1, 86400, FIXED,        \
       "s; a connection that sends nothing for this long is closed")                                \
+    X(limits, grpc_connections, grpc_connections, INTEGER, "1024", 1, 1000000, FIXED,              \
+      "gRPC connections at once")                                                                  \
+    X(limits, grpc_connections_per_address, grpc_connections_per_address, INTEGER, "512", 1,       \
+      1000000, FIXED, "of these, connections from one address")                                    \
+    X(limits, grpc_streams, grpc_streams, INTEGER, "1000", 1, 100000, FIXED,                       \
+      "calls at once on one gRPC connection")                                                      \
+    X(limits, grpc_header_bytes, grpc_header_bytes, BYTES, "16 KiB", 1 * KIB, 1 * MIB, FIXED,      \
+      "headers of one gRPC call, with 32 bytes for each")                                          \
+    X(limits, grpc_timeout_seconds, grpc_timeout_seconds, SECONDS, "20", 0.1, 86400, FIXED,        \
+      "s; for a gRPC connection to begin, and for the next bytes of a request")                    \
+    X(limits, grpc_keepalive_seconds, grpc_keepalive_seconds, SECONDS, "30", 1, 86400, FIXED,      \
+      "s; a gRPC client that is silent for this long is pinged")                                   \
+    X(limits, grpc_idle_seconds, grpc_idle_seconds, SECONDS, "3600", 0, 1e9, FIXED,                \
+      "s; a gRPC connection without a call for this long is asked to go; 0: never")                \
+    X(limits, grpc_age_seconds, grpc_age_seconds, SECONDS, "0", 0, 1e9, FIXED,                     \
+      "s; a gRPC connection of this age is asked to go after its calls; 0: never")                 \
     X(limits, calls_per_second, calls_per_second, NUMBER, "0", 0, 1e9, LIVE,                       \
       "1/s; calls of one key or of one address without a key; 0: unlimited")                       \
     X(sessions, ttl_seconds, session_ttl_seconds, SECONDS, "600", 1, 1e9, LIVE,                    \

@@ -38,7 +38,9 @@ typedef struct td_metrics td_metrics;
     X(UPLOADS_WAITING, "tribod_uploads_waiting", gauge, "Uploads waiting to be parsed")            \
     X(UPLOADS_OLDEST, "tribod_uploads_oldest_seconds", gauge, "Age of the oldest of these")        \
     X(MEMORY_BOOKED, "tribod_memory_booked_bytes", gauge, "Memory of sessions, as estimated")      \
-    X(MEMORY_LIMIT, "tribod_memory_limit_bytes", gauge, "Memory that the process may take")
+    X(MEMORY_LIMIT, "tribod_memory_limit_bytes", gauge, "Memory that the process may take")        \
+    X(CONNECTIONS_GRPC, "tribod_grpc_connections", gauge, "gRPC connections open now")             \
+    X(GRPC_ABUSIVE, "tribod_grpc_abusive_total", counter, "gRPC connections ended for floods")
 
 typedef enum td_metric {
 #define TD_METRIC_ENUM(id, name, type, help) TD_METRIC_##id,

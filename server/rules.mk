@@ -2,7 +2,7 @@
 #
 #   proto/**.proto             to C by protoc-c, into $(GEN); the set of descriptors beside it
 #   clients/c/*.c              libtribo_client.a, which the command tribo links too
-#   server/*.c, db/*.c         libtribod.a, all but server/main.c, which makes it the daemon tribod
+#   server/**/*.c, db/*.c      libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
 #   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
@@ -15,7 +15,7 @@ PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
 PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
 DESCRIPTORS := $(GEN)/descriptors.pb.inc
 EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/pages/*))
-SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c db/*.c)))
+SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/transport/*/*.c db/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
@@ -62,7 +62,7 @@ $(B)/stamp.commit: text = $(COMMIT)
 # headers of the system's kind are not listed in .d files, so say who embeds what
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
 $(B)/server/http_pages.o: $(patsubst %,$(GEN)/%.inc,$(wildcard server/pages/*))
-$(B)/server/rpc_grpc_reflection.o: $(DESCRIPTORS)
+$(B)/server/transport/grpc/reflection.o: $(DESCRIPTORS)
 
 # What decodes is watched inside too: sanitizers see each read of protobuf-c and the fuzzer each
 # branch. `make fuzz` insists on the source; under ASan the system's library does where it is not.
