@@ -10,7 +10,7 @@
 /* s; by then a server that goes down is gone, and another may stand in its place */
 #define REFUSED_RETRY_S 1.0
 
-/* What a header costs beside its bytes (RFC 9113 6.5.2). */
+/* Counted for each header beside its bytes (RFC 9113 6.5.2). */
 enum { HEADER_OVERHEAD_BYTES = 32 };
 
 static const td_method *find_in(const td_method *methods, const char *path)
@@ -185,7 +185,7 @@ static void begin_admission(rpc_call *call)
     td_call_release(base);
 }
 
-/* What the headers say wrongly; TB_OK if nothing. */
+/* Checks the headers and keeps what they say; TB_OK where they are right. */
 static tb_status check(rpc_call *call, tb_error *error)
 {
     const rpc_head *head = &call->head;

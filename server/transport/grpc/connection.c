@@ -150,12 +150,12 @@ static ssize_t read_some(rpc_connection *c)
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* Feeds what came to libnghttp2, whose callbacks (session.c) do the rest. */
+/* Feeds the bytes that came to libnghttp2, whose callbacks (session.c) do the rest. */
 static void decode(rpc_connection *c, size_t size)
 {
     const ssize_t taken = nghttp2_session_mem_recv(c->session, c->loop->read_buffer, size);
     if (taken < 0) {
-        /* what is no HTTP/2 at all, or memory ran out: the reason is sent where there is one */
+        /* the bytes are no HTTP/2, or memory ran out: GOAWAY where libnghttp2 can still send it */
         nghttp2_session_terminate_session(c->session, NGHTTP2_PROTOCOL_ERROR);
         c->abusive = true;
     } else if (c->abusive) {
@@ -238,7 +238,7 @@ static ssize_t write_some(rpc_connection *c, const uint8_t *bytes, size_t size)
     return (ssize_t)sent;
 }
 
-/* What libnghttp2 has to send, as much as fits the loop's buffer; -1 on failure. */
+/* Collects frames of libnghttp2, as many as fit the loop's buffer; -1 on failure. */
 static ssize_t collect(rpc_connection *c, tb_bytes *rest)
 {
     uint8_t *buffer = c->loop->write_buffer;
@@ -268,7 +268,7 @@ static void wait_for(rpc_connection *c, bool writable)
     epoll_ctl(c->loop->epoll, EPOLL_CTL_MOD, c->socket, &event);
 }
 
-/* Keeps what the socket did not take. */
+/* Keeps the bytes that the socket did not take. */
 static bool keep(rpc_connection *c, const uint8_t *bytes, size_t size, tb_bytes *rest)
 {
     tb_bytes kept = {0};
@@ -281,7 +281,7 @@ static bool keep(rpc_connection *c, const uint8_t *bytes, size_t size, tb_bytes 
     return good;
 }
 
-/* Writes what an earlier turn could not; false if the connection is over. */
+/* Writes the bytes that an earlier turn left; false if the connection is over. */
 static bool write_unsent(rpc_connection *c)
 {
     if (c->unsent.size == 0) return true;

@@ -180,7 +180,7 @@ typedef struct rpc_message {
     uint8_t bytes[];
 } rpc_message;
 
-/* What a request's headers said. */
+/* The headers of a request, as far as the transport reads them. */
 typedef struct rpc_head {
     char path[RPC_PATH_SIZE];
     char method[RPC_TEXT_SIZE], timeout[RPC_TEXT_SIZE], encoding[RPC_TEXT_SIZE];
@@ -361,7 +361,7 @@ rpc_call *rpc_call_make(rpc_connection *, int32_t stream);
 /* It counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and the
  * call is to be refused. */
 bool rpc_call_begin(rpc_call *, bool working);
-/* What was posted: messages wanted, answers to send. */
+/* Serves a post: hands over a message that is wanted, sends answers. */
 void rpc_call_posted(rpc_call *);
 /* The stream is closed; `broken`: not by the end of its answer. */
 void rpc_call_close(rpc_call *, bool broken);

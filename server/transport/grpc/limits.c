@@ -1,4 +1,4 @@
-/* What one client may cost: rations of frames, and times of a connection.
+/* Rations of frames and time limits of a connection: they bound the cost of one client.
  *
  * HTTP/2 has frames that are cheap to send and dear to take: resets, SETTINGS, PING, PRIORITY,
  * empty DATA, tiny windows (CVE-2023-44487, CVE-2019-9511 to 9518). Each connection has a ration of
