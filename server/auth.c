@@ -271,6 +271,19 @@ static const char *scope_name(td_scope scope)
     return NAMES[scope >= TD_SCOPE_NONE && scope <= TD_SCOPE_ADMIN ? scope : TD_SCOPE_NONE];
 }
 
+/* Callers without a key share a name, but not the turns of others at other addresses. */
+static void name_account(td_call *call, bool keyed)
+{
+    td_caller *caller = &call->caller;
+    const char *colon = strrchr(call->peer, ':');
+    const int length = colon != NULL ? (int)(colon - call->peer) : (int)strlen(call->peer);
+    if (keyed)
+        snprintf(caller->account, sizeof caller->account, "%s", caller->name);
+    else
+        snprintf(caller->account, sizeof caller->account, "%.16s %.*s", caller->name,
+                 length < 46 ? length : 46, call->peer);
+}
+
 tb_status td_auth_admit(td_auth *auth, td_call *call, const char *authorization, bool peer_loopback,
                         double *retry_after, tb_error *error)
 {
@@ -297,6 +310,7 @@ tb_status td_auth_admit(td_auth *auth, td_call *call, const char *authorization,
     }
 
     snprintf(call->caller.name, sizeof call->caller.name, "%s", who.name);
+    name_account(call, keyed);
     call->caller.scope = who.scope;
     call->caller.sessions = who.sessions;
     const tb_status status =

@@ -36,7 +36,8 @@ typedef struct td_config {
     uint64_t unpack_bytes;  /* memory that one unpacked request may take */
     int32_t nesting;        /* of messages and JSON */
     int32_t sessions, sessions_per_client, worlds_per_session;
-    int32_t queue_length; /* requests waiting for a device */
+    int32_t queue_length;      /* requests waiting for a device */
+    double queue_wait_seconds; /* longest estimated wait of a call for its turn; 0: no bound */
     int32_t steps_per_request;
     int32_t grasps_per_request; /* poses times perturbations */
     uint64_t memory_bytes;      /* of the process; 0: three quarters of the machine's */
@@ -64,6 +65,7 @@ typedef struct td_config {
     /* [auth] */
     int32_t anonymous;     /* td_scope of anonymous callers on loopback; "none", "read", ... */
     bool anonymous_remote; /* the same scope elsewhere too */
+    int32_t high_priority; /* td_scope that PRIORITY_HIGH asks for */
     /* [http] */
     char cors_origins[TD_CONFIG_TEXT_SIZE]; /* comma-separated, "*", or "": none */
     /* [store] */

@@ -47,6 +47,9 @@
       "worlds of one session")                                                                     \
     X(limits, queue_length, queue_length, INTEGER, "1024", 1, 1000000, FIXED,                      \
       "requests that wait for a device; further ones are refused")                                 \
+    X(limits, queue_wait_seconds, queue_wait_seconds, SECONDS, "0.25", 0, 86400, LIVE,             \
+      "s; a step that would wait longer for its turn is refused at once; a fifth of this while "   \
+      "there is always somebody waiting; 0: only the queue's length counts")                       \
     X(limits, steps_per_request, steps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,       \
       "steps that one request may ask for")                                                        \
     X(limits, grasps_per_request, grasps_per_request, INTEGER, "1000000", 1, 1000000000, LIVE,     \
@@ -113,6 +116,8 @@
       "what callers without a key may do on loopback: none, read, run or admin")                   \
     X(auth, anonymous_remote, anonymous_remote, SWITCH, "no", 0, 0, LIVE,                          \
       "yes or no: the same for callers from elsewhere")                                            \
+    X(auth, high_priority, high_priority, SCOPE, "admin", 0, 0, LIVE,                              \
+      "scope that calls of PRIORITY_HIGH need: none, read, run or admin")                          \
     X(http, cors_origins, cors_origins, TEXT, "", 0, 0, LIVE,                                      \
       "origins whose pages may call, comma-separated; *: all; empty: none")                        \
     X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \

@@ -17,6 +17,7 @@
 #include "handlers.h"
 #include "job_run.h"
 #include "offload.h"
+#include "priority.h"
 #include "scheduler.h"
 #include "session.h"
 
@@ -283,19 +284,6 @@ static void resume(evaluation *e)
 
 /* ---- the beginning ---- */
 
-static tb_status read_priority(Tribo__V1__Priority from, td_priority *to, tb_error *error)
-{
-    switch (from) {
-    case TRIBO__V1__PRIORITY__PRIORITY_LOW: *to = TD_PRIORITY_LOW; return TB_OK;
-    case TRIBO__V1__PRIORITY__PRIORITY_UNSPECIFIED:
-    case TRIBO__V1__PRIORITY__PRIORITY_NORMAL: *to = TD_PRIORITY_NORMAL; return TB_OK;
-    case TRIBO__V1__PRIORITY__PRIORITY_HIGH: *to = TD_PRIORITY_HIGH; return TB_OK;
-    default:
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "priority",
-                             "priority is %d, which has no meaning", (int)from);
-    }
-}
-
 /* A result is one message, and its trials must find room in it. */
 static tb_status check_copies(const td_config *config, const Tribo__V1__EvaluateGraspsRequest *m,
                               tb_error *error)
@@ -392,7 +380,7 @@ static void begin(td_call *call, td_request *request)
     td_device *device = NULL;
     uint64_t pace = 0;
     td_priority priority = TD_PRIORITY_NORMAL;
-    tb_status status = read_priority(m->priority, &priority, &error);
+    tb_status status = td_priority_read(call, m->priority, &priority, &error);
     if (status == TB_OK) status = make_job(call, m, &job, &device, &pace, &error);
     if (status == TB_OK) {
         e = make_evaluation(call, m, job, device, pace, priority);

@@ -72,11 +72,8 @@ static void forget(td_scheduler *s, td_account *account, int priority)
 
 static td_job *find_leader(td_scheduler *s)
 {
-    for (int p = TD_PRIORITIES - 1; p >= 0; p--) {
-        const td_account *account = td_queue_next(&s->queue, p, NULL);
-        if (account != NULL) return account->first[p];
-    }
-    return NULL;
+    const int p = td_queue_priority(&s->queue);
+    return p >= 0 ? td_queue_next(&s->queue, p, NULL)->first[p] : NULL;
 }
 
 /* A job that nobody wants any longer: answers it. Called with the mutex, which it lets go. */
@@ -150,6 +147,7 @@ static void account_batch(td_scheduler *s, int64_t took_ns)
     const int64_t now = td_monotonic_ns();
     count_busy(s, took_ns);
     const td_batch *batch = &s->batch;
+    td_queue_owe(&s->queue, batch->entries[0].priority, took_ns);
     for (int32_t i = 0; i < batch->jobs; i++) {
         const td_batch_entry *e = &batch->entries[i];
         const double share = batch->step_ns > 0 ? e->step_ns / batch->step_ns : 0;
@@ -240,6 +238,7 @@ static void run_slice(td_scheduler *s, td_job *job)
 
     pthread_mutex_lock(&s->mutex);
     td_queue_charge(&s->queue, account, now - begin, now);
+    td_queue_owe(&s->queue, priority, now - begin);
     if (finished)
         forget(s, account, priority);
     else

@@ -40,6 +40,7 @@ struct td_job {
     tb_certificate *certificates; /* worlds; merged over the steps */
     const atomic_bool *stop;      /* true ends the job as CANCELLED; NULL: never */
     bool at_once;                 /* the submitting thread may do it, and call `done` */
+    bool patient;                 /* no wait is too long: streams, and who has waited already */
     /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
@@ -80,8 +81,12 @@ tb_status td_scheduler_create(td_server *, const td_device *, td_scheduler **, t
 /* Runs everything that a step there may need once over nothing: from a slice of a job of its own. */
 tb_status td_scheduler_warm(td_scheduler *, tb_error *);
 /* RESOURCE_EXHAUSTED when the queue is full (with *retry_after, s), DEADLINE_EXCEEDED when the
- * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. */
+ * deadline has passed or cannot be met by the queue's own estimate, UNAVAILABLE when ended. A step
+ * job of normal or high priority that would wait longer than [limits] queue_wait_seconds is refused
+ * with RESOURCE_EXHAUSTED, too, unless it is `patient`. */
 tb_status td_scheduler_submit(td_scheduler *, td_job *, double *retry_after, tb_error *);
+/* How long a job would wait for the device if it were submitted now, ns. 0 while nothing is known. */
+double td_scheduler_wait_ns(td_scheduler *, const td_job *);
 /* From now on only the owner thread gives the device work, as a card wants it. Before the first
  * job. */
 void td_scheduler_keep_to_owner(td_scheduler *);

@@ -8,6 +8,9 @@
 
 #include "scheduler.h"
 
+/* Of the device's time, by priority: what is left to it while higher ones want everything. */
+extern const double TD_PRIORITY_SHARES[];
+
 enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
 
 /* How long the device works for one batch or one slice before it looks around again. */
@@ -41,10 +44,11 @@ typedef struct td_submitter {
 typedef struct td_queue {
     td_account accounts[TD_ACCOUNTS];
     int32_t number_of_accounts;
-    int32_t waiting;  /* jobs in lists */
-    int64_t epoch_ns; /* usage is counted in the worth of a nanosecond at this time */
-    double step_ns;   /* average device time of one step of one world */
-    int32_t measured; /* chunks behind that average */
+    int32_t waiting;               /* jobs in lists */
+    int64_t epoch_ns;              /* usage is counted in the worth of a nanosecond at this time */
+    double step_ns;                /* average device time of one step of one world */
+    double owed_ns[TD_PRIORITIES]; /* device time due to those that higher ones have passed */
+    int32_t measured;              /* chunks behind that average */
     td_submitter submitters[TD_SUBMITTERS];
 } td_queue;
 
@@ -55,6 +59,12 @@ void td_queue_remove(td_queue *, td_job *);
 /* The account whose turn it is at this priority: the least used with jobs; NULL if there is none.
  * `skip` (may be NULL) says which accounts (by index) not to look at. */
 td_account *td_queue_next(td_queue *, int priority, const bool *skip);
+/* The priority whose turn it is: the highest with jobs that wait, but for a lower one that has been
+ * kept from its share of the device (TD_PRIORITY_SHARES). -1: nothing waits. */
+int td_queue_priority(const td_queue *);
+bool td_queue_waits(const td_queue *, int priority);
+/* Books a launch under a leader of this priority: those below that wait are owed their share. */
+void td_queue_owe(td_queue *, int priority, int64_t used_ns);
 /* Books device time; later use weighs more (half-life of two seconds). */
 void td_queue_charge(td_queue *, td_account *, int64_t used_ns, int64_t now_ns);
 /* Estimated device time that a job still needs. */
@@ -63,6 +73,9 @@ double td_queue_step_ns(const td_queue *, const td_job *);
 /* When a job that arrived now would be done, from now on: after all of a higher priority, and after
  * what fair sharing among the clients, and turns among the jobs of its own, let come before. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
+/* What the jobs of its own client and priority take from a job while all take turns with it: of each
+ * as much as the job needs itself, whatever has been done of it. */
+double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
 /* Remembers a submission; how long the next one of somebody else with equal options is likely to
  * take, if that is below `limit_ns`, else 0. */
@@ -131,6 +144,7 @@ struct td_scheduler {
     bool owner_only;    /* no leases */
     bool sleeping, ended;
     int32_t published; /* waiting, as the metrics have it */
+    int64_t empty_ns;  /* when a job last came in and found nobody waiting */
     /* read without it */
     atomic_uint arrivals;
     atomic_int waiting;
@@ -143,6 +157,10 @@ struct td_scheduler {
 
 /* Whether somebody still wants the job: OK, or why not. (scheduler_submit.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
+/* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the time
+ * of the call's own work if that is more, once there has been a queue for as long as that: a burst is
+ * borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
+int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
 /* Tells how many wait. With the mutex. */
 void td_scheduler_publish(td_scheduler *);
 /* How long this job, which has not begun, should wait for company, ns: 0 unless some is likely to

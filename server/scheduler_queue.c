@@ -13,6 +13,9 @@
 static const double HALF_LIFE_NS = 2e9;
 enum { LARGEST_EXPONENT = 100 };
 
+/* Of the device's time while higher priorities want all of it: what low, normal and high keep. */
+const double TD_PRIORITY_SHARES[TD_PRIORITIES] = {0.05, 0.2, 1};
+
 /* A first guess at a step of one world, until one has been measured. */
 static const double STEP_GUESS_NS = 20e3;
 
@@ -40,7 +43,9 @@ static td_account *recycle(td_queue *queue)
 
 td_account *td_queue_account(td_queue *queue, const td_caller *client)
 {
-    const char *name = client != NULL ? client->name : "";
+    const char *name = client == NULL            ? ""
+                       : client->account[0] != 0 ? client->account
+                                                 : client->name;
     for (int32_t i = 0; i < queue->number_of_accounts; i++)
         if (strcmp(queue->accounts[i].name, name) == 0) return &queue->accounts[i];
     td_account *account;
@@ -77,6 +82,41 @@ void td_queue_charge(td_queue *queue, td_account *account, int64_t used_ns, int6
         exponent = 0;
     }
     account->used += (double)used_ns * exp2(exponent);
+}
+
+/* ---- priorities ---- */
+
+int td_queue_priority(const td_queue *queue)
+{
+    int highest = -1;
+    for (int32_t i = 0; i < queue->number_of_accounts; i++)
+        for (int p = TD_PRIORITIES - 1; p > highest; p--)
+            if (queue->accounts[i].first[p] != NULL) highest = p;
+    /* the lowest that has gone without its share first: others come to theirs soon enough */
+    for (int p = 0; p < highest; p++)
+        if (queue->owed_ns[p] >= (double)TD_SLICE_NS && td_queue_waits(queue, p)) return p;
+    return highest;
+}
+
+bool td_queue_waits(const td_queue *queue, int priority)
+{
+    for (int32_t i = 0; i < queue->number_of_accounts; i++)
+        if (queue->accounts[i].first[priority] != NULL) return true;
+    return false;
+}
+
+void td_queue_owe(td_queue *queue, int priority, int64_t used_ns)
+{
+    for (int p = 0; p < TD_PRIORITIES; p++) {
+        const double share = TD_PRIORITY_SHARES[p];
+        double *owed = &queue->owed_ns[p];
+        if (p == priority)
+            *owed = fmax(*owed - (double)used_ns, 0);
+        else if (p < priority && td_queue_waits(queue, p))
+            *owed += (double)used_ns * share / (1 - share);
+        else if (p < priority)
+            *owed = 0; /* nobody waited */
+    }
 }
 
 /* ---- lists ---- */
@@ -139,6 +179,20 @@ static double own_share_ns(const td_queue *queue, const td_account *account, int
     return share + fmin(fmax(account->backlog_ns[priority] - listed, 0), most);
 }
 
+double td_queue_turns_ns(const td_queue *queue, const td_job *job, const td_account *account)
+{
+    const double needed = td_queue_remaining_ns(queue, job);
+    double turns = 0;
+    int32_t listed = 0;
+    for (int p = 0; p < TD_PRIORITIES; p++)
+        for (const td_job *j = account->first[p]; j != NULL; j = j->next, listed++)
+            if (p == (int)job->priority)
+                turns += fmin(td_queue_step_ns(queue, j) * (double)(j->steps > 0 ? j->steps : 1),
+                              needed);
+    /* what is in the launch just now is in no list */
+    return turns + needed * fmax(account->jobs - listed, 0);
+}
+
 double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td_account *account,
                               int64_t now_ns)
 {
@@ -146,17 +200,19 @@ double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td
     const double needed = td_queue_remaining_ns(queue, job);
     const double own = needed + own_share_ns(queue, account, priority, needed);
     const double weight = exp2(-(double)(now_ns - queue->epoch_ns) / HALF_LIFE_NS);
-    double all = own;
+    double all = own, above = 0;
     for (int32_t i = 0; i < queue->number_of_accounts; i++) {
         const td_account *a = &queue->accounts[i];
         if (a->jobs == 0) continue;
-        for (int p = priority + 1; p < TD_PRIORITIES; p++) all += a->backlog_ns[p];
+        for (int p = priority + 1; p < TD_PRIORITIES; p++) above += a->backlog_ns[p];
         if (a == account) continue;
         /* who has used more of late waits until this client has caught up, and the other way round */
         const double ahead = (a->used - account->used) * weight;
         all += fmin(a->backlog_ns[priority], fmax(own - ahead, 0));
     }
-    return all;
+    /* higher priorities take their share and leave this one its own */
+    const double share = TD_PRIORITY_SHARES[priority];
+    return all + fmin(above, all * (1 - share) / share);
 }
 
 double td_queue_backlog_ns(const td_queue *queue)

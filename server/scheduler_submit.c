@@ -48,6 +48,50 @@ static double retry_seconds(const td_queue *queue)
     return half < 1e-3 ? 1e-3 : half > 30 ? 30 : half;
 }
 
+int64_t td_wait_limit(const td_config *config, int64_t empty_ns, int64_t now, double needed_ns)
+{
+    static const double STANDING_PART = 0.2;
+    const double bound = 1e9 * config->queue_wait_seconds;
+    if (bound <= 0 || bound >= (double)INT64_MAX) return INT64_MAX;
+    if ((double)(now - empty_ns) < bound) return (int64_t)bound;
+    const double part = STANDING_PART * bound, limit = needed_ns > part ? needed_ns : part;
+    return (int64_t)(limit < bound ? limit : bound);
+}
+
+/* Whether the job would wait too long, by the estimate of when it is done: under the mutex. */
+static tb_status check_wait(td_scheduler *s, const td_job *job, double completion_ns, int64_t now,
+                            double *retry_after, tb_error *error)
+{
+    if (s->queue.waiting == 0 && !s->held) s->empty_ns = now;
+    if (job->patient || job->steps == 0 || job->priority == TD_PRIORITY_LOW) return TB_OK;
+    const double own = td_queue_remaining_ns(&s->queue, job);
+    /* those who come later take turns with this job, too: as many as there are now */
+    const int32_t beside = s->width > job->worlds ? s->width / job->worlds : 1;
+    const double turns = td_queue_turns_ns(&s->queue, job, job->account) / beside;
+    const double wait = completion_ns - own > turns ? completion_ns - own : turns;
+    const double limit = (double)td_wait_limit(s->server->config, s->empty_ns, now, own);
+    if (wait <= limit) return TB_OK;
+    *retry_after = 1e-9 * (wait - 0.5 * limit);
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
+    return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                   "the call would wait about %.3g s for the device, at most %.3g s are allowed; "
+                   "come back in %.3g s",
+                   1e-9 * wait, 1e-9 * limit, *retry_after);
+}
+
+double td_scheduler_wait_ns(td_scheduler *s, const td_job *job)
+{
+    double wait = 0;
+    pthread_mutex_lock(&s->mutex);
+    if (s->queue.measured >= TRUSTED_MEASUREMENTS && s->queue.waiting > 0) {
+        const td_account *account = td_queue_account(&s->queue, job->client);
+        wait = td_queue_completion_ns(&s->queue, job, account, td_monotonic_ns()) -
+               td_queue_remaining_ns(&s->queue, job);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return wait > 0 ? wait : 0;
+}
+
 /* Room in the queue and time enough: under the mutex. */
 static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_after,
                        tb_error *error)
@@ -67,11 +111,11 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
                        "%d requests wait for the device, the queue takes %d; come back in %.3g s",
                        waiting, s->queue_length, *retry_after);
     }
-    if (job->call == NULL || job->call->deadline_ns == INT64_MAX ||
-        s->queue.measured < TRUSTED_MEASUREMENTS)
-        return TB_OK;
+    if (s->queue.measured < TRUSTED_MEASUREMENTS) return TB_OK;
     const double needed = td_queue_completion_ns(&s->queue, job, job->account, now);
-    if (needed <= (double)(job->call->deadline_ns - now)) return TB_OK;
+    const int64_t deadline = job->call != NULL ? job->call->deadline_ns : INT64_MAX;
+    if (deadline == INT64_MAX || needed <= (double)(deadline - now))
+        return check_wait(s, job, needed, now, retry_after, error);
     td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
     *retry_after = retry_seconds(&s->queue);
     return tb_fail(error, TB_DEADLINE_EXCEEDED,

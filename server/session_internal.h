@@ -97,6 +97,11 @@ struct td_session {
     td_watcher *watchers;
     bool flushing; /* the flush task is on its way */
 
+    /* steps that were taken in and have not ended: how many, and the time that they are expected to
+     * take with what they wait for */
+    atomic_int open_steps;
+    atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
+
     td_task flush;    /* of the watchers: at most one is on its way */
     td_task *loading; /* (turn) what waits for a worker */
 

@@ -5,9 +5,19 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "priority.h"
+#include "scheduler_internal.h"
 
 /* An answer that takes longer to pack than a thread takes to wake is packed by a worker. */
 enum { HEAVY_BYTES = 128 << 10 };
+
+/* The step no longer stands before others of its session. */
+static void unbook(td_step *step)
+{
+    td_session *s = step->session;
+    atomic_fetch_sub(&s->open_steps_ns, step->booked_ns);
+    atomic_fetch_sub(&s->open_steps, 1);
+}
 
 static void free_step(td_step *step)
 {
@@ -159,15 +169,8 @@ static tb_status read_step(td_step *step, tb_error *error)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps",
                              "steps is %d, expected 1 to %d, or 0 for 1", m->steps,
                              config->steps_per_request);
-    switch (m->priority) {
-    case TRIBO__V1__PRIORITY__PRIORITY_LOW: step->job.priority = TD_PRIORITY_LOW; break;
-    case TRIBO__V1__PRIORITY__PRIORITY_UNSPECIFIED:
-    case TRIBO__V1__PRIORITY__PRIORITY_NORMAL: step->job.priority = TD_PRIORITY_NORMAL; break;
-    case TRIBO__V1__PRIORITY__PRIORITY_HIGH: step->job.priority = TD_PRIORITY_HIGH; break;
-    default:
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "priority",
-                             "priority is %d, which has no meaning", (int)m->priority);
-    }
+    const tb_status status = td_priority_read(step->call, m->priority, &step->job.priority, error);
+    if (status != TB_OK) return status;
     return td_wire_read_want(m->want, &step->want, error);
 }
 
@@ -190,6 +193,7 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
     step->at_leisure = call->at_leisure;
     step->job.call = call;
     step->job.client = &call->caller;
+    step->job.patient = call->method->client_streaming;
     td_call_hold(call);
     td_session_hold(session);
     if (read_step(step, error) == TB_OK) return step;
@@ -197,16 +201,72 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
     return NULL;
 }
 
+/* Refuses a step that would wait too long behind others of its session. Those of a stream wait: the
+ * stream takes no more of them than it can carry. */
+static tb_status check_wait(td_step *step, double needed_ns, double *retry_after, tb_error *error)
+{
+    td_session *s = step->session;
+    const td_config *config = s->all->server->config;
+    const int64_t now = td_monotonic_ns(), wait = atomic_load(&s->open_steps_ns);
+    if (atomic_load(&s->open_steps) == 0) atomic_store(&s->idle_ns, now);
+    if (wait > 0 && !step->job.patient && step->job.priority != TD_PRIORITY_LOW) {
+        const int64_t limit = td_wait_limit(config, atomic_load(&s->idle_ns), now, needed_ns);
+        if (wait > limit) {
+            *retry_after = 1e-9 * ((double)wait - 0.5 * (double)limit);
+            td_metrics_add(s->all->server->metrics, TD_METRIC_QUEUE_REFUSED, 1);
+            return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                           "the step would wait about %.3g s for others of its session, at most "
+                           "%.3g s are allowed; come back in %.3g s",
+                           1e-9 * (double)wait, 1e-9 * (double)limit, *retry_after);
+        }
+    }
+    const int64_t deadline = step->call->deadline_ns;
+    if (deadline == INT64_MAX || wait == 0 || (double)wait + needed_ns <= (double)(deadline - now))
+        return TB_OK;
+    *retry_after = 1e-9 * (double)wait;
+    return tb_fail(error, TB_DEADLINE_EXCEEDED,
+                   "the deadline leaves %.3g s, waiting and stepping would take about %.3g s",
+                   1e-9 * (double)(deadline - now), 1e-9 * ((double)wait + needed_ns));
+}
+
+/* What the session expects of the step; INT32_MAX steps of unknown length count as nothing. */
+static double expected_ns(td_step *step)
+{
+    td_session *s = step->session;
+    step->job.step_estimate_ns = s->step_estimate_ns;
+    step->job.worlds = s->worlds;
+    return (double)step->job.step_estimate_ns * (double)step->job.steps;
+}
+
 tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
 {
-    const tb_status status = td_session_enter(step->session, &step->task, error);
+    td_session *s = step->session;
+    const double needed = expected_ns(step);
+    *retry_after = 0;
+    tb_status status = check_wait(step, needed, retry_after, error);
+    if (status != TB_OK) {
+        free_step(step);
+        return status;
+    }
+    /* a step that comes first is judged by the device; the others have it in their estimate */
+    const bool first = atomic_fetch_add(&s->open_steps, 1) == 0;
+    if (!first) step->job.patient = true;
+    step->booked_ns =
+        (int64_t)(needed + (needed > 0 && !first
+                                ? td_scheduler_wait_ns(s->device->scheduler, &step->job)
+                                : 0));
+    atomic_fetch_add(&s->open_steps_ns, step->booked_ns);
+    status = td_session_enter(s, &step->task, error);
+    if (status == TB_OK) return TB_OK;
+    unbook(step);
     *retry_after = status == TB_RESOURCE_EXHAUSTED ? 0.01 : 0;
-    if (status != TB_OK) free_step(step);
+    free_step(step);
     return status;
 }
 
 void td_step_end(td_step *step)
 {
+    unbook(step);
     if (step->task.run != NULL) {
         if (step->job.steps_done > 0) td_session_changed(step->session);
         td_session_leave(step->session);

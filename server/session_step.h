@@ -15,7 +15,8 @@ struct td_step {
     td_request *request;
     const Tribo__V1__StepRequest *message; /* inside the request */
     td_wire_want want;
-    bool at_leisure; /* the thread that brought it may take the steps */
+    bool at_leisure;   /* the thread that brought it may take the steps */
+    int64_t booked_ns; /* of the session's open_steps_ns */
     tb_status status;
     tb_error error;
     double retry_after;
@@ -30,7 +31,8 @@ struct td_step {
 /* Reads a request; the step takes over `request`, also on failure. */
 td_step *td_step_create(td_call *, td_request *request, const Tribo__V1__StepRequest *,
                         td_session *, void (*answer)(td_step *), tb_error *);
-/* Enters the session. On failure the step is freed and `answer` is not called. */
+/* Enters the session, if its turn comes soon enough ([limits] queue_wait_seconds): else
+ * RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED at once. On failure the step is freed and `answer` is not called. */
 tb_status td_step_start(td_step *, double *retry_after, tb_error *);
 /* The worlds [first, first + count) of the answer, in `wire`. False without memory. */
 bool td_step_fill(td_step *, td_wire *wire, int32_t first, int32_t count,

@@ -130,15 +130,50 @@ START_TEST(use_of_long_ago_counts_less)
 }
 END_TEST
 
-START_TEST(all_of_a_higher_priority_comes_first)
+START_TEST(higher_priorities_come_first_but_for_a_share)
 {
     fixture *f = set_up();
     td_account *one = client(f, "one", 0), *heavy = client(f, "heavy", 900);
     wait_in_line(f, heavy, TD_PRIORITY_HIGH, 40);
     wait_in_line(f, one, TD_PRIORITY_HIGH, 3);
     wait_in_line(f, heavy, TD_PRIORITY_LOW, 70);
-    TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 2), 2 + 40 + 3, 1e-9);
+    /* a long job waits for all of it, a short one has a fifth of the device meanwhile */
+    TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 20), 20 + 40 + 3, 1e-9);
+    TEST_NEAR(done_after(f, one, TD_PRIORITY_NORMAL, 2), 2 + 2 * 4, 1e-9);
     TEST_NEAR(done_after(f, one, TD_PRIORITY_HIGH, 2), 2 + 3, 1e-9);
+    free(f);
+}
+END_TEST
+
+START_TEST(lower_priorities_get_their_shares)
+{
+    fixture *f = set_up();
+    td_account *one = client(f, "one", 0);
+    enum { ROUNDS = 10000 };
+    int used[TD_PRIORITIES] = {0};
+    for (int p = 0; p < TD_PRIORITIES; p++) wait_in_line(f, one, (td_priority)p, 1000000);
+    for (int i = 0; i < ROUNDS; i++) {
+        const int p = td_queue_priority(&f->queue);
+        used[p]++;
+        td_queue_owe(&f->queue, p, 1000000);
+    }
+    TEST_NEAR(used[TD_PRIORITY_NORMAL], 0.2 * ROUNDS, 0.02 * ROUNDS);
+    TEST_NEAR(used[TD_PRIORITY_LOW], 0.05 * ROUNDS, 0.01 * ROUNDS);
+    ck_assert_int_gt(used[TD_PRIORITY_HIGH], (int)(0.7 * ROUNDS));
+    free(f);
+}
+END_TEST
+
+START_TEST(an_equal_load_of_newcomers_is_foreseen)
+{
+    fixture *f = set_up();
+    td_account *one = client(f, "one", 0);
+    for (int i = 0; i < 3; i++) wait_in_line(f, one, TD_PRIORITY_NORMAL, 10);
+    const td_job *job = make_job(f, one, TD_PRIORITY_NORMAL, 10);
+    one->jobs = 4; /* one is in the launch */
+    TEST_NEAR(td_queue_turns_ns(&f->queue, job, one) / MS, 4 * 10, 1e-9);
+    const td_job *quick = make_job(f, one, TD_PRIORITY_NORMAL, 1);
+    TEST_NEAR(td_queue_turns_ns(&f->queue, quick, one) / MS, 4 * 1, 1e-9);
     free(f);
 }
 END_TEST
@@ -229,8 +264,9 @@ START_TEST(a_deadline_is_met_beside_hours_of_work_of_the_same_client)
 }
 END_TEST
 
-TEST_MAIN(an_idle_device_takes_as_long_as_the_job,
+TEST_MAIN(lower_priorities_get_their_shares, an_equal_load_of_newcomers_is_foreseen,
+          an_idle_device_takes_as_long_as_the_job,
           a_short_job_takes_turns_with_the_long_ones_of_its_client, equal_clients_share,
           who_has_used_little_goes_before_who_has_used_much, use_of_long_ago_counts_less,
-          all_of_a_higher_priority_comes_first,
+          higher_priorities_come_first_but_for_a_share,
           a_deadline_is_met_beside_hours_of_work_of_the_same_client)

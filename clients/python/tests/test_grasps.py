@@ -110,7 +110,7 @@ async def test_both_clients_get_the_same_results(
     client: tribo.Client, aio: tribo.aio.Client, cube: tribo.GraspObject
 ) -> None:
     ours = client.evaluate_grasps(
-        cube, HAND, POSES, protocol=PROTOCOL, perturbation=PERTURBATION, priority="high"
+        cube, HAND, POSES, protocol=PROTOCOL, perturbation=PERTURBATION, priority="low"
     )
     blocking = {r.index: strip(r) for r in ours}
     async with await aio.evaluate_grasps(
