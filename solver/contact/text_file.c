@@ -5,7 +5,7 @@
  *
  * A matrix begins with its storage kind, rows, columns. Kind 0 repeats rows and columns and gives
  * all numbers column-major. Kind 1 gives sparse blocks by compressed block rows. Kind 2 is what
- * CSparse prints. Older files end with one more number. Which of the two forms a file has is seen
+ * CSparse prints: compressed columns or triplets. Older files end with one more number. Which of the two forms a file has is seen
  * from M's size, or, where M is as large as W would be, from how many numbers follow it. */
 #include "contact/problem_file.h"
 
@@ -200,7 +200,23 @@ static void skip_line(reader *r)
     while (r->at < r->end && *r->at != '\n') r->at++;
 }
 
-/* kind 2: the print of a CSparse matrix of compressed columns */
+/* The entries of a CSparse matrix of triplets: "row column : value" each. */
+static tb_status read_triplets(reader *r, const char *what, int32_t count, tb_raw_matrix *m)
+{
+    for (int32_t k = 0; k < count; k++) {
+        int32_t row = 0, column = 0;
+        double value = 0;
+        tb_status status = read_count(r, what, m->rows, &row);
+        if (status == TB_OK) status = read_count(r, what, m->columns, &column);
+        if (status == TB_OK && !take_word(r, ":")) status = bad(r, what, "':' is expected");
+        if (status == TB_OK) status = read_number(r, what, &value);
+        if (status == TB_OK) status = tb_raw_matrix_add(m, row, column, value, r->error);
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+/* kind 2: the print of a CSparse matrix, of compressed columns or of triplets */
 static tb_status read_csparse(reader *r, const char *what, tb_raw_matrix *m)
 {
     int32_t rows = 0, columns = 0, most = 0, count = 0, column = -1, left = 0;
@@ -213,6 +229,7 @@ static tb_status read_csparse(reader *r, const char *what, tb_raw_matrix *m)
             return bad(r, what, "the print of a CSparse matrix is expected");
     }
     skip_line(r);
+    const bool triplets = take_word(r, "triplet:");
     tb_status status = read_count(r, what, TB_PROBLEM_FILE_ROWS, &rows);
     if (status == TB_OK && !take_word(r, "-by-")) status = bad(r, what, "'-by-' is expected");
     if (status == TB_OK) status = read_count(r, what, TB_PROBLEM_FILE_ROWS, &columns);
@@ -224,6 +241,7 @@ static tb_status read_csparse(reader *r, const char *what, tb_raw_matrix *m)
     if (rows != m->rows || columns != m->columns)
         return bad(r, what, "its print has another size than its head");
     skip_line(r);
+    if (triplets) return read_triplets(r, what, count, m);
     for (int32_t k = 0; k < count; k++) {
         while (left == 0) {
             int32_t from = 0, to = 0;

@@ -108,6 +108,28 @@ START_TEST(the_print_of_a_csparse_matrix_is_read)
 }
 END_TEST
 
+START_TEST(the_print_of_csparse_triplets_is_read)
+{
+    tb_error error;
+    /* entries in any order; those of one place add up */
+    tb_problem_file *file =
+        load_text("2\n1\n2\n2\n2\n0\nCSparse Version 3.2.0, Sept 12, 2017.  (c)\n"
+                  "triplet: 2-by-2, nzmax: 8 nnz: 4\n"
+                  "    1 1 : 2\n    0 0 : 3\n    1 0 : 0.5\n    0 0 : 1\n"
+                  "-1 1\n0.5\n",
+                  TB_OK, &error);
+    double g[4];
+    ck_assert(tb_problem_delassus(tb_problem_file_local(file), g) == TB_OK);
+    ck_assert(g[0] == 4 && g[1] == 0 && g[2] == 0.5 && g[3] == 2);
+    tb_problem_destroy(file);
+    load_text(
+        "2 1 2 2 2 0 CSparse x\ntriplet: 2-by-2, nzmax: 8 nnz: 3\n 1 1 : 2\n 0 0 : 3\n-1 1 0.5",
+        TB_INVALID_ARGUMENT, &error);
+    load_text("2 1 2 2 2 0 CSparse x\ntriplet: 2-by-2, nzmax: 8 nnz: 1\n 2 1 : 2\n -1 1 0.5",
+              TB_INVALID_ARGUMENT, &error);
+}
+END_TEST
+
 START_TEST(a_global_problem_is_reduced)
 {
     tb_error error;
@@ -313,7 +335,8 @@ END_TEST
 
 TEST_MAIN(a_dense_text_problem_is_read_column_by_column, older_files_have_one_number_more,
           a_block_problem_is_read, the_print_of_a_csparse_matrix_is_read,
-          a_global_problem_is_reduced, a_global_problem_with_a_full_skewed_mass_matrix_is_reduced,
-          round_trips_lose_no_bit, a_file_has_the_same_answer_as_its_problem,
+          the_print_of_csparse_triplets_is_read, a_global_problem_is_reduced,
+          a_global_problem_with_a_full_skewed_mass_matrix_is_reduced, round_trips_lose_no_bit,
+          a_file_has_the_same_answer_as_its_problem,
           joints_are_eliminated_and_other_laws_refused_by_name, bad_text_is_refused_with_its_line,
           bad_hdf5_is_refused)
