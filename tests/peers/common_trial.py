@@ -5,6 +5,7 @@ end nor stop the table. MuJoCo's half does not depend on the build and is kept i
 """
 
 import json
+import math
 import os
 import pickle
 import resource
@@ -284,10 +285,13 @@ def one_run(path: Path, options: list[str], keyframe: int | None) -> dict[str, A
         return run
     certificate = answer["certificate"]
     run["status"] = answer["status"]
-    run["reason"] = answer["messages"][-1] if answer["messages"] else ""
+    run["reason"] = " ".join(m for m in answer["messages"] if ": warning: " not in m)
     run["steps"] = answer["steps"]
     run["step_us"] = answer["seconds"] / max(1, answer["steps"]) * share * 1e6
-    kept = ("residual", "penetration", "closure_error", "energy", "energy_change", "iterations")
+    run["speed"] = max(
+        (math.hypot(*b["linear_velocity"]) for b in answer["bodies"].values()), default=0.0
+    )
+    kept = ("residual", "penetration", "closure_error", "iterations")
     run |= {k: certificate[k] for k in kept if k in certificate}
-    run |= {k: v for k, v in certificate.items() if k.startswith(("energy", "recovery"))}
+    run |= {k: v for k, v in certificate.items() if k.startswith("energy")}
     return run

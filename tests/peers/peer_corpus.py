@@ -206,6 +206,13 @@ def share(part: int, whole: int) -> float:
     return part / whole if whole else 1.0
 
 
+def verdict(run: dict[str, Any]) -> str:
+    """How a run ended, with the message or the figures of its worst step."""
+    figures = ("residual", "closure_error", "penetration", "iterations")
+    told = ", ".join(f"{k} {run[k]:.3g}" for k in figures if k in run)
+    return f"{run['status']}: {run['reason'] or told}"
+
+
 def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) -> None:
     """Names every model that is not as it should be, with the reason."""
     for title, rows in (
@@ -217,7 +224,7 @@ def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) ->
         (
             "a run that is not OK",
             [
-                (ln, f"{r['start']}: {r['status']}: {r['reason']}")
+                (ln, f"{r['start']}: {verdict(r)}")
                 for ln in stepped
                 for r in ln["tribod"]["runs"]
                 if r["status"] != "OK"
@@ -227,6 +234,18 @@ def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) ->
         print(f"\n{title}: {len(rows)}")
         for line, why in sorted(rows, key=lambda row: (row[0]["source"], row[0]["model"])):
             print(f"  {line['source']}/{line['model']}: {why}")
+
+
+def fastest(stepped: list[Line]) -> str:
+    """The largest speed of a body after a run whose verdict is OK, and of which model."""
+    speeds = [
+        (r["speed"], f"{ln['source']}/{ln['model']}")
+        for ln in stepped
+        for r in ln["tribod"]["runs"]
+        if r["status"] == "OK"
+    ]
+    speed, model = max(speeds, default=(0.0, "none"))
+    return f"{speed:.3g} m/s: {model}"
 
 
 def print_table(
@@ -248,6 +267,7 @@ def print_table(
         ("every run of 500 steps OK", f"{len(fine)} of {len(stepped)}"),
         ("verdicts of the runs", ", ".join(f"{k} {n}" for k, n in verdicts.most_common())),
         ("most iterations of a run", f"{max((r.get('iterations', 0) for r in runs), default=0)}"),
+        ("fastest body after a run that is OK", fastest(stepped)),
         ("time a step beside MuJoCo's: median", f"{median:.2f}"),
         ("    95 %", f"{high:.2f}"),
         ("    worst", f"{worst:.2f}"),
