@@ -28,6 +28,11 @@ STEP_LIMIT_S = 30.0
 MEMORY_LIMIT_BYTES = 6 << 30
 STEPS = 500
 MAX_KEYFRAMES = 3  # of one model, from which it is stepped
+BAD_STATES = (
+    mujoco.mjtWarning.mjWARN_BADQPOS,
+    mujoco.mjtWarning.mjWARN_BADQVEL,
+    mujoco.mjtWarning.mjWARN_BADQACC,
+)
 MAX_DOFS_COMPARED = 400  # a dense mass matrix beyond this is left out
 
 
@@ -139,9 +144,8 @@ def examine_theirs(path: Path, root: Path, send: Callable[[Theirs], None]) -> No
     began = time.process_time()
     mujoco.mj_step(model, data, STEPS)
     found.step_us = (time.process_time() - began) / STEPS * 1e6
-    kinds = mujoco.mjtWarning
-    bad = (kinds.mjWARN_BADQPOS, kinds.mjWARN_BADQVEL, kinds.mjWARN_BADQACC)
-    found.trouble = "diverges" if any(data.warning[int(w)].number for w in bad) else ""
+    diverged = any(data.warning[int(w)].number for w in BAD_STATES)
+    found.trouble = "diverges" if diverged else ""
     send(found)
 
 
