@@ -36,6 +36,10 @@ class Bound(NamedTuple):
 
 
 MODELS = {
+    "condim_priority.xml": Bound(2e-3, 1e-3, "the contact's spring"),
+    "fitted_primitives.xml": Bound(1e-3, 5e-3, "integration"),
+    "friction_priority.xml": Bound(4e-3, 1e-2, "MuJoCo's friction creeps"),
+    "fromto_over_pos.xml": Bound(1e-3, 5e-3, "integration"),
     "redundant_rows.xml": Bound(5e-3, 2e-2, "springs of welds"),
     "replicate.xml": Bound(1e-3, 5e-3, "integration"),
 }

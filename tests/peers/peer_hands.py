@@ -20,7 +20,7 @@ from common import Report
 from common_hands import Scene, make_scene
 
 SECONDS = 5.0
-LIMIT_S = 120.0
+LIMIT_S = 60.0
 HANDS = {
     "robosuite": "robosuite/models/assets/grippers/*.xml",
     "menagerie": "*/*hand.xml",
