@@ -263,7 +263,8 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
     *scene = NULL;
     tb_xml *xml = NULL;
     double *joint_inertia = NULL, *actuator_inertia = NULL;
-    mjcf m = {.options = options, .path = path, .error = error};
+    mjcf_models models = {0};
+    mjcf m = {.options = options, .models = &models, .path = path, .error = error};
     tb_names_init(&m.names);
 
     tb_status status = tb_import_check(options, error);
@@ -274,13 +275,15 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
         status = tb_xml_fail(error, TB_INVALID_ARGUMENT, tb_xml_root(xml), NULL,
                              "the root element is not 'mujoco'");
     if (status == TB_OK) status = mjcf_assemble(&m);
+    if (status == TB_OK) status = mjcf_attach(&m);
+    if (status == TB_OK && models.copied > 0) status = mjcf_check_tree(&m);
     if (status == TB_OK) status = read_all(&m);
     if (status == TB_OK && m.needs_inertia) {
         /* a second round, with the inertias that the first one found */
         status = mjcf_reflected_inertias(&m, &joint_inertia, &actuator_inertia);
         tb_scene_destroy(m.scene);
         forget(&m);
-        m = (mjcf){.options = options, .path = path, .error = error, .xml = xml};
+        m = (mjcf){.options = options, .models = &models, .path = path, .error = error, .xml = xml};
         m.joint_inertia = joint_inertia;
         m.actuator_inertia = actuator_inertia;
         tb_names_init(&m.names);
@@ -297,5 +300,6 @@ done:
     free(joint_inertia);
     free(actuator_inertia);
     tb_xml_destroy(xml);
+    mjcf_models_free(&models);
     return status;
 }

@@ -1,7 +1,7 @@
 /* The MJCF importer's own floor: what its files share. Nothing here is for other rooms.
  *
  * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
- * assembles included files; mjcf_defaults.c resolves an element against its default classes and
+ * assembles included files, import/mjcf_attach.c attached models; mjcf_defaults.c resolves an element against its default classes and
  * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
  * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
  * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c
@@ -143,6 +143,31 @@ typedef struct mjcf_hfield {
     tb_handle handle;
 } mjcf_hfield;
 
+/* The compiler's rules for reading a document. Attached models keep their own; the rules of the
+ * element at hand are those in the context (mjcf_enter). */
+#define MJCF_RULES                                                                                 \
+    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia;                            \
+    tb_inertia_source inertia_source;                                                              \
+    char euler_sequence[4];                                                                        \
+    const char *mesh_directory; /* as it stands, or "" */                                          \
+    const char *path;           /* of the document's main file */
+typedef struct mjcf_rules {
+    MJCF_RULES
+} mjcf_rules;
+
+/* The documents that an assembled tree is made of: the main one first, then one for each model
+ * asset that was attached. Destroyed after the tree, which they share texts with. */
+typedef struct mjcf_models {
+    mjcf_rules *rules; /* number_of_rules; the first is set by mjcf_read_options */
+    int32_t number_of_rules, rules_capacity;
+    int32_t *of_file; /* index in rules of each of the tree's files */
+    int32_t number_of_files, file_capacity;
+    struct mjcf_model *assets; /* model assets, as they were asked for */
+    int32_t number_of_assets, asset_capacity;
+    int64_t copied; /* elements that attachments made */
+    int32_t depth;  /* of models inside of models */
+} mjcf_models;
+
 /* Things that are read past, and where. */
 typedef struct mjcf_note {
     const char *what; /* element or attribute; borrowed */
@@ -161,16 +186,19 @@ typedef struct mjcf {
     tb_scene *scene;
     tb_xml *xml;
     const tb_import_options *options;
-    const char *path;
+    mjcf_models *models;
     tb_error *error;
     tb_names
         names; /* keeps strings; finds joints, tendons, meshes, height fields and geoms of pairs */
     tb_scene_def scene_def;
 
-    /* compiler */
-    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia;
-    char euler_sequence[4];
-    const char *mesh_directory; /* as it stands, or "" */
+    /* the rules of the document that the element at hand stems from */
+    union {
+        struct {
+            MJCF_RULES
+        };
+        mjcf_rules rules;
+    };
 
     /* option */
     bool no_contact, no_limit, no_equality, no_dry_friction, no_spring, no_damper, no_gravity,
@@ -219,10 +247,22 @@ typedef struct mjcf {
 /* Replaces every include by what it includes, and checks the assembled tree: depth, and that no
  * number is NaN or infinite. */
 tb_status mjcf_assemble(mjcf *m);
+tb_status mjcf_check_tree(mjcf *m); /* the second half alone */
 /* Full path of a file named in the document, from the main file's folder; refused where no_files is
  * set. `folder` is meshdir or "". */
 tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char *file, char *path,
                     size_t size);
+
+/* ---- import/mjcf_attach.c ---- */
+
+/* Replaces every attach by what it attaches, and adds to the document's sections what goes with it:
+ * assets, default classes, contacts, equalities, tendons and actuators, all under prefixed names. */
+tb_status mjcf_attach(mjcf *m);
+/* Makes the rules of the node's document the context's. */
+void mjcf_enter(mjcf *m, const xmlNode *node);
+/* Notes the parts of a model asset that no attachment carries over. */
+tb_status mjcf_note_model(mjcf *m, const xmlNode *asset);
+void mjcf_models_free(mjcf_models *models);
 
 /* ---- mjcf_defaults.c ---- */
 
@@ -270,6 +310,8 @@ tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, dou
 /* ---- the rest ---- */
 
 tb_status mjcf_read_options(mjcf *m);
+/* The rules of a document and its compiler's part of scene_def. */
+tb_status mjcf_read_compiler(mjcf *m);
 tb_status mjcf_read_assets(mjcf *m);
 /* The mesh or height field of that name, loaded on first use. */
 tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);

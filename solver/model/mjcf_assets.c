@@ -309,6 +309,7 @@ tb_status mjcf_read_assets(mjcf *m)
         MJCF_TRY(tb_xml_check_attributes(s, "", m->error));
         for (const xmlNode *c = tb_xml_first(s); c != NULL; c = tb_xml_next(c)) {
             const char *name = tb_xml_name(c);
+            mjcf_enter(m, c);
             if (strcmp(name, "mesh") == 0)
                 MJCF_TRY(read_mesh(m, c));
             else if (strcmp(name, "hfield") == 0)
@@ -316,8 +317,7 @@ tb_status mjcf_read_assets(mjcf *m)
             else if (tb_xml_in_words("material texture skin", name))
                 MJCF_TRY(mjcf_note_past(m, c, name, LOOKS));
             else if (strcmp(name, "model") == 0)
-                return tb_xml_fail(m->error, TB_UNSUPPORTED, c, NULL,
-                                   "models inside of models are not supported");
+                MJCF_TRY(mjcf_note_model(m, c));
             else
                 return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, c, NULL,
                                    "unknown element in 'asset'");

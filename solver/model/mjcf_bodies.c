@@ -21,7 +21,8 @@ static const mjcf_words FRAME = {
     .silent = "scaling",
 };
 
-static const mjcf_words REPLICATE = {.used = "count sep offset euler childclass"};
+static const mjcf_words REPLICATE = {.used = "count sep offset euler childclass",
+                                     .silent = "prefix"};
 
 static const mjcf_words INERTIAL = {
     .used = "pos mass diaginertia fullinertia quat axisangle xyaxes zaxis euler"};
@@ -31,7 +32,7 @@ static const mjcf_words SITE = {
     .silent = "type size group material rgba mesh user",
 };
 
-static const char *const UNSUPPORTED = "composite flexcomp attach plugin";
+static const char *const UNSUPPORTED = "composite flexcomp plugin";
 
 /* The body whose children are being read. */
 typedef struct place {
@@ -197,6 +198,7 @@ static tb_status read_replicate(mjcf *m, const xmlNode *node, int32_t childclass
         local.position =
             tb_v3_add(local.position, tb_q_rotate(local.orientation, tb_v3_load(offset)));
         const double angles[3] = {(i + 1) * euler[0], (i + 1) * euler[1], (i + 1) * euler[2]};
+        mjcf_enter(m, node); /* the children may stem from another document */
         local.orientation = mjcf_from_euler(m, angles);
     }
     return TB_OK;
@@ -230,6 +232,11 @@ static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, con
                                tb_xml_next_named(inertial, "inertial"), NULL,
                                "a second inertial in one body");
         MJCF_TRY(read_inertial(m, inertial, &def));
+    }
+    if (m->scene_def.inertia_source != m->inertia_source) {
+        /* the model that this body comes from goes by a rule of its own */
+        if (m->inertia_source == TB_INERTIA_SHAPES) def.has_inertia = false;
+        if (m->inertia_source == TB_INERTIA_GIVEN) def.has_inertia = true;
     }
     def.parent = at->body;
     def.kinematic = mocap;

@@ -71,6 +71,10 @@ tb_status mjcf_read_defaults(mjcf *m)
         /* several outermost classes are one; those further down speak louder */
         const char *name = tb_xml_attribute(node, "class");
         if (name == NULL) name = "main";
+        if (m->models->of_file[tb_xml_file_number(node)] != 0) {
+            MJCF_TRY(read_class(m, node, -1, name)); /* of an attached model */
+            continue;
+        }
         if (m->main_class >= 0 && strcmp(m->classes[m->main_class].name, name) != 0)
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "class",
                                "default class '%.100s' stands outside of class '%.100s'", name,
@@ -168,6 +172,7 @@ tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t child
                     const mjcf_words *words, mjcf_element *element)
 {
     int32_t count = 0, class_index = childclass;
+    mjcf_enter(m, node);
     MJCF_TRY(tb_budget_check(m->error));
     if (tag != NULL) {
         const char *name = tb_xml_attribute(node, "class");

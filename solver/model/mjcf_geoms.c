@@ -129,8 +129,8 @@ static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def 
     const bool weightless = def->mass == 0 || (def->mass < 0 && def->density == 0);
     const bool counted = def->group >= m->scene_def.inertia_groups[0] &&
                          def->group <= m->scene_def.inertia_groups[1];
-    const bool given = m->scene_def.inertia_source == TB_INERTIA_GIVEN ||
-                       (m->scene_def.inertia_source == TB_INERTIA_AUTO && has_inertia);
+    const bool given = m->inertia_source == TB_INERTIA_GIVEN ||
+                       (m->inertia_source == TB_INERTIA_AUTO && has_inertia);
     return def->body.index == 0 || weightless || !counted || given;
 }
 

@@ -194,6 +194,11 @@ static tb_status check_tree(mjcf *m, const xmlNode *node, int32_t depth)
     return TB_OK;
 }
 
+tb_status mjcf_check_tree(mjcf *m)
+{
+    return check_tree(m, tb_xml_root(m->xml), 1);
+}
+
 tb_status mjcf_assemble(mjcf *m)
 {
     assembly a = {.m = m};
@@ -204,5 +209,5 @@ tb_status mjcf_assemble(mjcf *m)
     if (status == TB_OK) status = expand_children(&a, m->xml, root, 0);
     for (int32_t i = 0; i < a.number_of_files; i++) free(a.files[i].path);
     free(a.files);
-    return status != TB_OK ? status : check_tree(m, root, 1);
+    return status != TB_OK ? status : mjcf_check_tree(m);
 }

@@ -189,28 +189,47 @@ static tb_status read_option(mjcf *m, const xmlNode *node)
     return TB_OK;
 }
 
-tb_status mjcf_read_options(mjcf *m)
+tb_status mjcf_read_compiler(mjcf *m)
 {
     const xmlNode *root = tb_xml_root(m->xml);
     m->degrees = true;
     m->autolimits = true;
     memcpy(m->euler_sequence, "xyz", 4);
-    const double friction[5] = {1, 1, 0.005, 0.0001, 0.0001};
-    memcpy(m->override_friction, friction, sizeof friction);
     m->scene_def = tb_scene_defaults();
-    m->scene_def.name = tb_xml_attribute(root, "model");
-    m->scene_def.dt = 0.002;
-    m->scene_def.gravity[0] = m->scene_def.gravity[1] = 0;
-    m->scene_def.gravity[2] = -9.81;
     m->scene_def.inertia_groups[0] = 0;
     m->scene_def.inertia_groups[1] = 5;
-    m->scene_def.filter_parent = true;
-    MJCF_TRY(tb_xml_check_attributes(root, "model", m->error));
-
     read_mesh_directory(m, root);
     for (const xmlNode *c = tb_xml_first_named(root, "compiler"); c != NULL;
          c = tb_xml_next_named(c, "compiler"))
         MJCF_TRY(read_compiler(m, c));
+    m->inertia_source = m->scene_def.inertia_source;
+    return TB_OK;
+}
+
+/* Bodies of attached models may take their inertia by another rule than the main model's: then each
+ * body says for itself whether it is given. */
+static void mix_inertia_sources(mjcf *m)
+{
+    for (int32_t i = 1; i < m->models->number_of_rules; i++)
+        if (m->models->rules[i].inertia_source != m->inertia_source)
+            m->scene_def.inertia_source = TB_INERTIA_AUTO;
+}
+
+tb_status mjcf_read_options(mjcf *m)
+{
+    const xmlNode *root = tb_xml_root(m->xml);
+    const double friction[5] = {1, 1, 0.005, 0.0001, 0.0001};
+    MJCF_TRY(mjcf_read_compiler(m));
+    m->models->rules[0] = m->rules;
+    mix_inertia_sources(m);
+    memcpy(m->override_friction, friction, sizeof friction);
+    m->scene_def.name = tb_xml_attribute(root, "model");
+    m->scene_def.dt = 0.002;
+    m->scene_def.gravity[0] = m->scene_def.gravity[1] = 0;
+    m->scene_def.gravity[2] = -9.81;
+    m->scene_def.filter_parent = true;
+    MJCF_TRY(tb_xml_check_attributes(root, "model", m->error));
+
     for (const xmlNode *c = tb_xml_first_named(root, "option"); c != NULL;
          c = tb_xml_next_named(c, "option"))
         MJCF_TRY(read_option(m, c));

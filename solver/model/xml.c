@@ -260,11 +260,16 @@ void tb_xml_destroy(tb_xml *xml)
     free(xml);
 }
 
+void tb_xml_set_origin(xmlNode *node, const xmlNode *like, int32_t first_file)
+{
+    const intptr_t origin = (intptr_t)like->_private;
+    node->_private = (void *)(origin + ((intptr_t)first_file << FILE_SHIFT));
+}
+
 /* Gives the copy of a tree the origins of the original, with its files moved up by `offset`. */
 static void copy_origins(xmlNode *copy, const xmlNode *original, int32_t offset)
 {
-    const intptr_t origin = (intptr_t)original->_private;
-    copy->_private = (void *)(origin + ((intptr_t)offset << FILE_SHIFT));
+    tb_xml_set_origin(copy, original, offset);
     xmlNode *c = tb_xml_first(copy);
     for (const xmlNode *o = tb_xml_first(original); o != NULL && c != NULL; o = tb_xml_next(o)) {
         copy_origins(c, o, offset);
@@ -272,17 +277,31 @@ static void copy_origins(xmlNode *copy, const xmlNode *original, int32_t offset)
     }
 }
 
+tb_status tb_xml_adopt_files(tb_xml *into, const tb_xml *from, int32_t *first, tb_error *error)
+{
+    *first = into->number_of_files;
+    for (int32_t i = 0; i < from->number_of_files; i++)
+        if (!add_file(into, from->files[i])) return tb_fail_memory(error, 0, "an XML document");
+    return TB_OK;
+}
+
+xmlNode *tb_xml_copy(tb_xml *into, const xmlNode *node, int32_t first_file)
+{
+    xmlNode *copy = xmlDocCopyNode((xmlNode *)(uintptr_t)node, into->document, 1);
+    if (copy != NULL) copy_origins(copy, node, first_file);
+    return copy;
+}
+
 tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode **first,
                        tb_error *error)
 {
-    const int32_t offset = into->number_of_files;
+    int32_t first_file = 0;
     *first = NULL;
-    for (int32_t i = 0; i < from->number_of_files; i++)
-        if (!add_file(into, from->files[i])) return tb_fail_memory(error, 0, "an XML document");
+    const tb_status status = tb_xml_adopt_files(into, from, &first_file, error);
+    if (status != TB_OK) return status;
     for (xmlNode *node = tb_xml_first(tb_xml_root(from)); node != NULL; node = tb_xml_next(node)) {
-        xmlNode *copy = xmlDocCopyNode(node, into->document, 1);
+        xmlNode *copy = tb_xml_copy(into, node, first_file);
         if (copy == NULL) return tb_fail_memory(error, 0, "an XML document");
-        copy_origins(copy, node, offset);
         xmlAddPrevSibling(place, copy);
         if (*first == NULL) *first = copy;
     }
@@ -343,10 +362,15 @@ int tb_xml_line(const xmlNode *node)
     return (int)((intptr_t)node->_private & LINE_MASK);
 }
 
+int32_t tb_xml_file_number(const xmlNode *node)
+{
+    return (int32_t)((intptr_t)node->_private >> FILE_SHIFT);
+}
+
 const char *tb_xml_file(const xmlNode *node)
 {
     const tb_xml *xml = node->doc != NULL ? node->doc->_private : NULL;
-    const intptr_t index = (intptr_t)node->_private >> FILE_SHIFT;
+    const int32_t index = tb_xml_file_number(node);
     return xml != NULL && index < xml->number_of_files ? xml->files[index] : "";
 }
 

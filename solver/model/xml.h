@@ -34,6 +34,15 @@ void tb_xml_destroy(tb_xml *xml); /* NULL is fine */
 tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode **first,
                        tb_error *error);
 
+/* Takes over the names of `from`'s files; *first is the number of the first of them in `into`. */
+tb_status tb_xml_adopt_files(tb_xml *into, const tb_xml *from, int32_t *first, tb_error *error);
+/* A copy of an element with all below it, which belongs to `into` and stands nowhere yet: the
+ * caller links it or frees it by xmlFreeNode. Its files' numbers grow by `first_file`. NULL without
+ * memory. */
+xmlNode *tb_xml_copy(tb_xml *into, const xmlNode *node, int32_t first_file);
+/* Has a new element stand, for messages, where `like` does; files are counted as in tb_xml_copy. */
+void tb_xml_set_origin(xmlNode *node, const xmlNode *like, int32_t first_file);
+
 /* The root element, the first element below a node, the next one beside it; NULL where there is
  * none. Text, comments and processing instructions are passed over. */
 xmlNode *tb_xml_root(const tb_xml *xml);
@@ -47,6 +56,7 @@ const char *tb_xml_name(const xmlNode *node);
 bool tb_xml_is(const xmlNode *node, const char *name);
 int tb_xml_line(const xmlNode *node); /* where the element's tag begins */
 const char *tb_xml_file(const xmlNode *node);
+int32_t tb_xml_file_number(const xmlNode *node); /* index in its document's files */
 /* An attribute's value as it stands, borrowed; NULL if absent. */
 const char *tb_xml_attribute(const xmlNode *node, const char *name);
 

@@ -287,7 +287,6 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
          TB_INVALID_ARGUMENT, "'a' is used twice"},
         {MJCF("<asset><mesh name='a' " TETRAHEDRON "><plugin/></mesh></asset>"), TB_UNSUPPORTED,
          "plugins"},
-        {MJCF("<asset><model name='a' file='b.xml'/></asset>"), TB_UNSUPPORTED, "models inside"},
         {MJCF("<asset><sound/></asset>"), TB_INVALID_ARGUMENT, "sound: unknown element"},
 #define USED(mesh)                                                                                 \
     MJCF("<asset><mesh name='m' " mesh                                                             \

@@ -88,6 +88,7 @@ static tb_status load_hfield(mjcf *m, mjcf_hfield *hfield, double **heights)
 {
     const xmlNode *node = hfield->node;
     double size[4] = {0};
+    mjcf_enter(m, node);
     int32_t rows = 0, columns = 0;
     if (tb_xml_attribute(node, "size") == NULL)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
