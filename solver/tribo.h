@@ -263,16 +263,42 @@ typedef struct tb_site_def {
     double orientation[4];
 } tb_site_def;
 
-/* length = sum of coefficient times joint coordinate; hinge and slide joints only */
+typedef enum tb_tendon_point_kind {
+    TB_TENDON_SITE,     /* the tendon is threaded through a point of a body */
+    TB_TENDON_SPHERE,   /* between two sites: the tendon goes around it where it is in the way */
+    TB_TENDON_CYLINDER, /* likewise, of any height, along z of its frame */
+    TB_TENDON_PULLEY    /* a new branch begins, whose length counts 1 / divisor */
+} tb_tendon_point_kind;
+
+/* One thing on the path of a spatial tendon. A side point makes the tendon pass a sphere or cylinder
+ * on that side; if it lies within the radius about the position, the tendon runs inside. */
+typedef struct tb_tendon_point {
+    tb_tendon_point_kind kind;
+    tb_handle body;     /* zeroed: the world; of no meaning for a PULLEY */
+    double position[3]; /* m, body frame */
+    double orientation[4];
+    double radius;  /* m; SPHERE and CYLINDER */
+    double divisor; /* PULLEY */
+    bool has_side;
+    tb_handle side_body; /* zeroed: the world */
+    double side[3];      /* m, in the frame of side_body */
+} tb_tendon_point;
+
+/* Fixed: length = sum of coefficient times joint coordinate; hinge and slide joints only. Spatial:
+ * the length of the shortest way along the points, in m; the first and the last of every branch are
+ * sites, and a sphere or cylinder stands between two. A tendon has joints or points. */
 typedef struct tb_tendon_def {
     const char *name;
     const tb_handle *joints;    /* number_of_joints */
     const double *coefficients; /* number_of_joints */
     int32_t number_of_joints;
+    int32_t number_of_points;
+    const tb_tendon_point *points; /* number_of_points */
     bool limited;
     double lower, upper;
     double stiffness, damping, dry_friction;
     double spring_lower, spring_upper; /* no spring force between the two */
+    double armature;                   /* kg, or kg m^2 of a length in rad: of what runs with it */
 } tb_tendon_def;
 
 typedef enum tb_activation {
@@ -351,7 +377,8 @@ tb_mesh_def tb_mesh_defaults(void);
 tb_height_field_def tb_height_field_defaults(void);
 tb_site_def tb_site_defaults(void);
 tb_tendon_def tb_tendon_defaults(void);
-tb_actuator_def tb_actuator_defaults(void); /* a motor: gain 1, gear 1 */
+tb_tendon_point tb_tendon_point_defaults(void); /* a site at the world's origin */
+tb_actuator_def tb_actuator_defaults(void);     /* a motor: gain 1, gear 1 */
 tb_equality_def tb_equality_defaults(void);
 tb_pair_def tb_pair_defaults(void);
 tb_keyframe_def tb_keyframe_defaults(void);
@@ -563,6 +590,10 @@ double tb_state_energy(const tb_state *);
  * (dofs) without contacts, limits or equalities. For tests and planners, not for inner loops. */
 tb_status tb_state_mass_matrix(const tb_state *, double *mass, tb_error *);
 tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, tb_error *);
+
+/* Lengths of all tendons (m, or rad) and how they change with the dofs (tendons x dofs, row by row;
+ * may be NULL). For tests and planners. */
+tb_status tb_state_tendons(const tb_state *, double *lengths, double *jacobian, tb_error *);
 
 /* Snapshot: everything that the next step depends on, the contact cache included. Restoring it
  * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. Restoring gives

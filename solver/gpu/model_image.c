@@ -28,6 +28,7 @@
     X(tendon_dofs, m->number_of_tendon_terms)                                                      \
     X(tendon_coordinates, m->number_of_tendon_terms)                                               \
     X(tendon_coefficients, m->number_of_tendon_terms)                                              \
+    X(tendon_points, m->number_of_tendon_points)                                                   \
     X(actuators, m->number_of_actuators)                                                           \
     X(equalities, m->number_of_equalities)                                                         \
     X(pairs, m->number_of_pairs)                                                                   \

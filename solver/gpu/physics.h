@@ -64,6 +64,7 @@
 #include "step/dynamics.c"
 #include "step/kinematic_once.c"
 #include "step/course_once.c"
+#include "step/tendon.c"
 #ifndef TB_SINGLE
 #include "step/energy_once.c"
 #endif

@@ -104,6 +104,12 @@ static void put_parts(tb_canonical *io, const reference_maps *maps)
         tb_tendon_def def = s->tendons[i];
         tb_canonical_tendon(io, &def);
         for (int32_t k = 0; k < def.number_of_joints; k++) put_reference(io, maps, def.joints[k]);
+        for (int32_t k = 0; k < def.number_of_points; k++) {
+            tb_tendon_point point = def.points[k];
+            tb_canonical_tendon_point(io, &point);
+            put_reference(io, maps, point.body);
+            put_reference(io, maps, point.side_body);
+        }
     }
     put_count(io, s->number_of_actuators);
     for (int32_t i = 0; i < s->number_of_actuators; i++) {
@@ -263,13 +269,21 @@ static void get_tendon(tb_canonical *io, tb_scene *scene)
     tb_canonical_tendon(io, &def);
     if (io->status != TB_OK) return;
     tb_handle *joints = TB_ARENA_ARRAY(io->arena, tb_handle, def.number_of_joints);
-    if (joints == NULL) {
+    tb_tendon_point *points = TB_ARENA_ARRAY(io->arena, tb_tendon_point, def.number_of_points);
+    if (joints == NULL || points == NULL) {
         io->status = tb_fail_memory(io->error, (size_t)def.number_of_joints * 8, "tendon");
         return;
     }
     for (int32_t k = 0; k < def.number_of_joints; k++)
         joints[k] = get_reference(io, scene, TB_HANDLE_JOINT);
+    for (int32_t k = 0; k < def.number_of_points; k++) {
+        points[k] = tb_tendon_point_defaults();
+        tb_canonical_tendon_point(io, &points[k]);
+        points[k].body = get_reference(io, scene, TB_HANDLE_BODY);
+        points[k].side_body = get_reference(io, scene, TB_HANDLE_BODY);
+    }
     def.joints = joints;
+    def.points = points;
     if (io->status == TB_OK) added(io, tb_scene_add_tendon(scene, &def, NULL, io->error));
 }
 

@@ -41,6 +41,7 @@ void tb_canonical_joint(tb_canonical *io, tb_joint_def *x);
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x);
 void tb_canonical_site(tb_canonical *io, tb_site_def *x);
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);
+void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x);
 void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x);
 void tb_canonical_equality(tb_canonical *io, tb_equality_def *x);
 void tb_canonical_pair(tb_canonical *io, tb_pair_def *x);

@@ -293,6 +293,7 @@ void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x)
     io_text(io, &x->name);
     tb_canonical_count(io, &x->number_of_joints, 8);
     io_double_array(io, &x->coefficients, x->number_of_joints);
+    tb_canonical_count(io, &x->number_of_points, 8);
     tb_canonical_bool(io, &x->limited);
     io_double(io, &x->lower);
     io_double(io, &x->upper);
@@ -301,6 +302,21 @@ void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x)
     io_double(io, &x->dry_friction);
     io_double(io, &x->spring_lower);
     io_double(io, &x->spring_upper);
+    io_double(io, &x->armature);
+}
+
+void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x)
+{
+    uint32_t kind = (uint32_t)x->kind;
+    tb_canonical_u32(io, &kind);
+    if (kind > TB_TENDON_PULLEY) tb_canonical_fail(io, "a point of a tendon is of no kind");
+    if (io->status == TB_OK) x->kind = (tb_tendon_point_kind)kind;
+    io_doubles(io, x->position, 3);
+    io_doubles(io, x->orientation, 4);
+    io_double(io, &x->radius);
+    io_double(io, &x->divisor);
+    tb_canonical_bool(io, &x->has_side);
+    io_doubles(io, x->side, 3);
 }
 
 void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x)

@@ -1,5 +1,6 @@
-/* Compiling what refers to bodies, joints and shapes: sites, tendons, actuators, equalities, pairs,
- * excludes and keyframes. Reference values are those of the pose that the scene describes. */
+/* Compiling what refers to bodies, joints and shapes: sites, actuators, equalities, pairs, excludes
+ * and keyframes; tendons in compile_tendons.c. Reference values are those of the pose that the scene
+ * describes. */
 #include "base/budget.h"
 #include "model/model_internal.h"
 
@@ -27,55 +28,7 @@ static tb_status compile_sites(tb_compiler *c)
     return TB_OK;
 }
 
-/* ---- tendons and actuators ---- */
-
-static tb_status compile_tendons(tb_compiler *c)
-{
-    const tb_scene *scene = c->scene;
-    tb_model *model = c->model;
-    const int32_t count = scene->number_of_tendons;
-    int64_t terms = 0;
-    for (int32_t i = 0; i < count; i++) terms += scene->tendons[i].number_of_joints;
-    if (terms > INT32_MAX)
-        return tb_fail_field(c->error, TB_RESOURCE_EXHAUSTED, "tendon",
-                             "all tendons together have %lld joints; at most %d are possible",
-                             (long long)terms, INT32_MAX);
-    tb_model_tendon *tendons = TB_ARENA_ZEROED(&model->arena, tb_model_tendon, count);
-    int32_t *dofs = TB_ARENA_ARRAY(&model->arena, int32_t, terms);
-    int32_t *coordinates = TB_ARENA_ARRAY(&model->arena, int32_t, terms);
-    double *coefficients = TB_ARENA_ARRAY(&model->arena, double, terms);
-    if (!tendons || !dofs || !coordinates || !coefficients)
-        return tb_fail_memory(c->error, (size_t)terms * sizeof *coefficients, "tendons");
-
-    int32_t at = 0;
-    for (int32_t i = 0; i < count; i++) {
-        const tb_tendon_def *def = &scene->tendons[i];
-        tb_model_tendon *tendon = &tendons[i];
-        tendon->first = at;
-        tendon->count = def->number_of_joints;
-        tendon->limited = def->limited;
-        tendon->lower = def->lower;
-        tendon->upper = def->upper;
-        tendon->stiffness = def->stiffness;
-        tendon->damping = def->damping;
-        tendon->dry_friction = def->dry_friction;
-        tendon->spring_lower = def->spring_lower;
-        tendon->spring_upper = def->spring_upper;
-        for (int32_t k = 0; k < def->number_of_joints; k++, at++) {
-            const tb_model_joint *joint = &c->joints[c->model_joint[scene_index(def->joints[k])]];
-            dofs[at] = joint->dof;
-            coordinates[at] = joint->coordinate;
-            coefficients[at] = def->coefficients[k];
-        }
-    }
-    model->tendons = tendons;
-    model->tendon_dofs = dofs;
-    model->tendon_coordinates = coordinates;
-    model->tendon_coefficients = coefficients;
-    model->number_of_tendons = count;
-    model->number_of_tendon_terms = (int32_t)terms;
-    return TB_OK;
-}
+/* ---- actuators ---- */
 
 static tb_status compile_actuators(tb_compiler *c)
 {
@@ -116,15 +69,6 @@ static tb_status compile_actuators(tb_compiler *c)
 }
 
 /* ---- equalities ---- */
-
-static double reference_length(const tb_model *model, int32_t tendon)
-{
-    const tb_model_tendon *t = &model->tendons[tendon];
-    double length = 0;
-    for (int32_t i = t->first; i < t->first + t->count; i++)
-        length += model->tendon_coefficients[i] * model->q_reference[model->tendon_coordinates[i]];
-    return length;
-}
 
 /* Where the anchor of A and the frame of A lie in B, as the scene describes it. */
 static void set_body_equality(tb_compiler *c, const tb_equality_def *def, tb_model_equality *into)
@@ -169,8 +113,8 @@ static tb_status compile_equalities(tb_compiler *c)
         } else {
             into->a = scene_index(def->a);
             into->b = scene_index(def->b);
-            into->reference_a = reference_length(model, into->a);
-            into->reference_b = into->b < 0 ? 0 : reference_length(model, into->b);
+            into->reference_a = tb_compile_tendon_length(c, into->a);
+            into->reference_b = into->b < 0 ? 0 : tb_compile_tendon_length(c, into->b);
         }
     }
     model->equalities = equalities;
@@ -337,7 +281,7 @@ static tb_status compile_keyframes(tb_compiler *c)
 tb_status tb_compile_parts(tb_compiler *c)
 {
     tb_status status = compile_sites(c);
-    if (status == TB_OK) status = compile_tendons(c);
+    if (status == TB_OK) status = tb_compile_tendons(c);
     if (status == TB_OK) status = compile_actuators(c);
     if (status == TB_OK) status = compile_equalities(c);
     if (status == TB_OK) status = compile_pairs(c);

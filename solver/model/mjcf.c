@@ -74,6 +74,7 @@ static bool is_there(mjcf *m, const char *text, const char *suffix, tb_handle_ki
     if (kind == TB_HANDLE_BODY && strcmp(text, "world") == 0) return true;
     if (kind == TB_HANDLE_JOINT || kind == TB_HANDLE_TENDON)
         return tb_names_find(&m->names, kind, name) >= 0;
+    if (kind == TB_HANDLE_SHAPE && tb_names_find(&m->names, kind, name) >= 0) return true;
     return !tb_handle_is_none(tb_scene_find(m->scene, kind, name));
 }
 
@@ -207,6 +208,7 @@ static void forget(mjcf *m)
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
         free((void *)(uintptr_t)m->tendons[i].def.coefficients);
         free(m->tendons[i].joint_indices);
+        free(m->tendons[i].points);
     }
     free(m->classes);
     free(m->settings);
@@ -220,6 +222,7 @@ static void forget(mjcf *m)
     free(m->notes);
     free(m->replicas);
     free(m->sites);
+    free(m->rounds);
     tb_names_destroy(&m->names);
 }
 

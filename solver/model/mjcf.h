@@ -4,8 +4,8 @@
  * assembles included files, import/mjcf_attach.c attached models; mjcf_defaults.c resolves an element against its default classes and
  * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
  * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
- * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c
- * the kinematic tree with mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c, mjcf_actuators.c with
+ * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c the kinematic tree with
+ * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
  * mjcf_gains.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c
  * the reflected inertias that damping ratios need.
  *
@@ -73,8 +73,10 @@ typedef struct mjcf_joint {
 } mjcf_joint;
 
 typedef struct mjcf_tendon {
-    tb_tendon_def def; /* joints and coefficients own heap memory */
-    int32_t *joint_indices;
+    tb_tendon_def def;      /* coefficients own heap memory */
+    int32_t *joint_indices; /* of a fixed tendon */
+    tb_tendon_point *points;
+    bool rests_by_joints; /* a spatial spring's length is that at the joints' spring references */
     const xmlNode *node;
     bool force_limited;
     double force_lower, force_upper;
@@ -168,6 +170,14 @@ typedef struct mjcf_models {
     int32_t depth;  /* of models inside of models */
 } mjcf_models;
 
+/* A named geom that a spatial tendon may go around. */
+typedef struct mjcf_round {
+    tb_handle body;
+    tb_shape_type type;
+    mjcf_pose pose; /* in the body */
+    double radius;
+} mjcf_round;
+
 /* Things that are read past, and where. */
 typedef struct mjcf_note {
     const char *what; /* element or attribute; borrowed */
@@ -226,6 +236,8 @@ typedef struct mjcf {
     int32_t number_of_hfields, hfield_capacity;
     tb_site_def *sites; /* as added; names are not kept */
     int32_t number_of_sites, site_capacity;
+    mjcf_round *rounds; /* found in `names` as shapes */
+    int32_t number_of_rounds, round_capacity;
     mjcf_note *notes;
     int32_t number_of_notes, note_capacity;
     mjcf_replica *replicas;
@@ -347,6 +359,15 @@ int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
 
 tb_status mjcf_read_tendons(mjcf *m);
 tb_status mjcf_add_tendons(mjcf *m);
+/* Notes a geom, if it has a name, for the tendons that may go around it. */
+tb_status mjcf_note_round(mjcf *m, const tb_shape_def *def, tb_shape_type type,
+                          const mjcf_pose *pose);
+/* The path of a <spatial>. */
+tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon);
+/* Whether a joint moves what a tendon hangs on. */
+bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joint);
+/* Sets the spring lengths that follow from the joints' spring references; the joints are added. */
+tb_status mjcf_rest_tendons(mjcf *m);
 /* The kind of an actuator element, -1 if it is none. */
 int mjcf_actuator_type(const xmlNode *node);
 /* The actuators that the default classes describe; call before the next. */

@@ -301,8 +301,8 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
     if (actuator.tendon >= 0) {
         const mjcf_tendon *tendon = &m->tendons[actuator.tendon];
         m->tendons[actuator.tendon].number_of_actuators++;
-        for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
-            m->joints[tendon->joint_indices[i]].number_of_tendon_actuators++;
+        for (int32_t i = 0; i < m->number_of_joints; i++)
+            m->joints[i].number_of_tendon_actuators += mjcf_tendon_has_joint(m, tendon, i);
     }
     MJCF_TRY(mjcf_grow(m, (void **)&m->actuators, m->number_of_actuators, &m->actuator_capacity,
                        sizeof *m->actuators));
@@ -320,8 +320,8 @@ static tb_status apply_force_ranges(mjcf *m, mjcf_actuator *actuator)
         return TB_OK;
     }
     const mjcf_tendon *tendon = &m->tendons[actuator->tendon];
-    for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
-        if (m->joints[tendon->joint_indices[i]].force_limited)
+    for (int32_t i = 0; i < m->number_of_joints; i++)
+        if (m->joints[i].force_limited && mjcf_tendon_has_joint(m, tendon, i))
             return tb_xml_fail(m->error, TB_UNSUPPORTED, actuator->node, "tendon",
                                "a tendon over a joint with an actuatorfrcrange is not supported");
     if (tendon->force_limited)

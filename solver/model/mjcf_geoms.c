@@ -175,6 +175,10 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     const bool fitted = mesh_name != NULL && type != MESH;
     if (!fitted) MJCF_TRY(read_size(m, &element, type, &def, &pose));
     MJCF_TRY(mjcf_name(m, node, &def.name));
+    if (!fitted) {
+        const mjcf_pose placed = mjcf_pose_mul(frame, &pose);
+        MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &placed));
+    }
     if (is_only_seen(m, node, &def, has_inertia)) return TB_OK;
     if (fitted && mjcf_text(&element, "fromto") != NULL)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "fromto",
@@ -190,6 +194,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
                                type == PLANE ? "plane" : "height field");
         MJCF_TRY(mjcf_fit(m, node, mesh_name, fit_scale, &def, &pose));
         MJCF_TRY(check_size(m, node, type, &def));
+        MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &pose));
     }
     if (type == MESH) {
         const mjcf_mesh *mesh = NULL;

@@ -8,6 +8,7 @@
 
 #include "model/mjcf.h"
 #include "model/model.h"
+#include "model/tendon_path.h"
 
 enum { DOF_LIMIT = 4000 }; /* M is dense: 128 MB */
 
@@ -108,7 +109,38 @@ static double of_joint(const tb_model *model, const double *factor, int n, int32
     return sum > 0 ? (double)dofs / sum : 0;
 }
 
-static double of_actuator(const mjcf *m, const tb_model *model, const double *factor, int n,
+/* Adds what the motion of a body does to a tendon that it holds at a point. */
+static void add_pull(const tb_model *model, const motion *motions, int32_t body, tb_vec3 point,
+                     tb_vec3 pull, double *row)
+{
+    for (int32_t i = model->bodies[body].last_dof; i >= 0; i = model->dofs[i].parent)
+        row[i] +=
+            tb_v3_dot(pull, tb_v3_add(motions[i].linear, tb_v3_cross(motions[i].angular, point)));
+}
+
+/* How a spatial tendon's length changes with the dofs, times `gear`. */
+static void add_spatial(const tb_model *model, const tb_pose *poses, const motion *motions,
+                        int32_t tendon, double gear, double *row)
+{
+    const tb_model_tendon *t = &model->tendons[tendon];
+    tb_tendon_walk walk = tb_tendon_begin();
+    for (;;) {
+        const tb_tendon_run run = tb_tendon_next(model->tendon_points + t->first_point,
+                                                 t->number_of_points, poses, &walk);
+        if (run.pieces == 0) return;
+        for (int32_t k = 0; k < run.pieces; k++) {
+            const tb_tendon_piece *p = &run.piece[k];
+            const tb_vec3 along =
+                tb_v3_normalize(tb_v3_sub(p->ends[1], p->ends[0]), tb_v3(0, 0, 0));
+            for (int e = 0; e < 2; e++)
+                add_pull(model, motions, p->bodies[e], p->ends[e],
+                         tb_v3_scale(along, (e ? gear : -gear) * run.share), row);
+        }
+    }
+}
+
+static double of_actuator(const mjcf *m, const tb_model *model, const tb_pose *poses,
+                          const motion *motions, const double *factor, int n,
                           const mjcf_actuator *actuator, double *row)
 {
     const double *gear = actuator->def.gear;
@@ -121,6 +153,8 @@ static double of_actuator(const mjcf *m, const tb_model *model, const double *fa
         for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
             row[model->joints[tendon->joint_indices[i]].dof] +=
                 gear[0] * tendon->def.coefficients[i];
+        if (tendon->def.number_of_points > 0)
+            add_spatial(model, poses, motions, actuator->tendon, gear[0], row);
     }
     return reflected(factor, n, row);
 }
@@ -168,7 +202,8 @@ tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators)
         if (m->joints[i].time_constant > 0) (*joints)[i] = of_joint(model, mass, (int)n, i, row);
     for (int32_t i = 0; i < m->number_of_actuators; i++)
         if (m->actuators[i].damping_ratio > 0)
-            (*actuators)[i] = of_actuator(m, model, mass, (int)n, &m->actuators[i], row);
+            (*actuators)[i] =
+                of_actuator(m, model, poses, motions, mass, (int)n, &m->actuators[i], row);
 done:
     if (status != TB_OK) {
         free(*joints);

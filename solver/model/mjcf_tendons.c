@@ -1,4 +1,5 @@
-/* MJCF fixed tendons: linear combinations of joint coordinates. Spatial tendons are refused. */
+/* MJCF tendons: fixed ones, which are linear combinations of joint coordinates, and what spatial ones
+ * (mjcf_spatial.c) share with them. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,10 +7,10 @@
 
 static const mjcf_words TENDON = {
     .used = "name class limited range stiffness damping frictionloss springlength actuatorfrcrange "
-            "actuatorfrclimited",
+            "actuatorfrclimited armature",
     .silent = "group user width material rgba",
     .soft = "margin solreflimit solimplimit solreffriction solimpfriction",
-    .zero = "armature springyield",
+    .zero = "springyield",
 };
 
 static const mjcf_words TERM = {.used = "joint coef"};
@@ -70,7 +71,9 @@ static tb_status read_spring_length(mjcf *m, const mjcf_element *element, mjcf_t
     int32_t count = 0;
     MJCF_TRY(mjcf_numbers(m, element, "springlength", 1, 2, length, &count));
     if (count == 1) length[1] = length[0];
-    if (length[0] == -1 && length[1] == -1) {
+    const bool by_joints = length[0] == -1 && length[1] == -1;
+    tendon->rests_by_joints = by_joints && tendon->def.number_of_points > 0;
+    if (by_joints) {
         double sum = 0;
         for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
             sum += tendon->def.coefficients[i] *
@@ -101,24 +104,24 @@ static tb_status read_values(mjcf *m, const xmlNode *node, mjcf_tendon *tendon)
     MJCF_TRY(read_coefficient(m, &element, "stiffness", &def->stiffness));
     MJCF_TRY(read_coefficient(m, &element, "damping", &def->damping));
     MJCF_TRY(mjcf_number(m, &element, "frictionloss", &def->dry_friction));
+    MJCF_TRY(mjcf_number(m, &element, "armature", &def->armature));
     MJCF_TRY(read_spring_length(m, &element, tendon));
     return mjcf_name(m, node, &def->name);
 }
 
-static tb_status read_fixed(mjcf *m, const xmlNode *node)
+static tb_status read_tendon(mjcf *m, const xmlNode *node)
 {
-    if (!tb_xml_is(node, "fixed"))
-        return tb_xml_fail(
-            m->error, tb_xml_is(node, "spatial") ? TB_UNSUPPORTED : TB_INVALID_ARGUMENT, node, NULL,
-            tb_xml_is(node, "spatial") ? "spatial tendons are not supported"
-                                       : "unknown element in 'tendon'");
+    const bool spatial = tb_xml_is(node, "spatial");
+    if (!spatial && !tb_xml_is(node, "fixed"))
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, NULL,
+                           "unknown element in 'tendon'");
     /* entered first, so that the context frees what it owns */
     MJCF_TRY(mjcf_grow(m, (void **)&m->tendons, m->number_of_tendons, &m->tendon_capacity,
                        sizeof *m->tendons));
     mjcf_tendon *tendon = &m->tendons[m->number_of_tendons++];
     *tendon = (mjcf_tendon){.node = node};
     tendon->def = tb_tendon_defaults();
-    MJCF_TRY(read_terms(m, node, tendon));
+    MJCF_TRY(spatial ? mjcf_read_path(m, node, tendon) : read_terms(m, node, tendon));
     MJCF_TRY(read_values(m, node, tendon));
     const char *name = tendon->def.name;
     if (name == NULL) return TB_OK;
@@ -133,21 +136,26 @@ static tb_status read_fixed(mjcf *m, const xmlNode *node)
 tb_status mjcf_read_tendons(mjcf *m)
 {
     static const mjcf_reference_kind REFERENCES[] = {{"joint", TB_HANDLE_JOINT},
+                                                     {"site", TB_HANDLE_SITE},
+                                                     {"sidesite", TB_HANDLE_SITE},
+                                                     {"geom", TB_HANDLE_SHAPE},
                                                      {NULL, TB_HANDLE_NONE}};
-    return mjcf_for_section(m, "tendon", REFERENCES, read_fixed);
+    return mjcf_for_section(m, "tendon", REFERENCES, read_tendon);
 }
 
 tb_status mjcf_add_tendons(mjcf *m)
 {
+    MJCF_TRY(mjcf_rest_tendons(m));
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
         mjcf_tendon *tendon = &m->tendons[i];
         tb_error refusal = {0};
         tb_tendon_def def = tendon->def;
         const size_t count = (size_t)def.number_of_joints;
-        tb_handle *joints = calloc(count, sizeof *joints);
+        tb_handle *joints = calloc(count + 1, sizeof *joints);
         if (joints == NULL) return tb_fail_memory(m->error, count, "a tendon");
         for (size_t k = 0; k < count; k++) joints[k] = m->joints[tendon->joint_indices[k]].handle;
         def.joints = joints;
+        def.points = tendon->points;
         if (m->no_spring) def.stiffness = 0;
         if (m->no_damper) def.damping = 0;
         if (m->no_dry_friction) def.dry_friction = 0;

@@ -166,10 +166,23 @@ typedef struct tb_model_filter {
 } tb_model_filter;
 
 typedef struct tb_model_tendon {
-    int32_t first, count; /* in tendon_dofs, tendon_coordinates, tendon_coefficients */
+    /* in tendon_dofs, tendon_coordinates, tendon_coefficients; a spatial tendon has only the dofs
+     * there, ascending, that can change its length */
+    int32_t first, count;
+    int32_t first_point, number_of_points; /* in tendon_points; none: a fixed tendon */
     bool limited;
-    double lower, upper, stiffness, damping, dry_friction, spring_lower, spring_upper;
+    double lower, upper, stiffness, damping, dry_friction, spring_lower, spring_upper, armature;
 } tb_model_tendon;
+
+/* One thing on a spatial tendon's path; see tb_tendon_point. */
+typedef struct tb_model_tendon_point {
+    tb_tendon_point_kind kind;
+    int32_t body;
+    double position[3], rotation[9]; /* m, body frame */
+    double radius, divisor;
+    int32_t side_body; /* -1: no side */
+    double side[3];    /* m, in its frame */
+} tb_model_tendon_point;
 
 typedef struct tb_model_actuator {
     int32_t joint, tendon; /* one of them, the other -1 */
@@ -220,11 +233,11 @@ struct tb_model {
     int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,
         number_of_height_fields, number_of_sites, number_of_tendons, number_of_tendon_terms,
-        number_of_actuators, number_of_activations, number_of_equalities, number_of_pairs,
-        number_of_excludes, number_of_keyframes, number_of_kinematic_bodies, number_of_warnings,
-        number_of_mesh_assets, number_of_colliding_shapes, number_of_jointed_trees,
-        number_of_dry_dofs, number_of_limited_joints, number_of_levels, number_of_chain_dofs,
-        longest_chain;
+        number_of_tendon_points, number_of_actuators, number_of_activations, number_of_equalities,
+        number_of_pairs, number_of_excludes, number_of_keyframes, number_of_kinematic_bodies,
+        number_of_warnings, number_of_mesh_assets, number_of_colliding_shapes,
+        number_of_jointed_trees, number_of_dry_dofs, number_of_limited_joints, number_of_levels,
+        number_of_chain_dofs, longest_chain;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -243,9 +256,10 @@ struct tb_model {
     const tb_height_field *height_fields;
     const tb_model_site *sites;
     const tb_model_tendon *tendons;
-    const int32_t *tendon_dofs;        /* number_of_tendon_terms */
-    const int32_t *tendon_coordinates; /* number_of_tendon_terms */
-    const double *tendon_coefficients; /* number_of_tendon_terms */
+    const int32_t *tendon_dofs;                 /* number_of_tendon_terms */
+    const int32_t *tendon_coordinates;          /* number_of_tendon_terms */
+    const double *tendon_coefficients;          /* number_of_tendon_terms; 0 of spatial tendons */
+    const tb_model_tendon_point *tendon_points; /* number_of_tendon_points */
     const tb_model_actuator *actuators;
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;

@@ -124,6 +124,10 @@ tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t
 tb_status tb_scene_enter_name(tb_scene *scene, tb_handle_kind kind, const char *name, int32_t index,
                               const char **kept, tb_error *error);
 
+/* A checked copy of a spatial tendon's path in the scene's memory; NULL after a failure. */
+const tb_tendon_point *tb_scene_keep_path(tb_scene *scene, tb_check *check,
+                                          const tb_tendon_def *def);
+
 /* ---- mass ---- */
 
 /* Symmetric 3x3 as xx, yy, zz, xy, xz, yz, turned by the matrix r: R S R'. */
@@ -207,10 +211,13 @@ tb_status tb_compile_tree(tb_compiler *compiler);  /* bodies, joints, dofs, tree
 tb_status tb_compile_mass(tb_compiler *compiler);  /* masses and inertias of bodies */
 tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, height fields */
 tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
+tb_status tb_compile_tendons(tb_compiler *compiler); /* one of the parts; after the tree */
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
 
 tb_status tb_compile_warn(tb_compiler *compiler, const char *format, ...) TB_PRINTF(2, 3);
+/* Length of a tendon in the described pose. */
+double tb_compile_tendon_length(const tb_compiler *compiler, int32_t tendon);
 const char *tb_compile_body_name(const tb_compiler *compiler, int32_t body);
 
 /* ---- canonical bytes ---- */

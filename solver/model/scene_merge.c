@@ -179,12 +179,43 @@ static tb_status add_shapes(merge *m)
 
 /* ---- tendons, actuators, equalities ---- */
 
+/* A place on a body of `from`, moved over. */
+static void move_place(const merge *m, tb_handle *body, double position[3])
+{
+    if (is_base(m, *body))
+        for (int k = 0; k < 3; k++) position[k] += m->shift[k];
+    *body = body_of(m, *body);
+}
+
+static tb_status add_spatial(merge *m, int32_t tendon)
+{
+    tb_tendon_def def = m->from->tendons[tendon];
+    const size_t count = (size_t)def.number_of_points;
+    tb_tendon_point *points = calloc(count, sizeof *points);
+    if (points == NULL) return tb_fail_memory(m->error, count * sizeof *points, "a tendon");
+    memcpy(points, def.points, count * sizeof *points);
+    for (size_t k = 0; k < count; k++) {
+        if (points[k].kind == TB_TENDON_PULLEY) continue;
+        move_place(m, &points[k].body, points[k].position);
+        if (points[k].has_side) move_place(m, &points[k].side_body, points[k].side);
+    }
+    def.name = prefixed(m, def.name);
+    def.points = points;
+    const tb_status status = tb_scene_add_tendon(m->into, &def, &m->tendons[tendon], m->error);
+    free(points);
+    return status;
+}
+
 static tb_status add_tendons(merge *m)
 {
     const tb_scene *s = m->from;
     tb_status status = TB_OK;
     for (int32_t i = 0; i < s->number_of_tendons && status == TB_OK; i++) {
         tb_tendon_def def = s->tendons[i];
+        if (def.number_of_points > 0) {
+            status = add_spatial(m, i);
+            continue;
+        }
         tb_handle *joints = calloc((size_t)def.number_of_joints + 1, sizeof *joints);
         if (joints == NULL) return tb_fail_memory(m->error, 0, "a tendon");
         bool whole = true;

@@ -25,6 +25,12 @@ tb_tendon_def tb_tendon_defaults(void)
     return def;
 }
 
+tb_tendon_point tb_tendon_point_defaults(void)
+{
+    tb_tendon_point point = {.kind = TB_TENDON_SITE, .orientation = {1}};
+    return point;
+}
+
 tb_actuator_def tb_actuator_defaults(void)
 {
     tb_actuator_def def = {0};
@@ -226,7 +232,10 @@ tb_status tb_scene_add_tendon(tb_scene *scene, const tb_tendon_def *def, tb_hand
 
     tb_check check = tb_check_begin(TB_HANDLE_TENDON, def->name, index, error);
     const tb_arena_mark mark = tb_arena_get_mark(&scene->data);
-    if (def->number_of_joints < 1 || def->number_of_joints > TB_SCENE_LIMIT)
+    const bool spatial = def->number_of_points != 0;
+    if (spatial)
+        tendon.points = tb_scene_keep_path(scene, &check, def);
+    else if (def->number_of_joints < 1 || def->number_of_joints > TB_SCENE_LIMIT)
         tb_check_fail(&check, "joints", "must be at least one, but number %d",
                       (int)def->number_of_joints);
     else if (def->joints == NULL)
@@ -237,6 +246,7 @@ tb_status tb_scene_add_tendon(tb_scene *scene, const tb_tendon_def *def, tb_hand
     tb_check_not_negative(&check, "stiffness", &tendon.stiffness, 1);
     tb_check_not_negative(&check, "damping", &tendon.damping, 1);
     tb_check_not_negative(&check, "dry_friction", &tendon.dry_friction, 1);
+    tb_check_not_negative(&check, "armature", &tendon.armature, 1);
     tb_check_bounds(&check, "spring_lower", true, &tendon.spring_lower, &tendon.spring_upper);
     tb_check_name(&check, scene);
     if (check.status == TB_OK) {

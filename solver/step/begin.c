@@ -35,6 +35,7 @@ TB_STATIC tb_status take_arrays(tb_world *w)
         !w->actuator_force || !w->kinematic || !w->chains.dofs || !w->chains.parents ||
         !w->chains.sides)
         return TB_RESOURCE_EXHAUSTED;
+    if (tb_tendons_take(w) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }
 
@@ -135,7 +136,7 @@ TB_STATIC void push_actuators(tb_world *w, bool all)
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
         w->actuator_force[a] = 0;
         if (law.damping > 0 && !all) continue;
-        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
         const double velocity = tb_transmission_velocity(&t, w->u);
         w->actuator_force[a] =
             fmin(fmax(law.constant - law.damping * velocity, law.lower), law.upper);
@@ -146,7 +147,7 @@ TB_STATIC void push_actuators(tb_world *w, bool all)
 
     /* several may push one dof */
     for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) {
-        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
         const double force = w->actuator_force[a];
         for (int32_t i = 0; force != 0 && i < t.count; i++)
             w->force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * force);
@@ -224,6 +225,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
         tb_world_move_kinematic(w, w->dt * (1 - w->theta));
     }
     tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
+    tb_tendons_place(w);
     TB_STAGE_DONE(TB_STAGE_MOTION);
 
     add_joint_springs(w);
@@ -249,14 +251,11 @@ TB_STATIC void add_tendon_springs(tb_world *w)
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
         if (tendon->stiffness == 0 && tendon->damping == 0) continue;
-        const int32_t end = tendon->first + tendon->count;
-        double speed = 0;
-        for (int32_t i = tendon->first; i < end; i++)
-            speed += m->tendon_coefficients[i] * w->u[m->tendon_dofs[i]];
-        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(m, t, w->q));
-        const double force = -tendon->stiffness * stretch - tendon->damping * speed;
-        for (int32_t i = tendon->first; i < end; i++)
-            w->force[m->tendon_dofs[i]] += m->tendon_coefficients[i] * force;
+        const tb_transmission on = tb_tendon_transmission(w, t);
+        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(w, t, w->q));
+        const double force =
+            -tendon->stiffness * stretch - tendon->damping * tb_transmission_velocity(&on, w->u);
+        for (int32_t i = 0; i < on.count; i++) w->force[on.dofs[i]] += on.coefficients[i] * force;
     }
 }
 

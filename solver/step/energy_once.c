@@ -24,9 +24,19 @@ TB_STATIC double spring_energy(const tb_state *state)
             stretch = tb_v3_length(tb_q_rotation_vector(tb_q_load(x)));
         energy += 0.5 * joint->stiffness * stretch * stretch;
     }
+    return energy;
+}
+
+TB_STATIC double tendon_energy(const tb_dynamics *d, const tb_state *state)
+{
+    const tb_model *m = state->model;
+    double energy = 0;
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
-        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(m, t, state->q));
+        if (tendon->stiffness == 0) continue;
+        const double length = tendon->number_of_points > 0 ? tb_tendon_measure(d, t, NULL)
+                                                           : tb_tendon_fixed_length(m, t, state->q);
+        const double stretch = tb_tendon_stretch(tendon, length);
         energy += 0.5 * tendon->stiffness * stretch * stretch;
     }
     return energy;
@@ -40,6 +50,7 @@ TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
     double energy = spring_energy(state);
     if (tb_dynamics_look(&d, state, arena) == TB_OK) {
         const tb_vec3 gravity = tb_v3_load(m->gravity);
+        energy += tendon_energy(&d, state);
         for (int32_t b = 1; b < m->number_of_bodies; b++) {
             const tb_model_body *body = &m->bodies[b];
             if (body->tree < 0) continue;

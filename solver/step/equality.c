@@ -38,16 +38,17 @@ TB_STATIC tb_real *begin_joint(tb_world *w, const tb_model_equality *e, const tb
     return values;
 }
 
-TB_STATIC void fill_tendon(const tb_world *w, const tb_model_tendon *t, tb_real scale,
-                           tb_real *values)
+/* Adds a tendon to a row; returns its drift. */
+TB_STATIC tb_real fill_tendon(const tb_world *w, int32_t tendon, tb_real scale, tb_real *values)
 {
-    for (int32_t i = t->first; i < t->first + t->count; i++)
-        values[tb_block_position(&w->chains, w->model->tendon_dofs[i])] +=
-            scale * TB_R(w->model->tendon_coefficients[i]);
+    const tb_transmission t = tb_tendon_transmission(w, tendon);
+    for (int32_t i = 0; i < t.count; i++)
+        values[tb_block_position(&w->chains, t.dofs[i])] += scale * TB_R(t.coefficients[i]);
+    return scale * TB_R(t.drift);
 }
 
 TB_STATIC tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const tb_real *q,
-                                int32_t memory, tb_real *error)
+                                int32_t memory, tb_real *error, tb_real *drift)
 {
     const tb_model *m = w->model;
     const tb_model_tendon *a = &m->tendons[e->a], *b = e->b >= 0 ? &m->tendons[e->b] : NULL;
@@ -59,11 +60,11 @@ TB_STATIC tb_real *begin_tendon(tb_world *w, const tb_model_equality *e, const t
     tb_real *values = tb_block_begin(w, TB_LAW_BILATERAL, 1, leaves, count, memory);
     if (!values) return NULL;
     tb_real slope;
-    const tb_real y = b ? tb_tendon_length(m, e->b, q) - TB_R(e->reference_b) : 0;
+    const tb_real y = b ? tb_tendon_length(w, e->b, q) - TB_R(e->reference_b) : 0;
     *error =
-        tb_tendon_length(m, e->a, q) - TB_R(e->reference_a) - polynomial(e->polynomial, y, &slope);
-    fill_tendon(w, a, 1, values);
-    if (b) fill_tendon(w, b, -slope, values);
+        tb_tendon_length(w, e->a, q) - TB_R(e->reference_a) - polynomial(e->polynomial, y, &slope);
+    *drift = fill_tendon(w, e->a, 1, values);
+    if (b) *drift += fill_tendon(w, e->b, -slope, values);
     return values;
 }
 
@@ -130,7 +131,7 @@ TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb
     for (int k = 0; k < TB_EQUALITY_ROWS; k++) errors[k] = drift[k] = 0;
     switch (e->type) {
     case TB_EQUALITY_JOINT: return begin_joint(world, e, q, memory, errors);
-    case TB_EQUALITY_TENDON: return begin_tendon(world, e, q, memory, errors);
+    case TB_EQUALITY_TENDON: return begin_tendon(world, e, q, memory, errors, drift);
     default: return begin_bodies(world, e, memory, errors, drift);
     }
 }
@@ -298,6 +299,7 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
     if (!take_closure(w, &c)) return TB_RESOURCE_EXHAUSTED;
     for (int step = 0;; step++) {
         tb_dynamics_positions(&w->dynamics, q, w->kinematic);
+        tb_tendons_place(w);
         if (assemble_equalities(w, q, w->u_end, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         *closure_error = (double)c.largest;
         if (w->number_of_rows == 0) return TB_OK;

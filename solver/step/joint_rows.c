@@ -11,44 +11,26 @@
 
 /* ---- actuators ---- */
 
-TB_EXTERN tb_transmission tb_actuator_transmission(const tb_model *model,
+TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world,
                                                    const tb_model_actuator *actuator)
 {
     tb_transmission t = {.scale = 1};
     if (actuator->tendon >= 0) {
-        const tb_model_tendon *tendon = &model->tendons[actuator->tendon];
-        t.dofs = model->tendon_dofs + tendon->first;
-        t.coefficients = model->tendon_coefficients + tendon->first;
-        t.count = tendon->count;
+        t = tb_tendon_transmission(world, actuator->tendon);
         t.scale = actuator->gear[0];
         return t;
     }
-    const tb_model_joint *joint = &model->joints[actuator->joint];
+    const tb_model_joint *joint = &world->model->joints[actuator->joint];
     t.first = joint->dof;
     t.coefficients = actuator->gear;
     t.count = tb_joint_dofs(joint->type);
     return t;
 }
 
-TB_EXTERN tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q)
-{
-    const tb_model_tendon *t = &model->tendons[tendon];
-    tb_real length = 0;
-    for (int32_t i = t->first; i < t->first + t->count; i++)
-        length += TB_R(model->tendon_coefficients[i]) * q[model->tendon_coordinates[i]];
-    return length;
-}
-
-TB_EXTERN tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length)
-{
-    const tb_real lower = TB_R(tendon->spring_lower), upper = TB_R(tendon->spring_upper);
-    return length > upper ? length - upper : length < lower ? length - lower : 0;
-}
-
 /* gear times coordinate; a ball's is its rotation vector, a free joint has none */
 TB_STATIC double actuator_length(const tb_world *w, const tb_model_actuator *a)
 {
-    if (a->tendon >= 0) return a->gear[0] * (double)tb_tendon_length(w->model, a->tendon, w->q);
+    if (a->tendon >= 0) return a->gear[0] * (double)tb_tendon_length(w, a->tendon, w->q);
     const tb_model_joint *joint = &w->model->joints[a->joint];
     const tb_real *x = w->q + joint->coordinate;
     if (joint->type == TB_JOINT_FREE) return 0;
@@ -78,7 +60,7 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
     const double kl = a->gain[1] * x + a->bias[1];
     const double kv = a->gain[2] * x + a->bias[2];
 
-    const tb_transmission t = tb_actuator_transmission(world->model, a);
+    const tb_transmission t = tb_actuator_transmission(world, a);
     double past;
     tb_actuator_law law;
     spring_damper(world, -kl, -kv, &past, &law.damping);
@@ -121,7 +103,8 @@ TB_STATIC bool actuator_row(const tb_world *w, int32_t a, int32_t memory, joint_
 {
     const tb_actuator_law law = tb_actuator_evaluate(w, a);
     if (!(law.damping > 0)) return false;
-    const tb_transmission t = tb_actuator_transmission(w->model, &w->model->actuators[a]);
+    const tb_transmission t = tb_actuator_transmission(w, &w->model->actuators[a]);
+    if (t.count == 0) return false;
     const double dt = (double)w->dt;
     *row = row_of(TB_LAW_BOX, memory, &t, 1);
     row->lower = law.lower > -INFINITY ? TB_R(law.lower * dt) : -TB_REAL_MAX;
@@ -193,19 +176,12 @@ TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int sid
 
 /* ---- tendons ---- */
 
-TB_STATIC tb_transmission tendon_transmission(const tb_model *m, int32_t tendon)
-{
-    const tb_model_tendon *t = &m->tendons[tendon];
-    return TB_VALUE(tb_transmission){m->tendon_dofs + t->first, m->tendon_coefficients + t->first,
-                                     0, t->count, 1};
-}
-
 /* Spring and damper of a tendon, like an actuator without limits. */
 TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
 {
     const tb_model_tendon *t = &w->model->tendons[tendon];
-    const tb_transmission transmission = tendon_transmission(w->model, tendon);
-    const double stretch = (double)tb_tendon_stretch(t, tb_tendon_length(w->model, tendon, w->q));
+    const tb_transmission transmission = tb_tendon_transmission(w, tendon);
+    const double stretch = (double)tb_tendon_stretch(t, tb_tendon_length(w, tendon, w->q));
     const double k = stretch != 0 ? t->stiffness : 0;
     double past;
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
@@ -219,10 +195,9 @@ TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t 
 {
     const tb_model_tendon *tendon = &w->model->tendons[i];
     if (!tendon->limited) return false;
-    const tb_transmission t = tendon_transmission(w->model, i);
-    const tb_real length = tb_tendon_length(w->model, i, w->q);
-    tb_real speed = 0;
-    for (int32_t k = 0; k < t.count; k++) speed += TB_R(t.coefficients[k]) * w->u_free[t.dofs[k]];
+    const tb_transmission t = tb_tendon_transmission(w, i);
+    const tb_real length = tb_tendon_length(w, i, w->q);
+    const tb_real speed = TB_R(tb_transmission_velocity(&t, w->u_free));
     const tb_real gap = side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
     if (!limit_is_near(w, gap, speed)) return false;
     *row = row_of(TB_LAW_UNILATERAL, memory, &t, side ? -1 : 1);
@@ -232,7 +207,7 @@ TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t 
 
 TB_STATIC bool tendon_spring_row(const tb_world *w, int32_t tendon, int32_t memory, joint_row *row)
 {
-    const tb_transmission t = tendon_transmission(w->model, tendon);
+    const tb_transmission t = tb_tendon_transmission(w, tendon);
     const tb_actuator_law law = tendon_law(w, tendon);
     if (!(law.damping > 0)) return false;
     *row = row_of(TB_LAW_BILATERAL, memory, &t, 1);
@@ -246,7 +221,8 @@ TB_STATIC bool tendon_row(const tb_world *w, int32_t tendon, int32_t which, int3
                           joint_row *row)
 {
     const double dry_friction = w->model->tendons[tendon].dry_friction;
-    const tb_transmission t = tendon_transmission(w->model, tendon);
+    const tb_transmission t = tb_tendon_transmission(w, tendon);
+    if (t.count == 0) return false; /* no dof changes its length */
     if (which < 2) return tendon_limit_row(w, tendon, which, memory, row);
     if (which == 3) return tendon_spring_row(w, tendon, memory, row);
     if (!(dry_friction > 0)) return false;
@@ -308,7 +284,8 @@ TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_bl
     for (int32_t i = 0; i < t->count; i++)
         values[tb_block_position(chains, tb_transmission_dof(t, i))] +=
             TB_R(row->scale * t->scale * coefficients[i]);
-    w->c[place->row] = tb_block_dot(chains, values, w->u_free) + row->bias;
+    w->c[place->row] = tb_block_dot(chains, values, w->u_free) + row->bias +
+                       TB_R(row->scale * t->scale * t->drift);
     w->compliance[place->row] = row->compliance;
     tb_block_whiten_row(w, chains, values);
 }
@@ -387,8 +364,9 @@ TB_STATIC void predict_push(const tb_world *w, const tb_transmission *t, const t
     tb_team_sync();
     tb_dynamics_solve(&w->dynamics, push);
     const double dt = (double)w->dt;
-    const double force = (law->constant - law->damping * tb_transmission_velocity(t, u)) /
-                         (1 + dt * law->damping * tb_transmission_velocity(t, push));
+    const double force =
+        (law->constant - law->damping * tb_transmission_velocity(t, u)) /
+        (1 + dt * law->damping * (tb_transmission_velocity(t, push) - t->scale * t->drift));
     const tb_real impulse = TB_R(dt * fmin(fmax(force, law->lower), law->upper));
     tb_team_sync(); /* all have read u */
     TB_EACH (i, dofs) u[i] += impulse * push[i];
@@ -402,12 +380,12 @@ TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u)
     tb_real *push = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_dofs);
     if (!push) return TB_RESOURCE_EXHAUSTED;
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
-        const tb_transmission t = tendon_transmission(m, i);
+        const tb_transmission t = tb_tendon_transmission(w, i);
         const tb_actuator_law law = tendon_law(w, i);
         if (law.damping > 0) predict_push(w, &t, &law, push, u);
     }
     for (int32_t a = 0; a < m->number_of_actuators; a++) {
-        const tb_transmission t = tb_actuator_transmission(m, &m->actuators[a]);
+        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
         if (law.damping > 0) predict_push(w, &t, &law, push, u);
     }

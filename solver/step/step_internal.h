@@ -68,6 +68,10 @@ typedef struct tb_world {
     double *actuator_force; /* actuators, N: of those without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
     tb_dynamics dynamics;
+    /* of spatial tendons at the poses in `dynamics`; see tb_tendons_place */
+    double *tendon_coefficients; /* tendon terms */
+    tb_real *tendon_lengths;     /* tendons, m */
+    tb_real *tendon_drifts;      /* tendons, m/s: of kinematic bodies */
 
     /* Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
      * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
@@ -279,11 +283,12 @@ typedef struct tb_transmission {
     const int32_t *dofs; /* or NULL: `first` and the following */
     const double *coefficients;
     int32_t first, count;
-    double scale; /* of all coefficients */
+    double scale; /* of all coefficients and the drift */
+    double drift; /* m/s: what bodies that follow a course add to the velocity */
 } tb_transmission;
 
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
-TB_EXTERN tb_transmission tb_actuator_transmission(const tb_model *model,
+TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world,
                                                    const tb_model_actuator *actuator);
 
 /* Kinematic bodies go their way for `time`. */
@@ -349,15 +354,34 @@ TB_FN int32_t tb_transmission_dof(const tb_transmission *t, int32_t i)
 /* How fast a transmission moves at velocities u. */
 TB_FN double tb_transmission_velocity(const tb_transmission *t, const tb_real *u)
 {
-    double velocity = 0;
+    double velocity = t->scale * t->drift;
     for (int32_t i = 0; i < t->count; i++)
         velocity += t->scale * t->coefficients[i] * (double)u[tb_transmission_dof(t, i)];
     return velocity;
 }
 
-/* Length of a tendon at coordinates q. */
+/* ---- tendons ---- */
+
+/* Takes the arrays of spatial tendons, if there are any. */
+#define tb_tendons_take TB_SYMBOL(tb_tendons_take)
+TB_EXTERN tb_status tb_tendons_take(tb_world *world);
+/* Lengths and coefficients of spatial tendons at the poses in world->dynamics. */
+#define tb_tendons_place TB_SYMBOL(tb_tendons_place)
+TB_EXTERN void tb_tendons_place(const tb_world *world);
+/* A tendon's action on the dofs. */
+#define tb_tendon_transmission TB_SYMBOL(tb_tendon_transmission)
+TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t tendon);
+/* Length of a spatial tendon (m) at the poses in `dynamics`, and d length / d dof for its dofs (may be
+ * NULL). */
+#define tb_tendon_measure TB_SYMBOL(tb_tendon_measure)
+TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
+                                    double *coefficients);
+/* Length of a fixed tendon at coordinates q. */
+#define tb_tendon_fixed_length TB_SYMBOL(tb_tendon_fixed_length)
+TB_EXTERN tb_real tb_tendon_fixed_length(const tb_model *model, int32_t tendon, const tb_real *q);
+/* Length of any tendon at coordinates q, where the last tb_tendons_place was. */
 #define tb_tendon_length TB_SYMBOL(tb_tendon_length)
-TB_EXTERN tb_real tb_tendon_length(const tb_model *model, int32_t tendon, const tb_real *q);
+TB_EXTERN tb_real tb_tendon_length(const tb_world *world, int32_t tendon, const tb_real *q);
 /* How far a length is beyond the range in which the tendon's spring rests, signed. */
 #define tb_tendon_stretch TB_SYMBOL(tb_tendon_stretch)
 TB_EXTERN tb_real tb_tendon_stretch(const tb_model_tendon *tendon, tb_real length);
