@@ -104,7 +104,8 @@ def check_run(
     pose = [] if start == "qpos0" else ["--keyframe", start]
     code, run = tribo("run", FOLDER / name, "--steps", str(steps), "--threads", "1", *pose)
     what = f"{name} from {start}"
-    if not report.check(code == 0 and run.get("status") == "OK", f"{what}: {code}, {run}"):
+    told = run.get("certificate", run)
+    if not report.check(code == 0 and run.get("status") == "OK", f"{what}: {code}, {told}"):
         return
     iterations = run["certificate"]["iterations"]
     report.check(iterations <= ITERATIONS_A_STEP * steps, f"{what}: {iterations} iterations")
