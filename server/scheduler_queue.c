@@ -270,6 +270,7 @@ int64_t td_queue_companion_ns(const td_queue *queue, const td_job *job, int64_t 
     X(speculative_time)                                                                            \
     X(contact_margin)                                                                              \
     X(closure_tolerance)                                                                           \
+    X(closure_slop)                                                                                \
     X(report_energy)                                                                               \
     X(solve.tolerance)                                                                             \
     X(solve.maximum_iterations)                                                                    \

@@ -221,6 +221,17 @@ void td_wire_certificate(const tb_certificate *c, Tribo__V1__Certificate *out)
     out->linear_solves = c->linear_solves;
     out->factorizations = c->factorizations;
     out->resets = c->resets;
+    out->energy_recovery = c->energy_recovery;
+    out->energy_motors = c->energy_motors;
+    out->energy_damping = c->energy_damping;
+    out->energy_friction = c->energy_friction;
+    out->energy_applied = c->energy_applied;
+    out->energy_unexplained = c->energy_unexplained;
+    out->faults = c->faults;
+    out->fault_kind = (Tribo__V1__FaultKind)c->worst_fault.kind;
+    out->fault_a = c->worst_fault.a;
+    out->fault_b = c->worst_fault.b;
+    out->fault_amount = c->worst_fault.amount;
 }
 
 Tribo__V1__Certificate **td_wire_certificates(td_wire *wire, const tb_certificate *certificates,

@@ -757,8 +757,11 @@ typedef struct tb_step_options {
     double speculative_time;
     double contact_margin;    /* m, contacts are also made up to this gap */
     double closure_tolerance; /* m or rad; loops are projected back to this after the step */
-    int32_t threads;          /* worlds in parallel; 0: all processors */
-    bool report_energy;       /* fill the certificate's energies (costs a few percent) */
+    /* m or rad; errors of loops and violations of limits up to this are left alone where nothing
+     * takes them away */
+    double closure_slop;
+    int32_t threads;    /* worlds in parallel; 0: all processors */
+    bool report_energy; /* fill the certificate's energies (costs a few percent) */
     tb_backend_choice backend;
     int32_t device; /* of the backend, from 0; the CPU has one */
     /* On a GPU: worlds stay there after a step and come to the host when somebody reads them; else
@@ -773,8 +776,26 @@ typedef enum tb_certificate_flags {
     TB_CERTIFICATE_DIVERGED = 2,      /* the world is frozen at its last good state */
     TB_CERTIFICATE_OVERFLOW = 4,      /* a capacity grew and the step was redone */
     TB_CERTIFICATE_HALVED = 8,        /* omega was halved at least once */
-    TB_CERTIFICATE_DEGENERATE = 16    /* a pair of shapes had no well-defined normal */
+    TB_CERTIFICATE_DEGENERATE = 16,   /* a pair of shapes had no well-defined normal */
+    /* gaps that cannot all be closed: the velocities are exact, the positions as near as they get,
+     * and `worst_fault` names the gap that is off the farthest */
+    TB_CERTIFICATE_INFEASIBLE = 32
 } tb_certificate_flags;
+
+/* A gap that the positions of a world cannot close. */
+typedef enum tb_fault_kind {
+    TB_FAULT_NONE,
+    TB_FAULT_OVERLAP,      /* a, b: shapes that penetrate each other */
+    TB_FAULT_JOINT_LIMIT,  /* a: joint outside of its range */
+    TB_FAULT_TENDON_LIMIT, /* a: tendon outside of its range */
+    TB_FAULT_EQUALITY      /* a: equality that is not closed */
+} tb_fault_kind;
+
+typedef struct tb_fault {
+    int32_t kind;  /* tb_fault_kind */
+    int32_t a, b;  /* indices in the model, -1: none */
+    double amount; /* m or rad that it is off, >= 0 */
+} tb_fault;
 
 /* How exact a step was. Present with every answer. */
 typedef struct tb_certificate {
@@ -789,6 +810,12 @@ typedef struct tb_certificate {
     double closure_error;         /* m or rad, largest, of equalities after the step */
     double energy;                /* J, at the end */
     double energy_change;         /* J, over the step */
+    /* J: where the change comes from, at double precision: motion of positions alone (recovery and
+     * the closing of loops); actuators; dampers of joints and tendons; contacts, dry friction, limits
+     * and loops; forces applied and bodies that move as they are told. The rest of the change is the
+     * error of the step itself */
+    double energy_recovery, energy_motors, energy_damping, energy_friction, energy_applied;
+    double energy_unexplained;
     int32_t contacts, rows, iterations;
     char solver[16]; /* which solver ended the work; auto: none, the start stood */
     /* what was warm: blocks whose status (open, stick, slip) was known before the solve, and how
@@ -797,7 +824,12 @@ typedef struct tb_certificate {
     int64_t linear_solves;  /* of Newton's system, by factorizations made or kept */
     int64_t factorizations; /* of it */
     int64_t resets;         /* starts from the sets of the last step that were given up */
+    int32_t faults;         /* most in one step: gaps that could not be closed */
+    tb_fault worst_fault;
 } tb_certificate;
+
+/* One line of English for a fault, with the model's names: "'pad' and 'mug' overlap by 0.3 mm ...". */
+void tb_fault_describe(const tb_model *, const tb_fault *, char *text, size_t size);
 
 /* Of the last step that this state took, zeroed before the first; borrowed until the next. */
 const tb_certificate *tb_state_certificate(const tb_state *);

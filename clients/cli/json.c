@@ -35,15 +35,27 @@ static json_t *json_flags(uint32_t flags)
     static const struct {
         uint32_t bit;
         const char *name;
-    } FLAGS[] = {{TB_CERTIFICATE_NOT_CONVERGED, "NOT_CONVERGED"},
-                 {TB_CERTIFICATE_DIVERGED, "DIVERGED"},
-                 {TB_CERTIFICATE_OVERFLOW, "OVERFLOW"},
-                 {TB_CERTIFICATE_HALVED, "HALVED"},
-                 {TB_CERTIFICATE_DEGENERATE, "DEGENERATE"}};
+    } FLAGS[] = {
+        {TB_CERTIFICATE_NOT_CONVERGED, "NOT_CONVERGED"}, {TB_CERTIFICATE_DIVERGED, "DIVERGED"},
+        {TB_CERTIFICATE_OVERFLOW, "OVERFLOW"},           {TB_CERTIFICATE_HALVED, "HALVED"},
+        {TB_CERTIFICATE_DEGENERATE, "DEGENERATE"},       {TB_CERTIFICATE_INFEASIBLE, "INFEASIBLE"}};
     json_t *array = json_array();
     for (size_t i = 0; i < sizeof FLAGS / sizeof FLAGS[0]; i++)
         if (flags & FLAGS[i].bit) json_array_append_new(array, json_string(FLAGS[i].name));
     return array;
+}
+
+static json_t *json_fault(const tb_fault *fault)
+{
+    static const char *const KINDS[] = {"NONE", "OVERLAP", "JOINT_LIMIT", "TENDON_LIMIT",
+                                        "EQUALITY"};
+    if (fault->kind <= TB_FAULT_NONE || fault->kind > TB_FAULT_EQUALITY) return json_null();
+    json_t *object = json_object();
+    json_object_set_new(object, "kind", json_string(KINDS[fault->kind]));
+    json_object_set_new(object, "a", json_integer(fault->a));
+    json_object_set_new(object, "b", json_integer(fault->b));
+    json_object_set_new(object, "amount", json_finite(fault->amount));
+    return object;
 }
 
 json_t *json_certificate(const tb_certificate *c, bool energy)
@@ -69,6 +81,18 @@ json_t *json_certificate(const tb_certificate *c, bool energy)
     json_object_set_new(object, "linear_solves", json_integer(c->linear_solves));
     json_object_set_new(object, "factorizations", json_integer(c->factorizations));
     json_object_set_new(object, "resets", json_integer(c->resets));
+    const struct {
+        const char *name;
+        double value;
+    } ENERGIES[] = {
+        {"energy_recovery", c->energy_recovery}, {"energy_motors", c->energy_motors},
+        {"energy_damping", c->energy_damping},   {"energy_friction", c->energy_friction},
+        {"energy_applied", c->energy_applied},   {"energy_unexplained", c->energy_unexplained}};
+    for (size_t i = 0; i < sizeof ENERGIES / sizeof ENERGIES[0]; i++)
+        json_object_set_new(object, ENERGIES[i].name,
+                            json_finite(energy ? ENERGIES[i].value : (double)NAN));
+    json_object_set_new(object, "faults", json_integer(c->faults));
+    json_object_set_new(object, "worst_fault", json_fault(&c->worst_fault));
     return object;
 }
 

@@ -123,7 +123,17 @@ void remote_read_certificate(const Tribo__V1__Certificate *from, tb_certificate 
                            .kept_statuses = from->kept_statuses,
                            .linear_solves = from->linear_solves,
                            .factorizations = from->factorizations,
-                           .resets = from->resets};
+                           .resets = from->resets,
+                           .energy_recovery = from->energy_recovery,
+                           .energy_motors = from->energy_motors,
+                           .energy_damping = from->energy_damping,
+                           .energy_friction = from->energy_friction,
+                           .energy_applied = from->energy_applied,
+                           .energy_unexplained = from->energy_unexplained,
+                           .faults = from->faults};
+    to->worst_fault =
+        (tb_fault){(int32_t)from->fault_kind, from->fault_a, from->fault_b, from->fault_amount};
+    if (from->faults > 0) to->flags |= TB_CERTIFICATE_INFEASIBLE;
     switch (from->outcome) {
     case TRIBO__V1__OUTCOME__OUTCOME_OK: to->status = TB_OK; break;
     case TRIBO__V1__OUTCOME__OUTCOME_DIVERGED: to->status = TB_DIVERGED; break;

@@ -82,6 +82,19 @@ static void report_line(const char *label, double value, const char *unit)
     printf("  %-18s %s\n", label, report_quantity(value, unit, text, sizeof text));
 }
 
+/* Where the change comes from, the sources that are not nothing. */
+static void report_energies(const tb_certificate *c)
+{
+    const struct {
+        const char *label;
+        double value;
+    } SOURCES[] = {{"  recovery", c->energy_recovery}, {"  motors", c->energy_motors},
+                   {"  damping", c->energy_damping},   {"  friction", c->energy_friction},
+                   {"  applied", c->energy_applied},   {"  step error", c->energy_unexplained}};
+    for (size_t i = 0; i < sizeof SOURCES / sizeof SOURCES[0]; i++)
+        if (SOURCES[i].value != 0) report_line(SOURCES[i].label, SOURCES[i].value, "J");
+}
+
 void report_certificate(const simulation *s)
 {
     const tb_certificate *c = &s->merged;
@@ -94,7 +107,10 @@ void report_certificate(const simulation *s)
     report_line("cone error", c->cone_error, "N s");
     report_line("complementarity", c->complementarity_error, "J");
     report_line("closure error", c->closure_error, "m");
-    if (s->report_energy) report_line("energy change", c->energy_change, "J");
+    if (s->report_energy) {
+        report_line("energy change", c->energy_change, "J");
+        report_energies(c);
+    }
     printf("  %-18s %s, %.1f iterations a step\n", "solver", c->solver, c->iterations / each);
     if (c->known_statuses > 0)
         printf(
@@ -108,4 +124,11 @@ void report_certificate(const simulation *s)
     if (c->flags & TB_CERTIFICATE_HALVED) printf("  omega was halved at least once\n");
     if (c->flags & TB_CERTIFICATE_DEGENERATE)
         printf("  a pair of shapes had no well-defined normal\n");
+    if (c->flags & TB_CERTIFICATE_INFEASIBLE) {
+        char text[256];
+        tb_fault_describe(s->model, &c->worst_fault, text, sizeof text);
+        printf("  %-18s %s", "infeasible", text);
+        if (c->faults > 1) printf(" (the worst of %d in a step)", (int)c->faults);
+        printf("\n");
+    }
 }

@@ -74,6 +74,7 @@
 #include "step/contact_rows.c"
 #include "step/detect.c"
 #include "step/detect_team.c"
+#include "step/recovery.c"
 #include "step/world.c"
 
 #endif

@@ -96,6 +96,20 @@ TB_STATIC void add_joint_springs(tb_world *w)
     tb_team_sync();
 }
 
+/* Keeps what joint springs and dampers give, for the account of energy. False if memory is refused. */
+TB_STATIC bool keep_spring_force(tb_world *w)
+{
+    if (!w->options->report_energy) return true;
+    const int32_t dofs = w->model->number_of_dofs;
+    tb_real *kept = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!kept) return false;
+    TB_EACH (i, dofs) kept[i] = w->force[i];
+    tb_team_sync();
+    if (TB_LEADER) w->spring_force = kept;
+    tb_team_sync();
+    return true;
+}
+
 TB_STATIC bool has_wrench(const tb_world *w, int32_t body)
 {
     const double *wrench = w->state->wrenches + 6 * body;
@@ -229,6 +243,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     TB_STAGE_DONE(TB_STAGE_MOTION);
 
     add_joint_springs(w);
+    if (!keep_spring_force(w)) return tb_fail_memory(error, 0, "a step's arrays");
     add_wrenches(w);
     TB_EACH (i, m->number_of_dofs) w->force[i] += TB_R(w->state->applied[i]);
     tb_team_sync();

@@ -91,8 +91,11 @@ TB_STATIC bool reserve_rows(tb_world *w, int32_t rows)
     tb_real *compliance = c ? GROW(w, tb_real, compliance, n, rows) : NULL;
     tb_real *warm = compliance ? GROW(w, tb_real, warm, n, rows) : NULL;
     int32_t *memory = warm ? GROW(w, int32_t, memory, n, rows) : NULL;
-    tb_real *fine = memory && ROUNDS ? GROW(w, tb_real, fine, n, rows) : NULL;
-    if (!memory || (ROUNDS && !fine)) return false;
+    tb_real *recovery = memory ? GROW(w, tb_real, recovery, n, rows) : NULL;
+    tb_real *gaps = recovery ? GROW(w, tb_real, gaps, n, rows) : NULL;
+    tb_real *driven = gaps ? GROW(w, tb_real, driven, n, rows) : NULL;
+    tb_real *fine = driven && ROUNDS ? GROW(w, tb_real, fine, n, rows) : NULL;
+    if (!driven || (ROUNDS && !fine)) return false;
     tb_world_sync(w);
     if (TB_LEADER) {
         w->c = c;
@@ -100,6 +103,9 @@ TB_STATIC bool reserve_rows(tb_world *w, int32_t rows)
         w->warm = warm;
         w->fine = fine;
         w->memory = memory;
+        w->recovery = recovery;
+        w->gaps = gaps;
+        w->driven = driven;
         w->row_capacity = GROWN(n, rows);
     }
     tb_world_sync(w);
@@ -303,10 +309,10 @@ TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
                                                  .value = place->value};
     for (int32_t i = 0; i < rows; i++) {
         const int32_t row = place->row + i;
-        w->c[row] = 0;
+        w->c[row] = w->driven[row] = 0;
         tb_world_put_warm(w, row, memory < 0 ? 0 : w->state->row_impulses[memory + i]);
         if (memory < 0) continue;
-        w->compliance[row] = 0;
+        w->compliance[row] = w->recovery[row] = w->gaps[row] = 0;
         w->memory[row] = memory + i;
     }
     tb_real *values = w->values + place->value;

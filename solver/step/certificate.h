@@ -4,6 +4,13 @@
 
 #include "base/base.h"
 
+/* Counts `more` faults, of which `other` is the worst. */
+TB_FN void tb_fault_add(int32_t *faults, tb_fault *worst, int32_t more, tb_fault other)
+{
+    if (more > 0 && (*faults == 0 || other.amount > worst->amount)) *worst = other;
+    *faults += more;
+}
+
 /* Worst errors, last time, sums of iterations. */
 TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
 {
@@ -18,6 +25,12 @@ TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
     into->closure_error = fmax(into->closure_error, other->closure_error);
     into->energy = other->energy;
     into->energy_change += other->energy_change;
+    into->energy_recovery += other->energy_recovery;
+    into->energy_motors += other->energy_motors;
+    into->energy_damping += other->energy_damping;
+    into->energy_friction += other->energy_friction;
+    into->energy_applied += other->energy_applied;
+    into->energy_unexplained += other->energy_unexplained;
     into->contacts = other->contacts > into->contacts ? other->contacts : into->contacts;
     into->rows = other->rows > into->rows ? other->rows : into->rows;
     into->iterations += other->iterations;
@@ -26,6 +39,10 @@ TB_FN void tb_certificate_add(tb_certificate *into, const tb_certificate *other)
     into->linear_solves += other->linear_solves;
     into->factorizations += other->factorizations;
     into->resets += other->resets;
+    if (other->faults > 0 &&
+        (into->faults == 0 || other->worst_fault.amount > into->worst_fault.amount))
+        into->worst_fault = other->worst_fault;
+    into->faults = other->faults > into->faults ? other->faults : into->faults;
     for (size_t i = 0; i < sizeof into->solver; i++) into->solver[i] = other->solver[i];
 }
 

@@ -3,8 +3,7 @@
  * Rows are written about the point midway between both surfaces, the same for A and B, so that what
  * moves both bodies alike drops out exactly. c of a row is what xi would be without impulses (Nützi
  * 4.31): its free velocity, plus e times the velocity before where the contact closes, plus gap /
- * time where it has a gap to bridge or a penetration to give back (Betz 2.33), the latter no faster
- * than the recovery speed.
+ * time where it has a gap to bridge (Betz 2.33). Penetrations are given back by recovery.c.
  *
  * Two points of a body cannot move along the line between them: such rows depend on each other, and
  * what rounding leaves in c against that no small impulses can mend, only some as large as friction
@@ -307,11 +306,40 @@ TB_STATIC double free_speed(const tb_world_contact *c, const directions *k, cons
     return speed;
 }
 
+/* A normal along which neither body can move: m/s for unit velocity of a dof, and the share of the
+ * tangents' largest number, below which it is rounding. Impulses along it would do nothing but bear
+ * any friction. */
+#define UNREACHABLE_M     tb_max((tb_real)1e-9, 8 * TB_REAL_EPSILON)
+#define UNREACHABLE_SHARE tb_sqrt(TB_REAL_EPSILON)
+
+/* Two links that overlap along the axis of the joint between them are such a pair. */
+TB_STATIC bool is_unreachable(const tb_chains *chains, const directions *k, const tb_real *values)
+{
+    tb_real normal = 0, tangents = 0;
+    for (int32_t i = 0; i < chains->width; i++) normal = tb_max(normal, tb_abs(values[i]));
+    if (normal <= UNREACHABLE_M) return true;
+    if (k->linear < 3) return false;
+    for (int32_t i = chains->width; i < 3 * chains->width; i++)
+        tangents = tb_max(tangents, tb_abs(values[i]));
+    return normal <= UNREACHABLE_SHARE * tangents;
+}
+
+/* Makes a contact's rows such that no impulse satisfies or violates them. */
+TB_STATIC void drop_rows(const tb_world *w, const tb_chains *chains, const directions *k,
+                         tb_real *values, int32_t row)
+{
+    for (int32_t i = 0; i < k->rows * chains->width; i++) values[i] = 0;
+    for (int32_t n = 0; n < k->rows; n++) {
+        w->c[row + n] = w->driven[row + n] = 0;
+        tb_world_put_warm(w, row + n, 0);
+    }
+}
+
 /* All else but whitening: the block's numbers, its start, its record. */
 TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const tb_world_contact *c,
                               const directions *k, const tb_contact_timing *timing,
-                              const tb_motion *given, tb_real before, tb_block *block,
-                              int32_t *from, tb_contact_record *record)
+                              const tb_motion *given, tb_real before, tb_real *values,
+                              tb_block *block, int32_t *from, tb_contact_record *record)
 {
     block->mu = TB_R(c->surface.friction);
     tb_real *free_velocity = w->c + block->row;
@@ -321,13 +349,17 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
     for (int32_t n = 0; n < k->rows; n++) {
         const tb_vec3 chi = n < k->linear ? given->linear : given->angular;
         const double speed = free_speed(c, k, chains, motions, n);
-        free_velocity[n] =
-            TB_R(speed + (double)(scale_at(k, n) * tb_v3_dot(direction_at(c, n), chi)));
+        const tb_real driven = scale_at(k, n) * tb_v3_dot(direction_at(c, n), chi);
+        free_velocity[n] = TB_R(speed + (double)driven);
+        w->driven[block->row + n] = driven;
     }
     const tb_real bias = tb_contact_bias(timing, c->gap, TB_R(c->surface.restitution), before);
     free_velocity[0] += bias;
+    w->gaps[block->row] = c->gap;
+    w->recovery[block->row] = tb_contact_recovery(timing, c->gap, bias);
     const tb_contact_record *last = find_record(w->state, c, from);
     warm_start(c, k, last, w, block->row);
+    if (is_unreachable(chains, k, values)) drop_rows(w, chains, k, values, block->row);
     make_record(c, k, bias, last, record);
 }
 
@@ -352,7 +384,7 @@ TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)
         tb_block_cancel(w);
         return true;
     }
-    finish_contact(w, &w->chains, c, &k, &timing, &given, before,
+    finish_contact(w, &w->chains, c, &k, &timing, &given, before, values,
                    &w->blocks[w->number_of_blocks - 1], &w->record_from,
                    &w->records[w->number_of_contacts++]);
     tb_block_end(w, values);

@@ -47,17 +47,23 @@ TB_FN int32_t tb_contact_law_rows(tb_law law)
     }
 }
 
-/* What to add to a normal velocity so that, kept >= 0, it closes a gap (m) at the most, and gives a
- * penetration back no faster than at the recovery speed. Within the slop it is nothing; larger gaps
+/* Velocity (m/s) by which a normal may approach within `time`, kept >= 0 when added to the normal
+ * velocity: an open gap (m) closes at the most. Gaps within the slop count as closed; larger ones
  * count in eighths of it, so that contacts which differ by the last bits close together and do not
- * contradict each other; penetrations are given back down to the slop. */
-TB_FN tb_real tb_gap_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
+ * contradict each other. A penetration adds nothing: its recovery is a motion of its own (see
+ * recovery.c) and never enters the momentum. */
+TB_FN tb_real tb_approach_velocity(tb_real gap, tb_real slop, tb_real time)
 {
-    if (gap <= slop)
-        gap = tb_min(gap + slop, 0);
-    else if (slop > 0)
-        gap = tb_floor(gap * 8 / slop) * slop / 8;
-    return tb_max(gap / time, -recovery_speed);
+    if (gap <= slop) return 0;
+    if (slop > 0) gap = tb_floor(gap * 8 / slop) * slop / 8;
+    return gap / time;
+}
+
+/* Velocity (m/s, <= 0) at which a penetration beyond the slop is given back within `time`, no faster
+ * than the recovery speed. */
+TB_FN tb_real tb_recovery_velocity(tb_real gap, tb_real slop, tb_real time, tb_real recovery_speed)
+{
+    return tb_max(tb_min(gap + slop, 0) / time, -recovery_speed);
 }
 
 /* What stands in c of the normal row beside the free velocity. before: normal velocity at the start
@@ -69,12 +75,32 @@ TB_FN tb_real tb_contact_bias(const tb_contact_timing *t, tb_real gap, tb_real r
     if (t->theta == 1) {
         /* an impact within the step bounces; anything else closes its gap at the most */
         if (e > 0 && before < 0 && gap + t->dt * before <= 0) return e * before;
-        return tb_gap_velocity(gap, t->slop, t->dt, t->recovery_speed);
+        return tb_approach_velocity(gap, t->slop, t->dt);
     }
     /* Moreau: Newton's law; an open inelastic contact (see tb_contact_moreau_skips)
      * may close in the half step left */
     if (gap <= t->slop || e > 0) return e * before;
     return gap / (t->dt * (1 - t->theta));
+}
+
+/* What a contact's normal row has in the recovery's problem beside its xi of the velocities (m/s):
+ * the motion that the gap asks for less the bias that xi holds. Moreau's scheme recovers no
+ * contacts: its midpoint gap is not that of the end. */
+TB_FN tb_real tb_contact_recovery(const tb_contact_timing *t, tb_real gap, tb_real bias)
+{
+    if (t->theta != 1) return 0;
+    return tb_approach_velocity(gap, t->slop, t->dt) +
+           tb_recovery_velocity(gap, t->slop, t->dt, t->recovery_speed) - bias;
+}
+
+/* The bias of a large world's contact, whose sweeps have no pass of their own for recovery: the motion
+ * that the gap asks for is part of its velocity. */
+TB_FN tb_real tb_contact_bias_with_recovery(const tb_contact_timing *t, tb_real gap,
+                                            tb_real restitution, tb_real before)
+{
+    const tb_real bias = tb_contact_bias(t, gap, restitution, before);
+    if (t->theta != 1 || bias != 0) return bias;
+    return tb_recovery_velocity(gap, t->slop, t->dt, t->recovery_speed);
 }
 
 /* Smallest extent of a shape, m; 0 where it is not known (then every

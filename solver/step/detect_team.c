@@ -447,8 +447,8 @@ TB_STATIC void write_contact(const tb_world *w, const tb_near_list *list, tb_tak
                                 .value = t->home - w->values};
     for (int32_t n = 0; n < t->k.rows; n++) tb_world_put_warm(w, row + n, 0);
     int32_t from = first_record(w->state, t->contact.shape_a, t->contact.shape_b);
-    finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, block, &from,
-                   &w->records[number]);
+    finish_contact(w, t->chains, &t->contact, &t->k, &t->timing, given, before, t->values, block,
+                   &from, &w->records[number]);
     if (!list->waiting) tb_block_whiten(w, t->chains, t->k.rows, t->values);
     for (int32_t n = 0; list->waiting && n < t->k.rows; n++)
         list->waiting[row - w->contact_rows + n] = TB_VALUE(tb_waiting_row){

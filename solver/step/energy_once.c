@@ -1,4 +1,12 @@
-/* Dynamics of a state as it stands, and its energy. Double, outside the step. */
+/* The energy of a state, and where a step's change of it comes from. Double only.
+ *
+ * With the mass matrix and the directions of its rows held fixed, a step changes the kinetic energy
+ * by exactly the work that its impulses do at the mean velocity (u0 + u1) / 2. The account sorts that
+ * work by what pushes. The rest of a step's change of energy is its discretization error: of second
+ * order in dt, and larger only where a motion is no longer resolved. */
+#include <math.h>
+#include <string.h>
+
 #include "step/step_internal.h"
 
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena)
@@ -9,14 +17,13 @@ TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_a
     return TB_OK;
 }
 
-TB_STATIC double spring_energy(const tb_state *state)
+TB_STATIC double spring_energy(const tb_model *m, const double *q)
 {
-    const tb_model *m = state->model;
     double energy = 0;
     for (int32_t j = 0; j < m->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
         if (joint->stiffness == 0) continue;
-        const double *x = state->q + joint->coordinate;
+        const double *x = q + joint->coordinate;
         double stretch = 0;
         if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE)
             stretch = x[0] - joint->spring_reference;
@@ -27,17 +34,54 @@ TB_STATIC double spring_energy(const tb_state *state)
     return energy;
 }
 
-TB_STATIC double tendon_energy(const tb_dynamics *d, const tb_state *state)
+/* Energy of tendon springs at the poses in d, which are those of q. */
+TB_STATIC double tendon_energy(const tb_dynamics *d, const double *q)
 {
-    const tb_model *m = state->model;
+    const tb_model *m = d->model;
     double energy = 0;
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
         if (tendon->stiffness == 0) continue;
         const double length = tendon->number_of_points > 0 ? tb_tendon_measure(d, t, NULL)
-                                                           : tb_tendon_fixed_length(m, t, state->q);
+                                                           : tb_tendon_fixed_length(m, t, q);
         const double stretch = tb_tendon_stretch(tendon, length);
         energy += 0.5 * tendon->stiffness * stretch * stretch;
+    }
+    return energy;
+}
+
+/* Velocity of a body's centre of mass, and its angular velocity in body axes. */
+typedef struct body_motion {
+    tb_vec3 linear, angular;
+} body_motion;
+
+TB_STATIC body_motion motion_of(const tb_dynamics *d, int32_t b)
+{
+    const tb_model_body *body = &d->model->bodies[b];
+    const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(body->com));
+    return TB_VALUE(body_motion){
+        tb_motion_at(d->velocities[b], tb_v3_sub(com, d->references[body->tree])),
+        tb_m33_tmul_v3(&d->poses[b].rotation, d->velocities[b].angular)};
+}
+
+/* a' M b of one body for two motions of it, J */
+TB_STATIC double body_product(const tb_model_body *body, const body_motion *a, const body_motion *b)
+{
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    return body->mass * tb_v3_dot(a->linear, b->linear) +
+           tb_v3_dot(a->angular, tb_m33_mul_v3(&inertia, b->angular));
+}
+
+/* -m g . com of all bodies, J */
+TB_STATIC double gravity_energy(const tb_dynamics *d)
+{
+    const tb_model *m = d->model;
+    const tb_vec3 gravity = tb_v3_load(m->gravity);
+    double energy = 0;
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        if (m->bodies[b].tree < 0) continue;
+        const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(m->bodies[b].com));
+        energy -= m->bodies[b].mass * tb_v3_dot(gravity, com);
     }
     return energy;
 }
@@ -47,25 +91,149 @@ TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
     const tb_model *m = state->model;
     const tb_arena_mark mark = tb_arena_get_mark(arena);
     tb_dynamics d;
-    double energy = spring_energy(state);
+    double energy = spring_energy(m, state->q);
     if (tb_dynamics_look(&d, state, arena) == TB_OK) {
-        const tb_vec3 gravity = tb_v3_load(m->gravity);
-        energy += tendon_energy(&d, state);
+        energy += gravity_energy(&d) + tendon_energy(&d, state->q);
         for (int32_t b = 1; b < m->number_of_bodies; b++) {
-            const tb_model_body *body = &m->bodies[b];
-            if (body->tree < 0) continue;
-            const tb_vec3 com = tb_pose_point(&d.poses[b], tb_v3_load(body->com));
-            const tb_vec3 v =
-                tb_motion_at(d.velocities[b], tb_v3_sub(com, d.references[body->tree]));
-            const tb_vec3 w = tb_m33_tmul_v3(&d.poses[b].rotation, d.velocities[b].angular);
-            const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
-            energy += 0.5 * body->mass * tb_v3_length2(v) +
-                      0.5 * tb_v3_dot(w, tb_m33_mul_v3(&inertia, w)) -
-                      body->mass * tb_v3_dot(gravity, com);
+            if (m->bodies[b].tree < 0) continue;
+            const body_motion motion = motion_of(&d, b);
+            energy += 0.5 * body_product(&m->bodies[b], &motion, &motion);
         }
         for (int32_t i = 0; i < m->number_of_dofs; i++)
             energy += 0.5 * m->dofs[i].armature * state->u[i] * state->u[i];
     }
     tb_arena_return_to(arena, mark);
     return energy;
+}
+
+/* ---- the account of a step ---- */
+
+TB_EXTERN double tb_world_potential(tb_world *world, const double *q)
+{
+    tb_dynamics_positions(&world->dynamics, q, world->kinematic);
+    return gravity_energy(&world->dynamics) + tendon_energy(&world->dynamics, q) +
+           spring_energy(world->model, q);
+}
+
+/* a' M b (J) for two velocities of the dofs, at the poses of the step's collision configuration.
+ * Bases do not move. */
+TB_STATIC double mass_product(tb_world *w, const double *a, const double *b, body_motion *motions,
+                              const double *at_rest)
+{
+    const tb_model *m = w->model;
+    double sum = 0;
+    tb_dynamics_velocities(&w->dynamics, a, at_rest);
+    for (int32_t i = 1; i < m->number_of_bodies; i++)
+        if (m->bodies[i].tree >= 0) motions[i] = motion_of(&w->dynamics, i);
+    tb_team_sync();
+    tb_dynamics_velocities(&w->dynamics, b, at_rest);
+    for (int32_t i = 1; i < m->number_of_bodies; i++) {
+        if (m->bodies[i].tree < 0) continue;
+        const body_motion other = motion_of(&w->dynamics, i);
+        sum += body_product(&m->bodies[i], &motions[i], &other);
+    }
+    for (int32_t i = 0; i < m->number_of_dofs; i++) sum += m->dofs[i].armature * a[i] * b[i];
+    tb_team_sync();
+    return sum;
+}
+
+/* Work of the actuators whose force is held over the step. */
+TB_STATIC double held_force_work(const tb_world *w, const double *mean)
+{
+    const tb_model *m = w->model;
+    double work = 0;
+    for (int32_t a = 0; a < m->number_of_actuators; a++) {
+        if (w->actuator_force[a] == 0) continue;
+        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
+        work += w->dt * w->actuator_force[a] * tb_transmission_velocity(&t, mean);
+    }
+    return work;
+}
+
+/* Works of rows that are neither contacts nor joints. */
+typedef struct servo_works {
+    double motors, tendons; /* tendon springs with their dampers */
+    double tendon_damping;  /* the dampers' part of it */
+} servo_works;
+
+TB_STATIC servo_works servo_row_works(const tb_world *w, const tb_solution *solution,
+                                      const double *mean)
+{
+    const tb_model *m = w->model;
+    const tb_row_memory memory = tb_row_memory_layout(m);
+    servo_works works = {0, 0, 0};
+    for (int32_t r = 0; r < w->contact_rows; r++) {
+        const int32_t a = w->memory[r] - memory.actuators, k = w->memory[r] - memory.tendon_rows;
+        if (a >= 0 && a < m->number_of_actuators) {
+            const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
+            works.motors += solution->lambda[r] * tb_transmission_velocity(&t, mean);
+        } else if (k >= 0 && k < TB_TENDON_ROWS * m->number_of_tendons && k % TB_TENDON_ROWS == 3) {
+            const tb_transmission t = tb_tendon_transmission(w, k / TB_TENDON_ROWS);
+            const double speed = tb_transmission_velocity(&t, mean);
+            const double u = (1 - w->theta) * tb_transmission_velocity(&t, w->u) +
+                             w->theta * tb_transmission_velocity(&t, w->u_end);
+            works.tendons += solution->lambda[r] * speed;
+            works.tendon_damping -= w->dt * m->tendons[k / TB_TENDON_ROWS].damping * u * speed;
+        }
+    }
+    return works;
+}
+
+/* Whether a tree stands on a body that moves as it is told. */
+TB_STATIC bool bases_move(const tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const int32_t parent = m->bodies[m->trees[t].body].parent;
+        const int32_t k = m->bodies[m->bodies[parent].fixed_to].kinematic;
+        if (k < 0) continue;
+        for (int i = 7; i < TB_KINEMATIC_NUMBERS; i++)
+            if (w->kinematic[TB_KINEMATIC_NUMBERS * k + i] != 0) return true;
+    }
+    return false;
+}
+
+TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
+                                     tb_energy_account *account, tb_error *error)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    const int32_t dofs = m->number_of_dofs;
+    const size_t kinematic = (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    double *mean = TB_ARENA_ARRAY(w->arena, double, dofs);
+    double *pushed = TB_ARENA_ARRAY(w->arena, double, dofs);
+    double *change = TB_ARENA_ARRAY(w->arena, double, dofs);
+    double *at_rest = TB_ARENA_ZEROED(w->arena, double, kinematic);
+    body_motion *motions = TB_ARENA_ARRAY(w->arena, body_motion, m->number_of_bodies);
+    if (!mean || !pushed || !change || !at_rest || !motions)
+        return tb_fail_memory(error, 0, "an account of energy");
+    TB_EACH (i, dofs) {
+        mean[i] = 0.5 * (w->u[i] + w->u_end[i]);
+        pushed[i] = w->u_end[i] - w->u_free[i];
+        change[i] = w->u_end[i] - w->u[i];
+    }
+    tb_team_sync();
+
+    const double held = held_force_work(w, mean);
+    const servo_works servos = servo_row_works(w, solution, mean);
+    double rows = mass_product(w, mean, pushed, motions, at_rest);
+    double held_forces = 0, damping = servos.tendon_damping, driven = 0;
+    for (int32_t i = 0; i < dofs; i++) {
+        const double u = (1 - w->theta) * w->u[i] + w->theta * w->u_end[i];
+        held_forces += w->dt * (w->force[i] - w->spring_force[i]) * mean[i];
+        damping -= w->dt * m->dofs[i].damping * u * mean[i];
+        if (!m->trees[m->dofs[i].tree].single_free) rows += w->diagonal[i] * pushed[i] * mean[i];
+    }
+    for (int32_t r = 0; r < w->number_of_rows; r++)
+        if (w->driven[r] != 0) driven -= solution->lambda[r] * w->driven[r];
+
+    tb_energy_account *a = account;
+    a->motors = held + servos.motors;
+    a->damping = damping;
+    a->applied = held_forces - held + driven;
+    a->friction = rows - servos.motors - servos.tendons - driven;
+    a->bound = 0.5 * mass_product(w, change, change, motions, at_rest);
+    a->bases_move = bases_move(w);
+    tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);
+    return TB_OK;
 }

@@ -136,26 +136,39 @@ TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb
     }
 }
 
-/* Stewart and Trinkle: error / dt.
+/* Stewart and Trinkle: the loop keeps its error, which the projection below takes away.
  *
  * Moreau: the rows change their direction within the step, so a velocity that keeps the loop closed
  * at its beginning has the velocity dt/2 W'' u along the rows of its middle, and one that does so
  * at the end the opposite. The rows hence turn the velocity round, like a collision with e = 1, and
- * like it they keep the energy. Bodies far apart are drawn together at the recovery speed. */
+ * like it they keep the energy. */
 TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
-                                const tb_real errors[TB_EQUALITY_ROWS],
                                 const tb_real drift[TB_EQUALITY_ROWS],
                                 tb_real bias[TB_EQUALITY_ROWS])
 {
     const tb_world *w = world;
-    const tb_real recovery = TB_R(w->options->recovery_speed);
+    for (int32_t r = 0; r < rows; r++)
+        bias[r] = w->theta == 1
+                      ? 0
+                      : tb_block_dot(&w->chains, values + r * w->chains.width, w->u) + drift[r];
+}
+
+/* Error (m or rad) up to which a loop is closed within one step. */
+TB_STATIC tb_real projected_error(const tb_world *w)
+{
+    return TB_R(w->options->recovery_speed) * w->dt;
+}
+
+TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
+                                    const tb_real errors[TB_EQUALITY_ROWS], tb_real *recovery)
+{
+    const tb_world *w = world;
+    const tb_real speed = TB_R(w->options->recovery_speed);
     tb_real largest = 0;
     for (int32_t r = 0; r < rows; r++) largest = tb_max(largest, tb_abs(errors[r]));
-    const bool turns = w->theta != 1 && largest <= recovery * w->dt;
-    const tb_real time = w->theta == 1 ? w->dt : w->dt * (1 - w->theta);
+    const bool far = largest > projected_error(w);
     for (int32_t r = 0; r < rows; r++)
-        bias[r] = turns ? tb_block_dot(&w->chains, values + r * w->chains.width, w->u) + drift[r]
-                        : tb_clamp(errors[r] / time, -recovery, recovery);
+        recovery[r] = far ? tb_clamp(errors[r] / w->dt, -speed, speed) : 0;
 }
 
 /* ---- projection ---- */
@@ -202,7 +215,7 @@ TB_STATIC tb_status add_equalities_at(tb_world *w, const tb_real *q, const tb_re
         tb_real own[TB_EQUALITY_ROWS], drift[TB_EQUALITY_ROWS];
         tb_real *values = tb_equality_begin(w, i, q, -1, own, drift);
         if (!values) return TB_RESOURCE_EXHAUSTED;
-        tb_equality_bias(w, values, w->number_of_rows - row, own, drift, c->biases + row);
+        tb_equality_bias(w, values, w->number_of_rows - row, drift, c->biases + row);
         for (int32_t r = row; r < w->number_of_rows; r++) {
             const int32_t k = r - row;
             c->errors[r] = own[k];
@@ -227,14 +240,17 @@ TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_
     return status;
 }
 
-/* mu = -G^-1 x by Cholesky with a trace of ridge, because loops in a plane have rows that say the
- * same. False where that has no answer. */
+/* Ridge over the mean diagonal of G. Loops in a plane have rows that say the same, or that differ by
+ * the last digits of their axes; with less, an error between such rows moves a loop far away. */
+#define CLOSURE_RIDGE tb_max((tb_real)1e-9, TB_REAL_EPSILON * 64)
+
+/* mu = -G^-1 x by Cholesky. False where that has no answer. */
 TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real *g, tb_real *mu)
 {
     tb_real trace = 0;
     for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
     for (int32_t i = 0; i < n; i++) {
-        g[i * n + i] += trace / TB_R(n) * TB_REAL_EPSILON * TB_R(64 * n);
+        g[i * n + i] += trace / TB_R(n) * CLOSURE_RIDGE;
         mu[i] = -x[i];
     }
     if (!(trace > 0) || tb_cholesky(g, n, n) != n) return false;
@@ -290,25 +306,66 @@ TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u)
     return TB_OK;
 }
 
-/* Newton steps on the errors, then the velocity. */
-TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
+/* Equalities (blocks as assembled) that are off by more than the slop and have not come nearer by
+ * half of the way that a step may bring them: faults. The world's gaps are the errors before. */
+TB_STATIC void find_open_loops(tb_world *w, const closure *c, tb_recovered *recovered)
 {
-    const tb_real most = TB_R(w->options->recovery_speed) * w->dt;
+    const tb_real slop = TB_R(w->options->closure_slop), most = projected_error(w);
+    for (int32_t b = 0; b < w->number_of_blocks; b++) {
+        const int32_t row = w->blocks[b].row;
+        tb_real before = 0, after = 0;
+        for (int32_t r = row; r < row + w->blocks[b].rows; r++) {
+            before = tb_max(before, tb_abs(w->gaps[r]));
+            after = tb_max(after, tb_abs(c->errors[r]));
+        }
+        if (after <= slop || after <= before - TB_R(0.5) * tb_min(before, most)) continue;
+        w->gaps[row] = after;
+        tb_fault_add(&recovered->faults, &recovered->worst, 1, tb_world_fault(w, b));
+    }
+}
+
+/* Assembles all equalities at q under the step's last velocity. */
+TB_STATIC tb_status look_at_loops(tb_world *w, const tb_real *q, closure *c)
+{
+    tb_dynamics_positions(&w->dynamics, q, w->kinematic);
+    tb_tendons_place(w);
+    return assemble_equalities(w, q, w->u_end, c);
+}
+
+/* Newton steps on the errors, as long as each halves them: a loop may not close at all. */
+TB_STATIC tb_status project_positions(tb_world *w, tb_real *q, closure *c)
+{
+    const int32_t coordinates = w->model->number_of_coordinates;
+    tb_real *motion = NULL, *before = TB_ARENA_ARRAY(w->arena, tb_real, coordinates);
+    if (!before) return TB_RESOURCE_EXHAUSTED;
+    for (int step = 0; step < PROJECTION_STEPS; step++) {
+        if (c->largest <= TB_R(w->options->closure_tolerance)) return TB_OK;
+        const tb_real last = c->largest;
+        tb_team_copy(before, q, (size_t)coordinates * sizeof *q);
+        if (least_motion(w, c->errors, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        tb_dynamics_integrate(w->model, motion, 1, q);
+        if (look_at_loops(w, q, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        if (c->largest <= TB_R(0.5) * last) continue;
+        if (c->largest < last) return TB_OK;
+        tb_team_copy(q, before, (size_t)coordinates * sizeof *q);
+        return look_at_loops(w, q, c);
+    }
+    return TB_OK;
+}
+
+TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, tb_recovered *recovered,
+                                double *closure_error)
+{
     tb_real *motion = NULL;
     closure c;
-    if (!take_closure(w, &c)) return TB_RESOURCE_EXHAUSTED;
-    for (int step = 0;; step++) {
-        tb_dynamics_positions(&w->dynamics, q, w->kinematic);
-        tb_tendons_place(w);
-        if (assemble_equalities(w, q, w->u_end, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-        *closure_error = (double)c.largest;
-        if (w->number_of_rows == 0) return TB_OK;
-        /* a loop far from closed is drawn together at the recovery speed, by the rows */
-        if (c.largest > most && step == 0) return TB_OK;
-        if (c.largest <= TB_R(w->options->closure_tolerance) || step == PROJECTION_STEPS) break;
-        if (least_motion(w, c.errors, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-        tb_dynamics_integrate(w->model, motion, 1, q);
-    }
+    if (!take_closure(w, &c) || look_at_loops(w, q, &c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    if (w->number_of_rows == 0) return TB_OK;
+    /* the recovery has drawn loops far from closed together */
+    if (c.largest <= projected_error(w) && project_positions(w, q, &c) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
+    *closure_error = (double)c.largest;
+    if (TB_LEADER) find_open_loops(w, &c, recovered);
+    tb_team_sync();
     if (w->theta == 1) return TB_OK;
     if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, w->model->number_of_dofs) w->u_end[i] += motion[i];
@@ -316,12 +373,12 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, double *closure_error)
     return TB_OK;
 }
 
-TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error,
-                                         tb_error *error)
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, tb_recovered *recovered,
+                                         double *closure_error, tb_error *error)
 {
     *closure_error = 0;
     if (world->model->number_of_equalities == 0) return TB_OK;
-    if (close_loops(world, q, closure_error) != TB_OK)
+    if (close_loops(world, q, recovered, closure_error) != TB_OK)
         return tb_fail_memory(error, 0, "the closing of loops");
     return TB_OK;
 }

@@ -159,8 +159,8 @@ TB_LANE void tb_field_row(const tb_field *f, bool round, int32_t i, int32_t pair
     const tb_vec3 free_b =
         tb_field_velocity(&s->body_b->free_linear, &s->body_b->free_angular, s->body_b, at);
     const tb_vec3 free_velocity = tb_v3_sub(free_b, free_a);
-    const tb_real bias =
-        tb_contact_bias(&timing, p->gap, TB_R(surface->restitution), tb_field_before(s, p));
+    const tb_real bias = tb_contact_bias_with_recovery(&timing, p->gap, TB_R(surface->restitution),
+                                                       tb_field_before(s, p));
     tb_quad c;
     c.x = tb_v3_dot(frame.n, free_velocity) + bias;
     c.y = rubs ? tb_v3_dot(frame.t1, free_velocity) : 0;

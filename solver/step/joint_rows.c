@@ -82,6 +82,7 @@ typedef struct joint_row {
     double own[3];
     tb_real lower, upper; /* N s, of a box */
     tb_real bias, compliance;
+    tb_real recovery, gap; /* of a limit: see tb_world */
 } joint_row;
 
 /* A row of nothing yet. */
@@ -136,12 +137,16 @@ TB_STATIC bool limit_is_near(const tb_world *w, tb_real gap, tb_real speed)
     return gap <= 2 * w->dt * tb_abs(speed) + TB_R(w->options->contact_margin);
 }
 
-/* c of a limit row. Stewart and Trinkle: gap / dt, to the last bit, for a limit is one row.
+/* A limit row at distance `gap`, m or rad. Stewart and Trinkle: an open limit closes at the most, to
+ * the last bit, for a limit is one row; one violated beyond the slop is given back by recovery.c.
  * Moreau: a closed limit is an inelastic impact. */
-TB_STATIC tb_real limit_bias(const tb_world *w, tb_real gap)
+TB_STATIC void set_limit(const tb_world *w, tb_real gap, joint_row *row)
 {
-    if (w->theta != 1) return 0;
-    return tb_gap_velocity(gap, 0, w->dt, TB_R(w->options->recovery_speed));
+    row->gap = gap;
+    if (w->theta != 1) return;
+    row->bias = tb_approach_velocity(gap, 0, w->dt);
+    row->recovery = tb_recovery_velocity(gap, TB_R(w->options->closure_slop), w->dt,
+                                         TB_R(w->options->recovery_speed));
 }
 
 /* A ball joint may turn by at most `upper` from its reference, about any axis. */
@@ -156,7 +161,7 @@ TB_STATIC bool ball_limit_row(const tb_world *w, const tb_model_joint *joint, in
     const tb_vec3 axis = tb_v3_normalize(turn, tb_v3(1, 0, 0));
     *row = row_of_dofs(TB_LAW_UNILATERAL, memory, joint->dof, 3);
     for (int k = 0; k < 3; k++) row->own[k] = -(double)tb_v3_at(axis, k);
-    row->bias = limit_bias(w, gap);
+    set_limit(w, gap, row);
     return true;
 }
 
@@ -170,7 +175,7 @@ TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int sid
     if (!limit_is_near(w, gap, w->u_free[joint->dof])) return false;
     *row = row_of_dofs(TB_LAW_UNILATERAL, memory + side, joint->dof, 1);
     row->own[0] = side ? -1 : 1;
-    row->bias = limit_bias(w, gap);
+    set_limit(w, gap, row);
     return true;
 }
 
@@ -201,7 +206,7 @@ TB_STATIC bool tendon_limit_row(const tb_world *w, int32_t i, int side, int32_t 
     const tb_real gap = side ? TB_R(tendon->upper) - length : length - TB_R(tendon->lower);
     if (!limit_is_near(w, gap, speed)) return false;
     *row = row_of(TB_LAW_UNILATERAL, memory, &t, side ? -1 : 1);
-    row->bias = limit_bias(w, gap);
+    set_limit(w, gap, row);
     return true;
 }
 
@@ -287,6 +292,9 @@ TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_bl
     w->c[place->row] = tb_block_dot(chains, values, w->u_free) + row->bias +
                        TB_R(row->scale * t->scale * t->drift);
     w->compliance[place->row] = row->compliance;
+    w->recovery[place->row] = row->recovery;
+    w->gaps[place->row] = row->gap;
+    w->driven[place->row] = TB_R(row->scale * t->scale * t->drift);
     tb_block_whiten_row(w, chains, values);
 }
 
@@ -409,10 +417,14 @@ TB_STATIC tb_status add_equalities(tb_world *w, const tb_row_memory *memory)
             tb_block_cancel(w);
             continue;
         }
-        tb_equality_bias(w, values, b->rows, errors, drift, bias);
-        for (int32_t r = 0; r < b->rows; r++)
+        tb_equality_bias(w, values, b->rows, drift, bias);
+        tb_equality_recovery(w, b->rows, errors, w->recovery + b->row);
+        for (int32_t r = 0; r < b->rows; r++) {
             w->c[b->row + r] = tb_block_dot(&w->chains, values + r * w->chains.width, w->u_free) +
                                drift[r] + bias[r];
+            w->gaps[b->row + r] = errors[r];
+            w->driven[b->row + r] = drift[r];
+        }
         tb_block_end(w, values);
     }
     return TB_OK;

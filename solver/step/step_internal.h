@@ -3,6 +3,7 @@
 #define TB_STEP_INTERNAL_H
 
 #include "base/team.h"
+#include "step/certificate.h"
 #include "step/contact_terms.h"
 #include "step/dynamics.h"
 #include "step/step.h"
@@ -58,12 +59,14 @@ typedef struct tb_world {
     tb_real dt;
     tb_real theta; /* 1: Stewart-Trinkle, end of the step; 1/2: Moreau, midpoint */
 
-    tb_real *q;             /* coordinates at the collision configuration */
-    tb_real *u;             /* dofs at the start */
-    tb_real *u_free;        /* dofs after the step if no row pushed */
-    tb_real *u_end;         /* dofs after the step */
-    tb_real *force;         /* dofs, N: explicit generalized force */
-    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
+    tb_real *q;      /* coordinates at the collision configuration */
+    tb_real *u;      /* dofs at the start */
+    tb_real *u_free; /* dofs after the step if no row pushed */
+    tb_real *u_end;  /* dofs after the step */
+    tb_real *force;  /* dofs, N: explicit generalized force */
+    tb_real
+        *spring_force; /* dofs, N: what of it joint springs and dampers give; NULL: not wanted */
+    tb_real *diagonal; /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
                                those of single free bodies */
     double *actuator_force; /* actuators, N: of those without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
@@ -99,6 +102,10 @@ typedef struct tb_world {
     tb_real *c, *compliance, *warm; /* rows */
     tb_real *fine;                  /* rows, in float: what warm's rounding has left; else NULL */
     int32_t *memory;                /* rows before the contacts': index in row_impulses */
+    /* rows, of a contact only its first: what its row has in the recovery's problem beside its xi,
+     * m/s; and its gap or the error of its equality, m or rad */
+    tb_real *recovery, *gaps;
+    tb_real *driven; /* rows, m/s: what bodies that move as they are told have in it */
     int32_t number_of_rows, row_capacity;
     int32_t first_contact_block; /* contact k is this block + k */
 
@@ -116,6 +123,36 @@ TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
     if (world->fine) world->fine[row] = TB_R(impulse - (double)world->warm[row]);
 }
 
+/* ---- recovery of positions ---- */
+
+/* What a step does to positions alone. */
+#define tb_recovered TB_SYMBOL(tb_recovered)
+typedef struct tb_recovered {
+    tb_real *velocity; /* dofs: moves the coordinates for dt and is no part of u; NULL: none */
+    int32_t faults;    /* gaps that could not be closed */
+    tb_fault worst;
+} tb_recovered;
+
+/* The motion that gives back penetrations, violated limits and the errors of loops far from closed,
+ * after the velocities have been solved for. From the arena. */
+#define tb_world_recover TB_SYMBOL(tb_world_recover)
+TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,
+                                     tb_recovered *recovered, tb_error *error);
+
+/* The fault of a block of the step: which thing its row belongs to, and how far that is off. */
+#define tb_world_fault TB_SYMBOL(tb_world_fault)
+TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block);
+
+/* Joints that end the step beyond their limits, no nearer than they began it: faults. */
+#define tb_world_find_violated_limits TB_SYMBOL(tb_world_find_violated_limits)
+TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered *recovered);
+
+/* Solves a contact problem of this world by the step's solver. */
+#define tb_world_run_solver TB_SYMBOL(tb_world_run_solver)
+TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_options *options,
+                                        const tb_problem *problem, tb_warm_start *warm,
+                                        tb_solution *solution, tb_error *error);
+
 /* ---- a step in parts ---- */
 
 /* What lies between the parts of one world's step. The processor goes through them at once; a card
@@ -125,7 +162,8 @@ TB_FN void tb_world_put_warm(const tb_world *world, int32_t row, double impulse)
 typedef struct tb_stepping {
     tb_world world;
     tb_solution solution;
-    double energy_before; /* J */
+    double energy_before; /* J; where it is reported */
+    tb_recovered recovered;
 } tb_stepping;
 
 /* In this order, as long as they give OK; anything else ends the step as tb_world_step says. The
@@ -203,13 +241,27 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error);
 /* The problem as far as it has been assembled; borrows the world's arrays. */
 #define tb_world_problem TB_SYMBOL(tb_world_problem)
 TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
+/* Works of one step, J, at the mean of its velocities (see energy_once.c). */
+typedef struct tb_energy_account {
+    double motors, damping, friction, applied;
+    double bound; /* half of du' M du: scale of the step's discretization error */
+    bool
+        bases_move; /* a tree stands on a body that moves as told, whose work is not in `applied` */
+} tb_energy_account;
+
+/* Sorts the work of a step by its source, once u_end is there; double only. */
+TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
+                                     tb_energy_account *account, tb_error *error);
+/* Energy (J) of gravity and springs at coordinates q; moves the dynamics there; double only. */
+TB_EXTERN double tb_world_potential(tb_world *world, const double *q);
 /* Dynamics at the state's q and u, from the arena; double only. RESOURCE_EXHAUSTED if refused. */
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena);
 
-/* Moves q (coordinates) so that equalities hold; returns the largest error left, m or rad. */
+/* Moves q (coordinates) so that equalities hold. *closure_error: the largest error left, m or rad.
+ * Equalities that can be closed no further are faults; the world's gaps become the errors left. */
 #define tb_world_close_loops TB_SYMBOL(tb_world_close_loops)
-TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, double *closure_error,
-                                         tb_error *error);
+TB_EXTERN tb_status tb_world_close_loops(tb_world *world, tb_real *q, tb_recovered *recovered,
+                                         double *closure_error, tb_error *error);
 
 /* ---- pieces ---- */
 
@@ -329,13 +381,17 @@ TB_EXTERN tb_real *tb_equality_begin(tb_world *world, int32_t equality, const tb
                                      int32_t memory, tb_real errors[TB_EQUALITY_ROWS],
                                      tb_real drift[TB_EQUALITY_ROWS]);
 
-/* What c of an equality's rows has beside the free velocity and the drift, from their W,
- * errors and drift. */
+/* What c of an equality's rows has beside the free velocity and the drift, from their W and
+ * drift. */
 #define tb_equality_bias TB_SYMBOL(tb_equality_bias)
 TB_EXTERN void tb_equality_bias(const tb_world *world, const tb_real *values, int32_t rows,
-                                const tb_real errors[TB_EQUALITY_ROWS],
                                 const tb_real drift[TB_EQUALITY_ROWS],
                                 tb_real bias[TB_EQUALITY_ROWS]);
+/* The velocity (m/s or rad/s) at which the recovery draws a loop together that is too far from closed
+ * for a projection, from its errors; zero for any other. */
+#define tb_equality_recovery TB_SYMBOL(tb_equality_recovery)
+TB_EXTERN void tb_equality_recovery(const tb_world *world, int32_t rows,
+                                    const tb_real errors[TB_EQUALITY_ROWS], tb_real *recovery);
 /* Moves u (dofs), a velocity at the end of the step, so that it obeys the equalities' rows, as if
  * nothing else pushed. Uses the blocks and leaves none. */
 #define tb_equality_predict TB_SYMBOL(tb_equality_predict)

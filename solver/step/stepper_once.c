@@ -29,6 +29,7 @@ tb_step_options tb_step_defaults(void)
                              .contact_slop = 1e-6,
                              .contact_margin = 5e-4,
                              .closure_tolerance = 1e-10,
+                             .closure_slop = 1e-6,
                              .threads = 1};
 }
 
@@ -56,6 +57,7 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->contact_slop, 0, 1, "contact_slop"},
                    {o->contact_margin, 0, 1e3, "contact_margin"},
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
+                   {o->closure_slop, 0, 1, "closure_slop"},
                    {o->threads, 0, 4096, "threads"},
                    {(double)o->scheme, 0, TB_SCHEME_MOREAU, "scheme"},
                    {(double)o->precision, 0, TB_FLOAT, "precision"},

@@ -47,12 +47,12 @@ TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
 
 #ifdef TB_DEVICE
 /* UNSUPPORTED for a number that is none, or of a solver that this unit has not. */
-TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_warm_start *warm,
-                               tb_solution *solution, tb_error *error)
+TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_options *options,
+                                        const tb_problem *problem, tb_warm_start *warm,
+                                        tb_solution *solution, tb_error *error)
 {
-    const tb_solve_options *options = &w->options->solve;
     tb_status status = TB_UNSUPPORTED;
-    switch (w->solver) {
+    switch (world->solver) {
 #define TB_SOLVER_CASE(solver)                                                                     \
     case TB_SOLVER_NUMBER_##solver:                                                                \
         status = TB_SYMBOL(tb_solve_##solver)(problem, options, warm, solution);                   \
@@ -64,10 +64,11 @@ TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_
     return status == TB_OK ? TB_OK : tb_fail(error, status, "");
 }
 #else
-TB_STATIC tb_status run_solver(const tb_world *w, const tb_problem *problem, tb_warm_start *warm,
-                               tb_solution *solution, tb_error *error)
+TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_options *options,
+                                        const tb_problem *problem, tb_warm_start *warm,
+                                        tb_solution *solution, tb_error *error)
 {
-    const tb_solve_options *options = &w->options->solve;
+    (void)world;
     tb_solve_function *solver = tb_solver_find(options->solver);
     if (!solver)
         return tb_fail_field(error, TB_NOT_FOUND, "solver", "there is no solver '%s'",
@@ -148,7 +149,8 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
     }
     tb_problem known = *problem; /* what judging asks for every time */
     known.c_squared = tb_problem_c_squared(problem);
-    const tb_status status = run_solver(w, &known, &warm, solution, error);
+    const tb_status status =
+        tb_world_run_solver(w, &w->options->solve, &known, &warm, solution, error);
     if (TB_LEADER) {
         w->history = history;
         if (!warm.factor || warm.last_factor) w->factor = NULL;
@@ -330,6 +332,71 @@ TB_STATIC double energy_of(const tb_world *w)
 #endif
 }
 
+#if defined(TB_SINGLE)
+TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
+                                           tb_energy_account *account, tb_error *error)
+{
+    (void)w, (void)solution, (void)error;
+    memset(account, 0, sizeof *account);
+    return TB_OK;
+}
+
+TB_STATIC double potential_of(tb_world *w)
+{
+    (void)w;
+    return 0;
+}
+#else
+TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
+                                           tb_energy_account *account, tb_error *error)
+{
+    memset(account, 0, sizeof *account);
+    return w->options->report_energy ? tb_world_account(w, solution, account, error) : TB_OK;
+}
+
+TB_STATIC double potential_of(tb_world *w)
+{
+    return w->options->report_energy ? tb_world_potential(w, w->q) : 0;
+}
+#endif
+
+/* What moves positions and no velocities: recovery, and the closing of loops. */
+TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_certificate *c,
+                                   tb_error *error)
+{
+    const bool moves = recovered->velocity || w->model->number_of_equalities > 0;
+    const double before = moves ? potential_of(w) : 0;
+    if (recovered->velocity) tb_dynamics_integrate(w->model, recovered->velocity, w->dt, w->q);
+    const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
+    if (moves) c->energy_recovery = potential_of(w) - before;
+    if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);
+    tb_team_sync();
+    if (recovered->faults > 0) {
+        c->flags |= TB_CERTIFICATE_INFEASIBLE;
+        c->faults = recovered->faults;
+        c->worst_fault = recovered->worst;
+    }
+    return status;
+}
+
+/* Where the change of energy comes from. */
+TB_STATIC void settle_account(const tb_energy_account *a, tb_certificate *c)
+{
+#if defined(TB_SINGLE)
+    (void)a, (void)c;
+#else
+    c->energy_motors = a->motors;
+    c->energy_damping = a->damping;
+    c->energy_friction = a->friction;
+    c->energy_applied = a->applied;
+    const double known = c->energy_recovery + a->motors + a->damping + a->friction + a->applied;
+    if (a->bases_move)
+        c->energy_applied += c->energy_change - known;
+    else
+        c->energy_unexplained = c->energy_change - known;
+#endif
+}
+
 /* ---- the parts of a step ---- */
 
 TB_STATIC void fetch_contacts(const tb_contact_record *records, int32_t count)
@@ -392,10 +459,13 @@ TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
     const double energy = energy_of(w);
     const tb_problem problem = tb_world_problem(w);
     tb_solution solution;
-    const tb_status status = solve(w, &problem, &solution, error);
+    tb_status status = solve(w, &problem, &solution, error);
+    tb_recovered recovered = {0};
+    if (status == TB_OK) status = tb_world_recover(w, &solution, &recovered, error);
     if (TB_LEADER) {
         stepping->energy_before = energy;
         stepping->solution = solution;
+        stepping->recovered = recovered;
     }
     tb_team_sync();
     TB_STAGE_DONE(TB_STAGE_SOLVE);
@@ -410,8 +480,9 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     memset(certificate, 0, sizeof *certificate);
     certify(w, &stepping->solution, certificate);
     if (!integrate(w, &stepping->solution)) return freeze(state, certificate, error);
-
-    const tb_status status = tb_world_close_loops(w, w->q, &certificate->closure_error, error);
+    tb_energy_account account;
+    tb_status status = account_for_velocities(w, &stepping->solution, &account, error);
+    if (status == TB_OK) status = move_positions(w, &stepping->recovered, certificate, error);
     if (status != TB_OK) return status;
     remember(w, state, &stepping->solution);
     commit(w, state);
@@ -421,6 +492,7 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     if (w->options->report_energy) {
         certificate->energy = energy_of(w);
         certificate->energy_change = certificate->energy - stepping->energy_before;
+        settle_account(&account, certificate);
     }
     if (TB_LEADER) state->certificate = *certificate;
     tb_team_sync();

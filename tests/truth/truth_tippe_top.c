@@ -127,7 +127,7 @@ static void stands_up(tb_scheme scheme, const char *const names[4])
     TRUTH_CHECK(names[0], 1 + s.lowest_cosine, 0.01);
     TRUTH_CHECK(names[1], fabs(s.highest_com / (STEM_CENTRE + STEM_RADIUS) - 1), 0.01);
     TRUTH_CHECK(names[2], s.inverts_at, 2);
-    TRUTH_CHECK(names[3], s.energy_gain, 1e-9);
+    TRUTH_CHECK(names[3], s.energy_gain, 3e-9); /* recovery lifts the top by the slop at most */
     ck_assert(s.stem_touched);
     ck_assert(s.last_cosine < -0.9);
     truth_end(&t);

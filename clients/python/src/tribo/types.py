@@ -37,6 +37,20 @@ class Verdict(enum.IntEnum):
 
 
 @dataclass(frozen=True)
+class Fault:
+    """A gap that a world cannot close: shapes a and b that overlap, or a joint, tendon or equality a.
+
+    kind: 1 overlap, 2 joint limit, 3 tendon limit, 4 equality; indices of the model, b -1 where
+    there is none; amount in m or rad.
+    """
+
+    kind: int
+    a: int
+    b: int
+    amount: float
+
+
+@dataclass(frozen=True)
 class Certificate:
     """How exact an answer is; over several steps the worst errors and the sums of iterations.
 
@@ -65,6 +79,17 @@ class Certificate:
     linear_solves: int = 0
     factorizations: int = 0
     resets: int = 0
+    #: J, where energy_change comes from: recovery of positions, actuators, dampers, contacts with dry
+    #: friction, limits and loops, applied forces, and the error of the steps themselves
+    energy_recovery: float = 0.0
+    energy_motors: float = 0.0
+    energy_damping: float = 0.0
+    energy_friction: float = 0.0
+    energy_applied: float = 0.0
+    energy_unexplained: float = 0.0
+    #: gaps that could not be closed, most in one step, and the one that is off the farthest
+    faults: int = 0
+    worst_fault: Fault | None = None
 
     @classmethod
     def from_message(cls, m: common_pb2.Certificate) -> Certificate:
@@ -89,6 +114,14 @@ class Certificate:
             m.linear_solves,
             m.factorizations,
             m.resets,
+            m.energy_recovery,
+            m.energy_motors,
+            m.energy_damping,
+            m.energy_friction,
+            m.energy_applied,
+            m.energy_unexplained,
+            m.faults,
+            Fault(int(m.fault_kind), m.fault_a, m.fault_b, m.fault_amount) if m.faults else None,
         )
 
 

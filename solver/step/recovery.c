@@ -1,0 +1,271 @@
+/* Recovery of positions: penetrations, violated limits and loops far from closed are given back by a
+ * motion of their own, after the velocities of a step have been solved for (split impulse: Nützi 3.8;
+ * Catto, Game Developers Conference 2014).
+ *
+ * The velocities u of the step keep every gap from growing worse. Of all motions v that move the
+ * rows as they ask,
+ *
+ *     W_n (u + v) + (gap + slop) / dt >= 0  for contacts and limits,
+ *     W v + error / dt = 0                  for loops,
+ *
+ * the recovery takes the smallest one in the metric of the mass matrix. It is again a contact
+ * problem: the whitened rows are those of the velocities, there is no friction, and the impulses
+ * start from zero. The coordinates move by dt v; v is no part of the velocity, so recovery brings no
+ * momentum, and energy only by lifting bodies against gravity and springs.
+ *
+ * A system of gaps may have no solution: two links that overlap along the axis of their joint, a
+ * limit that a weld violates. Every row hence is elastic, with a tenth of its own Delassus number as
+ * compliance (loops and limits with less): the problem becomes least squares, whose answer is unique
+ * and near the one asked for where all rows can be served. Rows that get next to nothing of what they
+ * ask are faults, and the certificate names the worst. */
+#include <math.h>
+#include <string.h>
+
+#include "step/step_internal.h"
+
+/* Compliance of a row over its Delassus number. Loops stay closed and limits are kept where a contact
+ * asks for what they forbid. */
+#define RECOVERY_CONTACT_COMPLIANCE ((tb_real)0.1)
+#define RECOVERY_JOINT_COMPLIANCE   ((tb_real)1e-3)
+/* Of the motion asked for: a row that gets less is a fault. */
+#define RECOVERY_LEAST_SHARE ((tb_real)0.02)
+/* m or rad that one step may move a dof by; an ill-conditioned row asks for more. */
+#define RECOVERY_LARGEST_MOTION ((tb_real)0.1)
+#define RECOVERY_TOLERANCE      1e-3
+enum { RECOVERY_ITERATIONS = 200 };
+
+/* The problem of the recovery. Its rows are some of the step's. */
+typedef struct recovery_problem {
+    tb_block *blocks;
+    int32_t *rows;           /* blocks: first row in the step's problem */
+    tb_real *c, *compliance; /* rows */
+    int32_t number_of_blocks, number_of_rows;
+} recovery_problem;
+
+/* How many rows of a block of the step recover; they are its first. */
+TB_STATIC int32_t recovering_rows(const tb_world *w, int32_t equalities, int32_t block)
+{
+    const tb_block *b = &w->blocks[block];
+    if (block >= w->first_contact_block || b->law == TB_LAW_UNILATERAL) return 1;
+    return b->law == TB_LAW_BILATERAL && w->memory[b->row] >= equalities ? b->rows : 0;
+}
+
+/* Whether a block asks for a motion that the velocities do not give it anyway. Contacts and limits
+ * ask from twice the slop on, so that the ones at rest do not ask in every step for a rounding. */
+TB_STATIC bool asks(const tb_world *w, const tb_solution *solution, int32_t equalities,
+                    int32_t block)
+{
+    const tb_block *b = &w->blocks[block];
+    const int32_t rows = recovering_rows(w, equalities, block);
+    if (rows == 0) return false;
+    if (b->law == TB_LAW_BILATERAL) {
+        bool any = false;
+        for (int32_t r = b->row; r < b->row + rows; r++) any = any || w->recovery[r] != 0;
+        return any;
+    }
+    const bool contact = block >= w->first_contact_block;
+    const tb_real slop = TB_R(contact ? w->options->contact_slop : w->options->closure_slop);
+    const tb_real ask = w->recovery[b->row];
+    return ask < 0 && w->gaps[b->row] < -2 * slop && solution->xi[b->row] + ask < 0;
+}
+
+TB_STATIC bool take_problem(const tb_world *w, recovery_problem *p)
+{
+    p->blocks = TB_ARENA_ARRAY(w->arena, tb_block, w->number_of_blocks);
+    p->rows = TB_ARENA_ARRAY(w->arena, int32_t, w->number_of_blocks);
+    p->c = TB_ARENA_ARRAY(w->arena, tb_real, w->number_of_rows);
+    p->compliance = TB_ARENA_ARRAY(w->arena, tb_real, w->number_of_rows);
+    return p->blocks && p->rows && p->c && p->compliance;
+}
+
+/* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
+TB_STATIC void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
+                           int32_t rows, int32_t number, int32_t row, recovery_problem *p)
+{
+    const tb_block *b = &w->blocks[block];
+    const bool loop = b->law == TB_LAW_BILATERAL;
+    p->blocks[number] = *b;
+    p->blocks[number].law = loop ? TB_LAW_BILATERAL : TB_LAW_UNILATERAL;
+    p->blocks[number].row = row;
+    p->blocks[number].rows = rows;
+    p->rows[number] = b->row;
+    for (int32_t r = 0; r < rows; r++) {
+        const tb_real *y = w->values + b->value + (int64_t)r * b->width;
+        tb_real g = 0;
+        for (int32_t i = 0; i < b->width; i++) g += y[i] * y[i];
+        const tb_real ask = w->recovery[b->row + r], xi = tb_max(solution->xi[b->row + r], 0);
+        p->c[row + r] = loop ? ask : xi + ask;
+        /* a row that nothing moves gets a finite impulse */
+        const tb_real compliance = block >= w->first_contact_block ? RECOVERY_CONTACT_COMPLIANCE
+                                                                   : RECOVERY_JOINT_COMPLIANCE;
+        p->compliance[row + r] = g > 0 ? compliance * g : 1;
+    }
+}
+
+TB_STATIC void write_problem(const tb_world *w, const tb_solution *solution, int32_t equalities,
+                             recovery_problem *p)
+{
+    p->number_of_blocks = p->number_of_rows = 0;
+    for (int32_t base = 0; base < w->number_of_blocks; base += tb_team_lanes()) {
+        const int32_t b = base + tb_team_lane();
+        const int32_t rows = b < w->number_of_blocks ? recovering_rows(w, equalities, b) : 0;
+        int32_t more_blocks, more_rows;
+        const int32_t number = p->number_of_blocks + tb_team_before(rows > 0, &more_blocks);
+        const int32_t row = p->number_of_rows + tb_team_before(rows, &more_rows);
+        if (rows > 0) write_block(w, solution, b, rows, number, row, p);
+        p->number_of_blocks += more_blocks;
+        p->number_of_rows += more_rows;
+    }
+    tb_team_sync();
+}
+
+/* The sum of the squares of the motions asked for, by which the tolerance is measured: what open
+ * contacts have in c says nothing of them. */
+TB_STATIC double asked_squared(const recovery_problem *p)
+{
+    double sum = 0;
+    for (int32_t n = 0; n < p->number_of_blocks; n++)
+        for (int32_t r = p->blocks[n].row; r < p->blocks[n].row + p->blocks[n].rows; r++)
+            if (p->blocks[n].law == TB_LAW_BILATERAL || p->c[r] < 0)
+                sum += (double)p->c[r] * (double)p->c[r];
+    return sum;
+}
+
+/* Velocities from whitened ones, those of a tree together no faster than moves a dof by the largest
+ * motion within the step. */
+TB_STATIC void take_velocity(const tb_world *w, double *whitened, tb_real *velocity)
+{
+    const tb_model *m = w->model;
+    const double most = (double)(RECOVERY_LARGEST_MOTION / w->dt);
+    TB_EACH (t, m->number_of_trees) {
+        const tb_model_tree *tree = &m->trees[t];
+        const int32_t end = tree->dof + tree->number_of_dofs;
+        tb_dynamics_unwhiten_tree(&w->dynamics, tree, whitened);
+        double largest = 0;
+        bool finite = true;
+        for (int32_t i = tree->dof; i < end; i++) {
+            largest = fmax(largest, fabs(whitened[i]));
+            finite = finite && isfinite(whitened[i]);
+        }
+        const double scale = !finite ? 0 : largest > most ? most / largest : 1;
+        for (int32_t i = tree->dof; i < end; i++)
+            velocity[i] = finite ? TB_R(scale * whitened[i]) : 0;
+    }
+    tb_team_sync();
+}
+
+/* Who a row of the step's problem belongs to, and how far it is off. */
+TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block)
+{
+    const tb_world *w = world;
+    const int32_t row = w->blocks[block].row;
+    const tb_row_memory memory = tb_row_memory_layout(w->model);
+    tb_fault f = {TB_FAULT_OVERLAP, -1, -1, fabs((double)w->gaps[row])};
+    if (block >= w->first_contact_block) {
+        const tb_contact_record *r = &w->records[block - w->first_contact_block];
+        f.a = r->shape_a;
+        f.b = r->shape_b;
+        return f;
+    }
+    const int32_t at = w->memory[row];
+    if (at >= memory.equalities) {
+        f.kind = TB_FAULT_EQUALITY;
+        f.a = (at - memory.equalities) / TB_EQUALITY_ROWS;
+    } else if (at >= memory.tendon_rows) {
+        f.kind = TB_FAULT_TENDON_LIMIT;
+        f.a = (at - memory.tendon_rows) / TB_TENDON_ROWS;
+    } else {
+        f.kind = TB_FAULT_JOINT_LIMIT;
+        f.a = at / 2;
+    }
+    return f;
+}
+
+/* Distance (m or rad) of a joint at its coordinates x from its nearer limit, negative beyond it. */
+TB_STATIC double limit_gap(const tb_model_joint *joint, const tb_real *x)
+{
+    if (joint->type != TB_JOINT_BALL)
+        return fmin((double)x[0] - joint->lower, joint->upper - (double)x[0]);
+    return joint->upper - (double)tb_v3_length(tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3])));
+}
+
+TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered *recovered)
+{
+    const tb_model *m = world->model;
+    const double most = world->options->recovery_speed * (double)world->dt;
+    for (int32_t k = 0; k < m->number_of_limited_joints; k++) {
+        const tb_model_joint *joint = &m->joints[m->limited_joints[k]];
+        tb_real before[4];
+        for (int32_t i = 0; i < tb_joint_coordinates(joint->type) && i < 4; i++)
+            before[i] = TB_R(world->state->q[joint->coordinate + i]);
+        const double off = -limit_gap(joint, world->q + joint->coordinate);
+        const double was = -limit_gap(joint, before);
+        if (off <= world->options->closure_slop || was <= world->options->closure_slop) continue;
+        if (off <= was - (double)RECOVERY_LEAST_SHARE * fmin(was, most)) continue;
+        const tb_fault fault = {TB_FAULT_JOINT_LIMIT, m->limited_joints[k], -1, off};
+        tb_fault_add(&recovered->faults, &recovered->worst, 1, fault);
+    }
+}
+
+/* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they end
+ * (tb_world_close_loops, tb_world_find_violated_limits). */
+TB_STATIC void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
+                           tb_recovered *recovered)
+{
+    for (int32_t n = 0; n < p->number_of_blocks; n++) {
+        const tb_block *b = &p->blocks[n];
+        if (b->law != TB_LAW_UNILATERAL || !(p->c[b->row] < 0)) continue;
+        const tb_real elastic = p->compliance[b->row] * solved->lambda[b->row];
+        const tb_real got = solved->xi[b->row] - elastic - p->c[b->row];
+        if (got >= -RECOVERY_LEAST_SHARE * p->c[b->row]) continue;
+        int32_t block = 0;
+        while (w->blocks[block].row != p->rows[n]) block++;
+        const tb_fault fault = tb_world_fault(w, block);
+        if (fault.kind != TB_FAULT_JOINT_LIMIT)
+            tb_fault_add(&recovered->faults, &recovered->worst, 1, fault);
+    }
+}
+
+TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,
+                                     tb_recovered *recovered, tb_error *error)
+{
+    tb_world *w = world;
+    const int32_t equalities = tb_row_memory_layout(w->model).equalities;
+    const int32_t dofs = w->model->number_of_dofs;
+    bool any = false;
+    memset(recovered, 0, sizeof *recovered);
+    TB_EACH (b, w->number_of_blocks) any = any || asks(w, solution, equalities, b);
+    if (!tb_team_any(any)) return TB_OK;
+
+    recovery_problem p;
+    tb_real *velocity = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!take_problem(w, &p) || !velocity) return tb_fail_memory(error, 0, "a step's recovery");
+    write_problem(w, solution, equalities, &p);
+    tb_solution solved =
+        TB_VALUE(tb_solution){.lambda = TB_ARENA_ARRAY(w->arena, tb_real, p.number_of_rows),
+                              .xi = TB_ARENA_ARRAY(w->arena, tb_real, p.number_of_rows),
+                              .whitened = TB_ARENA_ARRAY(w->arena, double, dofs),
+                              .statuses = TB_ARENA_ARRAY(w->arena, uint8_t, p.number_of_blocks)};
+    if (!solved.lambda || !solved.xi || !solved.whitened || !solved.statuses)
+        return tb_fail_memory(error, 0, "a step's recovery");
+
+    tb_problem problem = tb_world_problem(w);
+    problem.blocks = p.blocks;
+    problem.number_of_blocks = p.number_of_blocks;
+    problem.number_of_rows = p.number_of_rows;
+    problem.c = p.c;
+    problem.compliance = p.compliance;
+    problem.c_squared = asked_squared(&p);
+    tb_solve_options options = w->options->solve;
+    options.tolerance = RECOVERY_TOLERANCE;
+    options.maximum_iterations = RECOVERY_ITERATIONS;
+    options.stop = TB_STOP_RESIDUAL;
+    options.warm_start = false;
+    tb_warm_start warm = {.scratch = w->arena};
+    const tb_status status = tb_world_run_solver(w, &options, &problem, &warm, &solved, error);
+    if (status != TB_OK) return status;
+    find_faults(w, &p, &solved, recovered);
+    take_velocity(w, solved.whitened, velocity);
+    recovered->velocity = velocity;
+    return TB_OK;
+}
