@@ -52,19 +52,6 @@ tb_status mjcf_name(mjcf *m, const xmlNode *node, const char **name)
     return with_suffix(m, text, name);
 }
 
-tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name)
-{
-    const char *text = tb_xml_attribute(node, attribute);
-    if (text == NULL)
-        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, attribute,
-                           "attribute '%s' is missing", attribute);
-    if (strcmp(text, "world") == 0) {
-        *name = text;
-        return TB_OK;
-    }
-    return with_suffix(m, text, name);
-}
-
 /* Whether a reference means something with this suffix behind it. */
 static bool is_there(mjcf *m, const char *text, const char *suffix, tb_handle_kind kind)
 {
@@ -78,26 +65,63 @@ static bool is_there(mjcf *m, const char *text, const char *suffix, tb_handle_ki
     return !tb_handle_is_none(tb_scene_find(m->scene, kind, name));
 }
 
-/* Counts an element's references, its children's with it, and those that mean something. */
+/* Whether a reference of a replica's element means a thing outside replicas. */
+static bool means_outside(mjcf *m, const xmlNode *node, const char *attribute)
+{
+    const mjcf_reference_kind *r = m->suffix[0] != 0 ? m->mixed : NULL;
+    while (r != NULL && r->attribute != NULL && strcmp(r->attribute, attribute) != 0) r++;
+    const char *text = tb_xml_attribute(node, attribute);
+    return r != NULL && r->attribute != NULL && text != NULL &&
+           !is_there(m, text, m->suffix, r->kind) && is_there(m, text, "", r->kind);
+}
+
+tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name)
+{
+    const char *text = tb_xml_attribute(node, attribute);
+    if (text == NULL)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, attribute,
+                           "attribute '%s' is missing", attribute);
+    if (strcmp(text, "world") == 0) {
+        *name = text;
+        return TB_OK;
+    }
+    if (means_outside(m, node, attribute)) {
+        *name = tb_names_keep(&m->names, text);
+        return *name != NULL ? TB_OK : tb_fail_memory(m->error, strlen(text), "a name");
+    }
+    return with_suffix(m, text, name);
+}
+
+/* References of an element and of its children. */
+typedef struct reference_counts {
+    int32_t all, here, outside; /* here: with the suffix; outside: without it alone */
+} reference_counts;
+
 static void count_references(mjcf *m, const xmlNode *node, const mjcf_reference_kind *references,
-                             const char *suffix, int32_t *all, int32_t *found)
+                             const char *suffix, reference_counts *counts)
 {
     for (const mjcf_reference_kind *r = references; r->attribute != NULL; r++) {
         const char *text = tb_xml_attribute(node, r->attribute);
         if (text == NULL) continue;
-        ++*all;
-        if (is_there(m, text, suffix, r->kind)) ++*found;
+        counts->all++;
+        if (is_there(m, text, suffix, r->kind))
+            counts->here++;
+        else if (is_there(m, text, "", r->kind))
+            counts->outside++;
     }
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
-        count_references(m, c, references, suffix, all, found);
+        count_references(m, c, references, suffix, counts);
 }
 
+/* Whether an element is made for this suffix: all of its references mean something there or, where
+ * the section may mix them, some there and the others outside of replicas. */
 static bool all_found(mjcf *m, const xmlNode *node, const mjcf_reference_kind *references,
                       const char *suffix)
 {
-    int32_t all = 0, found = 0;
-    count_references(m, node, references, suffix, &all, &found);
-    return found == all;
+    reference_counts counts = {0};
+    count_references(m, node, references, suffix, &counts);
+    if (counts.here == counts.all) return true;
+    return m->mixed != NULL && counts.here > 0 && counts.here + counts.outside == counts.all;
 }
 
 /* Whether the element belongs to replicas: not to the rest of the model, but to one of them. */
@@ -116,6 +140,9 @@ tb_status mjcf_for_section(mjcf *m, const char *section, const mjcf_reference_ki
     const xmlNode **replicated = NULL;
     int32_t count = 0, capacity = 0;
     tb_status status = TB_OK;
+    /* as MuJoCo has it: these may join a replica to the rest of the model, others may not */
+    const bool mixes = strcmp(section, "contact") == 0 || strcmp(section, "tendon") == 0;
+    m->mixed = mixes ? references : NULL;
     for (const xmlNode *s = tb_xml_first_named(root, section); s != NULL && status == TB_OK;
          s = tb_xml_next_named(s, section)) {
         status = tb_xml_check_attributes(s, "", m->error);
@@ -134,6 +161,7 @@ tb_status mjcf_for_section(mjcf *m, const char *section, const mjcf_reference_ki
             if (all_found(m, replicated[k], references, m->suffix)) status = read(m, replicated[k]);
         m->suffix = "";
     }
+    m->mixed = NULL;
     free(replicated);
     return status;
 }

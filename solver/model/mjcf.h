@@ -247,6 +247,7 @@ typedef struct mjcf {
 
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
+    const struct mjcf_reference_kind *mixed; /* references that may mean things outside of it */
 
     /* the second round has the reflected inertias that the first one found;
      * per joint and actuator */
@@ -404,7 +405,8 @@ tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, siz
 
 /* Calls `read` for every child element of the document's sections `section`: first for those whose
  * references (the attributes in `references`, also of their children) mean things outside replicas,
- * then once for each replica in which all of them are found, as MuJoCo orders them. */
+ * then once for each replica in which all of them are found, as MuJoCo orders them. Of contacts and
+ * tendons some references may mean things outside of the replica. */
 typedef tb_status mjcf_reader(mjcf *m, const xmlNode *node);
 typedef struct mjcf_reference_kind {
     const char *attribute;

@@ -149,6 +149,32 @@ START_TEST(what_refers_to_replicas_is_made_as_often)
 }
 END_TEST
 
+START_TEST(contacts_and_tendons_may_join_a_replica_to_the_rest)
+{
+    mjcf_case c = mjcf_load(MJCF(
+        "<worldbody><site name='a'/><body name='o'><joint name='jo'/><geom name='h' size='.1'/>"
+        "</body><replicate count='3' offset='1 0 0'><body name='b'><joint name='j'/>"
+        "<geom name='g' size='.1'/><site name='s'/></body></replicate></worldbody>"
+        "<tendon><fixed name='t'><joint joint='jo' coef='1'/><joint joint='j' coef='2'/></fixed>"
+        "<spatial name='p'><site site='a'/><site site='s'/></spatial></tendon>"
+        "<contact><exclude body1='o' body2='b'/><pair geom1='h' geom2='g'/></contact>"));
+    static const char *const TENDONS[] = {"t0", "p0", "t1", "p1", "t2", "p2"};
+    ck_assert_int_eq(c.model->number_of_tendons, 6);
+    for (int i = 0; i < 6; i++)
+        ck_assert_str_eq(tb_model_thing_name(c.model, TB_HANDLE_TENDON, i), TENDONS[i]);
+    ck_assert_int_eq(c.model->number_of_excludes, 3);
+    ck_assert_int_eq(c.model->number_of_pairs, 3);
+    mjcf_free(&c);
+
+    /* not so equalities: MuJoCo leaves this one out without a word */
+    mjcf_refuses(MJCF("<worldbody><body><joint name='jo'/><geom size='.1'/></body>"
+                      "<replicate count='3' offset='1 0 0'><body><joint name='j'/><geom size='.1'/>"
+                      "</body></replicate></worldbody><equality><joint joint1='jo' joint2='j'/>"
+                      "</equality>"),
+                 TB_NOT_FOUND, 1, "there is no joint 'j'");
+}
+END_TEST
+
 START_TEST(suffixes_of_nested_replicas_begin_inside)
 {
     mjcf_case c = mjcf_load(
@@ -199,5 +225,6 @@ END_TEST
 TEST_MAIN(every_form_of_orientation_is_read, euler_angles_follow_the_sequence_inside_and_outside,
           end_points_give_pose_and_length, frames_move_their_children_and_leave_nothing,
           replicas_step_from_one_to_the_next_and_are_numbered,
-          what_refers_to_replicas_is_made_as_often, suffixes_of_nested_replicas_begin_inside,
-          poses_that_make_no_sense_are_refused)
+          what_refers_to_replicas_is_made_as_often,
+          contacts_and_tendons_may_join_a_replica_to_the_rest,
+          suffixes_of_nested_replicas_begin_inside, poses_that_make_no_sense_are_refused)
