@@ -90,7 +90,7 @@ PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 # of the daemon alone
-SERVER_PACKAGES := grpc libnghttp2 libprotobuf-c libmicrohttpd sqlite3 inih gnutls
+SERVER_PACKAGES := libnghttp2 libprotobuf-c libmicrohttpd sqlite3 inih gnutls
 SERVER_LIBS := $(shell pkg-config --libs $(SERVER_PACKAGES) 2>/dev/null)
 
 # Results must be the same bytes on every run and every machine: no fused multiply-add that one

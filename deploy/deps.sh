@@ -52,7 +52,6 @@ find_missing() {
             need libpng-dev library libpng
             need liblapack-dev library lapack
             need libblas-dev library blas
-            need libgrpc-dev library grpc
             need libnghttp2-dev library libnghttp2
             need protobuf-compiler have protoc
             need protobuf-c-compiler have protoc-gen-c

@@ -6,7 +6,8 @@
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
 #   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
-#   tests/unit/test_client_*.c both, for a daemon and its client in one process, and
+#   tests/unit/test_client_*.c and test_server_rpc*.c both, for a daemon and its client in one
+#   process, and
 #   tests/unit/test_cli_NAME.c the command's NAME.o alone
 
 GEN := $(BUILD)/generated
@@ -19,7 +20,7 @@ SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard 
 SERVER_LIBRARY := $(B)/libtribod.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
-CLIENT_TESTS = $(filter tests/unit/test_client_%,$(suite_unit))
+CLIENT_TESTS = $(filter tests/unit/test_client_% tests/unit/test_server_rpc%,$(suite_unit))
 SERVER_TESTS = $(filter tests/unit/test_server_% tests/unit/test_db_% tests/fuzz/fuzz_wire_% \
                  tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz)) $(CLIENT_TESTS)
 

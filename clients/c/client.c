@@ -1,20 +1,22 @@
-/* Connections and unary calls. A call borrows a completion queue from the client, runs its one
- * batch of operations and plucks the result: no thread of our own, no lock while waiting. */
+/* Clients: connections that are made again when they end, unary calls, repeating.
+ *
+ * A client has one connection that takes new calls. One that the server said goodbye to keeps the
+ * calls it has, and a new one is made for the next call. */
 #include "client_internal.h"
 
-#include <grpc/byte_buffer_reader.h>
-#include <grpc/grpc_security.h>
-#include <grpc/support/alloc.h>
-#include <grpc/support/time.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 
 static const double FIRST_PAUSE_S = 0.05, LONGEST_PAUSE_S = 2;
 /* A daemon that restarts is found again this soon: between two attempts to connect. */
-enum { FIRST_RECONNECT_MS = 100, LONGEST_RECONNECT_MS = 2000, PING_MS = 10000 };
+static const int64_t RECONNECT_NS = 100000000, LONGEST_CONNECT_NS = 20000000000;
+static const int64_t SECOND_NS = 1000000000;
+/* Connections that may go away between the choice of one and the beginning of a call. */
+enum { MOST_LINES = 3 };
 
 /* Only these may be sent again when it is not known whether the server saw them. */
 static const char *const READS[] = {"GetServerInfo", "ListAssets",  "GetScene",       "ListScenes",
@@ -31,66 +33,6 @@ tbc_options tbc_options_defaults(void)
 
 /* ---- connecting ---- */
 
-gpr_timespec tbc_deadline(double seconds)
-{
-    if (!(seconds > 0)) return gpr_inf_future(GPR_CLOCK_MONOTONIC);
-    return gpr_time_add(gpr_now(GPR_CLOCK_MONOTONIC),
-                        gpr_time_from_nanos((int64_t)(seconds * 1e9), GPR_TIMESPAN));
-}
-
-static grpc_arg int_arg(const char *key, int value)
-{
-    grpc_arg arg = {.type = GRPC_ARG_INTEGER, .key = (char *)(uintptr_t)key};
-    arg.value.integer = value;
-    return arg;
-}
-
-static grpc_channel *open_channel(const tbc_options *options)
-{
-    const int limit = options->message_bytes > INT32_MAX ? INT32_MAX : (int)options->message_bytes;
-    grpc_arg args[] = {int_arg(GRPC_ARG_MAX_RECEIVE_MESSAGE_LENGTH, limit),
-                       int_arg(GRPC_ARG_MAX_SEND_MESSAGE_LENGTH, limit),
-                       /* a client is a connection of its own, not one that others share */
-                       int_arg(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1),
-                       int_arg(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
-                       int_arg(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, FIRST_RECONNECT_MS),
-                       int_arg(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, LONGEST_RECONNECT_MS),
-                       int_arg(GRPC_ARG_KEEPALIVE_TIME_MS, PING_MS),
-                       int_arg(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, PING_MS),
-                       int_arg(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1),
-                       int_arg(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0)};
-    const grpc_channel_args list = {.num_args = sizeof args / sizeof args[0], .args = args};
-    grpc_channel_credentials *credentials = NULL;
-    if (options->root_pem != NULL) {
-        grpc_ssl_pem_key_cert_pair pair = {.private_key = options->client_key,
-                                           .cert_chain = options->client_pem};
-        credentials = grpc_ssl_credentials_create(
-            options->root_pem, options->client_pem != NULL ? &pair : NULL, NULL, NULL);
-    } else {
-        credentials = grpc_insecure_credentials_create();
-    }
-    grpc_channel *channel = grpc_channel_create(options->address, credentials, &list);
-    grpc_channel_credentials_release(credentials);
-    return channel;
-}
-
-/* Waits until the channel is connected. */
-static bool wait_connected(tbc_client *client, double seconds)
-{
-    const gpr_timespec deadline = tbc_deadline(seconds);
-    grpc_completion_queue *queue = tbc_queue_take(client);
-    grpc_connectivity_state state = grpc_channel_check_connectivity_state(client->channel, 1);
-    while (queue != NULL && state != GRPC_CHANNEL_READY && state != GRPC_CHANNEL_SHUTDOWN) {
-        grpc_channel_watch_connectivity_state(client->channel, state, deadline, queue, client);
-        const grpc_event event =
-            grpc_completion_queue_pluck(queue, client, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
-        if (!event.success) break;
-        state = grpc_channel_check_connectivity_state(client->channel, 1);
-    }
-    if (queue != NULL) tbc_queue_give(client, queue);
-    return state == GRPC_CHANNEL_READY;
-}
-
 static tb_status check(const tbc_options *options, tb_error *error)
 {
     if (options->address == NULL || options->address[0] == 0)
@@ -105,135 +47,258 @@ static tb_status check(const tbc_options *options, tb_error *error)
     return TB_OK;
 }
 
+static gnutls_datum_t datum(const char *text)
+{
+    return (gnutls_datum_t){.data = (unsigned char *)(uintptr_t)text,
+                            .size = (unsigned)strlen(text)};
+}
+
+static tb_status load_certificates(const tbc_options *options, tbc_target *target, tb_error *error)
+{
+    if (options->root_pem == NULL) return TB_OK;
+    if (gnutls_certificate_allocate_credentials(&target->credentials) != 0)
+        return tb_fail_memory(error, 0, "certificates");
+    const gnutls_datum_t roots = datum(options->root_pem);
+    if (gnutls_certificate_set_x509_trust_mem(target->credentials, &roots, GNUTLS_X509_FMT_PEM) <=
+        0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "root_pem",
+                             "root_pem holds no certificate");
+    if (options->client_pem == NULL) return TB_OK;
+    const gnutls_datum_t own = datum(options->client_pem), key = datum(options->client_key);
+    if (gnutls_certificate_set_x509_key_mem(target->credentials, &own, &key, GNUTLS_X509_FMT_PEM) <
+        0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "client_pem",
+                             "client_pem and client_key are no certificate and key that belong "
+                             "together");
+    return TB_OK;
+}
+
 static bool copy_key(tbc_client *client, const char *key)
 {
     const size_t size = strlen(key) + sizeof "Bearer ";
-    char *text = malloc(size);
-    if (text == NULL) return false;
-    snprintf(text, size, "Bearer %s", key);
-    client->authorization = grpc_slice_from_copied_string(text);
-    client->has_key = true;
-    free(text);
-    return true;
+    client->authorization = malloc(size);
+    if (client->authorization != NULL) snprintf(client->authorization, size, "Bearer %s", key);
+    return client->authorization != NULL;
 }
 
-tb_status tbc_connect(const tbc_options *options, tbc_client **out, tb_error *error)
+/* A connection that is held is not freed. */
+static void hold(tbc_line *line)
 {
-    *out = NULL;
-    const tb_status status = check(options, error);
-    if (status != TB_OK) return status;
+    pthread_mutex_lock(&line->lock);
+    line->count++;
+    pthread_mutex_unlock(&line->lock);
+}
+
+static void let_go(tbc_line *line)
+{
+    pthread_mutex_lock(&line->lock);
+    line->count--;
+    pthread_mutex_unlock(&line->lock);
+}
+
+/* The connection that takes new calls, held; or NULL. */
+static tbc_line *current(tbc_client *client)
+{
+    pthread_mutex_lock(&client->lock);
+    tbc_line *line = client->lines;
+    if (line != NULL && !tbc_line_usable(line)) line = NULL;
+    if (line != NULL) hold(line);
+    pthread_mutex_unlock(&client->lock);
+    return line;
+}
+
+/* Frees connections that take no new calls and have none left. The lock is held. */
+static void forget_old(tbc_client *client)
+{
+    for (tbc_line **at = &client->lines; *at != NULL;) {
+        tbc_line *line = *at;
+        pthread_mutex_lock(&line->lock);
+        const bool over = (line->going || line->failed) && line->count == 0;
+        pthread_mutex_unlock(&line->lock);
+        if (over) {
+            *at = line->next;
+            tbc_line_free(line);
+        } else {
+            at = &line->next;
+        }
+    }
+}
+
+/* The same, made now if there is none; NULL with the reason. */
+static tbc_line *connect_now(tbc_client *client, int64_t deadline_ns, char reason[TBC_REASON_SIZE])
+{
+    tbc_line *line = current(client);
+    if (line != NULL) return line;
+    pthread_mutex_lock(&client->connecting);
+    line = current(client); /* another thread may just have connected */
+    if (line == NULL) {
+        const int64_t longest = tbc_now_ns() + LONGEST_CONNECT_NS;
+        line =
+            tbc_line_open(&client->target, deadline_ns < longest ? deadline_ns : longest, reason);
+        if (line != NULL) {
+            pthread_mutex_lock(&client->lock);
+            hold(line);
+            line->next = client->lines;
+            client->lines = line;
+            pthread_mutex_unlock(&client->lock);
+        }
+    }
+    pthread_mutex_unlock(&client->connecting);
+    return line;
+}
+
+/* Looks at the connections once a second. */
+static void *keep(void *context)
+{
+    tbc_client *client = context;
+    pthread_mutex_lock(&client->lock);
+    while (!client->stop) {
+        const int64_t until = tbc_now_ns() + SECOND_NS;
+        const struct timespec time = {.tv_sec = (time_t)(until / SECOND_NS),
+                                      .tv_nsec = (long)(until % SECOND_NS)};
+        pthread_cond_timedwait(&client->stopped, &client->lock, &time);
+        for (tbc_line *line = client->lines; line != NULL; line = line->next) tbc_line_tick(line);
+    }
+    pthread_mutex_unlock(&client->lock);
+    return NULL;
+}
+
+static void sleep_ns(int64_t nanoseconds)
+{
+    const struct timespec time = {.tv_sec = (time_t)(nanoseconds / SECOND_NS),
+                                  .tv_nsec = (long)(nanoseconds % SECOND_NS)};
+    nanosleep(&time, NULL);
+}
+
+static tb_status wait_connected(tbc_client *client, double seconds, bool secure, tb_error *error)
+{
+    const int64_t deadline = tbc_deadline_ns(seconds);
+    char reason[TBC_REASON_SIZE] = "";
+    tbc_line *line = NULL;
+    while ((line = connect_now(client, deadline, reason)) == NULL) {
+        if (tbc_now_ns() + RECONNECT_NS >= deadline)
+            return tb_fail_field(
+                error, TB_UNAVAILABLE, "address", "no tribod answers at %s%s (%s)", client->address,
+                secure ? " by TLS with a certificate of the trusted ones" : "", reason);
+        sleep_ns(RECONNECT_NS);
+    }
+    let_go(line);
+    return TB_OK;
+}
+
+static tb_status client_make(const tbc_options *options, tbc_client **made, tb_error *error)
+{
     tbc_client *client = calloc(1, sizeof *client);
+    pthread_condattr_t attributes;
+    *made = client;
     if (client == NULL) return tb_fail_memory(error, sizeof *client, "a client");
-    grpc_init();
     pthread_mutex_init(&client->lock, NULL);
+    pthread_mutex_init(&client->connecting, NULL);
+    pthread_condattr_init(&attributes);
+    pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+    pthread_cond_init(&client->stopped, &attributes);
+    pthread_condattr_destroy(&attributes);
     client->timeout = options->timeout;
     client->attempts = options->attempts > 1 ? options->attempts : 1;
     client->address = strdup(options->address);
     if (client->address == NULL ||
-        (options->api_key != NULL && !copy_key(client, options->api_key))) {
-        tbc_disconnect(client);
+        (options->api_key != NULL && !copy_key(client, options->api_key)))
         return tb_fail_memory(error, 0, "a client");
-    }
-    client->channel = open_channel(options);
-    if (options->connect_timeout > 0 && !wait_connected(client, options->connect_timeout)) {
-        tbc_disconnect(client);
-        return tb_fail_field(error, TB_UNAVAILABLE, "address", "no tribod answers at %s%s",
-                             options->address,
-                             options->root_pem != NULL ? " by TLS with a certificate of the "
-                                                         "trusted ones"
-                                                       : "");
-    }
-    *out = client;
+    client->target.address = client->address;
+    client->target.message_bytes = options->message_bytes;
+    tbc_host_of(client->address, client->target.host);
+    const tb_status status = load_certificates(options, &client->target, error);
+    if (status != TB_OK) return status;
+    client->keeping = pthread_create(&client->keeper, NULL, keep, client) == 0;
+    if (!client->keeping) return tb_fail_memory(error, 0, "a client's thread");
     return TB_OK;
 }
 
-static void destroy_queue(grpc_completion_queue *queue)
+tb_status tbc_connect(const tbc_options *options, tbc_client **out, tb_error *error)
 {
-    grpc_completion_queue_shutdown(queue);
-    grpc_completion_queue_destroy(queue);
+    tbc_client *client = NULL;
+    *out = NULL;
+    tb_status status = check(options, error);
+    if (status == TB_OK) status = client_make(options, &client, error);
+    if (status == TB_OK && options->connect_timeout > 0)
+        status = wait_connected(client, options->connect_timeout, options->root_pem != NULL, error);
+    if (status == TB_OK)
+        *out = client;
+    else
+        tbc_disconnect(client);
+    return status;
 }
 
 void tbc_disconnect(tbc_client *client)
 {
     if (client == NULL) return;
-    for (int32_t i = 0; i < client->number_of_idle_queues; i++)
-        destroy_queue(client->idle_queues[i]);
-    if (client->channel != NULL) grpc_channel_destroy(client->channel);
+    pthread_mutex_lock(&client->lock);
+    client->stop = true;
+    pthread_cond_signal(&client->stopped);
+    pthread_mutex_unlock(&client->lock);
+    if (client->keeping) pthread_join(client->keeper, NULL);
+    while (client->lines != NULL) {
+        tbc_line *next = client->lines->next;
+        tbc_line_free(client->lines);
+        client->lines = next;
+    }
+    if (client->target.credentials != NULL)
+        gnutls_certificate_free_credentials(client->target.credentials);
+    pthread_cond_destroy(&client->stopped);
+    pthread_mutex_destroy(&client->connecting);
     pthread_mutex_destroy(&client->lock);
-    if (client->has_key) grpc_slice_unref(client->authorization);
+    free(client->authorization);
     free(client->address);
     free(client);
-    grpc_shutdown();
 }
 
-grpc_completion_queue *tbc_queue_take(tbc_client *client)
+tbc_exchange *tbc_begin(tbc_client *client, const char *method, int64_t deadline_ns,
+                        tb_error *error)
 {
-    grpc_completion_queue *queue = NULL;
-    pthread_mutex_lock(&client->lock);
-    if (client->number_of_idle_queues > 0)
-        queue = client->idle_queues[--client->number_of_idle_queues];
-    pthread_mutex_unlock(&client->lock);
-    return queue != NULL ? queue : grpc_completion_queue_create_for_pluck(NULL);
-}
-
-void tbc_queue_give(tbc_client *client, grpc_completion_queue *queue)
-{
-    const int32_t room = (int32_t)(sizeof client->idle_queues / sizeof client->idle_queues[0]);
-    pthread_mutex_lock(&client->lock);
-    if (client->number_of_idle_queues < room) {
-        client->idle_queues[client->number_of_idle_queues++] = queue;
-        queue = NULL;
-    }
-    pthread_mutex_unlock(&client->lock);
-    if (queue != NULL) destroy_queue(queue);
-}
-
-grpc_call *tbc_call_create(tbc_client *client, const char *method, gpr_timespec deadline,
-                           grpc_completion_queue *queue)
-{
-    char path[256];
+    char path[256], reason[TBC_REASON_SIZE] = "the server ends its connections";
     snprintf(path, sizeof path, "%s%s", method[0] == '/' ? "" : "/", method);
-    /* the channel takes a reference of its own */
-    const grpc_slice slice = grpc_slice_from_copied_string(path);
-    grpc_call *call = grpc_channel_create_call(client->channel, NULL, GRPC_PROPAGATE_DEFAULTS,
-                                               queue, slice, NULL, deadline, NULL);
-    grpc_slice_unref(slice);
-    return call;
-}
-
-void tbc_metadata(const tbc_client *client, grpc_metadata *entry, size_t *count)
-{
-    *count = client->has_key;
-    if (*count == 0) return;
-    memset(entry, 0, sizeof *entry);
-    entry->key = grpc_slice_from_static_string("authorization");
-    entry->value = client->authorization;
+    pthread_mutex_lock(&client->lock);
+    forget_old(client);
+    pthread_mutex_unlock(&client->lock);
+    for (int i = 0; i < MOST_LINES; i++) {
+        tbc_line *line = connect_now(client, deadline_ns, reason);
+        if (line == NULL) break;
+        tbc_exchange *x = tbc_exchange_open(line, path, client->authorization, NULL, deadline_ns);
+        let_go(line);
+        if (x != NULL) return x;
+    }
+    const char *slash = strrchr(path, '/');
+    const bool late = tbc_now_ns() >= deadline_ns;
+    tb_fail(error, late ? TB_DEADLINE_EXCEEDED : TB_UNAVAILABLE, "%.64s at %.128s: %s", slash + 1,
+            client->address, reason);
+    return NULL;
 }
 
 /* ---- messages ---- */
 
-grpc_byte_buffer *tbc_pack(const ProtobufCMessage *message)
+uint8_t *tbc_pack(const tbc_client *client, const ProtobufCMessage *message, size_t *size,
+                  tb_error *error)
 {
-    const size_t size = protobuf_c_message_get_packed_size(message);
-    grpc_slice slice = grpc_slice_malloc(size);
-    protobuf_c_message_pack(message, GRPC_SLICE_START_PTR(slice));
-    grpc_byte_buffer *buffer = grpc_raw_byte_buffer_create(&slice, 1);
-    grpc_slice_unref(slice);
-    return buffer;
+    *size = protobuf_c_message_get_packed_size(message);
+    if (*size > client->target.message_bytes) {
+        tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                "the request has %zu bytes, more than the %zu of a message", *size,
+                client->target.message_bytes);
+        return NULL;
+    }
+    uint8_t *bytes = malloc(*size + 1);
+    if (bytes == NULL)
+        tb_fail_memory(error, *size, "a request");
+    else
+        protobuf_c_message_pack(message, bytes);
+    return bytes;
 }
 
-tb_status tbc_unpack(grpc_byte_buffer *buffer, const ProtobufCMessageDescriptor *descriptor,
+tb_status tbc_unpack(const tb_bytes *bytes, const ProtobufCMessageDescriptor *descriptor,
                      ProtobufCMessage **message, tb_error *error)
 {
-    grpc_byte_buffer_reader reader;
-    *message = NULL;
-    if (grpc_byte_buffer_reader_init(&reader, buffer)) {
-        grpc_slice slice = grpc_byte_buffer_reader_readall(&reader);
-        *message = protobuf_c_message_unpack(descriptor, NULL, GRPC_SLICE_LENGTH(slice),
-                                             GRPC_SLICE_START_PTR(slice));
-        grpc_slice_unref(slice);
-        grpc_byte_buffer_reader_destroy(&reader);
-    }
+    *message = protobuf_c_message_unpack(descriptor, NULL, bytes->size,
+                                         bytes->base != NULL ? bytes->base : (const uint8_t *)"");
     if (*message == NULL)
         return tb_fail(error, TB_DATA_LOSS, "the server's answer is not a %s", descriptor->name);
     return TB_OK;
@@ -246,53 +311,35 @@ void tbc_free(void *message)
 
 /* ---- unary calls ---- */
 
-/* One attempt. */
+/* One attempt; *unseen tells that the server has surely not begun to work on it. */
 static tb_status attempt(tbc_client *client, const char *method, const ProtobufCMessage *request,
-                         const ProtobufCMessageDescriptor *descriptor, gpr_timespec deadline,
-                         ProtobufCMessage **response, double *retry_after, tb_error *error)
+                         const ProtobufCMessageDescriptor *descriptor, int64_t deadline,
+                         ProtobufCMessage **response, double *retry_after, bool *unseen,
+                         tb_error *error)
 {
-    grpc_completion_queue *queue = tbc_queue_take(client);
-    grpc_call *call = tbc_call_create(client, method, deadline, queue);
-    grpc_byte_buffer *outgoing = tbc_pack(request), *incoming = NULL;
-    grpc_metadata_array initial;
-    grpc_metadata authorization;
-    tbc_end end;
-    tb_status status = TB_OK;
-    grpc_metadata_array_init(&initial);
-    tbc_end_init(&end);
-
-    grpc_op ops[6];
-    memset(ops, 0, sizeof ops);
-    ops[0].op = GRPC_OP_SEND_INITIAL_METADATA;
-    ops[0].data.send_initial_metadata.metadata = &authorization;
-    tbc_metadata(client, &authorization, &ops[0].data.send_initial_metadata.count);
-    ops[1].op = GRPC_OP_SEND_MESSAGE;
-    ops[1].data.send_message.send_message = outgoing;
-    ops[2].op = GRPC_OP_SEND_CLOSE_FROM_CLIENT;
-    ops[3].op = GRPC_OP_RECV_INITIAL_METADATA;
-    ops[3].data.recv_initial_metadata.recv_initial_metadata = &initial;
-    ops[4].op = GRPC_OP_RECV_MESSAGE;
-    ops[4].data.recv_message.recv_message = &incoming;
-    ops[5].op = GRPC_OP_RECV_STATUS_ON_CLIENT;
-    ops[5].data.recv_status_on_client.trailing_metadata = &end.trailing;
-    ops[5].data.recv_status_on_client.status = &end.code;
-    ops[5].data.recv_status_on_client.status_details = &end.message;
-    if (grpc_call_start_batch(call, ops, 6, call, NULL) != GRPC_CALL_OK) {
-        status = tb_fail(error, TB_INTERNAL, "%s could not be started", method);
-        goto done;
+    tb_bytes message = {0};
+    size_t size = 0;
+    tb_error told = {.status = TB_OK};
+    *unseen = false;
+    uint8_t *bytes = tbc_pack(client, request, &size, &told);
+    tbc_exchange *x = bytes != NULL ? tbc_begin(client, method, deadline, &told) : NULL;
+    tb_status status = told.status;
+    if (x != NULL) {
+        /* with its end the request leaves in one write */
+        tbc_exchange_send_last(x, bytes, size);
+        const bool answered = tbc_exchange_receive(x, &message);
+        tbc_exchange_finish(x);
+        *unseen = x->unseen;
+        status = tbc_end_status(client, x, method, retry_after, error);
+        if (status == TB_OK && !answered)
+            status = tb_fail(error, TB_DATA_LOSS, "%s was answered without a message", method);
+        if (status == TB_OK) status = tbc_unpack(&message, descriptor, response, error);
+    } else if (error != NULL) {
+        *error = told;
     }
-    grpc_completion_queue_pluck(queue, call, gpr_inf_future(GPR_CLOCK_MONOTONIC), NULL);
-    status = tbc_end_status(client, &end, method, retry_after, error);
-    if (status == TB_OK && incoming == NULL)
-        status = tb_fail(error, TB_DATA_LOSS, "%s was answered without a message", method);
-    if (status == TB_OK) status = tbc_unpack(incoming, descriptor, response, error);
-done:
-    grpc_byte_buffer_destroy(outgoing);
-    if (incoming != NULL) grpc_byte_buffer_destroy(incoming);
-    grpc_metadata_array_destroy(&initial);
-    tbc_end_free(&end);
-    grpc_call_unref(call);
-    tbc_queue_give(client, queue);
+    tbc_exchange_close(x);
+    tb_bytes_free(&message);
+    free(bytes);
     return status;
 }
 
@@ -306,11 +353,11 @@ static bool only_reads(const char *method)
 }
 
 /* Sleeps; false if the deadline would come first. */
-static bool pause_before(gpr_timespec deadline, double seconds)
+static bool pause_before(int64_t deadline, double seconds)
 {
-    const gpr_timespec until = tbc_deadline(seconds);
-    if (gpr_time_cmp(until, deadline) >= 0) return false;
-    gpr_sleep_until(until);
+    const int64_t pause = (int64_t)(seconds * 1e9);
+    if (deadline != INT64_MAX && tbc_now_ns() + pause >= deadline) return false;
+    sleep_ns(pause);
     return true;
 }
 
@@ -319,17 +366,18 @@ tb_status tbc_call(tbc_client *client, const char *method, const ProtobufCMessag
                    ProtobufCMessage **response, tb_error *error)
 {
     /* one deadline for all attempts and the pauses between them */
-    const gpr_timespec deadline = tbc_deadline(timeout > 0 ? timeout : client->timeout);
+    const int64_t deadline = tbc_deadline_ns(timeout > 0 ? timeout : client->timeout);
     double pause = FIRST_PAUSE_S;
     for (int32_t i = 1;; i++) {
         double retry_after = -1;
+        bool unseen = false;
         *response = NULL;
-        const tb_status status =
-            attempt(client, method, request, descriptor, deadline, response, &retry_after, error);
+        const tb_status status = attempt(client, method, request, descriptor, deadline, response,
+                                         &retry_after, &unseen, error);
         /* with a time to come back the server has refused without doing anything */
         const bool again = (status == TB_RESOURCE_EXHAUSTED && retry_after >= 0) ||
                            (status == TB_UNAVAILABLE && (retry_after >= 0 || only_reads(method)));
-        if (!again || i >= client->attempts) return status;
+        if (!(again || unseen) || i >= client->attempts) return status;
         double wait = retry_after > pause ? retry_after : pause;
         if (wait > LONGEST_PAUSE_S) wait = LONGEST_PAUSE_S;
         if (!pause_before(deadline, wait)) return status;

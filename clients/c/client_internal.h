@@ -1,52 +1,206 @@
-/* What the files of the C client share. */
+/* What the files of the C client share.
+ *
+ *   client.c    clients: connections that are made again, unary calls, repeating
+ *   stream.c    streams;  upload.c  assets and models;  status.c  errors as the library's
+ *   connect.c   sockets and TLS handshakes
+ *   line.c      one connection: reading, writing, who of the waiting threads does so
+ *   session.c   HTTP/2 events of a connection (callbacks of libnghttp2)
+ *   exchange.c  one call on a connection
+ *   coding.c    the small grammars of gRPC: percent coding, base64, timeouts
+ *
+ * Threads. A call is made, and its answer read, by the thread that wants it: no hop to a thread of
+ * the library's own. Of several threads that wait on one connection one drives it: it polls, reads
+ * for all and wakes those whose answers came; when it has what it wanted, another one drives. A
+ * thread of the client looks at the connection once a second, for pings and for goodbyes that come
+ * while no call is made. */
 #ifndef CLIENT_INTERNAL_H
 #define CLIENT_INTERNAL_H
 
-#include <grpc/grpc.h>
+#include <gnutls/gnutls.h>
+#include <nghttp2/nghttp2.h>
 #include <pthread.h>
 
+#include "base/file.h"
 #include "tribo_client.h"
 
-struct tbc_client {
-    grpc_channel *channel;
-    char *address;
-    bool has_key;
-    grpc_slice authorization; /* "Bearer ..."; counted, since the transport may keep it longer */
-    double timeout;
-    int32_t attempts;
-    pthread_mutex_t lock;
-    grpc_completion_queue *idle_queues[16]; /* made once, used by one call after the other */
-    int32_t number_of_idle_queues;
+typedef struct tbc_line tbc_line;
+typedef struct tbc_exchange tbc_exchange;
+
+/* Codes of gRPC (https://grpc.io/docs/guides/status-codes). */
+enum {
+    TBC_OK = 0,
+    TBC_CANCELLED = 1,
+    TBC_UNKNOWN = 2,
+    TBC_DEADLINE_EXCEEDED = 4,
+    TBC_PERMISSION_DENIED = 7,
+    TBC_RESOURCE_EXHAUSTED = 8,
+    TBC_UNIMPLEMENTED = 12,
+    TBC_INTERNAL = 13,
+    TBC_UNAVAILABLE = 14,
+    TBC_UNAUTHENTICATED = 16
 };
 
-/* A completion queue of its own for one call. */
-grpc_completion_queue *tbc_queue_take(tbc_client *);
-void tbc_queue_give(tbc_client *, grpc_completion_queue *);
+enum { TBC_PREFIX_BYTES = 5, TBC_REASON_SIZE = 256, TBC_TEXT_SIZE = 32 };
 
+int64_t tbc_now_ns(void);
 /* In `seconds` from now; 0: never. */
-gpr_timespec tbc_deadline(double seconds);
-/* A call that has sent nothing yet. */
-grpc_call *tbc_call_create(tbc_client *, const char *method, gpr_timespec deadline,
-                           grpc_completion_queue *);
-/* The metadata that every call sends; *count 0 or 1. */
-void tbc_metadata(const tbc_client *, grpc_metadata *, size_t *count);
+int64_t tbc_deadline_ns(double seconds);
 
-/* A message as a byte buffer of one slice. Like all of gRPC, it ends the process without memory. */
-grpc_byte_buffer *tbc_pack(const ProtobufCMessage *);
-tb_status tbc_unpack(grpc_byte_buffer *, const ProtobufCMessageDescriptor *, ProtobufCMessage **,
+/* ---- coding.c ---- */
+
+/* Appends a grpc-message decoded: %41 is A; what is no such code stays. */
+bool tbc_percent_decode(tb_bytes *to, const uint8_t *text, size_t size);
+/* Appends the bytes of base64, padded or not; false if it is none. */
+bool tbc_base64_decode(tb_bytes *to, const uint8_t *text, size_t size);
+/* grpc-timeout, at most 8 digits and a unit, rounded up. */
+void tbc_timeout_print(int64_t nanoseconds, char text[TBC_TEXT_SIZE]);
+
+/* ---- connect.c ---- */
+
+/* Where to, and how; borrowed texts. */
+typedef struct tbc_target {
+    const char *address;
+    char host[TBC_REASON_SIZE];                   /* for :authority and the server's certificate */
+    gnutls_certificate_credentials_t credentials; /* NULL: plain text */
+    size_t message_bytes;
+} tbc_target;
+
+/* Connects until the deadline; the socket is non-blocking. -1 with the reason. */
+int tbc_dial(const char *address, int64_t deadline_ns, char reason[TBC_REASON_SIZE]);
+/* "HOST:PORT" without the port, "localhost" for a Unix socket. */
+void tbc_host_of(const char *address, char host[TBC_REASON_SIZE]);
+/* Makes TLS over the socket until the deadline; NULL with the reason. */
+gnutls_session_t tbc_secure(int socket, const tbc_target *, int64_t deadline_ns,
+                            char reason[TBC_REASON_SIZE]);
+
+/* ---- line.c ---- */
+
+struct tbc_line {
+    tbc_target target;
+    int socket, wake;
+    gnutls_session_t tls;
+    tbc_line *next; /* of the client */
+
+    pthread_mutex_t lock; /* for the rest */
+    nghttp2_session *session;
+    bool driven;  /* a thread polls and reads */
+    bool settled; /* the server's settings came */
+    bool going;   /* takes no new calls: the server said goodbye */
+    bool failed;  /* every call on it has ended */
+    char reason[TBC_REASON_SIZE];
+    tb_bytes unsent;
+    size_t unsent_at;
+    tbc_exchange *exchanges;
+    int count; /* of exchanges, and of threads that are about to begin one */
+    bool pinged;
+    int64_t heard_ns, pinged_ns;
+};
+
+/* Connects and waits for the server's settings. NULL with the reason. */
+tbc_line *tbc_line_open(const tbc_target *, int64_t deadline_ns, char reason[TBC_REASON_SIZE]);
+void tbc_line_free(tbc_line *);
+/* Whether a new call may begin here. */
+bool tbc_line_usable(tbc_line *);
+/* Reads what came without waiting, and keeps the connection alive: about once a second. */
+void tbc_line_tick(tbc_line *);
+
+/* The following want the line's lock. */
+
+/* Writes what libnghttp2 has, as far as the socket takes it. */
+void tbc_line_flush(tbc_line *);
+/* Reads what is there. */
+void tbc_line_receive(tbc_line *);
+/* The driver polls anew: another thread changed what it waits for. */
+void tbc_line_kick(tbc_line *);
+/* Ends every call as UNAVAILABLE. */
+void tbc_line_fail(tbc_line *, const char *reason);
+/* Waits, driving the line if no other thread does, until the exchange is `done`, has ended, or its
+ * deadline passes, which ends it. */
+void tbc_line_wait(tbc_line *, tbc_exchange *, bool (*done)(const tbc_exchange *));
+
+/* ---- session.c ---- */
+
+bool tbc_session_make(tbc_line *);
+
+/* ---- exchange.c ---- */
+
+struct tbc_exchange {
+    tbc_line *line;
+    tbc_exchange *next, *previous; /* of the line */
+    int32_t stream;
+    int64_t deadline_ns;
+    pthread_cond_t changed;
+    bool waiting;
+    bool spins;
+    int64_t average_ns; /* of waits for a message */
+
+    const uint8_t *out; /* borrowed from the sender while it waits */
+    size_t out_size, out_at;
+    uint8_t prefix[TBC_PREFIX_BYTES];
+    size_t prefix_at;
+    bool sending, half_closed, deferred;
+
+    tb_bytes in;
+    size_t in_at, unconsumed;
+
+    bool ended;
+    bool unseen; /* the server has surely not begun to work on it */
+    int http_status;
+    int code; /* gRPC's; -1: not yet */
+    tb_bytes message, details;
+    char pushback[TBC_TEXT_SIZE];
+};
+
+/* Begins a call; NULL if the line takes none any more, or without memory. `encoding` (may be NULL)
+ * is sent as grpc-encoding. */
+tbc_exchange *tbc_exchange_open(tbc_line *, const char *path, const char *authorization,
+                                const char *encoding, int64_t deadline_ns);
+/* Sends a message; waits until the connection took it. False if the call has ended. */
+bool tbc_exchange_send(tbc_exchange *, const void *bytes, size_t size, bool compressed);
+/* The same for the last message, without waiting: `bytes` must stay until the call has ended. */
+void tbc_exchange_send_last(tbc_exchange *, const void *bytes, size_t size);
+bool tbc_exchange_half_close(tbc_exchange *);
+/* The next message; false at the end of the call. `message` must be empty. */
+bool tbc_exchange_receive(tbc_exchange *, tb_bytes *message);
+/* Waits for the end; gives gRPC's code. */
+int tbc_exchange_finish(tbc_exchange *);
+void tbc_exchange_cancel(tbc_exchange *);
+/* Cancels what has not ended, and frees. */
+void tbc_exchange_close(tbc_exchange *);
+
+/* For session.c, under the line's lock. */
+void tbc_exchange_end(tbc_exchange *, int code, const char *message);
+void tbc_exchange_wake(tbc_exchange *);
+/* Whether a whole message is there; ends the call if one is too large. */
+bool tbc_exchange_has_message(const tbc_exchange *);
+
+/* ---- client.c ---- */
+
+struct tbc_client {
+    char *address, *authorization; /* "Bearer ...", or NULL */
+    tbc_target target;
+    double timeout;
+    int32_t attempts;
+    pthread_t keeper;
+    bool keeping;
+    pthread_mutex_t connecting; /* one thread connects; taken before `lock` */
+    pthread_mutex_t lock;       /* for the rest */
+    pthread_cond_t stopped;
+    bool stop;
+    tbc_line *lines; /* the first takes new calls */
+};
+
+/* Begins a call on a connection that is there, or made now. NULL with the error. */
+tbc_exchange *tbc_begin(tbc_client *, const char *method, int64_t deadline_ns, tb_error *);
+/* A message packed, malloc'ed; NULL with the error. */
+uint8_t *tbc_pack(const tbc_client *, const ProtobufCMessage *, size_t *size, tb_error *);
+tb_status tbc_unpack(const tb_bytes *, const ProtobufCMessageDescriptor *, ProtobufCMessage **,
                      tb_error *);
 
-/* How a call ended. */
-typedef struct tbc_end {
-    grpc_status_code code;
-    grpc_slice message;
-    grpc_metadata_array trailing;
-} tbc_end;
+/* ---- status.c ---- */
 
-void tbc_end_init(tbc_end *);
 /* Fills the error from status, message and details; *retry_after (may be NULL) in s, or < 0. */
-tb_status tbc_end_status(const tbc_client *, const tbc_end *, const char *method,
+tb_status tbc_end_status(const tbc_client *, const tbc_exchange *, const char *method,
                          double *retry_after, tb_error *);
-void tbc_end_free(tbc_end *);
 
 #endif

@@ -156,36 +156,20 @@ static tb_status status_of(int code, const char *reason)
     return TB_INTERNAL;
 }
 
-void tbc_end_init(tbc_end *end)
-{
-    memset(end, 0, sizeof *end);
-    end->message = grpc_empty_slice();
-    grpc_metadata_array_init(&end->trailing);
-}
-
-void tbc_end_free(tbc_end *end)
-{
-    grpc_slice_unref(end->message);
-    grpc_metadata_array_destroy(&end->trailing);
-}
-
-tb_status tbc_end_status(const tbc_client *client, const tbc_end *end, const char *method,
+tb_status tbc_end_status(const tbc_client *client, const tbc_exchange *x, const char *method,
                          double *retry_after, tb_error *error)
 {
     char reason[32] = "", text[TB_ERROR_MESSAGE_SIZE];
     double delay = -1;
     tb_error told = {0};
-    if (end->code == GRPC_STATUS_OK) return TB_OK;
-    for (size_t i = 0; i < end->trailing.count; i++) {
-        const grpc_metadata *entry = &end->trailing.metadata[i];
-        if (grpc_slice_str_cmp(entry->key, "grpc-status-details-bin") != 0) continue;
-        const uint8_t *start = GRPC_SLICE_START_PTR(entry->value);
-        read_details((span){start, start + GRPC_SLICE_LENGTH(entry->value)}, &delay, reason, &told);
-    }
+    if (x->code == TBC_OK) return TB_OK;
+    const uint8_t *details = x->details.base, *message = x->message.base;
+    if (details != NULL)
+        read_details((span){details, details + x->details.size}, &delay, reason, &told);
     if (retry_after != NULL) *retry_after = delay;
-    const uint8_t *message = GRPC_SLICE_START_PTR(end->message);
-    copy_text((span){message, message + GRPC_SLICE_LENGTH(end->message)}, text, sizeof text);
-    const tb_status status = status_of((int)end->code, reason);
+    text[0] = 0;
+    if (message != NULL) copy_text((span){message, message + x->message.size}, text, sizeof text);
+    const tb_status status = status_of(x->code, reason);
     const char *slash = strrchr(method, '/');
     method = slash != NULL ? slash + 1 : method;
     const char *said = text[0] != 0 ? text : tb_status_text(status);

@@ -233,7 +233,6 @@ static inline void bench_serve(bench *b)
 
 static inline void bench_open(bench *b)
 {
-    grpc_init();
     bench_configure(b);
     bench_serve(b);
     client_open(&b->client, td_rpc_address(b->server.rpc));
@@ -252,7 +251,6 @@ static inline void bench_close(bench *b)
 {
     client_close(&b->client);
     bench_stop(b);
-    grpc_shutdown();
 }
 
 /* Waits up to 10 s until the number is at least `least`. */

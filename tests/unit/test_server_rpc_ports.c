@@ -47,7 +47,6 @@ START_TEST(a_unix_socket_serves_too)
     client local;
     tb_error error = {0};
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    grpc_init();
     bench_configure(&b);
     snprintf(b.config.grpc_socket, sizeof b.config.grpc_socket, "%s/rpc", folder);
     leave_socket(b.config.grpc_socket); /* as a crash does */
@@ -87,21 +86,25 @@ static void write_certificate(const td_config *config, const authority *ca)
 static grpc_status_code echo_over_tls(const bench *b, const authority *ca, const authority *self)
 {
     char root[CERTIFICATE_PEM_SIZE], own[CERTIFICATE_PEM_SIZE], key[CERTIFICATE_PEM_SIZE];
-    grpc_arg local = {.type = GRPC_ARG_INTEGER, .value.integer = 1};
-    char name[] = GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL;
+    gnutls_certificate_credentials_t credentials = NULL;
     client c;
     client_call call;
     number n = number_of(1);
-    local.key = name;
-    const grpc_channel_args args = {1, &local};
     certificate_pem(ca, root);
-    grpc_ssl_pem_key_cert_pair pair = {key, own};
-    if (self != NULL) certificate_pem(self, own);
-    if (self != NULL) certificate_key_pem(self, key);
-    client_open_with(&c, td_rpc_address(b->server.rpc),
-                     grpc_ssl_credentials_create(root, self != NULL ? &pair : NULL, NULL, NULL),
-                     &args);
-    call_begin_with(&call, &c, "/tribo.test.Test/Echo", 3, NULL, NULL);
+    certificate_check(gnutls_certificate_allocate_credentials(&credentials));
+    const gnutls_datum_t roots = {(unsigned char *)root, (unsigned)strlen(root)};
+    certificate_check(
+        gnutls_certificate_set_x509_trust_mem(credentials, &roots, GNUTLS_X509_FMT_PEM));
+    if (self != NULL) {
+        certificate_pem(self, own);
+        certificate_key_pem(self, key);
+        const gnutls_datum_t mine = {(unsigned char *)own, (unsigned)strlen(own)};
+        const gnutls_datum_t secret = {(unsigned char *)key, (unsigned)strlen(key)};
+        certificate_check(
+            gnutls_certificate_set_x509_key_mem(credentials, &mine, &secret, GNUTLS_X509_FMT_PEM));
+    }
+    client_open_with(&c, td_rpc_address(b->server.rpc), credentials);
+    call_begin_with(&call, &c, "/tribo.test.Test/Echo", 3, NULL);
     if (call_send(&call, &n)) call_half_close(&call);
     free_message(call_receive(&call, NUMBER));
     const grpc_status_code code = call_status(&call);
@@ -117,7 +120,6 @@ START_TEST(tls_and_mutual_tls_are_spoken)
     authority ca = certificate_make("authority", NULL), other = certificate_make("other", NULL);
     authority friend = certificate_make("friend", &ca), foe = certificate_make("foe", &other);
     ck_assert_ptr_nonnull(mkdtemp(folder));
-    grpc_init();
     bench_configure(&b);
     snprintf(b.config.tls_certificate, TD_CONFIG_TEXT_SIZE, "%s/certificate", folder);
     snprintf(b.config.tls_key, TD_CONFIG_TEXT_SIZE, "%s/key", folder);
@@ -152,7 +154,6 @@ START_TEST(tls_and_mutual_tls_are_spoken)
     certificate_free(&other);
     certificate_free(&friend);
     certificate_free(&foe);
-    grpc_shutdown();
 }
 END_TEST
 

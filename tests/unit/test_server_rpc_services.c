@@ -66,7 +66,6 @@ START_TEST(health_is_watched)
     call_end(&stranger);
     call_end(&cancelled);
     client_close(&b.client);
-    grpc_shutdown();
 }
 END_TEST
 
