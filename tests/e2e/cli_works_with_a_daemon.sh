@@ -291,7 +291,7 @@ ran='the example of the C client'
 : "${CC:=cc}"
 if $CC -std=c11 -Wall -Wextra -Werror -I"$TRIBO_BUILD/generated" -Iclients/c -Isolver \
     clients/c/examples/step.c "$TRIBO_BUILD/libtribo_client.a" "$TRIBO_BUILD/libtribo.a" \
-    $(pkg-config --cflags --libs libprotobuf-c grpc libxml-2.0 jansson libsodium qhull_r libpng \
+    $(pkg-config --cflags --libs libprotobuf-c libnghttp2 gnutls libxml-2.0 jansson libsodium qhull_r libpng \
         zlib lapack blas) \
     $(pkg-config --libs hdf5-serial 2>/dev/null || pkg-config --libs hdf5) \
     -fopenmp -pthread -lm -o "$dir/step" 2>"$dir/err"; then pass; else fail 'it does not compile'; fi
