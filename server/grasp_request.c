@@ -92,6 +92,9 @@ static tb_status read_hand(const Tribo__V1__GraspHand *from, tb_grasp_hand *to, 
             return tb_fail_field(error, TB_INVALID_ARGUMENT, names[i],
                                  "%s has %zu numbers, but %zu closing actuators are named",
                                  names[i], counts[i], n);
+    const tb_status status =
+        td_wire_read_overlaps(from->overlaps, "hand.overlaps", &to->overlaps, error);
+    if (status != TB_OK) return status;
     to->closing = (const char *const *)from->closing_actuators;
     to->number_of_closing = (int32_t)n;
     if (from->n_open_controls > 0) to->open_controls = from->open_controls;
@@ -267,6 +270,7 @@ static tb_status load(td_server *server, const Tribo__V1__GraspAsset *from, cons
         tb_import_options options = tb_import_defaults();
         options.file_limit = (size_t)config->asset_bytes;
         options.fixed_base = fixed_base;
+        options.balance_inertia = from->balance_inertia;
         if (density > 0) options.density = density;
         options.files = td_bundle_source(files.bundle);
         *mesh = is_mesh(files.bytes, files.size);

@@ -40,6 +40,11 @@ static tb_status read_options(const td_config *config, const Tribo__V1__CreateSc
     *options = tb_import_defaults();
     options->file_limit = (size_t)config->asset_bytes;
     options->fixed_base = !message->floating_base;
+    options->balance_inertia = message->balance_inertia;
+    if (message->overlap_keyframe[0] != '\0') options->overlap_keyframe = message->overlap_keyframe;
+    const tb_status status =
+        td_wire_read_overlaps(message->overlaps, "overlaps", &options->overlaps, error);
+    if (status != TB_OK) return status;
     if (message->density == 0) return TB_OK;
     if (!(message->density > 0) || !isfinite(message->density))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "density",
@@ -162,13 +167,48 @@ static void fail_wire(td_call *call)
 
 /* ---- CreateScene ---- */
 
+enum { OVERLAP_SAMPLES = 64, MOST_OVERLAPS = 1000 };
+
 typedef struct creation {
     td_call *call;
     const td_scene *scene;
+    tb_overlap *overlaps; /* that collide, in the first pose */
+    int32_t number_of_overlaps;
 } creation;
 
-static void answer_creation(td_call *call, const td_scene *scene)
+/* Keyframe of the request's first pose, by name or number; -1: the reference pose. */
+static int32_t first_pose(const tb_model *model, const Tribo__V1__CreateSceneRequest *message)
 {
+    const char *keyframe = message->overlap_keyframe;
+    if (keyframe[0] == '\0') return -1;
+    const int32_t index = tb_model_find(model, TB_HANDLE_KEYFRAME, keyframe);
+    return index >= 0 ? index : (int32_t)strtol(keyframe, NULL, 10); /* the importer checked it */
+}
+
+/* The pairs that overlap in that pose. */
+static tb_status list_overlaps(const tb_model *model, int32_t keyframe, creation *made,
+                               tb_error *error)
+{
+    tb_state *state = NULL;
+    tb_status status = tb_state_create(model, &state, error);
+    if (status == TB_OK && keyframe >= 0) status = tb_state_reset(state, keyframe, error);
+    if (status == TB_OK)
+        status = tb_state_overlaps(state, tb_step_defaults().contact_slop, OVERLAP_SAMPLES,
+                                   &made->overlaps, &made->number_of_overlaps, error);
+    if (made->number_of_overlaps > MOST_OVERLAPS) made->number_of_overlaps = MOST_OVERLAPS;
+    tb_state_destroy(state);
+    return status;
+}
+
+static void free_creation(creation *made)
+{
+    if (made != NULL) tb_overlaps_destroy(made->overlaps);
+    free(made);
+}
+
+static void answer_creation(td_call *call, const creation *made)
+{
+    const td_scene *scene = made->scene;
     Tribo__V1__CreateSceneResponse response = TRIBO__V1__CREATE_SCENE_RESPONSE__INIT;
     Tribo__V1__SceneCounts counts;
     td_wire wire = {0};
@@ -179,6 +219,9 @@ static void answer_creation(td_call *call, const td_scene *scene)
     response.total_mass = tb_model_total_mass(scene->model);
     response.dt = tb_model_dt(scene->model);
     response.warnings = warnings_of(&wire, scene->model, &response.n_warnings);
+    response.n_overlaps = (size_t)made->number_of_overlaps;
+    response.overlaps =
+        td_wire_overlaps(&wire, scene->model, made->overlaps, made->number_of_overlaps);
     if (wire.failed)
         fail_wire(call);
     else
@@ -192,11 +235,11 @@ static void on_created(void *context, tb_status status, const tb_error *error)
     creation *made = context;
     td_call *call = made->call;
     if (status == TB_OK)
-        answer_creation(call, made->scene);
+        answer_creation(call, made);
     else
         td_call_finish(call, status, error, 0);
     td_scene_release(call->server->catalog, made->scene);
-    free(made);
+    free_creation(made);
     td_call_release(call);
 }
 
@@ -204,13 +247,16 @@ static void create_scene(td_call *call, td_request *request)
 {
     tb_error error = {0};
     tb_model *model = NULL;
+    const Tribo__V1__CreateSceneRequest *message =
+        (const Tribo__V1__CreateSceneRequest *)request->message;
     td_catalog *catalog = call->server->catalog;
-    tb_status status =
-        compile(call, (const Tribo__V1__CreateSceneRequest *)request->message, &model, &error);
+    creation *made = calloc(1, sizeof *made);
+    tb_status status = made != NULL ? TB_OK : tb_fail_memory(&error, sizeof *made, "a scene");
+    if (status == TB_OK) status = compile(call, message, &model, &error);
+    if (status == TB_OK) status = list_overlaps(model, first_pose(model, message), made, &error);
     td_request_free(request);
-    creation *made = status == TB_OK ? calloc(1, sizeof *made) : NULL;
-    if (made == NULL) {
-        if (status == TB_OK) tb_fail_memory(&error, sizeof *made, "a scene");
+    if (status != TB_OK) {
+        free_creation(made);
         tb_model_destroy(model);
         td_call_fail(call, &error);
         return;
@@ -220,7 +266,7 @@ static void create_scene(td_call *call, td_request *request)
     td_call_hold(call);
     status = td_catalog_add_scene_durably(catalog, model, &made->scene, on_created, made, &error);
     if (status == TB_OK) return;
-    free(made);
+    free_creation(made);
     td_call_fail(call, &error);
     td_call_release(call);
 }

@@ -339,3 +339,48 @@ tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *message, const
     options->report_energy = message->report_energy;
     return status;
 }
+
+/* ---- overlaps ---- */
+
+tb_status td_wire_read_overlaps(Tribo__V1__OverlapPolicy from, const char *field,
+                                tb_overlap_policy *policy, tb_error *error)
+{
+    switch (from) {
+    case TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_UNSPECIFIED:
+    case TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_KEEP: *policy = TB_OVERLAPS_KEEP; return TB_OK;
+    case TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_IGNORE:
+        *policy = TB_OVERLAPS_IGNORE;
+        return TB_OK;
+    case TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_ERROR: *policy = TB_OVERLAPS_ERROR; return TB_OK;
+    default:
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                             "%s is %d, expected keep, ignore or error", field, (int)from);
+    }
+}
+
+Tribo__V1__Overlap **td_wire_overlaps(td_wire *wire, const tb_model *model,
+                                      const tb_overlap *overlaps, int32_t count)
+{
+    Tribo__V1__Overlap **pointers = td_wire_take(wire, (size_t)count * sizeof *pointers);
+    Tribo__V1__Overlap *messages = td_wire_take(wire, (size_t)count * sizeof *messages);
+    if (pointers == NULL || messages == NULL) return NULL;
+#define NAME(kind, index) (char *)(uintptr_t)tb_model_thing_name(model, TB_HANDLE_##kind, index)
+    for (int32_t i = 0; i < count; i++) {
+        Tribo__V1__Overlap *m = pointers[i] = &messages[i];
+        const tb_overlap *o = &overlaps[i];
+        tribo__v1__overlap__init(m);
+        m->shape_a = NAME(SHAPE, o->shape_a);
+        m->shape_b = NAME(SHAPE, o->shape_b);
+        m->shape_a_index = o->shape_a;
+        m->shape_b_index = o->shape_b;
+        m->body_a = NAME(BODY, o->body_a);
+        m->body_b = NAME(BODY, o->body_b);
+        m->depth = o->depth;
+        m->joints = o->joints;
+        m->linked = o->linked;
+        m->least_depth = o->least_depth;
+        m->persists = o->persists;
+    }
+#undef NAME
+    return pointers;
+}

@@ -70,6 +70,13 @@ typedef struct td_wire_rows {
 tb_status td_wire_read_rows(td_wire *, const Tribo__V1__Array *, const char *field, int64_t rows,
                             int64_t columns, td_wire_rows *, tb_error *);
 
+/* INVALID_ARGUMENT naming `field` for a policy that this server does not know. */
+tb_status td_wire_read_overlaps(Tribo__V1__OverlapPolicy, const char *field, tb_overlap_policy *,
+                                tb_error *);
+/* The pairs as messages; names are the model's. NULL, and `wire` failed, without memory. */
+Tribo__V1__Overlap **td_wire_overlaps(td_wire *, const tb_model *, const tb_overlap *,
+                                      int32_t count);
+
 /* Options of a request over the defaults: a zero field keeps its default. `solver` points at the
  * library's own name. INVALID_ARGUMENT or NOT_FOUND names the field below `field` ("options"). */
 tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *, const char *field,

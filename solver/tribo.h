@@ -409,6 +409,9 @@ tb_status tb_scene_add_pair(tb_scene *, const tb_pair_def *, tb_handle *, tb_err
 tb_status tb_scene_add_exclude(tb_scene *, tb_handle body_a, tb_handle body_b, tb_error *);
 tb_status tb_scene_add_keyframe(tb_scene *, const tb_keyframe_def *, tb_handle *, tb_error *);
 
+/* Two shapes that never collide, whatever masks, pairs and excludes of bodies say. */
+tb_status tb_scene_exclude_shapes(tb_scene *, tb_handle shape_a, tb_handle shape_b, tb_error *);
+
 /* Changes what the scene said at its creation. */
 tb_status tb_scene_set_options(tb_scene *, const tb_scene_def *, tb_error *);
 tb_scene_def tb_scene_options(const tb_scene *); /* name borrowed from the scene */
@@ -437,6 +440,19 @@ typedef struct tb_file_source {
     void *context;
 } tb_file_source;
 
+/* What becomes of pairs of shapes that may collide and overlap by more than the contact slop (1e-6 m)
+ * in the first pose. Each is named in a warning of the model in any case, the deepest first. */
+typedef enum tb_overlap_policy {
+    /* They collide: they are pushed apart from the first step on. The default, since a contact that
+     * is left out unasked lets a finger pass through the palm. */
+    TB_OVERLAPS_KEEP,
+    /* Links of one mechanism (below one body that is not the world) and pairs that no joint parts
+     * (tb_overlap.persists) never collide. Bodies that merely begin too deep in each other, a mug in
+     * a table, still do. */
+    TB_OVERLAPS_IGNORE,
+    TB_OVERLAPS_ERROR /* FAILED_PRECONDITION names the deepest pair */
+} tb_overlap_policy;
+
 typedef struct tb_import_options {
     const tb_file_source *files; /* NULL: the disk. Otherwise nothing is read from the disk */
     const char *package_path;    /* ':'-separated roots for package:// addresses; may be NULL */
@@ -445,7 +461,12 @@ typedef struct tb_import_options {
     double density;              /* kg/m^3 for OBJ and STL files loaded as scenes */
     bool no_files;   /* refuse references to other files: for texts that came from a network */
     bool fixed_base; /* URDF: the root link is fixed to the world (the default) */
-    tb_log log;      /* receives warnings too */
+    /* repair principal moments that break the triangle inequality by averaging them, whatever the
+     * file says (tb_scene_def.balance_inertia) */
+    bool balance_inertia;
+    tb_overlap_policy overlaps;   /* for tb_model_load */
+    const char *overlap_keyframe; /* the first pose: name or number; NULL: the reference pose */
+    tb_log log;                   /* receives warnings too */
 } tb_import_options;
 
 tb_import_options tb_import_defaults(void);
@@ -473,7 +494,12 @@ typedef struct tb_model tb_model;
 tb_status tb_scene_compile(const tb_scene *, tb_model **, tb_error *);
 void tb_model_destroy(tb_model *); /* NULL is fine; no state may be left that uses it */
 
-/* tb_scene_load, tb_scene_compile, tb_scene_destroy in one. */
+/* The same with an eye on shapes that overlap in the first pose: the reference pose, or that of a
+ * keyframe (name or number; NULL: none). NOT_FOUND for a keyframe that is not there. */
+tb_status tb_scene_compile_apart(const tb_scene *, tb_overlap_policy, const char *keyframe,
+                                 tb_model **, tb_error *);
+
+/* tb_scene_load, tb_scene_compile_apart by the options, tb_scene_destroy in one. */
 tb_status tb_model_load(const char *path, const tb_import_options *, tb_model **, tb_error *);
 
 typedef struct tb_model_counts {
@@ -594,6 +620,33 @@ tb_status tb_state_smooth_acceleration(const tb_state *, double *acceleration, t
 /* Lengths of all tendons (m, or rad) and how they change with the dofs (tendons x dofs, row by row;
  * may be NULL). For tests and planners. */
 tb_status tb_state_tendons(const tb_state *, double *lengths, double *jacobian, tb_error *);
+
+/* Two shapes that may collide and overlap: neither one body nor welded together, parent and child, or
+ * excluded. */
+typedef struct tb_overlap {
+    int32_t shape_a, shape_b; /* model indices, a < b */
+    int32_t body_a, body_b;   /* of the shapes */
+    double depth;             /* m, > 0: the deepest contact point that a step in this pose finds */
+    /* bodies with joints on the way from one body to the other through the tree; 1: neighbours across
+     * a joint */
+    int32_t joints;
+    bool linked; /* parts of one mechanism: a body other than the world is above both, or is one */
+    /* m, smallest over the sampled poses of the joints; 0: they part in some, or they can go anywhere
+     * (free joints, kinematic bodies, slides without range). 0 without samples */
+    double least_depth;
+    bool persists; /* least_depth is above the slop: no sampled pose parts them */
+} tb_overlap;
+
+/* Lists the pairs that overlap by more than `slop` (m, >= 0) in the state's pose, the deepest first.
+ * `samples` (0 to 65536, rounded up to a power of two; 64 is usual): poses in which `persists` is
+ * sought. Every joint visits that many values spread evenly over its range, ends included (hinges
+ * without range: a whole turn; ball joints: angles about random axes), joints that follow others by
+ * an equality excepted; other equalities are not asked. The same model gives the same list. The
+ * caller frees *overlaps (NULL if there are none) by tb_overlaps_destroy. INVALID_ARGUMENT for a slop
+ * or a number of samples out of range, INVALID_ARGUMENT for poses that are not finite. */
+tb_status tb_state_overlaps(const tb_state *, double slop, int32_t samples, tb_overlap **overlaps,
+                            int32_t *count, tb_error *);
+void tb_overlaps_destroy(tb_overlap *); /* NULL is fine */
 
 /* Snapshot: everything that the next step depends on, the contact cache included. Restoring it
  * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. Restoring gives
@@ -960,6 +1013,7 @@ typedef struct tb_grasp_hand {
     const double *open_controls, *close_controls;
     double tool_position[3]; /* m, frame that the poses place, in the base's frame */
     double tool_orientation[4];
+    tb_overlap_policy overlaps; /* of its links among each other, in its reference pose */
 } tb_grasp_hand;
 
 typedef struct tb_grasp_pose {

@@ -96,5 +96,9 @@ void tbc_files_free(tbc_files *);
 /* The same, then CreateScene. */
 tb_status tbc_load_scene(tbc_client *, const char *path, const char *package_path,
                          char scene_id[65], tb_error *);
+/* The same with the importer's options: package_path, density, fixed_base, balance_inertia, overlaps
+ * and overlap_keyframe are sent; limits, files and log are those of the daemon and of this client. */
+tb_status tbc_load_scene_as(tbc_client *, const char *path, const tb_import_options *,
+                            char scene_id[65], tb_error *);
 
 #endif

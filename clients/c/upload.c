@@ -189,6 +189,7 @@ tb_status tbc_upload_model(tbc_client *client, const char *path, const char *pac
     const tb_file_source source = {.read = record, .context = &r};
     tb_import_options options = tb_import_defaults();
     options.files = &source;
+    options.balance_inertia = true; /* the daemon judges inertias: here only the files count */
     const char *characters = (const char *)text.base;
     status = urdf ? tb_scene_load_urdf(characters, text.size, name, &options, &scene, error)
                   : tb_scene_load_mjcf(characters, text.size, name, &options, &scene, error);
@@ -207,13 +208,40 @@ void tbc_files_free(tbc_files *files)
     *files = (tbc_files){0};
 }
 
+static Tribo__V1__OverlapPolicy policy_of(tb_overlap_policy policy)
+{
+    switch (policy) {
+    case TB_OVERLAPS_IGNORE: return TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_IGNORE;
+    case TB_OVERLAPS_ERROR: return TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_ERROR;
+    default: return TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_KEEP;
+    }
+}
+
+static void fill_options(Tribo__V1__CreateSceneRequest *request, const tb_import_options *options)
+{
+    request->density = options->density;
+    request->floating_base = !options->fixed_base;
+    request->balance_inertia = options->balance_inertia;
+    request->overlaps = policy_of(options->overlaps);
+    if (options->overlap_keyframe != NULL)
+        request->overlap_keyframe = (char *)(uintptr_t)options->overlap_keyframe;
+}
+
 tb_status tbc_load_scene(tbc_client *client, const char *path, const char *package_path,
                          char scene_id[65], tb_error *error)
+{
+    tb_import_options options = tb_import_defaults();
+    options.package_path = package_path;
+    return tbc_load_scene_as(client, path, &options, scene_id, error);
+}
+
+tb_status tbc_load_scene_as(tbc_client *client, const char *path, const tb_import_options *options,
+                            char scene_id[65], tb_error *error)
 {
     tbc_files files;
     char sha256[65];
     Tribo__V1__CreateSceneResponse *answer = NULL;
-    tb_status status = tbc_upload_model(client, path, package_path, sha256, &files, error);
+    tb_status status = tbc_upload_model(client, path, options->package_path, sha256, &files, error);
     if (status != TB_OK) return status;
 
     const size_t count = (size_t)files.count;
@@ -236,6 +264,7 @@ tb_status tbc_load_scene(tbc_client *client, const char *path, const char *packa
     request.path = (char *)(uintptr_t)(slash != NULL ? slash + 1 : path);
     request.n_files = count;
     request.files = pointers;
+    fill_options(&request, options);
     status = TBC_CALL(client, "tribo.v1.Simulation/CreateScene", &request, create_scene_response,
                       &answer, error);
     if (status == TB_OK) snprintf(scene_id, 65, "%s", answer->scene_id);

@@ -96,7 +96,8 @@ static void print_help(const args_command *command, const args_group *groups)
             snprintf(left, sizeof left, "  --%s%s%s", o->name, o->placeholder != NULL ? " " : "",
                      o->placeholder != NULL ? o->placeholder : "");
             printf("%-*s %s", HELP_COLUMN, left, o->help);
-            for (int i = 0; o->kind == ARGS_CHOICE && o->choices[i] != NULL; i++)
+            const bool choices = o->kind == ARGS_CHOICE || o->kind == ARGS_MAYBE_CHOICE;
+            for (int i = 0; choices && o->choices[i] != NULL; i++)
                 printf("%s%s", i == 0 ? ": " : ", ", o->choices[i]);
             printf("\n");
         }
@@ -177,7 +178,8 @@ static bool parse_value(const args_command *command, const args_option *o, const
     case ARGS_TEXT: *(const char **)o->target = text; return true;
     case ARGS_INTEGER: return parse_integer(command, o, text);
     case ARGS_NUMBER: return parse_number(command, o, text);
-    case ARGS_CHOICE: return parse_choice(command, o, text);
+    case ARGS_CHOICE:
+    case ARGS_MAYBE_CHOICE: return parse_choice(command, o, text);
     }
     return false;
 }
@@ -190,6 +192,13 @@ static const args_option *find_option(const args_group *groups, const char *name
         for (const args_option *o = g->options; o->name != NULL; o++)
             if (strlen(o->name) == length && strncmp(o->name, name, length) == 0) return o;
     return NULL;
+}
+
+static bool is_choice(const args_option *o, const char *text)
+{
+    for (int i = 0; text != NULL && o->choices[i] != NULL; i++)
+        if (strcmp(o->choices[i], text) == 0) return true;
+    return false;
 }
 
 /* Takes the option at argv[*i] and, where it needs one, the value behind it. */
@@ -212,6 +221,10 @@ static bool parse_option(const args_command *command, const args_group *groups, 
         return false;
     }
     const char *value = equals != NULL ? equals + 1 : NULL;
+    if (o->kind == ARGS_MAYBE_CHOICE && value == NULL && !is_choice(o, argv[*i + 1])) {
+        *(int *)o->target = ARGS_ALONE;
+        return true;
+    }
     if (o->kind != ARGS_FLAG && value == NULL) {
         if (*i + 1 >= argc) {
             args_complain(command->name, "--%s needs a value (%s)", o->name, o->placeholder);

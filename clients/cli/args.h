@@ -10,8 +10,12 @@ typedef enum args_kind {
     ARGS_TEXT,    /* const char ** */
     ARGS_INTEGER, /* int64_t *, within lower and upper */
     ARGS_NUMBER,  /* double *, finite, within lower and upper; lower DBL_MIN means "above 0" */
-    ARGS_CHOICE   /* int *, index into `choices` */
+    ARGS_CHOICE,  /* int *, index into `choices` */
+    /* the same, or ARGS_ALONE where neither "=VALUE" nor one of the choices follows */
+    ARGS_MAYBE_CHOICE
 } args_kind;
+
+enum { ARGS_ALONE = -1 };
 
 typedef struct args_option {
     const char *name;        /* without the dashes; NULL ends a list */

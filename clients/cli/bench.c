@@ -166,7 +166,7 @@ static tb_status set_up_threads(bench *b, bench_run *runs, tb_error *error)
 static tb_status set_up_model(bench *b, bench_run *runs, const char *path, tb_error *error)
 {
     tb_model *model = NULL;
-    tb_status status = simulation_load_model(path, NULL, true, &model, error);
+    tb_status status = simulation_load_model(path, NULL, NULL, true, &model, error);
     if (status != TB_OK) return status;
     tb_step_options options = tb_step_defaults();
     options.threads = 1;

@@ -121,6 +121,8 @@ int command_grasp(int argc, char **argv)
     connection[0].help = "have a daemon play: HOST:PORT or unix:PATH";
     args_option device[DEVICE_OPTIONS];
     device_option_list(&o.device, device);
+    args_option import[IMPORTING_OPTIONS];
+    importing_option_list(&o.import, import);
     const args_option what[] = {
         {"hand", "FILE", "MJCF or URDF model of the hand", ARGS_TEXT, &o.hand, 0, 0, NULL},
         {"object", "FILE", "OBJ or STL mesh, or an MJCF or URDF model of one body", ARGS_TEXT,
@@ -141,8 +143,9 @@ int command_grasp(int argc, char **argv)
         {"convex", NULL, "meshes collide as their convex hulls", ARGS_FLAG, &o.convex, 0, 0, NULL},
         {"no-table", NULL, "the object floats until the lift begins", ARGS_FLAG, &o.no_table, 0, 0,
          NULL},
-        {"package-path", "DIRS", "where package:// files are", ARGS_TEXT, &o.package_path, 0, 0,
-         NULL},
+        import[0],
+        import[1],
+        import[2],
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_option hand[] = {
         {"closing", "NAMES", "actuators that close the hand (all with a control range)", ARGS_TEXT,

@@ -4,13 +4,15 @@
 
 #include "args.h"
 #include "device.h"
+#include "importing.h"
 #include "progress.h"
 #include "remote.h"
 #include "tribo.h"
 
 /* What the command line says. Texts are borrowed from argv. */
 typedef struct grasp_options {
-    const char *hand, *object, *poses, *package_path;
+    const char *hand, *object, *poses;
+    importing import; /* overlaps: of the hand's links */
     const char *closing, *open, *close, *tool, *axis, *approach;
     const char *record, *plot, *solver;
     int64_t sample, perturb, seed, threads, maximum_iterations;

@@ -34,11 +34,15 @@ static tb_status no_memory(tb_error *error)
 
 /* ---- the request ---- */
 
-static tb_status upload(tbc_client *client, const char *path, const char *package_path, asset *a,
-                        tb_error *error)
+static tb_status upload(tbc_client *client, const char *path, const grasp_options *options,
+                        asset *a, tb_error *error)
 {
-    const tb_status status =
-        tbc_upload_model(client, path, package_path, a->sha256, &a->files, error);
+    tb_import_options import = tb_import_defaults();
+    importing folders = options->import;
+    tb_status status = importing_fill(&folders, &import, error);
+    if (status == TB_OK)
+        status = tbc_upload_model(client, path, import.package_path, a->sha256, &a->files, error);
+    importing_free(&folders);
     if (status != TB_OK) return status;
     const size_t count = (size_t)a->files.count;
     a->entries = calloc(count + 1, sizeof *a->entries);
@@ -57,6 +61,7 @@ static tb_status upload(tbc_client *client, const char *path, const char *packag
     a->message.path = (char *)(uintptr_t)(slash != NULL ? slash + 1 : path);
     a->message.n_files = count;
     a->message.files = a->pointers;
+    a->message.balance_inertia = options->import.balance_inertia;
     return TB_OK;
 }
 
@@ -134,7 +139,12 @@ static void fill_hand(outgoing *o, const tb_grasp_hand *hand, Tribo__V1__GraspHa
 {
     const size_t n = (size_t)hand->number_of_closing;
     fill_pose(&o->tool, hand->tool_position, hand->tool_orientation);
+    static const Tribo__V1__OverlapPolicy OVERLAPS[] = {
+        [TB_OVERLAPS_KEEP] = TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_KEEP,
+        [TB_OVERLAPS_IGNORE] = TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_IGNORE,
+        [TB_OVERLAPS_ERROR] = TRIBO__V1__OVERLAP_POLICY__OVERLAP_POLICY_ERROR};
     to->asset = &o->hand.message;
+    to->overlaps = OVERLAPS[hand->overlaps];
     to->tool = &o->tool;
     to->n_closing_actuators = n;
     to->closing_actuators = (char **)(uintptr_t)hand->closing;
@@ -332,10 +342,8 @@ tb_status grasp_play_remote(const remote_options *remote, const grasp_options *o
     const double start = progress_clock();
     tb_status status = check_zeros(&task->request.protocol, error);
     if (status == TB_OK) status = remote_connect(remote, &client, error);
-    if (status == TB_OK)
-        status = upload(client, options->hand, options->package_path, &o.hand, error);
-    if (status == TB_OK)
-        status = upload(client, options->object, options->package_path, &o.object, error);
+    if (status == TB_OK) status = upload(client, options->hand, options, &o.hand, error);
+    if (status == TB_OK) status = upload(client, options->object, options, &o.object, error);
     if (status == TB_OK) status = fill_poses(&o, task, error);
     if (status == TB_OK)
         status =

@@ -48,11 +48,14 @@ static tb_status load(const grasp_options *o, const char *path, bool fixed, tb_s
                       tb_error *error)
 {
     tb_import_options options = tb_import_defaults();
-    options.package_path = o->package_path;
+    importing import = o->import;
+    tb_status status = importing_fill(&import, &options, error);
     options.fixed_base = fixed;
     if (o->density > 0) options.density = o->density;
     if (!o->quiet) options.log = (tb_log){warn, NULL};
-    return tb_scene_load(path, &options, scene, error);
+    if (status == TB_OK) status = tb_scene_load(path, &options, scene, error);
+    importing_free(&import);
+    return status;
 }
 
 static bool is_mesh(const char *path)
@@ -88,6 +91,7 @@ static tb_status split_names(grasp_task *t, const char *text, tb_error *error)
 static tb_status set_hand(const grasp_options *o, grasp_task *t, tb_error *error)
 {
     tb_grasp_hand *hand = &t->request.hand;
+    hand->overlaps = (tb_overlap_policy)o->import.overlaps;
     double tool[7] = {0, 0, 0, 1, 0, 0, 0};
     int32_t numbers = 0;
     tb_status status = TB_OK;

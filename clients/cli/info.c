@@ -11,6 +11,7 @@
 #include "info_server.h"
 #include "json.h"
 #include "names.h"
+#include "overlap_list.h"
 #include "simulation.h"
 
 static const args_command COMMAND = {
@@ -23,22 +24,33 @@ static const args_command COMMAND = {
         "without contacts, limits and equalities, at the reference pose, a keyframe or given\n"
         "coordinates. Inertias are about the centre of mass in body axes: xx, yy, zz, xy, xz, "
         "yz.\n"
+        "With --overlaps: the pairs of shapes that overlap in that pose, and whether any of 64 "
+        "poses\n"
+        "of the joints between them parts them; 'ignore' lists what is left after leaving pairs\n"
+        "out, 'error' fails where there are pairs.\n"
         "With --server and no model: version, build, age, devices, solvers and limits of a "
         "daemon.\n",
     .examples = "  tribo info hand.xml\n"
                 "  tribo info hand.urdf --package-path ~/robots --json\n"
                 "  tribo info arm.xml --json --mass-matrix --acceleration --q 0,0.5,1,0,0,0,0\n"
+                "  tribo info hand.urdf --overlaps\n"
                 "  tribo info --server robot7:7410 --json\n",
     .minimum_operands = 0,
     .maximum_operands = 1};
 
+enum { UNASKED = -2, OVERLAP_SAMPLES = 64 };
+
 typedef struct info {
-    const char *path, *package_path, *keyframe;
+    const char *path, *keyframe;
+    importing import;
+    int overlaps;                 /* tb_overlap_policy, ARGS_ALONE, or UNASKED */
     const char *q, *u, *controls; /* "1,2,3" */
     bool json, mass_matrix, acceleration, quiet;
     tb_model *model;
     tb_state *state;
     name_list bodies, joints;
+    tb_overlap *overlapping; /* in the pose that is asked about, the deepest first */
+    int32_t number_of_overlaps;
     tb_error error;
 } info;
 
@@ -87,7 +99,11 @@ static tb_status set_array(info *m, const char *option, const char *list, array_
 static tb_status prepare(info *m)
 {
     int32_t keyframe = -1;
-    tb_status status = simulation_load_model(m->path, m->package_path, true, &m->model, &m->error);
+    /* what is refused is listed first */
+    const bool ignore = m->overlaps == TB_OVERLAPS_IGNORE;
+    m->import.overlaps = ignore ? TB_OVERLAPS_IGNORE : TB_OVERLAPS_KEEP;
+    tb_status status =
+        simulation_load_model(m->path, &m->import, m->keyframe, true, &m->model, &m->error);
     if (status == TB_OK)
         status = simulation_find_keyframe(m->model, m->keyframe, &keyframe, &m->error);
     if (status == TB_OK) status = tb_state_create(m->model, &m->state, &m->error);
@@ -98,6 +114,9 @@ static tb_status prepare(info *m)
     if (status == TB_OK) status = name_list_create(m->model, TB_HANDLE_BODY, &m->bodies, &m->error);
     if (status == TB_OK)
         status = name_list_create(m->model, TB_HANDLE_JOINT, &m->joints, &m->error);
+    if (status == TB_OK && m->overlaps != UNASKED)
+        status = tb_state_overlaps(m->state, tb_step_defaults().contact_slop, OVERLAP_SAMPLES,
+                                   &m->overlapping, &m->number_of_overlaps, &m->error);
     return status;
 }
 
@@ -227,6 +246,9 @@ static tb_status print_json(info *m)
         json_array_append_new(warnings, json_text(tb_model_warning(m->model, i)));
     json_object_set_new(object, "actuators", actuators);
     json_object_set_new(object, "warnings", warnings);
+    if (m->overlaps != UNASKED)
+        json_object_set_new(object, "overlaps",
+                            overlap_list_json(m->model, m->overlapping, m->number_of_overlaps));
 
     if (status == TB_OK && (m->mass_matrix || m->acceleration)) status = add_dynamics(m, object);
     if (status == TB_OK)
@@ -301,12 +323,15 @@ static tb_status print_text(info *m)
     if (counts.warnings > 0) printf("\n");
     for (int32_t i = 0; i < counts.warnings; i++)
         printf("warning: %s\n", tb_model_warning(m->model, i));
+    if (m->overlaps != UNASKED) overlap_list_print(m->model, m->overlapping, m->number_of_overlaps);
     return TB_OK;
 }
 
 int command_info(int argc, char **argv)
 {
-    info m = {0};
+    info m = {.overlaps = UNASKED};
+    args_option import[IMPORTING_OPTIONS];
+    importing_option_list(&m.import, import);
     remote_options remote = {0};
     args_option connection[REMOTE_OPTIONS];
     remote_option_list(&remote, connection);
@@ -321,8 +346,10 @@ int command_info(int argc, char **argv)
         {"q", "LIST", "at these coordinates: 0,0.5,...", ARGS_TEXT, &m.q, 0, 0, NULL},
         {"u", "LIST", "at these velocities", ARGS_TEXT, &m.u, 0, 0, NULL},
         {"controls", "LIST", "with these controls", ARGS_TEXT, &m.controls, 0, 0, NULL},
-        {"package-path", "P", "':'-separated roots of package:// addresses", ARGS_TEXT,
-         &m.package_path, 0, 0, NULL},
+        import[0],
+        import[1],
+        {"overlaps", "[WHAT]", "list links that overlap there; left after", ARGS_MAYBE_CHOICE,
+         &m.overlaps, 0, 0, import[2].choices},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", options}, {"a daemon", connection}, {NULL, NULL}};
     int operands = 0;
@@ -345,6 +372,8 @@ int command_info(int argc, char **argv)
     } else {
         status = prepare(&m);
         if (status == TB_OK) status = m.json ? print_json(&m) : print_text(&m);
+        if (status == TB_OK && m.overlaps == TB_OVERLAPS_ERROR && m.number_of_overlaps > 0)
+            status = overlap_list_refuse(m.path, m.number_of_overlaps, &m.error);
     }
     if (status != TB_OK) {
         if (m.json) json_print(stdout, json_error(&m.error));
@@ -352,7 +381,9 @@ int command_info(int argc, char **argv)
     }
     name_list_free(&m.bodies);
     name_list_free(&m.joints);
+    tb_overlaps_destroy(m.overlapping);
     tb_state_destroy(m.state);
     tb_model_destroy(m.model);
+    importing_free(&m.import);
     return cli_exit_code(status);
 }

@@ -72,7 +72,7 @@ tb_status remote_session_open(const remote_options *remote, const char *path, co
     tb_status status = s->controls != NULL
                            ? remote_connect(remote, &s->client, error)
                            : cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "out of memory");
-    if (status == TB_OK) status = tbc_load_scene(s->client, path, step->package_path, scene, error);
+    if (status == TB_OK) status = tbc_load_scene_as(s->client, path, step->import, scene, error);
     if (status == TB_OK && strcmp(scene, tb_model_sha256(model)) != 0)
         status = cli_fail(error, TB_FAILED_PRECONDITION, path, 0, NULL,
                           "the daemon at %s makes another model of it (%.12s, here %.12s): is it "

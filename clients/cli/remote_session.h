@@ -15,8 +15,8 @@ typedef struct remote_step {
     const tb_step_options *options; /* backend and device are those of this machine: not sent */
     const char *device;             /* of the daemon; "": it chooses */
     int32_t worlds;
-    int32_t keyframe;         /* -1: the reference pose */
-    const char *package_path; /* of the model's package:// addresses; may be NULL */
+    int32_t keyframe;                /* -1: the reference pose */
+    const tb_import_options *import; /* how the daemon reads the model */
 } remote_step;
 
 /* Uploads the model at `path` and opens a session. FAILED_PRECONDITION if the daemon makes another

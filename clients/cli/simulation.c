@@ -36,7 +36,9 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", NULL};
     args_option device[DEVICE_OPTIONS];
+    args_option import[IMPORTING_OPTIONS];
     device_option_list(&o->device, device);
+    importing_option_list(&o->import, import);
     const args_option options[SIMULATION_OPTIONS] = {
         {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1, NULL},
         {"scheme", "NAME", "time stepping", ARGS_CHOICE, &o->scheme, 0, 0, SCHEMES},
@@ -58,8 +60,9 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &o->threads, 0, 4096, NULL},
         {"keyframe", "NAME", "begin at this keyframe (name or number)", ARGS_TEXT, &o->keyframe, 0,
          0, NULL},
-        {"package-path", "P", "':'-separated roots of package:// addresses", ARGS_TEXT,
-         &o->package_path, 0, 0, NULL},
+        import[0],
+        import[1],
+        import[2],
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     memcpy(list, options, sizeof options);
 }
@@ -108,12 +111,13 @@ static tb_step_options step_options(const simulation_options *options)
 
 /* ---- setting up ---- */
 
-tb_status simulation_load_model(const char *path, const char *package_path, bool quiet,
-                                tb_model **model, tb_error *error)
+tb_status simulation_load_model(const char *path, importing *import, const char *keyframe,
+                                bool quiet, tb_model **model, tb_error *error)
 {
-    tb_import_options import = tb_import_defaults();
-    import.package_path = package_path;
-    const tb_status status = tb_model_load(path, &import, model, error);
+    tb_import_options options = tb_import_defaults();
+    tb_status status = import != NULL ? importing_fill(import, &options, error) : TB_OK;
+    options.overlap_keyframe = keyframe;
+    if (status == TB_OK) status = tb_model_load(path, &options, model, error);
     if (status != TB_OK) return status;
     const int32_t warnings = tb_model_count(*model).warnings;
     for (int32_t i = 0; i < warnings && !quiet; i++)
@@ -152,8 +156,9 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
     const tb_step_options step = step_options(options);
     int32_t keyframe = -1;
 
-    tb_status status = simulation_load_model(options->path, options->package_path, options->quiet,
-                                             &s->model, error);
+    s->import = options->import;
+    tb_status status = simulation_load_model(options->path, &s->import, options->keyframe,
+                                             options->quiet, &s->model, error);
     if (status != TB_OK) goto done;
     status = simulation_find_keyframe(s->model, options->keyframe, &keyframe, error);
     if (status != TB_OK) goto done;
@@ -178,8 +183,12 @@ tb_status simulation_open(const simulation_options *options, simulation *s, tb_e
     }
     if (options->remote != NULL) {
         char device[DEVICE_NAME];
+        tb_import_options import = tb_import_defaults();
+        status = importing_fill(&s->import, &import, error);
+        if (status != TB_OK) goto done;
+        import.overlap_keyframe = options->keyframe;
         const remote_step remote = {&step, device_name(&options->device, device),
-                                    s->number_of_worlds, keyframe, options->package_path};
+                                    s->number_of_worlds, keyframe, &import};
         status = remote_session_open(options->remote, options->path, s->model, &remote, &s->remote,
                                      error);
     }
@@ -196,6 +205,7 @@ void simulation_close(simulation *s)
     remote_session_close(s->remote);
     tb_stepper_destroy(s->stepper);
     tb_model_destroy(s->model);
+    importing_free(&s->import);
     memset(s, 0, sizeof *s);
 }
 

@@ -7,6 +7,7 @@
 #include "args.h"
 #include "controls.h"
 #include "device.h"
+#include "importing.h"
 #include "names.h"
 #include "progress.h"
 #include "remote_session.h"
@@ -14,7 +15,8 @@
 
 typedef struct simulation_options {
     const char *path; /* of the model */
-    const char *package_path, *keyframe, *solver;
+    const char *keyframe, *solver;
+    importing import;
     double dt, tolerance, omega; /* 0: the model's or the library's */
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
@@ -25,7 +27,7 @@ typedef struct simulation_options {
     const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
-enum { SIMULATION_OPTIONS = 16 };
+enum { SIMULATION_OPTIONS = 18 };
 
 simulation_options simulation_defaults(void);
 /* The command-line options that fill `options`. */
@@ -36,6 +38,7 @@ bool simulation_check_solver(const char *command, const char *solver);
 typedef struct simulation {
     tb_model *model;
     tb_stepper *stepper;    /* NULL where a daemon steps: what it can need not be here */
+    importing import;       /* how the model was read */
     remote_session *remote; /* steps the worlds instead of the stepper; or NULL */
     tb_state **worlds;
     int32_t number_of_worlds;
@@ -52,9 +55,10 @@ typedef struct simulation {
 tb_status simulation_open(const simulation_options *options, simulation *s, tb_error *error);
 void simulation_close(simulation *s);
 
-/* Loads a model as all commands do. */
-tb_status simulation_load_model(const char *path, const char *package_path, bool quiet,
-                                tb_model **model, tb_error *error);
+/* Loads a model as all commands do; says its warnings on stderr unless quiet. `import` (NULL: the
+ * defaults) gains what its other users may need. keyframe: of the first pose, or NULL. */
+tb_status simulation_load_model(const char *path, importing *import, const char *keyframe,
+                                bool quiet, tb_model **model, tb_error *error);
 /* Index of a keyframe given by name or number; -1 for NULL. */
 tb_status simulation_find_keyframe(const tb_model *model, const char *keyframe, int32_t *index,
                                    tb_error *error);

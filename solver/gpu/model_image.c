@@ -33,6 +33,7 @@
     X(equalities, m->number_of_equalities)                                                         \
     X(pairs, m->number_of_pairs)                                                                   \
     X(excludes, m->number_of_excludes)                                                             \
+    X(shape_excludes, m->number_of_shape_excludes)                                                 \
     X(kinematic_bodies, m->number_of_kinematic_bodies)                                             \
     X(q_reference, m->number_of_coordinates)                                                       \
     X(shape_pair_start, m->number_of_shapes + 1)                                                   \

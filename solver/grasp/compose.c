@@ -255,7 +255,6 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     tb_status status = keep_protocol(request, plan, error);
     if (status == TB_OK) status = keep_poses(request, plan, error);
     if (status == TB_OK) status = grasp_phases_make(plan, error);
-    if (status == TB_OK) status = pass_warnings(plan, "hand", request->hand.scene, error);
     if (status == TB_OK) status = pass_warnings(plan, "object", request->object.scene, error);
     if (status == TB_OK) status = grasp_hand_make(request, plan, &hand, error);
     if (status == TB_OK) status = tb_scene_compile(request->object.scene, &object, error);

@@ -344,7 +344,10 @@ tb_status grasp_hand_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     hand->merge = tb_merge_defaults();
     hand->merge.prefix = "hand/";
     hand->merge.friction = request->object.friction > 0 ? request->object.friction : -1;
-    tb_status status = tb_scene_compile(request->hand.scene, &hand->file, error);
+    tb_status status = tb_scene_compile_apart(request->hand.scene, request->hand.overlaps, NULL,
+                                              &hand->file, error);
+    for (int32_t i = 0; status == TB_OK && i < hand->file->number_of_warnings; i++)
+        status = grasp_plan_warn(plan, error, "hand: %.400s", hand->file->warnings[i]);
     if (status != TB_OK) return status;
     hand->actuators = calloc((size_t)hand->file->number_of_actuators + 1, sizeof(int32_t));
     if (hand->actuators == NULL) return tb_fail_memory(error, 0, "a hand");

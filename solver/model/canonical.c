@@ -128,6 +128,16 @@ static void put_parts(tb_canonical *io, const reference_maps *maps)
     }
 }
 
+/* Marks an exclude's end as a shape; without it the end is a body. Bytes of models without excluded
+ * shapes are those of the first version. */
+#define SHAPE_EXCLUDE 0x80000000u
+
+static void put_exclude(tb_canonical *io, uint32_t a, uint32_t b)
+{
+    tb_canonical_u32(io, &a);
+    tb_canonical_u32(io, &b);
+}
+
 /* Pairs and excludes go as the model has them: sorted, without repetition. */
 static void put_filters(tb_canonical *io, const tb_compiler *c)
 {
@@ -140,12 +150,12 @@ static void put_filters(tb_canonical *io, const tb_compiler *c)
         tb_canonical_u32(io, &ends[1]);
         tb_canonical_pair(io, &def);
     }
-    put_count(io, m->number_of_excludes);
-    for (int32_t i = 0; i < m->number_of_excludes; i++) {
-        uint32_t ends[2] = {(uint32_t)m->excludes[i].a, (uint32_t)m->excludes[i].b};
-        tb_canonical_u32(io, &ends[0]);
-        tb_canonical_u32(io, &ends[1]);
-    }
+    put_count(io, m->number_of_excludes + m->number_of_shape_excludes);
+    for (int32_t i = 0; i < m->number_of_excludes; i++)
+        put_exclude(io, (uint32_t)m->excludes[i].a, (uint32_t)m->excludes[i].b);
+    for (int32_t i = 0; i < m->number_of_shape_excludes; i++)
+        put_exclude(io, (uint32_t)m->shape_excludes[i].a | SHAPE_EXCLUDE,
+                    (uint32_t)m->shape_excludes[i].b | SHAPE_EXCLUDE);
 }
 
 static void put_scene(tb_canonical *io, const reference_maps *maps)
@@ -287,6 +297,27 @@ static void get_tendon(tb_canonical *io, tb_scene *scene)
     if (io->status == TB_OK) added(io, tb_scene_add_tendon(scene, &def, NULL, io->error));
 }
 
+static void get_exclude(tb_canonical *io, tb_scene *scene)
+{
+    tb_handle ends[2] = {{0}, {0}};
+    bool shapes = false;
+    for (int k = 0; k < 2; k++) {
+        uint32_t end = 0;
+        tb_canonical_u32(io, &end);
+        const bool shape = (end & SHAPE_EXCLUDE) != 0;
+        const int32_t index = (int32_t)(end & ~SHAPE_EXCLUDE);
+        if (k > 0 && shape != shapes) tb_canonical_fail(io, "an exclude of a shape and a body");
+        shapes = shape;
+        if (shape)
+            ends[k] = tb_handle_make(TB_HANDLE_SHAPE, scene->owner, index);
+        else if (index > 0)
+            ends[k] = tb_handle_make(TB_HANDLE_BODY, scene->owner, index - 1);
+    }
+    if (io->status != TB_OK) return;
+    added(io, shapes ? tb_scene_exclude_shapes(scene, ends[0], ends[1], io->error)
+                     : tb_scene_add_exclude(scene, ends[0], ends[1], io->error));
+}
+
 static void get_parts(tb_canonical *io, tb_scene *scene)
 {
     FOR_EACH(io) get_tendon(io, scene);
@@ -318,12 +349,7 @@ static void get_parts(tb_canonical *io, tb_scene *scene)
         tb_canonical_pair(io, &def);
         if (io->status == TB_OK) added(io, tb_scene_add_pair(scene, &def, NULL, io->error));
     }
-    FOR_EACH(io)
-    {
-        const tb_handle a = get_reference(io, scene, TB_HANDLE_BODY);
-        const tb_handle b = get_reference(io, scene, TB_HANDLE_BODY);
-        if (io->status == TB_OK) added(io, tb_scene_add_exclude(scene, a, b, io->error));
-    }
+    FOR_EACH(io) get_exclude(io, scene);
     FOR_EACH(io)
     {
         tb_keyframe_def def = tb_keyframe_defaults();

@@ -188,28 +188,42 @@ static tb_status compile_pairs(tb_compiler *c)
     return TB_OK;
 }
 
-static tb_status compile_excludes(tb_compiler *c)
+/* Sorts pairs of indices and drops those of a thing with itself and repetitions. */
+static int32_t sort_excludes(tb_model_exclude *excludes, int32_t count)
 {
-    const int32_t count = c->scene->number_of_excludes;
-    tb_model_exclude *excludes = TB_ARENA_ARRAY(&c->model->arena, tb_model_exclude, count);
-    if (excludes == NULL)
-        return tb_fail_memory(c->error, (size_t)count * sizeof *excludes, "excludes");
-    for (int32_t i = 0; i < count; i++) {
-        const scene_exclude *def = &c->scene->excludes[i];
-        const int32_t a = def->a < 0 ? 0 : c->model_body[def->a];
-        const int32_t b = def->b < 0 ? 0 : c->model_body[def->b];
-        excludes[i].a = a < b ? a : b;
-        excludes[i].b = a < b ? b : a;
-    }
-    if (count > 0) qsort(excludes, (size_t)count, sizeof *excludes, compare_excludes);
     int32_t kept = 0;
+    if (count > 0) qsort(excludes, (size_t)count, sizeof *excludes, compare_excludes);
     for (int32_t i = 0; i < count; i++) {
         if (excludes[i].a == excludes[i].b) continue; /* never collides anyway */
         if (kept == 0 || compare_excludes(&excludes[kept - 1], &excludes[i]) != 0)
             excludes[kept++] = excludes[i];
     }
-    c->model->excludes = excludes;
-    c->model->number_of_excludes = kept;
+    return kept;
+}
+
+static tb_status compile_excludes(tb_compiler *c)
+{
+    const int32_t count = c->scene->number_of_excludes;
+    tb_model_exclude *bodies = TB_ARENA_ARRAY(&c->model->arena, tb_model_exclude, count);
+    tb_model_exclude *shapes = TB_ARENA_ARRAY(&c->model->arena, tb_model_exclude, count);
+    int32_t number_of_bodies = 0, number_of_shapes = 0;
+    if (bodies == NULL || shapes == NULL)
+        return tb_fail_memory(c->error, (size_t)count * sizeof *bodies, "excludes");
+    for (int32_t i = 0; i < count; i++) {
+        const scene_exclude *def = &c->scene->excludes[i];
+        const int32_t *model = def->shapes ? c->model_shape : c->model_body;
+        const int32_t a = def->a < 0 ? 0 : model[def->a];
+        const int32_t b = def->b < 0 ? 0 : model[def->b];
+        const tb_model_exclude exclude = {a < b ? a : b, a < b ? b : a};
+        if (def->shapes)
+            shapes[number_of_shapes++] = exclude;
+        else
+            bodies[number_of_bodies++] = exclude;
+    }
+    c->model->excludes = bodies;
+    c->model->number_of_excludes = sort_excludes(bodies, number_of_bodies);
+    c->model->shape_excludes = shapes;
+    c->model->number_of_shape_excludes = sort_excludes(shapes, number_of_shapes);
     return TB_OK;
 }
 

@@ -42,6 +42,14 @@ tb_status tb_scene_free_body(tb_scene *scene, int32_t body, const char *name, tb
 tb_status tb_scene_stop_slide(tb_scene *scene, int32_t body, int32_t nth, double lower,
                               double upper, tb_error *error);
 
+/* The same model in which pairs of shapes (count x 2, model indices) never collide. A model of its
+ * own: with canonical bytes, hash, and the warnings of the first. Statuses are those of the builder
+ * and the compiler. */
+tb_status tb_model_leave_out(const tb_model *model, const int32_t *pairs, int32_t count,
+                             tb_model **without, tb_error *error);
+/* Adds a warning to a model that no other thread knows yet. */
+tb_status tb_model_warn(tb_model *model, const char *text, tb_error *error);
+
 /* What a variant changes. */
 typedef struct tb_variation {
     double friction_scale;         /* of every shape and pair */

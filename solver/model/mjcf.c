@@ -262,6 +262,7 @@ static tb_status read_all(mjcf *m)
     MJCF_TRY(mjcf_read_options(m));
     MJCF_TRY(mjcf_read_defaults(m));
     tb_error refusal = {0};
+    m->scene_def.balance_inertia |= m->options->balance_inertia;
     if (tb_scene_create(&m->scene_def, &m->scene, &refusal) != TB_OK)
         return mjcf_refused(m, tb_xml_root(m->xml), &refusal);
     MJCF_TRY(mjcf_note_pairs(m));

@@ -14,17 +14,6 @@ void tb_model_destroy(tb_model *model)
     free(model);
 }
 
-tb_status tb_model_load(const char *path, const tb_import_options *options, tb_model **model,
-                        tb_error *error)
-{
-    tb_scene *scene = NULL;
-    *model = NULL;
-    tb_status status = tb_scene_load(path, options, &scene, error);
-    if (status == TB_OK) status = tb_scene_compile(scene, model, error);
-    tb_scene_destroy(scene);
-    return status;
-}
-
 /* ---- information ---- */
 
 tb_model_counts tb_model_count(const tb_model *model)

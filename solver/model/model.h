@@ -211,7 +211,7 @@ typedef struct tb_model_pair {
 } tb_model_pair;
 
 typedef struct tb_model_exclude {
-    int32_t a, b; /* bodies, a < b */
+    int32_t a, b; /* bodies, or shapes; a < b */
 } tb_model_exclude;
 
 typedef struct tb_model_site {
@@ -234,10 +234,10 @@ struct tb_model {
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,
         number_of_height_fields, number_of_sites, number_of_tendons, number_of_tendon_terms,
         number_of_tendon_points, number_of_actuators, number_of_activations, number_of_equalities,
-        number_of_pairs, number_of_excludes, number_of_keyframes, number_of_kinematic_bodies,
-        number_of_warnings, number_of_mesh_assets, number_of_colliding_shapes,
-        number_of_jointed_trees, number_of_dry_dofs, number_of_limited_joints, number_of_levels,
-        number_of_chain_dofs, longest_chain;
+        number_of_pairs, number_of_excludes, number_of_shape_excludes, number_of_keyframes,
+        number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets,
+        number_of_colliding_shapes, number_of_jointed_trees, number_of_dry_dofs,
+        number_of_limited_joints, number_of_levels, number_of_chain_dofs, longest_chain;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -264,6 +264,7 @@ struct tb_model {
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;
     const tb_model_exclude *excludes;
+    const tb_model_exclude *shape_excludes; /* shapes that never collide, whatever else is said */
     const tb_model_keyframe *keyframes;
     const int32_t *kinematic_bodies; /* body indices */
     const double *q_reference;       /* number_of_coordinates: the described pose */
@@ -283,8 +284,8 @@ struct tb_model {
 };
 
 /* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies
- * fixed to each other, and shapes that both cannot give way. Else listed pairs always; the rest by
- * masks, parent and child, excludes. */
+ * fixed to each other, shapes that both cannot give way, and pairs of shapes that are left out. Else
+ * listed pairs always; the rest by masks, parent and child, excludes. */
 TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
 /* The surface of their contact: the listed pair's, else that of the shape of higher priority, else
  * the larger of both in every number. */

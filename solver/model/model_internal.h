@@ -32,9 +32,10 @@ typedef struct scene_body {
     uint8_t number_of_dofs;
 } scene_body;
 
-/* Exclude as added: scene body indices, -1 for the world. */
+/* Exclude as added: scene body indices, -1 for the world; or scene shape indices. */
 typedef struct scene_exclude {
     int32_t a, b;
+    bool shapes;
 } scene_exclude;
 
 /* Things are kept as their public definitions: names point into `names` ("" if none), arrays into

@@ -294,6 +294,12 @@ static tb_status add_filters(merge *m)
     }
     for (int32_t i = 0; i < s->number_of_excludes && status == TB_OK; i++) {
         const scene_exclude *e = &s->excludes[i];
+        if (e->shapes) {
+            const tb_handle p = m->shapes[e->a], q = m->shapes[e->b];
+            if (!tb_handle_is_none(p) && !tb_handle_is_none(q))
+                status = tb_scene_exclude_shapes(m->into, p, q, m->error);
+            continue;
+        }
         const tb_handle a = e->a < 0 ? m->def->parent : m->bodies[e->a];
         const tb_handle b = e->b < 0 ? m->def->parent : m->bodies[e->b];
         if (a.index == b.index) continue;

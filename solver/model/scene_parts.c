@@ -411,20 +411,35 @@ tb_status tb_scene_add_pair(tb_scene *scene, const tb_pair_def *def, tb_handle *
     return TB_OK;
 }
 
-tb_status tb_scene_add_exclude(tb_scene *scene, tb_handle body_a, tb_handle body_b, tb_error *error)
+static tb_status keep_exclude(tb_scene *scene, scene_exclude exclude, tb_error *error)
 {
     const int32_t index = scene->number_of_excludes;
-    scene_exclude exclude = {-1, -1};
-    tb_check check = tb_check_begin(TB_HANDLE_EXCLUDE, NULL, index, error);
-    tb_check_handle(&check, scene, "body_a", body_a, TB_HANDLE_BODY, true, &exclude.a);
-    tb_check_handle(&check, scene, "body_b", body_b, TB_HANDLE_BODY, true, &exclude.b);
-    if (check.status != TB_OK) return check.status;
     const tb_status status = tb_scene_reserve(&scene->excludes, index, &scene->exclude_capacity,
                                               sizeof exclude, TB_HANDLE_EXCLUDE, error);
     if (status != TB_OK) return status;
     scene->excludes[index] = exclude;
     scene->number_of_excludes++;
     return TB_OK;
+}
+
+tb_status tb_scene_add_exclude(tb_scene *scene, tb_handle body_a, tb_handle body_b, tb_error *error)
+{
+    const int32_t index = scene->number_of_excludes;
+    scene_exclude exclude = {-1, -1, false};
+    tb_check check = tb_check_begin(TB_HANDLE_EXCLUDE, NULL, index, error);
+    tb_check_handle(&check, scene, "body_a", body_a, TB_HANDLE_BODY, true, &exclude.a);
+    tb_check_handle(&check, scene, "body_b", body_b, TB_HANDLE_BODY, true, &exclude.b);
+    return check.status == TB_OK ? keep_exclude(scene, exclude, error) : check.status;
+}
+
+tb_status tb_scene_exclude_shapes(tb_scene *scene, tb_handle shape_a, tb_handle shape_b,
+                                  tb_error *error)
+{
+    scene_exclude exclude = {-1, -1, true};
+    tb_check check = tb_check_begin(TB_HANDLE_EXCLUDE, NULL, scene->number_of_excludes, error);
+    tb_check_handle(&check, scene, "shape_a", shape_a, TB_HANDLE_SHAPE, false, &exclude.a);
+    tb_check_handle(&check, scene, "shape_b", shape_b, TB_HANDLE_SHAPE, false, &exclude.b);
+    return check.status == TB_OK ? keep_exclude(scene, exclude, error) : check.status;
 }
 
 /* ---- keyframes ---- */

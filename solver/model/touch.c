@@ -17,20 +17,20 @@ TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t
                : NULL;
 }
 
-TB_STATIC bool is_excluded(const tb_model *model, int32_t body_a, int32_t body_b)
+/* Whether a pair of indices is in a sorted list of excludes. */
+TB_STATIC bool is_excluded(const tb_model_exclude *excludes, int32_t count, int32_t p, int32_t q)
 {
-    const int32_t a = body_a < body_b ? body_a : body_b, b = body_a < body_b ? body_b : body_a;
-    int32_t first = 0, end = model->number_of_excludes;
+    const int32_t a = p < q ? p : q, b = p < q ? q : p;
+    int32_t first = 0, end = count;
     while (first < end) {
         const int32_t middle = first + (end - first) / 2;
-        const tb_model_exclude *e = &model->excludes[middle];
+        const tb_model_exclude *e = &excludes[middle];
         if (e->a < a || (e->a == a && e->b < b))
             first = middle + 1;
         else
             end = middle;
     }
-    return first < model->number_of_excludes && model->excludes[first].a == a &&
-           model->excludes[first].b == b;
+    return first < count && excludes[first].a == a && excludes[first].b == b;
 }
 
 TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b)
@@ -40,13 +40,17 @@ TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t
     /* no joint between the two, or none that can give way: nothing to solve for, listed or not */
     if (p->root == q->root) return false;
     if (!p->moves && !q->moves) return false;
+    if (model->number_of_shape_excludes > 0 &&
+        is_excluded(model->shape_excludes, model->number_of_shape_excludes, a, b))
+        return false;
     if (model->number_of_pairs > 0 && tb_model_find_pair(model, a, b) != NULL) return true;
     if (!(p->category & q->mask) && !(q->category & p->mask)) return false;
 
     /* parent and child, bodies fixed to each other counting as one */
     if (p->above == q->root || q->above == p->root) return false;
     return model->number_of_excludes == 0 ||
-           !is_excluded(model, model->shapes[a].body, model->shapes[b].body);
+           !is_excluded(model->excludes, model->number_of_excludes, model->shapes[a].body,
+                        model->shapes[b].body);
 }
 
 /* the rest of the model is double in every build, and so is this */

@@ -91,6 +91,7 @@ static tb_status create_scene(urdf *u)
     tb_error cause = {0};
     tb_scene_def def = tb_scene_defaults();
     def.name = tb_xml_attribute(root, "name");
+    def.balance_inertia = u->options->balance_inertia;
     const tb_status status = tb_scene_create(&def, &u->scene, &cause);
     return status == TB_OK ? TB_OK : urdf_fail_from(u, status, root, &cause);
 }

@@ -72,6 +72,42 @@ def test_urdf_comes_with_its_packages(client: tribo.Client, tmp_path: Path) -> N
     assert free.total_mass == pytest.approx(2.0)
 
 
+OVERLAPPING = b"""<mujoco model="overlapping"><worldbody><body name="base">
+<geom name="base" type="sphere" size="0.1"/>
+<body name="link"><joint axis="0 0 1"/><geom name="link" type="sphere" size="0.1"/></body>
+</body></worldbody></mujoco>"""
+
+
+def test_overlaps_are_listed_left_out_or_refused(client: tribo.Client) -> None:
+    kept = client.load(OVERLAPPING, name="model.xml")
+    (pair,) = kept.overlaps
+    assert (pair.shapes, pair.bodies) == (("base", "link"), ("base", "link"))
+    assert (pair.depth, pair.least_depth) == (pytest.approx(0.2), pytest.approx(0.2))
+    assert (pair.joints, pair.linked, pair.persists) == (1, True, True)
+    assert any("overlap by 200 mm" in warning for warning in kept.warnings)
+    apart = client.load(OVERLAPPING, name="model.xml", overlaps="ignore")
+    assert apart.id != kept.id
+    assert apart.overlaps == []
+    with pytest.raises(tribo.FailedPreconditionError, match="'base' of 'base'"):
+        client.load(OVERLAPPING, name="model.xml", overlaps="error")
+    with pytest.raises(ValueError, match="overlaps"):
+        client.load(OVERLAPPING, name="model.xml", overlaps="perhaps")
+    with pytest.raises(tribo.NotFoundError, match="no keyframe 'far'"):
+        client.load(OVERLAPPING, name="model.xml", overlap_keyframe="far")
+
+
+def test_inertias_are_balanced_on_request(client: tribo.Client) -> None:
+    urdf = (
+        b'<robot name="r"><link name="a"><inertial><mass value="1"/>'
+        b'<inertia ixx="1" iyy="1" izz="4"/></inertial></link></robot>'
+    )
+    with pytest.raises(tribo.InvalidArgumentError, match="balance"):
+        client.load(urdf, name="r.urdf", floating_base=True)
+    scene = client.load(urdf, name="r.urdf", floating_base=True, balance_inertia=True)
+    body = client.describe(scene).bodies[1]
+    assert list(body.inertia) == pytest.approx([2, 2, 2, 0, 0, 0])
+
+
 def test_a_mesh_is_a_body(client: tribo.Client, tmp_path: Path) -> None:
     mesh = tmp_path / "cube.obj"
     models.write_box(mesh, 0.05)

@@ -163,11 +163,21 @@ class Client:
         name: str = "",
         density: float = 0.0,
         floating_base: bool = False,
+        overlaps: str = "keep",
+        overlap_keyframe: str = "",
+        balance_inertia: bool = False,
     ) -> Scene:
         """Uploads a model with everything it refers to, and compiles it."""
         digest, name, files = await self._upload(source, name, "model.xml")
-        request = simulation_pb2.CreateSceneRequest(
-            sha256=digest, path=name, files=files, density=density, floating_base=floating_base
+        request = requests.create_scene(
+            digest,
+            name,
+            files,
+            density,
+            floating_base,
+            overlaps,
+            overlap_keyframe,
+            balance_inertia,
         )
         return Scene.from_message(await self._call(self._simulation.CreateScene, request))
 

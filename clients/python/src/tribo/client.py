@@ -153,6 +153,9 @@ class Client:
         name: str = "",
         density: float = 0.0,
         floating_base: bool = False,
+        overlaps: str = "keep",
+        overlap_keyframe: str = "",
+        balance_inertia: bool = False,
     ) -> Scene:
         """Uploads MJCF, URDF, OBJ or STL with everything it refers to, and compiles it.
 
@@ -161,10 +164,22 @@ class Client:
             name: file name; a path's own if empty.
             density: kg/m^3 for OBJ and STL.
             floating_base: URDF: the root link is free.
+            overlaps: of shapes that overlap in the first pose: "keep" lets them collide, "ignore"
+                leaves out links of one mechanism and what no joint parts, "error" raises
+                `FailedPreconditionError`. `Scene.overlaps` lists the pairs that collide.
+            overlap_keyframe: name or number of the first pose; "": the reference pose.
+            balance_inertia: repair moments of inertia that no body can have by averaging them.
         """
         digest, name, files = self._upload(source, name, "model.xml")
-        request = simulation_pb2.CreateSceneRequest(
-            sha256=digest, path=name, files=files, density=density, floating_base=floating_base
+        request = requests.create_scene(
+            digest,
+            name,
+            files,
+            density,
+            floating_base,
+            overlaps,
+            overlap_keyframe,
+            balance_inertia,
         )
         with translated():
             return Scene.from_message(

@@ -45,6 +45,12 @@ IDEMPOTENT = {
     "tribo.v1.Runs": ["ListRuns", "GetRun", "CompareRuns", "ListBenchmarks"],
 }
 
+OVERLAPS = {
+    "": simulation_pb2.OVERLAP_POLICY_UNSPECIFIED,
+    "keep": simulation_pb2.OVERLAP_POLICY_KEEP,
+    "ignore": simulation_pb2.OVERLAP_POLICY_IGNORE,
+    "error": simulation_pb2.OVERLAP_POLICY_ERROR,
+}
 PRIORITIES = {
     "low": simulation_pb2.PRIORITY_LOW,
     "normal": simulation_pb2.PRIORITY_NORMAL,
@@ -192,6 +198,29 @@ def step(
     )
 
 
+def create_scene(
+    digest: str,
+    path: str,
+    files: list[simulation_pb2.SceneFile],
+    density: float,
+    floating_base: bool,
+    overlaps: str,
+    overlap_keyframe: str,
+    balance_inertia: bool,
+) -> simulation_pb2.CreateSceneRequest:
+    """The request of CreateScene for an uploaded model."""
+    return simulation_pb2.CreateSceneRequest(
+        sha256=digest,
+        path=path,
+        files=files,
+        density=density,
+        floating_base=floating_base,
+        overlaps=_chosen("overlaps", overlaps, OVERLAPS),
+        overlap_keyframe=overlap_keyframe,
+        balance_inertia=balance_inertia,
+    )
+
+
 def evaluate_grasps(
     target: GraspObject,
     object_asset: grasp_pb2.GraspAsset,
@@ -226,6 +255,7 @@ def evaluate_grasps(
             open_controls=hand.open_controls,
             close_controls=hand.close_controls,
             tool=tool,
+            overlaps=_chosen("overlaps", hand.overlaps, OVERLAPS),
         ),
         poses=[p.message() for p in poses],
         protocol=(protocol or Protocol()).message(),

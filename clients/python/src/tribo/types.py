@@ -227,8 +227,45 @@ class StepAnswer:
 
 
 @dataclass(frozen=True)
+class Overlap:
+    """Two shapes that may collide and overlap in a scene's first pose.
+
+    `shapes` are names ("" where there is none), `indices` and `bodies` belong to them. `depth` is
+    in m; `joints` counts the bodies with joints between the two (1: neighbours across a joint);
+    `linked` says that both belong to one mechanism. `least_depth` (m) is the smallest over 64
+    sampled poses of the joints, and `persists` says that none of these parts the two.
+    """
+
+    shapes: tuple[str, str]
+    indices: tuple[int, int]
+    bodies: tuple[str, str]
+    depth: float
+    joints: int
+    linked: bool
+    least_depth: float
+    persists: bool
+
+    @classmethod
+    def from_message(cls, m: simulation_pb2.Overlap) -> Overlap:
+        """Reads one pair of the answer to CreateScene."""
+        return cls(
+            (m.shape_a, m.shape_b),
+            (m.shape_a_index, m.shape_b_index),
+            (m.body_a, m.body_b),
+            m.depth,
+            m.joints,
+            m.linked,
+            m.least_depth,
+            m.persists,
+        )
+
+
+@dataclass(frozen=True)
 class Scene:
-    """A compiled scene on the server. `id` is the SHA-256 of its canonical bytes."""
+    """A compiled scene on the server. `id` is the SHA-256 of its canonical bytes.
+
+    `overlaps` lists the shapes that collide and overlap in the first pose, the deepest first.
+    """
 
     id: str
     bodies: int
@@ -241,6 +278,7 @@ class Scene:
     total_mass: float
     dt: float
     warnings: list[str]
+    overlaps: list[Overlap] = field(default_factory=list)
 
     @classmethod
     def from_message(cls, m: simulation_pb2.CreateSceneResponse) -> Scene:
@@ -258,6 +296,7 @@ class Scene:
             m.total_mass,
             m.dt,
             list(m.warnings),
+            [Overlap.from_message(o) for o in m.overlaps],
         )
 
 
@@ -343,7 +382,11 @@ class GraspObject:
 
 @dataclass(frozen=True)
 class Hand:
-    """The hand: MJCF or URDF, and which actuators close it from which to which control."""
+    """The hand: MJCF or URDF, and which actuators close it from which to which control.
+
+    `overlaps` says what becomes of contacts between its own links that overlap in its reference
+    pose, as in `Client.load`.
+    """
 
     source: Source
     name: str = ""
@@ -352,6 +395,7 @@ class Hand:
     close_controls: Sequence[float] = ()
     tool_position: Sequence[float] | None = None
     tool_orientation: Sequence[float] | None = None
+    overlaps: Literal["keep", "ignore", "error"] = "keep"
 
 
 @dataclass(frozen=True)
