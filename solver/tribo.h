@@ -440,7 +440,7 @@ typedef struct tb_file_source {
     void *context;
 } tb_file_source;
 
-/* What becomes of pairs of shapes that may collide and overlap by more than the contact slop (1e-6 m)
+/* Treatment of pairs of shapes that may collide and overlap by more than the contact slop (1e-6 m)
  * in the first pose. Each is named in a warning of the model in any case, the deepest first. */
 typedef enum tb_overlap_policy {
     /* They collide: they are pushed apart from the first step on. The default, since a contact that

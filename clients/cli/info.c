@@ -99,7 +99,7 @@ static tb_status set_array(info *m, const char *option, const char *list, array_
 static tb_status prepare(info *m)
 {
     int32_t keyframe = -1;
-    /* what is refused is listed first */
+    /* the table comes before the refusal */
     const bool ignore = m->overlaps == TB_OVERLAPS_IGNORE;
     m->import.overlaps = ignore ? TB_OVERLAPS_IGNORE : TB_OVERLAPS_KEEP;
     tb_status status =

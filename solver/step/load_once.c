@@ -61,8 +61,13 @@ static tb_status find_keyframe(const tb_model *m, const char *keyframe, int32_t 
         *index = (int32_t)number;
         return TB_OK;
     }
-    return tb_fail_field(error, TB_NOT_FOUND, "overlap_keyframe", "there is no keyframe '%.100s'",
-                         keyframe);
+    char list[256] = "";
+    size_t used = 0;
+    for (int32_t i = 0; i < m->number_of_keyframes && used < sizeof list; i++)
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%s", i > 0 ? ", " : "",
+                                 tb_model_thing_name(m, TB_HANDLE_KEYFRAME, i));
+    return tb_fail_field(error, TB_NOT_FOUND, "overlap_keyframe",
+                         "no keyframe '%.100s'; there are: %s", keyframe, list);
 }
 
 static bool is_left_out(const tb_overlap *o)
