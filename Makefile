@@ -83,7 +83,7 @@ all: $(ALL) ## the library, the command and the data generators, into build/
 
 demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
 	@BUILD=$(BUILD) deploy/deps.sh build python
-	@$(SUBMAKE) all $(PYTHON_CLIENT) $(B)/demo/grasp.xml
+	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBOD=$(abspath $(B)/tribod) $(PYTHON) -m tribo.demo --data $(B)/demo
 
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program

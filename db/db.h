@@ -96,6 +96,10 @@ tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_d
                        void *context, tb_error *);
 tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);
 
+/* The scene whose digest lies in a range; *count: 0, 1, or 2 where there are more. */
+tb_status db_find_scene(db *, const db_sha256 *lower, const db_sha256 *upper, db_sha256 *found,
+                        int32_t *count, tb_error *);
+
 /* Pages, newest first: up to `capacity` rows after `token` ("" for the first page); writes the next
  * token (64 bytes; "" at the end). Returns the number of rows in *count. */
 enum { DB_TOKEN_SIZE = 64 };
@@ -181,6 +185,9 @@ typedef struct db_run {
  * options where it brings none. */
 tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
 tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
+/* The run whose id lies in a range; *count: 0, 1, or 2 where there are more. */
+tb_status db_find_run(db *, const db_id *lower, const db_id *upper, db_id *found, int32_t *count,
+                      tb_error *);
 typedef struct db_run_filter {
     int32_t kind;           /* 0: all */
     const db_sha256 *scene; /* NULL: all */

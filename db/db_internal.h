@@ -181,6 +181,10 @@ tb_status db_query_begin(db *, db_statement, db_query *, tb_error *);
 /* The only row; NOT_FOUND says that the store has no such `what`. */
 tb_status db_query_one(db_query *, const char *what, tb_error *);
 void db_query_end(db_query *);
+/* Up to two keys of `size` bytes from `lower` to `upper` by a statement with these bounds; the first
+ * goes to `key`. */
+tb_status db_query_between(db *, db_statement, const void *lower, const void *upper, size_t size,
+                           void *key, int32_t *count, tb_error *);
 
 void db_log(const db *, tb_log_level, const char *format, ...) TB_PRINTF(3, 4);
 

@@ -67,6 +67,25 @@ tb_status db_query_one(db_query *query, const char *what, tb_error *error)
     return status;
 }
 
+tb_status db_query_between(db *store, db_statement statement, const void *lower, const void *upper,
+                           size_t size, void *key, int32_t *count, tb_error *error)
+{
+    db_query query;
+    bool row = true;
+    *count = 0;
+    tb_status status = db_query_begin(store, statement, &query, error);
+    if (status != TB_OK) return status;
+    db_bind_bytes(query.statement, 1, lower, size);
+    db_bind_bytes(query.statement, 2, upper, size);
+    while (status == TB_OK && row) {
+        status = db_next_row(query.connection, query.statement, &row, "a prefix", error);
+        if (status != TB_OK || !row) break;
+        if ((*count)++ == 0) db_column_bytes(query.statement, 0, key, size);
+    }
+    db_query_end(&query);
+    return status;
+}
+
 void db_query_end(db_query *query)
 {
     if (query->statement != NULL) db_give_back(query->statement);

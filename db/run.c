@@ -92,6 +92,13 @@ tb_status db_get_run(db *store, const db_id *id, db_run *run, tb_error *error)
     return status;
 }
 
+tb_status db_find_run(db *store, const db_id *lower, const db_id *upper, db_id *found,
+                      int32_t *count, tb_error *error)
+{
+    return db_query_between(store, DB_RUN_BETWEEN, lower, upper, sizeof *found, found, count,
+                            error);
+}
+
 tb_status db_list_runs(db *store, const db_run_filter *filter, const char *token, db_run *runs,
                        int32_t capacity, int32_t *count, char next[DB_TOKEN_SIZE], tb_error *error)
 {

@@ -69,6 +69,13 @@ tb_status db_get_scene(db *store, const db_sha256 *sha256, db_scene *scene, unsi
     return status;
 }
 
+tb_status db_find_scene(db *store, const db_sha256 *lower, const db_sha256 *upper, db_sha256 *found,
+                        int32_t *count, tb_error *error)
+{
+    return db_query_between(store, DB_SCENE_BETWEEN, lower, upper, sizeof *found, found, count,
+                            error);
+}
+
 static tb_status read_entry(db_query *query, void *rows, int32_t index, tb_error *error)
 {
     (void)error;

@@ -60,6 +60,7 @@
                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (sha256) DO NOTHING")               \
     X(SCENE_GET, "SELECT number, sha256, name, counts, size, create_time_us, crc32 FROM scene "       \
                  "WHERE sha256 = ?1")                                                                 \
+    X(SCENE_BETWEEN, "SELECT sha256 FROM scene WHERE sha256 BETWEEN ?1 AND ?2 LIMIT 2")               \
     X(SCENE_LIST, "SELECT number, sha256, name, counts, size, create_time_us FROM scene "             \
                   "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                                  \
     /* sessions: an end is final */                                                                   \
@@ -100,6 +101,7 @@
       "grasps = excluded.grasps, grasps_held = excluded.grasps_held, "                                \
       "message = excluded.message, " DB_SET_CERTIFICATE)                                              \
     X(RUN_GET, "SELECT " DB_RUN " FROM run WHERE id = ?1")                                            \
+    X(RUN_BETWEEN, "SELECT id FROM run WHERE id BETWEEN ?1 AND ?2 LIMIT 2")                           \
     X(RUN_LIST, DB_RUN_LIST(""))                                                                      \
     X(RUN_LIST_KIND, DB_RUN_LIST(" AND kind = ?3"))                                                   \
     X(RUN_LIST_SCENE, DB_RUN_LIST(" AND scene = ?4"))                                                 \

@@ -3,7 +3,8 @@
 # where things go
 BUILD   ?= build
 PREFIX  ?= /usr/local
-SYSCONFDIR ?= /etc
+# under a prefix of its own nothing is written elsewhere
+SYSCONFDIR ?= $(if $(filter /usr /usr/local,$(PREFIX)),/etc,$(PREFIX)/etc)
 DESTDIR ?=
 
 # DEBUG=1 builds without optimization into $(BUILD)/debug; V=1 shows the commands

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "cache.h"
+#include "session.h"
 
 /* What may lie about unused. */
 static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)256 << 20;
@@ -344,12 +345,30 @@ static tb_status load_scene(td_catalog *c, const db_sha256 *digest, td_cached **
     return add_model(c, model, entry, error);
 }
 
+/* A digest as it stands, or of the one scene in the store that begins so. */
+static tb_status resolve_scene(td_catalog *c, const char *id, db_sha256 *digest, tb_error *error)
+{
+    db_sha256 lower, upper;
+    int32_t count = 0;
+    if (td_sha256_parse(id, digest) || !td_id_range(id, &lower, &upper, sizeof lower))
+        return parse_digest(id, "scene_id", digest, error);
+    const tb_status status = db_find_scene(c->server->db, &lower, &upper, digest, &count, error);
+    if (status != TB_OK) return status;
+    if (count == 1) return TB_OK;
+    return tb_fail_field(
+        error, count == 0 ? TB_NOT_FOUND : TB_INVALID_ARGUMENT, "scene_id",
+        count == 0 ? "there is no scene %s" : "%s begins the ids of several scenes", id);
+}
+
 tb_status td_catalog_scene(td_catalog *c, const char *id, const td_scene **scene, tb_error *error)
 {
     *scene = NULL;
     db_sha256 digest;
-    tb_status status = parse_digest(id, "scene_id", &digest, error);
+    char whole[TD_SHA256_TEXT];
+    tb_status status = resolve_scene(c, id, &digest, error);
     if (status != TB_OK) return status;
+    td_sha256_print(&digest, whole);
+    id = whole;
     td_cached *entry = td_cache_find(&c->scenes, id);
     if (entry == NULL) {
         /* many sessions of one scene may come back at once: the first compiles it */

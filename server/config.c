@@ -247,8 +247,37 @@ tb_status td_config_set(td_config *config, const char *section, const char *name
                          section, name, value, wrong);
 }
 
+/* Whether a variable "TRIBOD_...=value" belongs to an option, to the tests' clocks, or to Kubernetes,
+ * which tells every container of a service called "tribod" where that is. */
+static bool variable_is_known(const char *variable)
+{
+    static const char *const KUBERNETES[] = {"TRIBOD_PORT", "TRIBOD_SERVICE_"};
+    for (size_t i = 0; i < sizeof KUBERNETES / sizeof KUBERNETES[0]; i++)
+        if (strncmp(variable, KUBERNETES[i], strlen(KUBERNETES[i])) == 0) return true;
+    static const char *const OTHERS[] = {"TRIBOD_TEST_CLOCK", "TRIBOD_TEST_WALL_CLOCK"};
+    const size_t length = strcspn(variable, "=");
+    char name[128];
+    for (size_t i = 0; i < sizeof OTHERS / sizeof OTHERS[0]; i++)
+        if (strlen(OTHERS[i]) == length && strncmp(variable, OTHERS[i], length) == 0) return true;
+    for (int i = 0; i < NUMBER_OF_OPTIONS; i++) {
+        snprintf(name, sizeof name, "TRIBOD_%s_%s", OPTIONS[i].section, OPTIONS[i].name);
+        for (char *c = name; *c != '\0'; c++) *c = (char)toupper((unsigned char)*c);
+        if (strlen(name) == length && strncmp(variable, name, length) == 0) return true;
+    }
+    return false;
+}
+
 tb_status td_config_environment(td_config *config, char *const *environment, tb_error *error)
 {
+    for (char *const *e = environment; *e != NULL; e++) {
+        if (strncmp(*e, "TRIBOD_", strlen("TRIBOD_")) != 0 || variable_is_known(*e)) continue;
+        char name[TB_ERROR_NAME_SIZE];
+        snprintf(name, sizeof name, "%.*s", (int)strcspn(*e, "="), *e);
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, name,
+                             "the environment holds %.100s, which is no option: options are "
+                             "TRIBOD_SECTION_OPTION, as --print-config lists them",
+                             name);
+    }
     for (int i = 0; i < NUMBER_OF_OPTIONS; i++) {
         char variable[128];
         const int length = snprintf(variable, sizeof variable, "TRIBOD_%s_%s", OPTIONS[i].section,

@@ -79,11 +79,14 @@ td_config td_config_defaults(void);
  * the value; then nothing changed. */
 tb_status td_config_set(td_config *, const char *section, const char *option, const char *value,
                         const char *source, tb_error *);
-/* Reads a file; INVALID_ARGUMENT names file, line, option and value. */
+/* Reads a file or a pipe; INVALID_ARGUMENT names file, line, option and value. */
 tb_status td_config_read(td_config *, const char *path, tb_error *);
+/* Whether the path can be read a second time; a pipe cannot. */
+bool td_config_again(const char *path);
 /* Reads text, for tests and fuzzing; `name` stands for the file in messages. */
 tb_status td_config_parse(td_config *, const char *text, size_t size, const char *name, tb_error *);
-/* Takes the TRIBOD_SECTION_NAME of a NULL-terminated list of "NAME=value"; others are ignored. */
+/* Takes the TRIBOD_SECTION_NAME of a NULL-terminated list of "NAME=value". INVALID_ARGUMENT for a
+ * TRIBOD_ variable that is no option; names without TRIBOD_ are ignored. */
 tb_status td_config_environment(td_config *, char *const *environment, tb_error *);
 /* Checks what one option alone cannot know: files exist, addresses parse, limits fit together. */
 tb_status td_config_check(const td_config *, tb_error *);

@@ -1,9 +1,12 @@
 /* Configuration files: inih takes lines apart, and this reader counts them, so that every message
  * can name its line. Refused beyond what inih refuses: lines that it would cut, bytes that no text
  * holds, and an option that is set twice, which is how inih reports a continued line. */
+#include <errno.h>
 #include <ini.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/error.h"
 #include "base/file.h"
@@ -111,10 +114,45 @@ tb_status td_config_parse(td_config *config, const char *text, size_t size, cons
     return r.status;
 }
 
+static bool is_pipe(const char *path)
+{
+    struct stat about;
+    return stat(path, &about) == 0 && S_ISFIFO(about.st_mode);
+}
+
+/* All that comes through a pipe until its writer closes it. */
+static tb_status read_pipe(const char *path, tb_bytes *bytes, tb_error *error)
+{
+    char piece[4096];
+    tb_status status = TB_OK;
+    FILE *file = fopen(path, "re");
+    if (file == NULL)
+        return tb_fail_file(error, TB_NOT_FOUND, path, 0, NULL, "cannot be opened: %s",
+                            strerror(errno));
+    for (size_t n; status == TB_OK && (n = fread(piece, 1, sizeof piece, file)) > 0;) {
+        status = tb_bytes_append(bytes, piece, n);
+        if (status != TB_OK)
+            tb_fail_memory(error, bytes->size, path);
+        else if (bytes->size > FILE_LIMIT)
+            status = tb_fail_file(error, TB_RESOURCE_EXHAUSTED, path, 0, NULL,
+                                  "is larger than %d bytes", FILE_LIMIT);
+    }
+    if (status == TB_OK && ferror(file))
+        status = tb_fail_file(error, TB_DATA_LOSS, path, 0, NULL, "could not be read to its end");
+    fclose(file);
+    return status;
+}
+
+bool td_config_again(const char *path)
+{
+    return !is_pipe(path);
+}
+
 tb_status td_config_read(td_config *config, const char *path, tb_error *error)
 {
     tb_bytes file = {0};
-    tb_status status = tb_file_read(path, FILE_LIMIT, &file, error);
+    tb_status status = is_pipe(path) ? read_pipe(path, &file, error)
+                                     : tb_file_read(path, FILE_LIMIT, &file, error);
     if (status == TB_OK)
         status = td_config_parse(config, (const char *)file.base, file.size, path, error);
     tb_bytes_free(&file);

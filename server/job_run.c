@@ -27,6 +27,12 @@ void td_job_run_begin(const td_call *call, const td_device *device, int32_t kind
     snprintf(run->build, sizeof run->build, "%s", td_build());
     snprintf(run->device, sizeof run->device, "%s, %.40s", device->name, device->description);
     run->start_time_us = td_clock_utc_us(&server->clock);
+    char id[33];
+    td_id_print(&run->id, id);
+    td_log_write(server->log, TB_LOG_INFO, "job.begun",
+                 "run=%s kind=%s owner=%s label=%s device=%s", id,
+                 kind == TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE ? "solve" : "grasp", run->owner,
+                 run->label, device->name);
 }
 
 void td_job_run_end(const td_server *server, tb_status status, const tb_error *error,
@@ -35,6 +41,12 @@ void td_job_run_end(const td_server *server, tb_status status, const tb_error *e
     run->end_time_us = td_clock_utc_us(&server->clock);
     run->compute_time_us = compute_ns / 1000;
     run->status = TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE;
+    char id[33];
+    td_id_print(&run->id, id);
+    td_log_write(server->log, TB_LOG_INFO, "job.ended",
+                 "run=%s kind=%s owner=%s status=%s seconds=%.3f", id,
+                 run->kind == TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE ? "solve" : "grasp", run->owner,
+                 tb_status_name(status), 1e-9 * (double)compute_ns);
     if (status == TB_OK) return;
     run->status = status == TB_CANCELLED || status == TB_DEADLINE_EXCEEDED
                       ? TRIBO__V1__RUN_STATUS__RUN_STATUS_CANCELLED

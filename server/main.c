@@ -19,7 +19,14 @@
 extern char **environ;
 
 /* exit codes, as --help says */
-enum { EXIT_FINE = 0, EXIT_FAILED = 1, EXIT_WRONG = 2, EXIT_DEVICE_LOST = 3, EXIT_OVERDUE = 4 };
+enum {
+    EXIT_FINE = 0,
+    EXIT_FAILED = 1,
+    EXIT_WRONG = 2,
+    EXIT_DEVICE_LOST = 3,
+    EXIT_OVERDUE = 4,
+    EXIT_UNSAVED = 5
+};
 
 /* what drain_seconds may be exceeded by before the process ends by force, s */
 enum { OVERDUE_SECONDS = 5 };
@@ -55,7 +62,8 @@ static const char HELP[] =
     "  ready grpc=HOST:PORT http=HOST:PORT\n"
     "SIGTERM and SIGINT drain: calls in flight finish, sessions are saved; a second one ends at\n"
     "once. SIGHUP reads configuration and keys again. Exit codes: 0 fine, 1 it could not start,\n"
-    "2 wrong command line or configuration, 3 the device was lost, 4 draining took too long.\n"
+    "2 wrong command line or configuration, 3 the device was lost, 4 draining took too long,\n"
+    "5 sessions could not be saved or work was left undone.\n"
     "\n"
     "Examples\n"
     "  tribod                                          on 127.0.0.1, store in ./tribod-data\n"
@@ -212,7 +220,11 @@ static void reload(td_server *server, const command_line *line)
     td_config config;
     tb_error error = {.status = TB_OK};
     td_notify_reloading();
-    tb_status status = read_config(line, &config, &error);
+    tb_status status = TB_OK;
+    if (line->config_path != NULL && !td_config_again(line->config_path))
+        config = *server->config; /* a pipe said all it had at the start */
+    else
+        status = read_config(line, &config, &error);
     if (status == TB_OK) status = td_config_check(&config, &error);
     if (status == TB_OK) status = td_server_reload(server, &config, &error);
     if (status == TB_OK)
@@ -268,7 +280,7 @@ static int serve(const command_line *line, const td_config *config)
     if (code == EXIT_DEVICE_LOST)
         td_log_write(server->log, TB_LOG_ERROR, "device.lost",
                      "sessions=as_last_fetched_or_checkpointed");
-    td_server_drain(server);
+    if (!td_server_drain(server) && code == EXIT_FINE) code = EXIT_UNSAVED;
     td_server_destroy(server);
     return code;
 }
@@ -297,6 +309,8 @@ int main(int argc, char **argv)
     if (line.what == ACTION_HELP) return fputs(HELP, stdout) < 0;
     if (line.what == ACTION_VERSION) return printf("tribod %s (%s)\n", TB_VERSION, td_build()) < 0;
 
+    /* before a pipe with the configuration is read: what starts anew could not read it again */
+    if (line.what == ACTION_SERVE) sleep_between_loops(argv);
     tb_status status = read_config(&line, &config, &error);
     if (status == TB_OK) status = td_config_check(&config, &error);
     if (status != TB_OK) return fail("configuration", &error, EXIT_WRONG);
@@ -308,7 +322,7 @@ int main(int argc, char **argv)
         break;
     case ACTION_REVOKE_KEY: status = td_key_revoke(&config, line.key, &error); break;
     case ACTION_LIST_KEYS: status = td_key_list(&config, &error); break;
-    default: sleep_between_loops(argv); return serve(&line, &config);
+    default: return serve(&line, &config);
     }
     if (status != TB_OK)
         code = fail("keys", &error, status == TB_INVALID_ARGUMENT ? EXIT_WRONG : EXIT_FAILED);

@@ -124,13 +124,23 @@ void td_runs_list_runs(td_call *call, td_request *request)
 static tb_status find_run(const td_call *call, const char *id_text, const char *field, td_run *run,
                           tb_error *error)
 {
-    db_id id;
-    if (!td_id_parse(id_text, &id))
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
-                             "%s is '%.80s', expected 32 lower-case hexadecimal digits", field,
-                             id_text);
+    db_id id = {0}, lower, upper;
+    int32_t count = 1;
+    tb_status status = TB_OK;
+    if (!td_id_parse(id_text, &id)) {
+        if (!td_id_range(id_text, &lower, &upper, sizeof id))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                                 "%s is '%.80s', expected 32 lower-case hexadecimal digits, or the "
+                                 "first %d or more",
+                                 field, id_text, TD_ID_PREFIX_DIGITS);
+        status = db_find_run(call->server->db, &lower, &upper, &id, &count, error);
+        if (status == TB_OK && count > 1)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                                 "%s begins the ids of several runs", id_text);
+        if (status == TB_OK && count == 0) status = TB_NOT_FOUND;
+    }
     const char *owner = visible_owner(call);
-    tb_status status = db_get_run(call->server->db, &id, &run->row, error);
+    if (status == TB_OK) status = db_get_run(call->server->db, &id, &run->row, error);
     if (status == TB_OK && owner != NULL && strcmp(owner, run->row.owner) != 0) {
         td_run_clear(run);
         status = TB_NOT_FOUND;

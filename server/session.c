@@ -25,6 +25,28 @@ bool td_id_parse(const char *text, db_id *id)
            size == sizeof id->bytes;
 }
 
+static int digit_value(char c)
+{
+    return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+bool td_id_range(const char *text, void *lower, void *upper, size_t size)
+{
+    const size_t digits = strlen(text);
+    uint8_t *low = lower, *high = upper;
+    if (digits < TD_ID_PREFIX_DIGITS || digits > 2 * size ||
+        strspn(text, "0123456789abcdef") != digits)
+        return false;
+    memset(low, 0, size);
+    memset(high, 0xff, size);
+    for (size_t i = 0; i < digits; i++) {
+        const int shift = i % 2 == 0 ? 4 : 0, value = digit_value(text[i]);
+        low[i / 2] = (uint8_t)(low[i / 2] | value << shift);
+        high[i / 2] = (uint8_t)((high[i / 2] & ~(15 << shift)) | value << shift);
+    }
+    return true;
+}
+
 db_id td_id_random(void)
 {
     db_id id;
@@ -262,21 +284,48 @@ void td_session_renew(td_session *s)
                           memory_order_relaxed);
 }
 
+static bool may_see(const td_caller *caller, const td_session *s)
+{
+    return caller->scope >= TD_SCOPE_ADMIN || strcmp(s->owner, caller->name) == 0;
+}
+
+/* The caller's session with an id in a range, and how many there are. Under the table's mutex. */
+static td_session *find_between(td_sessions *all, const td_caller *caller, const db_id *lower,
+                                const db_id *upper, int32_t *count)
+{
+    td_session *found = NULL;
+    *count = 0;
+    for (td_session *s = all->oldest; s != NULL; s = s->newer) {
+        if (memcmp(&s->id, lower, sizeof *lower) < 0 || memcmp(&s->id, upper, sizeof *upper) > 0)
+            continue;
+        if (!may_see(caller, s)) continue;
+        found = s;
+        ++*count;
+    }
+    return found;
+}
+
 tb_status td_sessions_find(td_sessions *all, const td_caller *caller, const char *text,
                            td_session **session, tb_error *error)
 {
     *session = NULL;
-    db_id id;
-    if (!td_id_parse(text, &id))
+    db_id id, lower, upper;
+    const bool whole = td_id_parse(text, &id);
+    int32_t count = 1;
+    if (!whole && !td_id_range(text, &lower, &upper, sizeof id))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "session_id",
-                             "session_id is '%.80s', expected 32 lower-case hexadecimal digits",
-                             text);
+                             "session_id is '%.80s', expected 32 lower-case hexadecimal digits, or "
+                             "the first %d or more",
+                             text, TD_ID_PREFIX_DIGITS);
     pthread_mutex_lock(&all->mutex);
-    td_session *s = look_up(all, &id);
-    if (s != NULL && caller->scope < TD_SCOPE_ADMIN && strcmp(s->owner, caller->name) != 0)
-        s = NULL;
+    td_session *s = whole ? look_up(all, &id) : find_between(all, caller, &lower, &upper, &count);
+    if (s != NULL && !may_see(caller, s)) s = NULL;
+    if (count > 1) s = NULL;
     if (s != NULL) td_session_hold(s);
     pthread_mutex_unlock(&all->mutex);
+    if (count > 1)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "session_id",
+                             "%s begins the ids of %d sessions", text, count);
     if (s == NULL)
         return tb_fail_field(error, TB_NOT_FOUND, "session_id", "there is no session %s", text);
     td_session_renew(s);

@@ -27,5 +27,9 @@ void td_sessions_destroy(td_sessions *);
 void td_id_print(const db_id *, char text[33]);
 bool td_id_parse(const char *text, db_id *);
 db_id td_id_random(void);
+/* The range of ids or digests of `size` bytes that begin with a text of TD_ID_PREFIX_DIGITS or more
+ * lower-case hexadecimal digits. False for any other text. */
+enum { TD_ID_PREFIX_DIGITS = 4 };
+bool td_id_range(const char *text, void *lower, void *upper, size_t size);
 
 #endif

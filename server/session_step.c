@@ -15,6 +15,8 @@ enum { HEAVY_BYTES = 128 << 10 };
 static void unbook(td_step *step)
 {
     td_session *s = step->session;
+    if (!step->booked) return;
+    step->booked = false;
     atomic_fetch_sub(&s->open_steps_ns, step->booked_ns);
     atomic_fetch_sub(&s->open_steps, 1);
 }
@@ -104,6 +106,7 @@ static void on_done(td_job *job, tb_status status, const tb_error *error)
                                job->steps_done, job->steps);
     if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
     s->step_estimate_ns = job->step_estimate_ns;
+    unbook(step); /* before the answer: who has it may send the next step at once */
     if (job->steps_done > 0) {
         td_session_account(s, job->steps_done, job->compute_ns);
         td_session_renew(s);
@@ -255,6 +258,7 @@ tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
         (int64_t)(needed + (needed > 0 && !first
                                 ? td_scheduler_wait_ns(s->device->scheduler, &step->job)
                                 : 0));
+    step->booked = true;
     atomic_fetch_add(&s->open_steps_ns, step->booked_ns);
     status = td_session_enter(s, &step->task, error);
     if (status == TB_OK) return TB_OK;

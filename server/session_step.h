@@ -17,6 +17,7 @@ struct td_step {
     td_wire_want want;
     bool at_leisure;   /* the thread that brought it may take the steps */
     int64_t booked_ns; /* of the session's open_steps_ns */
+    bool booked;
     tb_status status;
     tb_error error;
     double retry_after;

@@ -105,6 +105,8 @@ static tb_status compile(td_call *call, const Tribo__V1__CreateSceneRequest *mes
         status = tb_model_load(path, &options, model, error);
         tb_budget_release();
         status = td_upload_failure(call, &budget, status, error);
+        /* a damaged file is the caller's, not the server's */
+        if (status == TB_DATA_LOSS) status = error->status = TB_INVALID_ARGUMENT;
         td_metrics_observe(call->server->metrics, TD_HISTOGRAM_COMPILE,
                            1e-9 * (double)(td_monotonic_ns() - begin));
     }

@@ -38,6 +38,9 @@ static tb_status read_request(td_session *s, const td_config *config,
     s->keyframe = m->use_keyframe ? m->keyframe : -1;
     s->on_disconnect = m->on_disconnect == 0 ? (int32_t)TRIBO__V1__ON_DISCONNECT__ON_DISCONNECT_KEEP
                                              : (int32_t)m->on_disconnect;
+    if (m->use_keyframe && m->keyframe < 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
+                             "keyframe is %d, expected 0 or more", (int)m->keyframe);
     tb_status status = check_range(s->worlds, 1, config->worlds_per_session, "worlds", error);
     if (status == TB_OK)
         status = check_range(s->on_disconnect, 1, TRIBO__V1__ON_DISCONNECT__ON_DISCONNECT_DELETE,
@@ -67,8 +70,9 @@ static tb_status make_worlds(td_session *s, const char *device_name, tb_error *e
 {
     tb_status status = td_catalog_scene(s->all->server->catalog, s->scene_id, &s->scene, error);
     if (status != TB_OK) return status;
+    snprintf(s->scene_id, sizeof s->scene_id, "%s", s->scene->id); /* a prefix may have been given */
     const int32_t keyframes = tb_model_count(s->scene->model).keyframes;
-    if (s->keyframe < -1 || s->keyframe >= keyframes)
+    if (s->keyframe >= keyframes)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
                              "keyframe is %d, the scene has %d", s->keyframe, keyframes);
     td_device *device = NULL;

@@ -254,7 +254,7 @@ int command_demo(int argc, char **argv)
         fflush(stdout);
         cli_complain(&r.error);
     }
-    if (r.csv != NULL) fclose(r.csv);
+    files_abandon(r.csv, r.csv_path);
     plot_free(&r.plot);
     demo_close(&r.demo);
     return code;

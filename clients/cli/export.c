@@ -3,6 +3,7 @@
 
 #include "args.h"
 #include "cli.h"
+#include "files.h"
 #include "interrupt.h"
 #include "simulation.h"
 
@@ -49,7 +50,9 @@ int command_export(int argc, char **argv)
     simulation s;
     tb_error error = {0};
     tb_problem_file *file = NULL;
-    tb_status status = simulation_open(&options, &s, &error);
+    const char *const inputs[] = {options.path}, *const outputs[] = {problem};
+    tb_status status = files_check_outputs(inputs, 1, outputs, 1, &error);
+    if (status == TB_OK) status = simulation_open(&options, &s, &error);
     if (status != TB_OK) {
         cli_complain(&error);
         return cli_exit_code(status);

@@ -10,10 +10,19 @@
  * frees *text. */
 tb_status files_read(const char *path, size_t limit, char **text, size_t *size, tb_error *error);
 
-/* Opens a file for writing, "-" for stdout. */
+/* Opens a file for writing, "-" for stdout. A regular file is written beside its place and takes it
+ * with files_close, so that nothing is lost before the new content is whole. */
 tb_status files_create(const char *path, FILE **file, tb_error *error);
-/* Closes it and says if not everything could be written. NULL is fine. */
+/* Closes what files_create opened for this path and puts it in place, or says if not everything
+ * could be written. NULL is fine. */
 tb_status files_close(FILE *file, const char *path, tb_error *error);
+/* Closes it and leaves what was at the path before. NULL is fine. */
+void files_abandon(FILE *file, const char *path);
+
+/* INVALID_ARGUMENT for an output that is one of the inputs or another output, by whatever name.
+ * Both lists may hold NULL and "-". */
+tb_status files_check_outputs(const char *const *inputs, int number_of_inputs,
+                              const char *const *outputs, int number_of_outputs, tb_error *error);
 
 /* 1 if `path` ends with `extension`, whatever the case. */
 int files_has_extension(const char *path, const char *extension);

@@ -19,6 +19,7 @@ struct grasp_report {
     plot plot;
     bool plotted;
     tb_certificate worst;
+    double residual; /* the worst of the trials that were played */
 };
 
 tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp_report **report,
@@ -29,7 +30,10 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
     if (r == NULL) return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory");
     r->options = options;
     r->copies = copies;
-    tb_status status = options->plot != NULL ? plot_check_path(options->plot, error) : TB_OK;
+    const char *const inputs[] = {options->hand, options->object, options->poses};
+    const char *const outputs[] = {options->record, options->plot};
+    tb_status status = files_check_outputs(inputs, 3, outputs, 2, error);
+    if (status == TB_OK && options->plot != NULL) status = plot_check_path(options->plot, error);
     if (status == TB_OK && options->record != NULL) {
         status = files_create(options->record, &r->csv, error);
         if (status == TB_OK)
@@ -187,12 +191,29 @@ static void record(FILE *csv, const tb_grasp_result *g, const tb_grasp_pose *pos
     }
 }
 
+/* The worst residual of the trials that did not collide at their beginning. */
+static double residual_of_played(const tb_grasp_result *g)
+{
+    double worst = 0;
+    bool collided = false, single = true;
+    for (int32_t i = 0; i < g->number_of_trials; i++) {
+        const tb_grasp_trial *t = &g->trials[i];
+        collided = collided || t->verdict == TB_GRASP_COLLIDED;
+        single = single && t->steps >= 0;
+        if (t->verdict != TB_GRASP_COLLIDED && t->steps >= 0)
+            worst = fmax(worst, t->certificate.residual);
+    }
+    /* a daemon tells the residual of all trials together */
+    return single || collided ? worst : g->certificate.residual;
+}
+
 void grasp_report_add(grasp_report *r, const tb_grasp_result *g, const tb_grasp_pose *pose)
 {
     if (r->grasps++ == 0)
         r->worst = g->certificate;
     else
         tb_certificate_merge(&r->worst, &g->certificate);
+    r->residual = fmax(r->residual, residual_of_played(g));
     r->held += g->trials[0].verdict == TB_GRASP_HELD;
     if (r->options->json)
         print_json(g, pose);
@@ -240,6 +261,11 @@ static void print_json_summary(const grasp_report *r, const tb_grasp_progress *p
     json_print(stdout, object);
 }
 
+double grasp_report_residual(const grasp_report *r)
+{
+    return r->residual;
+}
+
 tb_status grasp_report_end(grasp_report *r, const tb_grasp_progress *done, double seconds,
                            const char *model_sha256, tb_error *error)
 {
@@ -257,7 +283,7 @@ tb_status grasp_report_end(grasp_report *r, const tb_grasp_progress *done, doubl
 void grasp_report_free(grasp_report *r)
 {
     if (r == NULL) return;
-    files_close(r->csv, "", NULL);
+    files_abandon(r->csv, r->options->record);
     plot_free(&r->plot);
     free(r);
 }

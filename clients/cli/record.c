@@ -195,6 +195,14 @@ tb_status record_step(record *r, const simulation *s, tb_error *error)
     return cli_fail(error, TB_DATA_LOSS, r->path, 0, NULL, "could not be written");
 }
 
+void record_abandon(record *r)
+{
+    if (r == NULL) return;
+    files_abandon(r->file, r->path);
+    free(r->path);
+    free(r);
+}
+
 tb_status record_close(record *r, tb_error *error)
 {
     if (r == NULL) return TB_OK;

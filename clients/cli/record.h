@@ -17,6 +17,8 @@ typedef struct record record;
 tb_status record_open(const char *path, const simulation *s, const name_list *bodies,
                       const name_list *joints, record **recording, tb_error *error);
 tb_status record_step(record *recording, const simulation *s, tb_error *error);
+/* Closes a recording that is not wanted; what was at its path before stays. NULL is fine. */
+void record_abandon(record *recording);
 tb_status record_close(record *recording, tb_error *error); /* NULL is fine */
 
 /* name -> position, orientation, linear_velocity, angular_velocity; the world left out */

@@ -78,7 +78,10 @@ static tb_status load_controls(run *r)
 static tb_status prepare(run *r)
 {
     const tb_model *model = NULL;
-    tb_status status = r->plot_path != NULL ? plot_check_path(r->plot_path, &r->error) : TB_OK;
+    const char *const inputs[] = {r->options.path, r->controls_path};
+    const char *const outputs[] = {r->record_path, r->plot_path};
+    tb_status status = files_check_outputs(inputs, 2, outputs, 2, &r->error);
+    if (status == TB_OK && r->plot_path != NULL) status = plot_check_path(r->plot_path, &r->error);
     if (status == TB_OK) status = simulation_open(&r->options, &r->simulation, &r->error);
     if (status != TB_OK) return status;
     model = r->simulation.model;
@@ -201,7 +204,7 @@ static int execute(run *r)
 
 static void clean_up(run *r)
 {
-    record_close(r->recording, NULL);
+    record_abandon(r->recording);
     plot_free(&r->plot.plot);
     controls_free(&r->controls);
     name_list_free(&r->bodies);

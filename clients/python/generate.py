@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -14,6 +15,22 @@ def proto_root() -> Path:
         if (root / "tribo" / "v1" / "common.proto").exists():
             return root
     raise FileNotFoundError("tribo/v1/common.proto: not in the checkout and not beside generate.py")
+
+
+def _free_of_versions(module: Path) -> None:
+    """Takes out what binds a module to the release that generated it.
+
+    The modules hold serialized descriptors, which every protobuf runtime from 4.25 on reads, and
+    stubs that every grpcio from 1.62 on runs. Generators since then add checks that refuse all
+    runtimes older than themselves, and a keyword that older grpcio does not know.
+    """
+    text = module.read_text()
+    text = re.sub(r"^from google\.protobuf import runtime_version.*\n", "", text, flags=re.M)
+    text = re.sub(r"^_runtime_version\.Validate\w+\((?:\n.*?)*?\n\)\n", "", text, flags=re.M)
+    text = re.sub(r"^GRPC_GENERATED_VERSION(?:.*\n)*?(?=\n\nclass |\Z)", "", text, flags=re.M)
+    text = re.sub(r",\s*_registered_method=True", "", text)
+    text = re.sub(r"^ *server\.add_registered_method_handlers\(.*\)\n", "", text, flags=re.M)
+    module.write_text(text)
 
 
 def generate(target: Path) -> None:
@@ -33,6 +50,8 @@ def generate(target: Path) -> None:
     ]
     if protoc.main(arguments) != 0:
         raise RuntimeError("protoc failed")
+    for module in (target / "tribo" / "v1").glob("*_pb2*.py"):
+        _free_of_versions(module)
     package = target / "tribo" / "v1" / "__init__.py"
     package.write_text('"""Messages and stubs generated from the .proto files."""\n')
 

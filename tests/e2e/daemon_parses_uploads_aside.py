@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uploads that take long to parse hold up no other call, no drain, and no more memory than allowed."""
+"""Uploads that take long to parse hold up no other call and no drain, within their memory."""
 
 from __future__ import annotations
 
@@ -27,9 +27,19 @@ class Http:
         environment = {**os.environ, **{f"TRIBOD_{k}": v for k, v in settings.items()}}
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen(
-            [os.environ["TRIBOD"], "--data", str(folder / "store"), "--grpc", "", "--http",
-             "127.0.0.1:0"],
-            stdout=subprocess.PIPE, stderr=self.log, text=True, env=environment,
+            [
+                os.environ["TRIBOD"],
+                "--data",
+                str(folder / "store"),
+                "--grpc",
+                "",
+                "--http",
+                "127.0.0.1:0",
+            ],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=environment,
         )
         assert self.process.stdout is not None
         self.base = "http://" + self.process.stdout.readline().split("http=")[1].strip()
@@ -131,7 +141,9 @@ def main() -> None:
             second = daemon.post("Simulation/CreateSession", wanted)["sessionId"]
             error = daemon.refused("Simulation/CreateSession", wanted)
             report.equal(error.get("code"), "resource_exhausted", "a client beyond its memory")
-            report.check("a client may have 314572800" in error.get("message", ""), f"says: {error}")
+            report.check(
+                "a client may have 314572800" in error.get("message", ""), f"says: {error}"
+            )
             daemon.post("Simulation/DeleteSession", {"sessionId": first})
             daemon.post("Simulation/DeleteSession", {"sessionId": second})
             time.sleep(0.5)
@@ -147,9 +159,7 @@ def main() -> None:
             error = daemon.refused("Simulation/CreateSession", {"sceneId": big, "worlds": 4096})
             report.equal(error.get("code"), "resource_exhausted", "4096 worlds of 100 bodies")
             report.check("bytes of memory" in error.get("message", ""), f"says: {error}")
-            report.check(
-                resident_bytes(daemon.process.pid) < 400 * MIB, "nothing was taken for it"
-            )
+            report.check(resident_bytes(daemon.process.pid) < 400 * MIB, "nothing was taken for it")
         report.equal(daemon.end(), 0, "exit code")
     report.finish()
 

@@ -137,4 +137,14 @@ install DESTDIR="$root" PREFIX=/opt/tribod SYSCONFDIR=/etc
 check 'the configuration is left alone' grep -q '^# mine' "$root/etc/tribod.ini"
 check 'another prefix' grep -q '^ExecStart=/opt/tribod/bin/tribod' \
     "$root/opt/tribod/lib/systemd/system/tribod.service"
+# ---- a prefix of one's own: nothing is written outside of it ----
+
+home=$dir/home
+install PREFIX="$home/x"
+check 'the configuration is below the prefix' [ -s "$home/x/etc/tribod.ini" ]
+check 'the unit names it there' grep -q "$home/x/etc/tribod.ini" \
+    "$home/x/lib/systemd/system/tribod.service"
+make -n -o all BUILD="$build" install PREFIX="$home/x" >"$dir/out" 2>"$dir/err"
+check 'no command of the installation names another place to write to' sh -c \
+    "! grep -E '^install|^ln| > ' '$dir/out' | grep -vq '$home/x'"
 finish

@@ -29,6 +29,22 @@ quietly "$python" -m mypy --cache-dir "$dir/mypy"
 quietly "$python" -m mypy --cache-dir "$dir/mypy" tests
 cd "$here" || exit 1
 
+# a source distribution builds by itself, far from the checkout, and its modules bind no release
+copy=$dir/copy
+mkdir "$copy" && cp -R clients/python "$copy/python" && rm -rf "$copy/python/src/tribo/v1"
+mkdir -p "$copy/clients" && mv "$copy/python" "$copy/clients/" && cp -R proto "$copy/proto"
+cd "$copy/clients/python" || exit 1
+quietly "$python" setup.py --quiet sdist --dist-dir "$dir/dist"
+cd "$dir/dist" || exit 1
+tar xzf tribo-*.tar.gz && rm -rf "$copy" && cd tribo-*/ || exit 1
+quietly "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-isolation --no-deps \
+    --wheel-dir "$dir/wheel" .
+check 'the wheel holds the generated modules' sh -c \
+    "'$python' -m zipfile -l '$dir'/wheel/tribo-*.whl | grep -q tribo/v1/simulation_pb2.py"
+check 'no release of protobuf or grpcio is bound' sh -c \
+    "! grep -lE 'runtime_version|GRPC_GENERATED_VERSION|_registered_method' src/tribo/v1/*.py"
+cd "$here" || exit 1
+
 # the problem files are found from the tests' place in the tree; -rs lists what was skipped
 (cd clients/python && "$python" -m pytest -q -rs -p no:cacheprovider tests) >"$dir/out" 2>&1
 code=$?

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import math
+import os
 import signal
 import sys
 import time
@@ -156,9 +157,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 page = f"http://{daemon.http}/"
                 print(f"tribod   grpc {daemon.grpc}, data in {store}")
             evaluate(client, options.data, options.copies, options.seed)
-            if page is not None:
-                print(f"status   {page}")
+            if page is not None and not options.keep:
+                program = (
+                    os.path.relpath(os.environ["TRIBOD"]) if "TRIBOD" in os.environ else "tribod"
+                )
+                print(f"again    {program} --data {store}    # then http://127.0.0.1:7480/")
             if options.keep and page is not None:
+                print(f"status   {page}")
                 print("Ctrl-C stops the daemon.", flush=True)
                 with contextlib.suppress(KeyboardInterrupt):
                     signal.pause()

@@ -1,0 +1,150 @@
+#!/usr/bin/env python3
+"""Small things that cost trust: a misspelt variable, a configuration that comes through a pipe,
+ids by their first digits, jobs in the log, a damaged mesh, a keyframe below zero.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from common_daemon import BALL, Report, scratch
+
+TRIBOD = os.environ["TRIBOD"]
+
+
+def configure(text: str, **variables: str) -> subprocess.CompletedProcess[str]:
+    """What --check-config says to a configuration from a pipe."""
+    reading, writing = os.pipe()
+    os.write(writing, text.encode())
+    os.close(writing)
+    try:
+        return subprocess.run(
+            [TRIBOD, "--check-config", "--config", f"/dev/fd/{reading}"],
+            pass_fds=[reading],
+            capture_output=True,
+            text=True,
+            env={**os.environ, **variables},
+        )
+    finally:
+        os.close(reading)
+
+
+def configuration(report: Report) -> None:
+    """Options that do not exist, and options from a pipe."""
+    good = configure("[limits]\nsessions = 7\n")
+    report.equal((good.returncode, good.stderr), (0, ""), "a pipe with a configuration")
+    wrong = configure("[limits]\nsesions = 7\n")
+    report.check("no option 'sesions'" in wrong.stderr, f"a pipe with a mistake: {wrong.stderr}")
+    unknown = configure("", TRIBOD_LIMITS_SESIONS="7")
+    report.equal(unknown.returncode, 2, "exit code of an unknown variable")
+    report.check("TRIBOD_LIMITS_SESIONS" in unknown.stderr, f"a variable: {unknown.stderr}")
+    service = configure("", TRIBOD_PORT_7410_TCP="tcp://10.0.0.1:7410", TRIBOD_SERVICE_HOST="x")
+    report.equal(service.returncode, 0, "variables of Kubernetes")
+
+
+class Daemon:
+    """A daemon that reads its configuration from a pipe, and its methods over HTTP."""
+
+    def __init__(self, folder: Path) -> None:
+        text = f"[server]\ngrpc_address =\nhttp_address = 127.0.0.1:0\ndata = {folder}/store\n"
+        reading, writing = os.pipe()
+        os.write(writing, text.encode())
+        os.close(writing)
+        self.log = folder / "log"
+        with self.log.open("w") as log:
+            self.process = subprocess.Popen(
+                [TRIBOD, "--config", f"/dev/fd/{reading}"],
+                pass_fds=[reading],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                text=True,
+            )
+        os.close(reading)
+        assert self.process.stdout is not None
+        self.base = "http://" + self.process.stdout.readline().split("http=")[1].strip()
+
+    def post(self, method: str, **body: object) -> tuple[int, dict]:
+        """Status and answer."""
+        request = urllib.request.Request(
+            f"{self.base}/tribo.v1.{method}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        try:
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return answer.status, json.load(answer)
+        except urllib.error.HTTPError as error:
+            return error.code, json.load(error)
+
+
+def prefixes(report: Report, daemon: Daemon) -> None:
+    """The first digits name sessions, runs and scenes."""
+    scene = daemon.post("Simulation/CreateScene", text=BALL.decode())[1]["sceneId"]
+    code, made = daemon.post("Simulation/CreateSession", sceneId=scene[:12])
+    report.equal(code, 200, "a session of a scene by its first digits")
+    session = made["sessionId"]
+    report.equal(daemon.post("Simulation/Step", sessionId=session[:8])[0], 200, "a step")
+    report.equal(daemon.post("Runs/GetRun", runId=session[:8])[0], 200, "a run")
+    listed = daemon.post("Simulation/ListSessions")[1]["sessions"]
+    report.equal(listed[0]["sceneId"], scene, "the session knows its whole scene")
+    report.equal(daemon.post("Simulation/Step", sessionId=session[:3])[0], 400, "three digits")
+    other = "0" * 8 if not session.startswith("0" * 8) else "f" * 8
+    report.equal(daemon.post("Simulation/Step", sessionId=other)[0], 404, "digits of none")
+    # among 40 sessions two begin alike in one digit; with four digits nearly none do
+    ids = [
+        daemon.post("Simulation/CreateSession", sceneId=scene)[1]["sessionId"] for _ in range(40)
+    ]
+    report.equal(len(set(ids)), 40, "ids")
+    report.equal(daemon.post("Simulation/DeleteSession", sessionId=session[:10])[0], 200, "an end")
+
+    code, answer = daemon.post(
+        "Simulation/CreateSession", sceneId=scene, useKeyframe=True, keyframe=-1
+    )
+    report.equal((code, answer.get("code")), (400, "invalid_argument"), "keyframe -1")
+
+
+def damaged_mesh(report: Report, daemon: Daemon) -> None:
+    """A binary STL that ends early is the caller's mistake."""
+    stl = b"\0" * 80 + (1000).to_bytes(4, "little") + b"\0" * 50
+    data = base64.b64encode(stl).decode()
+    asset = daemon.post("Simulation/CreateAsset", name="part.stl", data=data)[1]["sha256"]
+    code, answer = daemon.post("Simulation/CreateScene", sha256=asset, path="part.stl")
+    report.equal((code, answer.get("code")), (400, "invalid_argument"), f"a short STL: {answer}")
+
+
+def jobs(report: Report, daemon: Daemon) -> None:
+    """A job is said in the log when it begins and when it ends."""
+    problem = base64.b64encode(b"3 1 0 3 3 3 3 1 0 0 0 1 0 0 0 1 -1 0 0 0.5").decode()
+    report.equal(daemon.post("Solve/SolveProblem", name="p.dat", data=problem)[0], 200, "a problem")
+    text = daemon.log.read_text()
+    report.check("job.begun" in text and "job.ended" in text, "jobs are in the log")
+
+
+def main() -> None:
+    """Runs the parts."""
+    report = Report()
+    with report.case("configuration"):
+        configuration(report)
+    with scratch() as folder:
+        daemon = Daemon(folder)
+        for part in (prefixes, damaged_mesh, jobs):
+            with report.case(part.__name__):
+                part(report, daemon)
+        daemon.process.send_signal(1)
+        report.equal(daemon.post("Simulation/ListScenes")[0], 200, "after SIGHUP with a pipe")
+        daemon.process.terminate()
+        report.equal(daemon.process.wait(30), 0, "exit code")
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
