@@ -70,7 +70,8 @@ static tb_status make_worlds(td_session *s, const char *device_name, tb_error *e
 {
     tb_status status = td_catalog_scene(s->all->server->catalog, s->scene_id, &s->scene, error);
     if (status != TB_OK) return status;
-    snprintf(s->scene_id, sizeof s->scene_id, "%s", s->scene->id); /* a prefix may have been given */
+    snprintf(s->scene_id, sizeof s->scene_id, "%s",
+             s->scene->id); /* a prefix may have been given */
     const int32_t keyframes = tb_model_count(s->scene->model).keyframes;
     if (s->keyframe >= keyframes)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
