@@ -242,9 +242,7 @@ static tb_status read_extras(mjcf *m, const mjcf_element *element, mjcf_actuator
     if (damping[0] == 0 && armature == 0) return TB_OK;
     const double gear2 = actuator->def.gear[0] * actuator->def.gear[0];
     if (actuator->tendon >= 0) {
-        if (armature != 0)
-            return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "armature",
-                               "armature of a tendon is not supported");
+        m->tendons[actuator->tendon].def.armature += armature * gear2;
         m->tendons[actuator->tendon].def.damping += damping[0] * gear2;
         return TB_OK;
     }

@@ -7,10 +7,10 @@
 
 static const mjcf_words TENDON = {
     .used = "name class limited range stiffness damping frictionloss springlength actuatorfrcrange "
-            "actuatorfrclimited",
+            "actuatorfrclimited armature",
     .silent = "group user width material rgba",
     .soft = "margin solreflimit solimplimit solreffriction solimpfriction",
-    .zero = "armature springyield",
+    .zero = "springyield",
 };
 
 static const mjcf_words TERM = {.used = "joint coef"};
@@ -104,6 +104,7 @@ static tb_status read_values(mjcf *m, const xmlNode *node, mjcf_tendon *tendon)
     MJCF_TRY(read_coefficient(m, &element, "stiffness", &def->stiffness));
     MJCF_TRY(read_coefficient(m, &element, "damping", &def->damping));
     MJCF_TRY(mjcf_number(m, &element, "frictionloss", &def->dry_friction));
+    MJCF_TRY(mjcf_number(m, &element, "armature", &def->armature));
     MJCF_TRY(read_spring_length(m, &element, tendon));
     return mjcf_name(m, node, &def->name);
 }

@@ -247,7 +247,6 @@ tb_status tb_scene_add_tendon(tb_scene *scene, const tb_tendon_def *def, tb_hand
     tb_check_not_negative(&check, "damping", &tendon.damping, 1);
     tb_check_not_negative(&check, "dry_friction", &tendon.dry_friction, 1);
     tb_check_not_negative(&check, "armature", &tendon.armature, 1);
-    if (tendon.armature > 0) tb_check_fail(&check, "armature", "of a tendon is not supported");
     tb_check_bounds(&check, "spring_lower", true, &tendon.spring_lower, &tendon.spring_upper);
     tb_check_name(&check, scene);
     if (check.status == TB_OK) {

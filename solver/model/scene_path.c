@@ -86,5 +86,8 @@ const tb_tendon_point *tb_scene_keep_path(tb_scene *scene, tb_check *check,
     for (int32_t i = 0; i < count && check->status == TB_OK; i++)
         check_point(check, scene, &points[i]);
     check_order(check, points, count);
+    for (int32_t i = 0; i < count && def->armature > 0; i++)
+        if (points[i].radius > 0)
+            tb_check_fail(check, "armature", "is only for tendons that go around nothing");
     return points;
 }

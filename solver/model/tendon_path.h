@@ -8,9 +8,9 @@
  * held by the bodies that they touch.
  *
  * Rules of choice as in MuJoCo 4.0 (documentation, "tendon/spatial", and its answers where that is
- * silent): without a side point the shorter way, and only where the shape is in the way; with a side
- * point the way on its side, also where the straight line passes the shape on the other side; a side
- * point inside the shape keeps the string inside, where it touches the surface in one point. */
+ * silent): the shorter way, and only where the shape is in the way; but the longer one, and always,
+ * where a side point is opposite to it as the centre sees them. A side point inside the shape keeps
+ * the string inside, where it touches the surface in one point. */
 #ifndef TB_TENDON_PATH_H
 #define TB_TENDON_PATH_H
 
@@ -54,16 +54,6 @@ TB_FN tb_flat tb_flat_unit(tb_flat a)
     return length < TB_TENDON_LEAST ? tb_flat_of(1, 0) : tb_flat_of(a.x / length, a.y / length);
 }
 
-/* Whether the segments from a to b and from c to d meet. */
-TB_FN int tb_flat_meet(tb_flat a, tb_flat b, tb_flat c, tb_flat d)
-{
-    const tb_flat ab = tb_flat_sub(b, a), cd = tb_flat_sub(d, c), ca = tb_flat_sub(a, c);
-    const tb_real area = tb_flat_cross(ab, cd);
-    if (tb_abs(area) < TB_TENDON_LEAST) return 0;
-    const tb_real s = tb_flat_cross(cd, ca) / area, t = tb_flat_cross(ab, ca) / area;
-    return s >= 0 && s <= 1 && t >= 0 && t <= 1;
-}
-
 /* Where the tangent through p touches the circle: ahead of p counter-clockwise for turn = 1, behind
  * for -1. */
 TB_FN tb_flat tb_circle_touch(tb_flat p, tb_real radius, tb_real turn)
@@ -83,8 +73,12 @@ TB_FN tb_real tb_circle_arc(tb_flat p, tb_flat q, tb_real radius, tb_real turn)
     return angle > -64 * TB_REAL_EPSILON ? 0 : radius * (angle + TB_R(6.283185307179586476925));
 }
 
-/* Around the circle from a to b. side: NULL, or a point on the circle. Returns the length of the arc
- * and the touching points, or -1 where the straight way is free. */
+/* Around the circle from a to b. side: NULL, or a direction. Returns the length of the arc and the
+ * touching points, or -1 where the straight way is free.
+ *
+ * The centre sees a and b under an angle of less than a half turn, within which lie the straight way
+ * and the shorter one around. The string goes the other way where the side points away from that
+ * angle, which is where its opposite lies within. */
 TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb_real radius,
                                    tb_flat touch[2])
 {
@@ -94,62 +88,50 @@ TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb
     if (tb_flat_dot(a, a) < square || tb_flat_dot(b, b) < square || radius < TB_TENDON_LEAST ||
         apart < TB_TENDON_LEAST)
         return -1;
+    const tb_real from_a = side ? tb_flat_cross(a, *side) : 0;
+    const tb_real to_b = side ? tb_flat_cross(*side, b) : 0;
+    const tb_real opening = tb_flat_cross(a, b);
+    const int away = opening > 0 ? from_a < 0 && to_b < 0 : from_a > 0 && to_b > 0;
 
     /* the point of the straight way that is nearest to the centre */
     const tb_real s = tb_clamp(-tb_flat_dot(ab, a) / apart, TB_R(0), TB_R(1));
     const tb_flat nearest = tb_flat_of(a.x + s * ab.x, a.y + s * ab.y);
-    const int free = tb_flat_dot(nearest, nearest) > square;
-    if (free && (!side || tb_flat_dot(*side, nearest) >= 0)) return -1;
+    if (!away && tb_flat_dot(nearest, nearest) > square) return -1;
 
-    /* clockwise and counter-clockwise: nearer to the side, or shorter; lines that cross are worst */
-    tb_real best = 0;
-    int chosen = 0;
-    for (int i = 0; i < 2; i++) {
-        const tb_real turn = i == 0 ? TB_R(1) : TB_R(-1);
-        const tb_flat p = tb_circle_touch(a, radius, -turn), q = tb_circle_touch(b, radius, turn);
-        const tb_flat pq = tb_flat_sub(q, p);
-        tb_real merit = -tb_flat_dot(pq, pq);
-        if (side) merit = tb_flat_dot(*side, tb_flat_unit(tb_flat_of(p.x + q.x, p.y + q.y)));
-        const int crossing = tb_flat_meet(a, p, b, q);
-        if (crossing) merit = -TB_REAL_MAX;
-        if (i == 1 && best > merit) break;
-        best = merit;
-        chosen = crossing ? 0 : (i == 0 ? 1 : -1);
-        touch[0] = p;
-        touch[1] = q;
-    }
-    return chosen == 0 ? TB_R(-1) : tb_circle_arc(touch[0], touch[1], radius, TB_R(chosen));
+    /* of two ways that are as long the one on the side */
+    int clockwise = opening < 0;
+    if (away) clockwise = !clockwise;
+    if (opening == 0) clockwise = from_a < 0;
+    const tb_real turn = clockwise ? TB_R(1) : TB_R(-1);
+    touch[0] = tb_circle_touch(a, radius, -turn);
+    touch[1] = tb_circle_touch(b, radius, turn);
+    return tb_circle_arc(touch[0], touch[1], radius, turn);
 }
 
-/* asin(A z) + asin(B z) - 2 asin(z) + G */
-TB_FN tb_real tb_wrap_equation(tb_real a, tb_real b, tb_real g, tb_real z, tb_real *slope)
+/* The angle that both lines make with the circle's normal where they touch its inner side:
+ *
+ *     asin(A sin x) + asin(B sin x) - 2 x + G = 0,
+ *
+ * with A, B the radius over the distance of each end and G the angle between them, as the centre sees
+ * them. Newton from the right end: the left side falls and is concave, so every step stays behind the
+ * root. */
+TB_FN_LARGE tb_real tb_wrap_angle(tb_real a, tb_real b, tb_real g)
 {
-    *slope = a / tb_max(TB_TENDON_LEAST, tb_sqrt(1 - z * z * a * a)) +
-             b / tb_max(TB_TENDON_LEAST, tb_sqrt(1 - z * z * b * b)) -
-             2 / tb_max(TB_TENDON_LEAST, tb_sqrt(1 - z * z));
-    return tb_asin(a * z) + tb_asin(b * z) - 2 * tb_asin(z) + g;
-}
-
-/* z = sine of the angle that both lines make with the circle's normal where they touch its inner side,
- * by Newton from the right end, where the function is concave and falls; -1 where that has no answer.
- * a, b: radius over the distance of each end; g: the angle between the ends, as the centre sees them. */
-TB_FN_LARGE tb_real tb_wrap_sine(tb_real a, tb_real b, tb_real g)
-{
-    enum { STEPS = 20 };
-    const tb_real close = TB_R(1e-6);
-    tb_real slope, z = TB_R(1 - 1e-7), f = tb_wrap_equation(a, b, g, z, &slope);
-    if (f > 0) return -1;
-    for (int i = 0; tb_abs(f) > close; i++) {
-        if (i == STEPS || slope > -TB_TENDON_LEAST || z - f / slope > z) return -1;
-        z -= f / slope;
-        f = tb_wrap_equation(a, b, g, z, &slope);
-        if (f > close) return -1;
+    enum { STEPS = 50 };
+    tb_real x = TB_R(1.5707963267948966192);
+    for (int i = 0; i < STEPS; i++) {
+        const tb_real s = tb_sin(x), c = tb_cos(x);
+        const tb_real f = tb_asin(a * s) + tb_asin(b * s) - 2 * x + g;
+        const tb_real slope =
+            a * c / tb_sqrt(1 - a * a * s * s) + b * c / tb_sqrt(1 - b * b * s * s) - 2;
+        if (!(f < -2 * TB_REAL_EPSILON) || !(slope < 0)) break;
+        x -= f / slope;
     }
-    return z;
+    return tb_max(x, TB_R(0));
 }
 
 /* Inside of the circle from a to b, both outside: touches its inner side in one point. Returns 0, or
- * -1 where the straight way passes inside. Where the angle has no answer, the point lies midway. */
+ * -1 where the straight way passes inside. */
 TB_FN_LARGE tb_real tb_wrap_inside(tb_flat a, tb_flat b, tb_real radius, tb_flat touch[2])
 {
     const tb_real from = tb_sqrt(tb_flat_dot(a, a)), to = tb_sqrt(tb_flat_dot(b, b));
@@ -161,17 +143,13 @@ TB_FN_LARGE tb_real tb_wrap_inside(tb_flat a, tb_flat b, tb_real radius, tb_flat
         const tb_flat nearest = tb_flat_of(a.x + s * ab.x, a.y + s * ab.y);
         if (s > 0 && s < 1 && tb_flat_dot(nearest, nearest) <= radius * radius) return -1;
     }
-    const tb_flat middle = tb_flat_unit(tb_flat_of((a.x + b.x) / 2, (a.y + b.y) / 2));
-    touch[0] = touch[1] = tb_flat_of(radius * middle.x, radius * middle.y);
-
     const tb_real cosine = (from * from + to * to - apart) / (2 * from * to);
     if (cosine < -1 + TB_TENDON_LEAST) return -1;
-    if (cosine > 1 - TB_TENDON_LEAST) return 0;
-    const tb_real z = tb_wrap_sine(radius / from, radius / to, tb_acos(cosine));
-    if (z < 0) return 0;
+    const tb_real x = tb_wrap_angle(radius / from, radius / to,
+                                    tb_atan2(tb_abs(tb_flat_cross(a, b)), tb_flat_dot(a, b)));
     const int ahead = tb_flat_cross(a, b) > 0;
     const tb_flat start = tb_flat_unit(ahead ? a : b);
-    const tb_real angle = tb_asin(z) - tb_asin(radius / (ahead ? from : to) * z);
+    const tb_real angle = x - tb_asin(radius / (ahead ? from : to) * tb_sin(x));
     const tb_real c = radius * tb_cos(angle), s = radius * tb_sin(angle);
     touch[0] = touch[1] = tb_flat_of(c * start.x - s * start.y, s * start.x + c * start.y);
     return 0;

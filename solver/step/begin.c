@@ -301,6 +301,8 @@ TB_EXTERN tb_status tb_world_smooth_acceleration(const tb_state *state, tb_works
     for (int32_t i = 0; i < m->number_of_dofs; i++)
         acceleration[i] = w.force[i] + state->applied[i] - force[i];
     tb_dynamics_solve(&w.dynamics, acceleration);
+    if (tb_tendons_slow(&w, acceleration) != TB_OK)
+        return tb_fail_memory(error, 0, "an acceleration");
     return TB_OK;
 }
 #endif

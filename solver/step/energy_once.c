@@ -86,6 +86,29 @@ TB_STATIC double gravity_energy(const tb_dynamics *d)
     return energy;
 }
 
+/* Of what runs with tendons. */
+TB_STATIC double armature_energy(const tb_dynamics *d, const tb_state *state, tb_arena *arena)
+{
+    const tb_model *m = state->model;
+    double energy = 0;
+    for (int32_t i = 0; i < m->number_of_tendons; i++) {
+        const tb_model_tendon *t = &m->tendons[i];
+        if (t->armature == 0) continue;
+        const double *row = m->tendon_coefficients + t->first;
+        if (t->number_of_points > 0) {
+            double *own = TB_ARENA_ARRAY(arena, double, t->count);
+            if (!own) return energy;
+            tb_tendon_measure(d, i, own);
+            row = own;
+        }
+        double speed = 0;
+        for (int32_t k = 0; k < t->count; k++)
+            speed += row[k] * state->u[m->tendon_dofs[t->first + k]];
+        energy += 0.5 * t->armature * speed * speed;
+    }
+    return energy;
+}
+
 TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
 {
     const tb_model *m = state->model;
@@ -93,7 +116,8 @@ TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
     tb_dynamics d;
     double energy = spring_energy(m, state->q);
     if (tb_dynamics_look(&d, state, arena) == TB_OK) {
-        energy += gravity_energy(&d) + tendon_energy(&d, state->q);
+        energy +=
+            gravity_energy(&d) + tendon_energy(&d, state->q) + armature_energy(&d, state, arena);
         for (int32_t b = 1; b < m->number_of_bodies; b++) {
             if (m->bodies[b].tree < 0) continue;
             const body_motion motion = motion_of(&d, b);

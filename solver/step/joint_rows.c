@@ -181,7 +181,7 @@ TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int sid
 
 /* ---- tendons ---- */
 
-/* Spring and damper of a tendon, like an actuator without limits. */
+/* Spring, damper and armature of a tendon, like an actuator without limits. */
 TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
 {
     const tb_model_tendon *t = &w->model->tendons[tendon];
@@ -191,7 +191,15 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     double past;
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
     spring_damper(w, k, t->damping, &past, &law.damping);
-    law.constant = past * tb_transmission_velocity(&transmission, w->u) - k * stretch;
+    const double velocity = tb_transmission_velocity(&transmission, w->u);
+    law.constant = past * velocity - k * stretch;
+    if (t->armature > 0) {
+        /* armature pushes by -a (v1 - v0) / dt, where v0 is what the velocity becomes by itself */
+        const double gain = t->number_of_points > 0 ? tb_tendon_gain(w, tendon) : 0;
+        const double dt = (double)w->dt;
+        law.constant += t->armature * (velocity / dt + gain);
+        law.damping += t->armature / dt;
+    }
     return law;
 }
 

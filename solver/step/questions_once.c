@@ -113,6 +113,7 @@ tb_status tb_state_mass_matrix(const tb_state *state, double *mass, tb_error *er
             unit[j] = 0;
             for (int32_t i = 0; i < n; i++) mass[(size_t)i * (size_t)n + (size_t)j] = column[i];
         }
+        status = tb_tendons_add_mass(&d, &arena, mass);
     }
     tb_arena_destroy(&arena);
     return status;
@@ -126,34 +127,4 @@ tb_status tb_state_smooth_acceleration(const tb_state *state, double *accelerati
     status = tb_world_smooth_acceleration(state, &workspace, acceleration, error);
     tb_arena_destroy(&workspace.arena);
     return status;
-}
-
-/* ---- tendons ---- */
-
-tb_status tb_state_tendons(const tb_state *state, double *lengths, double *jacobian,
-                           tb_error *error)
-{
-    const tb_model *m = state->model;
-    const size_t dofs = (size_t)m->number_of_dofs, tendons = (size_t)m->number_of_tendons;
-    tb_arena arena = {0};
-    tb_dynamics d;
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, error);
-    if (status != TB_OK) return status;
-    status = tb_dynamics_look(&d, state, &arena);
-    double *own = TB_ARENA_ARRAY(&arena, double, m->number_of_tendon_terms);
-    if (status != TB_OK || !own) {
-        tb_arena_destroy(&arena);
-        return tb_fail_memory(error, 0, "lengths of tendons");
-    }
-    if (jacobian) memset(jacobian, 0, tendons * dofs * sizeof *jacobian);
-    for (int32_t i = 0; i < m->number_of_tendons; i++) {
-        const tb_model_tendon *t = &m->tendons[i];
-        const bool fixed = t->number_of_points == 0;
-        const double *row = fixed ? m->tendon_coefficients + t->first : own;
-        lengths[i] = fixed ? tb_tendon_fixed_length(m, i, state->q) : tb_tendon_measure(&d, i, own);
-        for (int32_t k = 0; jacobian && k < t->count; k++)
-            jacobian[(size_t)i * dofs + (size_t)m->tendon_dofs[t->first + k]] += row[k];
-    }
-    tb_arena_destroy(&arena);
-    return TB_OK;
 }

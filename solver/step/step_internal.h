@@ -418,6 +418,10 @@ TB_FN double tb_transmission_velocity(const tb_transmission *t, const tb_real *u
 
 /* ---- tendons ---- */
 
+/* What tendons' armatures add outside of the step (double): their part of a mass matrix (dofs x dofs),
+ * and x <- (M + a J' J)^-1 (M x - J' a dJ/dt u), from x = M^-1 f. */
+TB_EXTERN tb_status tb_tendons_add_mass(const tb_dynamics *dynamics, tb_arena *arena, double *mass);
+TB_EXTERN tb_status tb_tendons_slow(const tb_world *world, double *x);
 /* Takes the arrays of spatial tendons, if there are any. */
 #define tb_tendons_take TB_SYMBOL(tb_tendons_take)
 TB_EXTERN tb_status tb_tendons_take(tb_world *world);
@@ -432,6 +436,10 @@ TB_EXTERN tb_transmission tb_tendon_transmission(const tb_world *world, int32_t 
 #define tb_tendon_measure TB_SYMBOL(tb_tendon_measure)
 TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
                                     double *coefficients);
+/* d^2 length / dt^2 (m/s^2) of a spatial tendon of sites alone while no dof's velocity changes, at the
+ * velocities in `dynamics` and what the last tb_dynamics_bias left. */
+#define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
+TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);
 /* Length of a fixed tendon at coordinates q. */
 #define tb_tendon_fixed_length TB_SYMBOL(tb_tendon_fixed_length)
 TB_EXTERN tb_real tb_tendon_fixed_length(const tb_model *model, int32_t tendon, const tb_real *q);

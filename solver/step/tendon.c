@@ -70,6 +70,59 @@ TB_STATIC tb_real prescribed_speed(const tb_world *w, const tb_model_tendon *t)
     }
 }
 
+/* How a point of a body moves at the velocities and accelerations in `dynamics`: the accelerations
+ * that the last bias left, which are those of constant dof velocities while the base falls upward. */
+TB_STATIC void move_point(const tb_world *w, int32_t body, tb_vec3 point, tb_vec3 *velocity,
+                          tb_vec3 *acceleration)
+{
+    const tb_model *m = w->model;
+    const tb_dynamics *d = &w->dynamics;
+    const int32_t tree = m->bodies[body].tree;
+    tb_motion v = tb_motion_zero(), a = tb_motion_zero();
+    tb_vec3 about = d->poses[body].position;
+    if (tree < 0) {
+        const int32_t base = m->bodies[body].fixed_to;
+        about = d->poses[base].position;
+        if (m->bodies[base].kinematic >= 0) v = d->velocities[base];
+    } else {
+        v = d->velocities[body];
+        about = d->references[tree];
+        if (!m->trees[tree].single_free) {
+            a = d->accelerations[body];
+            a.linear = tb_v3_add(a.linear, tb_v3_load(m->gravity));
+        }
+    }
+    const bool fixed_point = tree >= 0 && !m->trees[tree].single_free;
+    const tb_vec3 r = tb_v3_sub(point, about);
+    *velocity = tb_motion_at(v, r);
+    /* about a point of space the whole velocity turns on, about one of the body what differs from it */
+    const tb_vec3 turning = fixed_point ? *velocity : tb_v3_cross(v.angular, r);
+    *acceleration = tb_v3_add(tb_motion_at(a, r), tb_v3_cross(v.angular, turning));
+}
+
+TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon)
+{
+    const tb_world *w = world;
+    const tb_model_tendon *t = &w->model->tendons[tendon];
+    tb_tendon_walk walk = tb_tendon_begin();
+    double gain = 0;
+    for (;;) {
+        const tb_tendon_run run = tb_tendon_next(w->model->tendon_points + t->first_point,
+                                                 t->number_of_points, w->dynamics.poses, &walk);
+        if (run.pieces == 0) return gain;
+        const tb_tendon_piece *p = &run.piece[0];
+        tb_vec3 v[2], a[2];
+        for (int e = 0; e < 2; e++) move_point(w, p->bodies[e], p->ends[e], &v[e], &a[e]);
+        const tb_vec3 apart = tb_v3_sub(p->ends[1], p->ends[0]), speed = tb_v3_sub(v[1], v[0]);
+        const tb_real length = tb_v3_length(apart);
+        if (!(length > TB_TENDON_LEAST) || p->bodies[0] == p->bodies[1]) continue;
+        const tb_vec3 along = tb_v3_scale(apart, 1 / length);
+        const tb_real part = tb_v3_dot(along, speed);
+        gain += (double)(run.share * (tb_v3_dot(along, tb_v3_sub(a[1], a[0])) +
+                                      (tb_v3_length2(speed) - part * part) / length));
+    }
+}
+
 TB_EXTERN tb_status tb_tendons_take(tb_world *world)
 {
     tb_world *w = world;

@@ -192,7 +192,7 @@ START_TEST(relations_that_make_no_sense_are_refused)
         {HINGES("<tendon><fixed><joint joint='j'/></fixed></tendon>"), TB_INVALID_ARGUMENT,
          "'coef' is missing"},
         {HINGES(TENDON("springlength='2 1'")), TB_INVALID_ARGUMENT, "springlength is 2 to 1"},
-        {HINGES(TENDON("armature='2'")), TB_UNSUPPORTED, "armature=\"2\""},
+        {HINGES(TENDON("springyield='2'")), TB_UNSUPPORTED, "springyield=\"2\""},
         {HINGES(TENDON("") TENDON("")), TB_INVALID_ARGUMENT, "'t' is used twice"},
         {HINGES("<keyframe><key qpos='1 2 3'/></keyframe>"), TB_INVALID_ARGUMENT,
          "key: qpos has 3 numbers, more than the model's 2"},
