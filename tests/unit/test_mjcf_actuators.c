@@ -238,8 +238,6 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         {ACTUATED("", "", "<motor joint='j' ctrllimited='true'/>"), TB_INVALID_ARGUMENT,
          "ctrlrange"},
         {ACTUATED("", "", "<motor joint='j' damping='1 2'/>"), TB_UNSUPPORTED, "quadratic"},
-        {ACTUATED("", "", "<motor tendon='t' armature='1'/>"), TB_UNSUPPORTED,
-         "armature of a tendon"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         mjcf_refuses(CASES[i].text, CASES[i].status, 1, CASES[i].words);
