@@ -102,6 +102,11 @@ typedef struct tb_box {
 #define tb_shape_box TB_SYMBOL(tb_shape_box)
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape);
 
+/* A box that holds it: of a hull, the box of its own box, which takes no look at vertices. *tight:
+ * it is that of tb_shape_box. */
+#define tb_shape_loose_box TB_SYMBOL(tb_shape_loose_box)
+TB_EXTERN tb_box tb_shape_loose_box(const tb_posed_shape *shape, bool *tight);
+
 /* Closed boxes, so that touching counts. */
 TB_FN bool tb_box_overlap(const tb_box *a, const tb_box *b)
 {

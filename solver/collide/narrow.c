@@ -157,6 +157,20 @@ TB_STATIC tb_box box_by_climbs(const tb_posed_shape *shape)
     return box;
 }
 
+/* The box of a box about `middle` (shape frame). */
+TB_STATIC tb_box box_of_box(const tb_pose *pose, tb_vec3 middle, tb_vec3 s)
+{
+    const tb_real *m = pose->rotation.m;
+    const tb_vec3 centre = tb_pose_point(pose, middle);
+    const tb_vec3 half = tb_v3(tb_abs(m[0]) * s.x + tb_abs(m[1]) * s.y + tb_abs(m[2]) * s.z,
+                               tb_abs(m[3]) * s.x + tb_abs(m[4]) * s.y + tb_abs(m[5]) * s.z,
+                               tb_abs(m[6]) * s.x + tb_abs(m[7]) * s.y + tb_abs(m[8]) * s.z);
+    tb_box box;
+    box.lower = tb_v3_sub(centre, half);
+    box.upper = tb_v3_add(centre, half);
+    return box;
+}
+
 TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m;
@@ -206,14 +220,17 @@ TB_EXTERN tb_box tb_shape_box(const tb_posed_shape *shape)
             s = tb_v3(TB_R(shape->field->half_x), TB_R(shape->field->half_y),
                       TB_R(0.5) * (high - low));
         }
-        centre = tb_pose_point(&shape->pose, middle);
-        half = tb_v3(tb_abs(m[0]) * s.x + tb_abs(m[1]) * s.y + tb_abs(m[2]) * s.z,
-                     tb_abs(m[3]) * s.x + tb_abs(m[4]) * s.y + tb_abs(m[5]) * s.z,
-                     tb_abs(m[6]) * s.x + tb_abs(m[7]) * s.y + tb_abs(m[8]) * s.z);
-        break;
+        return box_of_box(&shape->pose, middle, s);
     }
     }
     box.lower = tb_v3_sub(centre, half);
     box.upper = tb_v3_add(centre, half);
     return box;
+}
+
+TB_EXTERN tb_box tb_shape_loose_box(const tb_posed_shape *shape, bool *tight)
+{
+    *tight = shape->type != TB_SHAPE_CONVEX || shape->hull->cells == 0;
+    if (*tight) return tb_shape_box(shape);
+    return box_of_box(&shape->pose, tb_v3_load(shape->hull->middle), tb_v3_load(shape->hull->half));
 }

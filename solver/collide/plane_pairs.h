@@ -161,6 +161,13 @@ TB_FN_LARGE int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b
     if (!hull || hull->number_of_vertices <= 0) return 0;
     const tb_real height = tb_plane_height(a, n, b->pose.position);
 
+    if (hull->cells > 0) { /* mostly its box is above already */
+        const tb_vec3 half = tb_v3_load(hull->half);
+        const tb_real middle = height + tb_v3_dot(local, tb_v3_load(hull->middle));
+        const tb_real reach =
+            tb_abs(local.x) * half.x + tb_abs(local.y) * half.y + tb_abs(local.z) * half.z;
+        if (!(middle - reach <= margin + TB_COLLIDE_NOISE * reach)) return 0;
+    }
     const tb_vec3 down = tb_v3_negate(local);
     const int32_t lowest = tb_hull_support(hull, down, 0);
     if (!(height + tb_v3_dot(local, tb_v3_load(&hull->vertices[3 * lowest])) <= margin)) return 0;

@@ -1,5 +1,5 @@
 /* What makes questions to a hull cheap: along which edges a climb to the extreme vertex goes and where
- * it begins, which faces pass a vertex, and how thick the hull is.
+ * it begins, which faces pass a vertex, how thick the hull is and which box holds it.
  *
  * Faces are merged where their corners are level to MERGE_DISTANCE (hull.c), so that the polyhedron
  * of merged faces is convex to that distance only: along its edges a climb can end below the top. So
@@ -201,9 +201,22 @@ static bool fill_faces(tb_hull *hull, tb_arena *scratch, tb_arena *arena)
     return true;
 }
 
+static void fill_box(tb_hull *hull)
+{
+    tb_vec3 lower = tb_v3_load(hull->vertices), upper = lower;
+    for (int32_t v = 1; v < hull->number_of_vertices; v++) {
+        const tb_vec3 p = tb_v3_load(hull->vertices + 3 * (size_t)v);
+        lower = tb_v3_min(lower, p);
+        upper = tb_v3_max(upper, p);
+    }
+    tb_v3_store(hull->middle, tb_v3_lerp(lower, upper, 0.5));
+    tb_v3_store(hull->half, tb_v3_scale(tb_v3_sub(upper, lower), 0.5));
+}
+
 bool tb_hull_index(tb_hull *hull, bool merged, tb_arena *scratch, tb_arena *arena)
 {
     const tb_vec3 centre = tb_v3_load(hull->centre);
+    fill_box(hull);
     hull->thickness = INFINITY;
     for (int32_t f = 0; f < hull->number_of_faces; f++) {
         const double *plane = hull->planes + 4 * (size_t)f;

@@ -22,6 +22,8 @@ typedef struct tb_hull {
     const int32_t *neighbours;
     double centre[3]; /* m, mean of the vertices: inside */
     double thickness; /* m, least distance of the centre from a face's plane */
+    double middle[3]; /* m, of the box along the axes that holds all vertices */
+    double half[3];   /* m, its half extents */
 
     /* Faces that pass a vertex, ascending: those that meet there and those so nearly level with them
      * that the vertex is in their plane to rounding. NULL: not listed, all have to be asked. */
@@ -30,7 +32,7 @@ typedef struct tb_hull {
     const int32_t *climb_start; /* number_of_vertices + 1, into climbs; NULL: no hill climbing */
     const int32_t *climbs;      /* along the edges of the vertices' hull before faces are merged */
     const int32_t *starts; /* 6 x cells x cells: where climbs begin, by tb_hull_cell; NULL: at 0 */
-    int32_t cells;
+    int32_t cells;         /* 0: nothing from `thickness` on is known */
 } tb_hull;
 
 /* Cell of a direction among 6 x cells x cells: the sides of a cube by axis, the lower one first, and

@@ -185,8 +185,14 @@ TB_CALLED void subtract_times(tb_real *y, const tb_real *a, const tb_real *x, in
  * diagonal is one (Crout). So the row of a pivot is all that a step of the elimination writes beside
  * what it eliminates from. */
 
-/* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first. */
-TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale)
+/* Of the largest number's size from where on a diagonal number is good enough in a matrix of one node:
+ * so its rows mostly stay where their order fills nothing. */
+#define GOOD_PIVOT TB_R(0.1)
+
+/* Row of the pivot for column k: the largest by its row's largest number, of equal ones the first; the
+ * diagonal's, if it has this share of that. */
+TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_real *scale,
+                             tb_real good)
 {
     enum { FEW_ROWS = 16 }; /* to ask the other lanes takes as long as so many */
     const bool alone = n - k <= FEW_ROWS || tb_team_lanes() == 1;
@@ -201,7 +207,9 @@ TB_STATIC int32_t find_pivot(const tb_real *a, int32_t n, int32_t k, const tb_re
             pivot = i;
         }
     }
-    return alone ? pivot : tb_team_place_of_largest(largest, pivot);
+    if (!alone) pivot = tb_team_place_of_largest(largest, pivot);
+    const tb_real best = tb_abs(a[(int64_t)pivot * n + k]) * scale[pivot];
+    return tb_abs(a[(int64_t)k * n + k]) * scale[k] >= good * best ? k : pivot;
 }
 
 /* Row k becomes the pivot's, by the lanes: U's part divided by the pivot. */
@@ -234,7 +242,8 @@ TB_STATIC void eliminate(tb_real *a, int32_t n, int32_t k)
 
 /* LU of a diagonal block with row exchanges, rows judged by their largest number; false where it
  * is singular */
-TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real *scale)
+TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real *scale,
+                               tb_real good)
 {
     TB_EACH (i, n) {
         tb_real largest = 0;
@@ -245,7 +254,7 @@ TB_STATIC bool factor_diagonal(tb_real *a, int32_t n, int32_t *exchange, tb_real
     tb_team_sync();
     TB_ROLLED
     for (int32_t k = 0; k < n; k++) {
-        const int32_t pivot = find_pivot(a, n, k, scale);
+        const int32_t pivot = find_pivot(a, n, k, scale, good);
         const tb_real inverse = 1 / a[(int64_t)pivot * n + k];
         if (!(tb_abs(inverse) <= TB_REAL_MAX) || inverse == 0) return false;
         tb_team_sync(); /* all have found it */
@@ -377,11 +386,12 @@ TB_CALLED void solve_diagonal(const tb_real *a, int32_t n, const int32_t *exchan
 
 TB_EXTERN bool tb_block_lu_factor(tb_block_lu *lu)
 {
+    const tb_real good = lu->groups == 1 ? GOOD_PIVOT : TB_R(1);
     for (int32_t k = 0; k < lu->groups; k++) {
         const int32_t n = lu->size[k], from = lu->later_start[k], to = lu->later_start[k + 1];
         tb_real *diagonal = lu->values + lu->diagonal[k];
         int32_t *exchange = lu->exchange + lu->first[k];
-        if (!factor_diagonal(diagonal, n, exchange, lu->work)) return false;
+        if (!factor_diagonal(diagonal, n, exchange, lu->work, good)) return false;
         for (int32_t a = from; a < to; a++)
             solve_diagonal(diagonal, n, exchange, lu->values + lu->upper[a],
                            lu->size[lu->later[a]]);

@@ -175,6 +175,13 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
         }
 }
 
+/* to[-j] += left row[j], j < n */
+TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
+                        int32_t n)
+{
+    for (int32_t j = 0; j < n; j++) to[-j] += left * row[j];
+}
+
 /* The square goes into the matrix, and is zero again. */
 TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
 {
@@ -205,6 +212,30 @@ TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
     tb_team_sync();
 }
 
+/* The same for the matrix of one node, the last dof first, where it goes at once. */
+TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, const tb_real *d)
+{
+    const tb_problem *problem = system->problem;
+    const tb_segment *runs = problem->segments + block->segment;
+    const tb_real *y = problem->values + block->value;
+    const int32_t n = block->rows, width = block->width, size = system->lu.rows;
+    TB_EACH (a, width) {
+        const int32_t own = size - 1 - tb_block_dof(problem, block, a);
+        tb_real *row = system->lu.values + (int64_t)own * size + size - 1;
+        for (int32_t i = 0; i < n; i++) {
+            tb_real left = 0;
+            TB_ROLLED
+            for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
+            if (left == 0) continue;
+            const tb_real *right = y + (int64_t)i * width;
+            for (int32_t q = 0; q < block->segments; q++) {
+                add_backward(row - runs[q].dof, left, right, runs[q].count);
+                right += runs[q].count;
+            }
+        }
+    }
+}
+
 /* 1 + Y D' Y' */
 TB_STATIC void assemble_dofs(tb_newton_system *system)
 {
@@ -219,15 +250,23 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
     }
     tb_team_sync();
     const tb_block *before = NULL;
+    const bool dense = system->one_node;
     for (int32_t b = 0; b < problem->number_of_blocks; b++) {
         const tb_block *block = &problem->blocks[b];
         if (!system->inside[b]) continue;
+        if (dense) {
+            if (before && !same_runs(problem, before, block)) tb_team_sync();
+            add_to_dense(system, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row);
+            before = block;
+            continue;
+        }
         if (before && !same_runs(problem, before, block)) spread_square(system, before);
         add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
                       system->square);
         before = block;
     }
-    if (before) spread_square(system, before);
+    if (before && !dense) spread_square(system, before);
+    tb_team_sync();
 }
 
 TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,

@@ -62,10 +62,11 @@ TB_EXTERN void tb_newton_keep(tb_newton_system *system)
     tb_newton_kept *kept = &system->kept;
     const int32_t n = system->problem->number_of_dofs;
     if (!kept->numbers || !(kept->weight > 0)) return;
-    TB_EACH (i, n * n) kept->inverse[i] = i % (n + 1) == 0 ? 1 : 0;
+    TB_EACH (i, n * n) kept->inverse[i] = i / n == tb_newton_place(system, i % n) ? 1 : 0;
     tb_team_sync();
     tb_block_lu_solve_columns(&system->lu, kept->inverse, n);
-    TB_EACH (i, n * n) kept->numbers[1 + i] = (double)kept->inverse[i];
+    TB_EACH (i, n * n)
+        kept->numbers[1 + i] = (double)kept->inverse[tb_newton_place(system, i / n) * n + i % n];
     if (TB_LEADER) kept->numbers[0] = kept->weight;
     tb_team_sync();
 }

@@ -223,12 +223,13 @@ TB_CALLED void count_or_list(const tb_newton_system *system, int32_t nodes, int3
 }
 
 /* Few dofs; or more of them, where blocks reach over a large part of these, so that order would spare
- * little: trees with long chains, not piles of bodies. */
+ * little: trees with long chains, not piles of bodies. The last dof comes first: elimination from the
+ * leaves of trees fills nothing. */
 TB_STATIC bool is_one_node(const tb_newton_system *system)
 {
     const int32_t dofs = system->problem->number_of_dofs;
     if (!system->problem->values || dofs < 1 || dofs > TB_DENSE_DOFS) return false;
-    return dofs <= TB_KEPT_DOFS || 5 * system->widest >= 2 * dofs;
+    return dofs <= TB_KEPT_DOFS || 4 * system->widest >= dofs;
 }
 
 /* For a pattern that has just been made. */
@@ -246,9 +247,14 @@ TB_STATIC tb_status make_one_node(tb_newton_system *system)
     system->has_pattern = true;
     TB_EACH (k, dofs) {
         system->node[k] = 0;
-        system->node_row[k] = k;
+        system->node_row[k] = dofs - 1 - k;
     }
+    system->one_node = true;
     const tb_status status = tb_block_lu_dense(&system->lu, dofs, system->arena);
+
+    /* a dof is eliminated from the rows that couple with it, and from all of their length */
+    const double sparse = 0.5 * (double)dofs * dofs * system->widest;
+    if (sparse < system->lu.operations) system->lu.operations = sparse;
     return status == TB_OK ? fit_pattern(system) : status;
 }
 

@@ -55,6 +55,7 @@ typedef struct tb_newton_system {
     tb_arena *arena;
     tb_arena_mark pattern_mark; /* what lies behind it belongs to the pattern */
     bool has_pattern;
+    bool one_node;      /* the pattern is one dense node of all dofs, the last one first */
     uint8_t *inside;    /* blocks: in the pattern */
     int32_t *node;      /* given: of a block; factorized: of a dof; -1: in none */
     int32_t *node_row;  /* factorized: of a dof, its row within the node */

@@ -26,7 +26,7 @@ enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 /* Systems of so few dofs may be dense: to order them takes longer than factoring spares. And of so
  * few they always are, and a factor is kept from solve to solve: its square of doubles is part of
  * every state. */
-enum { TB_DENSE_DOFS = 48, TB_KEPT_DOFS = 24 };
+enum { TB_DENSE_DOFS = 64, TB_KEPT_DOFS = 24 };
 
 /* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights
  * were (0: there is none), and the inverse of its matrix, dofs x dofs. Of larger systems none is

@@ -10,6 +10,7 @@ typedef struct detection {
     tb_vec3 *velocity;      /* of the body origin, m/s */
     tb_real *spin;          /* |omega| times the reach about the body origin, m/s */
     tb_box *boxes;          /* colliding shapes, swept */
+    bool *tight;            /* colliding shapes: the box is as small as it can be; NULL: all are */
 } detection;
 
 TB_STATIC void pose_shape(detection *d, int32_t s)
@@ -39,10 +40,9 @@ TB_STATIC tb_real look_ahead(const tb_world *w)
     return TB_R(w->options->speculative_time) * w->dt;
 }
 
-TB_STATIC tb_box swept_box(const detection *d, int32_t s)
+TB_STATIC tb_box swept_box(const detection *d, int32_t s, tb_box box)
 {
     const tb_world *w = d->world;
-    const tb_box box = tb_shape_box(&d->shapes[s]);
     return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w),
                         TB_R(w->options->contact_margin));
 }
@@ -88,7 +88,9 @@ TB_STATIC bool pose_shapes(detection *d)
         const int32_t s = m->colliding_shapes[i];
         pose_shape(d, s);
         shape_velocity(d, s);
-        d->boxes[i] = swept_box(d, s);
+        const tb_posed_shape *shape = &d->shapes[s];
+        d->boxes[i] = swept_box(
+            d, s, d->tight ? tb_shape_loose_box(shape, &d->tight[i]) : tb_shape_box(shape));
     }
     tb_team_sync();
     return true;
@@ -118,6 +120,29 @@ TB_STATIC tb_status add_contacts(tb_world *w, int32_t a, int32_t b, const tb_con
         if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
     }
     return TB_OK;
+}
+
+/* Makes a colliding shape's box as small as it can be. */
+TB_STATIC void tighten(const detection *d, int32_t i)
+{
+    const int32_t s = d->world->model->colliding_shapes[i];
+    if (!d->tight[i]) d->boxes[i] = swept_box(d, s, tb_shape_box(&d->shapes[s]));
+    d->tight[i] = true;
+}
+
+/* Whether two colliding shapes whose boxes overlap still do so when these are tight. A plane is under
+ * everything: there the pair's own test is as quick. */
+TB_STATIC bool are_near(const detection *d, tb_pair pair)
+{
+    const int32_t *colliding = d->world->model->colliding_shapes;
+    if (d->tight[pair.a] && d->tight[pair.b]) return true;
+    if (d->shapes[colliding[pair.a]].type == TB_SHAPE_PLANE ||
+        d->shapes[colliding[pair.b]].type == TB_SHAPE_PLANE)
+        return true;
+    tighten(d, pair.a);
+    if (!tb_box_overlap(&d->boxes[pair.a], &d->boxes[pair.b])) return false;
+    tighten(d, pair.b);
+    return tb_box_overlap(&d->boxes[pair.a], &d->boxes[pair.b]);
 }
 
 TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int32_t b)
@@ -158,7 +183,9 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     detection d = {.world = w};
     point_list list = {.capacity = 64};
     list.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list.capacity);
-    if (!list.points || !pose_shapes(&d)) return tb_fail_memory(error, 0, "a step's shapes");
+    d.tight = TB_ARENA_ARRAY(w->arena, bool, m->number_of_colliding_shapes);
+    if (!list.points || !d.tight || !pose_shapes(&d))
+        return tb_fail_memory(error, 0, "a step's shapes");
 
     tb_pair *pairs = NULL;
     int32_t number_of_pairs = 0;
@@ -173,8 +200,8 @@ TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
     if (!tb_contacts_begin(w, count + count / 8 + 64, most_rows(m)))
         return tb_fail_memory(error, 0, "a step's contact rows");
     for (int32_t p = 0; p < number_of_pairs; p++)
-        if (collide(&d, &list, m->colliding_shapes[pairs[p].a], m->colliding_shapes[pairs[p].b]) !=
-            TB_OK)
+        if (are_near(&d, pairs[p]) && collide(&d, &list, m->colliding_shapes[pairs[p].a],
+                                              m->colliding_shapes[pairs[p].b]) != TB_OK)
             return tb_fail_memory(error, 0, "a step's contacts");
     tb_contacts_end(w);
     return TB_OK;

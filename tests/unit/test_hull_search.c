@@ -195,6 +195,12 @@ static void check_boxes(const tb_hull *hull, double size, const char *name)
         const double off =
             tb_v3_length(tb_v3_sub(box.lower, lower)) + tb_v3_length(tb_v3_sub(box.upper, upper));
         ck_assert_msg(off <= rounding, "%s %d: off by %g", name, i, off);
+
+        bool tight = true;
+        const tb_box loose = tb_shape_loose_box(&shape, &tight);
+        const tb_vec3 below = tb_v3_max(tb_v3_sub(loose.lower, box.lower), tb_v3(0, 0, 0));
+        const tb_vec3 above = tb_v3_max(tb_v3_sub(box.upper, loose.upper), tb_v3(0, 0, 0));
+        ck_assert(!tight && tb_v3_length(below) + tb_v3_length(above) <= rounding);
     }
 }
 
