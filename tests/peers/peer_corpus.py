@@ -236,16 +236,16 @@ def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) ->
             print(f"  {line['source']}/{line['model']}: {why}")
 
 
-def fastest(stepped: list[Line]) -> str:
-    """The largest speed of a body after a run whose verdict is OK, and of which model."""
-    speeds = [
-        (r["speed"], f"{ln['source']}/{ln['model']}")
+def most(stepped: list[Line], what: str, unit: str) -> str:
+    """The largest of a figure over the runs whose verdict is OK, and of which model."""
+    found = [
+        (r[what], f"{ln['source']}/{ln['model']}")
         for ln in stepped
         for r in ln["tribod"]["runs"]
-        if r["status"] == "OK"
+        if r["status"] == "OK" and what in r
     ]
-    speed, model = max(speeds, default=(0.0, "none"))
-    return f"{speed:.3g} m/s: {model}"
+    largest, model = max(found, default=(0.0, "none"))
+    return f"{largest:.3g} {unit}: {model}"
 
 
 def print_table(
@@ -267,7 +267,10 @@ def print_table(
         ("every run of 500 steps OK", f"{len(fine)} of {len(stepped)}"),
         ("verdicts of the runs", ", ".join(f"{k} {n}" for k, n in verdicts.most_common())),
         ("most iterations of a run", f"{max((r.get('iterations', 0) for r in runs), default=0)}"),
-        ("fastest body after a run that is OK", fastest(stepped)),
+        ("runs with rows that nothing can close", f"{sum(r.get('faults', 0) > 0 for r in runs)}"),
+        ("fastest body after a run that is OK", most(stepped, "speed", "m/s")),
+        ("most energy unexplained in a run that is OK", most(stepped, "energy_unexplained", "J")),
+        ("most energy from recovery in a run that is OK", most(stepped, "energy_recovery", "J")),
         ("time a step beside MuJoCo's: median", f"{median:.2f}"),
         ("    95 %", f"{high:.2f}"),
         ("    worst", f"{worst:.2f}"),
