@@ -125,8 +125,8 @@ int command_grasp(int argc, char **argv)
     importing_option_list(&o.import, import);
     const args_option what[] = {
         {"hand", "FILE", "MJCF or URDF model of the hand", ARGS_TEXT, &o.hand, 0, 0, NULL},
-        {"object", "FILE", "OBJ or STL mesh, or an MJCF or URDF model of one body", ARGS_TEXT,
-         &o.object, 0, 0, NULL},
+        {"object", "FILE", "mesh (OBJ, STL, DAE, MSH), or a model of one body (MJCF, URDF)",
+         ARGS_TEXT, &o.object, 0, 0, NULL},
         {"poses", "FILE", "poses of the tool frame in the object's frame: .csv or .json", ARGS_TEXT,
          &o.poses, 0, 0, NULL},
         {"sample", "N", "sample N antipodal poses instead", ARGS_INTEGER, &o.sample, 1, MOST_POSES,

@@ -18,7 +18,8 @@ static const args_command COMMAND = {
     .name = "info",
     .operands = "MODEL | --server ADDRESS",
     .description =
-        "Prints what a model (MJCF, URDF, OBJ or STL) holds: counts, masses and inertias, joints,\n"
+        "Prints what a model (MJCF, URDF, MJZ, a mesh) holds: counts, masses and inertias, "
+        "joints,\n"
         "warnings. With --json also body poses and, on request, the mass matrix and the "
         "acceleration\n"
         "without contacts, limits and equalities, at the reference pose, a keyframe or given\n"

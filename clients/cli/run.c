@@ -39,7 +39,7 @@ static const args_command COMMAND = {
     .name = "run",
     .operands = "MODEL",
     .description =
-        "Steps a model (MJCF, URDF, OBJ or STL) and prints where things end and the certificate: "
+        "Steps a model (MJCF, URDF, MJZ, a mesh) and prints where things end and the certificate: "
         "how\n"
         "exact the worst step was. Things without a name are called body1, joint1, actuator1.\n"
         "A controls file is CSV with the header 'time,ACTUATOR,...'; a row holds until the next "

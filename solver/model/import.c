@@ -1,11 +1,13 @@
 /* The front door of the importers: a path goes in, a scene comes out. What the file is, is decided
- * by its content; the extension only tells OBJ from STL where both are possible. */
+ * by its content; the extension only tells meshes apart where more than one format is possible. */
 #include "model/import.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "model/import/archive.h"
+#include "model/import/mjz.h"
 #include "model/mesh_file.h"
 #include "model/model.h"
 #include "model/xml.h"
@@ -274,7 +276,9 @@ tb_status tb_scene_load(const char *path, const tb_import_options *options, tb_s
     if (status != TB_OK) goto done;
     if (file.size == 0) {
         status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, NULL, "the file is empty");
-    } else if (looks_like_xml(&file)) {
+    } else if (tb_archive_is(&file)) {
+        status = tb_scene_load_mjz(&file, path, options, scene, error);
+    } else if (looks_like_xml(&file) && !tb_mesh_is_dae(path)) {
         status = load_xml(&file, path, options, scene, error);
     } else {
         status = tb_mesh_data_parse((const char *)file.base, file.size, path, &mesh, error);

@@ -25,6 +25,9 @@ typedef struct tb_mesh_data {
 
 void tb_mesh_data_free(tb_mesh_data *mesh);
 
+/* Leaves out vertices that no triangle uses. RESOURCE_EXHAUSTED without memory. */
+tb_status tb_mesh_data_compact(tb_mesh_data *mesh, tb_error *error);
+
 /* x rounded to single precision. A pair of casts does not do: the SLP vectorizer of gcc 12 drops
  * them where it finds several side by side. */
 static inline double tb_round_to_float(double x)
@@ -50,6 +53,17 @@ tb_status tb_stl_parse(const char *bytes, size_t size, const char *file, tb_mesh
  * vertices that are not finite and faces that name no vertex. The caller frees *mesh. */
 tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error);
+
+/* COLLADA 1.4 and 1.5: the triangles of all geometries, where the scene puts them, in metres by the
+ * file's unit. Its up axis is passed over, as ROS does: URDF and MJCF take the axes as they stand.
+ * Skins, splines and physics are passed over. INVALID_ARGUMENT for malformed XML and indices out of
+ * range, UNSUPPORTED for skew and lookat, RESOURCE_EXHAUSTED beyond the limits. The caller frees
+ * *mesh. */
+tb_status tb_dae_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
+                       tb_error *error);
+
+/* Whether a file's name ends like one of COLLADA, the one mesh format that is XML. */
+bool tb_mesh_is_dae(const char *file);
 
 /* Any of them, by the extension of `file`, else by content. */
 tb_status tb_mesh_data_parse(const char *bytes, size_t size, const char *file, tb_mesh_data *mesh,

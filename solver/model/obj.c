@@ -282,29 +282,6 @@ static tb_status read_pass(obj_reader *r, const char *text, bool faces)
     return TB_OK;
 }
 
-/* Leaves out vertices that no triangle uses. */
-static tb_status drop_unused_vertices(obj_reader *r)
-{
-    if (r->number_of_triangles == 0) return TB_OK;
-    int32_t *place = malloc((size_t)r->number_of_vertices * sizeof *place);
-    if (place == NULL)
-        return tb_fail_memory(r->error, (size_t)r->number_of_vertices * 4, "vertices");
-    for (int32_t i = 0; i < r->number_of_vertices; i++) place[i] = -1;
-    const size_t corners = 3 * (size_t)r->number_of_triangles;
-    for (size_t i = 0; i < corners; i++) place[r->triangles[i]] = 0;
-
-    int32_t kept = 0;
-    for (int32_t i = 0; i < r->number_of_vertices; i++) {
-        if (place[i] < 0) continue;
-        memmove(r->vertices + 3 * (size_t)kept, r->vertices + 3 * (size_t)i, 3 * sizeof(double));
-        place[i] = kept++;
-    }
-    for (size_t i = 0; i < corners; i++) r->triangles[i] = place[r->triangles[i]];
-    r->number_of_vertices = kept;
-    free(place);
-    return TB_OK;
-}
-
 tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,
                        tb_error *error)
 {
@@ -317,13 +294,13 @@ tb_status tb_obj_parse(const char *text, size_t size, const char *file, tb_mesh_
     if (status == TB_OK && r.number_of_vertices == 0)
         status = tb_fail_file(error, TB_INVALID_ARGUMENT, file, r.line, "v", "no vertices");
     if (status == TB_OK) status = read_pass(&r, text, true);
-    if (status == TB_OK) status = drop_unused_vertices(&r);
-
     free(r.face);
     mesh->vertices = r.vertices;
     mesh->number_of_vertices = r.number_of_vertices;
     mesh->triangles = r.triangles;
     mesh->number_of_triangles = r.number_of_triangles;
+    if (status == TB_OK && mesh->number_of_triangles > 0)
+        status = tb_mesh_data_compact(mesh, error);
     if (status != TB_OK) tb_mesh_data_free(mesh);
     return status;
 }

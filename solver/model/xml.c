@@ -167,8 +167,10 @@ static bool add_file(tb_xml *xml, const char *name)
     return copy != NULL;
 }
 
-tb_status tb_xml_parse(const char *text, size_t size, const char *file,
-                       const tb_import_options *options, tb_xml **xml, tb_error *error)
+/* keep_text: of what stands between tags, characters stay in the tree. */
+static tb_status parse_document(const char *text, size_t size, const char *file,
+                                const tb_import_options *options, bool keep_text, tb_xml **xml,
+                                tb_error *error)
 {
     const tb_import_options defaults = tb_import_defaults();
     if (options == NULL) options = &defaults;
@@ -207,12 +209,15 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
     parser->sax->startElementNs = on_element;
     parser->sax->serror = on_error;
     /* nothing reads what stands between tags: a comment would take twenty times its length */
-    parser->sax->characters = parser->sax->ignorableWhitespace = NULL;
+    if (!keep_text) parser->sax->characters = NULL;
+    parser->sax->ignorableWhitespace = NULL;
     parser->sax->cdataBlock = NULL;
     parser->sax->comment = NULL;
     parser->sax->processingInstruction = NULL;
+    /* libxml2 itself refuses texts beyond 10 MB, which a mesh may have */
+    const int flags = XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT;
     result->document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
-                                         XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT);
+                                         keep_text ? flags | XML_PARSE_HUGE : flags);
 
     if (watch.over_budget && tb_budget_check(error) != TB_OK)
         status = error != NULL ? error->status : TB_RESOURCE_EXHAUSTED;
@@ -248,6 +253,18 @@ done:
     tb_budget_give_back(watch.nodes);
     tb_xml_destroy(result);
     return status;
+}
+
+tb_status tb_xml_parse(const char *text, size_t size, const char *file,
+                       const tb_import_options *options, tb_xml **xml, tb_error *error)
+{
+    return parse_document(text, size, file, options, false, xml, error);
+}
+
+tb_status tb_xml_parse_with_text(const char *text, size_t size, const char *file,
+                                 const tb_import_options *options, tb_xml **xml, tb_error *error)
+{
+    return parse_document(text, size, file, options, true, xml, error);
 }
 
 void tb_xml_destroy(tb_xml *xml)

@@ -27,6 +27,10 @@ typedef struct tb_xml {
  * beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
                        const tb_import_options *options, tb_xml **xml, tb_error *error);
+/* The same, but characters between tags stay in the tree (xmlNodeGetContent); white space alone
+ * does not. */
+tb_status tb_xml_parse_with_text(const char *text, size_t size, const char *file,
+                                 const tb_import_options *options, tb_xml **xml, tb_error *error);
 void tb_xml_destroy(tb_xml *xml); /* NULL is fine */
 
 /* Puts copies of the elements below `from`'s root in the place of `place`, a node of `into`; they

@@ -164,7 +164,7 @@ START_TEST(every_mistake_names_the_file)
     check_failure(file_with(".obj", ""), TB_INVALID_ARGUMENT, "empty");
     check_failure(file_with(".obj", "v 0 0 0\nf 1 2 3\n"), TB_INVALID_ARGUMENT, ".obj:2");
     check_failure(file_with(".stl", "solid\nfacet\n"), TB_DATA_LOSS, ".stl:3");
-    check_failure(file_with(".dae", "v 0 0 0\n"), TB_UNSUPPORTED, ".dae");
+    check_failure(file_with(".ply", "v 0 0 0\n"), TB_UNSUPPORTED, ".ply");
     check_failure(file_with(".bin", "hello"), TB_INVALID_ARGUMENT, "'hello'");
     /* flat, and a single point */
     check_failure(file_with(".obj", "v 0 0 0\nv 1 0 0\nv 1 1 0\nv 0 1 0\nf 1 2 3 4\n"),
