@@ -169,37 +169,58 @@ TB_STATIC void push_actuators(tb_world *w, bool all)
     tb_team_sync();
 }
 
-/* u_free = u0 + M^-1 dt (force - bias). Coriolis terms are taken at a predicted mean velocity,
- * which makes the step second order in them. */
-TB_STATIC tb_status jointed_velocity(tb_world *w)
+/* Coriolis terms at the mean velocity of the step, which makes the step second order in them. The mean is predicted without contacts and limits, so its change D = du / 2 may be far from
+ * what they leave of it: of the terms at u0 + D the part that is quadratic in D is left out, which is
+ * of third order, and would push a chain at rest against a limit. bias: dofs, at u0; then the mean's. */
+TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
 {
     const tb_model *m = w->model;
     tb_dynamics *d = &w->dynamics;
-    const tb_vec3 gravity = tb_v3_load(m->gravity);
     const int32_t dofs = m->number_of_dofs;
-    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    tb_real *middle = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
-    if (!bias || !middle) return TB_RESOURCE_EXHAUSTED;
-
-    tb_dynamics_bias(d, w->u, gravity, false, bias);
-    TB_EACH (i, dofs) middle[i] = w->force[i] - bias[i];
+    const size_t kinematic = (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    tb_real *change = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    tb_real *mean = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    tb_real *of_change = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    double *at_rest = TB_ARENA_ZEROED(w->arena, double, kinematic);
+    if (!change || !mean || !of_change || !at_rest) return TB_RESOURCE_EXHAUSTED;
+    TB_EACH (i, dofs) mean[i] = w->force[i] - bias[i];
     tb_team_sync();
-    tb_dynamics_solve(d, middle);
-    TB_EACH (i, dofs) middle[i] = w->u[i] + w->dt * middle[i];
+    tb_dynamics_solve(d, mean);
+    TB_EACH (i, dofs) mean[i] = w->u[i] + w->dt * mean[i];
     tb_team_sync();
     /* what comes as rows pulls too: without it the prediction is of first order only */
     const bool second_order = w->theta != 1 && w->dt > 0;
     if (second_order && m->number_of_actuators + m->number_of_tendons > 0 &&
-        tb_servos_predict(w, middle) != TB_OK)
+        tb_servos_predict(w, mean) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, middle) != TB_OK)
+    if (second_order && m->number_of_equalities > 0 && tb_equality_predict(w, mean) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
-    TB_EACH (i, dofs) middle[i] = TB_R(0.5) * (w->u[i] + middle[i]);
+    TB_EACH (i, dofs) {
+        change[i] = TB_R(0.5) * (mean[i] - w->u[i]);
+        mean[i] = w->u[i] + change[i];
+    }
     tb_team_sync();
-    tb_dynamics_velocities(d, middle, w->kinematic);
-    tb_dynamics_bias(d, middle, gravity, false, bias);
+    tb_dynamics_velocities(d, mean, w->kinematic);
+    tb_dynamics_bias(d, mean, tb_v3_load(m->gravity), false, bias);
+    tb_dynamics_velocities(d, change, at_rest);
+    tb_dynamics_bias(d, change, tb_v3(0, 0, 0), false, of_change);
     tb_dynamics_velocities(d, w->u, w->kinematic);
+    TB_EACH (i, dofs) bias[i] -= of_change[i];
+    tb_team_sync();
+    return TB_OK;
+}
 
+/* u_free = u0 + M^-1 dt (force - bias). */
+TB_STATIC tb_status jointed_velocity(tb_world *w)
+{
+    const tb_model *m = w->model;
+    tb_dynamics *d = &w->dynamics;
+    const int32_t dofs = m->number_of_dofs;
+    tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
+    if (!bias) return TB_RESOURCE_EXHAUSTED;
+    tb_dynamics_bias(d, w->u, tb_v3_load(m->gravity), false, bias);
+    tb_team_sync();
+    if (mean_bias(w, bias) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, dofs) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
     tb_team_sync();
     tb_dynamics_solve(d, w->u_free);
@@ -249,7 +270,8 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     tb_team_sync();
     tb_dynamics_mass(&w->dynamics, w->diagonal);
     const tb_status status = tb_dynamics_factor(&w->dynamics, error);
-    if (status != TB_OK) return status;
+    /* a model that has made a step has inertia: its pose has left the range of numbers */
+    if (status != TB_OK) return w->state->steps > 0 ? TB_DIVERGED : status;
     TB_STAGE_DONE(TB_STAGE_MASS);
     push_actuators(w, false);
     if (free_velocity(w) != TB_OK) return tb_fail_memory(error, 0, "a step's free velocity");

@@ -86,10 +86,10 @@ TB_STATIC double gravity_energy(const tb_dynamics *d)
     return energy;
 }
 
-/* Of what runs with tendons. */
-TB_STATIC double armature_energy(const tb_dynamics *d, const tb_state *state, tb_arena *arena)
+/* Of what runs with tendons, at velocities u of the dofs, J. */
+TB_STATIC double armature_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
 {
-    const tb_model *m = state->model;
+    const tb_model *m = d->model;
     double energy = 0;
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
         const tb_model_tendon *t = &m->tendons[i];
@@ -102,30 +102,40 @@ TB_STATIC double armature_energy(const tb_dynamics *d, const tb_state *state, tb
             row = own;
         }
         double speed = 0;
-        for (int32_t k = 0; k < t->count; k++)
-            speed += row[k] * state->u[m->tendon_dofs[t->first + k]];
+        for (int32_t k = 0; k < t->count; k++) speed += row[k] * u[m->tendon_dofs[t->first + k]];
         energy += 0.5 * t->armature * speed * speed;
     }
     return energy;
 }
 
+/* of bodies and armatures at u, whose velocities d has, J */
+TB_STATIC double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
+{
+    const tb_model *m = d->model;
+    double energy = armature_energy(d, u, arena);
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        if (m->bodies[b].tree < 0) continue;
+        const body_motion motion = motion_of(d, b);
+        energy += 0.5 * body_product(&m->bodies[b], &motion, &motion);
+    }
+    for (int32_t i = 0; i < m->number_of_dofs; i++)
+        energy += 0.5 * m->dofs[i].armature * u[i] * u[i];
+    return energy;
+}
+
+/* of gravity and springs at q, whose poses d has, J */
+TB_STATIC double potential_energy(const tb_dynamics *d, const double *q)
+{
+    return spring_energy(d->model, q) + gravity_energy(d) + tendon_energy(d, q);
+}
+
 TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
 {
-    const tb_model *m = state->model;
     const tb_arena_mark mark = tb_arena_get_mark(arena);
     tb_dynamics d;
-    double energy = spring_energy(m, state->q);
-    if (tb_dynamics_look(&d, state, arena) == TB_OK) {
-        energy +=
-            gravity_energy(&d) + tendon_energy(&d, state->q) + armature_energy(&d, state, arena);
-        for (int32_t b = 1; b < m->number_of_bodies; b++) {
-            if (m->bodies[b].tree < 0) continue;
-            const body_motion motion = motion_of(&d, b);
-            energy += 0.5 * body_product(&m->bodies[b], &motion, &motion);
-        }
-        for (int32_t i = 0; i < m->number_of_dofs; i++)
-            energy += 0.5 * m->dofs[i].armature * state->u[i] * state->u[i];
-    }
+    double energy = 0;
+    if (tb_dynamics_look(&d, state, arena) == TB_OK)
+        energy = potential_energy(&d, state->q) + kinetic_energy(&d, state->u, arena);
     tb_arena_return_to(arena, mark);
     return energy;
 }
@@ -135,8 +145,18 @@ TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
 TB_EXTERN double tb_world_potential(tb_world *world, const double *q)
 {
     tb_dynamics_positions(&world->dynamics, q, world->kinematic);
-    return gravity_energy(&world->dynamics) + tendon_energy(&world->dynamics, q) +
-           spring_energy(world->model, q);
+    const double energy = potential_energy(&world->dynamics, q);
+    tb_team_sync(); /* all have read the poses */
+    return energy;
+}
+
+TB_EXTERN double tb_world_end_energy(tb_world *world)
+{
+    const double potential = tb_world_potential(world, world->q);
+    tb_dynamics_velocities(&world->dynamics, world->u_end, world->kinematic);
+    const double kinetic = kinetic_energy(&world->dynamics, world->u_end, world->arena);
+    tb_team_sync();
+    return potential + kinetic;
 }
 
 /* a' M b (J) for two velocities of the dofs, at the poses of the step's collision configuration.
@@ -203,6 +223,65 @@ TB_STATIC servo_works servo_row_works(const tb_world *w, const tb_solution *solu
     return works;
 }
 
+/* Largest angle (rad) that a body turns by in the step, at these motions. */
+TB_STATIC double largest_turn(const tb_world *w, const body_motion *motions)
+{
+    const tb_model *m = w->model;
+    double largest = 0;
+    for (int32_t b = 1; b < m->number_of_bodies; b++)
+        if (m->bodies[b].tree >= 0)
+            largest = fmax(largest, w->dt * tb_v3_length(motions[b].angular));
+    return largest;
+}
+
+/* Energy (J) that turning bodies exchange: kinetic, of springs, and weights times their arms. */
+TB_STATIC double exchanged_energy(const tb_world *w, double kinetic)
+{
+    const tb_model *m = w->model;
+    const tb_dynamics *d = &w->dynamics;
+    const double gravity = tb_v3_length(tb_v3_load(m->gravity));
+    double energy = kinetic + spring_energy(m, w->q) + tendon_energy(d, w->q);
+    for (int32_t b = 1; b < m->number_of_bodies; b++) {
+        const tb_model_body *body = &m->bodies[b];
+        if (body->tree < 0 || m->trees[body->tree].single_free) continue;
+        const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(body->com));
+        const tb_vec3 arm = tb_v3_sub(com, d->poses[m->trees[body->tree].body].position);
+        energy += body->mass * gravity * tb_v3_length(arm);
+    }
+    return energy;
+}
+
+/* Power (W) of gravity and springs at velocities u of the dofs, for which `motions` are those of the
+ * bodies. */
+TB_STATIC double conservative_power(const tb_world *w, const double *u, const body_motion *motions)
+{
+    const tb_model *m = w->model;
+    const tb_vec3 gravity = tb_v3_load(m->gravity);
+    double power = 0;
+    for (int32_t b = 1; b < m->number_of_bodies; b++)
+        if (m->bodies[b].tree >= 0)
+            power += m->bodies[b].mass * tb_v3_dot(gravity, motions[b].linear);
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) continue;
+        const double stretch = w->q[joint->coordinate] - joint->spring_reference;
+        power -= joint->stiffness * stretch * u[joint->dof];
+    }
+    for (int32_t t = 0; t < m->number_of_tendons; t++) {
+        const tb_model_tendon *tendon = &m->tendons[t];
+        if (tendon->stiffness == 0) continue;
+        const tb_transmission on = tb_tendon_transmission(w, t);
+        const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(w, t, w->q));
+        power -= tendon->stiffness * stretch * tb_transmission_velocity(&on, u);
+    }
+    return power;
+}
+
+/* Largest share of the exchanged energy that is called an error of the step. */
+#define LARGEST_ERROR 0.1
+/* m/s: energies of motions so slow are rounding */
+#define SMALLEST_SPEED 1e-6
+
 /* Whether a tree stands on a body that moves as it is told. */
 TB_STATIC bool bases_move(const tb_world *w)
 {
@@ -256,7 +335,15 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;
-    a->bound = 0.5 * mass_product(w, change, change, motions, at_rest);
+    const double kinetic = 0.5 * mass_product(w, w->u_end, w->u_end, motions, at_rest);
+    const double turn = largest_turn(w, motions);
+    double mass = 0;
+    for (int32_t b = 1; b < m->number_of_bodies; b++)
+        if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
+    a->bound = fmin(2 * turn * turn, LARGEST_ERROR) * exchanged_energy(w, kinetic) +
+               mass * SMALLEST_SPEED * SMALLEST_SPEED;
+    a->bound += mass_product(w, change, change, motions, at_rest);
+    a->bound += w->dt * fabs(conservative_power(w, change, motions)); /* motions: the change's */
     a->bases_move = bases_move(w);
     tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);
     return TB_OK;

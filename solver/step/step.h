@@ -187,7 +187,7 @@ tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 10 };
+enum { TB_BACKEND_ABI = 11 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one

@@ -244,9 +244,11 @@ TB_EXTERN tb_problem tb_world_problem(const tb_world *world);
 /* Works of one step, J, at the mean of its velocities (see energy_once.c). */
 typedef struct tb_energy_account {
     double motors, damping, friction, applied;
-    double bound; /* half of du' M du: scale of the step's discretization error */
-    bool
-        bases_move; /* a tree stands on a body that moves as told, whose work is not in `applied` */
+    /* J, the largest discretization error that a step may have: du' M du; dt du' f of gravity and
+     * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
+     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange */
+    double bound;
+    bool bases_move; /* a tree stands on a body that moves as told; its work is not in `applied` */
 } tb_energy_account;
 
 /* Sorts the work of a step by its source, once u_end is there; double only. */
@@ -254,6 +256,9 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
                                      tb_energy_account *account, tb_error *error);
 /* Energy (J) of gravity and springs at coordinates q; moves the dynamics there; double only. */
 TB_EXTERN double tb_world_potential(tb_world *world, const double *q);
+/* Energy (J) at the end of the step, before it is the state's; moves the dynamics there; double
+ * only. */
+TB_EXTERN double tb_world_end_energy(tb_world *world);
 /* Dynamics at the state's q and u, from the arena; double only. RESOURCE_EXHAUSTED if refused. */
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena);
 

@@ -303,8 +303,10 @@ TB_STATIC void certify(const tb_world *w, const tb_solution *solution, tb_certif
     if (w->number_of_rows) count_statuses(w, solution, c);
 }
 
-/* The world stays at its last good state for good. */
-TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
+/* The world stays at its last good state for good. gained: J, of energy that nothing explains; 0: the
+ * numbers have left their range. */
+TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double gained,
+                           tb_error *error)
 {
     certificate->status = TB_DIVERGED;
     certificate->flags |= TB_CERTIFICATE_DIVERGED;
@@ -316,6 +318,12 @@ TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, tb_erro
         state->certificate = *certificate;
     }
     tb_team_sync();
+    if (gained > 0)
+        return tb_fail(
+            error, TB_DIVERGED,
+            "the world diverged in step %lld at %.9g s and is frozen: the step would gain "
+            "%.3g J that nothing explains",
+            (long long)state->steps + 1, state->time, gained);
     return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
                    (long long)state->steps + 1, state->time);
 }
@@ -379,12 +387,25 @@ TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_cert
     return status;
 }
 
-/* Where the change of energy comes from. */
-TB_STATIC void settle_account(const tb_energy_account *a, tb_certificate *c)
-{
 #if defined(TB_SINGLE)
-    (void)a, (void)c;
+TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
+                              tb_certificate *c)
+{
+    (void)w, (void)a, (void)before, (void)c;
+    return true;
+}
 #else
+/* Share of the energy that is rounding. */
+#define ENERGY_ROUNDING 1e-6
+
+/* Where the change of energy comes from. False: the step has gained more than its sources and its
+ * discretization explain. */
+TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
+                              tb_certificate *c)
+{
+    if (!w->options->report_energy) return true;
+    c->energy = tb_world_end_energy(w);
+    c->energy_change = c->energy - before;
     c->energy_motors = a->motors;
     c->energy_damping = a->damping;
     c->energy_friction = a->friction;
@@ -394,8 +415,11 @@ TB_STATIC void settle_account(const tb_energy_account *a, tb_certificate *c)
         c->energy_applied += c->energy_change - known;
     else
         c->energy_unexplained = c->energy_change - known;
-#endif
+    const double rounding =
+        ENERGY_ROUNDING * (fabs(before) + fabs(c->energy) + fabs(a->motors) + fabs(a->friction));
+    return c->energy_unexplained <= rounding + a->bound;
 }
+#endif
 
 /* ---- the parts of a step ---- */
 
@@ -427,7 +451,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
 {
     tb_world *w = &stepping->world;
     memset(certificate, 0, sizeof *certificate);
-    if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    if (state->status == TB_DIVERGED) return freeze(state, certificate, 0, error);
     if (TB_LEADER) {
         memset(stepping, 0, sizeof *stepping); /* parts of a step hand it on whole */
         *w = make_world(state, options, workspace);
@@ -437,7 +461,7 @@ TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
     tb_team_sync();
     const tb_status status = assemble(w, error);
     TB_STAGE_DONE(TB_STAGE_ROWS);
-    return status == TB_DIVERGED ? freeze(state, certificate, error) : status;
+    return status == TB_DIVERGED ? freeze(state, certificate, 0, error) : status;
 }
 
 TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certificate,
@@ -449,7 +473,7 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_DIVERGED) return status;
     memset(certificate, 0, sizeof *certificate);
-    return freeze(w->home, certificate, error);
+    return freeze(w->home, certificate, 0, error);
 }
 
 TB_EXTERN tb_status tb_step_solve(tb_stepping *stepping, tb_error *error)
@@ -479,21 +503,23 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     fetch_contacts(w->records, w->number_of_contacts);
     memset(certificate, 0, sizeof *certificate);
     certify(w, &stepping->solution, certificate);
-    if (!integrate(w, &stepping->solution)) return freeze(state, certificate, error);
+    if (!integrate(w, &stepping->solution)) return freeze(state, certificate, 0, error);
     tb_energy_account account;
     tb_status status = account_for_velocities(w, &stepping->solution, &account, error);
     if (status == TB_OK) status = move_positions(w, &stepping->recovered, certificate, error);
     if (status != TB_OK) return status;
+    if (!settle_account(w, &account, stepping->energy_before, certificate))
+        return freeze(state, certificate, certificate->energy_unexplained, error);
     remember(w, state, &stepping->solution);
     commit(w, state);
 
     certificate->step = state->steps;
     certificate->time = state->time;
-    if (w->options->report_energy) {
-        certificate->energy = energy_of(w);
+#if defined(TB_SINGLE)
+    certificate->energy = energy_of(w);
+    if (w->options->report_energy)
         certificate->energy_change = certificate->energy - stepping->energy_before;
-        settle_account(&account, certificate);
-    }
+#endif
     if (TB_LEADER) state->certificate = *certificate;
     tb_team_sync();
     TB_STAGE_DONE(TB_STAGE_END);
