@@ -315,10 +315,16 @@ void db_close(db *store)
 db_counters db_count(const db *store)
 {
     enum { PAGE_SIZE = 4096 };
+    db_writer *writer =
+        (db_writer *)(uintptr_t)&store->writer; /* the mutex is no part of the value */
+    pthread_mutex_lock(&writer->mutex);
+    const int64_t failures = writer->failures;
+    pthread_mutex_unlock(&writer->mutex);
     return (db_counters){.queued = atomic_load(&store->queued),
                          .committed_jobs = atomic_load(&store->committed_jobs),
                          .commits = atomic_load(&store->commits),
                          .dropped_summaries = atomic_load(&store->dropped_summaries),
                          .file_bytes = atomic_load(&store->pages) * PAGE_SIZE,
+                         .failures = failures,
                          .last_commit_seconds = atomic_load(&store->last_commit_seconds)};
 }

@@ -56,6 +56,7 @@ void db_close(db *);
 
 typedef struct db_counters {
     int64_t queued, committed_jobs, commits, dropped_summaries, file_bytes;
+    int64_t failures; /* transactions that failed as a whole */
     double last_commit_seconds;
 } db_counters;
 
@@ -253,6 +254,8 @@ typedef struct db_api_key {
 
 tb_status db_put_api_key(db *, const db_api_key *, tb_error *); /* waits for the commit */
 tb_status db_get_api_key(db *, const char *id, db_api_key *, tb_error *);
+/* A number that changes when a key is made or revoked, by whatever process. */
+tb_status db_api_keys_mark(db *, int64_t *mark, tb_error *);
 tb_status db_list_api_keys(db *, db_api_key *, int32_t capacity, int32_t *count, tb_error *);
 
 /* ---- housekeeping ---- */

@@ -60,6 +60,17 @@ tb_status db_get_api_key(db *store, const char *id, db_api_key *key, tb_error *e
     return status;
 }
 
+tb_status db_api_keys_mark(db *store, int64_t *mark, tb_error *error)
+{
+    db_query query;
+    tb_status status = db_query_begin(store, DB_KEY_MARK, &query, error);
+    if (status != TB_OK) return status;
+    status = db_query_one(&query, "keys", error);
+    if (status == TB_OK) *mark = sqlite3_column_int64(query.statement, 0);
+    db_query_end(&query);
+    return status;
+}
+
 tb_status db_list_api_keys(db *store, db_api_key *keys, int32_t capacity, int32_t *count,
                            tb_error *error)
 {

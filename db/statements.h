@@ -157,6 +157,7 @@
       "revoked = excluded.revoked")                                                                   \
     X(KEY_GET, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "           \
                "revoked FROM api_key WHERE id = ?1")                                                  \
+    X(KEY_MARK, "SELECT count(*) * 1000003 + coalesce(sum(revoked), 0) FROM api_key")                 \
     X(KEY_LIST, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "          \
                 "revoked FROM api_key ORDER BY id LIMIT ?1")                                          \
     /* retention, a slice at a time */                                                                \

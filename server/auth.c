@@ -48,7 +48,7 @@ struct td_auth {
     int64_t generation; /* grows at each reload: what was read before may be stale */
     remembered keys[SETS][WAYS];
     td_bucket_table buckets;
-    td_bucket slow_bucket;
+    int64_t keys_mark; /* of the store's keys when they were last looked at; -1: never */
 };
 
 static void take_settings(td_auth *auth, const td_config *config)
@@ -66,6 +66,7 @@ tb_status td_auth_create(const td_config *config, struct db *store, td_auth **cr
     td_auth *auth = calloc(1, sizeof *auth);
     if (auth == NULL) return tb_fail_memory(error, sizeof *auth, "admission");
     auth->store = store;
+    auth->keys_mark = -1;
     crypto_generichash_keygen(auth->secret);
     pthread_mutex_init(&auth->slow, NULL);
     pthread_mutex_init(&auth->mutex, NULL);
@@ -177,12 +178,22 @@ bool td_auth_quick(td_auth *auth, const char *authorization)
     return found;
 }
 
+/* "KIND ADDRESS" of the caller, without the port. */
+static void name_bucket(const char *kind, const td_call *call, char name[96])
+{
+    const char *colon = strrchr(call->peer, ':');
+    const size_t length = colon != NULL ? (size_t)(colon - call->peer) : strlen(call->peer);
+    snprintf(name, 96, "%s %.*s", kind, (int)length, call->peer);
+}
+
 /* Finds out about a token: from memory, else from the store by the slow hash. */
-static tb_status look_up(td_auth *auth, const char *token, const char *id, remembered *what,
-                         double *retry_after, tb_error *error)
+static tb_status look_up(td_auth *auth, const td_call *call, const char *token, const char *id,
+                         remembered *what, double *retry_after, tb_error *error)
 {
     uint8_t digest[DIGEST_SIZE];
+    char slow_name[96];
     bool found;
+    name_bucket("slow", call, slow_name);
     digest_token(auth, token, digest);
     pthread_mutex_lock(&auth->mutex);
     const remembered *known = find(auth, digest, td_monotonic_ns(), &found);
@@ -190,14 +201,26 @@ static tb_status look_up(td_auth *auth, const char *token, const char *id, remem
     pthread_mutex_unlock(&auth->mutex);
     if (found) return TB_OK;
 
+    /* what no key begins with is refused by a look into the store, which costs nothing of the ration */
+    db_api_key row;
+    tb_error trouble = {.status = TB_OK};
+    if (db_get_api_key(auth->store, id, &row, &trouble) == TB_NOT_FOUND) {
+        memset(what, 0, sizeof *what);
+        return TB_OK;
+    }
+    sodium_memzero(row.hash, sizeof row.hash);
+
     /* another thread may have verified the same key while this one waited */
     pthread_mutex_lock(&auth->slow);
     pthread_mutex_lock(&auth->mutex);
     const int64_t now = td_monotonic_ns(), generation = auth->generation;
     known = find(auth, digest, now, &found);
     if (found) *what = *known;
-    const double wait =
-        found ? 0 : td_bucket_take(&auth->slow_bucket, SLOW_PER_SECOND, SLOW_BURST, now);
+    double wait = 0;
+    if (!found) {
+        td_bucket *ration = td_bucket_find(&auth->buckets, slow_name, auth->secret);
+        wait = td_bucket_take(ration, SLOW_PER_SECOND, SLOW_BURST, now);
+    }
     pthread_mutex_unlock(&auth->mutex);
 
     tb_status status = TB_OK;
@@ -241,13 +264,10 @@ static tb_status check_rate(td_auth *auth, td_call *call, const char *key_id, do
                             double *retry_after, tb_error *error)
 {
     char name[96];
-    if (key_id != NULL) {
+    if (key_id != NULL)
         snprintf(name, sizeof name, "key %s", key_id);
-    } else {
-        const char *colon = strrchr(call->peer, ':');
-        const size_t length = colon != NULL ? (size_t)(colon - call->peer) : strlen(call->peer);
-        snprintf(name, sizeof name, "peer %.*s", (int)length, call->peer);
-    }
+    else
+        name_bucket("peer", call, name);
     pthread_mutex_lock(&auth->mutex);
     if (rate <= 0) rate = auth->calls_per_second;
     double wait = 0;
@@ -271,6 +291,21 @@ static const char *scope_name(td_scope scope)
     return NAMES[scope >= TD_SCOPE_NONE && scope <= TD_SCOPE_ADMIN ? scope : TD_SCOPE_NONE];
 }
 
+/* Tells the log of a refused key, ten times a second at most: the id, which is no secret, and whence. */
+static void audit(td_auth *auth, const td_call *call, const char *id)
+{
+    enum { AUDITS_PER_SECOND = 10 };
+    if (call->server == NULL || call->server->log == NULL) return;
+    pthread_mutex_lock(&auth->mutex);
+    td_bucket *told = td_bucket_find(&auth->buckets, "audit", auth->secret);
+    const bool tell =
+        td_bucket_take(told, AUDITS_PER_SECOND, AUDITS_PER_SECOND, td_monotonic_ns()) <= 0;
+    pthread_mutex_unlock(&auth->mutex);
+    if (tell)
+        td_log_write(call->server->log, TB_LOG_WARNING, "auth.refused", "key=%s peer=%s method=%s",
+                     id, call->peer, call->method != NULL ? call->method->name : "");
+}
+
 /* Callers without a key share a name, but not the turns of others at other addresses. */
 static void name_account(td_call *call, bool keyed)
 {
@@ -282,6 +317,16 @@ static void name_account(td_call *call, bool keyed)
     else
         snprintf(caller->account, sizeof caller->account, "%.16s %.*s", caller->name,
                  length < 46 ? length : 46, call->peer);
+}
+
+void td_auth_follow_store(td_auth *auth, const td_config *config)
+{
+    int64_t mark = 0;
+    tb_error ignored;
+    if (db_api_keys_mark(auth->store, &mark, &ignored) != TB_OK || mark == auth->keys_mark) return;
+    const bool first = auth->keys_mark < 0;
+    auth->keys_mark = mark;
+    if (!first) td_auth_reload(auth, config);
 }
 
 tb_status td_auth_admit(td_auth *auth, td_call *call, const char *authorization, bool peer_loopback,
@@ -299,9 +344,12 @@ tb_status td_auth_admit(td_auth *auth, td_call *call, const char *authorization,
         if (token == NULL)
             return unauthenticated(call, error,
                                    "the authorization header must be 'Bearer tribo_...'");
-        const tb_status status = look_up(auth, token, id, &who, retry_after, error);
+        const tb_status status = look_up(auth, call, token, id, &who, retry_after, error);
         if (status != TB_OK) return status;
-        if (!who.valid) return unauthenticated(call, error, "the key is unknown, wrong or revoked");
+        if (!who.valid) {
+            audit(auth, call, id);
+            return unauthenticated(call, error, "the key is unknown, wrong or revoked");
+        }
         keyed = true;
     } else {
         pthread_mutex_lock(&auth->mutex);

@@ -18,6 +18,10 @@ void td_auth_destroy(td_auth *);
 /* After a change of keys or configuration. */
 void td_auth_reload(td_auth *, const td_config *);
 
+/* Looks whether keys were made or revoked by another process, and forgets what it remembers of them if
+ * so. From one thread, about once a second. */
+void td_auth_follow_store(td_auth *, const td_config *);
+
 /* Decides over one call before its first message is dispatched. `authorization` is the value of
  * the header ("Bearer tribo_..."), or NULL; `peer_loopback` says whether the peer is on loopback.
  * OK fills call->caller. Statuses: UNAUTHENTICATED for a bad or missing key, PERMISSION_DENIED for

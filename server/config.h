@@ -65,9 +65,12 @@ typedef struct td_config {
     /* [auth] */
     int32_t anonymous;     /* td_scope of anonymous callers on loopback; "none", "read", ... */
     bool anonymous_remote; /* the same scope elsewhere too */
+    int32_t server_info;   /* td_scope that sees more of GetServerInfo than the version */
     int32_t high_priority; /* td_scope that PRIORITY_HIGH asks for */
     /* [http] */
-    char cors_origins[TD_CONFIG_TEXT_SIZE]; /* comma-separated, "*", or "": none */
+    char cors_origins[TD_CONFIG_TEXT_SIZE];       /* comma-separated, "*", or "": none */
+    char forwarding_headers[TD_CONFIG_TEXT_SIZE]; /* comma-separated; see edge.h */
+    bool behind_proxy;                            /* nobody counts as a caller on loopback */
     /* [store] */
     double retain_days; /* of runs, summaries and events; 0: for ever */
     uint64_t retain_snapshots_bytes;

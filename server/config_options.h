@@ -116,10 +116,19 @@
       "what callers without a key may do on loopback: none, read, run or admin")                   \
     X(auth, anonymous_remote, anonymous_remote, SWITCH, "no", 0, 0, LIVE,                          \
       "yes or no: the same for callers from elsewhere")                                            \
+    X(auth, server_info, server_info, SCOPE, "none", 0, 0, LIVE,                                   \
+      "scope that callers need to see devices, limits and load by GetServerInfo; others learn "    \
+      "that the server is there: none, read, run or admin")                                        \
     X(auth, high_priority, high_priority, SCOPE, "admin", 0, 0, LIVE,                              \
       "scope that calls of PRIORITY_HIGH need: none, read, run or admin")                          \
     X(http, cors_origins, cors_origins, TEXT, "", 0, 0, LIVE,                                      \
       "origins whose pages may call, comma-separated; *: all; empty: none")                        \
+    X(http, forwarding_headers, forwarding_headers, TEXT,                                          \
+      "Forwarded, X-Forwarded-For, X-Forwarded-Host, X-Real-IP, Via, CF-Connecting-IP, "           \
+      "True-Client-IP, X-Client-IP, Fly-Client-IP, Fastly-Client-IP",                              \
+      0, 0, LIVE, "headers that proxies add: a caller with one of them is not on loopback")        \
+    X(http, behind_proxy, behind_proxy, SWITCH, "no", 0, 0, LIVE,                                  \
+      "yes or no: a proxy stands before this server, so nobody counts as being on loopback")       \
     X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \
       "days that runs, their steps and events are kept; 0: for ever")                              \
     X(store, retain_snapshots_bytes, retain_snapshots_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, \

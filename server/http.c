@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "descriptors.h"
 #include "http_internal.h"
 #include "pool.h"
 
@@ -86,6 +87,12 @@ tb_status td_http_start(td_http *http, tb_error *error)
 {
     const td_config *config = http->server->config;
     const bool tls = http->certificate.size > 0;
+    const int transports = *config->grpc_address != '\0' || *config->grpc_socket != '\0' ? 2 : 1;
+    http->connections = td_descriptors_for_connections(config->http_connections, transports);
+    if (http->connections < config->http_connections && http->server->log != NULL)
+        td_log_write(http->server->log, TB_LOG_WARNING, "http.connections_limited",
+                     "connections=%d wanted=%d descriptors=%lld", http->connections,
+                     config->http_connections, (long long)td_descriptors_limit());
     const double timeout = config->http_timeout_seconds;
     tb_status status = http_guard_start(http, error);
     if (status != TB_OK) return status;
@@ -96,7 +103,7 @@ tb_status td_http_start(td_http *http, tb_error *error)
     /* the limits on connections are http_guard.c's; these only stand behind them, for each thread
      * takes a share of its own and does not know of the others' */
     const unsigned connections =
-        (unsigned)(config->http_connections + HTTP_SPARE_CONNECTIONS) * HTTP_THREADS;
+        (unsigned)(http->connections + HTTP_SPARE_CONNECTIONS) * HTTP_THREADS;
     struct MHD_OptionItem options[] = {
         {MHD_OPTION_EXTERNAL_LOGGER, (intptr_t)log_line, http},
         {MHD_OPTION_LISTEN_SOCKET, http->listener, NULL},
@@ -112,6 +119,9 @@ tb_status td_http_start(td_http *http, tb_error *error)
         {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
         {tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, http->certificate.base},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, http->key.base},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0,
+         (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:"
+                             "+VERS-TLS1.2"},
         {http->client_ca.size > 0 ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
          http->client_ca.base},
         {MHD_OPTION_END, 0, NULL},

@@ -68,9 +68,9 @@ static void join(td_http *http, http_connection *connection)
     int32_t from_there = 0;
     for (const http_connection *c = guard->connections; c != NULL; c = c->next)
         from_there += same_host(&c->address, &connection->address);
-    if (guard->count >= config->http_connections) {
+    if (guard->count >= http->connections) {
         connection->over_what = "connections";
-        connection->over_limit = config->http_connections;
+        connection->over_limit = http->connections;
     } else if (from_there >= config->http_connections_per_address) {
         connection->over_what = "connections from this address";
         connection->over_limit = config->http_connections_per_address;

@@ -151,6 +151,7 @@ struct td_http {
     http_guard guard;
     td_pool *decoders; /* of large bodies, and where the slow check of a key is due */
     struct MHD_Daemon *daemon;
+    int32_t connections; /* that may be open: as configured, or as descriptors allow */
     int listener;
     char address[TD_CONFIG_TEXT_SIZE];
     bool ipv6;

@@ -11,6 +11,7 @@
 #include <gnutls/gnutls.h>
 
 #include "base/error.h"
+#include "edge.h"
 #include "http_envelope.h"
 #include "http_internal.h"
 
@@ -48,42 +49,38 @@ static void refuse(http_exchange *x, int http_status, tb_status status, const ch
 /* ---- headers --------------------------------------------------------------------------------- */
 
 typedef struct header_sum {
+    const td_config *config;
     uint64_t bytes;
     bool forwarded; /* a proxy stands between */
+    td_framing framing;
 } header_sum;
 
 static enum MHD_Result add_header(void *context, enum MHD_ValueKind kind, const char *key,
-                                  const char *value)
+                                  size_t key_size, const char *value, size_t value_size)
 {
     header_sum *sum = context;
     (void)kind;
-    sum->bytes += strlen(key) + (value != NULL ? strlen(value) : 0) + 4; /* ": " and the line end */
-    sum->forwarded |= strcasecmp(key, "Forwarded") == 0 || strcasecmp(key, "X-Forwarded-For") == 0;
+    sum->bytes += key_size + value_size + 4; /* ": " and the line end */
+    sum->forwarded |= td_edge_forwards(sum->config, key, key_size);
+    td_framing_add(&sum->framing, key, key_size, value != NULL ? value : "", value_size);
     return MHD_YES;
 }
 
-/* Whether the Host header names this machine's loopback. A page on the Internet whose name was
- * made to point here (DNS rebinding), or a proxy, is not a caller on loopback. */
-static bool host_is_loopback(const char *host)
-{
-    if (host == NULL) return true;
-    static const char *const NAMES[] = {"localhost", "[::1]"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const size_t length = strlen(NAMES[i]);
-        if (strncasecmp(host, NAMES[i], length) == 0 &&
-            (host[length] == '\0' || host[length] == ':'))
-            return true;
-    }
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == strcspn(host, ":");
-}
-
-/* Limits that hold for every request, and who is behind it. */
+/* Limits and forms that hold for every request, and who is behind it. */
 static void check_headers(http_exchange *x, const char *url)
 {
-    header_sum sum = {.bytes = strlen(url)};
-    MHD_get_connection_values(x->wire, MHD_HEADER_KIND, add_header, &sum);
+    header_sum sum = {.config = x->config, .bytes = strlen(url)};
+    MHD_get_connection_values_n(x->wire, MHD_HEADER_KIND, add_header, &sum);
+    const char *host = http_header(x, "Host"), *fault = td_framing_fault(&sum.framing);
     x->call.caller.loopback =
-        x->connection->loopback && !sum.forwarded && host_is_loopback(http_header(x, "Host"));
+        td_edge_is_loopback(x->config, x->connection->loopback, sum.forwarded, host);
+    if (fault == NULL && host != NULL && !td_edge_host_is_sound(host))
+        fault = "the Host header is not HOST or HOST:PORT";
+    if (fault != NULL) {
+        /* where a request ends is in doubt, so that nothing behind it is believed */
+        refuse(x, MHD_HTTP_BAD_REQUEST, TB_INVALID_ARGUMENT, "%s", fault);
+        x->close_after = true;
+    }
     if (sum.bytes > x->config->http_header_bytes) {
         refuse(x, MHD_HTTP_REQUEST_HEADER_FIELDS_TOO_LARGE, TB_RESOURCE_EXHAUSTED,
                "the headers have %llu bytes, at most %llu are allowed",
@@ -415,7 +412,7 @@ static enum MHD_Result begin(http_exchange *x, const char *url, const char *meth
 
     const uint64_t length = promised_length(x);
     check_length(x, length);
-    if (x->route == HTTP_ROUTE_REFUSED && answer_early(x, length)) {
+    if (x->route == HTTP_ROUTE_REFUSED && (x->close_after || answer_early(x, length))) {
         x->close_after = true;
         http_receive_end(x->connection);
         return http_answer_refusal(x);

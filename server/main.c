@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "build.h"
+#include "descriptors.h"
 #include "keys_command.h"
 #include "notify.h"
 #include "server.h"
@@ -52,7 +53,7 @@ static const char HELP[] =
     "    --scope SCOPE      what it may do: read, run or admin (default run)\n"
     "    --rate N           calls per second; 0: as [limits] calls_per_second says\n"
     "    --sessions N       sessions open at once; 0: as [limits] sessions_per_client says\n"
-    "  --revoke-key ID      end a key (a running daemon learns it by SIGHUP)\n"
+    "  --revoke-key ID      end a key (a running daemon learns it within a second or so)\n"
     "  --list-keys          list keys without their secrets\n"
     "  --version, --help\n"
     "\n"
@@ -247,6 +248,7 @@ static int wait_for_end(td_server *server, const command_line *line, const sigse
         const int received = sigtimedwait(signals, NULL, &timeout);
         if (!atomic_load(&server->alive)) return EXIT_DEVICE_LOST;
         if (watchdog_ns > 0) td_notify("WATCHDOG=1");
+        td_auth_follow_store(server->auth, server->config);
         if (received == SIGHUP) reload(server, line);
         if (received == SIGTERM || received == SIGINT) return EXIT_FINE;
     }
@@ -263,6 +265,7 @@ static int serve(const command_line *line, const td_config *config)
     td_server *server = NULL;
     tb_error error = {.status = TB_OK};
     const sigset_t signals = block_signals();
+    td_descriptors_raise();
     if (td_server_create(config, &server, &error) != TB_OK)
         return fail("cannot start", &error, EXIT_FAILED);
     if (td_server_start(server, &error) != TB_OK) {

@@ -35,6 +35,10 @@ typedef struct td_metrics td_metrics;
     X(CONNECTIONS_HTTP, "tribod_http_connections", gauge, "HTTP connections open now")             \
     X(CALLS_IN_FLIGHT, "tribod_calls_in_flight", gauge, "Calls being served now")                  \
     X(CHECKPOINTS_FAILED, "tribod_checkpoints_failed_total", counter, "Checkpoints not stored")    \
+    X(DESCRIPTORS, "tribod_descriptors", gauge, "Descriptors open now")                            \
+    X(DESCRIPTORS_LIMIT, "tribod_descriptors_limit", gauge, "Descriptors that may be open")        \
+    X(DB_BYTES, "tribod_db_bytes", gauge, "Size of the store's file")                              \
+    X(DB_FAILURES, "tribod_db_failures_total", counter, "Transactions that failed as a whole")     \
     X(UPLOADS_WAITING, "tribod_uploads_waiting", gauge, "Uploads waiting to be parsed")            \
     X(UPLOADS_OLDEST, "tribod_uploads_oldest_seconds", gauge, "Age of the oldest of these")        \
     X(MEMORY_BOOKED, "tribod_memory_booked_bytes", gauge, "Memory of sessions, as estimated")      \

@@ -17,6 +17,7 @@
 #include "../db/db.h"
 #include "base/error.h"
 #include "catalog.h"
+#include "descriptors.h"
 #include "http.h"
 #include "json.h"
 #include "memory.h"
@@ -92,6 +93,10 @@ static void refresh_metrics(void *context)
     td_metrics_set(server->metrics, TD_METRIC_DB_QUEUE_LENGTH, counters.queued);
     td_metrics_set(server->metrics, TD_METRIC_DB_DROPPED, counters.dropped_summaries);
     td_metrics_set(server->metrics, TD_METRIC_DB_COMMITS, counters.commits);
+    td_metrics_set(server->metrics, TD_METRIC_DB_BYTES, counters.file_bytes);
+    td_metrics_set(server->metrics, TD_METRIC_DB_FAILURES, counters.failures);
+    td_metrics_set(server->metrics, TD_METRIC_DESCRIPTORS, td_descriptors_open());
+    td_metrics_set(server->metrics, TD_METRIC_DESCRIPTORS_LIMIT, td_descriptors_limit());
     const td_pool_use uploads = td_pool_measure(server->uploads);
     td_metrics_set(server->metrics, TD_METRIC_UPLOADS_WAITING, uploads.waiting);
     td_metrics_set(server->metrics, TD_METRIC_UPLOADS_OLDEST, (int64_t)uploads.oldest_seconds);

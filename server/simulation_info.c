@@ -34,6 +34,10 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
     td_request_free(request);
 
+    if ((int32_t)call->caller.scope < config->server_info) {
+        td_call_reply(call, &response.base);
+        return;
+    }
     for (int32_t i = 0; i < server->number_of_devices; i++) {
         td_device *d = &server->devices[i];
         tribo__v1__device_info__init(&devices[i]);

@@ -1,15 +1,19 @@
 #!/usr/bin/env python3
 """Small things that cost trust: a misspelt variable, a configuration that comes through a pipe,
-ids by their first digits, jobs in the log, a damaged mesh, a keyframe below zero.
+ids by their first digits, jobs in the log, a damaged mesh, a keyframe below zero, framing in doubt,
+proxies, revoked keys.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import os
+import socket
 import subprocess
 import sys
+import time
 import urllib.error
 import urllib.request
 from pathlib import Path
@@ -121,6 +125,74 @@ def damaged_mesh(report: Report, daemon: Daemon) -> None:
     report.equal((code, answer.get("code")), (400, "invalid_argument"), f"a short STL: {answer}")
 
 
+def framing(report: Report, daemon: Daemon) -> None:
+    """Requests whose end is in doubt are refused, and the connection with them."""
+    address = daemon.base.removeprefix("http://").split(":")
+    start = "POST /tribo.v1.Simulation/GetServerInfo HTTP/1.1\r\n"
+    usual = "Content-Type: application/json\r\n"
+    cases = {
+        "two lengths": "Host: localhost\r\nContent-Length: 2\r\nContent-Length: 2\r\n",
+        "length and coding": "Host: localhost\r\nContent-Length: 2\r\n"
+        "Transfer-Encoding: chunked\r\n",
+        "unknown coding": "Host: localhost\r\nTransfer-Encoding: gzip, chunked\r\n",
+        "two hosts": "Host: localhost\r\nHost: localhost\r\nContent-Length: 2\r\n",
+        "user-info": "Host: localhost@evil.example\r\nContent-Length: 2\r\n",
+    }
+    for name, headers in cases.items():
+        with socket.create_connection((address[0], int(address[1])), timeout=20) as wire:
+            wire.sendall((start + usual + headers + "\r\n{}").encode())
+            answer = b""
+            with contextlib.suppress(ConnectionError):
+                while piece := wire.recv(4096):
+                    answer += piece
+        report.check(answer[:12] in (b"HTTP/1.1 400", b""), f"{name}: {answer[:200]!r}")
+
+
+def proxies(report: Report, daemon: Daemon) -> None:
+    """A caller that a proxy passes on is not on loopback."""
+    for header in ("X-Real-IP", "CF-Connecting-IP", "Via", "X-Forwarded-For"):
+        request = urllib.request.Request(
+            f"{daemon.base}/tribo.v1.Simulation/ListScenes",
+            b"{}",
+            {"Content-Type": "application/json", header: "10.1.2.3"},
+        )
+        try:
+            urllib.request.urlopen(request, timeout=20)
+            code = 200
+        except urllib.error.HTTPError as error:
+            code = error.code
+        report.equal(code, 401, f"a caller with {header}")
+
+
+def revocation(report: Report, daemon: Daemon) -> None:
+    """A key that is revoked beside the daemon ends without a signal."""
+    store = str(daemon.log.parent / "store")
+    made = subprocess.run(
+        [TRIBOD, "--data", store, "--create-key", "robot"], capture_output=True, text=True
+    )
+    key = made.stdout.strip()
+
+    def code() -> int:
+        request = urllib.request.Request(
+            f"{daemon.base}/tribo.v1.Simulation/ListScenes",
+            b"{}",
+            {"Content-Type": "application/json", "Authorization": f"Bearer {key}"},
+        )
+        try:
+            return urllib.request.urlopen(request, timeout=20).status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    report.equal(code(), 200, "a key that was made beside the daemon")
+    time.sleep(1.5)
+    subprocess.run([TRIBOD, "--data", store, "--revoke-key", key.split("_")[1]], check=True)
+    deadline = time.monotonic() + 15
+    while code() == 200 and time.monotonic() < deadline:
+        time.sleep(0.2)
+    report.equal(code(), 401, "a key that was revoked")
+    report.check("auth.refused" in daemon.log.read_text(), "the refused key is in the log")
+
+
 def jobs(report: Report, daemon: Daemon) -> None:
     """A job is said in the log when it begins and when it ends."""
     problem = base64.b64encode(b"3 1 0 3 3 3 3 1 0 0 0 1 0 0 0 1 -1 0 0 0.5").decode()
@@ -136,7 +208,7 @@ def main() -> None:
         configuration(report)
     with scratch() as folder:
         daemon = Daemon(folder)
-        for part in (prefixes, damaged_mesh, jobs):
+        for part in (prefixes, damaged_mesh, jobs, framing, proxies, revocation):
             with report.case(part.__name__):
                 part(report, daemon)
         daemon.process.send_signal(1)

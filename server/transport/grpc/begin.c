@@ -4,6 +4,7 @@
 #include <strings.h>
 
 #include "base/error.h"
+#include "edge.h"
 #include "grpc_internal.h"
 #include "http_envelope.h"
 
@@ -76,31 +77,6 @@ static bool lists_gzip(const uint8_t *value, size_t size)
     return false;
 }
 
-/* Headers that proxies add. */
-static bool is_forwarding(const uint8_t *name, size_t size)
-{
-    static const char *const NAMES[] = {"forwarded", "x-forwarded-for", "x-real-ip", "via",
-                                        "cf-connecting-ip"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
-        if (is_named(name, size, NAMES[i])) return true;
-    return false;
-}
-
-/* Whether :authority names this machine's loopback. A name that was made to point here (DNS
- * rebinding), or that a proxy passes on, is no caller on loopback. */
-static bool authority_is_loopback(const char *host)
-{
-    static const char *const NAMES[] = {"localhost", "[::1]"};
-    if (*host == '\0') return true;
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const size_t length = strlen(NAMES[i]);
-        if (strncasecmp(host, NAMES[i], length) == 0 &&
-            (host[length] == '\0' || host[length] == ':'))
-            return true;
-    }
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == strcspn(host, ":");
-}
-
 static void take_authorization(rpc_head *head, const uint8_t *value, size_t size)
 {
     if (head->authorization != NULL) return;
@@ -129,7 +105,8 @@ void rpc_begin_header(rpc_call *call, const uint8_t *name, size_t name_size, con
         take(head->method, sizeof head->method, value, size);
     } else if (is_named(name, name_size, ":authority") || is_named(name, name_size, "host")) {
         take(authority, sizeof authority, value, size);
-        head->foreign = head->foreign || !authority_is_loopback(authority);
+        head->foreign = head->foreign ||
+                        !td_edge_is_loopback(call->rpc->server->config, true, false, authority);
     } else if (is_named(name, name_size, "content-type")) {
         head->grpc = is_grpc_type(value, size);
     } else if (is_named(name, name_size, "grpc-timeout")) {
@@ -141,7 +118,7 @@ void rpc_begin_header(rpc_call *call, const uint8_t *name, size_t name_size, con
         head->takes_gzip = head->takes_gzip || lists_gzip(value, size);
     } else if (is_named(name, name_size, "authorization")) {
         take_authorization(head, value, size);
-    } else if (is_forwarding(name, name_size)) {
+    } else if (td_edge_forwards(call->rpc->server->config, (const char *)name, name_size)) {
         head->forwarded = true;
     }
 }
@@ -227,7 +204,8 @@ void rpc_begin(rpc_call *call)
     }
     base->method = rpc_method_find(head->path);
     const rpc_connection *c = call->connection;
-    base->caller.loopback = c->loopback && !head->forwarded && (c->local || !head->foreign);
+    base->caller.loopback = c->loopback && !head->forwarded && (c->local || !head->foreign) &&
+                            !c->rpc->server->config->behind_proxy;
     tb_status status = check(call, &error);
     /* health is for probes, which have no keys, also while the server goes down */
     const ProtobufCMessageDescriptor *input = base->method != NULL ? base->method->input : NULL;

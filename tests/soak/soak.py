@@ -1,0 +1,220 @@
+#!/usr/bin/env python3
+"""A long run of the daemon with everything at once, and how its resources grow.
+
+    tests/soak/soak.py [--minutes 60] [--tribod build/tribod]
+
+Callers step sessions, fork and snapshot them, upload scenes (some of them damaged), solve problems,
+watch, leave in the middle of an answer, and send SIGHUP. Every few seconds the script notes resident
+memory, descriptors, threads, the store's size and the p99 of steps, and at the end it tells the slope
+of each by least squares over the second half. It ends with 1 if a slope is larger than its bound or a
+call failed that should not. Not part of `make check`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import json
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.error
+import urllib.request
+from pathlib import Path
+
+#: What one hour may add. Snapshots are kept up to [store] retain_snapshots_bytes, which is small here.
+BOUNDS_AN_HOUR = {
+    "resident": 64e6,  # bytes
+    "descriptors": 8,
+    "threads": 2,
+    "store": 256e6,  # bytes
+    "p99": 0.05,  # s
+}
+
+BALL = """<mujoco><worldbody><geom type="plane" size="1 1 0.1"/>
+<body pos="0 0 {z}"><freejoint/><geom type="sphere" size="0.1" mass="{mass}"/></body>
+</worldbody></mujoco>"""
+
+PROBLEM = base64.b64encode(b"3 1 0 3 3 3 3 1 0 0 0 1 0 0 0 1 -1 0 0 0.5").decode()
+
+
+class Soak:
+    """One daemon and what is done to it."""
+
+    def __init__(self, tribod: str, folder: Path) -> None:
+        environment = {
+            **os.environ,
+            "TRIBOD_STORE_RETAIN_SNAPSHOTS_BYTES": "64 MiB",
+            "TRIBOD_SESSIONS_CHECKPOINT_SECONDS": "5",
+        }
+        self.folder = folder
+        self.log = (folder / "log").open("w")
+        self.process = subprocess.Popen(
+            [tribod, "--data", str(folder / "store"), "--grpc", "127.0.0.1:0"]
+            + ["--http", "127.0.0.1:0"],
+            stdout=subprocess.PIPE,
+            stderr=self.log,
+            text=True,
+            env=environment,
+        )
+        assert self.process.stdout is not None
+        self.host = self.process.stdout.readline().split("http=")[1].strip()
+        self.stop = threading.Event()
+        self.lock = threading.Lock()
+        self.steps: list[float] = []
+        self.calls: dict[str, int] = {}
+        self.wrong: list[str] = []
+
+    def post(self, method: str, *expected: int, **body: object) -> dict:
+        """One call; an answer other than 200 or an expected one is noted."""
+        request = urllib.request.Request(
+            f"http://{self.host}/tribo.v1.{method}",
+            json.dumps(body).encode(),
+            {"Content-Type": "application/json"},
+        )
+        code, answer = 0, {}
+        try:
+            with urllib.request.urlopen(request, timeout=60) as reply:
+                code, answer = reply.status, json.load(reply)
+        except urllib.error.HTTPError as error:
+            code, answer = error.code, json.load(error)
+        with self.lock:
+            self.calls[method] = self.calls.get(method, 0) + 1
+            # 429: the queue is full for the moment, and says when to come back
+            if code not in (200, 429, *expected) and not self.stop.is_set():
+                self.wrong.append(f"{method}: {code} {answer}")
+        return answer if code == 200 else {}
+
+    # ---- what callers do, for ever ----
+
+    def step(self) -> None:
+        """Sessions from their creation to their end."""
+        scene = self.post("Simulation/CreateScene", text=BALL.format(z=0.1, mass=1))["sceneId"]
+        while not self.stop.is_set():
+            session = self.post("Simulation/CreateSession", sceneId=scene).get("sessionId")
+            for _ in range(200):
+                if session is None or self.stop.is_set():
+                    break
+                began = time.monotonic()
+                if self.post("Simulation/Step", sessionId=session, steps=20):
+                    with self.lock:
+                        self.steps.append(time.monotonic() - began)
+            if session is None:
+                continue
+            self.post("Simulation/Snapshot", sessionId=session, label="soak")
+            for fork in self.post("Simulation/Fork", sessionId=session, count=3).get(
+                "sessionIds", []
+            ):
+                self.post("Simulation/DeleteSession", sessionId=fork)
+            self.post("Simulation/DeleteSession", sessionId=session)
+
+    def upload(self) -> None:
+        """Scenes that are new each time, and some that cannot be read."""
+        rng = random.Random(1)
+        while not self.stop.wait(0.2):
+            text = BALL.format(z=0.1, mass=1 + rng.randrange(50))
+            self.post("Simulation/CreateScene", text=text)
+            self.post("Simulation/CreateScene", 400, text=text[: rng.randrange(len(text))])
+            self.post("Runs/ListRuns", pageSize=20)
+
+    def solve(self) -> None:
+        """Contact problems on their own."""
+        while not self.stop.wait(0.5):
+            self.post("Solve/SolveProblem", name="p.dat", data=PROBLEM)
+
+    def leave(self) -> None:
+        """Clients that go in the middle of a request or of an answer."""
+        name, port = self.host.rsplit(":", 1)
+        while not self.stop.wait(0.3):
+            with socket.create_connection((name, int(port)), timeout=10) as wire:
+                wire.sendall(
+                    b"POST /tribo.v1.Simulation/CreateScene HTTP/1.1\r\nHost: localhost\r\n"
+                    b"Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{"
+                )
+
+    def reload(self) -> None:
+        """SIGHUP now and then."""
+        while not self.stop.wait(5):
+            self.process.send_signal(signal.SIGHUP)
+
+    # ---- what is noted ----
+
+    def measure(self) -> dict[str, float]:
+        """Resources as they are now."""
+        proc = Path(f"/proc/{self.process.pid}")
+        with self.lock:
+            taken, self.steps = sorted(self.steps), []
+        return {
+            "resident": int((proc / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE"),
+            "descriptors": len(list((proc / "fd").iterdir())),
+            "threads": len(list((proc / "task").iterdir())),
+            "store": sum(f.stat().st_size for f in (self.folder / "store").iterdir()),
+            "p99": taken[int(0.99 * (len(taken) - 1))] if taken else float("nan"),
+        }
+
+    def run(self, minutes: float) -> list[tuple[float, dict[str, float]]]:
+        """Starts the callers, notes resources until the time is over, and ends the callers."""
+        work = [self.step, self.step, self.upload, self.solve, self.leave, self.reload]
+        threads = [threading.Thread(target=one, daemon=True) for one in work]
+        began, notes = time.monotonic(), []
+        for thread in threads:
+            thread.start()
+        interval = max(1.0, min(30.0, minutes))
+        while (now := time.monotonic() - began) < 60 * minutes and self.process.poll() is None:
+            time.sleep(interval)
+            notes.append((now, self.measure()))
+            shown = {k: round(v, 4) for k, v in notes[-1][1].items()}
+            print(f"{now:7.0f} s  {shown}", flush=True)
+        self.stop.set()
+        for thread in threads:
+            thread.join(90)
+        return notes
+
+
+def slope(notes: list[tuple[float, dict[str, float]]], name: str) -> float:
+    """What an hour adds, by least squares over the second half."""
+    points = [(t / 3600, v[name]) for t, v in notes[len(notes) // 2 :] if v[name] == v[name]]
+    if len(points) < 2:
+        return 0.0
+    mean_t = sum(t for t, _ in points) / len(points)
+    mean_v = sum(v for _, v in points) / len(points)
+    spread = sum((t - mean_t) ** 2 for t, _ in points)
+    return sum((t - mean_t) * (v - mean_v) for t, v in points) / spread if spread > 0 else 0.0
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
+    parser.add_argument("--minutes", type=float, default=60)
+    parser.add_argument("--tribod", default=os.environ.get("TRIBOD", "build/tribod"))
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="tribod-soak-") as folder:
+        soak = Soak(options.tribod, Path(folder))
+        try:
+            notes = soak.run(options.minutes)
+        finally:
+            soak.process.terminate()
+        code = soak.process.wait(60)
+    bad = len(soak.wrong) + (code != 0)
+    print(f"{sum(soak.calls.values())} calls: {soak.calls}; exit code {code}")
+    for line in soak.wrong[:10]:
+        print(f"FAILED {line}")
+    # over a few minutes a slope is mostly noise: the bound is what the run itself may add
+    hours = max(options.minutes / 60, 0.5)
+    for name, bound in BOUNDS_AN_HOUR.items():
+        found = slope(notes, name)
+        grown = found * options.minutes / 60
+        over = grown > bound * hours
+        bad += over
+        print(f"{name:12} {found:+14.4g} an hour {'OVER' if over else 'within'} {bound:g}")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
