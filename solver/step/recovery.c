@@ -27,11 +27,15 @@
  * asks for what they forbid. */
 #define RECOVERY_CONTACT_COMPLIANCE ((tb_real)0.1)
 #define RECOVERY_JOINT_COMPLIANCE   ((tb_real)1e-3)
+/* A contact whose normal moves its bodies by less than this share of what its tangents do has the
+ * compliance of one that does by as much: a motion along it would be a large one elsewhere. */
+#define RECOVERY_LEAST_REACH ((tb_real)0.01)
 /* Of the motion asked for: a row that gets less is a fault. */
 #define RECOVERY_LEAST_SHARE ((tb_real)0.02)
-/* m or rad that one step may move a dof by; an ill-conditioned row asks for more. */
-#define RECOVERY_LARGEST_MOTION ((tb_real)0.1)
-#define RECOVERY_TOLERANCE      1e-3
+/* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row asks
+ * for more, and a large motion meets contacts that the step has not seen. */
+#define RECOVERY_LARGEST_SPEED 4
+#define RECOVERY_TOLERANCE     1e-3
 enum { RECOVERY_ITERATIONS = 200 };
 
 /* The problem of the recovery. Its rows are some of the step's. */
@@ -78,21 +82,31 @@ TB_STATIC bool take_problem(const tb_world *w, recovery_problem *p)
     return p->blocks && p->rows && p->c && p->compliance;
 }
 
+/* Delassus number of a block's row. */
+TB_STATIC tb_real row_number(const tb_world *w, const tb_block *b, int32_t row)
+{
+    const tb_real *y = w->values + b->value + (int64_t)row * b->width;
+    tb_real g = 0;
+    for (int32_t i = 0; i < b->width; i++) g += y[i] * y[i];
+    return g;
+}
+
 /* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
 TB_STATIC void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
                            int32_t rows, int32_t number, int32_t row, recovery_problem *p)
 {
     const tb_block *b = &w->blocks[block];
     const bool loop = b->law == TB_LAW_BILATERAL;
+    const tb_real reach = b->rows >= 3 && !loop ? RECOVERY_LEAST_REACH * tb_max(row_number(w, b, 1),
+                                                                                row_number(w, b, 2))
+                                                : 0;
     p->blocks[number] = *b;
     p->blocks[number].law = loop ? TB_LAW_BILATERAL : TB_LAW_UNILATERAL;
     p->blocks[number].row = row;
     p->blocks[number].rows = rows;
     p->rows[number] = b->row;
     for (int32_t r = 0; r < rows; r++) {
-        const tb_real *y = w->values + b->value + (int64_t)r * b->width;
-        tb_real g = 0;
-        for (int32_t i = 0; i < b->width; i++) g += y[i] * y[i];
+        const tb_real g = tb_max(row_number(w, b, r), reach);
         const tb_real ask = w->recovery[b->row + r], xi = tb_max(solution->xi[b->row + r], 0);
         p->c[row + r] = loop ? ask : xi + ask;
         /* a row that nothing moves gets a finite impulse */
@@ -131,12 +145,11 @@ TB_STATIC double asked_squared(const recovery_problem *p)
     return sum;
 }
 
-/* Velocities from whitened ones, those of a tree together no faster than moves a dof by the largest
- * motion within the step. */
+/* Velocities from whitened ones, those of a tree together no faster than the largest speed. */
 TB_STATIC void take_velocity(const tb_world *w, double *whitened, tb_real *velocity)
 {
     const tb_model *m = w->model;
-    const double most = (double)(RECOVERY_LARGEST_MOTION / w->dt);
+    const double most = RECOVERY_LARGEST_SPEED * w->options->recovery_speed;
     TB_EACH (t, m->number_of_trees) {
         const tb_model_tree *tree = &m->trees[t];
         const int32_t end = tree->dof + tree->number_of_dofs;
@@ -224,6 +237,23 @@ TB_STATIC void find_faults(const tb_world *w, const recovery_problem *p, const t
         if (fault.kind != TB_FAULT_JOINT_LIMIT)
             tb_fault_add(&recovered->faults, &recovered->worst, 1, fault);
     }
+}
+
+/* Limits have rows only where a joint comes near them by its velocity. */
+TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity)
+{
+    const tb_world *w = world;
+    const tb_model *m = w->model;
+    TB_EACH (k, m->number_of_limited_joints) {
+        const tb_model_joint *joint = &m->joints[m->limited_joints[k]];
+        if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) continue;
+        const tb_real x = w->q[joint->coordinate];
+        const tb_real below = tb_min((TB_R(joint->lower) - x) / w->dt, 0);
+        const tb_real above = tb_max((TB_R(joint->upper) - x) / w->dt, 0);
+        velocity[joint->dof] = tb_clamp(velocity[joint->dof], below, above);
+    }
+    tb_team_sync();
+    tb_dynamics_integrate(m, velocity, w->dt, w->q);
 }
 
 TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,

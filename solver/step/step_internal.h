@@ -143,6 +143,11 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
 #define tb_world_fault TB_SYMBOL(tb_world_fault)
 TB_EXTERN tb_fault tb_world_fault(const tb_world *world, int32_t block);
 
+/* Moves the coordinates by the recovery's velocity (dofs) for dt, no joint beyond its limits that is
+ * within them and none further beyond. */
+#define tb_world_move_recovery TB_SYMBOL(tb_world_move_recovery)
+TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity);
+
 /* Joints that end the step beyond their limits, no nearer than they began it: faults. */
 #define tb_world_find_violated_limits TB_SYMBOL(tb_world_find_violated_limits)
 TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered *recovered);

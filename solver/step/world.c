@@ -374,7 +374,7 @@ TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_cert
 {
     const bool moves = recovered->velocity || w->model->number_of_equalities > 0;
     const double before = moves ? potential_of(w) : 0;
-    if (recovered->velocity) tb_dynamics_integrate(w->model, recovered->velocity, w->dt, w->q);
+    if (recovered->velocity) tb_world_move_recovery(w, recovered->velocity);
     const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
     if (moves) c->energy_recovery = potential_of(w) - before;
     if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);
