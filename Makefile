@@ -73,7 +73,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu
+.PHONY: bench-gpu check-attack
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -104,6 +104,12 @@ check-asan: ## the tests of ASAN_SUITES under AddressSanitizer and UBSan
 check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 	@deploy/deps.sh build test clang
 	@$(SUBMAKE) VARIANT=tsan run-tsan
+
+check-attack: ## attacks on the daemon under load (tests/attack), one after the other
+	@BUILD=$(BUILD) deploy/deps.sh build python
+	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
+	@for s in $(call only,$(wildcard tests/attack/*.py)); do echo "== $$s"; \
+	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
 
 check-peers: ## compare with MuJoCo and Siconos (tests/peers/peer_*.py)
 	@BUILD=$(BUILD) deploy/deps.sh build peers

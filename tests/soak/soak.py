@@ -4,10 +4,10 @@
     tests/soak/soak.py [--minutes 60] [--tribod build/tribod]
 
 Callers step sessions, fork and snapshot them, upload scenes (some of them damaged), solve problems,
-watch, leave in the middle of an answer, and send SIGHUP. Every few seconds the script notes resident
-memory, descriptors, threads, the store's size and the p99 of steps, and at the end it tells the slope
-of each by least squares over the second half. It ends with 1 if a slope is larger than its bound or a
-call failed that should not. Not part of `make check`.
+leave in the middle of a request, and send SIGHUP. Every few seconds the script notes resident
+memory, descriptors, threads, the store's size and the p99 of steps, and at the end it tells the
+slope of each by least squares over the second half. It ends with 1 if a slope is larger than its
+bound or a call failed that should not. Not part of `make check`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ import urllib.error
 import urllib.request
 from pathlib import Path
 
-#: What one hour may add. Snapshots are kept up to [store] retain_snapshots_bytes, which is small here.
+#: What one hour may add. Snapshots are kept up to [store] retain_snapshots_bytes, small here.
 BOUNDS_AN_HOUR = {
     "resident": 64e6,  # bytes
     "descriptors": 8,
@@ -56,8 +56,10 @@ class Soak:
         self.folder = folder
         self.log = (folder / "log").open("w")
         self.process = subprocess.Popen(
-            [tribod, "--data", str(folder / "store"), "--grpc", "127.0.0.1:0"]
-            + ["--http", "127.0.0.1:0"],
+            [
+                *(tribod, "--data", str(folder / "store")),
+                *("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0"),
+            ],
             stdout=subprocess.PIPE,
             stderr=self.log,
             text=True,
