@@ -124,7 +124,7 @@ static tb_status repair(tb_compiler *c, int32_t index)
     if (!tb_moments_repair(repaired, options->minimum_inertia, options->balance_inertia))
         return tb_fail_field(c->error, TB_INVALID_ARGUMENT, "inertia",
                              "body '%.100s': its inertia breaks the triangle inequality: %g + %g < "
-                             "%g (balance_inertia repairs it)",
+                             "%g (balance_inertia, or tribo's --balance-inertia, repairs it)",
                              tb_compile_body_name(c, index), moments[1], moments[2], moments[0]);
     if (!isfinite(body->mass + moments[0] + body->com[0] + body->com[1] + body->com[2]))
         return tb_fail_field(c->error, TB_INVALID_ARGUMENT, "mass",

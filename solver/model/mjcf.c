@@ -265,6 +265,7 @@ static tb_status read_all(mjcf *m)
     m->scene_def.balance_inertia |= m->options->balance_inertia;
     if (tb_scene_create(&m->scene_def, &m->scene, &refusal) != TB_OK)
         return mjcf_refused(m, tb_xml_root(m->xml), &refusal);
+    MJCF_TRY(tb_xml_warn_remarks(m->xml, m->scene, m->error));
     MJCF_TRY(mjcf_note_pairs(m));
     MJCF_TRY(mjcf_read_assets(m));
     MJCF_TRY(mjcf_read_bodies(m));

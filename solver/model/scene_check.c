@@ -166,6 +166,7 @@ void tb_check_inertia(tb_check *check, const tb_scene_def *options, const scene_
                       moments[2]);
     else if (!tb_moments_repair(moments, options->minimum_inertia, options->balance_inertia))
         tb_check_fail(check, "inertia",
-                      "breaks the triangle inequality: %g + %g < %g (balance_inertia repairs it)",
+                      "breaks the triangle inequality: %g + %g < %g (balance_inertia, or tribo's "
+                      "--balance-inertia, repairs it)",
                       moments[1], moments[2], moments[0]);
 }

@@ -11,12 +11,15 @@
  * - URDF knows no actuators: every revolute, continuous and prismatic joint that mimics none gets a
  *   motor of its own name whose control is the force, limited to +-effort. Velocity limits, soft
  *   limits and transmissions are not enforced, and a warning says so.
- * - A moving link without inertial has the mass of what is fixed to it; if that is none, its
- *   collision shapes weigh 1000 kg/m^3 with a warning; without shapes it must carry something that
- *   has mass.
+ * - A moving link without <inertial> has the mass of its collision shapes at 1000 kg/m^3, as in
+ *   MuJoCo, and a warning says so; without shapes it must carry something that has mass. An
+ *   <inertial> of zeros counts as it stands, unless nothing else in its group of links has mass.
  * - Bullet's <contact> gives friction, restitution, spin and rolling; MuJoCo's <mujoco> gives
- *   balanceinertia, boundmass, boundinertia, timestep and gravity. What else others added is noted
- *   in a warning; an element that nobody knows is an error. */
+ *   inertiafromgeom, balanceinertia, boundmass, boundinertia, settotalmass, meshdir, strippath,
+ *   timestep and gravity; elements of Drake's and of ROS tools have no effect.
+ * - What is not known is not read, and a warning names it with its line: robot descriptions carry
+ *   elements of many programs. Xacro is refused. A text around the root element that is no XML is
+ *   passed over likewise (xml_mend.c). */
 #include "model/urdf.h"
 
 #include <stdarg.h>
@@ -68,12 +71,20 @@ tb_status urdf_other_element(urdf *u, const xmlNode *node, const char *ignored)
     if (strncmp(name, "xacro:", 6) == 0 || (prefix != NULL && strcmp(prefix, "xacro") == 0))
         return tb_xml_fail(u->error, TB_UNSUPPORTED, node, NULL,
                            "xacro must be expanded before (xacro FILE.xacro > FILE.urdf)");
-    if (prefix != NULL || tb_xml_in_words(ignored, name)) {
+    if (prefix != NULL || tb_xml_in_words(ignored, name))
         urdf_note_ignored(u, node, "<%.60s> has no effect", name);
-        return TB_OK;
-    }
-    return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, NULL, "unknown element in '%.64s'",
-                       tb_xml_name(node->parent));
+    else
+        urdf_note_ignored(u, node, "unknown element <%.60s> in <%.60s>: not read", name,
+                          tb_xml_name(node->parent));
+    return TB_OK;
+}
+
+void urdf_note_attributes(urdf *u, const xmlNode *node, const char *names)
+{
+    for (const xmlAttr *a = node->properties; a != NULL; a = a->next)
+        if (a->ns == NULL && !tb_xml_in_words(names, (const char *)a->name))
+            urdf_note_ignored(u, node, "unknown attribute '%.60s' of <%.60s>: not read",
+                              (const char *)a->name, tb_xml_name(node));
 }
 
 tb_status urdf_fail_from(urdf *u, tb_status status, const xmlNode *node, const tb_error *cause)
@@ -113,6 +124,7 @@ tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
     if (status == TB_OK) status = urdf_read(u);
     if (status == TB_OK) status = urdf_sort(u);
     if (status == TB_OK) status = urdf_build(u);
+    if (status == TB_OK) status = tb_xml_warn_remarks(u->xml, u->scene, error);
     if (status == TB_OK) status = write_notes(u);
     if (status == TB_OK) {
         tb_import_report(u->scene, &u->options->log);

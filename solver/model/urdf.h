@@ -26,8 +26,9 @@ typedef struct urdf_link {
     const char *name;
     const xmlNode *node;
     int32_t collisions;
-    bool concave; /* its meshes collide as they are, not as hulls */
-    double mass;  /* kg; 0: none given */
+    bool concave;  /* its meshes collide as they are, not as hulls */
+    bool inertial; /* it has an <inertial>, whatever that says */
+    double mass;   /* kg; 0: none given */
     double com[3], frame[4], inertia[6];
     tb_surface surface;
 
@@ -35,7 +36,7 @@ typedef struct urdf_link {
     int32_t group; /* of the links that are fixed to one another, the one nearest to the root */
     int32_t
         collider; /* nearest link with collisions, itself or above, that it is fixed to; -1: none */
-    bool shapes_weigh; /* mass comes from the collision shapes */
+    bool shapes_weigh; /* mass comes from the link's collision shapes */
     tb_pose pose;      /* in the root's frame, all joints at zero */
     tb_handle body;
 } urdf_link;
@@ -74,7 +75,9 @@ typedef struct urdf {
     urdf_link *links;
     urdf_joint *joints;
     int32_t number_of_links, link_capacity, number_of_joints, joint_capacity;
-    int32_t *order; /* links, parents before children */
+    const char *mesh_folder; /* of <mujoco>, NULL: none */
+    bool keep_path;          /* a mesh that is not where it is said to be is not sought by name */
+    int32_t *order;          /* links, parents before children */
     tb_handle *meshes;
     int32_t number_of_meshes, mesh_capacity;
     urdf_note notes[URDF_NOTES];
@@ -86,9 +89,7 @@ tb_status urdf_read(urdf *u);
 
 /* Finds the root, the order, the groups and where mass comes from. */
 tb_status urdf_sort(urdf *u);
-/* The one link without a parent, after urdf_sort. */
-int32_t urdf_root(const urdf *u);
-/* Whether a link cannot move: it is fixed to the root, and the root to the world. */
+/* Whether a link cannot move: it is fixed to a root, and the root to the world. */
 bool urdf_is_static(const urdf *u, int32_t link);
 
 /* Makes the scene's bodies, joints, shapes, motors and couplings. */
@@ -102,8 +103,10 @@ tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double o
 
 /* Remembers that something was passed over; the same text again is only counted. */
 void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...) TB_PRINTF(3, 4);
-/* Deals with a child element that is not read: noted if it is among the space-separated `ignored`
- * or of a foreign namespace, else INVALID_ARGUMENT. */
+/* Notes every attribute that is not among the space-separated `names` and of no foreign namespace. */
+void urdf_note_attributes(urdf *u, const xmlNode *node, const char *names);
+/* Notes a child element that is not read; `ignored`, separated by spaces, are known to have no effect.
+ * UNSUPPORTED for xacro. */
 tb_status urdf_other_element(urdf *u, const xmlNode *node, const char *ignored);
 /* Passes on a failure of the builder as one of this node. */
 tb_status urdf_fail_from(urdf *u, tb_status status, const xmlNode *node, const tb_error *cause);

@@ -73,10 +73,9 @@ static tb_status add_joint(urdf *u, urdf_joint *joint)
     return TB_OK;
 }
 
-/* A free joint for the root, named like the link; nameless if a joint has that name. */
-static tb_status free_root(urdf *u)
+/* A free joint for a root, named like the link; nameless if a joint has that name. */
+static tb_status free_root(urdf *u, const urdf_link *root)
 {
-    const urdf_link *root = &u->links[urdf_root(u)];
     tb_joint_def def = tb_joint_defaults();
     if (tb_names_find(&u->names, TB_HANDLE_JOINT, root->name) < 0) def.name = root->name;
     def.body = root->body;
@@ -105,7 +104,7 @@ static tb_status read_plane(urdf *u, const xmlNode *node, tb_shape_def *def)
 {
     double normal[3] = {0, 0, 1};
     tb_vec3 x, y;
-    TRY(tb_xml_check_attributes(node, "normal", u->error));
+    urdf_note_attributes(u, node, "normal");
     TRY(tb_xml_numbers(node, "normal", 3, 3, normal, NULL, u->error));
     const tb_vec3 n = tb_v3_normalize(tb_v3_load(normal), tb_v3(0, 0, 0));
     if (!(tb_v3_length2(n) > 0))
@@ -122,18 +121,18 @@ static tb_status read_shape(urdf *u, const xmlNode *node, bool concave, tb_shape
 {
     if (tb_xml_is(node, "box")) {
         def->type = TB_SHAPE_BOX;
-        TRY(tb_xml_check_attributes(node, "size", u->error));
+        urdf_note_attributes(u, node, "size");
         TRY(check_positive(u, node, "size", 3, def->size));
         for (int i = 0; i < 3; i++) def->size[i] /= 2;
     } else if (tb_xml_is(node, "cylinder") || tb_xml_is(node, "capsule")) {
         def->type = tb_xml_is(node, "capsule") ? TB_SHAPE_CAPSULE : TB_SHAPE_CYLINDER;
-        TRY(tb_xml_check_attributes(node, "radius length", u->error));
+        urdf_note_attributes(u, node, "radius length");
         TRY(check_positive(u, node, "radius", 1, &def->size[0]));
         TRY(check_positive(u, node, "length", 1, &def->size[1]));
         def->size[1] /= 2;
     } else if (tb_xml_is(node, "sphere")) {
         def->type = TB_SHAPE_SPHERE;
-        TRY(tb_xml_check_attributes(node, "radius", u->error));
+        urdf_note_attributes(u, node, "radius");
         TRY(check_positive(u, node, "radius", 1, def->size));
     } else if (tb_xml_is(node, "plane")) {
         TRY(read_plane(u, node, def));
@@ -150,7 +149,7 @@ static tb_status read_shape(urdf *u, const xmlNode *node, bool concave, tb_shape
 /* Friction inside a <collision>, written in older files of Gazebo's. */
 static tb_status read_coefficients(urdf *u, const xmlNode *node, tb_surface *surface)
 {
-    TRY(tb_xml_check_attributes(node, "mu kp kd", u->error));
+    urdf_note_attributes(u, node, "mu kp kd");
     TRY(tb_xml_number(node, "mu", &surface->friction, u->error));
     if (!(surface->friction >= 0))
         return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, "mu", "mu=\"%g\" is negative",
@@ -168,7 +167,7 @@ static tb_status add_shape(urdf *u, const urdf_link *link, const xmlNode *node)
     const xmlNode *geometry = NULL;
     def.body = link->body;
     def.surface = link->surface;
-    TRY(tb_xml_check_attributes(node, "name group concave", u->error));
+    urdf_note_attributes(u, node, "name group concave");
     TRY(urdf_origin(u, node, def.position, def.orientation));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "geometry")) {
@@ -288,7 +287,8 @@ static tb_status add_mimic(urdf *u, const urdf_joint *joint)
 tb_status urdf_build(urdf *u)
 {
     for (int32_t i = 0; i < u->number_of_links; i++) TRY(add_body(u, u->order[i]));
-    if (!urdf_is_static(u, urdf_root(u))) TRY(free_root(u));
+    for (int32_t i = 0; i < u->number_of_links; i++)
+        if (u->links[i].joint < 0 && !urdf_is_static(u, i)) TRY(free_root(u, &u->links[i]));
     for (int32_t j = 0; j < u->number_of_joints; j++) TRY(add_joint(u, &u->joints[j]));
     for (int32_t i = 0; i < u->number_of_links; i++) TRY(add_shapes(u, &u->links[i]));
     TRY(exclude_bases(u));

@@ -3,7 +3,8 @@
  * ROS looks a package:// address up in an environment that we do not have. We look in the folders
  * of the option package_path, then in the URDF's own folder and every folder above it, where a
  * package's meshes lie beside or above its URDF. Plain relative paths are looked up in the same
- * places, own folder first. Where the caller gave a source of files, a package:// address is first
+ * places, own folder first. A file that is in none of them is sought by its bare name where MuJoCo
+ * looks: in the meshdir of <mujoco>, or beside the URDF. Where the caller gave a source of files, a package:// address is first
  * asked for as it stands, and "above" means the folders in the URDF's own path. */
 #include "model/import.h"
 #include "model/urdf.h"
@@ -78,6 +79,24 @@ static bool find_above(const urdf *u, const char *file, const char *address, cha
     return found;
 }
 
+/* As MuJoCo looks: the bare name, in <mujoco>'s meshdir or beside the URDF. */
+static bool find_by_name(const urdf *u, const char *file, const char *address, char path[PATH_SIZE])
+{
+    const char *slash = strrchr(file, '/'), *name = strrchr(address, '/');
+    const char *meshes = u->mesh_folder != NULL ? u->mesh_folder : "";
+    const size_t own = slash != NULL ? (size_t)(slash - file) + 1 : 0;
+    char folder[PATH_SIZE];
+    name = name != NULL ? name + 1 : address;
+    const int n = meshes[0] == '/'
+                      ? snprintf(folder, sizeof folder, "%s", meshes)
+                      : snprintf(folder, sizeof folder, "%.*s%s", (int)own, file, meshes);
+    if (n < 0 || n >= (int)sizeof folder) return false;
+    size_t length = strlen(folder);
+    while (length > 1 && folder[length - 1] == '/') length--;
+    if (u->mesh_folder != NULL && is_file(u, folder, length, address, path)) return true;
+    return !u->keep_path && is_file(u, folder, length, name, path);
+}
+
 static tb_status find_file(urdf *u, const xmlNode *node, const char *address, char path[PATH_SIZE])
 {
     const char *file = tb_xml_file(node), *rest = address;
@@ -85,6 +104,10 @@ static tb_status find_file(urdf *u, const xmlNode *node, const char *address, ch
     if (u->options->no_files)
         return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, node, "filename",
                            "file '%.200s' is outside of the text, and no files may be read",
+                           address);
+    if (strstr(address, "$(") != NULL || strstr(address, "${") != NULL)
+        return tb_xml_fail(u->error, TB_UNSUPPORTED, node, "filename",
+                           "'%.200s': xacro must be expanded before (xacro FILE.xacro > FILE.urdf)",
                            address);
     if (strncasecmp(rest, "package://", 10) == 0) {
         rest += 10;
@@ -106,7 +129,7 @@ static tb_status find_file(urdf *u, const xmlNode *node, const char *address, ch
         found = find_in_packages(u, rest, path) || find_above(u, file, rest, path);
     else
         found = find_above(u, file, rest, path) || find_in_packages(u, rest, path);
-    if (found) return TB_OK;
+    if (found || find_by_name(u, file, rest, path)) return TB_OK;
     return tb_xml_fail(u->error, TB_NOT_FOUND, node, "filename",
                        "mesh file '%.200s' was found neither in package_path nor beside or above "
                        "the URDF",
@@ -133,8 +156,8 @@ tb_status urdf_mesh(urdf *u, const xmlNode *node, tb_handle *asset)
     char path[PATH_SIZE], key[PATH_SIZE + 128];
     double scale[3] = {1, 1, 1};
     int32_t count;
-    tb_status status = tb_xml_check_attributes(node, "filename scale", u->error);
-    if (status == TB_OK) status = tb_xml_require(node, "filename", &address, u->error);
+    urdf_note_attributes(u, node, "filename scale");
+    tb_status status = tb_xml_require(node, "filename", &address, u->error);
     if (status == TB_OK) status = tb_xml_numbers(node, "scale", 1, 3, scale, &count, u->error);
     if (status != TB_OK) return status;
     if (count == 2)

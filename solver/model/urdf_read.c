@@ -1,6 +1,7 @@
 /* Reading a URDF's elements into links and joints: see urdf.h. */
 #include "model/urdf.h"
 
+#include <math.h>
 #include <string.h>
 
 /* Elements that say nothing about rigid-body motion and contact. */
@@ -55,7 +56,7 @@ tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double o
     int32_t count;
     TRY(only_child(u, node, "origin", &origin));
     if (origin == NULL) return TB_OK;
-    TRY(tb_xml_check_attributes(origin, "xyz rpy quat_xyzw", u->error));
+    urdf_note_attributes(u, origin, "xyz rpy quat_xyzw");
     TRY(tb_xml_numbers(origin, "xyz", 3, 3, position, NULL, u->error));
     TRY(tb_xml_numbers(origin, "rpy", 3, 3, rpy, NULL, u->error));
     TRY(tb_xml_numbers(origin, "quat_xyzw", 4, 4, xyzw, &count, u->error));
@@ -91,10 +92,12 @@ static bool says_yes(const xmlNode *node, const char *name)
 static tb_status read_inertial(urdf *u, const xmlNode *node, urdf_link *link)
 {
     const xmlNode *mass, *inertia;
-    TRY(tb_xml_check_children(node, "origin mass inertia", u->error));
+    for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
+        if (!tb_xml_is(c, "origin") && !tb_xml_is(c, "mass") && !tb_xml_is(c, "inertia"))
+            TRY(urdf_other_element(u, c, ""));
     TRY(urdf_origin(u, node, link->com, link->frame));
     TRY(required_child(u, node, "mass", &mass));
-    TRY(tb_xml_check_attributes(mass, "value", u->error));
+    urdf_note_attributes(u, mass, "value");
     const char *text;
     TRY(tb_xml_require(mass, "value", &text, u->error));
     TRY(not_negative(u, mass, "value", &link->mass));
@@ -105,10 +108,15 @@ static tb_status read_inertial(urdf *u, const xmlNode *node, urdf_link *link)
         if (link->mass > 0) urdf_note_ignored(u, node, "no <inertia>: a point mass");
         return TB_OK;
     }
-    TRY(tb_xml_check_attributes(inertia, "ixx iyy izz ixy ixz iyz", u->error));
+    /* the tensor is symmetric: iyx is ixy in other words */
+    static const char *const MIRRORED[] = {"ixx", "iyy", "izz", "iyx", "izx", "izy"};
+    urdf_note_attributes(u, inertia, "ixx iyy izz ixy ixz iyz iyx izx izy");
     for (int i = 0; i < 6; i++) {
         if (i < 3) TRY(tb_xml_require(inertia, NAMES[i], &text, u->error));
-        TRY(tb_xml_number(inertia, NAMES[i], &link->inertia[i], u->error));
+        const bool mirrored = tb_xml_attribute(inertia, NAMES[i]) == NULL &&
+                              tb_xml_attribute(inertia, MIRRORED[i]) != NULL;
+        if (mirrored) urdf_note_ignored(u, inertia, "'%s' is read as '%s'", MIRRORED[i], NAMES[i]);
+        TRY(tb_xml_number(inertia, mirrored ? MIRRORED[i] : NAMES[i], &link->inertia[i], u->error));
     }
     return TB_OK;
 }
@@ -153,11 +161,12 @@ static tb_status read_link(urdf *u, const xmlNode *node, urdf_link *link)
     link->frame[0] = 1;
     link->surface = tb_surface_defaults();
     link->concave = says_yes(node, "concave");
-    TRY(tb_xml_check_attributes(node, "name type concave", u->error));
+    urdf_note_attributes(u, node, "name type concave");
     TRY(tb_xml_require(node, "name", &link->name, u->error));
     TRY(only_child(u, node, "inertial", &inertial));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "inertial")) {
+            link->inertial = true;
             TRY(read_inertial(u, c, link));
         } else if (tb_xml_is(c, "contact")) {
             TRY(read_contact(u, c, &link->surface));
@@ -187,17 +196,19 @@ static tb_status read_limit(urdf *u, const xmlNode *node, urdf_joint *joint)
         return TB_OK;
     }
     double velocity = 0;
-    TRY(tb_xml_check_attributes(limit, "lower upper effort velocity acceleration jerk", u->error));
+    urdf_note_attributes(u, limit, "lower upper effort velocity acceleration jerk");
     TRY(tb_xml_number(limit, "lower", &joint->lower, u->error));
     TRY(tb_xml_number(limit, "upper", &joint->upper, u->error));
-    TRY(not_negative(u, limit, "effort", &joint->effort));
-    TRY(not_negative(u, limit, "velocity", &velocity));
+    TRY(tb_xml_number(limit, "effort", &joint->effort, u->error));
+    TRY(tb_xml_number(limit, "velocity", &velocity, u->error));
+    if (joint->effort < 0) urdf_note_ignored(u, limit, "the sign of effort is not read");
+    joint->effort = fabs(joint->effort);
     if (!has_one_coordinate(joint->type)) return TB_OK;
 
     const char *effort = tb_xml_attribute(limit, "effort");
     if (effort != NULL && joint->effort == 0 && tb_xml_first_named(node, "mimic") == NULL)
         urdf_note_ignored(u, limit, "effort is 0: the joint's motor has no force limit");
-    if (velocity > 0) urdf_note_ignored(u, limit, "velocity limits are not enforced");
+    if (velocity != 0) urdf_note_ignored(u, limit, "velocity limits are not enforced");
     if (!bounded) return TB_OK;
 
     const bool given =
@@ -217,7 +228,7 @@ static tb_status read_mimic(urdf *u, const xmlNode *node, urdf_joint *joint)
     joint->multiplier = 1;
     TRY(only_child(u, node, "mimic", &joint->mimic));
     if (joint->mimic == NULL) return TB_OK;
-    TRY(tb_xml_check_attributes(joint->mimic, "joint multiplier offset", u->error));
+    urdf_note_attributes(u, joint->mimic, "joint multiplier offset");
     TRY(tb_xml_require(joint->mimic, "joint", &joint->mimic_joint, u->error));
     TRY(tb_xml_number(joint->mimic, "multiplier", &joint->multiplier, u->error));
     TRY(tb_xml_number(joint->mimic, "offset", &joint->offset, u->error));
@@ -233,7 +244,7 @@ static tb_status read_end(urdf *u, const xmlNode *node, const char *end, int32_t
     const xmlNode *child;
     const char *name;
     TRY(required_child(u, node, end, &child));
-    TRY(tb_xml_check_attributes(child, "link", u->error));
+    urdf_note_attributes(u, child, "link");
     TRY(tb_xml_require(child, "link", &name, u->error));
     *link = tb_names_find(&u->names, TB_HANDLE_BODY, name);
     if (*link >= 0) return TB_OK;
@@ -249,7 +260,7 @@ static tb_status read_joint(urdf *u, const xmlNode *node, urdf_joint *joint)
     joint->node = node;
     joint->orientation[0] = 1;
     joint->axis[0] = 1;
-    TRY(tb_xml_check_attributes(node, "name type", u->error));
+    urdf_note_attributes(u, node, "name type");
     TRY(tb_xml_require(node, "name", &joint->name, u->error));
     TRY(tb_xml_require(node, "type", &text, u->error));
     TRY(tb_xml_choice(node, "type", URDF_JOINT_TYPES, &type, u->error));
@@ -259,7 +270,7 @@ static tb_status read_joint(urdf *u, const xmlNode *node, urdf_joint *joint)
     TRY(urdf_origin(u, node, joint->position, joint->orientation));
     TRY(only_child(u, node, "axis", &axis));
     if (axis != NULL) {
-        TRY(tb_xml_check_attributes(axis, "xyz", u->error));
+        urdf_note_attributes(u, axis, "xyz");
         TRY(tb_xml_numbers(axis, "xyz", 3, 3, joint->axis, NULL, u->error));
         const bool used = has_one_coordinate(joint->type) || joint->type == URDF_PLANAR;
         if (used && !(tb_v3_length(tb_v3_load(joint->axis)) > 1e-10))
@@ -271,7 +282,7 @@ static tb_status read_joint(urdf *u, const xmlNode *node, urdf_joint *joint)
     TRY(read_mimic(u, node, joint));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "dynamics") || tb_xml_is(c, "joint_properties")) {
-            TRY(tb_xml_check_attributes(c, "damping friction", u->error));
+            urdf_note_attributes(u, c, "damping friction");
             TRY(not_negative(u, c, "damping", &joint->damping));
             TRY(not_negative(u, c, "friction", &joint->friction));
         } else if (!tb_xml_in_words("parent child origin axis limit mimic", tb_xml_name(c))) {
@@ -283,16 +294,48 @@ static tb_status read_joint(urdf *u, const xmlNode *node, urdf_joint *joint)
 
 /* ---- the robot ---- */
 
-/* <mujoco>, an extension of MuJoCo's: what it says about masses, the time step and gravity. */
+/* <compiler> as MuJoCo reads it in a URDF. Visuals and fused bodies make no difference here. */
+static tb_status read_compiler(urdf *u, const xmlNode *node, tb_scene_def *def)
+{
+    int32_t source = def->inertia_source == TB_INERTIA_SHAPES;
+    urdf_note_attributes(
+        u, node,
+        "balanceinertia boundmass boundinertia settotalmass inertiafromgeom meshdir "
+        "assetdir strippath discardvisual fusestatic angle coordinate autolimits "
+        "eulerseq texturedir usethread saveinertial");
+    bool balance = false;
+    TRY(tb_xml_bool(node, "balanceinertia", &balance, u->error));
+    def->balance_inertia = def->balance_inertia || balance;
+    TRY(not_negative(u, node, "boundmass", &def->minimum_mass));
+    TRY(not_negative(u, node, "boundinertia", &def->minimum_inertia));
+    TRY(tb_xml_number(node, "settotalmass", &def->total_mass, u->error));
+    if (!(def->total_mass > 0)) def->total_mass = 0;
+    if (tb_xml_attribute(node, "inertiafromgeom") != NULL) {
+        TRY(tb_xml_choice(node, "inertiafromgeom", "false true auto", &source, u->error));
+        def->inertia_source = source == 0   ? TB_INERTIA_GIVEN
+                              : source == 1 ? TB_INERTIA_SHAPES
+                                            : TB_INERTIA_AUTO;
+    }
+    if (tb_xml_attribute(node, "assetdir") != NULL)
+        u->mesh_folder = tb_xml_attribute(node, "assetdir");
+    if (tb_xml_attribute(node, "meshdir") != NULL)
+        u->mesh_folder = tb_xml_attribute(node, "meshdir");
+    bool strip = true;
+    TRY(tb_xml_bool(node, "strippath", &strip, u->error));
+    u->keep_path = !strip;
+    return TB_OK;
+}
+
+/* <mujoco>, an extension of MuJoCo's: what it says about masses, meshes, the time step and
+ * gravity. */
 static tb_status read_mujoco(urdf *u, const xmlNode *node)
 {
     tb_scene_def def = tb_scene_options(u->scene);
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "compiler")) {
-            TRY(tb_xml_bool(c, "balanceinertia", &def.balance_inertia, u->error));
-            TRY(not_negative(u, c, "boundmass", &def.minimum_mass));
-            TRY(not_negative(u, c, "boundinertia", &def.minimum_inertia));
+            TRY(read_compiler(u, c, &def));
         } else if (tb_xml_is(c, "option")) {
+            urdf_note_attributes(u, c, "timestep gravity");
             TRY(tb_xml_number(c, "timestep", &def.dt, u->error));
             TRY(tb_xml_numbers(c, "gravity", 3, 3, def.gravity, NULL, u->error));
         } else {

@@ -4,11 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-int32_t urdf_root(const urdf *u)
-{
-    return u->order[0];
-}
-
 /* An inertia without mass counts too, as it does elsewhere. */
 static bool has_inertia(const urdf_link *link)
 {
@@ -17,10 +12,9 @@ static bool has_inertia(const urdf_link *link)
 
 bool urdf_is_static(const urdf *u, int32_t link)
 {
-    const int32_t root = urdf_root(u);
-    const urdf_link *first = &u->links[root];
+    const urdf_link *first = &u->links[u->links[link].group];
     const bool world = strcmp(first->name, "world") == 0 && !has_inertia(first);
-    return u->links[link].group == root && (u->options->fixed_base || world);
+    return first->joint < 0 && (u->options->fixed_base || world);
 }
 
 /* ---- the tree ---- */
@@ -45,21 +39,22 @@ static tb_status hang_links(urdf *u)
     return TB_OK;
 }
 
-static tb_status find_root(urdf *u, int32_t *root)
+/* There must be a root. Several, each with its own tree, are no robot of ROS but are read. */
+static tb_status check_roots(urdf *u)
 {
-    *root = -1;
+    int32_t first = -1;
     for (int32_t i = 0; i < u->number_of_links; i++) {
         const urdf_link *link = &u->links[i];
         if (link->joint >= 0) continue;
-        if (*root >= 0)
-            return tb_xml_fail(
-                u->error, TB_INVALID_ARGUMENT, link->node, "link",
-                "a second root: neither '%.100s' (line %d) nor '%.100s' is the child "
-                "of a joint",
-                u->links[*root].name, tb_xml_line(u->links[*root].node), link->name);
-        *root = i;
+        if (first >= 0)
+            urdf_note_ignored(u, link->node,
+                              "link '%.60s' is another root beside '%.60s': no joint has it as its "
+                              "child",
+                              link->name, u->links[first].name);
+        else
+            first = i;
     }
-    if (*root >= 0) return TB_OK;
+    if (first >= 0) return TB_OK;
     return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, u->links[0].node, "link",
                        "there is no root: link '%.100s' belongs to a cycle or hangs below one",
                        u->links[0].name);
@@ -67,7 +62,7 @@ static tb_status find_root(urdf *u, int32_t *root)
 
 /* Fills `order` breadth first, children in the order of the file. A tree so deep that a recursion
  * would not come back is no trouble. */
-static tb_status order_links(urdf *u, int32_t root)
+static tb_status order_links(urdf *u)
 {
     const size_t n = (size_t)u->number_of_links;
     int32_t *first = malloc(n * sizeof *first); /* joint to a child */
@@ -86,7 +81,8 @@ static tb_status order_links(urdf *u, int32_t root)
     }
 
     int32_t count = 0;
-    u->order[count++] = root;
+    for (int32_t i = 0; i < u->number_of_links; i++)
+        if (u->links[i].joint < 0) u->order[count++] = i;
     for (int32_t i = 0; i < count; i++)
         for (int32_t j = first[u->order[i]]; j >= 0; j = next[j])
             u->order[count++] = u->joints[j].child;
@@ -132,17 +128,25 @@ static void place_links(urdf *u)
 
 /* What a group of links has together; kept at its first link. */
 typedef struct group_mass {
-    bool given;   /* some link has inertia */
+    bool given;   /* some link has inertia, given or from its shapes */
     bool carries; /* the group or what hangs on it has inertia, or will have it from shapes */
     bool collides;
 } group_mass;
+
+/* As MuJoCo has it: a link's own <inertial> counts as it stands, and a link without one has the mass
+ * of its collision shapes. */
+static bool shapes_count(const urdf *u, const urdf_link *link)
+{
+    return tb_scene_options(u->scene).inertia_source != TB_INERTIA_GIVEN && !link->inertial &&
+           link->collisions > 0;
+}
 
 static void sum_groups(const urdf *u, group_mass *groups)
 {
     for (int32_t i = 0; i < u->number_of_links; i++) {
         const urdf_link *link = &u->links[i];
         group_mass *group = &groups[link->group];
-        group->given = group->given || has_inertia(link);
+        group->given = group->given || has_inertia(link) || shapes_count(u, link);
         group->collides = group->collides || link->collisions > 0;
     }
     for (int32_t i = u->number_of_links - 1; i >= 0; i--) {
@@ -169,25 +173,24 @@ static tb_status weigh_groups(urdf *u)
     for (int32_t i = 0; i < u->number_of_links && status == TB_OK; i++) {
         urdf_link *link = &u->links[u->order[i]];
         const group_mass *group = &groups[link->group];
-        if (group->given || urdf_is_static(u, u->order[i])) continue;
-        if (group->collides) {
-            link->shapes_weigh = link->collisions > 0;
-            if (link->shapes_weigh)
-                status = tb_xml_warn(u->scene, link->node, u->error,
-                                     "link '%.100s' moves without mass: its collision shapes count "
-                                     "at %g kg/m^3",
-                                     link->name, tb_shape_defaults().density);
-        } else if (link->group != u->order[i]) {
+        if (urdf_is_static(u, u->order[i])) continue;
+        const bool weightless = !group->given && group->collides; /* zeros were given */
+        link->shapes_weigh = shapes_count(u, link) || (weightless && link->collisions > 0);
+        if (link->shapes_weigh)
+            status = tb_xml_warn(u->scene, link->node, u->error,
+                                 "link '%.100s' has no %s: its collision shapes count at %g kg/m^3",
+                                 link->name, link->inertial ? "mass" : "<inertial>",
+                                 tb_shape_defaults().density);
+        if (group->given || group->collides || link->group != u->order[i])
             continue; /* said of the group's first link */
-        } else if (group->carries) {
+        if (group->carries)
             status = tb_xml_warn(u->scene, link->node, u->error,
                                  "link '%.100s' moves without mass of its own", link->name);
-        } else {
+        else
             status = tb_xml_fail(u->error, TB_INVALID_ARGUMENT, link->node, "inertial",
                                  "link '%.100s' moves but has no mass: it needs an <inertial> or "
                                  "a <collision>",
                                  link->name);
-        }
     }
     free(groups);
     return status;
@@ -244,10 +247,9 @@ static tb_status check_mimics(urdf *u)
 
 tb_status urdf_sort(urdf *u)
 {
-    int32_t root;
     tb_status status = hang_links(u);
-    if (status == TB_OK) status = find_root(u, &root);
-    if (status == TB_OK) status = order_links(u, root);
+    if (status == TB_OK) status = check_roots(u);
+    if (status == TB_OK) status = order_links(u);
     if (status != TB_OK) return status;
     place_links(u);
     status = weigh_groups(u);

@@ -23,9 +23,12 @@ enum { ATTRIBUTE_LIMIT = 1000 };
 /* What the parser's callbacks need to know and want to say. */
 typedef struct xml_watch {
     int depth_limit;
+    bool keep_text; /* characters between tags stay in the tree */
     bool doctype, too_deep, out_of_memory, over_budget;
-    int line;     /* of the first thing at fault */
-    size_t nodes; /* bytes taken from the budget */
+    bool more_follows; /* something stands behind the root element */
+    size_t end;        /* bytes up to the root element's end; 0: not reached */
+    int line;          /* of the first thing at fault */
+    size_t nodes;      /* bytes taken from the budget */
     char message[256];
 } xml_watch;
 
@@ -89,6 +92,17 @@ static void on_element(void *context, const xmlChar *local_name, const xmlChar *
     if (parser->node != NULL) parser->node->_private = (void *)(intptr_t)line;
 }
 
+static void on_element_end(void *context, const xmlChar *local_name, const xmlChar *prefix,
+                           const xmlChar *uri)
+{
+    xmlParserCtxt *parser = context;
+    xml_watch *watch = watch_of(context);
+    xmlSAX2EndElementNs(context, local_name, prefix, uri);
+    const xmlParserInput *input = parser->input;
+    if (parser->node == NULL && watch->end == 0)
+        watch->end = (size_t)input->consumed + (size_t)(input->cur - input->base);
+}
+
 #if LIBXML_VERSION >= 21200
 static void on_error(void *context, const xmlError *error)
 #else
@@ -98,6 +112,8 @@ static void on_error(void *context, xmlError *error)
     xml_watch *watch = watch_of(context);
     if (watch == NULL || error == NULL) return;
     if (error->code == XML_ERR_NO_MEMORY) watch->out_of_memory = true;
+    if (error->code == XML_ERR_DOCUMENT_END && watch->end > 0 && watch->message[0] == 0)
+        watch->more_follows = true;
     if (error->level != XML_ERR_FATAL || watch->message[0] != 0) return;
     snprintf(watch->message, sizeof watch->message, "%s",
              error->message != NULL ? error->message : "malformed");
@@ -167,6 +183,76 @@ static bool add_file(tb_xml *xml, const char *name)
     return copy != NULL;
 }
 
+/* One pass of libxml2 over a text; *document is NULL where the watch says why. False without
+ * memory. */
+static bool parse_once(const char *text, size_t size, xml_watch *watch, xmlDoc **document)
+{
+    xmlParserCtxt *parser = xmlNewParserCtxt();
+    *document = NULL;
+    if (parser == NULL) return false;
+    if (parser->sax == NULL) {
+        xmlFreeParserCtxt(parser);
+        return false;
+    }
+    parser->_private = watch;
+    parser->sax->internalSubset = on_doctype;
+    parser->sax->startElementNs = on_element;
+    parser->sax->endElementNs = on_element_end;
+    parser->sax->serror = on_error;
+    /* nothing reads what stands between tags: a comment would take twenty times its length */
+    if (!watch->keep_text) parser->sax->characters = NULL;
+    parser->sax->ignorableWhitespace = NULL;
+    parser->sax->cdataBlock = NULL;
+    parser->sax->comment = NULL;
+    parser->sax->processingInstruction = NULL;
+    /* libxml2 itself refuses texts beyond 10 MB, which a mesh may have */
+    const int flags = XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT;
+    *document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
+                                  watch->keep_text ? flags | XML_PARSE_HUGE : flags);
+    /* a parser that was stopped may still own what it had built */
+    if (parser->myDoc != NULL) xmlFreeDoc(parser->myDoc);
+    parser->myDoc = NULL;
+    xmlFreeParserCtxt(parser);
+    return true;
+}
+
+/* Parses a copy of the text without what stands around the root element and is no XML. */
+static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, tb_xml *xml,
+                              tb_error *error)
+{
+    const unsigned char *head = (const unsigned char *)text;
+    const bool wide = size > 1 && (head[0] == 0 || head[1] == 0 || head[0] >= 0xFE);
+    const size_t taken = size;
+    if (!tb_budget_take(taken)) {
+        const tb_status over = tb_budget_check(error);
+        return over != TB_OK ? over : tb_fail_memory(error, taken, "an XML document");
+    }
+    char *mended = malloc(size);
+    bool done = mended != NULL;
+    if (done) {
+        memcpy(mended, text, size);
+        if (!wide) tb_xml_mend_declaration(mended, size, xml);
+        if (!wide && memchr(mended, 0, size) != NULL) {
+            /* in one-byte encodings other readers stop at a zero byte */
+            size = strnlen(mended, size);
+            tb_xml_remark(xml, tb_xml_line_at(mended, size), "a zero byte: the rest is not read");
+        }
+        done = parse_once(mended, size, watch, &xml->document);
+    }
+    if (done && watch->more_follows && watch->end < size) {
+        xml_watch again = {.depth_limit = watch->depth_limit, .keep_text = watch->keep_text};
+        tb_xml_remark(xml, tb_xml_line_at(mended, watch->end),
+                      "the text behind the root element is not read");
+        tb_budget_give_back(watch->nodes);
+        watch->nodes = 0;
+        done = parse_once(mended, watch->end, &again, &xml->document);
+        if (xml->document != NULL) *watch = again;
+    }
+    free(mended);
+    tb_budget_give_back(taken);
+    return done ? TB_OK : tb_fail_memory(error, taken, "an XML document");
+}
+
 /* keep_text: of what stands between tags, characters stay in the tree. */
 static tb_status parse_document(const char *text, size_t size, const char *file,
                                 const tb_import_options *options, bool keep_text, tb_xml **xml,
@@ -185,40 +271,21 @@ static tb_status parse_document(const char *text, size_t size, const char *file,
                             "%zu bytes are more than the %zu that are allowed", size,
                             options->file_limit > 0 ? options->file_limit : (size_t)INT_MAX);
 
-    /* in one-byte encodings nothing stands behind a zero byte, and what hides there is not read */
-    const unsigned char *head = (const unsigned char *)text;
-    const bool wide = size > 1 && (head[0] == 0 || head[1] == 0 || head[0] >= 0xFE);
-    if (!wide && memchr(text, 0, size) != NULL)
-        return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, NULL,
-                            "malformed XML: the text has a zero byte");
     const int crowded = crowded_tag_line(text, size);
     if (crowded > 0)
         return tb_fail_file(error, TB_RESOURCE_EXHAUSTED, file, crowded, NULL,
                             "a tag has more than %d attributes", ATTRIBUTE_LIMIT);
 
     tb_status status = TB_OK;
-    xml_watch watch = {.depth_limit = options->depth_limit > 0 ? options->depth_limit : INT_MAX};
+    const int depth = options->depth_limit > 0 ? options->depth_limit : INT_MAX;
+    xml_watch watch = {.depth_limit = depth, .keep_text = keep_text};
     tb_xml *result = calloc(1, sizeof *result);
-    xmlParserCtxt *parser = xmlNewParserCtxt();
-    if (result == NULL || parser == NULL || parser->sax == NULL || !add_file(result, file)) {
+    if (result == NULL || !add_file(result, file)) {
         status = tb_fail_memory(error, size, "an XML document");
         goto done;
     }
-    parser->_private = &watch;
-    parser->sax->internalSubset = on_doctype;
-    parser->sax->startElementNs = on_element;
-    parser->sax->serror = on_error;
-    /* nothing reads what stands between tags: a comment would take twenty times its length */
-    if (!keep_text) parser->sax->characters = NULL;
-    parser->sax->ignorableWhitespace = NULL;
-    parser->sax->cdataBlock = NULL;
-    parser->sax->comment = NULL;
-    parser->sax->processingInstruction = NULL;
-    /* libxml2 itself refuses texts beyond 10 MB, which a mesh may have */
-    const int flags = XML_PARSE_NONET | XML_PARSE_BIG_LINES | XML_PARSE_COMPACT;
-    result->document = xmlCtxtReadMemory(parser, text, (int)size, NULL, NULL,
-                                         keep_text ? flags | XML_PARSE_HUGE : flags);
-
+    status = parse_mended(text, size, &watch, result, error);
+    if (status != TB_OK) goto done;
     if (watch.over_budget && tb_budget_check(error) != TB_OK)
         status = error != NULL ? error->status : TB_RESOURCE_EXHAUSTED;
     else if (watch.doctype)
@@ -244,12 +311,6 @@ static tb_status parse_document(const char *text, size_t size, const char *file,
     *xml = result;
     result = NULL;
 done:
-    if (parser != NULL) {
-        /* a parser that was stopped may still own what it had built */
-        if (parser->myDoc != NULL) xmlFreeDoc(parser->myDoc);
-        parser->myDoc = NULL;
-        xmlFreeParserCtxt(parser);
-    }
     tb_budget_give_back(watch.nodes);
     tb_xml_destroy(result);
     return status;
@@ -369,9 +430,11 @@ const char *tb_xml_name(const xmlNode *node)
     return (const char *)node->name;
 }
 
+/* An element of a foreign namespace is never one of ours. */
 bool tb_xml_is(const xmlNode *node, const char *name)
 {
-    return strcmp((const char *)node->name, name) == 0;
+    const bool foreign = node->ns != NULL && node->ns->prefix != NULL;
+    return !foreign && strcmp((const char *)node->name, name) == 0;
 }
 
 int tb_xml_line(const xmlNode *node)
@@ -496,6 +559,11 @@ tb_status tb_xml_numbers(const xmlNode *node, const char *name, int32_t least, i
         if (n < most) numbers[n] = x;
         if (n++ >= most) break;
     }
+    if (found < 0 && (strstr(text, "${") != NULL || strstr(text, "$(") != NULL))
+        return tb_xml_fail(error, TB_UNSUPPORTED, node, name,
+                           "%s=\"%.80s\": xacro must be expanded before (xacro FILE.xacro > "
+                           "FILE.urdf)",
+                           name, text);
     if (found < 0)
         return tb_xml_fail(error, TB_INVALID_ARGUMENT, node, name,
                            "%s=\"%.80s\" is not a list of finite numbers", name, text);

@@ -14,15 +14,25 @@
 
 #include "base/base.h"
 
+enum { TB_XML_REMARKS = 4 };
+
+typedef struct tb_xml_remark_text {
+    int line;
+    char text[120];
+} tb_xml_remark_text;
+
 typedef struct tb_xml {
     xmlDoc *document;
+    tb_xml_remark_text remarks[TB_XML_REMARKS]; /* on the text around the root element */
+    int32_t number_of_remarks;
     char *
         *files; /* names in messages; the first is the document's own, the others were grafted in */
     int32_t number_of_files, capacity;
     size_t nodes; /* bytes that the tree has of the thread's budget */
 } tb_xml;
 
-/* Parses `size` bytes. `options` gives file_limit and depth_limit (may be NULL: the defaults).
+/* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text behind the
+ * root element, are passed over with a remark. `options` gives file_limit and depth_limit (may be NULL: the defaults).
  * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED
  * beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
@@ -32,6 +42,17 @@ tb_status tb_xml_parse(const char *text, size_t size, const char *file,
 tb_status tb_xml_parse_with_text(const char *text, size_t size, const char *file,
                                  const tb_import_options *options, tb_xml **xml, tb_error *error);
 void tb_xml_destroy(tb_xml *xml); /* NULL is fine */
+/* Adds the remarks on a text to a scene's warnings. */
+tb_status tb_xml_warn_remarks(const tb_xml *xml, tb_scene *scene, tb_error *error);
+
+/* ---- xml_mend.c, for the parser ---- */
+
+/* Notes a remark on a line; those beyond TB_XML_REMARKS are dropped. */
+void tb_xml_remark(tb_xml *xml, int line, const char *format, ...) TB_PRINTF(3, 4);
+/* Blanks a declaration that libxml2 refuses although nothing depends on it. */
+void tb_xml_mend_declaration(char *text, size_t size, tb_xml *xml);
+/* Line, from 1, of the character at an offset. */
+int tb_xml_line_at(const char *text, size_t offset);
 
 /* Puts copies of the elements below `from`'s root in the place of `place`, a node of `into`; they
  * keep their files and lines. *first is the first of them (NULL where there are none). */
