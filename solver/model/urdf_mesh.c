@@ -147,7 +147,7 @@ static tb_status load(urdf *u, const char *path, const double scale[3], tb_handl
     const bool free_name = tb_name_is_valid(name, &why) &&
                            tb_handle_is_none(tb_scene_find(u->scene, TB_HANDLE_MESH, name));
     return tb_scene_load_mesh(u->scene, path, free_name ? name : NULL, scale,
-                              TB_MESH_INERTIA_CONVEX, u->options, asset, u->error);
+                              TB_MESH_INERTIA_LEGACY, u->options, asset, u->error);
 }
 
 tb_status urdf_mesh(urdf *u, const xmlNode *node, tb_handle *asset)

@@ -241,7 +241,10 @@ static tb_status parse_mended(const char *text, size_t size, xml_watch *watch, t
     }
     if (done && watch->more_follows && watch->end < size) {
         xml_watch again = {.depth_limit = watch->depth_limit, .keep_text = watch->keep_text};
-        tb_xml_remark(xml, tb_xml_line_at(mended, watch->end),
+        size_t text_begins = watch->end;
+        while (text_begins + 1 < size && strchr(" \t\r\n", mended[text_begins]) != NULL)
+            text_begins++;
+        tb_xml_remark(xml, tb_xml_line_at(mended, text_begins),
                       "the text behind the root element is not read");
         tb_budget_give_back(watch->nodes);
         watch->nodes = 0;

@@ -385,7 +385,7 @@ START_TEST(texts_around_the_robot_are_passed_over)
         {"<?xml version=\"0.0\" encoding='utf-8'?>", "", "names no version 1"},
         {"\n<?xml version='1.0'?>\n", "", "t.urdf:2: the XML declaration does not begin"},
         {"<!-- made <?xml by -->\n<?xml version='1.0'?>\n", "", "t.urdf:2: the XML declaration"},
-        {"", "\n\nleft over", "t.urdf:2: the text behind the root element"},
+        {"", "\n\nleft over", "t.urdf:4: the text behind the root element"},
         {"", "<link name='b'/>", "the text behind the root element"},
         {"", "</robot>", "the text behind the root element"},
         {"<?xml version='1.0'?>", "\n<!-- fine -->\n", NULL}};

@@ -72,6 +72,20 @@ def test_urdf_comes_with_its_packages(client: tribo.Client, tmp_path: Path) -> N
     assert free.total_mass == pytest.approx(2.0)
 
 
+def test_urdf_comes_with_meshes_as_mujoco_finds_them(client: tribo.Client, tmp_path: Path) -> None:
+    (tmp_path / "meshes").mkdir()
+    models.write_box(tmp_path / "meshes" / "cube.obj", 0.05)
+    main = tmp_path / "arm.urdf"
+    main.write_text(
+        '<?xml version="0.0"?>\n<robot name="arm"><mujoco><compiler meshdir="meshes"/></mujoco>'
+        '<link name="base"><collision><geometry><mesh filename="package://gone/cube.obj"/></geometry>'
+        "</collision><wheel/></link></robot>\nleft over"
+    )
+    scene = client.load(main, floating_base=True)
+    assert scene.total_mass == pytest.approx(1.0, rel=1e-6)
+    assert any("arm.urdf:2" in warning and "<wheel>" in warning for warning in scene.warnings)
+
+
 OVERLAPPING = b"""<mujoco model="overlapping"><worldbody><body name="base">
 <geom name="base" type="sphere" size="0.1"/>
 <body name="link"><joint axis="0 0 1"/><geom name="link" type="sphere" size="0.1"/></body>

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import posixpath
+import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,9 +26,21 @@ def _resolve(folder: Path, root: Path, reference: str) -> Path:
     return beside if beside.exists() else root / reference
 
 
-def _references(text: bytes) -> Iterator[tuple[str, str]]:
-    """(kind, reference) of a model's text: kind is "mesh", "include" or "other"."""
-    tree = ElementTree.fromstring(text)
+def _parse(text: bytes) -> ElementTree.Element:
+    """A model's tree; like the importer, without a strange declaration and text behind the end."""
+    try:
+        return ElementTree.fromstring(text)
+    except ElementTree.ParseError:
+        text = re.sub(rb"<\?xml\s.*?\?>", b"", text.partition(b"\0")[0], flags=re.DOTALL)
+        for end in (b"</robot>", b"</mujoco>"):
+            head, found, _ = text.partition(end)
+            if found:
+                return ElementTree.fromstring(head.lstrip() + end)
+        raise
+
+
+def _references(tree: ElementTree.Element) -> Iterator[tuple[str, str]]:
+    """(kind, reference) of a model's tree: kind is "mesh", "include" or "other"."""
     mesh_folder = other_folder = ""
     for compiler in tree.iter("compiler"):
         other_folder = compiler.get("assetdir", other_folder)
@@ -61,12 +74,12 @@ def collect(path: Path) -> dict[str, Path]:
     mesh_folders = [""]
     while waiting:
         file, prefix = waiting.pop()
-        text = file.read_bytes()
         try:
-            references = list(_references(text))
+            tree = _parse(file.read_bytes())
+            references = list(_references(tree))
         except ElementTree.ParseError:
             continue
-        for compiler in ElementTree.fromstring(text).iter("compiler"):
+        for compiler in tree.iter("compiler"):
             folder = compiler.get("meshdir", compiler.get("assetdir", ""))
             if folder and folder not in mesh_folders:
                 mesh_folders.append(folder)
@@ -75,6 +88,10 @@ def collect(path: Path) -> dict[str, Path]:
             candidates = [reference]
             if kind == "mesh" and not reference.startswith("package://"):
                 candidates += [posixpath.join(folder, reference) for folder in mesh_folders]
+            if kind == "mesh" and tree.tag == "robot":
+                # where MuJoCo looks: the bare name in the meshdir, or beside the URDF
+                name = posixpath.basename(reference)
+                candidates += [posixpath.join(folder, name) for folder in mesh_folders]
             for candidate in candidates:
                 target = _resolve(file.parent, root, candidate)
                 if not target.is_file():
