@@ -116,6 +116,11 @@ check-peers: ## compare with MuJoCo and Siconos (tests/peers/peer_*.py)
 	@$(SUBMAKE) all $(B)/tests/bench/bench_problems $(PEERS_CLIENT)
 	@PEERS_PYTHON=$(PEERS_PYTHON) $(RUN) $(PEER_TESTS:%=$(B):%)
 
+check-attack: ## floods of HTTP/2 frames, SECONDS=60 each, beside an honest caller (tests/attack)
+	@BUILD=$(BUILD) deploy/deps.sh build
+	@$(SUBMAKE) $(B)/tribod
+	@python3 tests/attack/floods.py --seconds $(or $(SECONDS),60) --tribod $(abspath $(B))/tribod
+
 bench: ## build and run tests/bench, one program after the other
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%)
 	@for b in $(call only,$(BENCH:%=$(B)/%)); do \

@@ -1,8 +1,9 @@
 /* Bytes of one connection: reading into libnghttp2, writing what it gives, closing.
  *
  * A loop has one buffer for reading and one for writing, which its connections share; a connection
- * keeps bytes of its own only while its client takes none. One read of each ready connection a turn:
- * a connection that floods gets no more of the thread than any other. */
+ * keeps bytes of its own only while its client takes none. One read of each ready connection a turn,
+ * and a short one where the frames are small: work goes by frames, and a connection that floods gets
+ * no more of the thread than any other. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netinet/in.h>
@@ -15,7 +16,7 @@
 #include "base/error.h"
 #include "grpc_internal.h"
 
-enum { RECORDS_AT_ONCE = 4 };
+enum { RECORDS_AT_ONCE = 4, SHORT_READ_BYTES = 4096, SMALL_FRAME_BYTES = 512 };
 
 /* ---- making ---- */
 
@@ -49,6 +50,7 @@ rpc_connection *rpc_connection_make(td_rpc *rpc, int socket, bool local,
     }
     c->rpc = rpc;
     c->socket = socket;
+    c->read_size = RPC_READ_BYTES;
     c->local = local;
     c->address = *address;
     print_peer(c);
@@ -144,7 +146,7 @@ static ssize_t read_some(rpc_connection *c)
         if (size == 0) return -1;
         return gnutls_error_is_fatal((int)size) ? -1 : 0;
     }
-    const ssize_t size = recv(c->socket, buffer, RPC_READ_BYTES, 0);
+    const ssize_t size = recv(c->socket, buffer, c->read_size, 0);
     if (size > 0) return size;
     if (size == 0) return -1;
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
@@ -153,7 +155,10 @@ static ssize_t read_some(rpc_connection *c)
 /* Feeds the bytes that came to libnghttp2, whose callbacks (session.c) do the rest. */
 static void decode(rpc_connection *c, size_t size)
 {
+    c->frames = 0;
     const ssize_t taken = nghttp2_session_mem_recv(c->session, c->loop->read_buffer, size);
+    const bool small = (size_t)c->frames * SMALL_FRAME_BYTES > size;
+    c->read_size = small ? SHORT_READ_BYTES : RPC_READ_BYTES;
     if (taken < 0) {
         /* the bytes are no HTTP/2, or memory ran out: GOAWAY where libnghttp2 can still send it */
         nghttp2_session_terminate_session(c->session, NGHTTP2_PROTOCOL_ERROR);

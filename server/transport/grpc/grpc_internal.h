@@ -163,6 +163,8 @@ struct rpc_connection {
     rpc_call *calls;
     int number_of_calls;
     rpc_ration control, resets;
+    int frames;        /* that began in the bytes of the last read */
+    size_t read_size;  /* of the next read */
     bool abusive;      /* a ration is used up: the connection ends */
     bool settled;      /* the client's settings came */
     bool noticed;      /* it was asked to open a new connection (the first GOAWAY) */
@@ -298,8 +300,10 @@ rpc_limits rpc_limits_of(const td_config *);
 bool rpc_ration_take(rpc_ration *, double cost, double rate, double burst, int64_t now_ns);
 /* Counts a frame that came; false: the client sends too many that cost it nothing. */
 bool rpc_limits_frame(rpc_connection *, const nghttp2_frame_hd *);
-/* Counts a stream that the client broke off or made the server break off. */
-bool rpc_limits_reset(rpc_connection *);
+/* Counts headers far beyond the limit. */
+bool rpc_limits_headers(rpc_connection *);
+/* Counts a stream that the client broke off, or (NULL) made the server break off. */
+bool rpc_limits_reset(rpc_connection *, const rpc_call *);
 /* A frame of an answer has left: the client may acknowledge it. */
 void rpc_limits_sent(rpc_connection *);
 /* Looks at the connection's times: handshake, keepalive, idle, age. About once a second. */

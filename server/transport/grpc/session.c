@@ -15,9 +15,12 @@ enum {
     MOST_SETTINGS = 32,
     MOST_ACKNOWLEDGEMENTS = 256,
     MOST_CONTINUATIONS = 8,
-    /* streams that a client may break off: at once, and a second */
-    RESETS_BURST = 1000,
-    RESETS_PER_SECOND = 100
+    /* streams that a client may break off, at once and a second: the ration of limits.c is less, but
+     * for streams of some age, such as those whose deadline passes */
+    RESETS_BURST = 10000,
+    RESETS_PER_SECOND = 1000,
+    /* headers beyond so many times the limit are not even looked at */
+    HEADERS_WITHOUT_ANSWER = 4
 };
 
 static rpc_call *call_of(nghttp2_session *session, int32_t stream)
@@ -29,6 +32,7 @@ static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head
 {
     rpc_connection *c = context;
     (void)session;
+    c->frames++;
     if (!rpc_limits_frame(c, head)) c->abusive = true;
     return 0;
 }
@@ -47,12 +51,16 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
                      size_t name_size, const uint8_t *value, size_t value_size, uint8_t flags,
                      void *context)
 {
+    rpc_connection *c = context;
     (void)flags;
-    (void)context;
     if (frame->hd.type != NGHTTP2_HEADERS || frame->headers.cat != NGHTTP2_HCAT_REQUEST) return 0;
     rpc_call *call = call_of(session, frame->hd.stream_id);
-    if (call != NULL) rpc_begin_header(call, name, name_size, value, value_size);
-    return 0;
+    if (call == NULL) return 0;
+    rpc_begin_header(call, name, name_size, value, value_size);
+    if (call->head.bytes <= HEADERS_WITHOUT_ANSWER * call->rpc->limits.header_bytes) return 0;
+    /* one byte can stand for a header of 4 kB: from here on libnghttp2 keeps its tables alone */
+    if (!rpc_limits_headers(c)) c->abusive = true;
+    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
 static void end_input(rpc_call *call)
@@ -79,7 +87,7 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
         if (call != NULL && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) end_input(call);
         break;
     case NGHTTP2_RST_STREAM:
-        if (!rpc_limits_reset(c)) c->abusive = true;
+        if (!rpc_limits_reset(c, call_of(session, frame->hd.stream_id))) c->abusive = true;
         break;
     case NGHTTP2_SETTINGS: c->settled = true; break;
     case NGHTTP2_PING:
@@ -116,7 +124,7 @@ static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, v
     rpc_connection *c = context;
     if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) rpc_limits_sent(c);
     if (frame->hd.type == NGHTTP2_RST_STREAM && is_provoked(frame->rst_stream.error_code) &&
-        !rpc_limits_reset(c))
+        !rpc_limits_reset(c, NULL))
         c->abusive = true;
     if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         const rpc_call *call = call_of(session, frame->hd.stream_id);
