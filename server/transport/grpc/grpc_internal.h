@@ -268,6 +268,9 @@ void rpc_loop_post(rpc_call *);
 void rpc_loop_wake(rpc_loop *);
 /* Hands a new connection to its loop. */
 void rpc_loop_adopt(rpc_loop *, rpc_connection *);
+/* Everything of a turn but waiting and reading: calls that were posted, times, writes. Gives when it
+ * has to be called again, monotonic ns. */
+int64_t rpc_loop_turn(rpc_loop *);
 /* Takes the listeners into the loop's epoll set, or out of it. */
 void rpc_loop_accept(rpc_loop *, bool on);
 

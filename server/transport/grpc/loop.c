@@ -205,28 +205,32 @@ static void free_ended(rpc_loop *loop)
     loop->ended = NULL;
 }
 
+int64_t rpc_loop_turn(rpc_loop *loop)
+{
+    for (int i = 0; i < ROUNDS && run_posted(loop); i++) continue;
+    const int64_t now = td_monotonic_ns(), deadline = rpc_deadlines_run(loop, now);
+    if (atomic_exchange(&loop->told, false)) obey(loop, now);
+    if (now >= loop->tick_ns) tick(loop, now);
+    run_posted(loop);
+    write_dirty(loop);
+    free_ended(loop);
+    return deadline < loop->tick_ns ? deadline : loop->tick_ns;
+}
+
 static void *loop_run(void *context)
 {
     rpc_loop *loop = context;
     struct epoll_event events[EVENTS];
-    int64_t average_ns = LONGEST_SPIN_NS, deadline = INT64_MAX;
+    int64_t average_ns = LONGEST_SPIN_NS, until = 0;
     const bool spins = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_TO_SPIN;
     rpc_loop_accept(loop, loop->accepts);
     while (!atomic_load(&loop->stop)) {
-        const int64_t until = deadline < loop->tick_ns ? deadline : loop->tick_ns;
         const int count = wait_for_events(loop, events, until, spins, &average_ns);
         loop->messages = 0;
         for (int i = 0; i < count; i++) run_event(loop, &events[i]);
-        for (int i = 0; i < ROUNDS && run_posted(loop); i++) continue;
-        const int64_t now = td_monotonic_ns();
-        deadline = rpc_deadlines_run(loop, now);
-        if (atomic_exchange(&loop->told, false)) obey(loop, now);
-        if (now >= loop->tick_ns) tick(loop, now);
-        run_posted(loop);
-        write_dirty(loop);
-        free_ended(loop);
+        until = rpc_loop_turn(loop);
     }
-    /* the server is going: what is left is cut off */
+    /* the server is going: connections that are left are cut off */
     run_posted(loop);
     while (loop->connections != NULL) rpc_connection_close(loop->connections);
     run_posted(loop);
