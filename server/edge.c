@@ -16,17 +16,17 @@ bool td_edge_forwards(const td_config *config, const char *name, size_t size)
     return false;
 }
 
+/* A name or address of this machine's loopback, with a port or without, and nothing behind it. */
 static bool host_is_loopback(const char *host)
 {
     static const char *const NAMES[] = {"localhost", "[::1]"};
+    const char *rest = host;
     if (host == NULL || *host == '\0') return true;
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        const size_t length = strlen(NAMES[i]);
-        if (strncasecmp(host, NAMES[i], length) == 0 &&
-            (host[length] == '\0' || host[length] == ':'))
-            return true;
-    }
-    return strncmp(host, "127.", 4) == 0 && strspn(host, "0123456789.") == strcspn(host, ":");
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (strncasecmp(host, NAMES[i], strlen(NAMES[i])) == 0) rest = host + strlen(NAMES[i]);
+    if (rest == host && strncmp(host, "127.", 4) == 0) rest = host + strspn(host, "0123456789.");
+    if (rest == host) return false;
+    return *rest == '\0' || (*rest == ':' && strspn(rest + 1, "0123456789") == strlen(rest + 1));
 }
 
 bool td_edge_is_loopback(const td_config *config, bool connection, bool forwarded, const char *host)
