@@ -108,18 +108,13 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 check-attack: ## attacks on the daemon under load (tests/attack), one after the other
 	@BUILD=$(BUILD) deploy/deps.sh build python
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
-	@for s in $(call only,$(wildcard tests/attack/*.py)); do echo "== $$s"; \
+	@for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py))); do echo "== $$s"; \
 	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
 
 check-peers: ## compare with MuJoCo and Siconos (tests/peers/peer_*.py)
 	@BUILD=$(BUILD) deploy/deps.sh build peers
 	@$(SUBMAKE) all $(B)/tests/bench/bench_problems $(PEERS_CLIENT)
 	@PEERS_PYTHON=$(PEERS_PYTHON) $(RUN) $(PEER_TESTS:%=$(B):%)
-
-check-attack: ## floods of HTTP/2 frames, SECONDS=60 each, beside an honest caller (tests/attack)
-	@BUILD=$(BUILD) deploy/deps.sh build
-	@$(SUBMAKE) $(B)/tribod
-	@python3 tests/attack/floods.py --seconds $(or $(SECONDS),60) --tribod $(abspath $(B))/tribod
 
 bench: ## build and run tests/bench, one program after the other
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%)
