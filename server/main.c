@@ -64,7 +64,7 @@ static const char HELP[] =
     "SIGTERM and SIGINT drain: calls in flight finish, sessions are saved; a second one ends at\n"
     "once. SIGHUP reads configuration and keys again. Exit codes: 0 fine, 1 it could not start,\n"
     "2 wrong command line or configuration, 3 the device was lost, 4 draining took too long,\n"
-    "5 sessions could not be saved or work was left undone.\n"
+    "5 sessions could not be saved.\n"
     "\n"
     "Examples\n"
     "  tribod                                          on 127.0.0.1, store in ./tribod-data\n"
@@ -283,7 +283,8 @@ static int serve(const command_line *line, const td_config *config)
     if (code == EXIT_DEVICE_LOST)
         td_log_write(server->log, TB_LOG_ERROR, "device.lost",
                      "sessions=as_last_fetched_or_checkpointed");
-    if (!td_server_drain(server) && code == EXIT_FINE) code = EXIT_UNSAVED;
+    td_server_drain(server);
+    if (atomic_load(&server->unsaved) && code == EXIT_FINE) code = EXIT_UNSAVED;
     td_server_destroy(server);
     return code;
 }

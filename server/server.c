@@ -297,7 +297,9 @@ bool td_server_drain(td_server *server)
         shut_http_down(&down);
 
     complete = td_devices_drain(server, seconds_until(deadline)) && complete;
-    complete = checkpoint(server, deadline) && complete;
+    const bool saved = checkpoint(server, deadline);
+    atomic_store(&server->unsaved, !saved);
+    complete = saved && complete;
     linger(server, deadline);
     td_log_write(server->log, complete ? TB_LOG_INFO : TB_LOG_WARNING, "server.drained",
                  "seconds=%.3f complete=%s", 1e-9 * (double)(td_monotonic_ns() - start),

@@ -49,6 +49,7 @@ struct td_server {
     struct td_server_private *own; /* of server.c */
     int64_t start_time_us;         /* UTC */
     atomic_bool ready;             /* readiness: warm and not draining */
+    atomic_bool unsaved;           /* a drain could not save all sessions */
     atomic_bool draining;          /* no new sessions, no new jobs */
     atomic_bool alive;             /* liveness: false once a device is lost */
     atomic_int solving;            /* workers that solve problem files just now */
