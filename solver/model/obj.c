@@ -229,10 +229,9 @@ static tb_status read_face(obj_reader *r)
         if (status != TB_OK) return status;
         count++;
     }
-    if (count < 3)
-        return tb_fail_file(r->error, TB_INVALID_ARGUMENT, r->file, r->line, "f",
-                            "a face has %d vertices, less than 3", (int)count);
-    return add_triangles(r, count);
+    /* a face of one or two corners is a point or a line: there are files that hold some */
+    if (count == 0) return fail(r, TB_INVALID_ARGUMENT, "f", "a face has no vertices");
+    return count < 3 ? TB_OK : add_triangles(r, count);
 }
 
 static bool is_among(const char *const *names, size_t count, const char *word, size_t length)
