@@ -132,6 +132,9 @@ typedef struct tb_scene_def {
     double total_mass;      /* kg; scales all masses and inertias to this sum; 0: off */
     bool balance_inertia;   /* repair moments that break the triangle inequality by averaging */
     bool filter_parent;     /* no contact between a body and its parent (static parents excepted) */
+    double density;         /* kg/m^3, of the medium that all bodies move in; 0: none */
+    double viscosity;       /* Pa s, likewise */
+    double wind[3];         /* m/s, world: velocity of the medium */
     int32_t inertia_groups[2]; /* shapes of groups in this closed range count for inertia */
 } tb_scene_def;
 
@@ -146,6 +149,9 @@ typedef struct tb_body_def {
     double com[3];         /* m, centre of mass in the body frame */
     double inertia_frame[4]; /* orientation of the inertia's axes in the body frame */
     double inertia[6];       /* kg m^2 about the centre of mass: xx, yy, zz, xy, xz, yz */
+    /* fraction of the body's weight that an upward force at its centre of mass takes away; 1: the
+     * body floats */
+    double gravity_compensation;
 } tb_body_def;
 
 typedef enum tb_joint_type {
@@ -175,6 +181,15 @@ typedef struct tb_joint_def {
     double dry_friction;     /* N or N m, largest */
     double armature;         /* kg or kg m^2, rotor inertia added to the dof */
     double reference;        /* rad or m: the coordinate in the described pose */
+    /* A spring's force at stretch x is -x (stiffness + s[0] x + s[1] x^2), a damper's at speed v is
+     * -v (damping + d[0] |v| + d[1] v^2). The stretch of a ball joint is its rotation vector, that of
+     * a free joint the way (m) and the turn (rad) from the described pose; x is then their length. */
+    double stiffness_polynomial[2], damping_polynomial[2];
+    /* Bounds of the sum of all actuator forces on the joint (hinge, slide); N or N m. */
+    bool actuator_force_limited;
+    double actuator_force_lower, actuator_force_upper;
+    /* The joint's part of its bodies' gravity compensation counts as a force of its actuators. */
+    bool actuators_compensate_gravity;
 } tb_joint_def;
 
 typedef enum tb_shape_type {
@@ -225,6 +240,11 @@ typedef struct tb_shape_def {
     /* of two shapes the one of higher priority gives the whole surface of their contact; of equal
      * ones the larger of both counts in every number */
     int32_t priority;
+    /* The medium acts on the shape as on an ellipsoid, and no longer on its body as on a box with
+     * the body's inertia. Coefficients: blunt drag, slender drag, angular drag, Kutta lift, Magnus
+     * lift. */
+    bool fluid_ellipsoid;
+    double fluid_coefficients[5];
 } tb_shape_def;
 
 /* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
@@ -304,8 +324,25 @@ typedef struct tb_tendon_def {
 typedef enum tb_activation {
     TB_ACTIVATION_NONE,       /* the control acts directly */
     TB_ACTIVATION_INTEGRATOR, /* d act/dt = control */
-    TB_ACTIVATION_FILTER      /* d act/dt = (control - act) / time_constant */
+    TB_ACTIVATION_FILTER,     /* d act/dt = (control - act) / time_constant */
+    TB_ACTIVATION_MUSCLE      /* a filter whose time constant depends on act and control */
 } tb_activation;
+
+/* How an actuator's gain or bias depends on its length and velocity. */
+typedef enum tb_actuator_curve {
+    TB_CURVE_AFFINE, /* c0 + c1 length + c2 velocity */
+    TB_CURVE_MUSCLE  /* MuJoCo's FLV curves: active force as a gain, passive force as a bias */
+} tb_actuator_curve;
+
+/* What MuJoCo calls gainprm and biasprm of a muscle, its force known. */
+typedef struct tb_muscle {
+    double range[2];          /* normalized lengths at the ends of the actuator's length range */
+    double force;             /* N, peak active force */
+    double shortest, longest; /* normalized lengths between which the muscle is active */
+    double fastest;           /* optimal lengths per second, shortening */
+    double passive;           /* passive force at the longest length, of the peak force */
+    double lengthening;       /* active force when lengthened fast, of the peak force */
+} tb_muscle;
 
 /* force = (gain . (1, length, velocity)) * x + bias . (1, length, velocity), clamped to the force
  * limits, with x the clamped control or activation; the joint gets gear times that force. length
@@ -313,16 +350,33 @@ typedef enum tb_activation {
  * velocity or the length is integrated implicitly, under the force limits. */
 typedef struct tb_actuator_def {
     const char *name;
-    tb_handle target; /* joint or tendon */
-    double gear[6];   /* one number for hinge, slide, tendon; three for ball; six for free */
+    /* Joint, tendon, site or body. A site is pushed along and about the axes of its own frame, or,
+     * if there is a reference, those of the reference's, from which it is then measured. A body is
+     * pulled towards what it touches: the force is shared equally by its contacts (adhesion). */
+    tb_handle target;
+    tb_handle reference; /* site, or none */
+    /* m, > 0: a slider-crank. The target is the pin between crank and rod, the reference the pin
+     * between rod and slider, which moves along its Z axis; this is the rod's length. */
+    double rod_length;
+    bool in_parent; /* ball, free: the gear's torque stands in the parent's axes, not the child's */
+    double gear[6]; /* one number for hinge, slide, tendon, slider-crank; three for ball; six for
+                       free and site: force, then torque; none for a body */
+    tb_actuator_curve gain_curve, bias_curve;
     double gain[3];
     double bias[3];
+    tb_muscle muscle_gain, muscle_bias; /* of curves that are muscles */
+    double length_range[2];             /* of muscles: shortest and longest length, m or rad */
+    bool disabled;                      /* makes no force and keeps its activation */
+    bool early;                         /* acts by the activation at the end of the step */
     bool control_limited;
     double control_lower, control_upper;
     bool force_limited;
     double force_lower, force_upper; /* N or N m, before the gear */
     tb_activation activation;
     double time_constant; /* s */
+    /* s, s, dimensionless: activation and deactivation of a muscle, width of the range of (control -
+     * act) over which the one becomes the other */
+    double muscle_times[3];
     bool activation_limited;
     double activation_lower, activation_upper;
 } tb_actuator_def;
@@ -366,6 +420,11 @@ typedef struct tb_keyframe_def {
     int32_t number_of_u;
     const double *controls; /* or NULL: zero */
     int32_t number_of_controls;
+    const double *activations; /* or NULL: zero */
+    int32_t number_of_activations;
+    /* 7 for each kinematic body: position, orientation; or NULL: as described */
+    const double *kinematic;
+    int32_t number_of_kinematic;
 } tb_keyframe_def;
 
 tb_scene_def tb_scene_defaults(void);

@@ -30,6 +30,8 @@
     X(tendon_coefficients, m->number_of_tendon_terms)                                              \
     X(tendon_points, m->number_of_tendon_points)                                                   \
     X(actuators, m->number_of_actuators)                                                           \
+    X(moment_dofs, m->number_of_moments)                                                           \
+    X(fluids, m->number_of_fluids)                                                                 \
     X(equalities, m->number_of_equalities)                                                         \
     X(pairs, m->number_of_pairs)                                                                   \
     X(excludes, m->number_of_excludes)                                                             \

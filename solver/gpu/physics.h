@@ -68,6 +68,10 @@
 #ifndef TB_SINGLE
 #include "step/energy_once.c"
 #endif
+#include "step/transmission.c"
+#include "step/actuators.c"
+#include "step/fluid.c"
+#include "step/passive.c"
 #include "step/joint_rows.c"
 #include "step/equality.c"
 #include "step/begin.c"

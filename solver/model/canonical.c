@@ -9,6 +9,7 @@
 typedef struct reference_maps {
     const tb_compiler *c;
     int32_t *joint; /* scene joint -> place in the bytes */
+    int32_t *site;  /* scene site -> place in the bytes */
 } reference_maps;
 
 static uint32_t reference_of(const reference_maps *maps, tb_handle handle)
@@ -20,6 +21,7 @@ static uint32_t reference_of(const reference_maps *maps, tb_handle handle)
     case TB_HANDLE_BODY: return (uint32_t)c->model_body[index];
     case TB_HANDLE_JOINT: return (uint32_t)maps->joint[index] + 1;
     case TB_HANDLE_SHAPE: return (uint32_t)c->model_shape[index] + 1;
+    case TB_HANDLE_SITE: return (uint32_t)maps->site[index] + 1;
     default: return (uint32_t)index + 1; /* assets and tendons keep their order */
     }
 }
@@ -56,6 +58,7 @@ static void put_body(tb_canonical *io, const tb_compiler *c, int32_t model_index
     memcpy(def.position, from->position, sizeof def.position);
     memcpy(def.orientation, from->orientation, sizeof def.orientation);
     def.kinematic = from->kinematic;
+    def.gravity_compensation = from->gravity_compensation;
     if (from->inertia >= 0) {
         const scene_inertia *given = &c->scene->inertias[from->inertia];
         def.has_inertia = true;
@@ -114,9 +117,10 @@ static void put_parts(tb_canonical *io, const reference_maps *maps)
     put_count(io, s->number_of_actuators);
     for (int32_t i = 0; i < s->number_of_actuators; i++) {
         tb_actuator_def def = s->actuators[i];
-        bool tendon = def.target.kind == TB_HANDLE_TENDON;
-        tb_canonical_bool(io, &tendon);
+        uint32_t kind = def.target.kind;
+        tb_canonical_u32(io, &kind);
         put_reference(io, maps, def.target);
+        put_reference(io, maps, def.reference);
         tb_canonical_actuator(io, &def);
     }
     put_count(io, s->number_of_equalities);
@@ -197,14 +201,19 @@ static void checksum_of(const unsigned char *bytes, size_t size,
 
 tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *error)
 {
-    const int32_t joints = c->scene->number_of_joints;
+    const int32_t joints = c->scene->number_of_joints, sites = c->scene->number_of_sites;
     tb_arena scratch;
     tb_canonical io = {.error = error, .out = bytes};
     uint32_t version = TB_CANONICAL_VERSION;
     tb_arena_init(&scratch, 0);
-    reference_maps maps = {c, TB_ARENA_ARRAY(&scratch, int32_t, joints)};
-    if (maps.joint == NULL) return tb_fail_memory(error, (size_t)joints * 4, "canonical bytes");
+    reference_maps maps = {c, TB_ARENA_ARRAY(&scratch, int32_t, joints),
+                           TB_ARENA_ARRAY(&scratch, int32_t, sites)};
+    if (maps.joint == NULL || maps.site == NULL) {
+        tb_arena_destroy(&scratch);
+        return tb_fail_memory(error, (size_t)(joints + sites) * 4, "canonical bytes");
+    }
     for (int32_t i = 0; i < joints; i++) maps.joint[c->scene_joint[i]] = i;
+    for (int32_t i = 0; i < sites; i++) maps.site[c->scene_site[i]] = i;
 
     io.status = tb_bytes_append(bytes, TB_CANONICAL_MAGIC, strlen(TB_CANONICAL_MAGIC));
     if (io.status != TB_OK) tb_fail_memory(error, 8, "canonical bytes");
@@ -324,9 +333,11 @@ static void get_parts(tb_canonical *io, tb_scene *scene)
     FOR_EACH(io)
     {
         tb_actuator_def def = tb_actuator_defaults();
-        bool tendon = false;
-        tb_canonical_bool(io, &tendon);
-        def.target = get_reference(io, scene, tendon ? TB_HANDLE_TENDON : TB_HANDLE_JOINT);
+        uint32_t kind = 0;
+        tb_canonical_u32(io, &kind);
+        if (kind > TB_HANDLE_KEYFRAME) tb_canonical_fail(io, "a target is of no kind");
+        def.target = get_reference(io, scene, (tb_handle_kind)kind);
+        def.reference = get_reference(io, scene, TB_HANDLE_SITE);
         tb_canonical_actuator(io, &def);
         if (io->status == TB_OK) added(io, tb_scene_add_actuator(scene, &def, NULL, io->error));
     }

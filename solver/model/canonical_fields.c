@@ -194,6 +194,9 @@ void tb_canonical_options(tb_canonical *io, tb_scene_def *x)
     tb_canonical_bool(io, &x->filter_parent);
     io_i32(io, &x->inertia_groups[0]);
     io_i32(io, &x->inertia_groups[1]);
+    io_double(io, &x->density);
+    io_double(io, &x->viscosity);
+    io_doubles(io, x->wind, 3);
 }
 
 void tb_canonical_body(tb_canonical *io, tb_body_def *x)
@@ -202,6 +205,7 @@ void tb_canonical_body(tb_canonical *io, tb_body_def *x)
     io_doubles(io, x->position, 3);
     io_doubles(io, x->orientation, 4);
     tb_canonical_bool(io, &x->kinematic);
+    io_double(io, &x->gravity_compensation);
     tb_canonical_bool(io, &x->has_inertia);
     if (!x->has_inertia) return;
     io_double(io, &x->mass);
@@ -253,6 +257,12 @@ void tb_canonical_joint(tb_canonical *io, tb_joint_def *x)
     io_double(io, &x->dry_friction);
     io_double(io, &x->armature);
     io_double(io, &x->reference);
+    io_doubles(io, x->stiffness_polynomial, 2);
+    io_doubles(io, x->damping_polynomial, 2);
+    tb_canonical_bool(io, &x->actuator_force_limited);
+    io_double(io, &x->actuator_force_lower);
+    io_double(io, &x->actuator_force_upper);
+    tb_canonical_bool(io, &x->actuators_compensate_gravity);
 }
 
 static void surface(tb_canonical *io, tb_surface *x)
@@ -279,6 +289,8 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
     tb_canonical_u32(io, &x->mask);
     io_i32(io, &x->group);
     io_i32(io, &x->priority);
+    tb_canonical_bool(io, &x->fluid_ellipsoid);
+    io_doubles(io, x->fluid_coefficients, 5);
 }
 
 void tb_canonical_site(tb_canonical *io, tb_site_def *x)
@@ -319,9 +331,30 @@ void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x)
     io_doubles(io, x->side, 3);
 }
 
+static void muscle(tb_canonical *io, tb_muscle *x)
+{
+    io_doubles(io, x->range, 2);
+    io_double(io, &x->force);
+    io_double(io, &x->shortest);
+    io_double(io, &x->longest);
+    io_double(io, &x->fastest);
+    io_double(io, &x->passive);
+    io_double(io, &x->lengthening);
+}
+
 void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x)
 {
     io_text(io, &x->name);
+    io_double(io, &x->rod_length);
+    tb_canonical_bool(io, &x->in_parent);
+    ENUM(io, x->gain_curve);
+    ENUM(io, x->bias_curve);
+    muscle(io, &x->muscle_gain);
+    muscle(io, &x->muscle_bias);
+    io_doubles(io, x->length_range, 2);
+    tb_canonical_bool(io, &x->disabled);
+    tb_canonical_bool(io, &x->early);
+    io_doubles(io, x->muscle_times, 3);
     io_doubles(io, x->gear, 6);
     io_doubles(io, x->gain, 3);
     io_doubles(io, x->bias, 3);
@@ -367,4 +400,8 @@ void tb_canonical_keyframe(tb_canonical *io, tb_keyframe_def *x)
     io_double_array(io, &x->u, x->number_of_u);
     tb_canonical_count(io, &x->number_of_controls, 8);
     io_double_array(io, &x->controls, x->number_of_controls);
+    tb_canonical_count(io, &x->number_of_activations, 8);
+    io_double_array(io, &x->activations, x->number_of_activations);
+    tb_canonical_count(io, &x->number_of_kinematic, 8);
+    io_double_array(io, &x->kinematic, x->number_of_kinematic);
 }

@@ -125,6 +125,9 @@ static tb_status compile_options(tb_compiler *c)
     const tb_scene_def *options = &c->scene->options;
     tb_model *model = c->model;
     memcpy(model->gravity, options->gravity, sizeof model->gravity);
+    memcpy(model->wind, options->wind, sizeof model->wind);
+    model->density = options->density;
+    model->viscosity = options->viscosity;
     model->dt = options->dt;
     model->filter_parent = options->filter_parent;
     model->name = tb_names_keep(model->name_index, options->name);
@@ -155,10 +158,11 @@ static tb_status finish(tb_compiler *c)
 
 tb_status tb_scene_compile(const tb_scene *scene, tb_model **model, tb_error *error)
 {
-    static tb_status (*const stages[])(tb_compiler *) = {
-        compile_options,     tb_compile_order,    tb_compile_tree,
-        tb_compile_mass,     tb_compile_geometry, tb_compile_parts,
-        tb_compile_dynamics, compile_names,       finish};
+    static tb_status (*const stages[])(tb_compiler *) = {compile_options,     tb_compile_order,
+                                                         tb_compile_tree,     tb_compile_mass,
+                                                         tb_compile_geometry, tb_compile_fluid,
+                                                         tb_compile_parts,    tb_compile_dynamics,
+                                                         compile_names,       finish};
     tb_compiler compiler = {.scene = scene, .error = error};
     tb_status status = TB_OK;
     *model = NULL;

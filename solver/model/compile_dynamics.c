@@ -137,6 +137,16 @@ static tb_status check_tree(tb_compiler *c, const tb_model_tree *tree)
     return TB_OK;
 }
 
+/* Whether the joint has a spring or a damper: implicit ones make M depend on the step. */
+static bool has_passive_forces(const tb_compiler *c, int32_t index)
+{
+    const tb_model_joint *joint = &c->joints[index];
+    const tb_model_dof *dof = &c->dofs[joint->dof];
+    return joint->stiffness != 0 || joint->stiffness_polynomial[0] != 0 ||
+           joint->stiffness_polynomial[1] != 0 || dof->damping != 0 ||
+           dof->damping_polynomial[0] != 0 || dof->damping_polynomial[1] != 0;
+}
+
 /* The constant inverses of a lone free body, and their roots. */
 static void set_single_free(tb_compiler *c, tb_model_tree *tree)
 {
@@ -144,8 +154,7 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
     if (tree->number_of_bodies != 1 || body->number_of_joints != 1 ||
         c->joints[body->joint].type != TB_JOINT_FREE)
         return;
-    for (int k = 0; k < 6; k++) /* implicit damping would make M depend on the step */
-        if (c->dofs[tree->dof + k].damping != 0) return;
+    if (c->model->number_of_fluids > 0 || has_passive_forces(c, body->joint)) return;
 
     /* a centre that is off by rounding alone is at the origin: 1e-12 of the radius of gyration */
     const double gyration2 = (body->inertia[0] + body->inertia[1] + body->inertia[2]) / body->mass;

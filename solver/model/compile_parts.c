@@ -28,45 +28,6 @@ static tb_status compile_sites(tb_compiler *c)
     return TB_OK;
 }
 
-/* ---- actuators ---- */
-
-static tb_status compile_actuators(tb_compiler *c)
-{
-    const int32_t count = c->scene->number_of_actuators;
-    tb_model *model = c->model;
-    tb_model_actuator *actuators = TB_ARENA_ZEROED(&model->arena, tb_model_actuator, count);
-    if (actuators == NULL)
-        return tb_fail_memory(c->error, (size_t)count * sizeof *actuators, "actuators");
-    for (int32_t i = 0; i < count; i++) {
-        const tb_actuator_def *def = &c->scene->actuators[i];
-        tb_model_actuator *actuator = &actuators[i];
-        const int32_t target = scene_index(def->target);
-        actuator->joint = actuator->tendon = actuator->activation = -1;
-        if (def->target.kind == TB_HANDLE_TENDON)
-            actuator->tendon = target;
-        else
-            actuator->joint = c->model_joint[target];
-        if (def->activation != TB_ACTIVATION_NONE)
-            actuator->activation = model->number_of_activations++;
-        actuator->activation_kind = def->activation;
-        actuator->time_constant = def->time_constant;
-        memcpy(actuator->gear, def->gear, sizeof actuator->gear);
-        memcpy(actuator->gain, def->gain, sizeof actuator->gain);
-        memcpy(actuator->bias, def->bias, sizeof actuator->bias);
-        actuator->control_limited = def->control_limited;
-        actuator->control_lower = def->control_lower;
-        actuator->control_upper = def->control_upper;
-        actuator->force_limited = def->force_limited;
-        actuator->force_lower = def->force_lower;
-        actuator->force_upper = def->force_upper;
-        actuator->activation_limited = def->activation_limited;
-        actuator->activation_lower = def->activation_lower;
-        actuator->activation_upper = def->activation_upper;
-    }
-    model->actuators = actuators;
-    model->number_of_actuators = count;
-    return TB_OK;
-}
 
 /* ---- equalities ---- */
 
@@ -262,15 +223,21 @@ static tb_status compile_keyframes(tb_compiler *c)
     const int32_t count = c->scene->number_of_keyframes;
     tb_model *model = c->model;
     tb_model_keyframe *keys = TB_ARENA_ZEROED(&model->arena, tb_model_keyframe, count);
-    const int32_t longest = model->number_of_dofs > model->number_of_actuators
-                                ? model->number_of_dofs
-                                : model->number_of_actuators;
+    const int32_t actuators = model->number_of_actuators,
+                  kinematics = model->number_of_kinematic_bodies;
+    const int32_t longest = model->number_of_dofs > actuators ? model->number_of_dofs : actuators;
     const double *zeros = TB_ARENA_ZEROED(&model->arena, double, longest);
-    if (keys == NULL || zeros == NULL)
+    double *described = TB_ARENA_ARRAY(&model->arena, double, 7 * kinematics);
+    if (keys == NULL || zeros == NULL || described == NULL)
         return tb_fail_memory(c->error, (size_t)count * sizeof *keys, "keyframes");
+    for (int32_t i = 0; i < kinematics; i++) {
+        const tb_model_body *body = &model->bodies[model->kinematic_bodies[i]];
+        memcpy(described + 7 * i, body->position, sizeof body->position);
+        memcpy(described + 7 * i + 3, body->orientation, sizeof body->orientation);
+    }
     for (int32_t i = 0; i < count; i++) {
         const tb_keyframe_def *def = &c->scene->keyframes[i];
-        const double *q = NULL, *u = NULL, *controls = NULL;
+        const double *q = NULL, *u = NULL, *controls = NULL, *activations = NULL, *kinematic = NULL;
         tb_status status = key_array(c, def, i, "q", def->q, def->number_of_q,
                                      model->number_of_coordinates, model->q_reference, &q);
         if (status == TB_OK)
@@ -278,14 +245,27 @@ static tb_status compile_keyframes(tb_compiler *c)
                                zeros, &u);
         if (status == TB_OK)
             status = key_array(c, def, i, "controls", def->controls, def->number_of_controls,
-                               model->number_of_actuators, zeros, &controls);
+                               actuators, zeros, &controls);
+        if (status == TB_OK)
+            status =
+                key_array(c, def, i, "activations", def->activations, def->number_of_activations,
+                          model->number_of_activations, zeros, &activations);
+        if (status == TB_OK)
+            status = key_array(c, def, i, "kinematic", def->kinematic, def->number_of_kinematic,
+                               7 * kinematics, described, &kinematic);
         if (status != TB_OK) return status;
         if (q != model->q_reference)
             normalize_rotations(model, (double *)(uintptr_t)q); /* the copy */
+        for (int32_t k = 0; kinematic != described && k < kinematics; k++) {
+            double *turn = (double *)(uintptr_t)(kinematic + 7 * k + 3); /* likewise */
+            tb_q_store(turn, tb_q_normalize(tb_q_load(turn)));
+        }
         keys[i].time = def->time;
         keys[i].q = q;
         keys[i].u = u;
         keys[i].controls = controls;
+        keys[i].activations = activations;
+        keys[i].kinematic = kinematic;
     }
     model->keyframes = keys;
     model->number_of_keyframes = count;
@@ -296,7 +276,7 @@ tb_status tb_compile_parts(tb_compiler *c)
 {
     tb_status status = compile_sites(c);
     if (status == TB_OK) status = tb_compile_tendons(c);
-    if (status == TB_OK) status = compile_actuators(c);
+    if (status == TB_OK) status = tb_compile_actuators(c);
     if (status == TB_OK) status = compile_equalities(c);
     if (status == TB_OK) status = compile_pairs(c);
     if (status == TB_OK) status = compile_excludes(c);

@@ -155,6 +155,15 @@ static void add_joint(tb_compiler *c, tree_cursor *at, int32_t body_index, const
     joint->stiffness = def->stiffness;
     joint->spring_reference = def->spring_reference;
     joint->reference = def->reference;
+    memcpy(joint->stiffness_polynomial, def->stiffness_polynomial,
+           sizeof joint->stiffness_polynomial);
+    const double *spring = def->stiffness_polynomial, *damper = def->damping_polynomial;
+    if (spring[0] != 0 || spring[1] != 0 || damper[0] != 0 || damper[1] != 0)
+        c->model->has_polynomials = true;
+    joint->force_limited = def->actuator_force_limited;
+    joint->force_lower = def->actuator_force_lower;
+    joint->force_upper = def->actuator_force_upper;
+    joint->actuators_compensate_gravity = def->actuators_compensate_gravity;
 
     /* coordinates of the described pose */
     double *q = at->q + at->coordinate;
@@ -178,6 +187,7 @@ static void add_joint(tb_compiler *c, tree_cursor *at, int32_t body_index, const
         dof->armature = def->armature;
         dof->damping = def->damping;
         dof->dry_friction = def->dry_friction;
+        memcpy(dof->damping_polynomial, def->damping_polynomial, sizeof dof->damping_polynomial);
         body->last_dof = at->dof++;
     }
     if (body->number_of_joints++ == 0) {
@@ -228,6 +238,7 @@ static void add_body(tb_compiler *c, tree_cursor *at, int32_t index)
     const tb_model_body *parent = &c->bodies[body->parent];
     memcpy(body->position, from->position, sizeof body->position);
     memcpy(body->orientation, from->orientation, sizeof body->orientation);
+    body->gravity_compensation = from->gravity_compensation;
     body->joint = body->dof = -1;
     body->last_dof = parent->last_dof;
     body->kinematic = from->kinematic ? c->model->number_of_kinematic_bodies++ : -1;

@@ -251,6 +251,7 @@ static void forget(mjcf *m)
     free(m->replicas);
     free(m->sites);
     free(m->rounds);
+    free(m->mocaps);
     tb_names_destroy(&m->names);
 }
 

@@ -62,12 +62,8 @@ typedef enum mjcf_limited { MJCF_LIMITED_FALSE, MJCF_LIMITED_TRUE, MJCF_LIMITED_
 typedef struct mjcf_joint {
     tb_joint_def def; /* name kept by the context's names */
     const xmlNode *node;
-    int32_t body_order;       /* of its body, for sorting */
-    double reference_pose[7]; /* FREE: the body's pose in the world */
-    bool force_limited;       /* actuatorfrcrange */
-    double force_lower, force_upper;
-    int32_t number_of_actuators;
-    int32_t number_of_tendon_actuators;  /* actuators that reach it through a tendon */
+    int32_t body_order;                  /* of its body, for sorting */
+    double reference_pose[7];            /* FREE: the body's pose in the world */
     double time_constant, damping_ratio; /* springdamper; 0: none */
     tb_handle handle;
 } mjcf_joint;
@@ -87,9 +83,15 @@ typedef struct mjcf_tendon {
 typedef struct mjcf_actuator {
     tb_actuator_def def;
     const xmlNode *node;
-    int32_t joint, tendon; /* one of them; the other -1 */
+    int32_t joint, tendon; /* one of them or none; the other -1 */
     double damping_ratio;  /* 0: none */
+    double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
 } mjcf_actuator;
+
+/* A kinematic body in the described pose: position, orientation. */
+typedef struct mjcf_mocap {
+    double pose[7];
+} mjcf_mocap;
 
 /* places in the lists of kinds and types */
 enum {
@@ -100,15 +102,20 @@ enum {
     MJCF_INTVELOCITY,
     MJCF_DAMPER,
     MJCF_CYLINDER,
-    MJCF_LAST_SUPPORTED = MJCF_CYLINDER
+    MJCF_MUSCLE,
+    MJCF_ADHESION,
+    MJCF_LAST_SUPPORTED = MJCF_ADHESION
 };
-enum { MJCF_GAIN_FIXED, MJCF_GAIN_AFFINE };
-enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE };
+enum { MJCF_GAIN_FIXED, MJCF_GAIN_AFFINE, MJCF_GAIN_MUSCLE };
+enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE, MJCF_BIAS_MUSCLE };
 enum {
     MJCF_DYNAMICS_NONE,
     MJCF_DYNAMICS_INTEGRATOR,
     MJCF_DYNAMICS_FILTER,
-    MJCF_DYNAMICS_FILTER_EXACT
+    MJCF_DYNAMICS_FILTER_EXACT,
+    MJCF_DYNAMICS_PID,
+    MJCF_DYNAMICS_DC_MOTOR,
+    MJCF_DYNAMICS_MUSCLE
 };
 
 /* MuJoCo's general actuator, as far as it is supported. */
@@ -244,6 +251,8 @@ typedef struct mjcf {
     int32_t number_of_replicas, replica_capacity;
     int64_t number_of_copies; /* made by replicates, in both passes over the tree */
     int32_t number_of_bodies;
+    mjcf_mocap *mocaps;
+    int32_t number_of_mocaps, mocap_capacity;
 
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
@@ -384,7 +393,8 @@ tb_status mjcf_read_equalities(mjcf *m);
 tb_status mjcf_read_keyframes(mjcf *m);
 
 /* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its
- * first dofs) and of each actuator's transmission. The caller frees both arrays. */
+ * first dofs) and of each actuator's transmission; of actuators with a muscle_scale instead the
+ * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
 
 /* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */

@@ -11,9 +11,8 @@
 #include "model/mjcf.h"
 
 static const mjcf_words BODY = {
-    .used = "name childclass mocap pos quat axisangle xyaxes zaxis euler",
+    .used = "name childclass mocap pos quat axisangle xyaxes zaxis euler gravcomp",
     .silent = "sleep simple fuse user",
-    .zero = "gravcomp",
 };
 
 static const mjcf_words FRAME = {
@@ -210,6 +209,16 @@ static bool is_of_inertia(const tb_error *refusal)
            strcmp(refusal->field, "com") == 0;
 }
 
+static tb_status note_mocap(mjcf *m, const tb_body_def *def)
+{
+    MJCF_TRY(mjcf_grow(m, (void **)&m->mocaps, m->number_of_mocaps, &m->mocap_capacity,
+                       sizeof *m->mocaps));
+    double *pose = m->mocaps[m->number_of_mocaps++].pose;
+    memcpy(pose, def->position, 3 * sizeof *pose);
+    memcpy(pose + 3, def->orientation, 4 * sizeof *pose);
+    return TB_OK;
+}
+
 static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                            const place *at)
 {
@@ -240,12 +249,15 @@ static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, con
     }
     def.parent = at->body;
     def.kinematic = mocap;
+    MJCF_TRY(tb_xml_number(node, "gravcomp", &def.gravity_compensation, m->error));
+    if (m->no_spring && m->no_damper) def.gravity_compensation = 0; /* nor other passive forces */
     tb_v3_store(def.position, pose.position);
     tb_q_store(def.orientation, pose.orientation);
     if (tb_scene_add_body(m->scene, &def, &inside.body, &refusal) != TB_OK)
         return mjcf_refused(m, inertial != NULL && is_of_inertia(&refusal) ? inertial : node,
                             &refusal);
     m->number_of_bodies++;
+    if (mocap) MJCF_TRY(note_mocap(m, &def));
     inside.world = mjcf_pose_mul(&at->world, &pose);
     inside.has_inertia = def.has_inertia;
 

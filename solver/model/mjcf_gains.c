@@ -148,6 +148,50 @@ static tb_status apply_cylinder(mjcf *m, const xmlNode *node, mjcf_general *g)
     return TB_OK;
 }
 
+/* Parameters as general has them; what is 1 or 0 there stands for a muscle's own default. */
+static tb_status apply_muscle(mjcf *m, const xmlNode *node, mjcf_general *g)
+{
+    static const double OLD[] = {1, 0, 0, 0, 0, 0, 0, 0, 0};
+    static const double OWN[] = {0.75, 1.05, -1, 200, 0.5, 1.6, 1.5, 1.3, 1.2};
+    static const char *const NAMES[] = {"force", "scale", "lmin", "lmax", "vmax", "fpmax", "fvmax"};
+    double times[2] = {-1, -1}, range[2] = {-1, -1};
+    if (g->dynamics[0] == 1) g->dynamics[0] = 0.01;
+    if (g->dynamics[1] == 0) g->dynamics[1] = 0.04;
+    for (int i = 0; i < 9; i++)
+        if (g->gain[i] == OLD[i]) g->gain[i] = OWN[i];
+    MJCF_TRY(tb_xml_numbers(node, "timeconst", 1, 2, times, NULL, m->error));
+    MJCF_TRY(tb_xml_number(node, "tausmooth", &g->dynamics[2], m->error));
+    MJCF_TRY(tb_xml_numbers(node, "range", 1, 2, range, NULL, m->error));
+    if (g->dynamics[2] < 0) return negative(m, node, "tausmooth");
+    for (int i = 0; i < 2; i++) {
+        if (times[i] >= 0) g->dynamics[i] = times[i];
+        if (range[i] >= 0) g->gain[i] = range[i];
+    }
+    for (int i = 0; i < 7; i++) {
+        double number = -1;
+        MJCF_TRY(tb_xml_number(node, NAMES[i], &number, m->error));
+        if (number >= 0) g->gain[2 + i] = number;
+    }
+    memcpy(g->bias, g->gain, 9 * sizeof *g->bias);
+    g->gain_type = MJCF_GAIN_MUSCLE;
+    g->bias_type = MJCF_BIAS_MUSCLE;
+    g->dynamics_type = MJCF_DYNAMICS_MUSCLE;
+    return TB_OK;
+}
+
+static tb_status apply_adhesion(mjcf *m, const xmlNode *node, mjcf_general *g)
+{
+    double gain = g->gain[0];
+    MJCF_TRY(tb_xml_number(node, "gain", &gain, m->error));
+    if (gain < 0) return negative(m, node, "gain");
+    reset(g);
+    g->gain[0] = gain;
+    g->gain_type = MJCF_GAIN_FIXED;
+    g->bias_type = MJCF_BIAS_NONE;
+    g->dynamics_type = MJCF_DYNAMICS_NONE;
+    return TB_OK;
+}
+
 static void apply_motor(mjcf_general *g)
 {
     reset(g);
@@ -160,7 +204,9 @@ static void apply_motor(mjcf_general *g)
  * or a general element with its kind of gain. */
 static bool is_base(const mjcf_general *g, int type)
 {
-    const int32_t gain_type = type == MJCF_DAMPER ? MJCF_GAIN_AFFINE : MJCF_GAIN_FIXED;
+    const int32_t gain_type = type == MJCF_DAMPER   ? MJCF_GAIN_AFFINE
+                              : type == MJCF_MUSCLE ? MJCF_GAIN_MUSCLE
+                                                    : MJCF_GAIN_FIXED;
     return g->type == type || (g->type == MJCF_GENERAL && g->gain_type == gain_type);
 }
 
@@ -196,6 +242,8 @@ static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_g
     case MJCF_VELOCITY: status = apply_velocity(m, node, g); break;
     case MJCF_DAMPER: status = apply_damper(m, node, g); break;
     case MJCF_CYLINDER: status = apply_cylinder(m, node, g); break;
+    case MJCF_MUSCLE: status = apply_muscle(m, node, g); break;
+    case MJCF_ADHESION: status = apply_adhesion(m, node, g); break;
     default: reset(g); break; /* a default for actuators of a kind that is not supported */
     }
     g->type = type;

@@ -9,8 +9,9 @@
 static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
-            "group friction mass density shellinertia hfield mesh fitscale priority",
-    .silent = "material rgba castshadow user fluidshape fluidcoef",
+            "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
+            "fluidcoef",
+    .silent = "material rgba castshadow user",
     .soft = "solmix solref solimp margin gap",
     .zero = "adhesion surfacevel",
 };
@@ -119,11 +120,27 @@ static tb_status read_mass(mjcf *m, const mjcf_element *element, tb_shape_def *d
     return TB_OK;
 }
 
+/* How the medium acts on the geom; without a medium nothing is kept of it. */
+static tb_status read_fluid(mjcf *m, const mjcf_element *element, int32_t type, tb_shape_def *def)
+{
+    int32_t shape = 0;
+    const double coefficients[5] = {0.5, 0.25, 1.5, 1, 1};
+    MJCF_TRY(mjcf_choice(m, element, "fluidshape", "none ellipsoid", &shape));
+    memcpy(def->fluid_coefficients, coefficients, sizeof coefficients);
+    MJCF_TRY(mjcf_numbers(m, element, "fluidcoef", 1, 5, def->fluid_coefficients, NULL));
+    const bool medium = m->scene_def.density > 0 || m->scene_def.viscosity > 0;
+    def->fluid_ellipsoid = medium && shape == 1;
+    if (def->fluid_ellipsoid && (type == MESH || type == SDF))
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "fluidshape",
+                           "fluidshape=\"ellipsoid\" of a mesh is not supported");
+    return TB_OK;
+}
+
 /* Whether the geom can neither touch anything nor weigh anything. */
 static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def *def,
                          bool has_inertia)
 {
-    if (def->category != 0 || def->mask != 0) return false;
+    if (def->category != 0 || def->mask != 0 || def->fluid_ellipsoid) return false;
     const char *name = tb_xml_attribute(node, "name");
     if (name != NULL && tb_names_find(&m->names, TB_HANDLE_PAIR, name) >= 0) return false;
     const bool weightless = def->mass == 0 || (def->mass < 0 && def->density == 0);
@@ -168,6 +185,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(mjcf_number(m, &element, "fitscale", &fit_scale));
     MJCF_TRY(read_surface(m, &element, &def.surface));
     MJCF_TRY(read_mass(m, &element, &def));
+    MJCF_TRY(read_fluid(m, &element, type, &def));
     const char *mesh_name = mjcf_text(&element, "mesh");
     const char *hfield_name = mjcf_text(&element, "hfield");
     if (type == SDF)

@@ -139,24 +139,73 @@ static void add_spatial(const tb_model *model, const tb_pose *poses, const motio
     }
 }
 
-static double of_actuator(const mjcf *m, const tb_model *model, const tb_pose *poses,
-                          const motion *motions, const double *factor, int n,
-                          const mjcf_actuator *actuator, double *row)
+/* Adds to `row` the moments of a force and a torque at a point of a body. */
+static void add_wrench(const tb_model *model, const motion *motions, int32_t body, tb_vec3 point,
+                       tb_vec3 force, tb_vec3 torque, double *row)
+{
+    for (int32_t i = model->bodies[body].last_dof; i >= 0; i = model->dofs[i].parent) {
+        const tb_vec3 v = tb_v3_add(motions[i].linear, tb_v3_cross(motions[i].angular, point));
+        row[i] += tb_v3_dot(force, v) + tb_v3_dot(torque, motions[i].angular);
+    }
+}
+
+/* J of an actuator on a site: step/transmission.c has the formulas. */
+static void site_row(const mjcf *m, const tb_model *model, const tb_pose *poses,
+                     const motion *motions, const tb_actuator_def *def, double *row)
+{
+    /* the importer adds bodies in the model's order */
+    const bool alone = tb_handle_is_none(def->reference);
+    const tb_site_def *site = &m->sites[def->target.index - 1];
+    const tb_site_def *other = alone ? site : &m->sites[def->reference.index - 1];
+    const int32_t body = (int32_t)site->body.index, base = (int32_t)other->body.index;
+    const tb_vec3 at = tb_pose_point(&poses[body], tb_v3_load(site->position));
+    const tb_vec3 from = tb_pose_point(&poses[base], tb_v3_load(other->position));
+    const tb_mat33 own = tb_q_matrix(tb_q_load(other->orientation));
+    const tb_mat33 axes = tb_m33_mul(&poses[base].rotation, &own);
+    tb_vec3 force = tb_m33_mul_v3(&axes, tb_v3_load(def->gear));
+    tb_vec3 torque = tb_m33_mul_v3(&axes, tb_v3_load(def->gear + 3)), back = tb_v3_negate(torque);
+    if (def->rod_length > 0) {
+        const tb_vec3 z = tb_m33_column(&axes, 2), v = tb_v3_sub(at, from);
+        const double along = tb_v3_dot(z, v);
+        const double square = along * along + def->rod_length * def->rod_length - tb_v3_length2(v);
+        const double root = square > 0 ? sqrt(square) : 0, part = square > 0 ? 1 - along / root : 1;
+        force = tb_v3_scale(z, part);
+        if (square > 0) force = tb_v3_add_scaled(force, v, 1 / root);
+        force = tb_v3_scale(force, def->gear[0]);
+        torque = tb_v3(0, 0, 0);
+        back = tb_v3_scale(tb_v3_cross(z, v), part * def->gear[0]);
+    }
+    add_wrench(model, motions, body, at, force, torque, row);
+    if (!alone) add_wrench(model, motions, base, from, tb_v3_negate(force), back, row);
+}
+
+/* J of an actuator at the described pose. */
+static void actuator_row(const mjcf *m, const tb_model *model, const tb_pose *poses,
+                         const motion *motions, const mjcf_actuator *actuator, double *row)
 {
     const double *gear = actuator->def.gear;
-    memset(row, 0, (size_t)n * sizeof *row);
     if (actuator->joint >= 0) {
         const tb_model_joint *joint = &model->joints[actuator->joint];
         for (int32_t i = 0; i < tb_joint_dofs(joint->type); i++) row[joint->dof + i] = gear[i];
-    } else {
+    } else if (actuator->tendon >= 0) {
         const mjcf_tendon *tendon = &m->tendons[actuator->tendon];
         for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
             row[model->joints[tendon->joint_indices[i]].dof] +=
                 gear[0] * tendon->def.coefficients[i];
         if (tendon->def.number_of_points > 0)
             add_spatial(model, poses, motions, actuator->tendon, gear[0], row);
+    } else if (actuator->def.target.kind == TB_HANDLE_SITE) {
+        site_row(m, model, poses, motions, &actuator->def, row);
     }
-    return reflected(factor, n, row);
+}
+
+/* The acceleration |M^-1 J'| of a unit force. */
+static double acceleration(const double *factor, int n, double *row)
+{
+    double sum = 0;
+    tb_cholesky_solve(factor, n, n, row);
+    for (int i = 0; i < n; i++) sum += row[i] * row[i];
+    return sqrt(sum);
 }
 
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators)
@@ -200,10 +249,14 @@ tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators)
     }
     for (int32_t i = 0; i < m->number_of_joints; i++)
         if (m->joints[i].time_constant > 0) (*joints)[i] = of_joint(model, mass, (int)n, i, row);
-    for (int32_t i = 0; i < m->number_of_actuators; i++)
-        if (m->actuators[i].damping_ratio > 0)
-            (*actuators)[i] =
-                of_actuator(m, model, poses, motions, mass, (int)n, &m->actuators[i], row);
+    for (int32_t i = 0; i < m->number_of_actuators; i++) {
+        const mjcf_actuator *actuator = &m->actuators[i];
+        if (!(actuator->damping_ratio > 0) && !(actuator->muscle_scale > 0)) continue;
+        memset(row, 0, n * sizeof *row);
+        actuator_row(m, model, poses, motions, actuator, row);
+        (*actuators)[i] = actuator->muscle_scale > 0 ? acceleration(mass, (int)n, row)
+                                                     : reflected(mass, (int)n, row);
+    }
 done:
     if (status != TB_OK) {
         free(*joints);

@@ -11,8 +11,8 @@ static const double DEGREE = 3.14159265358979323846 / 180;
 static const mjcf_words JOINT = {
     .used = "name class type pos axis range limited actuatorfrcrange actuatorfrclimited stiffness "
             "damping "
-            "springdamper springref ref armature frictionloss",
-    .silent = "group user actuatorgravcomp",
+            "springdamper springref ref armature frictionloss actuatorgravcomp",
+    .silent = "group user",
     .soft = "margin solreflimit solimplimit solreffriction solimpfriction",
     .zero = "springyield",
 };
@@ -21,16 +21,14 @@ static const mjcf_words FREEJOINT = {.used = "name", .silent = "group align"};
 
 static const tb_joint_type TYPES[] = {TB_JOINT_FREE, TB_JOINT_BALL, TB_JOINT_SLIDE, TB_JOINT_HINGE};
 
-/* A coefficient that may be a polynomial; only its linear part is known here. */
+/* A coefficient, and the higher parts of the polynomial that it may begin. */
 static tb_status read_coefficient(mjcf *m, const mjcf_element *element, const char *name,
-                                  double *coefficient)
+                                  double *coefficient, double polynomial[2])
 {
-    double polynomial[3] = {*coefficient, 0, 0};
-    MJCF_TRY(mjcf_numbers(m, element, name, 1, 3, polynomial, NULL));
-    if (polynomial[1] != 0 || polynomial[2] != 0)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, name,
-                           "%s with quadratic or cubic parts is not supported", name);
-    *coefficient = polynomial[0];
+    double all[3] = {*coefficient, polynomial[0], polynomial[1]};
+    MJCF_TRY(mjcf_numbers(m, element, name, 1, 3, all, NULL));
+    *coefficient = all[0];
+    memcpy(polynomial, all + 1, 2 * sizeof *polynomial);
     return TB_OK;
 }
 
@@ -38,8 +36,10 @@ static tb_status read_spring(mjcf *m, const mjcf_element *element, mjcf_joint *j
 {
     double pair[2] = {0};
     int32_t count = 0;
-    MJCF_TRY(read_coefficient(m, element, "stiffness", &joint->def.stiffness));
-    MJCF_TRY(read_coefficient(m, element, "damping", &joint->def.damping));
+    MJCF_TRY(read_coefficient(m, element, "stiffness", &joint->def.stiffness,
+                              joint->def.stiffness_polynomial));
+    MJCF_TRY(read_coefficient(m, element, "damping", &joint->def.damping,
+                              joint->def.damping_polynomial));
     MJCF_TRY(mjcf_numbers(m, element, "springdamper", 2, 2, pair, &count));
     if (count == 0 || (pair[0] == 0 && pair[1] == 0)) return TB_OK;
     if (!(pair[0] > 0) || !(pair[1] > 0))
@@ -72,9 +72,9 @@ static tb_status read_force_range(mjcf *m, const mjcf_element *element, mjcf_joi
     bool limited = false;
     MJCF_TRY(mjcf_limits(m, element, "actuatorfrclimited", "actuatorfrcrange", &limited, range));
     if (joint->def.type != TB_JOINT_HINGE && joint->def.type != TB_JOINT_SLIDE) return TB_OK;
-    joint->force_limited = limited;
-    joint->force_lower = range[0];
-    joint->force_upper = range[1];
+    joint->def.actuator_force_limited = limited;
+    joint->def.actuator_force_lower = range[0];
+    joint->def.actuator_force_upper = range[1];
     return TB_OK;
 }
 
@@ -143,6 +143,7 @@ tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, cons
     MJCF_TRY(read_spring(m, &element, &joint));
     MJCF_TRY(read_range(m, &element, &joint));
     MJCF_TRY(read_force_range(m, &element, &joint));
+    MJCF_TRY(mjcf_bool(m, &element, "actuatorgravcomp", &joint.def.actuators_compensate_gravity));
     return enter(m, node, &joint);
 }
 
@@ -160,8 +161,14 @@ static void finish(const mjcf *m, int32_t index, tb_joint_def *def)
         def->stiffness = m->joint_inertia[index] / fmax(1e-15, t * t * r * r);
         def->damping = 2 * m->joint_inertia[index] / fmax(1e-15, t);
     }
-    if (m->no_spring) def->stiffness = 0;
-    if (m->no_damper) def->damping = 0;
+    if (m->no_spring) {
+        def->stiffness = 0;
+        memset(def->stiffness_polynomial, 0, sizeof def->stiffness_polynomial);
+    }
+    if (m->no_damper) {
+        def->damping = 0;
+        memset(def->damping_polynomial, 0, sizeof def->damping_polynomial);
+    }
     if (m->no_dry_friction) def->dry_friction = 0;
     if (m->no_limit) def->limited = false;
 }

@@ -46,58 +46,93 @@ static tb_status read_vector(mjcf *m, const xmlNode *node, const char *name, int
     return TB_OK;
 }
 
-/* Activations and poses of kinematic bodies are not part of a keyframe here. */
-static tb_status note_unread(mjcf *m, const xmlNode *node)
+/* Vectors of a keyframe and their lengths. */
+typedef struct key_memory {
+    double *q, *u, *controls, *activations, *positions, *orientations, *kinematic;
+    int32_t number_of_q, number_of_u, number_of_activations;
+} key_memory;
+
+/* Poses of kinematic bodies, from what the keyframe says of places and turns. */
+static void join_poses(const mjcf *m, const key_memory *key)
 {
-    static const char *const NAMES[] = {"act", "mpos", "mquat"};
-    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++) {
-        double *list = NULL;
-        int32_t count = 0;
-        MJCF_TRY(tb_xml_number_list(node, NAMES[i], &list, &count, m->error));
-        free(list);
-        if (count > 0)
-            MJCF_TRY(mjcf_note_past(m, node, NAMES[i],
-                                    "is not part of a keyframe here: set it after the reset"));
+    for (int32_t i = 0; i < m->number_of_mocaps; i++) {
+        memcpy(key->kinematic + 7 * i, key->positions + 3 * i, 3 * sizeof(double));
+        memcpy(key->kinematic + 7 * i + 3, key->orientations + 4 * i, 4 * sizeof(double));
     }
-    return TB_OK;
 }
 
-static tb_status read_key(mjcf *m, const xmlNode *node, double *q, double *u, double *controls,
-                          int32_t number_of_q, int32_t number_of_u)
+/* Everything as described. */
+static void reset(const mjcf *m, const key_memory *key)
+{
+    write_reference(m, key->q);
+    memset(key->u, 0, (size_t)key->number_of_u * sizeof(double));
+    memset(key->controls, 0, (size_t)m->number_of_actuators * sizeof(double));
+    memset(key->activations, 0, (size_t)key->number_of_activations * sizeof(double));
+    for (int32_t i = 0; i < m->number_of_mocaps; i++) {
+        memcpy(key->positions + 3 * i, m->mocaps[i].pose, 3 * sizeof(double));
+        memcpy(key->orientations + 4 * i, m->mocaps[i].pose + 3, 4 * sizeof(double));
+    }
+}
+
+static tb_status read_key(mjcf *m, const xmlNode *node, const key_memory *key)
 {
     tb_keyframe_def def = tb_keyframe_defaults();
     tb_error refusal = {0};
-    bool given_q = false, given_u = false, given_controls = false;
+    bool q = false, u = false, controls = false, activations = false, places = false, turns = false;
+    const int32_t mocaps = m->number_of_mocaps, actuators = m->number_of_actuators;
     MJCF_TRY(mjcf_check_attributes(m, node, &KEY));
     MJCF_TRY(tb_xml_check_children(node, "", m->error));
     MJCF_TRY(tb_xml_number(node, "time", &def.time, m->error));
-    write_reference(m, q);
-    memset(u, 0, (size_t)number_of_u * sizeof *u);
-    memset(controls, 0, (size_t)m->number_of_actuators * sizeof *controls);
-    MJCF_TRY(read_vector(m, node, "qpos", number_of_q, q, &given_q));
-    MJCF_TRY(read_vector(m, node, "qvel", number_of_u, u, &given_u));
-    MJCF_TRY(read_vector(m, node, "ctrl", m->number_of_actuators, controls, &given_controls));
-    MJCF_TRY(note_unread(m, node));
+    reset(m, key);
+    MJCF_TRY(read_vector(m, node, "qpos", key->number_of_q, key->q, &q));
+    MJCF_TRY(read_vector(m, node, "qvel", key->number_of_u, key->u, &u));
+    MJCF_TRY(read_vector(m, node, "ctrl", actuators, key->controls, &controls));
+    MJCF_TRY(
+        read_vector(m, node, "act", key->number_of_activations, key->activations, &activations));
+    MJCF_TRY(read_vector(m, node, "mpos", 3 * mocaps, key->positions, &places));
+    MJCF_TRY(read_vector(m, node, "mquat", 4 * mocaps, key->orientations, &turns));
+    join_poses(m, key);
     def.name = tb_xml_attribute(node, "name");
-    if (given_q) def.q = q, def.number_of_q = number_of_q;
-    if (given_u) def.u = u, def.number_of_u = number_of_u;
-    if (given_controls) def.controls = controls, def.number_of_controls = m->number_of_actuators;
+    if (q) def.q = key->q, def.number_of_q = key->number_of_q;
+    if (u) def.u = key->u, def.number_of_u = key->number_of_u;
+    if (controls) def.controls = key->controls, def.number_of_controls = actuators;
+    if (activations)
+        def.activations = key->activations, def.number_of_activations = key->number_of_activations;
+    if (places || turns) def.kinematic = key->kinematic, def.number_of_kinematic = 7 * mocaps;
     if (tb_scene_add_keyframe(m->scene, &def, NULL, &refusal) != TB_OK)
         return mjcf_refused(m, node, &refusal);
     return TB_OK;
 }
 
+/* Counts what a keyframe has and takes memory for it, which *memory owns. */
+static tb_status take_memory(mjcf *m, key_memory *key, double **memory)
+{
+    for (int32_t i = 0; i < m->number_of_joints; i++) {
+        key->number_of_q += tb_joint_coordinates(m->joints[i].def.type);
+        key->number_of_u += tb_joint_dofs(m->joints[i].def.type);
+    }
+    for (int32_t i = 0; i < m->number_of_actuators; i++)
+        key->number_of_activations += m->actuators[i].def.activation != TB_ACTIVATION_NONE;
+    const size_t total = (size_t)key->number_of_q + (size_t)key->number_of_u +
+                         (size_t)m->number_of_actuators + (size_t)key->number_of_activations +
+                         14 * (size_t)m->number_of_mocaps;
+    *memory = calloc(total + 1, sizeof **memory);
+    if (*memory == NULL) return tb_fail_memory(m->error, total, "a keyframe");
+    key->q = *memory;
+    key->u = key->q + key->number_of_q;
+    key->controls = key->u + key->number_of_u;
+    key->activations = key->controls + m->number_of_actuators;
+    key->positions = key->activations + key->number_of_activations;
+    key->orientations = key->positions + 3 * m->number_of_mocaps;
+    key->kinematic = key->orientations + 4 * m->number_of_mocaps;
+    return TB_OK;
+}
+
 tb_status mjcf_read_keyframes(mjcf *m)
 {
-    int32_t number_of_q = 0, number_of_u = 0;
-    for (int32_t i = 0; i < m->number_of_joints; i++) {
-        number_of_q += tb_joint_coordinates(m->joints[i].def.type);
-        number_of_u += tb_joint_dofs(m->joints[i].def.type);
-    }
-    const size_t total = (size_t)number_of_q + (size_t)number_of_u + (size_t)m->number_of_actuators;
-    double *memory = calloc(total + 1, sizeof *memory);
-    if (memory == NULL) return tb_fail_memory(m->error, total, "a keyframe");
-    double *u = memory + number_of_q, *controls = u + number_of_u;
+    key_memory key = {0};
+    double *memory = NULL;
+    MJCF_TRY(take_memory(m, &key, &memory));
     tb_status status = TB_OK;
     const xmlNode *root = tb_xml_root(m->xml);
     for (const xmlNode *s = tb_xml_first_named(root, "keyframe"); s != NULL && status == TB_OK;
@@ -107,7 +142,7 @@ tb_status mjcf_read_keyframes(mjcf *m)
                 status = tb_xml_fail(m->error, TB_INVALID_ARGUMENT, c, NULL,
                                      "unknown element in 'keyframe'");
             else
-                status = read_key(m, c, memory, u, controls, number_of_q, number_of_u);
+                status = read_key(m, c, &key);
         }
     free(memory);
     return status;

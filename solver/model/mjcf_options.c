@@ -143,17 +143,15 @@ static tb_status read_flags(mjcf *m, const xmlNode *node)
     return TB_OK;
 }
 
-/* A medium: nothing here feels it. */
-static tb_status refuse_medium(mjcf *m, const xmlNode *node)
+static tb_status read_medium(mjcf *m, const xmlNode *node)
 {
-    double density = 0, viscosity = 0, wind[3] = {0};
-    MJCF_TRY(tb_xml_number(node, "density", &density, m->error));
-    MJCF_TRY(tb_xml_number(node, "viscosity", &viscosity, m->error));
-    MJCF_TRY(tb_xml_numbers(node, "wind", 3, 3, wind, NULL, m->error));
-    const char *field = density != 0 ? "density" : (viscosity != 0 ? "viscosity" : NULL);
-    if (field == NULL) return TB_OK; /* wind alone moves nothing */
-    return tb_xml_fail(m->error, TB_UNSUPPORTED, node, field,
-                       "%s=\"%.40s\": fluid forces are not supported and would change the motion",
+    tb_scene_def *def = &m->scene_def;
+    MJCF_TRY(tb_xml_number(node, "density", &def->density, m->error));
+    MJCF_TRY(tb_xml_number(node, "viscosity", &def->viscosity, m->error));
+    MJCF_TRY(tb_xml_numbers(node, "wind", 3, 3, def->wind, NULL, m->error));
+    const char *field = def->density < 0 ? "density" : def->viscosity < 0 ? "viscosity" : NULL;
+    if (field == NULL) return TB_OK;
+    return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, field, "%s=\"%.40s\" is less than 0",
                        field, tb_xml_attribute(node, field));
 }
 
@@ -181,7 +179,7 @@ static tb_status read_option(mjcf *m, const xmlNode *node)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "timestep",
                            "timestep is %g s, not positive", m->scene_def.dt);
     MJCF_TRY(tb_xml_numbers(node, "gravity", 3, 3, m->scene_def.gravity, NULL, m->error));
-    MJCF_TRY(refuse_medium(m, node));
+    MJCF_TRY(read_medium(m, node));
     MJCF_TRY(tb_xml_numbers(node, "o_friction", 1, 5, m->override_friction, NULL, m->error));
     MJCF_TRY(read_disabled_groups(m, node));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
@@ -236,6 +234,8 @@ tb_status mjcf_read_options(mjcf *m)
 
     if (m->no_gravity)
         m->scene_def.gravity[0] = m->scene_def.gravity[1] = m->scene_def.gravity[2] = 0;
+    if (m->no_spring && m->no_damper) /* nor any other passive force */
+        m->scene_def.density = m->scene_def.viscosity = 0;
     if (m->override && m->override_friction[0] != m->override_friction[1])
         return tb_xml_fail(m->error, TB_UNSUPPORTED, tb_xml_first_named(root, "option"),
                            "o_friction",

@@ -107,6 +107,10 @@ typedef struct tb_model_joint {
     bool limited;
     double lower, upper;
     double stiffness, spring_reference, reference;
+    double stiffness_polynomial[2];
+    bool force_limited; /* of all its actuators together */
+    double force_lower, force_upper;
+    bool actuators_compensate_gravity;
 } tb_model_joint;
 
 typedef struct tb_model_body {
@@ -122,7 +126,19 @@ typedef struct tb_model_body {
     double mass;                        /* kg */
     double com[3];                      /* m, body frame */
     double inertia[6]; /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
+    double gravity_compensation;     /* fraction of the weight */
+    int32_t fluid, number_of_fluids; /* first in fluids, and how many */
 } tb_model_body;
+
+/* What the medium acts on: a body as a box that has its inertia, or a shape as an ellipsoid. */
+typedef struct tb_model_fluid {
+    int32_t body;
+    bool ellipsoid;
+    double position[3], rotation[9];        /* its frame in the body's */
+    double size[3];                         /* m: edges of the box, or semi-axes */
+    double coefficients[5];                 /* of the ellipsoid, as in tb_shape_def */
+    double added_mass[3], added_inertia[3]; /* of the ellipsoid, over the medium's density */
+} tb_model_fluid;
 
 typedef struct tb_model_tree {
     int32_t body, number_of_bodies;
@@ -141,6 +157,7 @@ typedef struct tb_model_dof {
     int32_t body, joint, tree;
     int32_t parent; /* dof before it on the way to the root, -1: none */
     double armature, damping, dry_friction;
+    double damping_polynomial[2];
 } tb_model_dof;
 
 typedef struct tb_model_shape {
@@ -186,12 +203,34 @@ typedef struct tb_model_tendon_point {
     double side[3];    /* m, in its frame */
 } tb_model_tendon_point;
 
+/* What an actuator acts on. All but fixed ones move with the pose: the step finds their lengths and
+ * moments, one for each dof that moment_dofs lists. */
+typedef enum tb_transmission_kind {
+    TB_TRANSMISSION_FIXED, /* joint or tendon, moments are constant */
+    TB_TRANSMISSION_JOINT, /* ball or free, torque in the parent's axes */
+    TB_TRANSMISSION_SITE,
+    TB_TRANSMISSION_SITE_TO_SITE,
+    TB_TRANSMISSION_CRANK,
+    TB_TRANSMISSION_BODY /* adhesion: no moments, its contacts feel it */
+} tb_transmission_kind;
+
 typedef struct tb_model_actuator {
-    int32_t joint, tendon; /* one of them, the other -1 */
-    int32_t activation;    /* index in activations, -1: none */
+    tb_transmission_kind transmission;
+    int32_t joint, tendon, site, body; /* one of them, the others -1 */
+    int32_t reference;                 /* site, -1: none */
+    /* range in moment_dofs; not FIXED. The first own_moments belong to the site, the others to the
+     * reference. */
+    int32_t moment, number_of_moments, own_moments;
+    double rod_length;
+    double period;      /* > 0: a servo's target counts modulo this, rad */
+    int32_t activation; /* index in activations, -1: none */
     tb_activation activation_kind;
-    double time_constant;
+    double time_constant, muscle_times[3];
+    tb_actuator_curve gain_curve, bias_curve;
     double gear[6], gain[3], bias[3];
+    tb_muscle muscle_gain, muscle_bias;
+    double length_range[2];
+    bool disabled, early;
     bool control_limited, force_limited, activation_limited;
     double control_lower, control_upper, force_lower, force_upper, activation_lower,
         activation_upper;
@@ -223,14 +262,21 @@ typedef struct tb_model_site {
 
 typedef struct tb_model_keyframe {
     double time;
-    const double *q, *u, *controls; /* shared by the keyframes that leave them out */
+    /* shared by the keyframes that leave them out */
+    const double *q, *u, *controls, *activations;
+    const double *kinematic; /* kinematic bodies x 7 */
 } tb_model_keyframe;
 
 struct tb_model {
     tb_arena arena; /* owns everything below */
     const char *name;
     double gravity[3], dt, total_mass;
+    double density, viscosity, wind[3]; /* of the medium */
     bool filter_parent;
+    bool compensates_gravity; /* some body does, and there is gravity */
+    bool has_polynomials;     /* some spring or damper of a joint has */
+    bool has_adhesion;        /* some actuator's transmission is a body */
+    bool has_joint_forces;    /* some joint bounds the sum of its actuators' forces in every step */
 
     int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,
@@ -238,8 +284,9 @@ struct tb_model {
         number_of_tendon_points, number_of_actuators, number_of_activations, number_of_equalities,
         number_of_pairs, number_of_excludes, number_of_shape_excludes, number_of_keyframes,
         number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets,
-        number_of_colliding_shapes, number_of_jointed_trees, number_of_dry_dofs,
-        number_of_limited_joints, number_of_levels, number_of_chain_dofs, longest_chain;
+        number_of_colliding_shapes, number_of_jointed_trees, number_of_dry_dofs, number_of_moments,
+        number_of_fluids, number_of_limited_joints, number_of_levels, number_of_chain_dofs,
+        longest_chain;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -263,6 +310,8 @@ struct tb_model {
     const double *tendon_coefficients;          /* number_of_tendon_terms; 0 of spatial tendons */
     const tb_model_tendon_point *tendon_points; /* number_of_tendon_points */
     const tb_model_actuator *actuators;
+    const int32_t *moment_dofs;   /* number_of_moments: what actuators with moments act on */
+    const tb_model_fluid *fluids; /* by body; none without a medium */
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;
     const tb_model_exclude *excludes;

@@ -27,6 +27,7 @@ typedef struct scene_body {
     int32_t parent;   /* scene index, -1: the world */
     int32_t inertia;  /* index in scene.inertias, -1: none given */
     double position[3], orientation[4];
+    double gravity_compensation;
     bool kinematic;
     bool has_free, has_ball; /* summary of its joints, for the rules about their combination */
     uint8_t number_of_dofs;
@@ -213,6 +214,8 @@ tb_status tb_compile_mass(tb_compiler *compiler);  /* masses and inertias of bod
 tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, height fields */
 tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
 tb_status tb_compile_tendons(tb_compiler *compiler); /* one of the parts; after the tree */
+tb_status tb_compile_actuators(tb_compiler *compiler); /* behind joints, sites and tendons */
+tb_status tb_compile_fluid(tb_compiler *compiler);     /* what the medium acts on; behind masses */
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
 
@@ -229,7 +232,7 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-enum { TB_CANONICAL_VERSION = 2, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+enum { TB_CANONICAL_VERSION = 3, TB_CANONICAL_CHECKSUM_SIZE = 32 };
 #define TB_CANONICAL_MAGIC "TRIBOMDL"
 
 #endif

@@ -73,6 +73,9 @@ static tb_status check_options(tb_scene_def *options, tb_error *error)
     if (options->name != NULL && !tb_name_is_valid(options->name, &why))
         tb_check_fail(&check, "name", "%s", why);
     tb_check_numbers(&check, "gravity", options->gravity, 3);
+    tb_check_not_negative(&check, "density", &options->density, 1);
+    tb_check_not_negative(&check, "viscosity", &options->viscosity, 1);
+    tb_check_numbers(&check, "wind", options->wind, 3);
     tb_check_positive(&check, "dt", &options->dt, 1);
     tb_check_not_negative(&check, "minimum_mass", &options->minimum_mass, 1);
     tb_check_not_negative(&check, "minimum_inertia", &options->minimum_inertia, 1);
@@ -200,10 +203,12 @@ tb_status tb_scene_add_body(tb_scene *scene, const tb_body_def *def, tb_handle *
     memcpy(body.position, def->position, sizeof body.position);
     memcpy(body.orientation, def->orientation, sizeof body.orientation);
     body.kinematic = def->kinematic;
+    body.gravity_compensation = def->gravity_compensation;
     body.inertia = -1;
     tb_check_handle(&check, scene, "parent", def->parent, TB_HANDLE_BODY, true, &body.parent);
     tb_check_numbers(&check, "position", body.position, 3);
     tb_check_quaternion(&check, "orientation", body.orientation);
+    tb_check_numbers(&check, "gravity_compensation", &body.gravity_compensation, 1);
     if (body.kinematic && body.parent >= 0)
         tb_check_fail(&check, "kinematic", "bodies must be children of the world");
     if (def->has_inertia) {
@@ -280,6 +285,13 @@ static void check_joint(tb_check *check, tb_joint_def *joint)
     tb_check_not_negative(check, "damping", &joint->damping, 1);
     tb_check_not_negative(check, "dry_friction", &joint->dry_friction, 1);
     tb_check_not_negative(check, "armature", &joint->armature, 1);
+    tb_check_numbers(check, "stiffness_polynomial", joint->stiffness_polynomial, 2);
+    tb_check_numbers(check, "damping_polynomial", joint->damping_polynomial, 2);
+    if (!scalar) joint->actuator_force_limited = false;
+    if (!joint->actuator_force_limited)
+        joint->actuator_force_lower = joint->actuator_force_upper = 0;
+    tb_check_bounds(check, "actuator_force_limited", joint->actuator_force_limited,
+                    &joint->actuator_force_lower, &joint->actuator_force_upper);
     if (!scalar) joint->reference = joint->spring_reference = 0;
     tb_check_numbers(check, "spring_reference", &joint->spring_reference, 1);
     tb_check_numbers(check, "reference", &joint->reference, 1);
@@ -377,6 +389,12 @@ tb_status tb_scene_add_shape(tb_scene *scene, const tb_shape_def *def, tb_handle
     tb_check_not_negative(&check, "density", &shape.density, 1);
     tb_check_numbers(&check, "mass", &shape.mass, 1);
     if (shape.mass < 0) shape.mass = -1;
+    if (!shape.fluid_ellipsoid)
+        memset(shape.fluid_coefficients, 0, sizeof shape.fluid_coefficients);
+    tb_check_numbers(&check, "fluid_coefficients", shape.fluid_coefficients, 5);
+    if (shape.fluid_ellipsoid && (shape.type < TB_SHAPE_SPHERE || shape.type > TB_SHAPE_ELLIPSOID))
+        tb_check_fail(&check, "fluid_ellipsoid",
+                      "is for spheres, capsules, cylinders, boxes and ellipsoids only");
     tb_check_surface(&check, &shape.surface);
     tb_check_name(&check, scene);
     if (check.status != TB_OK) return check.status;

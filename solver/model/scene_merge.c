@@ -17,7 +17,7 @@ typedef struct merge {
     const tb_model *model;
     const tb_merge_def *def;
     tb_error *error;
-    tb_handle *bodies, *joints, *shapes, *meshes, *height_fields, *tendons;
+    tb_handle *bodies, *joints, *shapes, *meshes, *height_fields, *tendons, *sites;
     double shift[3]; /* m, of what hangs on the base, by recentring */
     char name[NAME_SIZE];
 } merge;
@@ -59,8 +59,9 @@ static bool take_maps(merge *m)
     m->meshes = calloc((size_t)s->number_of_meshes + 1, sizeof *m->meshes);
     m->height_fields = calloc((size_t)s->number_of_height_fields + 1, sizeof *m->height_fields);
     m->tendons = calloc((size_t)s->number_of_tendons + 1, sizeof *m->tendons);
+    m->sites = calloc((size_t)s->number_of_sites + 1, sizeof *m->sites);
     return m->bodies != NULL && m->joints != NULL && m->shapes != NULL && m->meshes != NULL &&
-           m->height_fields != NULL && m->tendons != NULL;
+           m->height_fields != NULL && m->tendons != NULL && m->sites != NULL;
 }
 
 static void free_maps(merge *m)
@@ -71,6 +72,7 @@ static void free_maps(merge *m)
     free(m->meshes);
     free(m->height_fields);
     free(m->tendons);
+    free(m->sites);
     tb_scene_destroy(m->from);
 }
 
@@ -89,6 +91,7 @@ static tb_status add_bodies(merge *m)
         memcpy(def.position, from->position, sizeof def.position);
         memcpy(def.orientation, from->orientation, sizeof def.orientation);
         def.kinematic = from->kinematic && tb_handle_is_none(def.parent);
+        def.gravity_compensation = from->gravity_compensation;
         def.has_inertia = compiled->mass > 0;
         def.mass = m->def->mass_scale * compiled->mass;
         memcpy(def.com, compiled->com, sizeof def.com);
@@ -172,7 +175,7 @@ static tb_status add_shapes(merge *m)
             for (int k = 0; k < 3; k++) def.position[k] += m->shift[k];
         def.name = prefixed(m, def.name);
         def.body = body_of(m, def.body);
-        status = tb_scene_add_site(m->into, &def, NULL, m->error);
+        status = tb_scene_add_site(m->into, &def, &m->sites[i], m->error);
     }
     return status;
 }
@@ -235,8 +238,12 @@ static tb_handle target_of(const merge *m, tb_handle handle)
 {
     const tb_handle none = {0};
     if (tb_handle_is_none(handle)) return none;
-    return handle.kind == TB_HANDLE_TENDON ? m->tendons[scene_index(handle)]
-                                           : m->joints[scene_index(handle)];
+    switch (handle.kind) {
+    case TB_HANDLE_TENDON: return m->tendons[scene_index(handle)];
+    case TB_HANDLE_SITE: return m->sites[scene_index(handle)];
+    case TB_HANDLE_BODY: return m->bodies[scene_index(handle)];
+    default: return m->joints[scene_index(handle)];
+    }
 }
 
 static tb_status add_actuators(merge *m)
@@ -247,6 +254,7 @@ static tb_status add_actuators(merge *m)
         tb_actuator_def def = s->actuators[i];
         def.name = prefixed(m, def.name);
         def.target = target_of(m, def.target);
+        def.reference = target_of(m, def.reference);
         const bool kept = !tb_handle_is_none(def.target);
         if (m->def->actuators != NULL)
             m->def->actuators[i] = kept ? m->into->number_of_actuators : -1;

@@ -31,14 +31,6 @@ tb_tendon_point tb_tendon_point_defaults(void)
     return point;
 }
 
-tb_actuator_def tb_actuator_defaults(void)
-{
-    tb_actuator_def def = {0};
-    def.gear[0] = 1;
-    def.gain[0] = 1;
-    return def;
-}
-
 tb_equality_def tb_equality_defaults(void)
 {
     tb_equality_def def = {0};
@@ -58,20 +50,6 @@ tb_keyframe_def tb_keyframe_defaults(void)
 {
     tb_keyframe_def def = {0};
     return def;
-}
-
-void tb_actuator_position_servo(tb_actuator_def *def, double stiffness, double damping)
-{
-    const double gain[3] = {stiffness, 0, 0}, bias[3] = {0, -stiffness, -damping};
-    memcpy(def->gain, gain, sizeof gain);
-    memcpy(def->bias, bias, sizeof bias);
-}
-
-void tb_actuator_velocity_servo(tb_actuator_def *def, double gain)
-{
-    const double gains[3] = {gain, 0, 0}, bias[3] = {0, 0, -gain};
-    memcpy(def->gain, gains, sizeof gains);
-    memcpy(def->bias, bias, sizeof bias);
 }
 
 /* ---- common ---- */
@@ -209,7 +187,7 @@ tb_status tb_scene_add_height_field(tb_scene *scene, const tb_height_field_def *
     return TB_OK;
 }
 
-/* ---- tendons and actuators ---- */
+/* ---- tendons ---- */
 
 /* Index of a hinge or slide joint. */
 static int32_t check_scalar_joint(tb_check *check, const tb_scene *scene, const char *field,
@@ -265,61 +243,6 @@ tb_status tb_scene_add_tendon(tb_scene *scene, const tb_tendon_def *def, tb_hand
     scene->tendons[index] = tendon;
     scene->number_of_tendons++;
     give_handle(scene, TB_HANDLE_TENDON, index, handle);
-    return TB_OK;
-}
-
-/* Checks the target and sets the gears that it does not have to 0. */
-static void check_target(tb_check *check, const tb_scene *scene, tb_actuator_def *actuator)
-{
-    int32_t target = -1;
-    int gears = 1;
-    if (actuator->target.kind == TB_HANDLE_TENDON) {
-        tb_check_handle(check, scene, "target", actuator->target, TB_HANDLE_TENDON, false, &target);
-    } else {
-        tb_check_handle(check, scene, "target", actuator->target, TB_HANDLE_JOINT, false, &target);
-        const tb_joint_type type =
-            check->status == TB_OK ? scene->joints[target].type : TB_JOINT_HINGE;
-        if (type == TB_JOINT_FIXED || type == TB_JOINT_PLANAR)
-            tb_check_fail(check, "target", "must not be a fixed or planar joint");
-        gears = tb_joint_dofs(type);
-    }
-    for (int i = gears; i < 6; i++) actuator->gear[i] = 0;
-}
-
-tb_status tb_scene_add_actuator(tb_scene *scene, const tb_actuator_def *def, tb_handle *handle,
-                                tb_error *error)
-{
-    const int32_t index = scene->number_of_actuators;
-    tb_actuator_def actuator = *def;
-    if (handle != NULL) memset(handle, 0, sizeof *handle);
-
-    tb_check check = tb_check_begin(TB_HANDLE_ACTUATOR, def->name, index, error);
-    check_target(&check, scene, &actuator);
-    tb_check_numbers(&check, "gear", actuator.gear, 6);
-    tb_check_numbers(&check, "gain", actuator.gain, 3);
-    tb_check_numbers(&check, "bias", actuator.bias, 3);
-    tb_check_bounds(&check, "control limits", def->control_limited, &actuator.control_lower,
-                    &actuator.control_upper);
-    tb_check_bounds(&check, "force limits", def->force_limited, &actuator.force_lower,
-                    &actuator.force_upper);
-    tb_check_bounds(&check, "activation limits", def->activation_limited,
-                    &actuator.activation_lower, &actuator.activation_upper);
-    if ((unsigned)def->activation > TB_ACTIVATION_FILTER)
-        tb_check_fail(&check, "activation", "%d is none", (int)def->activation);
-    if (def->activation == TB_ACTIVATION_FILTER)
-        tb_check_positive(&check, "time_constant", &actuator.time_constant, 1);
-    else
-        actuator.time_constant = 0;
-    tb_check_name(&check, scene);
-    if (check.status != TB_OK) return check.status;
-
-    const tb_status status =
-        enter(scene, &scene->actuators, index, &scene->actuator_capacity, sizeof actuator,
-              TB_HANDLE_ACTUATOR, def->name, &actuator.name, error);
-    if (status != TB_OK) return status;
-    scene->actuators[index] = actuator;
-    scene->number_of_actuators++;
-    give_handle(scene, TB_HANDLE_ACTUATOR, index, handle);
     return TB_OK;
 }
 
@@ -470,6 +393,9 @@ tb_status tb_scene_add_keyframe(tb_scene *scene, const tb_keyframe_def *def, tb_
     key.q = keep_key(scene, &check, "q", def->q, &key.number_of_q);
     key.u = keep_key(scene, &check, "u", def->u, &key.number_of_u);
     key.controls = keep_key(scene, &check, "controls", def->controls, &key.number_of_controls);
+    key.activations =
+        keep_key(scene, &check, "activations", def->activations, &key.number_of_activations);
+    key.kinematic = keep_key(scene, &check, "kinematic", def->kinematic, &key.number_of_kinematic);
     if (check.status == TB_OK)
         check.status = enter(scene, &scene->keyframes, index, &scene->keyframe_capacity, sizeof key,
                              TB_HANDLE_KEYFRAME, def->name, &key.name, error);

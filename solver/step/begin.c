@@ -36,6 +36,7 @@ TB_STATIC tb_status take_arrays(tb_world *w)
         !w->chains.sides)
         return TB_RESOURCE_EXHAUSTED;
     if (tb_tendons_take(w) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    if (!tb_transmissions_take(w) || !tb_passive_take(w)) return TB_RESOURCE_EXHAUSTED;
     return tb_dynamics_take(&w->dynamics, m, w->arena);
 }
 
@@ -50,51 +51,6 @@ TB_STATIC void load_state(tb_world *w)
 }
 
 /* ---- forces ---- */
-
-TB_STATIC void add_tree_springs(tb_world *w, const tb_model_tree *tree)
-{
-    const tb_model *m = w->model;
-    const tb_real h = w->dt * w->theta;
-    TB_EACH (k, tree->number_of_dofs) {
-        const int32_t i = tree->dof + k;
-        const tb_real damping = TB_R(m->dofs[i].damping);
-        w->diagonal[i] = 0;
-        if (damping == 0) continue;
-        w->force[i] -= damping * w->u[i];
-        w->diagonal[i] += h * damping;
-    }
-    tb_team_sync();
-    TB_EACH (n_joint, tree->number_of_joints) {
-        const tb_model_joint *joint = &m->joints[tree->joint + n_joint];
-        const tb_real k = TB_R(joint->stiffness);
-        if (k == 0) continue;
-        const tb_real *x = w->q + joint->coordinate;
-        const int32_t dof = joint->dof;
-        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
-            /* stretch at the end of the step (theta 1), or its mean over the step (theta 1/2, from
-             * the midpoint), if the velocity stayed */
-            const tb_real ahead = w->theta == 1 ? w->dt * w->u[dof] : 0;
-            w->force[dof] -= k * (x[0] + ahead - TB_R(joint->spring_reference));
-            w->diagonal[dof] += h * h * k;
-        } else if (joint->type == TB_JOINT_BALL) {
-            const tb_vec3 turn = tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3]));
-            for (int n = 0; n < 3; n++) {
-                const tb_real ahead = w->theta == 1 ? w->dt * w->u[dof + n] : 0;
-                w->force[dof + n] -= k * (tb_v3_at(turn, n) + ahead);
-                w->diagonal[dof + n] += h * h * k;
-            }
-        }
-    }
-}
-
-/* A single free body has neither springs nor dampers. */
-TB_STATIC void add_joint_springs(tb_world *w)
-{
-    const tb_model *m = w->model;
-    for (int32_t t = 0; t < m->number_of_jointed_trees; t++)
-        add_tree_springs(w, &m->trees[m->jointed_trees[t]]);
-    tb_team_sync();
-}
 
 /* Keeps what joint springs and dampers give, for the account of energy. False if memory is refused. */
 TB_STATIC bool keep_spring_force(tb_world *w)
@@ -136,35 +92,6 @@ TB_STATIC void add_wrenches(tb_world *w)
         f.moment = tb_v3_add(tb_v3_load(wrench + 3), tb_v3_cross(r, f.force));
         for (int32_t i = m->bodies[b].last_dof; i >= 0; i = m->dofs[i].parent)
             w->force[i] += tb_motion_dot(tb_dynamics_axis(&w->dynamics, i), f);
-    }
-    tb_team_sync();
-}
-
-/* Actuators without a stabilising velocity term push with a constant force; the others get rows,
- * unless all are wanted. */
-TB_STATIC void push_actuators(tb_world *w, bool all)
-{
-    const tb_model *m = w->model;
-    bool any = false;
-    TB_EACH (a, m->number_of_actuators) {
-        const tb_actuator_law law = tb_actuator_evaluate(w, a);
-        w->actuator_force[a] = 0;
-        if (law.damping > 0 && !all) continue;
-        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
-        const double velocity = tb_transmission_velocity(&t, w->u);
-        w->actuator_force[a] =
-            fmin(fmax(law.constant - law.damping * velocity, law.lower), law.upper);
-        any = true;
-    }
-    tb_team_sync();
-    if (!tb_team_any(any)) return;
-
-    /* several may push one dof */
-    for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) {
-        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
-        const double force = w->actuator_force[a];
-        for (int32_t i = 0; force != 0 && i < t.count; i++)
-            w->force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * force);
     }
     tb_team_sync();
 }
@@ -263,7 +190,8 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     tb_tendons_place(w);
     TB_STAGE_DONE(TB_STAGE_MOTION);
 
-    add_joint_springs(w);
+    tb_transmissions_find(w);
+    tb_passive_forces(w);
     if (!keep_spring_force(w)) return tb_fail_memory(error, 0, "a step's arrays");
     add_wrenches(w);
     TB_EACH (i, m->number_of_dofs) w->force[i] += TB_R(w->state->applied[i]);
@@ -273,7 +201,7 @@ TB_EXTERN tb_status tb_world_begin(tb_world *world, tb_error *error)
     /* a model that has made a step has inertia: its pose has left the range of numbers */
     if (status != TB_OK) return w->state->steps > 0 ? TB_DIVERGED : status;
     TB_STAGE_DONE(TB_STAGE_MASS);
-    push_actuators(w, false);
+    tb_actuators_push(w, false);
     if (free_velocity(w) != TB_OK) return tb_fail_memory(error, 0, "a step's free velocity");
     return TB_OK;
 }
@@ -315,10 +243,10 @@ TB_EXTERN tb_status tb_world_smooth_acceleration(const tb_state *state, tb_works
     /* tb_world_begin left the other forces in place and the velocities at u; its actuators without
      * rows are in there, so begin again with all of them */
     memset(w.force, 0, (size_t)m->number_of_dofs * sizeof *w.force);
-    add_joint_springs(&w);
+    tb_passive_forces(&w);
     add_tendon_springs(&w);
     add_wrenches(&w);
-    push_actuators(&w, true);
+    tb_actuators_push(&w, true);
     tb_dynamics_bias(&w.dynamics, w.u, tb_v3_load(m->gravity), true, force);
     for (int32_t i = 0; i < m->number_of_dofs; i++)
         acceleration[i] = w.force[i] + state->applied[i] - force[i];

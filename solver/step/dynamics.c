@@ -260,6 +260,14 @@ TB_STATIC void place_inertia(tb_dynamics *d, int32_t b)
         tb_inertia_make(TB_R(body->mass), tb_v3_sub(com, d->references[body->tree]), &world);
 }
 
+/* The body's own part of the composites. */
+TB_STATIC void start_composite(tb_dynamics *d, int32_t b)
+{
+    place_inertia(d, b);
+    d->composites[b] = d->inertias[b];
+    if (d->drag) tb_inertia_add(&d->composites[b], &d->drag[b]);
+}
+
 /* Composite inertias of a tree, leaves first. */
 TB_STATIC void compose_inertias(tb_dynamics *d, const tb_model_tree *tree)
 {
@@ -289,11 +297,8 @@ TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
 {
     tb_dynamics *d = dynamics;
     const tb_model *m = d->model;
-    TB_EACH (b, m->number_of_bodies) {
-        if (!is_jointed(m, m->bodies[b].tree)) continue;
-        place_inertia(d, b);
-        d->composites[b] = d->inertias[b];
-    }
+    TB_EACH (b, m->number_of_bodies)
+        if (is_jointed(m, m->bodies[b].tree)) start_composite(d, b);
     tb_team_sync();
     TB_EACH (t, m->number_of_jointed_trees) compose_inertias(d, &m->trees[m->jointed_trees[t]]);
     tb_team_sync();
@@ -309,10 +314,7 @@ TB_EXTERN void tb_dynamics_mass(tb_dynamics *dynamics, const tb_real *diagonal)
     for (int32_t t = 0; t < m->number_of_jointed_trees; t++) {
         const tb_model_tree *tree = &m->trees[m->jointed_trees[t]];
         const int32_t first = tree->body, end = tree->body + tree->number_of_bodies;
-        for (int32_t b = first; b < end; b++) {
-            place_inertia(d, b);
-            d->composites[b] = d->inertias[b];
-        }
+        for (int32_t b = first; b < end; b++) start_composite(d, b);
         compose_inertias(d, tree);
         for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++)
             write_mass_row(d, i, diagonal);

@@ -26,6 +26,8 @@ typedef struct tb_dynamics {
     tb_motion *accelerations; /* bodies, scratch of the bias */
     tb_force *forces;         /* bodies, scratch of the bias */
     tb_inertia *composites;   /* bodies, scratch of the mass matrix */
+    /* bodies, about O: what implicit drag adds to the mass matrix, and to nothing else; NULL: none */
+    const tb_inertia *drag;
     tb_real *mass;         /* rows along the chains; after tb_dynamics_factor: L, and D on (i, i) */
     tb_real *inverse_root; /* dofs: D^-1/2 */
     const int32_t *mass_row; /* dofs + 1: start of the row in `mass`; the model's chain_start */

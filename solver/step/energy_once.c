@@ -17,19 +17,32 @@ TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_a
     return TB_OK;
 }
 
+/* Of a joint's spring, whose force is -x (k + p0 x + p1 x^2). */
+TB_STATIC double stretch_energy(const tb_model_joint *joint, double x)
+{
+    const double *p = joint->stiffness_polynomial;
+    return x * x * (joint->stiffness / 2 + x * (p[0] / 3 + x * p[1] / 4));
+}
+
 TB_STATIC double spring_energy(const tb_model *m, const double *q)
 {
     double energy = 0;
     for (int32_t j = 0; j < m->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
-        if (joint->stiffness == 0) continue;
         const double *x = q + joint->coordinate;
-        double stretch = 0;
-        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE)
-            stretch = x[0] - joint->spring_reference;
-        else if (joint->type == TB_JOINT_BALL)
-            stretch = tb_v3_length(tb_q_rotation_vector(tb_q_load(x)));
-        energy += 0.5 * joint->stiffness * stretch * stretch;
+        if (joint->stiffness == 0 && !m->has_polynomials) continue;
+        if (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE) {
+            energy += stretch_energy(joint, x[0] - joint->spring_reference);
+        } else if (joint->type == TB_JOINT_BALL) {
+            energy += stretch_energy(joint, tb_v3_length(tb_q_rotation_vector(tb_q_load(x))));
+        } else if (joint->type == TB_JOINT_FREE) {
+            const double *at = m->q_reference + joint->coordinate;
+            const tb_vec3 way = tb_v3_sub(tb_v3_load(x), tb_v3_load(at));
+            const tb_quaternion back = tb_q_conjugate(tb_q_load(at + 3));
+            const tb_vec3 turn = tb_q_rotation_vector(tb_q_mul(back, tb_q_load(x + 3)));
+            energy += stretch_energy(joint, tb_v3_length(way)) +
+                      stretch_energy(joint, tb_v3_length(turn));
+        }
     }
     return energy;
 }
@@ -72,7 +85,7 @@ TB_STATIC double body_product(const tb_model_body *body, const body_motion *a, c
            tb_v3_dot(a->angular, tb_m33_mul_v3(&inertia, b->angular));
 }
 
-/* -m g . com of all bodies, J */
+/* -m g . com of all bodies, without the weight that is compensated, J */
 TB_STATIC double gravity_energy(const tb_dynamics *d)
 {
     const tb_model *m = d->model;
@@ -81,7 +94,8 @@ TB_STATIC double gravity_energy(const tb_dynamics *d)
     for (int32_t b = 1; b < m->number_of_bodies; b++) {
         if (m->bodies[b].tree < 0) continue;
         const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(m->bodies[b].com));
-        energy -= m->bodies[b].mass * tb_v3_dot(gravity, com);
+        energy -= m->bodies[b].mass * (1 - m->bodies[b].gravity_compensation) *
+                  tb_v3_dot(gravity, com);
     }
     return energy;
 }
@@ -188,10 +202,30 @@ TB_STATIC double held_force_work(const tb_world *w, const double *mean)
     double work = 0;
     for (int32_t a = 0; a < m->number_of_actuators; a++) {
         if (w->actuator_force[a] == 0) continue;
-        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
+        const tb_transmission t = tb_actuator_transmission(w, a);
         work += w->dt * w->actuator_force[a] * tb_transmission_velocity(&t, mean);
     }
     return work;
+}
+
+/* Sum over the bodies of a' B b (J) for two velocities of the dofs, B what implicit drag adds to the
+ * mass matrix. */
+TB_STATIC double drag_product(tb_world *w, const double *a, const double *b, tb_motion *motions,
+                              const double *at_rest)
+{
+    const tb_model *m = w->model;
+    double sum = 0;
+    if (m->number_of_fluids == 0) return 0;
+    tb_dynamics_velocities(&w->dynamics, a, at_rest);
+    for (int32_t i = 1; i < m->number_of_bodies; i++) motions[i] = w->dynamics.velocities[i];
+    tb_team_sync();
+    tb_dynamics_velocities(&w->dynamics, b, at_rest);
+    for (int32_t i = 1; i < m->number_of_bodies; i++)
+        if (m->bodies[i].tree >= 0)
+            sum += tb_motion_dot(motions[i],
+                                 tb_inertia_mul(&w->drag[i], w->dynamics.velocities[i]));
+    tb_team_sync();
+    return sum;
 }
 
 /* Works of rows that are neither contacts nor joints. */
@@ -209,7 +243,7 @@ TB_STATIC servo_works servo_row_works(const tb_world *w, const tb_solution *solu
     for (int32_t r = 0; r < w->contact_rows; r++) {
         const int32_t a = w->memory[r] - memory.actuators, k = w->memory[r] - memory.tendon_rows;
         if (a >= 0 && a < m->number_of_actuators) {
-            const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
+            const tb_transmission t = tb_actuator_transmission(w, a);
             works.motors += solution->lambda[r] * tb_transmission_velocity(&t, mean);
         } else if (k >= 0 && k < TB_TENDON_ROWS * m->number_of_tendons && k % TB_TENDON_ROWS == 3) {
             const tb_transmission t = tb_tendon_transmission(w, k / TB_TENDON_ROWS);
@@ -308,7 +342,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     double *change = TB_ARENA_ARRAY(w->arena, double, dofs);
     double *at_rest = TB_ARENA_ZEROED(w->arena, double, kinematic);
     body_motion *motions = TB_ARENA_ARRAY(w->arena, body_motion, m->number_of_bodies);
-    if (!mean || !pushed || !change || !at_rest || !motions)
+    tb_motion *dragged = TB_ARENA_ARRAY(w->arena, tb_motion, m->number_of_bodies);
+    if (!mean || !pushed || !change || !at_rest || !motions || !dragged)
         return tb_fail_memory(error, 0, "an account of energy");
     TB_EACH (i, dofs) {
         mean[i] = 0.5 * (w->u[i] + w->u_end[i]);
@@ -317,21 +352,30 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     }
     tb_team_sync();
 
-    const double held = held_force_work(w, mean);
+    double held = held_force_work(w, mean);
     const servo_works servos = servo_row_works(w, solution, mean);
-    double rows = mass_product(w, mean, pushed, motions, at_rest);
-    double held_forces = 0, damping = servos.tendon_damping, driven = 0;
+    double rows = mass_product(w, mean, pushed, motions, at_rest) +
+                  drag_product(w, mean, pushed, dragged, at_rest);
+    double held_forces = 0, driven = 0;
+    double damping = servos.tendon_damping - drag_product(w, mean, change, dragged, at_rest);
+    double pulls = w->pulled ? mass_product(w, mean, w->pulled, motions, at_rest) +
+                                   drag_product(w, mean, w->pulled, dragged, at_rest)
+                             : 0;
     for (int32_t i = 0; i < dofs; i++) {
         const double u = (1 - w->theta) * w->u[i] + w->theta * w->u_end[i];
         held_forces += w->dt * (w->force[i] - w->spring_force[i]) * mean[i];
-        damping -= w->dt * m->dofs[i].damping * u * mean[i];
-        if (!m->trees[m->dofs[i].tree].single_free) rows += w->diagonal[i] * pushed[i] * mean[i];
+        damping += w->dt * tb_damper_force(&m->dofs[i], w->u[i], u) * mean[i];
+        if (w->fluid_force) damping += w->dt * w->fluid_force[i] * mean[i];
+        if (w->motor_excess) held += w->dt * w->motor_excess[i] * mean[i];
+        if (m->trees[m->dofs[i].tree].single_free) continue;
+        rows += w->diagonal[i] * pushed[i] * mean[i];
+        if (w->pulled) pulls += w->diagonal[i] * w->pulled[i] * mean[i];
     }
     for (int32_t r = 0; r < w->number_of_rows; r++)
         if (w->driven[r] != 0) driven -= solution->lambda[r] * w->driven[r];
 
     tb_energy_account *a = account;
-    a->motors = held + servos.motors;
+    a->motors = held + servos.motors + pulls;
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;

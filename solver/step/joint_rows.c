@@ -9,68 +9,6 @@
 
 #include "step/step_internal.h"
 
-/* ---- actuators ---- */
-
-TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world,
-                                                   const tb_model_actuator *actuator)
-{
-    tb_transmission t = {.scale = 1};
-    if (actuator->tendon >= 0) {
-        t = tb_tendon_transmission(world, actuator->tendon);
-        t.scale = actuator->gear[0];
-        return t;
-    }
-    const tb_model_joint *joint = &world->model->joints[actuator->joint];
-    t.first = joint->dof;
-    t.coefficients = actuator->gear;
-    t.count = tb_joint_dofs(joint->type);
-    return t;
-}
-
-/* gear times coordinate; a ball's is its rotation vector, a free joint has none */
-TB_STATIC double actuator_length(const tb_world *w, const tb_model_actuator *a)
-{
-    if (a->tendon >= 0) return a->gear[0] * (double)tb_tendon_length(w, a->tendon, w->q);
-    const tb_model_joint *joint = &w->model->joints[a->joint];
-    const tb_real *x = w->q + joint->coordinate;
-    if (joint->type == TB_JOINT_FREE) return 0;
-    if (joint->type != TB_JOINT_BALL) return a->gear[0] * (double)x[0];
-    const tb_vec3 turn = tb_q_rotation_vector(tb_q(x[0], x[1], x[2], x[3]));
-    return a->gear[0] * (double)turn.x + a->gear[1] * (double)turn.y + a->gear[2] * (double)turn.z;
-}
-
-/* A spring k with a damper d on something at x that moves at v0 before the step and v1 after it:
- * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step,
- * with theta = 1/2 (x is at the midpoint) its mean over the step,
- * as for springs and dampers on joints. */
-TB_STATIC void spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
-{
-    const double theta = (double)w->theta, stiffness = theta * theta * (double)w->dt * k;
-    *past = theta == 1 ? 0 : stiffness - (1 - theta) * d;
-    *damping = stiffness + theta * d;
-}
-
-TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
-{
-    const tb_model_actuator *a = &world->model->actuators[actuator];
-    double x = tb_actuator_control(a, world->state->controls[actuator]);
-    if (a->activation >= 0) x = world->state->activations[a->activation];
-
-    const double k0 = a->gain[0] * x + a->bias[0];
-    const double kl = a->gain[1] * x + a->bias[1];
-    const double kv = a->gain[2] * x + a->bias[2];
-
-    const tb_transmission t = tb_actuator_transmission(world, a);
-    double past;
-    tb_actuator_law law;
-    spring_damper(world, -kl, -kv, &past, &law.damping);
-    law.constant = k0 + kl * actuator_length(world, a);
-    if (past != 0) law.constant += past * tb_transmission_velocity(&t, world->u);
-    law.lower = a->force_limited ? a->force_lower : -INFINITY;
-    law.upper = a->force_limited ? a->force_upper : INFINITY;
-    return law;
-}
-
 /* ---- one row ---- */
 
 /* A row that a joint, an actuator or a tendon has in this step. */
@@ -104,7 +42,7 @@ TB_STATIC bool actuator_row(const tb_world *w, int32_t a, int32_t memory, joint_
 {
     const tb_actuator_law law = tb_actuator_evaluate(w, a);
     if (!(law.damping > 0)) return false;
-    const tb_transmission t = tb_actuator_transmission(w, &w->model->actuators[a]);
+    const tb_transmission t = tb_actuator_transmission(w, a);
     if (t.count == 0) return false;
     const double dt = (double)w->dt;
     *row = row_of(TB_LAW_BOX, memory, &t, 1);
@@ -190,7 +128,7 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     const double k = stretch != 0 ? t->stiffness : 0;
     double past;
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
-    spring_damper(w, k, t->damping, &past, &law.damping);
+    tb_spring_damper(w, k, t->damping, &past, &law.damping);
     const double velocity = tb_transmission_velocity(&transmission, w->u);
     law.constant = past * velocity - k * stretch;
     if (t->armature > 0) {
@@ -401,7 +339,7 @@ TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u)
         if (law.damping > 0) predict_push(w, &t, &law, push, u);
     }
     for (int32_t a = 0; a < m->number_of_actuators; a++) {
-        const tb_transmission t = tb_actuator_transmission(w, &m->actuators[a]);
+        const tb_transmission t = tb_actuator_transmission(w, a);
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
         if (law.damping > 0) predict_push(w, &t, &law, push, u);
     }

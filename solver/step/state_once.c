@@ -186,6 +186,10 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
     if (status == TB_OK && key->u) status = tb_state_set_u(state, key->u, m->number_of_dofs, error);
     if (status == TB_OK && key->controls)
         status = tb_state_set_controls(state, key->controls, m->number_of_actuators, error);
+    memcpy(state->activations, key->activations, (size_t)m->number_of_activations * sizeof(double));
+    for (int32_t k = 0; k < m->number_of_kinematic_bodies; k++)
+        memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * k, key->kinematic + 7 * k,
+               7 * sizeof(double));
     return status;
 }
 

@@ -70,6 +70,17 @@ typedef struct tb_world {
                                those of single free bodies */
     double *actuator_force; /* actuators, N: of those without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
+    /* Parts of `force` that are kept apart; each is NULL where the model has nothing of the kind.
+     * Forces of motors are not among them: those are actuator_force and the actuators' rows. */
+    tb_real *fluid_force;  /* dofs, N: the medium's, at the start of the step */
+    tb_inertia *drag;      /* bodies: see fluid.c */
+    tb_force *drag_forces; /* bodies, scratch of the medium's forces */
+    tb_real *compensation; /* dofs, N: gravity compensation */
+    tb_real *motor_excess; /* dofs, N: what joints take away from their actuators' forces */
+    double *moments;       /* number_of_moments of the model: of actuators, in moment_dofs' order */
+    double *lengths;       /* actuators with moments: their lengths */
+    bool *held;            /* actuators that push with actuator_force and have no row */
+    double *pulled;        /* dofs: what adhesion changes of u_free */
     tb_dynamics dynamics;
     /* of spatial tendons at the poses in `dynamics`; see tb_tendons_place */
     double *tendon_coefficients; /* tendon terms */
@@ -349,9 +360,39 @@ typedef struct tb_transmission {
     double drift; /* m/s: what bodies that follow a course add to the velocity */
 } tb_transmission;
 
+/* What an actuator acts on, at the present poses. */
 #define tb_actuator_transmission TB_SYMBOL(tb_actuator_transmission)
-TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world,
-                                                   const tb_model_actuator *actuator);
+TB_EXTERN tb_transmission tb_actuator_transmission(const tb_world *world, int32_t actuator);
+/* Its length, m or rad: gear times coordinate; a ball's is its rotation vector, a free joint and a
+ * site without reference have none. */
+#define tb_actuator_length TB_SYMBOL(tb_actuator_length)
+TB_EXTERN double tb_actuator_length(const tb_world *world, int32_t actuator);
+/* Lengths and moments of all actuators whose moments move with the pose; behind the motion. */
+#define tb_transmissions_find TB_SYMBOL(tb_transmissions_find)
+TB_EXTERN void tb_transmissions_find(tb_world *world);
+/* Arrays for transmissions and passive forces, as far as the model needs them; false if the arena
+ * refuses. */
+#define tb_transmissions_take TB_SYMBOL(tb_transmissions_take)
+TB_EXTERN bool tb_transmissions_take(tb_world *world);
+#define tb_passive_take TB_SYMBOL(tb_passive_take)
+TB_EXTERN bool tb_passive_take(tb_world *world);
+/* Adds to `force` what springs and dampers of joints, gravity compensation and the medium give, and
+ * prepares what of them is implicit: `diagonal`, and the drag of the dynamics. */
+#define tb_passive_forces TB_SYMBOL(tb_passive_forces)
+TB_EXTERN void tb_passive_forces(tb_world *world);
+/* The medium's part of that. */
+#define tb_fluid_take TB_SYMBOL(tb_fluid_take)
+TB_EXTERN bool tb_fluid_take(tb_world *world);
+#define tb_fluid_forces TB_SYMBOL(tb_fluid_forces)
+TB_EXTERN void tb_fluid_forces(tb_world *world);
+
+/* A damper's force at velocity u, N; its slope is that at velocity u0, as the step takes it. */
+TB_FN double tb_damper_force(const tb_model_dof *dof, double u0, double u)
+{
+    const double *p = dof->damping_polynomial, v = fabs(u0);
+    const double a = p[0] * v, b = p[1] * v * v;
+    return -(dof->damping + a + b) * u0 - fmax(dof->damping + 2 * a + 3 * b, 0) * (u - u0);
+}
 
 /* Kinematic bodies go their way for `time`. */
 TB_TEAM_FN void tb_world_move_kinematic(const tb_world *world, tb_real time)
@@ -380,6 +421,25 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
 
 /* Moves u (dofs), a velocity at the end of the step, by what actuators and tendon springs with rows
  * give it, one after another, as if nothing else pushed. */
+/* Adds to `force` what actuators push with: those without a stabilising velocity term with a constant
+ * force; the others get rows, unless all are wanted. */
+#define tb_actuators_push TB_SYMBOL(tb_actuators_push)
+TB_EXTERN void tb_actuators_push(tb_world *world, bool all);
+/* The activation after dt, if the control stays. */
+#define tb_activation_after TB_SYMBOL(tb_activation_after)
+TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
+                                     double activation, double dt);
+/* A spring k with a damper d on something at x that moves at v0 before the step and v1 after it:
+ * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step,
+ * with theta = 1/2 (x is at the midpoint) its mean over the step, as for springs and dampers on
+ * joints. */
+TB_FN void tb_spring_damper(const tb_world *w, double k, double d, double *past, double *damping)
+{
+    const double theta = (double)w->theta, stiffness = theta * theta * (double)w->dt * k;
+    *past = theta == 1 ? 0 : stiffness - (1 - theta) * d;
+    *damping = stiffness + theta * d;
+}
+
 #define tb_servos_predict TB_SYMBOL(tb_servos_predict)
 TB_EXTERN tb_status tb_servos_predict(tb_world *world, tb_real *u);
 

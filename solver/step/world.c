@@ -221,14 +221,8 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
         state->actuator_force[a] =
             w->actuator_force[a] + state->row_impulses[memory.actuators + a] / dt;
         if (actuator->activation < 0) continue;
-        const double x = tb_actuator_control(actuator, state->controls[a]);
         double *act = &state->activations[actuator->activation];
-        if (actuator->activation_kind == TB_ACTIVATION_INTEGRATOR)
-            *act += dt * x;
-        else /* exact for a control that is held */
-            *act += (x - *act) * -expm1(-dt / actuator->time_constant);
-        if (actuator->activation_limited)
-            *act = fmin(fmax(*act, actuator->activation_lower), actuator->activation_upper);
+        *act = tb_activation_after(actuator, state->controls[a], *act, dt);
     }
 }
 

@@ -172,12 +172,73 @@ START_TEST(a_joints_force_range_narrows_its_only_actuator)
     TEST_NEAR(c.model->actuators[0].force_lower, -2, 0);
     TEST_NEAR(c.model->actuators[0].force_upper, 3, 0);
     mjcf_free(&c);
-    mjcf_refuses(ACTUATED("", "", "<general joint='j' dyntype='integrator' actearly='true'/>"),
-                 TB_UNSUPPORTED, 1, "actearly");
-    mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor joint='j'/><motor joint='j'/>"),
-                 TB_UNSUPPORTED, 1, "more than one actuator");
-    mjcf_refuses(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor tendon='t'/>"), TB_UNSUPPORTED, 1,
-                 "a tendon over a joint with an actuatorfrcrange");
+    /* of several actuators only the step knows the sum */
+    c = mjcf_load(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor joint='j'/><motor joint='j'/>"));
+    ck_assert(c.model->has_joint_forces && !c.model->actuators[0].force_limited);
+    TEST_NEAR(c.model->joints[0].force_lower, -6, 0);
+    TEST_NEAR(c.model->joints[0].force_upper, 4, 0);
+    mjcf_free(&c);
+    c = mjcf_load(ACTUATED("", "actuatorfrcrange='-6 4'", "<motor tendon='t'/>"));
+    ck_assert(c.model->has_joint_forces && !c.model->actuators[0].force_limited);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(muscles_have_defaults_of_their_own)
+{
+    mjcf_case c = mjcf_load(
+        ACTUATED("<muscle lengthrange='.1 .9'/>", "",
+                 "<muscle joint='j' force='20' range='.7 1.1' timeconst='.02 .05' tausmooth='.1'/>"
+                 "<muscle joint='j' scale='300'/>"
+                 "<general joint='j' dyntype='integrator' actearly='true'/>"));
+    const tb_model_actuator *a = c.model->actuators;
+    ck_assert_int_eq(a[0].activation_kind, TB_ACTIVATION_MUSCLE);
+    ck_assert(a[0].gain_curve == TB_CURVE_MUSCLE && a[0].bias_curve == TB_CURVE_MUSCLE);
+    TEST_NEAR(a[0].muscle_gain.force, 20, 0);
+    TEST_NEAR(a[0].muscle_gain.range[0], 0.7, 0);
+    TEST_NEAR(a[0].muscle_bias.range[1], 1.1, 0);
+    TEST_NEAR(a[0].muscle_gain.longest, 1.6, 0);
+    TEST_NEAR(a[0].muscle_times[1], 0.05, 0);
+    TEST_NEAR(a[0].muscle_times[2], 0.1, 0);
+    TEST_NEAR(a[0].length_range[1], 0.9, 0);
+    /* scale over the acceleration of a unit force: times the inertia about the hinge */
+    const double inertia = 4.18879020478639 * (0.4 * 0.01 + 0.09);
+    TEST_NEAR(a[1].muscle_gain.force, 300 * inertia, 1e-9);
+    ck_assert(a[2].early);
+    mjcf_free(&c);
+    c = mjcf_load(ACTUATED("", "", "<muscle joint='j' gear='-2' force='1'/>"));
+    const double degree = 3.14159265358979323846 / 180;
+    TEST_NEAR(c.model->actuators[0].length_range[0], -4 * degree, 1e-15);
+    TEST_NEAR(c.model->actuators[0].length_range[1], 2 * degree, 1e-15);
+    ck_assert_int_eq(mjcf_warnings(&c, "lengthrange is not given"), 1);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(sites_and_cranks_are_pushed_through_lists_of_dofs)
+{
+    mjcf_case c = mjcf_load(MJCF(
+        "<worldbody><site name='w'/><body name='p'><joint name='i'/><geom size='.1'/><body "
+        "name='c'><joint name='j' axis='1 0 0'/><geom size='.1'/><site name='s'/></body>"
+        "<body><joint axis='0 1 0'/><geom size='.1'/><site name='r'/></body></body></worldbody>"
+        "<actuator><motor site='s' gear='1 2 3 4 5 6'/><position site='s' refsite='r' gear='0 0 0 "
+        "0 0 2'/><position site='s' refsite='w' gear='1'/>"
+        "<motor cranksite='s' slidersite='r' cranklength='.5'/></actuator>"));
+    const tb_model_actuator *a = c.model->actuators;
+    static const int32_t MOMENTS[] = {2, 2, 2, 2}, OWN[] = {2, 1, 2, 1};
+    for (int i = 0; i < 4; i++) {
+        ck_assert_int_eq(a[i].number_of_moments, MOMENTS[i]);
+        ck_assert_int_eq(a[i].own_moments, OWN[i]);
+    }
+    ck_assert_int_eq(a[0].transmission, TB_TRANSMISSION_SITE);
+    ck_assert_int_eq(a[1].transmission, TB_TRANSMISSION_SITE_TO_SITE);
+    ck_assert_int_eq(a[3].transmission, TB_TRANSMISSION_CRANK);
+    TEST_NEAR(a[1].period, 4 * 3.14159265358979323846, 1e-14);
+    TEST_NEAR(a[2].period, 0, 0);
+    ck_assert_int_eq(c.model->moment_dofs[a[0].moment], 1);
+    ck_assert_int_eq(c.model->moment_dofs[a[0].moment + 1], 0);
+    ck_assert_int_eq(c.model->moment_dofs[a[1].moment + 1], 2);
+    mjcf_free(&c);
 }
 END_TEST
 
@@ -186,16 +247,15 @@ START_TEST(flags_and_groups_disable_actuators)
     mjcf_case c = mjcf_load(MJCF("<option actuatorgroupdisable='2 5'/><worldbody>" PENDULUM(
         "") "</worldbody><actuator><motor joint='j' group='2'/>"
             "<motor joint='j' group='1'/></actuator>"));
-    TEST_NEAR(c.model->actuators[0].gain[0], 0, 0);
-    TEST_NEAR(c.model->actuators[1].gain[0], 1, 0);
+    ck_assert(c.model->actuators[0].disabled);
+    ck_assert(!c.model->actuators[1].disabled);
     ck_assert_int_eq(mjcf_warnings(&c, "is disabled"), 1);
     mjcf_free(&c);
     c = mjcf_load(
         MJCF("<option><flag actuation='disable' clampctrl='disable'/></option><worldbody>" PENDULUM(
             "") "</worldbody><actuator><position joint='j' kp='5' "
                 "ctrlrange='0 1'/></actuator>"));
-    TEST_NEAR(c.model->actuators[0].gain[0], 0, 0);
-    TEST_NEAR(c.model->actuators[0].bias[1], 0, 0);
+    ck_assert(c.model->actuators[0].disabled);
     ck_assert(!c.model->actuators[0].control_limited);
     mjcf_free(&c);
 }
@@ -208,23 +268,31 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         tb_status status;
         const char *words;
     } CASES[] = {
-        {ACTUATED("", "", "<motor/>"), TB_INVALID_ARGUMENT, "motor: neither a joint nor a tendon"},
+        {ACTUATED("", "", "<motor/>"), TB_INVALID_ARGUMENT, "motor: no joint, tendon, site"},
         {ACTUATED("", "", "<motor joint='x'/>"), TB_NOT_FOUND, "there is no joint 'x'"},
         {ACTUATED("", "", "<motor tendon='x'/>"), TB_NOT_FOUND, "there is no tendon 'x'"},
         {ACTUATED("", "", "<motor joint='j' tendon='t'/>"), TB_INVALID_ARGUMENT,
          "both joint and tendon"},
-        {ACTUATED("", "", "<motor site='s'/>"), TB_UNSUPPORTED, "actuators on a site"},
+        {ACTUATED("", "", "<motor site='s'/>"), TB_NOT_FOUND, "there is no site 's'"},
+        {ACTUATED("", "", "<motor joint='j' refsite='s'/>"), TB_INVALID_ARGUMENT, "refsite"},
         {ACTUATED("", "", "<motor joint='j' kp='1'/>"), TB_INVALID_ARGUMENT,
          "unknown attribute 'kp'"},
         {ACTUATED("", "", "<motor joint='j' delay='.1'/>"), TB_UNSUPPORTED, "delay"},
-        {ACTUATED("", "", "<muscle joint='j'/>"), TB_UNSUPPORTED, "muscle: actuators of this kind"},
-        {ACTUATED("", "", "<adhesion body='p'/>"), TB_UNSUPPORTED, "adhesion"},
+        {ACTUATED("", "limited='false'", "<muscle joint='j'/>"), TB_UNSUPPORTED, "lengthrange"},
+        {ACTUATED("", "", "<muscle joint='j' lmin='2'/>"), TB_INVALID_ARGUMENT, "lmin < 1 < lmax"},
+        {ACTUATED("", "", "<muscle joint='j' tausmooth='-1'/>"), TB_INVALID_ARGUMENT, "tausmooth"},
         {ACTUATED("", "", "<dcmotor joint='j'/>"), TB_UNSUPPORTED, "dcmotor"},
         {ACTUATED("", "", "<pid joint='j'/>"), TB_UNSUPPORTED, "pid"},
         {ACTUATED("", "", "<engine joint='j'/>"), TB_INVALID_ARGUMENT, "engine: unknown element"},
-        {ACTUATED("", "", "<general joint='j' gaintype='muscle'/>"), TB_UNSUPPORTED, "gaintype"},
+        {ACTUATED("", "", "<general joint='j' gaintype='muscle'/>"), TB_INVALID_ARGUMENT,
+         "a muscle needs a rising range"},
+        {ACTUATED("", "", "<general joint='j' gaintype='user'/>"), TB_UNSUPPORTED, "gaintype"},
         {ACTUATED("", "", "<general joint='j' biastype='user'/>"), TB_UNSUPPORTED, "biastype"},
-        {ACTUATED("", "", "<general joint='j' dyntype='muscle'/>"), TB_UNSUPPORTED, "dyntype"},
+        {ACTUATED("", "", "<general joint='j' dyntype='muscle'/>"), TB_INVALID_ARGUMENT,
+         "time constants"},
+        {ACTUATED("", "", "<general joint='j' dyntype='user'/>"), TB_UNSUPPORTED, "dyntype"},
+        {ACTUATED("", "", "<general joint='j' dyntype='user' actdim='3'/>"), TB_UNSUPPORTED,
+         "actdim"},
         {ACTUATED("", "", "<general joint='j' dyntype='filter' dynprm='0'/>"), TB_INVALID_ARGUMENT,
          "time constant"},
         {ACTUATED("", "", "<position joint='j' kv='-1'/>"), TB_INVALID_ARGUMENT, "kv is negative"},
@@ -237,7 +305,7 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         {ACTUATED("", "", "<damper joint='j'/>"), TB_INVALID_ARGUMENT, "a damper's ctrlrange"},
         {ACTUATED("", "", "<motor joint='j' ctrllimited='true'/>"), TB_INVALID_ARGUMENT,
          "ctrlrange"},
-        {ACTUATED("", "", "<motor joint='j' damping='1 2'/>"), TB_UNSUPPORTED, "quadratic"},
+        {ACTUATED("", "", "<motor tendon='t' damping='1 2'/>"), TB_UNSUPPORTED, "quadratic"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         mjcf_refuses(CASES[i].text, CASES[i].status, 1, CASES[i].words);
@@ -252,5 +320,6 @@ TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
           a_shortcut_finds_its_own_kind_in_the_classes_around,
           damping_ratios_use_the_reflected_inertia, ranges_limit_only_where_they_rise,
           armature_and_damping_of_an_actuator_belong_to_its_joint,
-          a_joints_force_range_narrows_its_only_actuator, flags_and_groups_disable_actuators,
+          a_joints_force_range_narrows_its_only_actuator, muscles_have_defaults_of_their_own,
+          sites_and_cranks_are_pushed_through_lists_of_dofs, flags_and_groups_disable_actuators,
           actuators_that_make_no_sense_are_refused)

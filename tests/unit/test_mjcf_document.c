@@ -64,9 +64,8 @@ END_TEST
 
 START_TEST(what_would_change_the_motion_is_refused)
 {
-    mjcf_refuses(MJCF("\n<option density='1.2'/>"), TB_UNSUPPORTED, 2,
-                 "option: density=\"1.2\": fluid");
-    mjcf_refuses(MJCF("<option viscosity='1'/>"), TB_UNSUPPORTED, 1, "viscosity");
+    mjcf_refuses(MJCF("\n<option density='-1.2'/>"), TB_INVALID_ARGUMENT, 2,
+                 "option: density=\"-1.2\" is less than 0");
     mjcf_refuses(MJCF("<compiler coordinate='global'/>"), TB_UNSUPPORTED, 1,
                  "coordinate=\"global\"");
     mjcf_refuses(MJCF("<compiler convexhull='false'/>"), TB_UNSUPPORTED, 1, "convexhull");

@@ -1,5 +1,6 @@
 /* MJCF contact pairs, excludes, equalities, tendons and keyframes. */
 #include "mjcf_util.h"
+#include "step/step.h"
 
 /* two balls, a site each, a site in the world, and a section */
 #define BALLS(section)                                                                             \
@@ -133,9 +134,10 @@ START_TEST(keyframes_may_be_shorter_than_the_model)
     mjcf_case c = mjcf_load(MJCF(
         "<worldbody><body pos='1 2 3' quat='0 1 0 0'><freejoint/><geom size='1'/></body>"
         "<body><joint name='j' type='slide' ref='.5'/><geom size='1'/><body><joint type='ball'/>"
-        "<geom size='1'/></body></body></worldbody><actuator><motor joint='j'/></actuator>"
+        "<geom size='1'/></body></body><body mocap='true' pos='0 0 9'/></worldbody>"
+        "<actuator><motor joint='j'/><intvelocity joint='j'/></actuator>"
         "<keyframe><key name='a' time='2' qpos='7 8' qvel='1' ctrl='4'/><key name='b'/>"
-        "<key act='' mpos='1 2 3'/></keyframe>"));
+        "<key name='c' act='.5' mpos='1 2 3' mquat='0 0 2 0'/></keyframe>"));
     ck_assert_int_eq(c.model->number_of_keyframes, 3);
     const tb_model_keyframe *k = &c.model->keyframes[mjcf_index(&c, TB_HANDLE_KEYFRAME, "a")];
     static const double Q[] = {7, 8, 3, 0, 1, 0, 0, 0.5, 1, 0, 0, 0};
@@ -144,7 +146,25 @@ START_TEST(keyframes_may_be_shorter_than_the_model)
     TEST_NEAR(k->u[0], 1, 0);
     TEST_NEAR(k->u[5], 0, 0);
     TEST_NEAR(k->controls[0], 4, 0);
-    ck_assert_int_eq(mjcf_warnings(&c, "mpos is not part of a keyframe"), 1);
+    TEST_NEAR(k->activations[0], 0, 0);
+    static const double DESCRIBED[] = {0, 0, 9, 1, 0, 0, 0}, TOLD[] = {1, 2, 3, 0, 0, 1, 0};
+    for (int i = 0; i < 7; i++) TEST_NEAR(k->kinematic[i], DESCRIBED[i], 0);
+    k = &c.model->keyframes[mjcf_index(&c, TB_HANDLE_KEYFRAME, "c")];
+    for (int i = 0; i < 7; i++) TEST_NEAR(k->kinematic[i], TOLD[i], 0);
+    TEST_NEAR(k->activations[0], 0.5, 0);
+    mjcf_free(&c);
+
+    /* a state takes all of it */
+    c = mjcf_load(
+        MJCF("<worldbody><body><joint name='j'/><geom size='1'/></body><body mocap='true' "
+             "pos='0 0 9'/></worldbody><actuator><intvelocity joint='j'/></actuator>"
+             "<keyframe><key act='.5' mpos='1 2 3'/></keyframe>"));
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(c.model, &state, &c.error), &c.error);
+    TEST_OK(tb_state_reset(state, 0, &c.error), &c.error);
+    TEST_NEAR(state->activations[0], 0.5, 0);
+    TEST_NEAR(state->kinematic[2], 3, 0);
+    tb_state_destroy(state);
     mjcf_free(&c);
 }
 END_TEST
