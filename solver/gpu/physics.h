@@ -78,6 +78,7 @@
 #include "step/contact_rows.c"
 #include "step/detect.c"
 #include "step/detect_team.c"
+#include "step/adhesion.c"
 #include "step/recovery.c"
 #include "step/world.c"
 

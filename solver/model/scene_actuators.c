@@ -84,7 +84,6 @@ static void check_target(tb_check *check, const tb_scene *scene, tb_actuator_def
     } else if (kind == TB_HANDLE_BODY) {
         tb_check_handle(check, scene, "target", actuator->target, TB_HANDLE_BODY, false, &index);
         check_adhesion(check, actuator);
-        tb_check_fail(check, "target", "is a body: adhesion is not supported");
         gears = 0;
     } else {
         gears = check_joint_target(check, scene, actuator);

@@ -254,6 +254,9 @@ TB_EXTERN tb_status tb_world_assemble_rows(tb_world *world, tb_error *error);
 /* Finds contacts and adds their rows. DIVERGED where the motion has left the range of numbers. */
 #define tb_world_detect TB_SYMBOL(tb_world_detect)
 TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error);
+/* Pulls of actuators on bodies, into `c` and `u_free`; behind the contacts' rows. */
+#define tb_world_adhere TB_SYMBOL(tb_world_adhere)
+TB_EXTERN tb_status tb_world_adhere(tb_world *world, tb_error *error);
 /* The problem as far as it has been assembled; borrows the world's arrays. */
 #define tb_world_problem TB_SYMBOL(tb_world_problem)
 TB_EXTERN tb_problem tb_world_problem(const tb_world *world);

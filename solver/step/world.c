@@ -463,7 +463,8 @@ TB_EXTERN tb_status tb_step_detect(tb_stepping *stepping, tb_certificate *certif
 {
     tb_world *w = &stepping->world;
     fetch_contacts(w->state->contacts, w->state->number_of_contacts);
-    const tb_status status = tb_world_detect(w, error);
+    tb_status status = tb_world_detect(w, error);
+    if (status == TB_OK) status = tb_world_adhere(w, error);
     TB_STAGE_DONE(TB_STAGE_CONTACTS);
     if (status != TB_DIVERGED) return status;
     memset(certificate, 0, sizeof *certificate);
@@ -538,6 +539,7 @@ TB_EXTERN tb_status tb_world_export(const tb_state *state, const tb_step_options
     tb_world w = make_world(state, options, workspace);
     tb_status status = assemble(&w, error);
     if (status == TB_OK) status = tb_world_detect(&w, error);
+    if (status == TB_OK) status = tb_world_adhere(&w, error);
     if (status == TB_DIVERGED) return tb_fail(error, status, "the world has diverged");
     if (status != TB_OK) return status;
     const tb_problem problem = tb_world_problem(&w);

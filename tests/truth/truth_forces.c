@@ -380,7 +380,43 @@ START_TEST(a_muscle_wakes)
 }
 END_TEST
 
+/* A box of 1 kg hangs from a ceiling by 20 N: the ceiling pushes back by 20 N minus the weight, which
+ * bounds friction (mu 1). Slope of gravity `aside`; speed along it after 1 s. */
+static double slide(double aside, double pull, double *height)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "<mujoco><option gravity='%g 0 -10'/><worldbody><geom type='plane' size='5 5 .1' "
+             "zaxis='0 0 -1' pos='0 0 1'/><body name='b' pos='0 0 .9'><freejoint/><geom type='box' "
+             "size='.1 .1 .1' mass='1'/></body></worldbody><actuator><adhesion body='b' gain='%g' "
+             "ctrlrange='0 1'/></actuator><keyframe><key ctrl='1'/></keyframe></mujoco>",
+             aside, pull);
+    truth t = load(text, TB_SCHEME_STEWART_TRINKLE, 1e-3);
+    truth_run(&t, 1000);
+    const double speed = tb_state_u(t.state)[0];
+    *height = tb_state_q(t.state)[2];
+    if (pull > 0)
+        TRUTH_CHECK("adhesion: error of the force, N",
+                    fabs(tb_state_actuator_force(t.state, 0) - pull), 1e-12);
+    truth_end(&t);
+    return speed;
+}
+
+START_TEST(adhesion_holds_a_box_under_a_ceiling)
+{
+    double height;
+    TRUTH_CHECK("adhesion of 20 N, 9 N aside: speed, m/s", fabs(slide(9, 20, &height)), 1e-6);
+    TRUTH_CHECK("adhesion of 20 N, 9 N aside: error of the height, m", fabs(height - 0.9), 1e-6);
+    TRUTH_CHECK("adhesion of 20 N, 11 N aside: error of the speed, m/s",
+                fabs(slide(11, 20, &height) - 1), 0.01);
+    TRUTH_CHECK("adhesion of 20 N, 11 N aside: error of the height, m", fabs(height - 0.9), 1e-6);
+    /* weaker than the weight: the box falls, and nothing draws it from afar */
+    slide(0, 9.9, &height);
+    TRUTH_CHECK("adhesion of 9.9 N: error of the fall, m", fabs(0.9 - height - 5), 0.2);
+}
+END_TEST
+
 TEST_MAIN(springs_and_dampers_of_all_joints, a_medium_with_wind,
           gravity_compensation_within_bounds_of_joints, actuators_of_all_kinds,
           a_ball_sinks_in_honey, a_free_joints_spring_pulls_its_body_back, compensated_bodies_float,
-          a_muscle_wakes)
+          a_muscle_wakes, adhesion_holds_a_box_under_a_ceiling)

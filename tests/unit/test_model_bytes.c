@@ -41,7 +41,7 @@ START_TEST(the_format_is_what_it_was)
     add_ball(scene, "ball");
     tb_model *model = compile(scene);
     ck_assert_str_eq(tb_model_sha256(model),
-                     "72d7ed1c14e4e435edea315e17acd17cefe0a3703bf5cc784dcc0eef0b7eb238");
+                     "b26a1999b5565baf8009deed718a3f1543764c0704600465cfdea1591ca383a3");
     tb_model_destroy(model);
     tb_scene_destroy(scene);
 }
