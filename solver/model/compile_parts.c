@@ -28,7 +28,6 @@ static tb_status compile_sites(tb_compiler *c)
     return TB_OK;
 }
 
-
 /* ---- equalities ---- */
 
 /* Where the anchor of A and the frame of A lie in B, as the scene describes it. */

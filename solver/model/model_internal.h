@@ -213,7 +213,7 @@ tb_status tb_compile_tree(tb_compiler *compiler);  /* bodies, joints, dofs, tree
 tb_status tb_compile_mass(tb_compiler *compiler);  /* masses and inertias of bodies */
 tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, height fields */
 tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
-tb_status tb_compile_tendons(tb_compiler *compiler); /* one of the parts; after the tree */
+tb_status tb_compile_tendons(tb_compiler *compiler);   /* one of the parts; after the tree */
 tb_status tb_compile_actuators(tb_compiler *compiler); /* behind joints, sites and tendons */
 tb_status tb_compile_fluid(tb_compiler *compiler);     /* what the medium acts on; behind masses */
 tb_status

@@ -94,8 +94,8 @@ TB_STATIC double gravity_energy(const tb_dynamics *d)
     for (int32_t b = 1; b < m->number_of_bodies; b++) {
         if (m->bodies[b].tree < 0) continue;
         const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(m->bodies[b].com));
-        energy -= m->bodies[b].mass * (1 - m->bodies[b].gravity_compensation) *
-                  tb_v3_dot(gravity, com);
+        energy -=
+            m->bodies[b].mass * (1 - m->bodies[b].gravity_compensation) * tb_v3_dot(gravity, com);
     }
     return energy;
 }
@@ -222,8 +222,8 @@ TB_STATIC double drag_product(tb_world *w, const double *a, const double *b, tb_
     tb_dynamics_velocities(&w->dynamics, b, at_rest);
     for (int32_t i = 1; i < m->number_of_bodies; i++)
         if (m->bodies[i].tree >= 0)
-            sum += tb_motion_dot(motions[i],
-                                 tb_inertia_mul(&w->drag[i], w->dynamics.velocities[i]));
+            sum +=
+                tb_motion_dot(motions[i], tb_inertia_mul(&w->drag[i], w->dynamics.velocities[i]));
     tb_team_sync();
     return sum;
 }

@@ -203,7 +203,6 @@ TB_EXTERN double tb_actuator_length(const tb_world *world, int32_t actuator)
     const tb_model_actuator *a = &world->model->actuators[actuator];
     if (a->transmission != TB_TRANSMISSION_FIXED)
         return a->number_of_moments > 0 ? world->lengths[actuator] : 0;
-    if (a->tendon >= 0)
-        return a->gear[0] * (double)tb_tendon_length(world, a->tendon, world->q);
+    if (a->tendon >= 0) return a->gear[0] * (double)tb_tendon_length(world, a->tendon, world->q);
     return joint_length(world, a);
 }

@@ -41,7 +41,7 @@ START_TEST(the_format_is_what_it_was)
     add_ball(scene, "ball");
     tb_model *model = compile(scene);
     ck_assert_str_eq(tb_model_sha256(model),
-                     "b26a1999b5565baf8009deed718a3f1543764c0704600465cfdea1591ca383a3");
+                     "7d40dbe1484d271cf8477cbf1a01337785e9bf3b469078ed7c91bcdb106c2dba");
     tb_model_destroy(model);
     tb_scene_destroy(scene);
 }
