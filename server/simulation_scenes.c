@@ -194,9 +194,17 @@ static tb_status list_overlaps(const tb_model *model, int32_t keyframe, creation
     tb_state *state = NULL;
     tb_status status = tb_state_create(model, &state, error);
     if (status == TB_OK && keyframe >= 0) status = tb_state_reset(state, keyframe, error);
+    /* a crowd in one place has too many pairs to sample */
+    const double slop = tb_step_defaults().contact_slop;
     if (status == TB_OK)
-        status = tb_state_overlaps(state, tb_step_defaults().contact_slop, OVERLAP_SAMPLES,
-                                   &made->overlaps, &made->number_of_overlaps, error);
+        status =
+            tb_state_overlaps(state, slop, 0, &made->overlaps, &made->number_of_overlaps, error);
+    if (status == TB_OK && made->number_of_overlaps > 0 &&
+        made->number_of_overlaps <= MOST_OVERLAPS) {
+        tb_overlaps_destroy(made->overlaps);
+        status = tb_state_overlaps(state, slop, OVERLAP_SAMPLES, &made->overlaps,
+                                   &made->number_of_overlaps, error);
+    }
     if (made->number_of_overlaps > MOST_OVERLAPS) made->number_of_overlaps = MOST_OVERLAPS;
     tb_state_destroy(state);
     return status;

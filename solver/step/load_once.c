@@ -76,13 +76,14 @@ static bool is_left_out(const tb_overlap *o)
 }
 
 /* Names the pairs that stay in, or those that are left out, the deepest first. */
-static tb_status warn_of(tb_model *m, const tb_overlap *overlaps, int32_t count, bool ignore,
-                         bool left_out, tb_error *error)
+static tb_status warn_of(tb_model *m, const tb_overlap *overlaps, int32_t count, int64_t total,
+                         bool ignore, bool left_out, tb_error *error)
 {
     char pair[PAIR_TEXT], text[TB_ERROR_MESSAGE_SIZE];
     const char *effect = left_out ? "they do not collide (overlaps: ignore)"
                                   : "they push each other apart from the first step on";
-    int32_t said = 0, unsaid = 0;
+    int32_t said = 0;
+    int64_t unsaid = left_out ? 0 : total - count; /* pairs that are not listed stay in */
     tb_status status = TB_OK;
     for (int32_t i = 0; i < count && status == TB_OK; i++) {
         if (left_out != (ignore && is_left_out(&overlaps[i]))) continue;
@@ -96,16 +97,17 @@ static tb_status warn_of(tb_model *m, const tb_overlap *overlaps, int32_t count,
         status = tb_model_warn(m, text, error);
     }
     if (status != TB_OK || unsaid == 0) return status;
-    snprintf(text, sizeof text, "%d more pairs of shapes overlap less: %s", (int)unsaid, effect);
+    snprintf(text, sizeof text, "%lld more pairs of shapes overlap less: %s", (long long)unsaid,
+             effect);
     return tb_model_warn(m, text, error);
 }
 
-static tb_status refuse(const tb_model *m, const tb_overlap *overlaps, int32_t count,
+static tb_status refuse(const tb_model *m, const tb_overlap *overlaps, int64_t total,
                         tb_error *error)
 {
     char pair[PAIR_TEXT], more[48] = "";
     print_pair(m, &overlaps[0], pair);
-    if (count > 1) snprintf(more, sizeof more, ", and %d more pairs", (int)count - 1);
+    if (total > 1) snprintf(more, sizeof more, ", and %lld more pairs", (long long)total - 1);
     return tb_fail_field(error, TB_FAILED_PRECONDITION, "overlaps", "%s%s", pair, more);
 }
 
@@ -132,9 +134,10 @@ static tb_status leave_out(const tb_overlap *overlaps, int32_t count, tb_model *
     return TB_OK;
 }
 
-/* The pairs that overlap in the first pose: the reference pose, or a keyframe's. */
-static tb_status list_first(const tb_model *model, const char *keyframe, int32_t samples,
-                            tb_overlap **overlaps, int32_t *count, tb_error *error)
+/* The pairs that overlap in the first pose: the reference pose, or a keyframe's. To leave pairs out
+ * all must be known; to name them the deepest are enough. */
+static tb_status list_first(const tb_model *model, const char *keyframe, bool all,
+                            tb_overlap **overlaps, int32_t *count, int64_t *total, tb_error *error)
 {
     tb_state *state = NULL;
     int32_t index = -1;
@@ -142,8 +145,9 @@ static tb_status list_first(const tb_model *model, const char *keyframe, int32_t
     if (status == TB_OK) status = tb_state_create(model, &state, error);
     if (status == TB_OK && index >= 0) status = tb_state_reset(state, index, error);
     if (status == TB_OK)
-        status = tb_state_overlaps(state, tb_step_defaults().contact_slop, samples, overlaps, count,
-                                   error);
+        status = tb_state_deepest_overlaps(
+            state, tb_step_defaults().contact_slop, all ? PARTING_SAMPLES : 0,
+            all ? INT32_MAX / 4 : WARNED_PAIRS, overlaps, count, total, error);
     tb_state_destroy(state);
     return status;
 }
@@ -154,13 +158,13 @@ static tb_status treat_overlaps(tb_overlap_policy policy, const char *keyframe, 
     const bool ignore = policy == TB_OVERLAPS_IGNORE;
     tb_overlap *overlaps = NULL;
     int32_t count = 0;
-    tb_status status =
-        list_first(*model, keyframe, ignore ? PARTING_SAMPLES : 0, &overlaps, &count, error);
+    int64_t total = 0;
+    tb_status status = list_first(*model, keyframe, ignore, &overlaps, &count, &total, error);
     if (status == TB_OK && count > 0 && policy == TB_OVERLAPS_ERROR)
-        status = refuse(*model, overlaps, count, error);
+        status = refuse(*model, overlaps, total, error);
     if (status == TB_OK && count > 0 && ignore) status = leave_out(overlaps, count, model, error);
-    if (status == TB_OK) status = warn_of(*model, overlaps, count, ignore, true, error);
-    if (status == TB_OK) status = warn_of(*model, overlaps, count, ignore, false, error);
+    if (status == TB_OK) status = warn_of(*model, overlaps, count, total, ignore, true, error);
+    if (status == TB_OK) status = warn_of(*model, overlaps, count, total, ignore, false, error);
     tb_overlaps_destroy(overlaps);
     return status;
 }

@@ -30,6 +30,8 @@ typedef struct search {
     uint32_t *stride;       /* joints: odd, in an order of its own */
     uint32_t *offset;       /* joints */
     int32_t samples;        /* a power of two */
+    int32_t most;           /* pairs to list; less deep ones are only counted */
+    int64_t total;          /* pairs that overlap */
 } search;
 
 static const double PI = 3.14159265358979323846;
@@ -243,6 +245,11 @@ static tb_status find_overlaps(search *s, double slop, tb_overlap **overlaps, in
         if (!measure(s, o.shape_a, o.shape_b, &o.depth))
             return tb_fail_memory(error, 0, "overlaps");
         if (!(o.depth > slop)) continue;
+        s->total++;
+        if (*count / 2 >= s->most) {
+            qsort(*overlaps, (size_t)*count, sizeof **overlaps, by_depth);
+            *count = s->most;
+        }
         if (*count == capacity) {
             tb_overlap *larger = tb_grow(*overlaps, *count + 1, &capacity, sizeof o);
             if (larger == NULL) return tb_fail_memory(error, sizeof o, "overlaps");
@@ -254,15 +261,26 @@ static tb_status find_overlaps(search *s, double slop, tb_overlap **overlaps, in
         (*overlaps)[(*count)++] = o;
     }
     if (*count > 0) qsort(*overlaps, (size_t)*count, sizeof **overlaps, by_depth);
+    if (*count > s->most) *count = s->most;
     return TB_OK;
 }
 
 tb_status tb_state_overlaps(const tb_state *state, double slop, int32_t samples,
                             tb_overlap **overlaps, int32_t *count, tb_error *error)
 {
+    int64_t total;
+    return tb_state_deepest_overlaps(state, slop, samples, INT32_MAX / 4, overlaps, count, &total,
+                                     error);
+}
+
+tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t samples,
+                                    int32_t most, tb_overlap **overlaps, int32_t *count,
+                                    int64_t *total, tb_error *error)
+{
     enum { MOST_SAMPLES = 1 << 16 };
     tb_arena arena = {0};
-    search s = {.state = state, .model = state->model, .arena = &arena};
+    search s = {.state = state, .model = state->model, .arena = &arena, .most = most};
+    *total = 0;
     *overlaps = NULL;
     *count = 0;
     if (!(slop >= 0) || !isfinite(slop))
@@ -276,6 +294,7 @@ tb_status tb_state_overlaps(const tb_state *state, double slop, int32_t samples,
     if (status == TB_OK) status = find_overlaps(&s, slop, overlaps, count, error);
     if (status == TB_OK && samples > 0 && !try_samples(&s, *overlaps, *count, slop))
         status = tb_fail_memory(error, 0, "overlaps");
+    *total = s.total;
     tb_arena_destroy(&arena);
     if (status != TB_OK) {
         tb_overlaps_destroy(*overlaps);

@@ -278,6 +278,11 @@ TB_EXTERN double tb_world_potential(tb_world *world, const double *q);
 /* Energy (J) at the end of the step, before it is the state's; moves the dynamics there; double
  * only. */
 TB_EXTERN double tb_world_end_energy(tb_world *world);
+/* tb_state_overlaps for the `most` deepest pairs; *total counts all. A crowd of shapes in one place
+ * has as many pairs as the square of their number, and a list of these takes more than the model. */
+tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t samples,
+                                    int32_t most, tb_overlap **overlaps, int32_t *count,
+                                    int64_t *total, tb_error *error);
 /* Dynamics at the state's q and u, from the arena; double only. RESOURCE_EXHAUSTED if refused. */
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena);
 

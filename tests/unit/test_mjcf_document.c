@@ -175,7 +175,7 @@ START_TEST(hostile_documents_are_refused)
     options.file_limit = 10;
     TEST_STATUS(tb_scene_load_mjcf("<mujoco></mujoco>", 17, "t.xml", &options, &scene, &error),
                 TB_RESOURCE_EXHAUSTED, NULL);
-    TEST_STATUS(tb_scene_load_mjcf("<mujoco/>\0", 10, NULL, NULL, &scene, &error),
+    TEST_STATUS(tb_scene_load_mjcf("<mujoco>\0</mujoco>", 18, NULL, NULL, &scene, &error),
                 TB_INVALID_ARGUMENT, NULL);
     TEST_STATUS(tb_scene_load_mjcf(NULL, 10, NULL, NULL, &scene, &error), TB_INVALID_ARGUMENT,
                 NULL);
