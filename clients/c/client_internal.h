@@ -1,4 +1,4 @@
-/* What the files of the C client share.
+/* Inside the C client: its connections and calls, and the functions that its files offer each other.
  *
  *   client.c    clients: connections that are made again, unary calls, repeating
  *   stream.c    streams;  upload.c  assets and models;  status.c  errors as the library's

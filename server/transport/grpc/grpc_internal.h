@@ -365,7 +365,7 @@ int rpc_send_drop(rpc_call *);
 extern const td_call_transport rpc_transport;
 /* A call whose headers begin to arrive; NULL without memory. */
 rpc_call *rpc_call_make(rpc_connection *, int32_t stream);
-/* It counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and the
+/* The call counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and the
  * call is to be refused. */
 bool rpc_call_begin(rpc_call *, bool working);
 /* Serves a post: hands over a message that is wanted, sends answers. */

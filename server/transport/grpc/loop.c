@@ -166,7 +166,7 @@ void rpc_loop_accept(rpc_loop *loop, bool on)
 
 /* ---- times ---- */
 
-/* What the transport's drain asks of this loop. */
+/* Carries out the orders of the transport's drain. */
 static void obey(rpc_loop *loop, int64_t now)
 {
     const bool closing = atomic_load(&loop->closing), leaving = atomic_load(&loop->leaving);
