@@ -201,7 +201,7 @@ static tb_status look_up(td_auth *auth, const td_call *call, const char *token, 
     pthread_mutex_unlock(&auth->mutex);
     if (found) return TB_OK;
 
-    /* what no key begins with is refused by a look into the store, which costs nothing of the ration */
+    /* an unknown id is refused by a look into the store: the slow check and its ration are spared */
     db_api_key row;
     tb_error trouble = {.status = TB_OK};
     if (db_get_api_key(auth->store, id, &row, &trouble) == TB_NOT_FOUND) {

@@ -30,7 +30,7 @@ enum { TD_CALLER_NAME_SIZE = 64 };
 /* Who calls. Filled by td_auth_admit before a method sees the call. */
 typedef struct td_caller {
     char name[TD_CALLER_NAME_SIZE]; /* owner of what the call makes: the key's name, "anonymous" */
-    /* who shares a turn of the queues: the key's name, or "anonymous" with the address; "": name */
+    /* the account in the queues: the key's name, or "anonymous" with the address; "": name */
     char account[TD_CALLER_NAME_SIZE];
     td_scope scope;
     bool loopback;    /* came over a loopback address or a Unix socket */

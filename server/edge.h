@@ -1,5 +1,5 @@
-/* Who stands at the edge: whether a caller that comes over loopback is one, or somebody behind a
- * proxy, and which framing of a request is not believed. For both transports: HTTP asks from its
+/* Checks at the edge: whether a caller on a loopback connection is local or comes through a proxy, and
+ * whether the framing of a request is sound. For both transports: HTTP asks from its
  * headers, gRPC from its metadata and :authority. */
 #ifndef SERVER_EDGE_H
 #define SERVER_EDGE_H
@@ -20,7 +20,7 @@ bool td_edge_host_is_sound(const char *host);
 /* Whether a header's name consists of the characters of a token (RFC 9110 5.6.2). */
 bool td_edge_name_is_sound(const char *name, size_t size);
 
-/* What the headers of one HTTP/1.1 request say about its length. */
+/* Headers of one HTTP/1.1 request that bear on where the request ends. */
 typedef struct td_framing {
     int lengths, hosts, codings; /* how many Content-Length, Host, Transfer-Encoding there are */
     bool unknown_coding;         /* one that is not "chunked" */

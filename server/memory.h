@@ -27,7 +27,7 @@ uint64_t td_memory_booked(td_server *);
 uint64_t td_memory_limit(const td_server *);
 /* Bytes of the process in memory, as /proc/self/statm says; 0 where there is none. */
 uint64_t td_memory_resident(void);
-/* What worlds of a model take once they step, from counts: states, contacts, the solver's share. */
+/* Memory of a model's worlds once they step, from counts: states, contacts, the solver's share. */
 uint64_t td_memory_of_worlds(const tb_model *, int32_t worlds);
 /* Gives memory that was freed back to the system if there is much of it. From the reaper. */
 void td_memory_trim(void);

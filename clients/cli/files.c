@@ -75,7 +75,7 @@ tb_status files_create(const char *path, FILE **file, tb_error *error)
         return TB_OK;
     }
     char *beside = place_beside(path);
-    /* what may not be written is not replaced either */
+    /* a file without permission to write is not replaced either */
     const bool closed = beside != NULL && access(path, F_OK) == 0 && access(path, W_OK) != 0;
     *file = closed ? NULL : fopen(beside != NULL ? beside : path, "w");
     const int cause = errno;

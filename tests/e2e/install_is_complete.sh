@@ -146,5 +146,5 @@ check 'the unit names it there' grep -q "$home/x/etc/tribod.ini" \
     "$home/x/lib/systemd/system/tribod.service"
 make -n -o all BUILD="$build" install PREFIX="$home/x" >"$dir/out" 2>"$dir/err"
 check 'no command of the installation names another place to write to' sh -c \
-    "! grep -E '^install|^ln| > ' '$dir/out' | grep -vq '$home/x'"
+    "! grep -E '^install|^ln| > ' '$dir/out' | grep -v stamp | grep -vq '$home/x'"
 finish
