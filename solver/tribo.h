@@ -530,7 +530,8 @@ typedef struct tb_import_options {
 
 tb_import_options tb_import_defaults(void);
 
-/* Loads a scene by what the file is: MJCF or URDF (by root element), OBJ or STL (one free body).
+/* Loads a scene by what the file is: MJCF or URDF (by root element), a zip archive of an MJCF with
+ * its files (.mjz), or a mesh (OBJ, STL, DAE, MSH: one free body).
  * `options` may be NULL. Errors name file, line and element. */
 tb_status tb_scene_load(const char *path, const tb_import_options *, tb_scene **, tb_error *);
 
@@ -540,7 +541,7 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
 tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
                              const tb_import_options *, tb_scene **, tb_error *);
 
-/* Reads an OBJ or STL file as one mesh asset of the scene, scaled per axis (NULL: 1). */
+/* Reads a mesh file (OBJ, STL, DAE, MSH) as one asset of the scene, scaled per axis (NULL: 1). */
 tb_status tb_scene_load_mesh(tb_scene *, const char *path, const char *name, const double scale[3],
                              tb_mesh_inertia inertia, const tb_import_options *, tb_handle *,
                              tb_error *);
