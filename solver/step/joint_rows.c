@@ -132,10 +132,10 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     const double velocity = tb_transmission_velocity(&transmission, w->u);
     law.constant = past * velocity - k * stretch;
     if (t->armature > 0) {
-        /* armature pushes by -a (v1 - v0) / dt, where v0 is what the velocity becomes by itself */
+        /* armature pushes by -a (v1 - v0) / dt - a gain: the velocity grows by itself, too */
         const double gain = t->number_of_points > 0 ? tb_tendon_gain(w, tendon) : 0;
         const double dt = (double)w->dt;
-        law.constant += t->armature * (velocity / dt + gain);
+        law.constant += t->armature * (velocity / dt - gain);
         law.damping += t->armature / dt;
     }
     return law;
