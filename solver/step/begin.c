@@ -129,6 +129,7 @@ TB_STATIC tb_status mean_bias(tb_world *w, tb_real *bias)
     tb_team_sync();
     tb_dynamics_velocities(d, mean, w->kinematic);
     tb_dynamics_bias(d, mean, tb_v3_load(m->gravity), false, bias);
+    tb_tendons_gain(w);
     tb_dynamics_velocities(d, change, at_rest);
     tb_dynamics_bias(d, change, tb_v3(0, 0, 0), false, of_change);
     tb_dynamics_velocities(d, w->u, w->kinematic);
@@ -146,6 +147,7 @@ TB_STATIC tb_status jointed_velocity(tb_world *w)
     tb_real *bias = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     if (!bias) return TB_RESOURCE_EXHAUSTED;
     tb_dynamics_bias(d, w->u, tb_v3_load(m->gravity), false, bias);
+    tb_tendons_gain(w);
     tb_team_sync();
     if (mean_bias(w, bias) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, dofs) w->u_free[i] = w->dt * (w->force[i] - bias[i]);
@@ -167,6 +169,7 @@ TB_STATIC tb_status free_velocity(tb_world *w)
     const tb_model *m = w->model;
     if (m->number_of_jointed_trees > 0 && jointed_velocity(w) != TB_OK)
         return TB_RESOURCE_EXHAUSTED;
+    if (m->number_of_jointed_trees == 0) tb_tendons_gain(w);
     TB_EACH (t, m->number_of_trees)
         if (m->trees[t].single_free) single_free_velocity(w, &m->trees[t]);
     tb_team_sync();

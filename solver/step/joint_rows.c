@@ -133,7 +133,7 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     law.constant = past * velocity - k * stretch;
     if (t->armature > 0) {
         /* armature pushes by -a (v1 - v0) / dt - a gain: the velocity grows by itself, too */
-        const double gain = t->number_of_points > 0 ? tb_tendon_gain(w, tendon) : 0;
+        const double gain = t->number_of_points > 0 ? w->tendon_gains[tendon] : 0;
         const double dt = (double)w->dt;
         law.constant += t->armature * (velocity / dt - gain);
         law.damping += t->armature / dt;

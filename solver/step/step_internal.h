@@ -86,6 +86,7 @@ typedef struct tb_world {
     double *tendon_coefficients; /* tendon terms */
     tb_real *tendon_lengths;     /* tendons, m */
     tb_real *tendon_drifts;      /* tendons, m/s: of kinematic bodies */
+    double *tendon_gains;        /* tendons with armature, m/s^2; see tb_tendons_gain */
 
     /* Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
      * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
@@ -518,6 +519,9 @@ TB_EXTERN tb_real tb_tendon_measure(const tb_dynamics *dynamics, int32_t tendon,
  * velocities in `dynamics` and what the last tb_dynamics_bias left. */
 #define tb_tendon_gain TB_SYMBOL(tb_tendon_gain)
 TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon);
+/* Sets world->tendon_gains for tendons with armature. */
+#define tb_tendons_gain TB_SYMBOL(tb_tendons_gain)
+TB_EXTERN void tb_tendons_gain(const tb_world *world);
 /* Length of a fixed tendon at coordinates q. */
 #define tb_tendon_fixed_length TB_SYMBOL(tb_tendon_fixed_length)
 TB_EXTERN tb_real tb_tendon_fixed_length(const tb_model *model, int32_t tendon, const tb_real *q);

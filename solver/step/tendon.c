@@ -123,6 +123,16 @@ TB_EXTERN double tb_tendon_gain(const tb_world *world, int32_t tendon)
     }
 }
 
+TB_EXTERN void tb_tendons_gain(const tb_world *world)
+{
+    const tb_model *m = world->model;
+    if (m->number_of_tendon_points == 0) return;
+    TB_EACH (i, m->number_of_tendons)
+        if (m->tendons[i].number_of_points > 0 && m->tendons[i].armature > 0)
+            world->tendon_gains[i] = tb_tendon_gain(world, i);
+    tb_team_sync();
+}
+
 TB_EXTERN tb_status tb_tendons_take(tb_world *world)
 {
     tb_world *w = world;
@@ -131,6 +141,8 @@ TB_EXTERN tb_status tb_tendons_take(tb_world *world)
     w->tendon_coefficients = TB_ARENA_ARRAY(w->arena, double, m->number_of_tendon_terms);
     w->tendon_lengths = TB_ARENA_ARRAY(w->arena, tb_real, m->number_of_tendons);
     w->tendon_drifts = TB_ARENA_ZEROED(w->arena, tb_real, m->number_of_tendons);
+    w->tendon_gains = TB_ARENA_ZEROED(w->arena, double, m->number_of_tendons);
+    if (!w->tendon_gains) return TB_RESOURCE_EXHAUSTED;
     return w->tendon_coefficients && w->tendon_lengths && w->tendon_drifts ? TB_OK
                                                                            : TB_RESOURCE_EXHAUSTED;
 }
