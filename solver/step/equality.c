@@ -240,17 +240,19 @@ TB_STATIC tb_status assemble_equalities(tb_world *w, const tb_real *q, const tb_
     return status;
 }
 
-/* Ridge over the mean diagonal of G. Loops in a plane have rows that say the same, or that differ by
- * the last digits of their axes; with less, an error between such rows moves a loop far away. */
-#define CLOSURE_RIDGE tb_max((tb_real)1e-9, TB_REAL_EPSILON * 64)
+/* Ridges over the mean diagonal of G, tried one after the other. Loops in a plane have rows that say
+ * the same, which rounding makes singular; rows that differ by the last digits of their axes take a
+ * larger one, else an error between them moves the loop far away. */
+#define ROUNDING_RIDGE (TB_REAL_EPSILON * 64)
+#define AXES_RIDGE     tb_max((tb_real)1e-9, TB_REAL_EPSILON * 64)
 
 /* mu = -G^-1 x by Cholesky. False where that has no answer. */
-TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real *g, tb_real *mu)
+TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real ridge, tb_real *g, tb_real *mu)
 {
     tb_real trace = 0;
     for (int32_t i = 0; i < n; i++) trace += g[i * n + i];
     for (int32_t i = 0; i < n; i++) {
-        g[i * n + i] += trace / TB_R(n) * CLOSURE_RIDGE;
+        g[i * n + i] += trace * ridge;
         mu[i] = -x[i];
     }
     if (!(trace > 0) || tb_cholesky(g, n, n) != n) return false;
@@ -260,7 +262,7 @@ TB_STATIC bool least_impulses(const tb_real *x, int32_t n, tb_real *g, tb_real *
 
 /* s (dofs) = -M^-1 W G^-1 x: the smallest motion that takes x away from the rows. Zero where that
  * has no answer. */
-TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion)
+TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real ridge, tb_real **motion)
 {
     const tb_problem problem = tb_world_problem(w);
     const int32_t n = w->number_of_rows, dofs = w->model->number_of_dofs;
@@ -272,7 +274,7 @@ TB_STATIC tb_status least_motion(tb_world *w, const tb_real *x, tb_real **motion
     *motion = s;
     if (!g || !mu || !xi || !s || !velocities) return TB_RESOURCE_EXHAUSTED;
     if (tb_problem_delassus(&problem, g) != TB_OK) return TB_RESOURCE_EXHAUSTED;
-    const bool solved = TB_LEADER && least_impulses(x, n, g, mu);
+    const bool solved = TB_LEADER && least_impulses(x, n, ridge, g, mu);
     tb_team_sync();
     if (!tb_team_any(solved)) return TB_OK;
     tb_problem_apply(&problem, mu, s, xi);
@@ -298,7 +300,8 @@ TB_EXTERN tb_status tb_equality_predict(tb_world *world, tb_real *u)
     TB_EACH (r, w->number_of_rows) c.velocities[r] += c.biases[r];
     tb_team_sync();
     if (w->number_of_rows > 0) {
-        if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion) != TB_OK)
+            return TB_RESOURCE_EXHAUSTED;
         TB_EACH (i, w->model->number_of_dofs) u[i] += motion[i];
         tb_team_sync();
     }
@@ -338,17 +341,24 @@ TB_STATIC tb_status project_positions(tb_world *w, tb_real *q, closure *c)
     const int32_t coordinates = w->model->number_of_coordinates;
     tb_real *motion = NULL, *before = TB_ARENA_ARRAY(w->arena, tb_real, coordinates);
     if (!before) return TB_RESOURCE_EXHAUSTED;
+    tb_real ridge = ROUNDING_RIDGE;
     for (int step = 0; step < PROJECTION_STEPS; step++) {
         if (c->largest <= TB_R(w->options->closure_tolerance)) return TB_OK;
         const tb_real last = c->largest;
         tb_team_copy(before, q, (size_t)coordinates * sizeof *q);
-        if (least_motion(w, c->errors, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        tb_team_sync();
+        if (least_motion(w, c->errors, ridge, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         tb_dynamics_integrate(w->model, motion, 1, q);
         if (look_at_loops(w, q, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
         if (c->largest <= TB_R(0.5) * last) continue;
-        if (c->largest < last) return TB_OK;
-        tb_team_copy(q, before, (size_t)coordinates * sizeof *q);
-        return look_at_loops(w, q, c);
+        const bool tried = ridge == AXES_RIDGE;
+        ridge = AXES_RIDGE;
+        if (c->largest >= last) {
+            tb_team_copy(q, before, (size_t)coordinates * sizeof *q);
+            tb_team_sync();
+            if (look_at_loops(w, q, c) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        }
+        if (tried) return TB_OK;
     }
     return TB_OK;
 }
@@ -367,7 +377,8 @@ TB_STATIC tb_status close_loops(tb_world *w, tb_real *q, tb_recovered *recovered
     if (TB_LEADER) find_open_loops(w, &c, recovered);
     tb_team_sync();
     if (w->theta == 1) return TB_OK;
-    if (least_motion(w, c.velocities, &motion) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+    if (least_motion(w, c.velocities, ROUNDING_RIDGE, &motion) != TB_OK)
+        return TB_RESOURCE_EXHAUSTED;
     TB_EACH (i, w->model->number_of_dofs) w->u_end[i] += motion[i];
     tb_team_sync();
     return TB_OK;
