@@ -164,34 +164,67 @@ TB_EXTERN double tb_world_potential(tb_world *world, const double *q)
     return energy;
 }
 
-TB_EXTERN double tb_world_end_energy(tb_world *world)
+TB_EXTERN double tb_world_begin_energy(tb_world *world)
 {
-    const double potential = tb_world_potential(world, world->q);
-    tb_dynamics_velocities(&world->dynamics, world->u_end, world->kinematic);
-    const double kinetic = kinetic_energy(&world->dynamics, world->u_end, world->arena);
+    const tb_dynamics *d = &world->dynamics;
+    if (world->theta != 1) return tb_world_energy(world->state, world->arena);
+    const double energy = potential_energy(d, world->q) + kinetic_energy(d, world->u, world->arena);
     tb_team_sync();
-    return potential + kinetic;
+    return energy;
 }
 
-/* a' M b (J) for two velocities of the dofs, at the poses of the step's collision configuration.
- * Bases do not move. */
-TB_STATIC double mass_product(tb_world *w, const double *a, const double *b, body_motion *motions,
-                              const double *at_rest)
+TB_EXTERN double tb_world_end_energy(tb_world *world, double *potential)
+{
+    tb_dynamics *d = &world->dynamics;
+    tb_dynamics_motion(d, world->q, world->u_end, world->kinematic);
+    *potential = potential_energy(d, world->q);
+    const double kinetic = kinetic_energy(d, world->u_end, world->arena);
+    tb_team_sync();
+    return *potential + kinetic;
+}
+
+/* A velocity of the dofs, and the motions of the bodies that it gives on bases that do not move. */
+typedef struct world_motion {
+    const double *u;
+    body_motion *bodies;
+} world_motion;
+
+/* The motions at the poses of the step's collision configuration. */
+TB_STATIC void read_motions(tb_world *w, const double *at_rest, const world_motion *motion)
+{
+    tb_dynamics_velocities(&w->dynamics, motion->u, at_rest);
+    TB_EACH (i, w->model->number_of_bodies)
+        if (w->model->bodies[i].tree >= 0) motion->bodies[i] = motion_of(&w->dynamics, i);
+    tb_team_sync();
+}
+
+/* a' M b, J */
+TB_STATIC double mass_product(const tb_world *w, const world_motion *a, const world_motion *b)
 {
     const tb_model *m = w->model;
     double sum = 0;
-    tb_dynamics_velocities(&w->dynamics, a, at_rest);
     for (int32_t i = 1; i < m->number_of_bodies; i++)
-        if (m->bodies[i].tree >= 0) motions[i] = motion_of(&w->dynamics, i);
-    tb_team_sync();
-    tb_dynamics_velocities(&w->dynamics, b, at_rest);
+        if (m->bodies[i].tree >= 0)
+            sum += body_product(&m->bodies[i], &a->bodies[i], &b->bodies[i]);
+    for (int32_t i = 0; i < m->number_of_dofs; i++) sum += m->dofs[i].armature * a->u[i] * b->u[i];
+    return sum;
+}
+
+/* (b - a)' M (b - a), J */
+TB_STATIC double change_product(const tb_world *w, const world_motion *a, const world_motion *b)
+{
+    const tb_model *m = w->model;
+    double sum = 0;
     for (int32_t i = 1; i < m->number_of_bodies; i++) {
         if (m->bodies[i].tree < 0) continue;
-        const body_motion other = motion_of(&w->dynamics, i);
-        sum += body_product(&m->bodies[i], &motions[i], &other);
+        const body_motion change = {tb_v3_sub(b->bodies[i].linear, a->bodies[i].linear),
+                                    tb_v3_sub(b->bodies[i].angular, a->bodies[i].angular)};
+        sum += body_product(&m->bodies[i], &change, &change);
     }
-    for (int32_t i = 0; i < m->number_of_dofs; i++) sum += m->dofs[i].armature * a[i] * b[i];
-    tb_team_sync();
+    for (int32_t i = 0; i < m->number_of_dofs; i++) {
+        const double change = b->u[i] - a->u[i];
+        sum += m->dofs[i].armature * change * change;
+    }
     return sum;
 }
 
@@ -285,16 +318,16 @@ TB_STATIC double exchanged_energy(const tb_world *w, double kinetic)
     return energy;
 }
 
-/* Power (W) of gravity and springs at velocities u of the dofs, for which `motions` are those of the
- * bodies. */
-TB_STATIC double conservative_power(const tb_world *w, const double *u, const body_motion *motions)
+/* Power (W) of gravity and springs at a motion. */
+TB_STATIC double conservative_power(const tb_world *w, const world_motion *motion)
 {
+    const double *u = motion->u;
     const tb_model *m = w->model;
     const tb_vec3 gravity = tb_v3_load(m->gravity);
     double power = 0;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0)
-            power += m->bodies[b].mass * tb_v3_dot(gravity, motions[b].linear);
+            power += m->bodies[b].mass * tb_v3_dot(gravity, motion->bodies[b].linear);
     for (int32_t j = 0; j < m->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
         if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) continue;
@@ -330,6 +363,28 @@ TB_STATIC bool bases_move(const tb_world *w)
     return false;
 }
 
+/* Room for a motion's bodies. */
+TB_STATIC world_motion take_motion(tb_world *w, const double *u)
+{
+    return TB_VALUE(world_motion){
+        u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
+}
+
+/* The largest discretization error that a step from `begin` to `end` may have, J. */
+TB_STATIC double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end)
+{
+    const tb_model *m = w->model;
+    const double turn = largest_turn(w, end->bodies);
+    const double exchanged = exchanged_energy(w, 0.5 * mass_product(w, end, end));
+    double mass = 0;
+    for (int32_t b = 1; b < m->number_of_bodies; b++)
+        if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
+    return change_product(w, begin, end) +
+           w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
+           fmin(2 * turn * turn, LARGEST_ERROR) * exchanged +
+           mass * SMALLEST_SPEED * SMALLEST_SPEED;
+}
+
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
                                      tb_energy_account *account, tb_error *error)
 {
@@ -338,29 +393,37 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     const int32_t dofs = m->number_of_dofs;
     const size_t kinematic = (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
     double *mean = TB_ARENA_ARRAY(w->arena, double, dofs);
-    double *pushed = TB_ARENA_ARRAY(w->arena, double, dofs);
+    double *by_rows = TB_ARENA_ARRAY(w->arena, double, dofs);
     double *change = TB_ARENA_ARRAY(w->arena, double, dofs);
     double *at_rest = TB_ARENA_ZEROED(w->arena, double, kinematic);
-    body_motion *motions = TB_ARENA_ARRAY(w->arena, body_motion, m->number_of_bodies);
+    const world_motion begin = take_motion(w, w->u), end = take_motion(w, w->u_end);
+    const world_motion pushed = take_motion(w, by_rows);
+    const world_motion pulled = take_motion(w, w->pulled);
     tb_motion *dragged = TB_ARENA_ARRAY(w->arena, tb_motion, m->number_of_bodies);
-    if (!mean || !pushed || !change || !at_rest || !motions || !dragged)
+    if (!mean || !by_rows || !change || !at_rest || !dragged || !begin.bodies || !end.bodies ||
+        !pushed.bodies || !pulled.bodies)
         return tb_fail_memory(error, 0, "an account of energy");
     TB_EACH (i, dofs) {
         mean[i] = 0.5 * (w->u[i] + w->u_end[i]);
-        pushed[i] = w->u_end[i] - w->u_free[i];
+        by_rows[i] = w->u_end[i] - w->u_free[i];
         change[i] = w->u_end[i] - w->u[i];
     }
     tb_team_sync();
+    read_motions(w, at_rest, &begin);
+    read_motions(w, at_rest, &end);
+    read_motions(w, at_rest, &pushed);
+    if (w->pulled) read_motions(w, at_rest, &pulled);
 
     double held = held_force_work(w, mean);
     const servo_works servos = servo_row_works(w, solution, mean);
-    double rows = mass_product(w, mean, pushed, motions, at_rest) +
-                  drag_product(w, mean, pushed, dragged, at_rest);
+    double rows = 0.5 * (mass_product(w, &begin, &pushed) + mass_product(w, &end, &pushed)) +
+                  drag_product(w, mean, by_rows, dragged, at_rest);
     double held_forces = 0, driven = 0;
     double damping = servos.tendon_damping - drag_product(w, mean, change, dragged, at_rest);
-    double pulls = w->pulled ? mass_product(w, mean, w->pulled, motions, at_rest) +
-                                   drag_product(w, mean, w->pulled, dragged, at_rest)
-                             : 0;
+    double pulls = w->pulled
+                       ? 0.5 * (mass_product(w, &begin, &pulled) + mass_product(w, &end, &pulled)) +
+                             drag_product(w, mean, w->pulled, dragged, at_rest)
+                       : 0;
     for (int32_t i = 0; i < dofs; i++) {
         const double u = (1 - w->theta) * w->u[i] + w->theta * w->u_end[i];
         held_forces += w->dt * (w->force[i] - w->spring_force[i]) * mean[i];
@@ -368,7 +431,7 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
         if (w->fluid_force) damping += w->dt * w->fluid_force[i] * mean[i];
         if (w->motor_excess) held += w->dt * w->motor_excess[i] * mean[i];
         if (m->trees[m->dofs[i].tree].single_free) continue;
-        rows += w->diagonal[i] * pushed[i] * mean[i];
+        rows += w->diagonal[i] * by_rows[i] * mean[i];
         if (w->pulled) pulls += w->diagonal[i] * w->pulled[i] * mean[i];
     }
     for (int32_t r = 0; r < w->number_of_rows; r++)
@@ -379,16 +442,9 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;
-    const double kinetic = 0.5 * mass_product(w, w->u_end, w->u_end, motions, at_rest);
-    const double turn = largest_turn(w, motions);
-    double mass = 0;
-    for (int32_t b = 1; b < m->number_of_bodies; b++)
-        if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
-    a->bound = fmin(2 * turn * turn, LARGEST_ERROR) * exchanged_energy(w, kinetic) +
-               mass * SMALLEST_SPEED * SMALLEST_SPEED;
-    a->bound += mass_product(w, change, change, motions, at_rest);
-    a->bound += w->dt * fabs(conservative_power(w, change, motions)); /* motions: the change's */
+    a->bound = error_bound(w, &begin, &end);
     a->bases_move = bases_move(w);
+    tb_team_sync();
     tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);
     return TB_OK;
 }

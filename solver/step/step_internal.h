@@ -268,7 +268,9 @@ typedef struct tb_energy_account {
      * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
      * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange */
     double bound;
-    bool bases_move; /* a tree stands on a body that moves as told; its work is not in `applied` */
+    double potential; /* J, before what moves positions alone; where something does */
+    bool recovers;    /* something does */
+    bool bases_move;  /* a tree stands on a body that moves as told; its work is not in `applied` */
 } tb_energy_account;
 
 /* Sorts the work of a step by its source, once u_end is there; double only. */
@@ -276,9 +278,11 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
                                      tb_energy_account *account, tb_error *error);
 /* Energy (J) of gravity and springs at coordinates q; moves the dynamics there; double only. */
 TB_EXTERN double tb_world_potential(tb_world *world, const double *q);
-/* Energy (J) at the end of the step, before it is the state's; moves the dynamics there; double
- * only. */
-TB_EXTERN double tb_world_end_energy(tb_world *world);
+/* Energy (J) at the end of the step, before it is the state's, and of that the potential; moves the
+ * dynamics there; double only. */
+TB_EXTERN double tb_world_end_energy(tb_world *world, double *potential);
+/* Energy (J) of the state that the step begins with, before anything moves; double only. */
+TB_EXTERN double tb_world_begin_energy(tb_world *world);
 /* tb_state_overlaps for the `most` deepest pairs; *total counts all. A crowd of shapes in one place
  * has as many pairs as the square of their number, and a list of these takes more than the model. */
 tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t samples,

@@ -322,11 +322,14 @@ TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double 
                    (long long)state->steps + 1, state->time);
 }
 
-/* Where it is wanted. It is a matter of doubles: a device's float build leaves it to the double one,
- * before and after. */
-TB_STATIC double energy_of(const tb_world *w)
+/* ---- energy ---- */
+
+/* Of a step, where it is wanted. It is a matter of doubles: the float build knows the energies before
+ * and after the step, on the processor, and no sources. */
+#if defined(TB_SINGLE)
+TB_STATIC double energy_of(tb_world *w)
 {
-#if defined(TB_DEVICE) && defined(TB_SINGLE)
+#ifdef TB_DEVICE
     (void)w;
     return 0;
 #else
@@ -334,7 +337,6 @@ TB_STATIC double energy_of(const tb_world *w)
 #endif
 }
 
-#if defined(TB_SINGLE)
 TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
                                            tb_energy_account *account, tb_error *error)
 {
@@ -348,7 +350,22 @@ TB_STATIC double potential_of(tb_world *w)
     (void)w;
     return 0;
 }
+
+TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
+                              tb_certificate *c)
+{
+    (void)w, (void)a, (void)before, (void)c;
+    return true;
+}
 #else
+/* Share of the energy that is rounding. */
+#define ENERGY_ROUNDING 1e-6
+
+TB_STATIC double energy_of(tb_world *w)
+{
+    return w->options->report_energy ? tb_world_begin_energy(w) : 0;
+}
+
 TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
                                            tb_energy_account *account, tb_error *error)
 {
@@ -360,37 +377,6 @@ TB_STATIC double potential_of(tb_world *w)
 {
     return w->options->report_energy ? tb_world_potential(w, w->q) : 0;
 }
-#endif
-
-/* What moves positions and no velocities: recovery, and the closing of loops. */
-TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_certificate *c,
-                                   tb_error *error)
-{
-    const bool moves = recovered->velocity || w->model->number_of_equalities > 0;
-    const double before = moves ? potential_of(w) : 0;
-    if (recovered->velocity) tb_world_move_recovery(w, recovered->velocity);
-    const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
-    if (moves) c->energy_recovery = potential_of(w) - before;
-    if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);
-    tb_team_sync();
-    if (recovered->faults > 0) {
-        c->flags |= TB_CERTIFICATE_INFEASIBLE;
-        c->faults = recovered->faults;
-        c->worst_fault = recovered->worst;
-    }
-    return status;
-}
-
-#if defined(TB_SINGLE)
-TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
-                              tb_certificate *c)
-{
-    (void)w, (void)a, (void)before, (void)c;
-    return true;
-}
-#else
-/* Share of the energy that is rounding. */
-#define ENERGY_ROUNDING 1e-6
 
 /* Where the change of energy comes from. False: the step has gained more than its sources and its
  * discretization explain. */
@@ -398,8 +384,10 @@ TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double be
                               tb_certificate *c)
 {
     if (!w->options->report_energy) return true;
-    c->energy = tb_world_end_energy(w);
+    double potential;
+    c->energy = tb_world_end_energy(w, &potential);
     c->energy_change = c->energy - before;
+    c->energy_recovery = a->recovers ? potential - a->potential : 0;
     c->energy_motors = a->motors;
     c->energy_damping = a->damping;
     c->energy_friction = a->friction;
@@ -414,6 +402,24 @@ TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double be
     return c->energy_unexplained <= rounding + a->bound;
 }
 #endif
+
+/* What moves positions and no velocities: recovery, and the closing of loops. */
+TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_energy_account *account,
+                                   tb_certificate *c, tb_error *error)
+{
+    account->recovers = recovered->velocity || w->model->number_of_equalities > 0;
+    if (account->recovers) account->potential = potential_of(w);
+    if (recovered->velocity) tb_world_move_recovery(w, recovered->velocity);
+    const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
+    if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);
+    tb_team_sync();
+    if (recovered->faults > 0) {
+        c->flags |= TB_CERTIFICATE_INFEASIBLE;
+        c->faults = recovered->faults;
+        c->worst_fault = recovered->worst;
+    }
+    return status;
+}
 
 /* ---- the parts of a step ---- */
 
@@ -501,7 +507,8 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     if (!integrate(w, &stepping->solution)) return freeze(state, certificate, 0, error);
     tb_energy_account account;
     tb_status status = account_for_velocities(w, &stepping->solution, &account, error);
-    if (status == TB_OK) status = move_positions(w, &stepping->recovered, certificate, error);
+    if (status == TB_OK)
+        status = move_positions(w, &stepping->recovered, &account, certificate, error);
     if (status != TB_OK) return status;
     if (!settle_account(w, &account, stepping->energy_before, certificate))
         return freeze(state, certificate, certificate->energy_unexplained, error);
