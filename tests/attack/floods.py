@@ -242,7 +242,7 @@ def attack(
         f"{name:16} memory +{growth / 1e6:6.1f} MB, p99 of honest calls {1e3 * beside:7.2f} ms, "
         f"beside computing {1e3 * usual:7.2f} ms"
         if not quick
-        else f"{name:16} memory +{growth / 1e6:6.1f} MB, p99 of honest calls {1e3 * beside:7.2f} ms",
+        else f"{name:16} memory +{growth / 1e6:6.1f} MB, honest calls' p99 {1e3 * beside:7.2f} ms",
         flush=True,
     )
     missed = []
@@ -266,9 +266,7 @@ def main() -> int:
     names = options.attack or list(ATTACKS)
     passed = failed = 0
     for name in names:
-        missed = attack(
-            options.tribod, name, options.seconds, options.connections, options.quick
-        )
+        missed = attack(options.tribod, name, options.seconds, options.connections, options.quick)
         failed += len(missed)
         passed += (2 if options.quick else 3) - len(missed)
         for line in missed:

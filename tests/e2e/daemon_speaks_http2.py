@@ -44,8 +44,9 @@ class Daemon:
             if limit is not None:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit))
 
+        folder = self.folder.name
         self.process = subprocess.Popen(
-            [os.environ["TRIBOD"], "--grpc", "127.0.0.1:0", "--http", "", "--data", self.folder.name],
+            [os.environ["TRIBOD"], "--grpc", "127.0.0.1:0", "--http", "", "--data", folder],
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             text=True,

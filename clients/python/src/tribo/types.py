@@ -38,7 +38,7 @@ class Verdict(enum.IntEnum):
 
 @dataclass(frozen=True)
 class Fault:
-    """A gap that a world cannot close: shapes a and b that overlap, or a joint, tendon or equality a.
+    """A gap that a world cannot close: overlapping shapes a and b, or a joint, tendon, equality a.
 
     kind: 1 overlap, 2 joint limit, 3 tendon limit, 4 equality; indices of the model, b -1 where
     there is none; amount in m or rad.
@@ -79,8 +79,8 @@ class Certificate:
     linear_solves: int = 0
     factorizations: int = 0
     resets: int = 0
-    #: J, where energy_change comes from: recovery of positions, actuators, dampers, contacts with dry
-    #: friction, limits and loops, applied forces, and the error of the steps themselves
+    #: J, where energy_change comes from: recovery of positions, actuators, dampers, contacts with
+    #: dry friction, limits and loops, applied forces, and the error of the steps themselves
     energy_recovery: float = 0.0
     energy_motors: float = 0.0
     energy_damping: float = 0.0
