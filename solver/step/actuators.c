@@ -20,7 +20,7 @@ TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double c
     if (a->disabled) return act;
     if (a->activation_kind == TB_ACTIVATION_MUSCLE) {
         time = fmax(1e-15, tb_muscle_time(a->muscle_times, x, act));
-        target = fmin(fmax(x, 0), 1);
+        target = fmin(fmax(x, 0.0), 1.0);
     }
     if (a->activation_kind == TB_ACTIVATION_INTEGRATOR)
         act += dt * x;
@@ -53,7 +53,7 @@ typedef struct force_law {
  * unstable spring or damper stays at its value. */
 TB_STATIC void add_muscle(force_law *law, tb_muscle_force f, double scale, double l, double v)
 {
-    const double k = fmax(0, -scale * f.by_length), d = fmax(0, -scale * f.by_velocity);
+    const double k = fmax(0.0, -scale * f.by_length), d = fmax(0.0, -scale * f.by_velocity);
     law->rest += scale * f.force + k * l + d * v;
     law->k += k;
     law->d += d;

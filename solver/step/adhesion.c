@@ -19,7 +19,7 @@ TB_STATIC double adhesion_force(const tb_world *w, int32_t actuator)
     const tb_model_actuator *a = &w->model->actuators[actuator];
     if (a->disabled) return 0;
     const double control = tb_actuator_control(a, w->state->controls[actuator]);
-    const double force = fmax(0, a->gain[0] * control);
+    const double force = fmax(0.0, a->gain[0] * control);
     return a->force_limited ? fmin(fmax(force, a->force_lower), a->force_upper) : force;
 }
 

@@ -24,7 +24,7 @@ TB_STATIC double stretch_energy(const tb_model_joint *joint, double x)
     return x * x * (joint->stiffness / 2 + x * (p[0] / 3 + x * p[1] / 4));
 }
 
-TB_STATIC double spring_energy(const tb_model *m, const double *q)
+TB_CALLED double spring_energy(const tb_model *m, const double *q)
 {
     double energy = 0;
     for (int32_t j = 0; j < m->number_of_joints; j++) {
@@ -48,7 +48,7 @@ TB_STATIC double spring_energy(const tb_model *m, const double *q)
 }
 
 /* Energy of tendon springs at the poses in d, which are those of q. */
-TB_STATIC double tendon_energy(const tb_dynamics *d, const double *q)
+TB_CALLED double tendon_energy(const tb_dynamics *d, const double *q)
 {
     const tb_model *m = d->model;
     double energy = 0;
@@ -86,7 +86,7 @@ TB_STATIC double body_product(const tb_model_body *body, const body_motion *a, c
 }
 
 /* -m g . com of all bodies, without the weight that is compensated, J */
-TB_STATIC double gravity_energy(const tb_dynamics *d)
+TB_CALLED double gravity_energy(const tb_dynamics *d)
 {
     const tb_model *m = d->model;
     const tb_vec3 gravity = tb_v3_load(m->gravity);
@@ -101,7 +101,7 @@ TB_STATIC double gravity_energy(const tb_dynamics *d)
 }
 
 /* Of what runs with tendons, at velocities u of the dofs, J. */
-TB_STATIC double armature_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
+TB_CALLED double armature_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
 {
     const tb_model *m = d->model;
     double energy = 0;
@@ -123,7 +123,7 @@ TB_STATIC double armature_energy(const tb_dynamics *d, const double *u, tb_arena
 }
 
 /* of bodies and armatures at u, whose velocities d has, J */
-TB_STATIC double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
+TB_CALLED double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena *arena)
 {
     const tb_model *m = d->model;
     double energy = armature_energy(d, u, arena);
@@ -138,7 +138,7 @@ TB_STATIC double kinetic_energy(const tb_dynamics *d, const double *u, tb_arena 
 }
 
 /* of gravity and springs at q, whose poses d has, J */
-TB_STATIC double potential_energy(const tb_dynamics *d, const double *q)
+TB_CALLED double potential_energy(const tb_dynamics *d, const double *q)
 {
     return spring_energy(d->model, q) + gravity_energy(d) + tendon_energy(d, q);
 }
@@ -190,7 +190,7 @@ typedef struct world_motion {
 } world_motion;
 
 /* The motions at the poses of the step's collision configuration. */
-TB_STATIC void read_motions(tb_world *w, const double *at_rest, const world_motion *motion)
+TB_CALLED void read_motions(tb_world *w, const double *at_rest, const world_motion *motion)
 {
     tb_dynamics_velocities(&w->dynamics, motion->u, at_rest);
     TB_EACH (i, w->model->number_of_bodies)
@@ -199,7 +199,7 @@ TB_STATIC void read_motions(tb_world *w, const double *at_rest, const world_moti
 }
 
 /* a' M b, J */
-TB_STATIC double mass_product(const tb_world *w, const world_motion *a, const world_motion *b)
+TB_CALLED double mass_product(const tb_world *w, const world_motion *a, const world_motion *b)
 {
     const tb_model *m = w->model;
     double sum = 0;
@@ -211,7 +211,7 @@ TB_STATIC double mass_product(const tb_world *w, const world_motion *a, const wo
 }
 
 /* (b - a)' M (b - a), J */
-TB_STATIC double change_product(const tb_world *w, const world_motion *a, const world_motion *b)
+TB_CALLED double change_product(const tb_world *w, const world_motion *a, const world_motion *b)
 {
     const tb_model *m = w->model;
     double sum = 0;
@@ -229,7 +229,7 @@ TB_STATIC double change_product(const tb_world *w, const world_motion *a, const 
 }
 
 /* Work of the actuators whose force is held over the step. */
-TB_STATIC double held_force_work(const tb_world *w, const double *mean)
+TB_CALLED double held_force_work(const tb_world *w, const double *mean)
 {
     const tb_model *m = w->model;
     double work = 0;
@@ -243,7 +243,7 @@ TB_STATIC double held_force_work(const tb_world *w, const double *mean)
 
 /* Sum over the bodies of a' B b (J) for two velocities of the dofs, B what implicit drag adds to the
  * mass matrix. */
-TB_STATIC double drag_product(tb_world *w, const double *a, const double *b, tb_motion *motions,
+TB_CALLED double drag_product(tb_world *w, const double *a, const double *b, tb_motion *motions,
                               const double *at_rest)
 {
     const tb_model *m = w->model;
@@ -267,7 +267,7 @@ typedef struct servo_works {
     double tendon_damping;  /* the dampers' part of it */
 } servo_works;
 
-TB_STATIC servo_works servo_row_works(const tb_world *w, const tb_solution *solution,
+TB_CALLED servo_works servo_row_works(const tb_world *w, const tb_solution *solution,
                                       const double *mean)
 {
     const tb_model *m = w->model;
@@ -302,7 +302,7 @@ TB_STATIC double largest_turn(const tb_world *w, const body_motion *motions)
 }
 
 /* Energy (J) that turning bodies exchange: kinetic, of springs, and weights times their arms. */
-TB_STATIC double exchanged_energy(const tb_world *w, double kinetic)
+TB_CALLED double exchanged_energy(const tb_world *w, double kinetic)
 {
     const tb_model *m = w->model;
     const tb_dynamics *d = &w->dynamics;
@@ -319,7 +319,7 @@ TB_STATIC double exchanged_energy(const tb_world *w, double kinetic)
 }
 
 /* Power (W) of gravity and springs at a motion. */
-TB_STATIC double conservative_power(const tb_world *w, const world_motion *motion)
+TB_CALLED double conservative_power(const tb_world *w, const world_motion *motion)
 {
     const double *u = motion->u;
     const tb_model *m = w->model;
@@ -371,7 +371,7 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
 }
 
 /* The largest discretization error that a step from `begin` to `end` may have, J. */
-TB_STATIC double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end)
+TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end)
 {
     const tb_model *m = w->model;
     const double turn = largest_turn(w, end->bodies);

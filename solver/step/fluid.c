@@ -26,7 +26,7 @@ TB_EXTERN bool tb_fluid_take(tb_world *world)
 }
 
 /* Adds one box's or ellipsoid's force and drag to its body's. */
-TB_STATIC void add_fluid(tb_world *w, const tb_model_fluid *f, tb_force *force, tb_inertia *drag)
+TB_CALLED void add_fluid(tb_world *w, const tb_model_fluid *f, tb_force *force, tb_inertia *drag)
 {
     const tb_model *m = w->model;
     const tb_dynamics *d = &w->dynamics;
@@ -54,7 +54,7 @@ TB_STATIC void add_fluid(tb_world *w, const tb_model_fluid *f, tb_force *force, 
     tb_inertia_add(drag, &more);
 }
 
-TB_STATIC void find_body(tb_world *w, int32_t b)
+TB_CALLED void find_body(tb_world *w, int32_t b)
 {
     const tb_model *m = w->model;
     const tb_model_body *body = &m->bodies[b];
@@ -68,7 +68,7 @@ TB_STATIC void find_body(tb_world *w, int32_t b)
 }
 
 /* Every body carries the forces of those behind it, of which a dof feels what is along its axis. */
-TB_STATIC void project_tree(tb_world *w, const tb_model_tree *tree)
+TB_CALLED void project_tree(tb_world *w, const tb_model_tree *tree)
 {
     const tb_model *m = w->model;
     for (int32_t b = tree->body + tree->number_of_bodies - 1; b > tree->body; b--) {

@@ -82,7 +82,7 @@ TB_FN tb_muscle_force tb_muscle_bias(const tb_muscle *m, const double range[2], 
     const double b = 0.5 * (1 + m->longest), width = fmax(1e-15, b - 1);
     tb_muscle_force f = {0, 0, 0};
     if (x <= 1) return f;
-    const double t = (fmin(x, b) - 1) / width, beyond = fmax(0, x - b) / width;
+    const double t = (fmin(x, b) - 1) / width, beyond = fmax(0.0, x - b) / width;
     f.force = -peak * (0.5 * t * t + beyond);
     f.by_length = -peak * (x <= b ? t : 1) / (width * optimum);
     return f;
@@ -91,7 +91,7 @@ TB_FN tb_muscle_force tb_muscle_bias(const tb_muscle *m, const double range[2], 
 /* Quintic from 0 at t <= 0 to 1 at t >= 1, with two derivatives that vanish at both ends. */
 TB_FN double tb_muscle_switch(double t)
 {
-    t = fmin(fmax(t, 0), 1);
+    t = fmin(fmax(t, 0.0), 1.0);
     return t * t * t * (10 + t * (6 * t - 15));
 }
 
@@ -99,8 +99,8 @@ TB_FN double tb_muscle_switch(double t)
  * width of the switch between them (0: hard). */
 TB_FN double tb_muscle_time(const double times[3], double control, double activation)
 {
-    const double excitation = fmin(fmax(control, 0), 1) - activation;
-    const double readiness = 0.5 + 1.5 * fmin(fmax(activation, 0), 1);
+    const double excitation = fmin(fmax(control, 0.0), 1.0) - activation;
+    const double readiness = 0.5 + 1.5 * fmin(fmax(activation, 0.0), 1.0);
     const double rise = times[0] * readiness, fall = times[1] / readiness;
     if (times[2] < 1e-15) return excitation > 0 ? rise : fall;
     return fall + (rise - fall) * tb_muscle_switch(excitation / times[2] + 0.5);

@@ -92,7 +92,7 @@ TB_STATIC tb_real row_number(const tb_world *w, const tb_block *b, int32_t row)
 }
 
 /* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
-TB_STATIC void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
+TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
                            int32_t rows, int32_t number, int32_t row, recovery_problem *p)
 {
     const tb_block *b = &w->blocks[block];
@@ -146,7 +146,7 @@ TB_STATIC double asked_squared(const recovery_problem *p)
 }
 
 /* Velocities from whitened ones, those of a tree together no faster than the largest speed. */
-TB_STATIC void take_velocity(const tb_world *w, double *whitened, tb_real *velocity)
+TB_CALLED void take_velocity(const tb_world *w, double *whitened, tb_real *velocity)
 {
     const tb_model *m = w->model;
     const double most = RECOVERY_LARGEST_SPEED * w->options->recovery_speed;
@@ -222,7 +222,7 @@ TB_EXTERN void tb_world_find_violated_limits(const tb_world *world, tb_recovered
 
 /* Contacts and tendons' limits that got next to nothing. Loops and joints are judged by where they end
  * (tb_world_close_loops, tb_world_find_violated_limits). */
-TB_STATIC void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
+TB_CALLED void find_faults(const tb_world *w, const recovery_problem *p, const tb_solution *solved,
                            tb_recovered *recovered)
 {
     for (int32_t n = 0; n < p->number_of_blocks; n++) {

@@ -404,7 +404,7 @@ TB_FN double tb_damper_force(const tb_model_dof *dof, double u0, double u)
 {
     const double *p = dof->damping_polynomial, v = fabs(u0);
     const double a = p[0] * v, b = p[1] * v * v;
-    return -(dof->damping + a + b) * u0 - fmax(dof->damping + 2 * a + 3 * b, 0) * (u - u0);
+    return -(dof->damping + a + b) * u0 - fmax(dof->damping + 2 * a + 3 * b, 0.0) * (u - u0);
 }
 
 /* Kinematic bodies go their way for `time`. */

@@ -8,7 +8,7 @@
 
 /* Adds what the end of a piece does to the tendon as a dof moves it. pull: direction times share, m/m;
  * dofs ascend, those that move all of a branch are not among them. */
-TB_STATIC void add_end(const tb_dynamics *d, const tb_model_tendon *t, int32_t body, tb_vec3 point,
+TB_CALLED void add_end(const tb_dynamics *d, const tb_model_tendon *t, int32_t body, tb_vec3 point,
                        tb_vec3 pull, double *coefficients)
 {
     const tb_model *m = d->model;
