@@ -277,7 +277,10 @@ TB_FN_LARGE tb_tendon_run tb_tendon_next(const tb_model_tendon_point *points, in
     if (walk->at + 1 >= count) return run;
 
     const tb_model_tendon_point *from = &points[walk->at], *to = from + 1, *shape = NULL;
-    if (to->kind != TB_TENDON_SITE) shape = to++;
+    if (to->kind != TB_TENDON_SITE) {
+        if (walk->at + 2 >= count) return run; /* a path that ends on a shape, yet to be refused */
+        shape = to++;
+    }
     walk->at += shape ? 2 : 1;
     tb_tendon_piece *piece = run.piece;
     run.share = walk->share;
