@@ -73,8 +73,8 @@ double td_queue_step_ns(const td_queue *, const td_job *);
 /* When a job that arrived now would be done, from now on: after all of a higher priority, and after
  * what fair sharing among the clients, and turns among the jobs of its own, let come before. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
-/* What the jobs of its own client and priority take from a job while all take turns with it: of each
- * as much as the job needs itself, whatever has been done of it. */
+/* Device time (ns) that the other jobs of the same client and priority take while all take turns: each
+ * takes as much as `job` still needs, or all that it needs itself where that is less. */
 double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
 /* Remembers a submission; how long the next one of somebody else with equal options is likely to

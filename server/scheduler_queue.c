@@ -175,7 +175,7 @@ static double own_share_ns(const td_queue *queue, const td_account *account, int
         share += fmin(remaining, most);
         listed += remaining;
     }
-    /* what is in the launch just now is in no list */
+    /* the job of the launch under way is in no list */
     return share + fmin(fmax(account->backlog_ns[priority] - listed, 0), most);
 }
 
@@ -189,7 +189,7 @@ double td_queue_turns_ns(const td_queue *queue, const td_job *job, const td_acco
             if (p == (int)job->priority)
                 turns += fmin(td_queue_step_ns(queue, j) * (double)(j->steps > 0 ? j->steps : 1),
                               needed);
-    /* what is in the launch just now is in no list */
+    /* the job of the launch under way is in no list */
     return turns + needed * fmax(account->jobs - listed, 0);
 }
 

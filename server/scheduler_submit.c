@@ -65,7 +65,7 @@ static tb_status check_wait(td_scheduler *s, const td_job *job, double completio
     if (s->queue.waiting == 0 && !s->held) s->empty_ns = now;
     if (job->patient || job->steps == 0 || job->priority == TD_PRIORITY_LOW) return TB_OK;
     const double own = td_queue_remaining_ns(&s->queue, job);
-    /* those who come later take turns with this job, too: as many as there are now */
+    /* later jobs take turns with this job, too: the estimate takes as many as wait now */
     const int32_t beside = s->width > job->worlds ? s->width / job->worlds : 1;
     const double turns = td_queue_turns_ns(&s->queue, job, job->account) / beside;
     const double wait = completion_ns - own > turns ? completion_ns - own : turns;

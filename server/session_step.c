@@ -232,7 +232,8 @@ static tb_status check_wait(td_step *step, double needed_ns, double *retry_after
                    1e-9 * (double)(deadline - now), 1e-9 * ((double)wait + needed_ns));
 }
 
-/* What the session expects of the step; INT32_MAX steps of unknown length count as nothing. */
+/* Device time (ns) that the session expects of the call; a call of INT32_MAX steps, whose length is
+ * unknown, counts as none. */
 static double expected_ns(td_step *step)
 {
     td_session *s = step->session;

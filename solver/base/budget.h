@@ -42,7 +42,7 @@ tb_status tb_budget_check(tb_error *error);
  * is left, and the budget has ended. */
 bool tb_budget_take(size_t bytes);
 void tb_budget_give_back(size_t bytes);
-/* What ended the budget, in words; OK where nothing did. */
+/* The failure that ended the budget, with its message in `error`; OK while the budget lasts. */
 tb_status tb_budget_fail(const tb_budget *budget, tb_error *error);
 
 /* malloc and free that take from the budget, for libraries that ask for an allocator. */

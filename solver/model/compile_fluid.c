@@ -141,7 +141,8 @@ static void set_box(const tb_compiler *c, int32_t b, tb_model_fluid *f)
 
 /* ---- all bodies ---- */
 
-/* What the medium acts on at one body; `into` NULL: only counted. */
+/* Writes the boxes and ellipsoids of one body that the medium acts on, and returns their number.
+ * into: NULL only counts them. */
 static int32_t add_body(const tb_compiler *c, int32_t b, tb_model_fluid *into)
 {
     const tb_model_body *body = &c->bodies[b];

@@ -1,5 +1,5 @@
-/* What makes questions to a hull cheap: along which edges a climb to the extreme vertex goes and where
- * it begins, which faces pass a vertex, how thick the hull is and which box holds it.
+/* Search tables of a hull: edges that a climb to the extreme vertex goes along and vertices where it
+ * begins, faces by vertex, the thickness and the bounding box.
  *
  * Faces are merged where their corners are level to MERGE_DISTANCE (hull.c), so that the polyhedron
  * of merged faces is convex to that distance only: along its edges a climb can end below the top. So

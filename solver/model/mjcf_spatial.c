@@ -143,7 +143,7 @@ bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joi
 
 /* ---- lengths of rest ---- */
 
-/* What a hinge or a slide does to a pose on the way to its spring reference. Other joints rest as
+/* Moves a pose as a hinge or a slide does on the way to its spring reference. Other joints rest as
  * they are described. */
 static void move_joint(const tb_joint_def *joint, mjcf_pose *pose)
 {

@@ -130,7 +130,7 @@ typedef struct tb_model_body {
     int32_t fluid, number_of_fluids; /* first in fluids, and how many */
 } tb_model_body;
 
-/* What the medium acts on: a body as a box that has its inertia, or a shape as an ellipsoid. */
+/* A part that the medium acts on: a body as a box of its inertia, or a shape as an ellipsoid. */
 typedef struct tb_model_fluid {
     int32_t body;
     bool ellipsoid;

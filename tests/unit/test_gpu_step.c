@@ -57,7 +57,7 @@ static const scene SCENES[] = {
     {"arm of three hinges", arm, 1000, swing, NULL},
     {"pendulum of three links", pendulum, 1000, NULL, NULL},
     {"boxes that tumble in the air", tumbling, 1000, tumble, NULL},
-    {"trees, tendon, servo, weld, field", everything, 10, swing, "sor"},
+    {"trees, tendon, servo, weld, field", everything, 10, swing, "newton"},
     {"four boxes in a stack, staggered", boxes, 500, NULL, "staggered"},
     {"jaw and mug, staggered", jaw_and_mug, 500, close_jaw, "staggered"},
 };
