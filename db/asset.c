@@ -15,7 +15,7 @@ static tb_status write_asset(db_connection *connection, db_job *job, tb_error *e
 {
     const asset_job *put = (const asset_job *)job;
     sqlite3_stmt *s = NULL;
-    const tb_status status = db_take(connection, DB_ASSET_PUT, &s, error);
+    tb_status status = db_take(connection, DB_ASSET_PUT, &s, error);
     if (status != TB_OK) return status;
     db_bind_sha256(s, 1, &put->asset.sha256);
     db_bind_text(s, 2, put->asset.name, sizeof put->asset.name);
@@ -23,7 +23,12 @@ static tb_status write_asset(db_connection *connection, db_job *job, tb_error *e
     sqlite3_bind_int64(s, 4, put->asset.create_time_us);
     sqlite3_bind_int64(s, 5, put->crc32);
     db_bind_bytes(s, 6, put->bytes, put->asset.size);
-    return db_run_statement(connection, s, "an asset", error);
+    status = db_run_statement(connection, s, "an asset", error);
+    if (status == TB_OK) status = db_take(connection, DB_ASSET_USE, &s, error);
+    if (status != TB_OK) return status;
+    db_bind_sha256(s, 1, &put->asset.sha256);
+    sqlite3_bind_int64(s, 2, put->asset.create_time_us);
+    return db_run_statement(connection, s, "an asset's use", error);
 }
 
 tb_status db_put_asset(db *store, const db_asset *asset, const void *bytes, db_done *done,
@@ -33,6 +38,7 @@ tb_status db_put_asset(db *store, const db_asset *asset, const void *bytes, db_d
     if (put == NULL) return TB_RESOURCE_EXHAUSTED;
     put->job.write = write_asset;
     put->job.full = true;
+    put->job.compound = true;
     put->job.size = asset->size;
     put->asset = *asset;
     put->bytes = bytes;

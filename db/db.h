@@ -36,6 +36,9 @@ typedef struct db_options {
     /* Snapshots of sessions that have ended go beyond this, oldest first; 0: no bound. Those of
      * open sessions stay, but for checkpoints that a newer snapshot has overtaken. */
     uint64_t retain_snapshots_bytes;
+    /* Assets and scenes that nothing in the store needs go beyond this, the longest unused first;
+     * none within an hour of its use; 0: no bound. */
+    uint64_t retain_unused_bytes;
     bool existing; /* NOT_FOUND where there is none, instead of a new one */
     /* Opens a store that another process holds, or none: takes no lock, changes no version, marks
      * nothing. For changes of a few rows, API keys above all. */
@@ -78,7 +81,7 @@ typedef struct db_asset {
     int64_t create_time_us;
 } db_asset;
 
-/* Borrows `bytes` until `done` is called. Putting what is there already is fine. */
+/* Borrows `bytes` until `done` is called. Putting what is there already counts as a use. */
 tb_status db_put_asset(db *, const db_asset *, const void *bytes, db_done *, void *context,
                        tb_error *);
 /* malloc'ed bytes; NOT_FOUND. */
@@ -92,7 +95,7 @@ typedef struct db_scene {
     int64_t create_time_us;
 } db_scene;
 
-/* Copies the bytes. */
+/* Copies the bytes. Putting what is there already counts as a use. */
 tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_done *,
                        void *context, tb_error *);
 tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);
@@ -249,6 +252,8 @@ typedef struct db_api_key {
     double calls_per_second;          /* 0: the configuration's */
     int32_t sessions;                 /* quota; 0: the configuration's */
     int64_t create_time_us;
+    int64_t expire_time_us; /* 0: never */
+    int64_t use_time_us;    /* last use, as db_note_key_use was told; 0: none; a put leaves it */
     bool revoked;
 } db_api_key;
 
@@ -257,6 +262,26 @@ tb_status db_get_api_key(db *, const char *id, db_api_key *, tb_error *);
 /* A number that changes when a key is made or revoked, by whatever process. */
 tb_status db_api_keys_mark(db *, int64_t *mark, tb_error *);
 tb_status db_list_api_keys(db *, db_api_key *, int32_t capacity, int32_t *count, tb_error *);
+
+/* Tells of a key's use; the latest counts. Waits for nothing. */
+tb_status db_note_key_use(db *, const char *id, int64_t time_us, tb_error *);
+
+/* Refused keys: one row for each key, peer and reason, with the number of refusals. The latest
+ * DB_KEY_REFUSALS rows are kept. */
+enum { DB_KEY_REFUSALS = 1000 };
+
+typedef struct db_key_refusal {
+    char key[16];  /* the id that was shown; there need not be such a key */
+    char peer[64]; /* address */
+    char reason[32];
+    int64_t refusals, first_time_us, last_time_us;
+} db_key_refusal;
+
+/* Adds to the row's number. Waits for nothing. */
+tb_status db_note_key_refusal(db *, const db_key_refusal *, tb_error *);
+/* The latest first. */
+tb_status db_list_key_refusals(db *, db_key_refusal *, int32_t capacity, int32_t *count,
+                               tb_error *);
 
 /* ---- housekeeping ---- */
 

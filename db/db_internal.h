@@ -12,7 +12,7 @@
 #include "statements.h"
 
 /* The version that this build writes: the number of migrations. */
-enum { DB_VERSION = 2 };
+enum { DB_VERSION = 3 };
 /* PRAGMA application_id of our files: "TRBD". */
 enum { DB_APPLICATION_ID = 0x54524244 };
 
@@ -146,7 +146,7 @@ struct db {
     int lock;                /* descriptor of the lock file; -1 in memory */
     int32_t queue_length;
     double retain_days;
-    uint64_t retain_snapshots_bytes;
+    uint64_t retain_snapshots_bytes, retain_unused_bytes;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
     void (*committed)(void *context, double seconds);

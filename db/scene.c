@@ -15,7 +15,7 @@ static tb_status write_scene(db_connection *connection, db_job *job, tb_error *e
 {
     const scene_job *put = (const scene_job *)job;
     sqlite3_stmt *s = NULL;
-    const tb_status status = db_take(connection, DB_SCENE_PUT, &s, error);
+    tb_status status = db_take(connection, DB_SCENE_PUT, &s, error);
     if (status != TB_OK) return status;
     db_bind_sha256(s, 1, &put->scene.sha256);
     db_bind_text(s, 2, put->scene.name, sizeof put->scene.name);
@@ -24,7 +24,12 @@ static tb_status write_scene(db_connection *connection, db_job *job, tb_error *e
     sqlite3_bind_int64(s, 5, put->scene.create_time_us);
     sqlite3_bind_int64(s, 6, put->crc32);
     db_bind_bytes(s, 7, put->bytes, put->scene.size);
-    return db_run_statement(connection, s, "a scene", error);
+    status = db_run_statement(connection, s, "a scene", error);
+    if (status == TB_OK) status = db_take(connection, DB_SCENE_USE, &s, error);
+    if (status != TB_OK) return status;
+    db_bind_sha256(s, 1, &put->scene.sha256);
+    sqlite3_bind_int64(s, 2, put->scene.create_time_us);
+    return db_run_statement(connection, s, "a scene's use", error);
 }
 
 tb_status db_put_scene(db *store, const db_scene *scene, const void *bytes, db_done *done,
@@ -34,6 +39,7 @@ tb_status db_put_scene(db *store, const db_scene *scene, const void *bytes, db_d
     if (put == NULL) return TB_RESOURCE_EXHAUSTED;
     put->job.write = write_scene;
     put->job.full = true;
+    put->job.compound = true;
     put->job.size = sizeof *put + scene->size;
     put->scene = *scene;
     memcpy(put->bytes, bytes, scene->size);

@@ -30,6 +30,22 @@
 #define DB_RUN                                                                                     \
     "number, id, kind, status, owner, label, scene, options_json, build, device, start_time_us, "  \
     "end_time_us, worlds, steps, compute_time_us, grasps, grasps_held, message, " DB_CERTIFICATE
+#define DB_KEY                                                                                     \
+    "id, name, hash, scope, calls_per_second, sessions, create_time_us, revoked, expire_time_us, " \
+    "use_time_us"
+/* Assets (kind 0) and scenes (kind 1) that nothing in the store needs: no open session, none that
+ * ended after ?3, no snapshot. */
+#define DB_UNUSED                                                                                  \
+    "(SELECT 0 AS kind, number, size, time_us FROM asset JOIN asset_use ON asset = number "        \
+    "UNION ALL SELECT 1, number, size, time_us FROM scene c JOIN scene_use ON scene = number "     \
+    "WHERE NOT EXISTS (SELECT 1 FROM session s WHERE s.scene = c.sha256 "                          \
+    "AND (s.ended = 0 OR s.end_time_us > ?3)) "                                                    \
+    "AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.scene = c.sha256))"
+/* Of these, the ones beyond ?1 bytes, the latest used counted first, unused since ?3. */
+#define DB_UNUSED_BEYOND(kind)                                                                     \
+    "(SELECT number FROM (SELECT kind, number, time_us, sum(size) OVER (ORDER BY time_us DESC, "   \
+    "kind, number) AS newer FROM " DB_UNUSED                                                       \
+    ") WHERE newer > ?1 AND time_us < ?3 AND kind = " kind " ORDER BY time_us LIMIT ?2)"
 #define DB_RUN_LIST(filter)                                                                        \
     "SELECT " DB_RUN " FROM run WHERE number < ?1" filter " ORDER BY number DESC LIMIT ?2"
 #define DB_RUN_IS_OVER "NOT EXISTS (SELECT 1 FROM session o WHERE o.id = run.id AND o.ended = 0)"
@@ -52,12 +68,18 @@
     /* assets and scenes */                                                                           \
     X(ASSET_PUT, "INSERT INTO asset (sha256, name, size, create_time_us, crc32, bytes) "              \
                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (sha256) DO NOTHING")                   \
+    X(ASSET_USE, "INSERT INTO asset_use (asset, time_us) SELECT number, ?2 FROM asset "               \
+                 "WHERE sha256 = ?1 ON CONFLICT (asset) DO UPDATE SET time_us = "                     \
+                 "max(time_us, excluded.time_us)")                                                    \
     X(ASSET_GET, "SELECT number, sha256, name, size, create_time_us, crc32 FROM asset "               \
                  "WHERE sha256 = ?1")                                                                 \
     X(ASSET_LIST, "SELECT number, sha256, name, size, create_time_us FROM asset "                     \
                   "WHERE number < ?1 ORDER BY number DESC LIMIT ?2")                                  \
     X(SCENE_PUT, "INSERT INTO scene (sha256, name, counts, size, create_time_us, crc32, bytes) "      \
                  "VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (sha256) DO NOTHING")               \
+    X(SCENE_USE, "INSERT INTO scene_use (scene, time_us) SELECT number, ?2 FROM scene "               \
+                 "WHERE sha256 = ?1 ON CONFLICT (scene) DO UPDATE SET time_us = "                     \
+                 "max(time_us, excluded.time_us)")                                                    \
     X(SCENE_GET, "SELECT number, sha256, name, counts, size, create_time_us, crc32 FROM scene "       \
                  "WHERE sha256 = ?1")                                                                 \
     X(SCENE_BETWEEN, "SELECT sha256 FROM scene WHERE sha256 BETWEEN ?1 AND ?2 LIMIT 2")               \
@@ -151,15 +173,21 @@
     /* keys */                                                                                        \
     X(KEY_PUT,                                                                                        \
       "INSERT INTO api_key (id, name, hash, scope, calls_per_second, sessions, create_time_us, "      \
-      "revoked) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (id) DO UPDATE SET "              \
+      "revoked, expire_time_us) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9) "                         \
+      "ON CONFLICT (id) DO UPDATE SET "                                                               \
       "name = excluded.name, hash = excluded.hash, scope = excluded.scope, "                          \
       "calls_per_second = excluded.calls_per_second, sessions = excluded.sessions, "                  \
-      "revoked = excluded.revoked")                                                                   \
-    X(KEY_GET, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "           \
-               "revoked FROM api_key WHERE id = ?1")                                                  \
+      "revoked = excluded.revoked, expire_time_us = excluded.expire_time_us")                         \
+    X(KEY_GET, "SELECT " DB_KEY " FROM api_key WHERE id = ?1")                                        \
+    X(KEY_USE, "UPDATE api_key SET use_time_us = max(use_time_us, ?2) WHERE id = ?1")                 \
+    X(KEY_REFUSAL_PUT,                                                                                \
+      "INSERT INTO key_refusal (key, peer, reason, refusals, first_time_us, last_time_us) "           \
+      "VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (key, peer, reason) DO UPDATE SET "                \
+      "refusals = refusals + excluded.refusals, last_time_us = excluded.last_time_us")                \
+    X(KEY_REFUSAL_LIST, "SELECT key, peer, reason, refusals, first_time_us, last_time_us "            \
+                        "FROM key_refusal ORDER BY last_time_us DESC LIMIT ?1")                       \
     X(KEY_MARK, "SELECT count(*) * 1000003 + coalesce(sum(revoked), 0) FROM api_key")                 \
-    X(KEY_LIST, "SELECT id, name, hash, scope, calls_per_second, sessions, create_time_us, "          \
-                "revoked FROM api_key ORDER BY id LIMIT ?1")                                          \
+    X(KEY_LIST, "SELECT " DB_KEY " FROM api_key ORDER BY id LIMIT ?1")                                \
     /* retention, a slice at a time */                                                                \
     X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                         \
                    "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")            \
@@ -170,6 +198,22 @@
                      "WHERE number > 0 ORDER BY number LIMIT ?2) AND time_us < ?1")                   \
     X(RETAIN_SESSIONS, "DELETE FROM session WHERE number IN (SELECT number FROM session "             \
                        "WHERE ended = 1 AND end_time_us < ?1 LIMIT ?2)")                              \
+    X(RETAIN_REFUSALS, "DELETE FROM key_refusal WHERE (key, peer, reason) IN (SELECT key, peer, "     \
+                       "reason FROM key_refusal WHERE last_time_us < ?1 LIMIT ?2)")                   \
+    X(RETAIN_REFUSALS_NUMBER,                                                                         \
+      "DELETE FROM key_refusal WHERE (key, peer, reason) IN (SELECT key, peer, reason "               \
+      "FROM key_refusal ORDER BY last_time_us DESC LIMIT ?2 OFFSET ?1)")                              \
+    X(RETAIN_ASSETS, "DELETE FROM asset WHERE number IN (SELECT asset FROM asset_use "                \
+                     "WHERE time_us < ?1 LIMIT ?2)")                                                  \
+    X(RETAIN_SCENES, "DELETE FROM scene WHERE number IN (SELECT number FROM scene_use "               \
+                     "JOIN scene c ON number = scene WHERE time_us < ?1 "                             \
+                     "AND NOT EXISTS (SELECT 1 FROM session s WHERE s.scene = c.sha256) "             \
+                     "AND NOT EXISTS (SELECT 1 FROM snapshot p WHERE p.scene = c.sha256) "            \
+                     "AND NOT EXISTS (SELECT 1 FROM run r WHERE r.scene = c.sha256) LIMIT ?2)")       \
+    X(RETAIN_UNUSED_ASSETS, "DELETE FROM asset WHERE number IN " DB_UNUSED_BEYOND("0"))               \
+    X(RETAIN_UNUSED_SESSIONS, "DELETE FROM session WHERE ended = 1 AND scene IN (SELECT sha256 "      \
+                              "FROM scene WHERE number IN " DB_UNUSED_BEYOND("1") ")")                \
+    X(RETAIN_UNUSED_SCENES, "DELETE FROM scene WHERE number IN " DB_UNUSED_BEYOND("1"))               \
     X(RETAIN_SNAPSHOTS_SIZE, "SELECT sum(size) FROM snapshot WHERE transient = 1")                    \
     X(RETAIN_SNAPSHOTS,                                                                               \
       "DELETE FROM snapshot WHERE number IN (SELECT number FROM (SELECT number, "                     \

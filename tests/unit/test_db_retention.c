@@ -199,6 +199,154 @@ START_TEST(the_disk_gets_its_pages_back)
 }
 END_TEST
 
+/* ---- what nobody uses ---- */
+
+static void put_asset_used(db *store, uint64_t number, uint64_t size, int64_t time_us)
+{
+    tb_error error = {0};
+    wait_for w = WAIT_FOR_INIT;
+    const db_asset asset = {
+        .sha256 = digest_of(number), .name = "mug", .size = size, .create_time_us = time_us};
+    unsigned char *bytes = bytes_of(number, size);
+    TEST_OK(db_put_asset(store, &asset, bytes, wait_done, &w, &error), &error);
+    TEST_OK(wait_status(&w), &w.error);
+    free(bytes);
+}
+
+static bool has_asset(db *store, uint64_t number)
+{
+    db_asset asset;
+    unsigned char *bytes = NULL;
+    const db_sha256 digest = digest_of(number);
+    const tb_status status = db_get_asset(store, &digest, &asset, &bytes, NULL);
+    free(bytes);
+    return status == TB_OK;
+}
+
+static void put_scene_used(db *store, uint64_t number, uint64_t size, int64_t time_us)
+{
+    tb_error error = {0};
+    const db_scene scene = {
+        .sha256 = digest_of(number), .name = "jaw", .size = size, .create_time_us = time_us};
+    unsigned char *bytes = bytes_of(number, size);
+    TEST_OK(db_put_scene(store, &scene, bytes, NULL, NULL, &error), &error);
+    free(bytes);
+}
+
+static bool has_scene(db *store, uint64_t number)
+{
+    db_scene scene;
+    unsigned char *bytes = NULL;
+    const db_sha256 digest = digest_of(number);
+    const tb_status status = db_get_scene(store, &digest, &scene, &bytes, NULL);
+    free(bytes);
+    return status == TB_OK;
+}
+
+START_TEST(assets_and_scenes_go_that_nobody_used_for_days)
+{
+    db *store = open_with(NULL, 30, 0);
+    tb_error error = {0};
+    put_asset_used(store, 1, 10, NOW_US - 31 * DAY_US);
+    put_asset_used(store, 2, 10, NOW_US - 29 * DAY_US);
+    put_asset_used(store, 3, 10, NOW_US - 90 * DAY_US);
+    put_asset_used(store, 3, 10, NOW_US - 2 * DAY_US); /* used again */
+    for (uint64_t i = 1; i <= 4; i++) put_scene_used(store, i, 10, NOW_US - 31 * DAY_US);
+    put_scene_used(store, 5, 10, NOW_US - 29 * DAY_US);
+    put_session(store, 1, 1);
+    const db_run run = run_of(1, 3, 1, "planner"), old = run_of(2, 4, 1, "planner");
+    put_run(store, &run);
+    put_run(store, &old);
+    put_old_run(store, 2, 60, false);
+    flush(store);
+    TEST_OK(db_retain(store, NOW_US, &error), &error);
+    ck_assert(!has_asset(store, 1) && has_asset(store, 2) && has_asset(store, 3));
+    ck_assert(has_scene(store, 1));  /* of a session */
+    ck_assert(!has_scene(store, 2)); /* of nothing */
+    ck_assert(has_scene(store, 5));  /* used of late */
+    ck_assert(has_scene(store, 3) == has_run(store, 1));
+    db_close(store);
+}
+END_TEST
+
+START_TEST(unused_bytes_are_bounded_and_the_longest_unused_go_first)
+{
+    enum { SIZE = 1000 };
+    db_options options = options_for(NULL);
+    options.retain_unused_bytes = 10 * SIZE;
+    tb_error error = {0};
+    db *store = NULL;
+    TEST_OK(db_open(&options, &store, &error), &error);
+    struct timespec clock;
+    clock_gettime(CLOCK_REALTIME, &clock);
+    const int64_t now_us = (int64_t)clock.tv_sec * 1000000, hour_us = DAY_US / 24;
+    const int64_t later_us = now_us + 3 * hour_us;
+    /* 40 assets, the later the newer; 30 scenes, newer than these, with a session each: every third
+     * is open, every third has ended with a snapshot, every third without */
+    for (uint64_t i = 0; i < 40; i++)
+        put_asset_used(store, i, SIZE, now_us - 400 * hour_us + (int64_t)i);
+    for (uint64_t i = 100; i < 130; i++) {
+        put_scene_used(store, i, SIZE, now_us - 200 * hour_us + (int64_t)i);
+        put_session(store, i, i);
+        db_snapshot snapshot = snapshot_of(i, i, DB_SNAPSHOT_CLIENT, 3);
+        snapshot.scene = digest_of(i);
+        if (i % 3 == 1)
+            TEST_OK(db_put_snapshot(store, &snapshot, bytes_of(i, 3), NULL, NULL, &error), &error);
+        if (i % 3 != 0) TEST_OK(end_session(store, i), NULL);
+    }
+    /* those just used are kept, whatever there is of them */
+    for (uint64_t i = 40; i < 45; i++) put_asset_used(store, i, SIZE, later_us - hour_us / 2);
+    flush(store);
+    /* sessions that ended within the hour keep their scenes: they may be told of once more */
+    TEST_OK(db_retain(store, now_us, &error), &error);
+    for (uint64_t i = 100; i < 130; i++) ck_assert(has_scene(store, i));
+    TEST_OK(db_retain(store, later_us, &error), &error);
+    int assets = 0, idle = 0;
+    for (uint64_t i = 0; i < 40; i++) assets += has_asset(store, i);
+    for (uint64_t i = 40; i < 45; i++) ck_assert(has_asset(store, i));
+    for (uint64_t i = 100; i < 130; i++) {
+        ck_assert(i % 3 == 2 || has_scene(store, i));
+        idle += i % 3 == 2 && has_scene(store, i);
+    }
+    ck_assert_int_eq(assets, 0);
+    ck_assert_int_eq(idle, 5); /* with the five assets in use: ten thousand bytes */
+    for (uint64_t i = 115; i < 130; i++) ck_assert(i % 3 != 2 || has_scene(store, i));
+    db_close(store);
+}
+END_TEST
+
+START_TEST(refused_keys_are_counted_and_bounded_in_number)
+{
+    db *store = open_with(NULL, 0, 0);
+    tb_error error = {0};
+    for (int64_t i = 0; i < DB_KEY_REFUSALS + 300; i++) {
+        db_key_refusal refusal = {.peer = "10.0.0.1",
+                                  .reason = "unknown",
+                                  .refusals = 1 + i % 2,
+                                  .first_time_us = i + 1,
+                                  .last_time_us = i + 1};
+        snprintf(refusal.key, sizeof refusal.key, "%08x", (unsigned)i);
+        TEST_OK(db_note_key_refusal(store, &refusal, &error), &error);
+        refusal.last_time_us += 1;
+        TEST_OK(db_note_key_refusal(store, &refusal, &error), &error);
+        if (i % 200 == 0) flush(store);
+    }
+    TEST_OK(db_retain(store, NOW_US, &error), &error);
+    static db_key_refusal all[2 * DB_KEY_REFUSALS];
+    int32_t count = 0;
+    TEST_OK(db_list_key_refusals(store, all, 2 * DB_KEY_REFUSALS, &count, &error), &error);
+    ck_assert_int_eq(count, DB_KEY_REFUSALS);
+    ck_assert_str_eq(all[0].key, "00000513"); /* 1299, the latest */
+    ck_assert_int_eq(all[0].refusals, 4);
+    ck_assert_int_eq(all[0].first_time_us, 1300);
+    ck_assert_int_eq(all[0].last_time_us, 1301);
+    db_close(store);
+}
+END_TEST
+
 TEST_MAIN(runs_go_when_they_are_old_and_running_ones_stay, zero_days_are_for_ever,
           many_slices_take_everything, snapshots_of_ended_sessions_are_bounded_in_bytes,
-          ended_sessions_go_with_their_snapshots, the_disk_gets_its_pages_back)
+          ended_sessions_go_with_their_snapshots, the_disk_gets_its_pages_back,
+          assets_and_scenes_go_that_nobody_used_for_days,
+          unused_bytes_are_bounded_and_the_longest_unused_go_first,
+          refused_keys_are_counted_and_bounded_in_number)
