@@ -111,7 +111,7 @@ static tb_status make_database(db *store, const char *folder, tb_error *error)
 
 /* ---- opening ---- */
 
-static tb_status check_integrity(db *store, tb_error *error)
+tb_status db_check_integrity(db *store, tb_error *error)
 {
     const int64_t start = db_monotonic_ns();
     sqlite3_stmt *statement = NULL;
@@ -176,17 +176,25 @@ static tb_status mark_interrupted(db *store, tb_error *error)
     return status;
 }
 
-static tb_status open_file(db *store, const char *folder, bool existing, tb_error *error)
+tb_status db_begin_writing(db *store, tb_error *error)
 {
-    bool crashed = false;
-    tb_status status = make_files(store, folder, existing, error);
-    if (status == TB_OK) status = take_lock(store, &crashed, error);
-    if (status == TB_OK) status = make_database(store, folder, error);
-    if (status == TB_OK)
-        status = db_connection_open(&store->writer.connection, store->path, true, error);
+    db_connection *connection = &store->writer.connection;
+    const bool file = store->path[0] != '\0';
+    tb_status status = db_connection_open(connection, file ? store->path : ":memory:", true, error);
     if (status == TB_OK) status = set_pragmas(store, error);
-    if (status == TB_OK && crashed) status = check_integrity(store, error);
-    return status;
+    if (status == TB_OK && store->crashed) status = db_check_integrity(store, error);
+    if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = OFF", error);
+    if (status == TB_OK) status = db_migrate(store, connection, error);
+    if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
+    if (status == TB_OK) status = mark_interrupted(store, error);
+    if (status == TB_OK && store->lock >= 0) status = mark_lock(store, true, error);
+    if (status != TB_OK) {
+        db_connection_close(connection);
+        return status;
+    }
+    connection->serves = true;
+    atomic_store(&store->alone, !file);
+    return TB_OK;
 }
 
 /* Opens a file that another process looks after, as it is. */
@@ -217,20 +225,19 @@ static tb_status open_beside(db *store, const char *folder, tb_error *error)
 
 static tb_status open_store(db *store, const char *folder, bool existing, tb_error *error)
 {
-    db_connection *connection = &store->writer.connection;
     tb_status status = TB_OK;
     if (folder != NULL && folder[0] != '\0') {
-        status = open_file(store, folder, existing, error);
-    } else {
-        status = db_connection_open(connection, ":memory:", true, error);
-        if (status == TB_OK) status = set_pragmas(store, error);
+        status = make_files(store, folder, existing, error);
+        if (status == TB_OK) status = take_lock(store, &store->crashed, error);
+        if (status == TB_OK) status = make_database(store, folder, error);
     }
-    if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = OFF", error);
-    if (status == TB_OK) status = db_migrate(store, connection, error);
-    if (status == TB_OK) status = db_execute(connection, "PRAGMA foreign_keys = ON", error);
-    if (status == TB_OK) status = mark_interrupted(store, error);
-    if (status == TB_OK && store->lock >= 0) status = mark_lock(store, true, error);
-    connection->serves = status == TB_OK;
+    if (status == TB_OK) {
+        tb_error cause = {0};
+        status = db_begin_writing(store, &cause);
+        if (status != TB_OK && db_disk_is_full(store, status))
+            status = db_begin_reading(store, &cause);
+        if (status != TB_OK && error != NULL) *error = cause;
+    }
     if (status == TB_OK) status = db_writer_start(store, error);
     return status;
 }
@@ -327,5 +334,6 @@ db_counters db_count(const db *store)
                          .dropped_summaries = atomic_load(&store->dropped_summaries),
                          .file_bytes = atomic_load(&store->pages) * PAGE_SIZE,
                          .failures = failures,
+                         .failing = atomic_load(&store->failing),
                          .last_commit_seconds = atomic_load(&store->last_commit_seconds)};
 }

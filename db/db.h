@@ -52,7 +52,8 @@ typedef struct db_options {
 
 /* Opens or creates FOLDER/tribo.db and brings it up to this version; runs and sessions that were
  * open when the last process ended are marked. FAILED_PRECONDITION for a file of a newer version or
- * one that another process holds, DATA_LOSS for a damaged one. */
+ * one that another process holds, DATA_LOSS for a damaged one. A store on a full disk is opened for
+ * reading: writes are refused with RESOURCE_EXHAUSTED until there is room again. */
 tb_status db_open(const db_options *, db **, tb_error *);
 /* Commits what is queued, then closes. */
 void db_close(db *);
@@ -60,10 +61,14 @@ void db_close(db *);
 typedef struct db_counters {
     int64_t queued, committed_jobs, commits, dropped_summaries, file_bytes;
     int64_t failures; /* transactions that failed as a whole */
+    bool failing;     /* the last one did, or the disk is full since the start */
     double last_commit_seconds;
 } db_counters;
 
 db_counters db_count(const db *);
+/* Whether the store cannot be written just now; *why gets the message. It is tried again every two
+ * seconds. */
+bool db_is_failing(db *, tb_error *why);
 
 /* Told on the writer thread once the job's transaction is durable (or failed): exactly once for
  * each put that returned OK, never for one that did not. Must not block; may put more, not wait. */

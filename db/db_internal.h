@@ -125,16 +125,19 @@ typedef struct db_writer {
     bool closing;
     int64_t failures; /* transactions that failed as a whole */
     tb_error last_failure;
+    tb_error trouble; /* of the last transaction that failed as a whole */
 
     /* the thread's own */
     bool full; /* the connection's synchronous is FULL */
-    int64_t next_retain_ns;
+    int64_t next_retain_ns, next_trial_ns;
     int log_pages, checkpoint_at; /* pages in the write-ahead log; when to copy them back */
     db_job *batch[DB_BATCH];
     tb_error errors[DB_BATCH];
 } db_writer;
 
 tb_status db_writer_start(db *, tb_error *);
+/* Sets up a connection that was just opened. */
+tb_status db_writer_adopt(db *, tb_error *);
 void db_writer_stop(db *); /* commits what is queued */
 
 /* ---- the store (db.c) ---- */
@@ -144,6 +147,7 @@ enum { DB_PATH_SIZE = 4096 };
 struct db {
     char path[DB_PATH_SIZE]; /* of the file; "" in memory */
     int lock;                /* descriptor of the lock file; -1 in memory */
+    bool crashed;            /* the last process did not close the store */
     int32_t queue_length;
     double retain_days;
     uint64_t retain_snapshots_bytes, retain_unused_bytes;
@@ -154,8 +158,13 @@ struct db {
 
     db_writer writer;
 
-    /* Readers of a file, opened when they are first needed. In memory there is one connection for
-     * all, and `memory` keeps readers out while the writer is in a transaction. */
+    atomic_bool failing; /* the last transaction failed as a whole, or `reading` */
+    atomic_bool reading; /* the disk is full since the start: nothing is written */
+
+    /* Readers of a file, opened when they are first needed. In memory, and on a full disk, the
+     * writer's connection is `alone`: all read by it, and `memory` keeps readers out while the
+     * writer is in a transaction. */
+    atomic_bool alone;
     pthread_mutex_t readers_mutex;
     pthread_cond_t readers_free;
     db_connection readers[DB_READERS];
@@ -165,6 +174,22 @@ struct db {
     atomic_llong queued, committed_jobs, commits, dropped_summaries, pages;
     _Atomic double last_commit_seconds;
 };
+
+/* Opens the connection that writes, brings the file up to DB_VERSION and marks it as in use. */
+tb_status db_begin_writing(db *, tb_error *);
+/* DATA_LOSS for a damaged file. */
+tb_status db_check_integrity(db *, tb_error *);
+
+/* ---- a full disk (full_disk.c) ---- */
+
+/* Whether opening failed for want of room: by its status, or by what the file system says. */
+bool db_disk_is_full(const db *, tb_status);
+/* Opens the file for reading by the writer's connection alone, without a log's index on the disk.
+ * *cause: why it cannot be written; replaced where it cannot be read either. */
+tb_status db_begin_reading(db *, tb_error *cause);
+/* Once there is room: opens the file for writing. Under `memory`, on the writer's thread. */
+void db_try_writing(db *);
+bool db_has_room(const db *);
 
 /* A connection for reading, waited for if all are in use. */
 tb_status db_reader_take(db *, db_connection **, tb_error *);

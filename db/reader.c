@@ -1,5 +1,5 @@
-/* Reads: a small pool of read-only connections, each with statements of its own. In memory there is
- * only the writer's connection, which readers use between its transactions. */
+/* Reads: a small pool of read-only connections, each with statements of its own. In memory and
+ * on a full disk there is only the writer's connection, which readers use between its transactions. */
 #include <string.h>
 
 #include "db_internal.h"
@@ -7,10 +7,11 @@
 tb_status db_reader_take(db *store, db_connection **connection, tb_error *error)
 {
     *connection = NULL;
-    if (store->path[0] == '\0') {
+    if (atomic_load(&store->alone)) {
         pthread_mutex_lock(&store->memory);
         *connection = &store->writer.connection;
-        return TB_OK;
+        if (atomic_load(&store->alone)) return TB_OK;
+        pthread_mutex_unlock(&store->memory); /* there was room on the disk meanwhile */
     }
 
     /* one that is open and free, or else one more */

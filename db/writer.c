@@ -7,6 +7,7 @@
  *
  * A full queue first loses its oldest step summaries, which are counted. Then submitters wait a
  * moment for room and are refused. What was queued otherwise is committed or reported. */
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -16,6 +17,7 @@ static const int64_t NS = 1000000000;
 static const int64_t GATHER_NS = 20000000;      /* how long an unhurried job waits for others */
 static const int64_t ROOM_NS = 250000000;       /* how long a submitter waits for room */
 static const int64_t RETAIN_NS = 60000000000;   /* from one retention to the next */
+static const int64_t TRIAL_NS = 2000000000;     /* from a failed write to a trial */
 static const uint64_t BATCH_BYTES = 64u << 20;  /* a transaction ends beyond this */
 static const uint64_t QUEUE_BYTES = 512u << 20; /* held by queued jobs; one larger goes alone */
 /* pages in the log: when to copy them back (each time costs two syncs), and when to insist */
@@ -102,6 +104,9 @@ static tb_status make_room(db *store, const db_job *job, tb_error *error)
     db_writer *w = &store->writer;
     const struct timespec end = time_at(db_monotonic_ns() + ROOM_NS);
     bool late = false;
+    if (atomic_load(&store->reading))
+        return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                       "the disk is full: the store is read, and nothing is written");
     while (!w->closing) {
         const bool many = queued(w) >= store->queue_length;
         const bool large = w->queued_bytes > 0 && w->queued_bytes + job->size > QUEUE_BYTES;
@@ -241,6 +246,19 @@ static tb_status write_job(db_connection *connection, db_job *job, tb_error *err
     return status != TB_OK ? status : released;
 }
 
+static void note_outcome(db *store, tb_status status, const tb_error *error)
+{
+    db_writer *w = &store->writer;
+    if (status != TB_OK && error != NULL) {
+        pthread_mutex_lock(&w->mutex);
+        w->trouble = *error;
+        pthread_mutex_unlock(&w->mutex);
+    }
+    if (atomic_exchange(&store->failing, status != TB_OK) && status == TB_OK)
+        db_log(store, TB_LOG_INFO, "the store is written again");
+    if (status != TB_OK) w->next_trial_ns = db_monotonic_ns() + TRIAL_NS;
+}
+
 /* Commits `count` jobs together. A job's own failure is left in its error and does not harm the
  * others; the function fails when the transaction did, and then nothing has happened. */
 static tb_status transact(db *store, db_job *const *jobs, tb_error *errors, int32_t count,
@@ -269,6 +287,7 @@ static tb_status transact(db *store, db_job *const *jobs, tb_error *errors, int3
     if (status != TB_OK && !sqlite3_get_autocommit(connection->handle))
         sqlite3_exec(connection->handle, "ROLLBACK", NULL, NULL, NULL);
     pthread_mutex_unlock(&store->memory);
+    note_outcome(store, status, error);
     return status;
 }
 
@@ -379,11 +398,15 @@ static int32_t take_batch(db_writer *w)
 
 /* Waits for a batch that is worth a commit; false when it is time for something else. Under the
  * mutex. */
-static bool gather(db_writer *w)
+static bool gather(db *store)
 {
+    db_writer *w = &store->writer;
     if (queued(w) == 0) {
         if (w->closing) return false;
-        const struct timespec end = time_at(w->next_retain_ns);
+        const bool failing = atomic_load(&store->failing);
+        const int64_t due =
+            failing && w->next_trial_ns < w->next_retain_ns ? w->next_trial_ns : w->next_retain_ns;
+        const struct timespec end = time_at(due);
         pthread_cond_timedwait(&w->work, &w->mutex, &end);
     }
     while (queued(w) > 0) {
@@ -444,6 +467,45 @@ static void retain_now_and_then(db *store)
     w->next_retain_ns = db_monotonic_ns() + (status == TB_OK && more ? 0 : RETAIN_NS);
 }
 
+/* ---- writes that fail ---- */
+
+bool db_is_failing(db *store, tb_error *why)
+{
+    db_writer *w = &store->writer;
+    const bool failing = atomic_load(&store->failing);
+    pthread_mutex_lock(&w->mutex);
+    if (failing && why != NULL) *why = w->trouble;
+    pthread_mutex_unlock(&w->mutex);
+    return failing;
+}
+
+/* Writes a page of the file's header anew. */
+static tb_status write_trial(db_connection *connection, db_job *job, tb_error *error)
+{
+    (void)job;
+    char version[48];
+    snprintf(version, sizeof version, "PRAGMA user_version = %d", DB_VERSION);
+    return db_execute(connection, version, error);
+}
+
+/* While writes fail, finds out whether they would now. */
+static void try_again(db *store)
+{
+    db_writer *w = &store->writer;
+    if (!atomic_load(&store->failing) || db_monotonic_ns() < w->next_trial_ns) return;
+    w->next_trial_ns = db_monotonic_ns() + TRIAL_NS;
+    if (!atomic_load(&store->reading)) {
+        db_job trial = {.write = write_trial};
+        db_job *const job = &trial;
+        tb_error own = {0}, error = {0};
+        transact(store, &job, &own, 1, &error);
+    } else if (db_has_room(store)) {
+        pthread_mutex_lock(&store->memory);
+        db_try_writing(store);
+        pthread_mutex_unlock(&store->memory);
+    }
+}
+
 /* ---- the thread ---- */
 
 static void *write_for_ever(void *context)
@@ -452,7 +514,7 @@ static void *write_for_ever(void *context)
     db_writer *w = &store->writer;
     pthread_mutex_lock(&w->mutex);
     while (!w->closing || queued(w) > 0) {
-        const int32_t count = gather(w) ? take_batch(w) : 0;
+        const int32_t count = gather(store) ? take_batch(w) : 0;
         atomic_store(&store->queued, queued(w));
         if (count > 0) pthread_cond_broadcast(&w->room);
         const bool closing = w->closing;
@@ -464,7 +526,8 @@ static void *write_for_ever(void *context)
             count_pages(store);
         }
         checkpoint(store);
-        if (!closing) retain_now_and_then(store);
+        if (!closing) try_again(store);
+        if (!closing && !atomic_load(&store->reading)) retain_now_and_then(store);
 
         pthread_mutex_lock(&w->mutex);
         w->in_flight = 0;
@@ -474,15 +537,23 @@ static void *write_for_ever(void *context)
     return NULL;
 }
 
-tb_status db_writer_start(db *store, tb_error *error)
+tb_status db_writer_adopt(db *store, tb_error *error)
 {
     db_writer *w = &store->writer;
     w->checkpoint_at = CHECKPOINT_PAGES;
-    w->next_retain_ns = db_monotonic_ns() + RETAIN_NS;
+    w->log_pages = 0;
+    w->full = false;
     sqlite3_wal_hook(w->connection.handle, note_log_pages, w);
-    count_pages(store);
-    const tb_status status = db_execute(&w->connection, "PRAGMA synchronous = NORMAL", error);
+    return db_execute(&w->connection, "PRAGMA synchronous = NORMAL", error);
+}
+
+tb_status db_writer_start(db *store, tb_error *error)
+{
+    db_writer *w = &store->writer;
+    w->next_retain_ns = db_monotonic_ns() + RETAIN_NS;
+    const tb_status status = db_writer_adopt(store, error);
     if (status != TB_OK) return status;
+    count_pages(store);
     if (pthread_create(&w->thread, NULL, write_for_ever, store) != 0)
         return tb_fail(error, TB_RESOURCE_EXHAUSTED, "no thread for the store's writer");
     w->started = true;
