@@ -229,6 +229,71 @@ def http2(address: str) -> None:
     check(has_status(blocks, 0) and body[5:] == b"\x08\x01", "6.1 a padded message")
 
 
+def goes_on(wire: h2.Wire, what: str) -> None:
+    """A connection on which the next call must be answered."""
+    try:
+        check(wire.call()[5:] == b"\x08\x01", what)
+    except OSError as error:
+        check(False, f"{what}: {error}")
+
+
+def closed_streams(address: str) -> None:
+    """5.1: frames on streams that are over. A client that ended them itself is wrong; one whose
+    stream the server ended may not know yet."""
+    data = h2.frame(h2.DATA, 0, 1, b"x")
+    again = h2.frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, 1, h2.call_headers())
+    for what, wrong in (("DATA", data), ("empty DATA", h2.frame(h2.DATA, 0, 1)), ("HEADERS", again)):
+        wire = h2.Wire(address)
+        wire.call()
+        wire.socket.sendall(wrong)
+        try:
+            code = goaway_of(h2.frames_of(h2.until_closed(wire.socket)))
+        except TimeoutError:
+            code = -1
+        check(code == 5, f"5.1 {what} after a call: {code}")
+    opened = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.call_headers())
+    reset = h2.frame(h2.RST_STREAM, 0, 1, struct.pack(">I", 8))
+    connection_error(address, opened + reset + data, {5}, "5.1 DATA after a reset")
+    third = h2.frame(h2.HEADERS, h2.END_HEADERS, 3, h2.call_headers())
+    connection_error(address, third + again, {1, 5}, "5.1.1 a stream below the last")
+
+    # the server refuses the message at its prefix: the rest of it is on its way
+    wire = h2.Wire(address)
+    wire.stream = 1
+    huge = h2.frame(h2.DATA, 0, 1, b"\0\xff\xff\xff\xff")
+    wire.socket.sendall(opened + huge)
+    while wire.read_frame()[0] != h2.RST_STREAM:
+        pass
+    wire.socket.sendall(data * 5 + h2.frame(h2.DATA, h2.END_STREAM, 1, b"x"))
+    goes_on(wire, "5.1 DATA on a stream that the server ended")
+
+    # more calls than the server's settings allow, sent before the client has read these
+    daemon = Daemon(limits_grpc_streams="2")
+    wire = h2.Wire(daemon.grpc)
+    for i in range(6):
+        wire.socket.sendall(h2.frame(h2.HEADERS, h2.END_HEADERS, 2 * i + 1, h2.call_headers()))
+        part = h2.EMPTY_MESSAGE[: 3 if i < 2 else 5]
+        wire.socket.sendall(h2.frame(h2.DATA, 0, 2 * i + 1, part))
+    refused = set()
+    while len(refused) < 4:
+        kind, _, stream, payload = wire.read_frame()
+        if kind == h2.RST_STREAM and payload == struct.pack(">I", 7):
+            refused.add(stream)
+    wire.socket.sendall(h2.frame(h2.DATA, h2.END_STREAM, 11, b""))
+    for i in range(2):
+        rest = h2.frame(h2.DATA, h2.END_STREAM, 2 * i + 1, h2.EMPTY_MESSAGE[3:])
+        wire.socket.sendall(rest)
+    wire.stream = 13
+    ended = 0
+    while ended < 2:
+        kind, flags, stream, _ = wire.read_frame()
+        ended += kind == h2.HEADERS and bool(flags & h2.END_STREAM) and stream < 4
+    goes_on(wire, "5.1.2 calls that are refused break no others")
+    wire.socket.sendall(h2.frame(h2.DATA, h2.END_STREAM, 9, b""))
+    goes_on(wire, "5.1.2 what follows a refused call is passed over")
+    ends(daemon)
+
+
 def grpc(address: str) -> None:
     """PROTOCOL-HTTP2.md of gRPC: framing, statuses, encodings, times."""
     last = h2.frame(h2.DATA, h2.END_STREAM, 1, h2.EMPTY_MESSAGE)
@@ -279,6 +344,12 @@ def grpc(address: str) -> None:
     ):
         blocks = answer(address, block, last)[0]
         check(huffman_of(status.decode()) in blocks or status in blocks, f"{what}: not {status!r}")
+    # no gRPC: answered when the request is complete, or large
+    get = head().replace(b"\x83", b"\x82", 1)
+    lines = [h2.frame(h2.DATA, 0, 1, b"x" * 16384)] * 3
+    for what, more, end in (("a GET", [], True), ("a large body", lines, False)):
+        body = answer(address, get, *more, end=end)[1]
+        check(b"speaks gRPC" in body, f"{what} is answered by {body!r}")
 
 
 def limits() -> None:
@@ -350,7 +421,7 @@ def drain() -> None:
 
 
 def main() -> int:
-    parts: list[Callable[[str], None]] = [http2, grpc]
+    parts: list[Callable[[str], None]] = [http2, closed_streams, grpc]
     daemon = Daemon(limits_message_bytes="8 MiB")
     for part in parts:
         part(daemon.grpc)

@@ -195,11 +195,11 @@ void rpc_begin(rpc_call *call)
     const rpc_head *head = &call->head;
     tb_error error = {0};
     if (!head->too_large && strcmp(head->method, "POST") != 0) {
-        rpc_send_http(call, "405");
+        call->http_status = "405";
         return;
     }
     if (!head->too_large && !head->grpc) {
-        rpc_send_http(call, "415");
+        call->http_status = "415";
         return;
     }
     base->method = rpc_method_find(head->path);

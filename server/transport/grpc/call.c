@@ -135,6 +135,10 @@ void rpc_call_posted(rpc_call *call)
     call->posted = false;
     pthread_mutex_unlock(&call->lock);
     if (call->connection == NULL) return;
+    if (call->http_status != NULL) {
+        rpc_send_http(call);
+        return;
+    }
     rpc_receive(call);
     rpc_send(call);
     const int left = call->left;

@@ -51,6 +51,7 @@ rpc_connection *rpc_connection_make(td_rpc *rpc, int socket, bool local,
     c->rpc = rpc;
     c->socket = socket;
     c->read_size = RPC_READ_BYTES;
+    c->payload_left = RPC_PREFACE_BYTES;
     c->local = local;
     c->address = *address;
     print_peer(c);
@@ -156,17 +157,19 @@ static ssize_t read_some(rpc_connection *c)
 static void decode(rpc_connection *c, size_t size)
 {
     c->frames = 0;
-    const ssize_t taken = nghttp2_session_mem_recv(c->session, c->loop->read_buffer, size);
+    const bool good = rpc_frames_take(c, c->loop->read_buffer, size);
     const bool small = (size_t)c->frames * SMALL_FRAME_BYTES > size;
     c->read_size = small ? SHORT_READ_BYTES : RPC_READ_BYTES;
-    if (taken < 0) {
+    if (!good) {
         /* the bytes are no HTTP/2, or memory ran out: GOAWAY where libnghttp2 can still send it */
         nghttp2_session_terminate_session(c->session, NGHTTP2_PROTOCOL_ERROR);
-        c->abusive = true;
-    } else if (c->abusive) {
-        td_metrics_add(c->rpc->server->metrics, TD_METRIC_GRPC_ABUSIVE, 1);
-        td_log_write(c->rpc->server->log, TB_LOG_DEBUG, "grpc.abusive", "peer=%s", c->peer);
-        nghttp2_session_terminate_session(c->session, NGHTTP2_ENHANCE_YOUR_CALM);
+        c->ending = NGHTTP2_PROTOCOL_ERROR;
+    } else if (c->ending != NGHTTP2_NO_ERROR) {
+        if (c->ending == NGHTTP2_ENHANCE_YOUR_CALM) {
+            td_metrics_add(c->rpc->server->metrics, TD_METRIC_GRPC_ABUSIVE, 1);
+            td_log_write(c->rpc->server->log, TB_LOG_DEBUG, "grpc.abusive", "peer=%s", c->peer);
+        }
+        nghttp2_session_terminate_session(c->session, c->ending);
     }
     rpc_connection_touch(c);
 }
@@ -178,7 +181,7 @@ static void read_all(rpc_connection *c)
         size = read_some(c);
         if (size <= 0) break;
         c->heard_ns = td_monotonic_ns();
-        if (c->phase == RPC_OPEN && !c->abusive) decode(c, (size_t)size);
+        if (c->phase == RPC_OPEN && c->ending == NGHTTP2_NO_ERROR) decode(c, (size_t)size);
         /* a record that GnuTLS holds already makes the socket ready for nothing */
         if (c->tls == NULL || gnutls_record_check_pending(c->tls) == 0) break;
         i -= i == RECORDS_AT_ONCE - 1;
@@ -300,7 +303,7 @@ static bool write_unsent(rpc_connection *c)
 
 static bool is_over(const rpc_connection *c)
 {
-    if (c->abusive) return true;
+    if (c->ending != NGHTTP2_NO_ERROR) return true;
     if (nghttp2_session_want_write(c->session)) return false;
     return !nghttp2_session_want_read(c->session) || (c->said_goodbye && c->calls == NULL);
 }

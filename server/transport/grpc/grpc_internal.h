@@ -4,6 +4,7 @@
  *   listen.c      listening sockets; accepting, also after descriptors ran out
  *   loop.c        the threads that wait for sockets and timers
  *   connection.c  bytes of one connection: reading, writing, closing
+ *   frames.c      heads of frames, before libnghttp2 takes them
  *   session.c     HTTP/2 events of one connection (callbacks of libnghttp2)
  *   limits.c      rations of control frames; keepalive, age and idle times of a connection
  *   tls.c         certificates and handshakes (GnuTLS)
@@ -45,6 +46,9 @@ enum {
     RPC_LISTENERS = 2,
     RPC_WORKERS = 2,
     RPC_PREFIX_BYTES = 5, /* of a message: a flag and its length */
+    RPC_BROKEN_STREAMS = 32,
+    RPC_FRAME_HEAD_BYTES = 9,
+    RPC_PREFACE_BYTES = 24,
     RPC_PATH_SIZE = 256,
     RPC_TEXT_SIZE = 16, /* of a header whose value is short */
     RPC_READ_BYTES = 1 << 16,
@@ -132,6 +136,14 @@ struct td_rpc {
     struct rpc_connection *everybody; /* all connections, linked by peer_next */
 };
 
+/* Streams that the server ended before their client had. The client's frames that were on their way
+ * are ignored; on any other closed stream DATA and HEADERS end the connection (RFC 9113 5.1). */
+typedef struct rpc_broken_streams {
+    int32_t recent[RPC_BROKEN_STREAMS];
+    int32_t below; /* of ids up to this one nothing is known: their frames are ignored too */
+    unsigned count;
+} rpc_broken_streams;
+
 /* ---- a connection: of its loop's thread alone, but for the links of the rpc's list ---- */
 
 typedef enum rpc_phase {
@@ -163,13 +175,17 @@ struct rpc_connection {
     rpc_call *calls;
     int number_of_calls;
     rpc_ration control, resets;
-    int frames;        /* that began in the bytes of the last read */
-    size_t read_size;  /* of the next read */
-    bool abusive;      /* a ration is used up: the connection ends */
-    bool settled;      /* the client's settings came */
-    bool noticed;      /* it was asked to open a new connection (the first GOAWAY) */
-    bool said_goodbye; /* no new streams are taken (the second GOAWAY) */
-    bool pinged;       /* the server's ping is not answered */
+    rpc_broken_streams broken;
+    uint8_t head[RPC_FRAME_HEAD_BYTES]; /* of the frame that arrives */
+    size_t head_size;
+    size_t payload_left; /* of the frame before that, or of the preface */
+    int frames;          /* that began in the bytes of the last read */
+    size_t read_size;    /* of the next read */
+    uint32_t ending;     /* HTTP/2's error that ends the connection; 0 (NO_ERROR): none */
+    bool settled;        /* the client's settings came */
+    bool noticed;        /* it was asked to open a new connection (the first GOAWAY) */
+    bool said_goodbye;   /* no new streams are taken (the second GOAWAY) */
+    bool pinged;         /* the server's ping is not answered */
     int64_t opened_ns, heard_ns, pinged_ns, noticed_ns, goodbye_ns, idle_since_ns, last_words_ns;
 };
 
@@ -224,11 +240,13 @@ struct rpc_call {
     size_t arrived_at, unconsumed, accounted;
     int64_t arrived_ns; /* when the last bytes came */
     bool input_ended, end_told;
-    bool answered;     /* the response's headers were handed to libnghttp2 */
-    bool deferred;     /* libnghttp2 waits for more of the answer */
-    bool trailed;      /* the status was handed to libnghttp2 */
-    int left;          /* messages that libnghttp2 took since `queued` was last lowered */
-    size_t heap_index; /* in the loop's deadlines, from 1 on; 0: not there */
+    bool answered;           /* the response's headers were handed to libnghttp2 */
+    bool deferred;           /* libnghttp2 waits for more of the answer */
+    const char *http_status; /* of a request that is no gRPC, whose answer this is; or NULL */
+    size_t line_at;          /* bytes of that answer's text that left */
+    bool trailed;            /* the status was handed to libnghttp2 */
+    int left;                /* messages that libnghttp2 took since `queued` was last lowered */
+    size_t heap_index;       /* in the loop's deadlines, from 1 on; 0: not there */
 
     pthread_mutex_t lock; /* for the rest */
     rpc_call *next_posted;
@@ -288,6 +306,14 @@ void rpc_connection_write(rpc_connection *);
 /* Ends its calls and closes the socket; freed by the loop. */
 void rpc_connection_close(rpc_connection *);
 void rpc_connection_free(rpc_connection *);
+
+/* ---- frames.c ---- */
+
+/* Feeds bytes that came to libnghttp2, frame by frame; false where it fails. A frame that is not
+ * allowed sets the connection's `ending`, and it and all behind it are not taken. */
+bool rpc_frames_take(rpc_connection *, const uint8_t *bytes, size_t size);
+/* The server ended this stream, perhaps before its client did. */
+void rpc_broken_add(rpc_connection *, int32_t stream);
 
 /* ---- session.c ---- */
 
@@ -355,8 +381,9 @@ void rpc_flat_free(td_rpc *, rpc_flat *);
 rpc_message *rpc_pack(const ProtobufCMessage *, bool gzip);
 /* Hands the call's answers to libnghttp2, as far as it asks for them. */
 void rpc_send(rpc_call *);
-/* An HTTP status without a body, for what is no gRPC. */
-void rpc_send_http(rpc_call *, const char *status);
+/* Answers a request that is no gRPC by `http_status` and a line of text, once the request is complete
+ * or larger than anyone needs to be told. */
+void rpc_send_http(rpc_call *);
 /* Forgets what was not sent; gives the number of messages. The call's lock is held. */
 int rpc_send_drop(rpc_call *);
 

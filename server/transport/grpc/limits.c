@@ -143,6 +143,11 @@ static void check_calls(rpc_connection *c, int64_t now)
     tb_fail(&error, TB_DEADLINE_EXCEEDED, "the request stopped arriving");
     for (rpc_call *call = c->calls; call != NULL; call = call->next) {
         if (now - call->arrived_ns < c->rpc->limits.handshake_ns) continue;
+        if (call->http_status != NULL) {
+            call->input_ended = true;
+            rpc_send_http(call);
+            continue;
+        }
         pthread_mutex_lock(&call->lock);
         const bool waits = call->reading && !call->ending;
         pthread_mutex_unlock(&call->lock);

@@ -161,6 +161,10 @@ void rpc_receive_bytes(rpc_call *call, const uint8_t *bytes, size_t size)
     tb_error error = {0};
     call->unconsumed += size;
     call->arrived_ns = call->connection->heard_ns;
+    if (call->http_status != NULL) {
+        rpc_send_http(call);
+        return;
+    }
     if (atomic_load(&call->base.finished)) {
         rpc_receive_drop(call);
         consume(call, 0);

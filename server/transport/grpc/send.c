@@ -15,7 +15,13 @@
 #include "http_envelope.h"
 #include "http_gzip.h"
 
-enum { MOST_HEADERS = 10, NUMBER_SIZE = 32, WORTH_PACKING_BYTES = 1024 };
+enum {
+    MOST_HEADERS = 10,
+    NUMBER_SIZE = 32,
+    WORTH_PACKING_BYTES = 1024,
+    /* of a request that is no gRPC: more is not waited for */
+    ENOUGH_BYTES = 1 << 15
+};
 
 /* ---- messages ---- */
 
@@ -233,13 +239,37 @@ void rpc_send(rpc_call *call)
     rpc_connection_touch(call->connection);
 }
 
-void rpc_send_http(rpc_call *call, const char *status)
+/* nghttp2_data_source_read_callback. */
+static ssize_t read_line(nghttp2_session *session, int32_t stream, uint8_t *to, size_t room,
+                         uint32_t *flags, nghttp2_data_source *source, void *context)
+{
+    static const char LINE[] = "This port speaks gRPC: POST with content-type application/grpc\n";
+    const size_t size = sizeof LINE - 1;
+    rpc_call *call = source->ptr;
+    (void)session;
+    (void)stream;
+    (void)context;
+    const size_t rest = size - call->line_at, part = rest < room ? rest : room;
+    memcpy(to, LINE + call->line_at, part);
+    call->line_at += part;
+    if (call->line_at == size) {
+        *flags |= NGHTTP2_DATA_FLAG_EOF;
+        call->trailed = true;
+    }
+    return (ssize_t)part;
+}
+
+void rpc_send_http(rpc_call *call)
 {
     header_list list = {.count = 0};
+    const nghttp2_data_provider provider = {.source.ptr = call, .read_callback = read_line};
+    if (call->answered || (!call->input_ended && call->unconsumed < ENOUGH_BYTES)) return;
     call->answered = true;
-    call->trailed = true;
-    add_text(&list, ":status", status);
+    add_text(&list, ":status", call->http_status);
+    add_text(&list, "content-type", "text/plain");
+    const bool has_text = strcmp(call->head.method, "HEAD") != 0;
+    call->trailed = !has_text;
     nghttp2_submit_response(call->connection->session, call->stream, list.entries, list.count,
-                            NULL);
+                            has_text ? &provider : NULL);
     rpc_connection_touch(call->connection);
 }

@@ -28,12 +28,14 @@ static rpc_call *call_of(nghttp2_session *session, int32_t stream)
     return nghttp2_session_get_stream_user_data(session, stream);
 }
 
-static int on_begin_frame(nghttp2_session *session, const nghttp2_frame_hd *head, void *context)
+/* A frame was refused together with its stream, which libnghttp2 does not keep: a call beyond the
+ * number of streams. Its message may follow. */
+static int on_invalid_frame(nghttp2_session *session, const nghttp2_frame *frame, int error,
+                            void *context)
 {
-    rpc_connection *c = context;
     (void)session;
-    c->frames++;
-    if (!rpc_limits_frame(c, head)) c->abusive = true;
+    (void)error;
+    if (frame->hd.type == NGHTTP2_HEADERS) rpc_broken_add(context, frame->hd.stream_id);
     return 0;
 }
 
@@ -59,7 +61,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     rpc_begin_header(call, name, name_size, value, value_size);
     if (call->head.bytes <= HEADERS_WITHOUT_ANSWER * call->rpc->limits.header_bytes) return 0;
     /* one byte can stand for a header of 4 kB: from here on libnghttp2 keeps its tables alone */
-    if (!rpc_limits_headers(c)) c->abusive = true;
+    if (!rpc_limits_headers(c)) c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }
 
@@ -87,7 +89,8 @@ static int on_frame_received(nghttp2_session *session, const nghttp2_frame *fram
         if (call != NULL && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) end_input(call);
         break;
     case NGHTTP2_RST_STREAM:
-        if (!rpc_limits_reset(c, call_of(session, frame->hd.stream_id))) c->abusive = true;
+        if (!rpc_limits_reset(c, call_of(session, frame->hd.stream_id)))
+            c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
         break;
     case NGHTTP2_SETTINGS: c->settled = true; break;
     case NGHTTP2_PING:
@@ -122,11 +125,14 @@ static bool is_provoked(uint32_t code)
 static int on_frame_sent(nghttp2_session *session, const nghttp2_frame *frame, void *context)
 {
     rpc_connection *c = context;
-    if (frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS) rpc_limits_sent(c);
-    if (frame->hd.type == NGHTTP2_RST_STREAM && is_provoked(frame->rst_stream.error_code) &&
-        !rpc_limits_reset(c, NULL))
-        c->abusive = true;
-    if (frame->hd.type == NGHTTP2_HEADERS && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
+    const bool answers = frame->hd.type == NGHTTP2_DATA || frame->hd.type == NGHTTP2_HEADERS;
+    if (answers) rpc_limits_sent(c);
+    if (frame->hd.type == NGHTTP2_RST_STREAM) {
+        rpc_broken_add(c, frame->hd.stream_id);
+        if (is_provoked(frame->rst_stream.error_code) && !rpc_limits_reset(c, NULL))
+            c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
+    }
+    if (answers && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM)) {
         const rpc_call *call = call_of(session, frame->hd.stream_id);
         /* the answer is complete, the request is not wanted any more (RFC 9113 8.1) */
         if (call != NULL && !call->input_ended)
@@ -154,11 +160,11 @@ tb_status rpc_session_prepare(td_rpc *rpc, tb_error *error)
         nghttp2_option_new(&rpc->option) != 0)
         return tb_fail_memory(error, 0, "HTTP/2");
     nghttp2_session_callbacks *cb = rpc->callbacks;
-    nghttp2_session_callbacks_set_on_begin_frame_callback(cb, on_begin_frame);
     nghttp2_session_callbacks_set_on_begin_headers_callback(cb, on_begin_headers);
     nghttp2_session_callbacks_set_on_header_callback(cb, on_header);
     nghttp2_session_callbacks_set_on_frame_recv_callback(cb, on_frame_received);
     nghttp2_session_callbacks_set_on_data_chunk_recv_callback(cb, on_data);
+    nghttp2_session_callbacks_set_on_invalid_frame_recv_callback(cb, on_invalid_frame);
     nghttp2_session_callbacks_set_on_frame_send_callback(cb, on_frame_sent);
     nghttp2_session_callbacks_set_on_stream_close_callback(cb, on_stream_closed);
 
