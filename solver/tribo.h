@@ -711,7 +711,8 @@ void tb_overlaps_destroy(tb_overlap *); /* NULL is fine */
 /* Snapshot: everything that the next step depends on, the contact cache included. Restoring it
  * resumes bit-exactly. The caller frees `*bytes` by tb_bytes_destroy. Restoring gives
  * FAILED_PRECONDITION for a snapshot of another model or of a format that this build does not read,
- * DATA_LOSS for bytes that are none or damaged; then the state is as it was. */
+ * DATA_LOSS for bytes that are none or damaged (they carry a checksum, but for those of older
+ * builds, format 3); then the state is as it was. */
 tb_status tb_state_snapshot(const tb_state *, unsigned char **bytes, size_t *size, tb_error *);
 tb_status tb_state_restore(tb_state *, const unsigned char *bytes, size_t size, tb_error *);
 void tb_bytes_destroy(unsigned char *bytes);

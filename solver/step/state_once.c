@@ -412,8 +412,9 @@ double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 
 /* ---- snapshots ---- */
 
-/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs */
-enum { SNAPSHOT_VERSION = 3 };
+/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the end */
+enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3 };
+static const uint64_t HASH_START = 0xcbf29ce484222325u;
 
 static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
 
@@ -448,6 +449,20 @@ static snapshot_header make_header(const tb_state *s)
     return h;
 }
 
+/* FNV-1a over 64-bit words. Every step is a bijection of the hash, so a change of one word always
+ * shows, and a change of several is missed once in 2^64 times. */
+static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, p + i, 8);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,
                             tb_error *error)
 {
@@ -456,12 +471,14 @@ tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t
     const snapshot_header h = make_header(state);
     const size_t numbers = state->number_of_numbers * sizeof(double);
     const size_t contacts = (size_t)state->number_of_contacts * sizeof *state->contacts;
-    *size = sizeof h + numbers + contacts;
+    *size = sizeof h + numbers + contacts + sizeof(uint64_t);
     *bytes = malloc(*size);
     if (!*bytes) return tb_fail_memory(error, *size, "a snapshot");
     memcpy(*bytes, &h, sizeof h);
     memcpy(*bytes + sizeof h, state->numbers, numbers);
     if (contacts) memcpy(*bytes + sizeof h + numbers, state->contacts, contacts);
+    const uint64_t checksum = hash_words(HASH_START, *bytes, *size - sizeof checksum);
+    memcpy(*bytes + *size - sizeof checksum, &checksum, sizeof checksum);
     return TB_OK;
 }
 
@@ -479,9 +496,20 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     memcpy(&h, bytes, sizeof h);
     if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
         return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
-    if (h.version != SNAPSHOT_VERSION)
-        return tb_fail(error, TB_FAILED_PRECONDITION, "snapshot version %u, this build reads %d",
-                       h.version, SNAPSHOT_VERSION);
+    if (h.version != SNAPSHOT_VERSION && h.version != SNAPSHOT_WITHOUT_CHECKSUM)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "snapshot version %u, this build reads %d and %d", h.version,
+                       SNAPSHOT_WITHOUT_CHECKSUM, SNAPSHOT_VERSION);
+    if (h.version == SNAPSHOT_VERSION) {
+        uint64_t checksum = 0;
+        if (size < sizeof h + sizeof checksum)
+            return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
+        size -= sizeof checksum;
+        memcpy(&checksum, bytes + size, sizeof checksum);
+        if (hash_words(HASH_START, bytes, size) != checksum)
+            return tb_fail(error, TB_DATA_LOSS,
+                           "the snapshot's bytes have changed: its checksum is another");
+    }
     if (memcmp(h.sha256, tb_model_sha256(state->model), sizeof h.sha256) != 0)
         return tb_fail(error, TB_FAILED_PRECONDITION,
                        "the snapshot is of model %.12s, the state of %.12s: of another scene, or "
@@ -539,24 +567,12 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     return TB_OK;
 }
 
-/* FNV-1a over 64-bit words: quick, and any changed bit shows */
-static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
-{
-    const unsigned char *p = data;
-    for (size_t i = 0; i + 8 <= bytes; i += 8) {
-        uint64_t word;
-        memcpy(&word, p + i, 8);
-        hash = (hash ^ word) * 0x100000001b3u;
-        hash ^= hash >> 29;
-    }
-    return hash;
-}
-
 uint64_t tb_state_hash(const tb_state *state)
 {
     if (tb_state_bring(state, TB_PARTS_ALL, NULL) != TB_OK) return 0; /* of a lost device */
-    const snapshot_header h = make_header(state);
-    uint64_t hash = hash_words(0xcbf29ce484222325u, &h, sizeof h);
+    snapshot_header h = make_header(state);
+    h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* hashes that somebody noted stay the same */
+    uint64_t hash = hash_words(HASH_START, &h, sizeof h);
     hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));
     return hash_words(hash, state->contacts,
                       (size_t)state->number_of_contacts * sizeof *state->contacts);

@@ -203,5 +203,51 @@ START_TEST(forks_step_on_threads_of_their_own)
 }
 END_TEST
 
-TEST_MAIN(a_tree_of_forks_has_the_bytes_of_its_history, a_fork_outlives_its_origin,
+/* A snapshot as builds before format 4 wrote it: version 3, no checksum behind it. */
+static unsigned char *older_format(const unsigned char *bytes, size_t size)
+{
+    unsigned char *older = malloc(size);
+    ck_assert_ptr_nonnull(older);
+    memcpy(older, bytes, size);
+    older[8] = 3;
+    return older;
+}
+
+START_TEST(a_snapshot_with_a_changed_bit_is_refused_and_leaves_the_state)
+{
+    tb_model *model = heap();
+    history *h = write_history(model);
+    tb_error error = {0};
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    unsigned char *bytes = h->bytes[HISTORY];
+    const size_t size = h->size[HISTORY];
+    const uint64_t before = tb_state_hash(state);
+    /* every byte once, each bit in turn */
+    for (size_t i = 0; i < size; i++) {
+        bytes[i] ^= (unsigned char)(1u << i % 8);
+        const tb_status status = tb_state_restore(state, bytes, size, &error);
+        const bool version = i >= 8 && i < 12;
+        ck_assert_msg(status == (version ? TB_FAILED_PRECONDITION : TB_DATA_LOSS), "byte %zu: %s",
+                      i, tb_status_name(status));
+        bytes[i] ^= (unsigned char)(1u << i % 8);
+    }
+    TEST_STATUS(tb_state_restore(state, bytes, size - 8, &error), TB_DATA_LOSS, &error);
+    TEST_STATUS(tb_state_restore(state, bytes, 116, &error), TB_DATA_LOSS, &error);
+    ck_assert(tb_state_hash(state) == before);
+
+    /* one of the format before, without a checksum, is taken, and only with its own size */
+    unsigned char *older = older_format(bytes, size);
+    TEST_STATUS(tb_state_restore(state, older, size, &error), TB_DATA_LOSS, &error);
+    TEST_OK(tb_state_restore(state, older, size - 8, &error), &error);
+    ck_assert(is_at(state, h, HISTORY));
+    free(older);
+    tb_state_destroy(state);
+    free_history(h);
+    tb_model_destroy(model);
+}
+END_TEST
+
+TEST_MAIN(a_snapshot_with_a_changed_bit_is_refused_and_leaves_the_state,
+          a_tree_of_forks_has_the_bytes_of_its_history, a_fork_outlives_its_origin,
           forks_step_on_threads_of_their_own)
