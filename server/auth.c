@@ -26,11 +26,16 @@ enum { DIGEST_SIZE = 32, TOKEN_SIZE_MAXIMUM = 127 };
 /* wrong or new keys that may be tried in a row, and per second after that */
 static const double SLOW_BURST = 20, SLOW_PER_SECOND = 20;
 
+static const char EXPIRED[] = "expired";
+
 /* What is known of one token. */
 typedef struct remembered {
     uint8_t digest[DIGEST_SIZE];
     int64_t until_ns, used_ns; /* 0: free */
+    int64_t noted_ns;          /* the use that the store was told of last; 0: none */
+    int64_t expire_us;         /* UTC; 0: never */
     bool valid;
+    const char *refusal; /* why it is not valid */
     char id[16], name[TD_CALLER_NAME_SIZE];
     td_scope scope;
     double calls_per_second;
@@ -39,6 +44,7 @@ typedef struct remembered {
 
 struct td_auth {
     struct db *store;
+    td_clock clock;
     uint8_t secret[crypto_generichash_KEYBYTES];
     pthread_mutex_t slow; /* held while a key is verified; taken before `mutex` */
     pthread_mutex_t mutex;
@@ -48,6 +54,7 @@ struct td_auth {
     int64_t generation; /* grows at each reload: what was read before may be stale */
     remembered keys[SETS][WAYS];
     td_bucket_table buckets;
+    td_audit audit;
     int64_t keys_mark; /* of the store's keys when they were last looked at; -1: never */
 };
 
@@ -66,6 +73,7 @@ tb_status td_auth_create(const td_config *config, struct db *store, td_auth **cr
     td_auth *auth = calloc(1, sizeof *auth);
     if (auth == NULL) return tb_fail_memory(error, sizeof *auth, "admission");
     auth->store = store;
+    auth->clock = td_clock_make();
     auth->keys_mark = -1;
     crypto_generichash_keygen(auth->secret);
     pthread_mutex_init(&auth->slow, NULL);
@@ -75,9 +83,45 @@ tb_status td_auth_create(const td_config *config, struct db *store, td_auth **cr
     return TB_OK;
 }
 
+/* Tells the store of uses of keys: of each key once a minute at most, or of all when `all`. */
+static void store_uses(td_auth *auth, bool all)
+{
+    enum { AT_ONCE = 64 };
+    static const int64_t USE_NS = 60000000000;
+    struct {
+        char id[16];
+        int64_t time_us;
+    } uses[AT_ONCE];
+    int32_t count = 0;
+    const int64_t now = td_monotonic_ns(), now_us = td_clock_utc_us(&auth->clock);
+    pthread_mutex_lock(&auth->mutex);
+    for (remembered *r = auth->keys[0]; r < auth->keys[0] + SETS * WAYS && count < AT_ONCE; r++) {
+        if (r->until_ns == 0 || !r->valid || r->used_ns <= r->noted_ns) continue;
+        if (!all && r->noted_ns != 0 && now - r->noted_ns < USE_NS) continue;
+        snprintf(uses[count].id, sizeof uses->id, "%s", r->id);
+        uses[count++].time_us = now_us - (now - r->used_ns) / 1000;
+        r->noted_ns = now;
+    }
+    pthread_mutex_unlock(&auth->mutex);
+    tb_error ignored;
+    for (int32_t i = 0; i < count; i++)
+        if (db_note_key_use(auth->store, uses[i].id, uses[i].time_us, &ignored) != TB_OK) return;
+}
+
+static void store_refusals(td_auth *auth)
+{
+    pthread_mutex_lock(&auth->mutex);
+    const td_audit audit = auth->audit;
+    auth->audit.count = 0;
+    pthread_mutex_unlock(&auth->mutex);
+    td_audit_store(&audit, auth->store);
+}
+
 void td_auth_destroy(td_auth *auth)
 {
     if (auth == NULL) return;
+    store_uses(auth, true);
+    store_refusals(auth);
     pthread_mutex_destroy(&auth->mutex);
     pthread_mutex_destroy(&auth->slow);
     sodium_memzero(auth, sizeof *auth);
@@ -143,12 +187,15 @@ static tb_status verify(td_auth *auth, const char *token, const char *id, rememb
     db_api_key row;
     tb_error trouble = {.status = TB_OK};
     const tb_status status = db_get_api_key(auth->store, id, &row, &trouble);
+    what->refusal = "unknown";
     if (status == TB_NOT_FOUND) return TB_OK;
     if (status != TB_OK)
         return tb_fail(error, TB_UNAVAILABLE, "keys cannot be read now: %s", trouble.message);
     row.hash[sizeof row.hash - 1] = '\0';
     what->valid = !row.revoked &&
                   crypto_pwhash_str_verify(row.hash, token, (unsigned long long)strlen(token)) == 0;
+    what->refusal = row.revoked ? "revoked" : "wrong";
+    what->expire_us = row.expire_time_us;
     snprintf(what->id, sizeof what->id, "%s", id);
     snprintf(what->name, sizeof what->name, "%s", row.name);
     what->scope = (td_scope)row.scope;
@@ -206,6 +253,7 @@ static tb_status look_up(td_auth *auth, const td_call *call, const char *token, 
     tb_error trouble = {.status = TB_OK};
     if (db_get_api_key(auth->store, id, &row, &trouble) == TB_NOT_FOUND) {
         memset(what, 0, sizeof *what);
+        what->refusal = "unknown";
         return TB_OK;
     }
     sodium_memzero(row.hash, sizeof row.hash);
@@ -291,19 +339,26 @@ static const char *scope_name(td_scope scope)
     return NAMES[scope >= TD_SCOPE_NONE && scope <= TD_SCOPE_ADMIN ? scope : TD_SCOPE_NONE];
 }
 
-/* Tells the log of a refused key, ten times a second at most: the id, which is no secret, and whence. */
-static void audit(td_auth *auth, const td_call *call, const char *id)
+/* Refuses a key: counted in the audit, and told to the log ten times a second at most: the id, which
+ * is no secret, why and whence. */
+static tb_status refuse_key(td_auth *auth, td_call *call, const char *id, const char *reason,
+                            tb_error *error)
 {
     enum { AUDITS_PER_SECOND = 10 };
-    if (call->server == NULL || call->server->log == NULL) return;
     pthread_mutex_lock(&auth->mutex);
+    td_audit_note(&auth->audit, id, call->peer, reason, td_clock_utc_us(&auth->clock));
     td_bucket *told = td_bucket_find(&auth->buckets, "audit", auth->secret);
     const bool tell =
         td_bucket_take(told, AUDITS_PER_SECOND, AUDITS_PER_SECOND, td_monotonic_ns()) <= 0;
     pthread_mutex_unlock(&auth->mutex);
-    if (tell)
-        td_log_write(call->server->log, TB_LOG_WARNING, "auth.refused", "key=%s peer=%s method=%s",
-                     id, call->peer, call->method != NULL ? call->method->name : "");
+    if (tell && call->server != NULL && call->server->log != NULL)
+        td_log_write(call->server->log, TB_LOG_WARNING, "auth.refused",
+                     "key=%s reason=%s peer=%s method=%s", id, reason, call->peer,
+                     call->method != NULL ? call->method->name : "");
+    /* only the holder of the whole key learns that it has expired */
+    return unauthenticated(call, error,
+                           strcmp(reason, EXPIRED) == 0 ? "the key has expired"
+                                                        : "the key is unknown, wrong or revoked");
 }
 
 /* Callers without a key share a name, but not the turns of others at other addresses. */
@@ -323,6 +378,8 @@ void td_auth_follow_store(td_auth *auth, const td_config *config)
 {
     int64_t mark = 0;
     tb_error ignored;
+    store_uses(auth, false);
+    store_refusals(auth);
     if (db_api_keys_mark(auth->store, &mark, &ignored) != TB_OK || mark == auth->keys_mark) return;
     const bool first = auth->keys_mark < 0;
     auth->keys_mark = mark;
@@ -346,10 +403,9 @@ tb_status td_auth_admit(td_auth *auth, td_call *call, const char *authorization,
                                    "the authorization header must be 'Bearer tribo_...'");
         const tb_status status = look_up(auth, call, token, id, &who, retry_after, error);
         if (status != TB_OK) return status;
-        if (!who.valid) {
-            audit(auth, call, id);
-            return unauthenticated(call, error, "the key is unknown, wrong or revoked");
-        }
+        if (!who.valid) return refuse_key(auth, call, id, who.refusal, error);
+        if (who.expire_us != 0 && td_clock_utc_us(&auth->clock) >= who.expire_us)
+            return refuse_key(auth, call, id, EXPIRED, error);
         keyed = true;
     } else {
         pthread_mutex_lock(&auth->mutex);

@@ -2,7 +2,8 @@
  *
  * Keys are stored as argon2id hashes (libsodium) in the store's api_key table. A key is
  * "tribo_" + an 8-digit id + "_" + a random secret: the id finds the row, the secret is verified.
- * Verified keys are remembered for a while by a keyed hash, so that the slow hash is paid once.
+ * Verified keys are remembered for a while by a keyed hash, so that the slow hash is paid once. A key
+ * may expire; the store knows its last use, and which keys were refused, why and whence.
  * Anonymous callers have the configuration's scope on loopback, and none elsewhere. */
 #ifndef SERVER_AUTH_H
 #define SERVER_AUTH_H
@@ -19,7 +20,7 @@ void td_auth_destroy(td_auth *);
 void td_auth_reload(td_auth *, const td_config *);
 
 /* Looks whether keys were made or revoked by another process, and forgets what it remembers of them if
- * so. From one thread, about once a second. */
+ * so; writes uses and refusals of keys to the store. From one thread, about once a second. */
 void td_auth_follow_store(td_auth *, const td_config *);
 
 /* Decides over one call before its first message is dispatched. `authorization` is the value of
@@ -37,9 +38,17 @@ bool td_auth_quick(td_auth *, const char *authorization);
  * the digits, or from the digits alone. False if it is none of these. */
 bool td_auth_key_id(const char *text, char id[16]);
 
+/* What a key may do, and for how long. */
+typedef struct td_key_terms {
+    td_scope scope;
+    double calls_per_second; /* 0: the configuration's */
+    int32_t sessions;        /* 0: the configuration's */
+    double days;             /* until it expires; 0: never */
+} td_key_terms;
+
 /* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
-tb_status td_auth_create_key(struct db *, const char *name, td_scope, double calls_per_second,
-                             int32_t sessions, char key[128], tb_error *);
+tb_status td_auth_create_key(struct db *, const char *name, const td_key_terms *, char key[128],
+                             tb_error *);
 /* Revokes a key by its id. NOT_FOUND. A daemon that runs learns it by td_auth_reload, or when it
  * verifies the key again, at the latest after TD_AUTH_REMEMBER_SECONDS. */
 tb_status td_auth_revoke_key(struct db *, const char *id, tb_error *);

@@ -4,6 +4,8 @@
 
 #include <stdint.h>
 
+#include "../db/db.h"
+
 #define TD_KEY_PREFIX "tribo_"
 #define TD_ANONYMOUS  "anonymous"
 enum { TD_KEY_ID_DIGITS = 8 };
@@ -29,5 +31,21 @@ typedef struct td_bucket_table {
 
 /* The bucket of a name, made at first use; valid until the next call. `secret` holds 32 bytes. */
 td_bucket *td_bucket_find(td_bucket_table *, const char *name, const uint8_t *secret);
+
+/* ---- the audit of refused keys (auth_audit.c) ---- */
+
+enum { TD_AUDIT_ROWS = 64 };
+
+/* Refusals that the store was not told of yet, one row for each key, peer and reason. A flood of
+ * others than fit is counted in one row. */
+typedef struct td_audit {
+    db_key_refusal rows[TD_AUDIT_ROWS];
+    int32_t count;
+} td_audit;
+
+void td_audit_note(td_audit *, const char *key, const char *peer, const char *reason,
+                   int64_t utc_us);
+/* Puts the rows. What the store does not take is lost; it was in the log. */
+void td_audit_store(const td_audit *, struct db *);
 
 #endif

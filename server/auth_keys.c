@@ -16,6 +16,8 @@ enum { SECRET_SIZE = 32 };
 static const unsigned long long HASH_PASSES = 2;
 static const size_t HASH_BYTES = (size_t)8 << 20;
 
+static const double DAYS_MAXIMUM = 36500, DAY_US = 86400e6;
+
 static tb_status check_name(const char *name, tb_error *error)
 {
     const size_t length = strlen(name);
@@ -46,28 +48,39 @@ static tb_status choose_id(struct db *store, char id[16], tb_error *error)
     return tb_fail(error, TB_RESOURCE_EXHAUSTED, "no free id for a key was found");
 }
 
-tb_status td_auth_create_key(struct db *store, const char *name, td_scope scope,
-                             double calls_per_second, int32_t sessions, char key[128],
-                             tb_error *error)
+static tb_status check_terms(const td_key_terms *terms, tb_error *error)
+{
+    if (terms->scope < TD_SCOPE_READ || terms->scope > TD_SCOPE_ADMIN)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "scope",
+                             "the scope of a key is read, run or admin");
+    if (!(terms->calls_per_second >= 0) || !isfinite(terms->calls_per_second))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "calls_per_second",
+                             "calls_per_second is %g and must be at least 0",
+                             terms->calls_per_second);
+    if (terms->sessions < 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sessions",
+                             "sessions is %d and must be at least 0", terms->sessions);
+    if (!(terms->days >= 0 && terms->days <= DAYS_MAXIMUM))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "days",
+                             "days is %g and must be from 0 to %g", terms->days, DAYS_MAXIMUM);
+    return TB_OK;
+}
+
+tb_status td_auth_create_key(struct db *store, const char *name, const td_key_terms *terms,
+                             char key[128], tb_error *error)
 {
     const td_clock clock = td_clock_make();
     uint8_t secret[SECRET_SIZE];
     char text[sodium_base64_ENCODED_LEN(SECRET_SIZE, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
-    db_api_key row = {.scope = (int32_t)scope,
-                      .calls_per_second = calls_per_second,
-                      .sessions = sessions,
-                      .create_time_us = td_clock_utc_us(&clock)};
+    const int64_t now_us = td_clock_utc_us(&clock);
+    db_api_key row = {.scope = (int32_t)terms->scope,
+                      .calls_per_second = terms->calls_per_second,
+                      .sessions = terms->sessions,
+                      .create_time_us = now_us};
     tb_status status = check_name(name, error);
+    if (status == TB_OK) status = check_terms(terms, error);
     if (status != TB_OK) return status;
-    if (scope < TD_SCOPE_READ || scope > TD_SCOPE_ADMIN)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "scope",
-                             "the scope of a key is read, run or admin");
-    if (!(calls_per_second >= 0) || !isfinite(calls_per_second))
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "calls_per_second",
-                             "calls_per_second is %g and must be at least 0", calls_per_second);
-    if (sessions < 0)
-        return tb_fail_field(error, TB_INVALID_ARGUMENT, "sessions",
-                             "sessions is %d and must be at least 0", sessions);
+    if (terms->days > 0) row.expire_time_us = now_us + (int64_t)(terms->days * DAY_US);
     if (sodium_init() < 0) return tb_fail(error, TB_INTERNAL, "libsodium cannot start");
     status = choose_id(store, row.id, error);
     if (status != TB_OK) return status;

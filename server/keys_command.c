@@ -8,6 +8,7 @@
 
 #include "../db/db.h"
 #include "auth.h"
+#include "clock.h"
 #include "base/error.h"
 #include "base/file.h"
 
@@ -41,14 +42,17 @@ static tb_status parse_scope(const char *text, td_scope *scope, tb_error *error)
                          "--scope '%s' must be read, run or admin", text);
 }
 
-static tb_status parse_rate(const char *text, double *rate, tb_error *error)
+/* The number of --FLAG; 0 where it was not given. */
+static tb_status parse_number(const char *flag, const char *text, double largest, double *number,
+                              tb_error *error)
 {
     const char *end = text;
-    *rate = 0;
+    *number = 0;
     if (text == NULL) return TB_OK;
-    if (tb_parse_number(&end, rate) && *end == '\0' && *rate >= 0 && *rate <= 1e9) return TB_OK;
-    return tb_fail_field(error, TB_INVALID_ARGUMENT, "rate",
-                         "--rate '%s' must be a number from 0 to 1e9", text);
+    if (tb_parse_number(&end, number) && *end == '\0' && *number >= 0 && *number <= largest)
+        return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, flag,
+                         "--%s '%s' must be a number from 0 to %g", flag, text, largest);
 }
 
 static tb_status parse_sessions(const char *text, int32_t *sessions, tb_error *error)
@@ -69,16 +73,16 @@ tb_status td_key_create(const td_config *config, const char *name, const td_key_
                         tb_error *error)
 {
     struct db *store = NULL;
-    td_scope scope = TD_SCOPE_NONE;
-    double rate = 0;
-    int32_t sessions = 0;
+    td_key_terms terms = {.scope = TD_SCOPE_NONE};
     char key[128];
-    tb_status status = parse_scope(request->scope, &scope, error);
-    if (status == TB_OK) status = parse_rate(request->rate, &rate, error);
-    if (status == TB_OK) status = parse_sessions(request->sessions, &sessions, error);
+    tb_status status = parse_scope(request->scope, &terms.scope, error);
+    if (status == TB_OK)
+        status = parse_number("rate", request->rate, 1e9, &terms.calls_per_second, error);
+    if (status == TB_OK) status = parse_sessions(request->sessions, &terms.sessions, error);
+    if (status == TB_OK) status = parse_number("days", request->days, 36500, &terms.days, error);
     if (status == TB_OK) status = open_store(config, false, &store, error);
     if (status != TB_OK) return status;
-    status = td_auth_create_key(store, name, scope, rate, sessions, key, error);
+    status = td_auth_create_key(store, name, &terms, key, error);
     db_close(store);
     if (status != TB_OK) return status;
     printf("%s\n", key);
@@ -99,18 +103,29 @@ tb_status td_key_revoke(const td_config *config, const char *id, tb_error *error
     return status;
 }
 
-static void print_key(const db_api_key *key)
+/* "2026-01-31T12:00:00Z"; "never" for 0. */
+static const char *print_time(int64_t time_us, char text[32])
+{
+    const time_t seconds = (time_t)(time_us / 1000000);
+    struct tm utc;
+    gmtime_r(&seconds, &utc);
+    strftime(text, 32, time_us != 0 ? "%Y-%m-%dT%H:%M:%SZ" : "never", &utc);
+    return text;
+}
+
+static void print_key(const db_api_key *key, int64_t now_us)
 {
     static const char *const NAMES[] = {"none", "read", "run", "admin"};
-    const time_t seconds = (time_t)(key->create_time_us / 1000000);
-    struct tm utc;
-    char time_text[32];
-    gmtime_r(&seconds, &utc);
-    strftime(time_text, sizeof time_text, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    char made[32], end[32], used[32];
     const bool known = key->scope >= 0 && key->scope <= TD_SCOPE_ADMIN;
-    printf("%-8s %-5s %-7s %8g %8d  %s  %s\n", key->id, known ? NAMES[key->scope] : "?",
-           key->revoked ? "revoked" : "valid", key->calls_per_second, (int)key->sessions, time_text,
-           key->name);
+    const bool expired = key->expire_time_us != 0 && key->expire_time_us <= now_us;
+    printf("%-8s %-5s %-7s %8g %8d  %-20s  %-20s  %-20s  %s\n", key->id,
+           known ? NAMES[key->scope] : "?",
+           key->revoked ? "revoked"
+           : expired    ? "expired"
+                        : "valid",
+           key->calls_per_second, (int)key->sessions, print_time(key->create_time_us, made),
+           print_time(key->expire_time_us, end), print_time(key->use_time_us, used), key->name);
 }
 
 tb_status td_key_list(const td_config *config, tb_error *error)
@@ -124,9 +139,34 @@ tb_status td_key_list(const td_config *config, tb_error *error)
     if (status == TB_OK) status = db_list_api_keys(store, keys, CAPACITY, &count, error);
     db_close(store);
     if (status == TB_OK)
-        printf("%-8s %-5s %-7s %8s %8s  %-20s  %s\n", "id", "scope", "state", "calls/s", "sessions",
-               "created", "name");
-    for (int32_t i = 0; status == TB_OK && i < count; i++) print_key(&keys[i]);
+        printf("%-8s %-5s %-7s %8s %8s  %-20s  %-20s  %-20s  %s\n", "id", "scope", "state",
+               "calls/s", "sessions", "created", "expires", "last used", "name");
+    const td_clock clock = td_clock_make();
+    const int64_t now_us = td_clock_utc_us(&clock);
+    for (int32_t i = 0; status == TB_OK && i < count; i++) print_key(&keys[i], now_us);
     free(keys);
+    return status;
+}
+
+tb_status td_key_list_refused(const td_config *config, tb_error *error)
+{
+    struct db *store = NULL;
+    int32_t count = 0;
+    db_key_refusal *rows = calloc(DB_KEY_REFUSALS, sizeof *rows);
+    if (rows == NULL)
+        return tb_fail_memory(error, DB_KEY_REFUSALS * sizeof *rows, "a list of refused keys");
+    tb_status status = open_store(config, true, &store, error);
+    if (status == TB_OK) status = db_list_key_refusals(store, rows, DB_KEY_REFUSALS, &count, error);
+    db_close(store);
+    if (status == TB_OK)
+        printf("%-8s %-8s %8s  %-20s  %-20s  %s\n", "id", "reason", "times", "first", "last",
+               "address");
+    for (int32_t i = 0; status == TB_OK && i < count; i++) {
+        char first[32], last[32];
+        printf("%-8s %-8s %8lld  %-20s  %-20s  %s\n", rows[i].key, rows[i].reason,
+               (long long)rows[i].refusals, print_time(rows[i].first_time_us, first),
+               print_time(rows[i].last_time_us, last), rows[i].peer);
+    }
+    free(rows);
     return status;
 }

@@ -53,8 +53,10 @@ static const char HELP[] =
     "    --scope SCOPE      what it may do: read, run or admin (default run)\n"
     "    --rate N           calls per second; 0: as [limits] calls_per_second says\n"
     "    --sessions N       sessions open at once; 0: as [limits] sessions_per_client says\n"
+    "    --days N           days until it expires; 0: never (default)\n"
     "  --revoke-key ID      end a key (a running daemon learns it within a second or so)\n"
-    "  --list-keys          list keys without their secrets\n"
+    "  --list-keys          list keys without their secrets, with their last use\n"
+    "  --list-refused-keys  list keys that were refused: why, how often, when and whence\n"
     "  --version, --help\n"
     "\n"
     "Every option of the file can also come from the environment as TRIBOD_SECTION_OPTION; flags\n"
@@ -71,7 +73,7 @@ static const char HELP[] =
     "  tribod --grpc 127.0.0.1:0 --http 127.0.0.1:0 --data ''      a private one, for a test\n"
     "  tribod --print-config > tribod.ini; tribod --config tribod.ini --check-config\n"
     "  TRIBOD_LIMITS_SESSIONS=100 tribod --data /var/lib/tribod --log-format json\n"
-    "  tribod --data /var/lib/tribod --create-key planner --scope run\n";
+    "  tribod --data /var/lib/tribod --create-key planner --scope run --days 90\n";
 
 typedef enum action {
     ACTION_SERVE,
@@ -80,6 +82,7 @@ typedef enum action {
     ACTION_CREATE_KEY,
     ACTION_REVOKE_KEY,
     ACTION_LIST_KEYS,
+    ACTION_LIST_REFUSED,
     ACTION_VERSION,
     ACTION_HELP
 } action;
@@ -111,7 +114,15 @@ static int complain(const char *message)
 /* Takes the flags; EXIT_FINE, or EXIT_WRONG after saying why. */
 static int parse_flags(int argc, char **argv, command_line *line)
 {
-    enum { FLAG_CONFIG = 256, FLAG_SETTING, FLAG_SCOPE, FLAG_RATE, FLAG_SESSIONS, FLAG_ACTION };
+    enum {
+        FLAG_CONFIG = 256,
+        FLAG_SETTING,
+        FLAG_SCOPE,
+        FLAG_RATE,
+        FLAG_SESSIONS,
+        FLAG_DAYS,
+        FLAG_ACTION
+    };
     static const struct option FLAGS[] = {
         {"grpc", required_argument, NULL, FLAG_SETTING},
         {"http", required_argument, NULL, FLAG_SETTING},
@@ -123,11 +134,13 @@ static int parse_flags(int argc, char **argv, command_line *line)
         {"scope", required_argument, NULL, FLAG_SCOPE},
         {"rate", required_argument, NULL, FLAG_RATE},
         {"sessions", required_argument, NULL, FLAG_SESSIONS},
+        {"days", required_argument, NULL, FLAG_DAYS},
         {"check-config", no_argument, NULL, FLAG_ACTION + ACTION_CHECK},
         {"print-config", no_argument, NULL, FLAG_ACTION + ACTION_PRINT},
         {"create-key", required_argument, NULL, FLAG_ACTION + ACTION_CREATE_KEY},
         {"revoke-key", required_argument, NULL, FLAG_ACTION + ACTION_REVOKE_KEY},
         {"list-keys", no_argument, NULL, FLAG_ACTION + ACTION_LIST_KEYS},
+        {"list-refused-keys", no_argument, NULL, FLAG_ACTION + ACTION_LIST_REFUSED},
         {"version", no_argument, NULL, FLAG_ACTION + ACTION_VERSION},
         {"help", no_argument, NULL, FLAG_ACTION + ACTION_HELP},
         {NULL, 0, NULL, 0}};
@@ -147,10 +160,12 @@ static int parse_flags(int argc, char **argv, command_line *line)
         if (flag == FLAG_SCOPE) line->key_request.scope = optarg;
         if (flag == FLAG_RATE) line->key_request.rate = optarg;
         if (flag == FLAG_SESSIONS) line->key_request.sessions = optarg;
+        if (flag == FLAG_DAYS) line->key_request.days = optarg;
         if (flag < FLAG_ACTION) continue;
         if (line->what != ACTION_SERVE && line->what != (action)(flag - FLAG_ACTION))
             return complain("only one of --check-config, --print-config, --create-key, "
-                            "--revoke-key, --list-keys, --version and --help");
+                            "--revoke-key, --list-keys, --list-refused-keys, --version and "
+                            "--help");
         line->what = (action)(flag - FLAG_ACTION);
         line->key = optarg;
     }
@@ -326,6 +341,7 @@ int main(int argc, char **argv)
         break;
     case ACTION_REVOKE_KEY: status = td_key_revoke(&config, line.key, &error); break;
     case ACTION_LIST_KEYS: status = td_key_list(&config, &error); break;
+    case ACTION_LIST_REFUSED: status = td_key_list_refused(&config, &error); break;
     default: return serve(&line, &config);
     }
     if (status != TB_OK)

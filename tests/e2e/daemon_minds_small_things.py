@@ -191,6 +191,46 @@ def revocation(report: Report, daemon: Daemon) -> None:
         time.sleep(0.2)
     report.equal(code(), 401, "a key that was revoked")
     report.check("auth.refused" in daemon.log.read_text(), "the refused key is in the log")
+    time.sleep(1.5)
+
+    def listed(flag: str) -> list[str]:
+        text = subprocess.run(
+            [TRIBOD, "--data", store, flag], capture_output=True, text=True, check=True
+        ).stdout
+        return next((line.split() for line in text.splitlines() if key.split("_")[1] in line), [])
+
+    row = listed("--list-keys")
+    report.check(len(row) == 9 and row[2] == "revoked" and row[6] == "never", f"a key: {row}")
+    report.check(row[7].startswith("20"), f"its last use: {row}")
+    row = listed("--list-refused-keys")
+    report.check(row[1:2] == ["revoked"] and row[-1] == "127.0.0.1", f"a refusal: {row}")
+
+
+def expiry(report: Report, daemon: Daemon) -> None:
+    """A key of a few seconds is good until then."""
+    store = str(daemon.log.parent / "store")
+    make = [TRIBOD, "--data", store, "--create-key", "guest", "--days"]
+    wrong = subprocess.run([*make, "soon"], capture_output=True, text=True)
+    report.check(wrong.returncode != 0 and "--days 'soon'" in wrong.stderr, f"{wrong}")
+    made = subprocess.run([*make, str(3 / 86400)], capture_output=True, text=True, check=True)
+
+    def code() -> int:
+        request = urllib.request.Request(
+            f"{daemon.base}/tribo.v1.Simulation/ListScenes",
+            b"{}",
+            {
+                "Content-Type": "application/json",
+                "Authorization": f"Bearer {made.stdout.strip()}",
+            },
+        )
+        try:
+            return urllib.request.urlopen(request, timeout=20).status
+        except urllib.error.HTTPError as error:
+            return error.code
+
+    report.equal(code(), 200, "a key of three seconds")
+    time.sleep(3.1)
+    report.equal(code(), 401, "the key three seconds later")
 
 
 def jobs(report: Report, daemon: Daemon) -> None:
@@ -208,7 +248,7 @@ def main() -> None:
         configuration(report)
     with scratch() as folder:
         daemon = Daemon(folder)
-        for part in (prefixes, damaged_mesh, jobs, framing, proxies, revocation):
+        for part in (prefixes, damaged_mesh, jobs, framing, proxies, revocation, expiry):
             with report.case(part.__name__):
                 part(report, daemon)
         daemon.process.send_signal(1)

@@ -313,7 +313,11 @@ START_TEST(a_key_opens_what_anonymous_callers_may_not)
     TEST_STATUS(create_scene(client, BALL, scene, &error), TB_UNAUTHENTICATED, NULL);
     tbc_disconnect(client);
 
-    TEST_OK(td_auth_create_key(server->db, "planner", TD_SCOPE_RUN, 0, 0, key, &error), &error);
+    TEST_OK(td_auth_create_key(
+                server->db, "planner",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, key,
+                &error),
+            &error);
     tbc_options options = tbc_options_defaults();
     options.address = td_server_grpc_address(server);
     options.api_key = key;

@@ -1,5 +1,6 @@
 /* Admission: keys, scopes, rates, revocation, over a real store. */
 #include <pthread.h>
+#include <unistd.h>
 
 #include "../../db/db.h"
 #include "auth_internal.h"
@@ -25,9 +26,15 @@ static void set_up(fixture *f)
     TEST_OK(db_open(&options, &f->store, &error), &error);
     TEST_OK(td_auth_create(&f->config, f->store, &f->auth, &error), &error);
     TEST_OK(td_metrics_create(&f->server.metrics, &error), &error);
-    TEST_OK(td_auth_create_key(f->store, "planner", TD_SCOPE_RUN, 0, 17, f->run_key, &error),
+    TEST_OK(td_auth_create_key(
+                f->store, "planner",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 17},
+                f->run_key, &error),
             &error);
-    TEST_OK(td_auth_create_key(f->store, "viewer", TD_SCOPE_READ, 0, 0, f->read_key, &error),
+    TEST_OK(td_auth_create_key(
+                f->store, "viewer",
+                &(td_key_terms){.scope = TD_SCOPE_READ, .calls_per_second = 0, .sessions = 0},
+                f->read_key, &error),
             &error);
 }
 
@@ -217,7 +224,11 @@ START_TEST(a_rate_says_when_to_come_back)
     double wait = 0;
     int admitted = 0;
     set_up(&f);
-    TEST_OK(td_auth_create_key(f.store, "slow", TD_SCOPE_RUN, 5, 0, key, &error), &error);
+    TEST_OK(td_auth_create_key(
+                f.store, "slow",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 5, .sessions = 0}, key,
+                &error),
+            &error);
     tb_status status = TB_OK;
     for (; admitted < 100; admitted++) {
         status = call_as(&f, key, TD_SCOPE_RUN, false, NULL, &wait, &error);
@@ -263,7 +274,11 @@ START_TEST(unknown_ids_cost_nothing_of_the_ration)
     double wait = 0;
     char real[128], guess[128], id[16];
     set_up(&f);
-    TEST_OK(td_auth_create_key(f.store, "robot", TD_SCOPE_RUN, 0, 0, real, &error), &error);
+    TEST_OK(td_auth_create_key(
+                f.store, "robot",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, real,
+                &error),
+            &error);
     ck_assert(td_auth_key_id(real, id));
     /* ids that no key has are refused as quickly as they come */
     for (unsigned i = 0; i < 1000; i++) {
@@ -289,22 +304,43 @@ START_TEST(keys_are_checked_when_they_are_made)
     long_name[sizeof long_name - 1] = '\0';
     const char *const names[] = {"", "anonymous", "a\nb", long_name};
     for (int i = 0; i < 4; i++) {
-        TEST_STATUS(td_auth_create_key(f.store, names[i], TD_SCOPE_RUN, 0, 0, key, &error),
-                    TB_INVALID_ARGUMENT, &error);
+        TEST_STATUS(
+            td_auth_create_key(
+                f.store, names[i],
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, key,
+                &error),
+            TB_INVALID_ARGUMENT, &error);
         ck_assert_str_eq(error.field, "name");
     }
-    TEST_STATUS(td_auth_create_key(f.store, "a", TD_SCOPE_NONE, 0, 0, key, &error),
+    TEST_STATUS(td_auth_create_key(
+                    f.store, "a",
+                    &(td_key_terms){.scope = TD_SCOPE_NONE, .calls_per_second = 0, .sessions = 0},
+                    key, &error),
                 TB_INVALID_ARGUMENT, &error);
-    TEST_STATUS(td_auth_create_key(f.store, "a", TD_SCOPE_RUN, -1, 0, key, &error),
+    TEST_STATUS(td_auth_create_key(
+                    f.store, "a",
+                    &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = -1, .sessions = 0},
+                    key, &error),
                 TB_INVALID_ARGUMENT, &error);
-    TEST_STATUS(td_auth_create_key(f.store, "a", TD_SCOPE_RUN, 0, -1, key, &error),
+    TEST_STATUS(td_auth_create_key(
+                    f.store, "a",
+                    &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = -1},
+                    key, &error),
                 TB_INVALID_ARGUMENT, &error);
 
     /* two keys of one name differ; neither key is in the store */
     char id[16];
     db_api_key row;
-    TEST_OK(td_auth_create_key(f.store, "a", TD_SCOPE_RUN, 0, 0, key, &error), &error);
-    TEST_OK(td_auth_create_key(f.store, "a", TD_SCOPE_RUN, 0, 0, other, &error), &error);
+    TEST_OK(td_auth_create_key(
+                f.store, "a",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, key,
+                &error),
+            &error);
+    TEST_OK(td_auth_create_key(
+                f.store, "a",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, other,
+                &error),
+            &error);
     ck_assert_str_ne(key, other);
     ck_assert(td_auth_key_id(key, id));
     TEST_OK(db_get_api_key(f.store, id, &row, &error), &error);
@@ -359,7 +395,112 @@ START_TEST(threads_may_admit_and_reload_at_once)
 }
 END_TEST
 
-TEST_MAIN(a_key_names_its_caller, a_remembered_key_is_quick, a_scope_that_is_too_small_is_refused,
+START_TEST(a_key_expires_though_it_is_remembered)
+{
+    fixture f;
+    tb_error error;
+    char key[128];
+    set_up(&f);
+    const td_key_terms terms = {.scope = TD_SCOPE_RUN, .days = 0.5 / 86400};
+    TEST_OK(td_auth_create_key(f.store, "guest", &terms, key, &error), &error);
+    TEST_OK(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
+    usleep(600000);
+    TEST_STATUS(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
+                &error);
+    ck_assert_str_eq(error.message, "the key has expired");
+    td_auth_reload(f.auth, &f.config);
+    TEST_STATUS(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
+                &error);
+    /* who has not the whole key does not learn that there was one */
+    key[strlen(key) - 1] ^= 1;
+    TEST_STATUS(call_as(&f, key, TD_SCOPE_RUN, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
+                &error);
+    ck_assert_str_eq(error.message, "the key is unknown, wrong or revoked");
+    tear_down(&f);
+}
+END_TEST
+
+static db_api_key row_of(fixture *f, const char *key)
+{
+    char id[16];
+    db_api_key row;
+    tb_error error;
+    ck_assert(td_auth_key_id(key, id));
+    TEST_OK(db_flush(f->store, &error), &error);
+    TEST_OK(db_get_api_key(f->store, id, &row, &error), &error);
+    return row;
+}
+
+START_TEST(the_store_knows_the_last_use_of_a_key)
+{
+    fixture f;
+    tb_error error;
+    set_up(&f);
+    const td_clock clock = td_clock_make();
+    const int64_t before = td_clock_utc_us(&clock);
+    TEST_OK(call_as(&f, f.run_key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
+    ck_assert_int_eq(row_of(&f, f.run_key).use_time_us, 0);
+    td_auth_follow_store(f.auth, &f.config);
+    const int64_t first = row_of(&f, f.run_key).use_time_us;
+    ck_assert(first >= before - 1000 && first <= td_clock_utc_us(&clock));
+    ck_assert_int_eq(row_of(&f, f.read_key).use_time_us, 0);
+    /* a busy key costs a write a minute, and the end tells the rest */
+    usleep(20000);
+    TEST_OK(call_as(&f, f.run_key, TD_SCOPE_RUN, false, NULL, NULL, &error), &error);
+    td_auth_follow_store(f.auth, &f.config);
+    ck_assert_int_eq(row_of(&f, f.run_key).use_time_us, first);
+    td_auth_destroy(f.auth);
+    f.auth = NULL;
+    ck_assert_int_ge(row_of(&f, f.run_key).use_time_us, first + 20000);
+    tear_down(&f);
+}
+END_TEST
+
+START_TEST(refused_keys_are_audited_and_a_flood_of_them_is_bounded)
+{
+    enum { FLOOD = 500 };
+    static db_key_refusal rows[DB_KEY_REFUSALS];
+    fixture f;
+    tb_error error;
+    char key[128], id[16];
+    int32_t count = 0;
+    set_up(&f);
+    TEST_OK(td_auth_revoke_key(f.store, f.read_key, &error), &error);
+    TEST_STATUS(call_as(&f, f.read_key, TD_SCOPE_READ, false, NULL, NULL, &error),
+                TB_UNAUTHENTICATED, &error);
+    for (int i = 0; i < 3; i++)
+        TEST_STATUS(call_as(&f, "tribo_00000000_x", TD_SCOPE_READ, false, NULL, NULL, &error),
+                    TB_UNAUTHENTICATED, &error);
+    td_auth_follow_store(f.auth, &f.config);
+    TEST_OK(db_flush(f.store, &error), &error);
+    TEST_OK(db_list_key_refusals(f.store, rows, DB_KEY_REFUSALS, &count, &error), &error);
+    ck_assert_int_eq(count, 2);
+    td_auth_key_id(f.read_key, id);
+    for (int32_t i = 0; i < count; i++) {
+        const bool revoked = strcmp(rows[i].key, id) == 0;
+        ck_assert_str_eq(rows[i].reason, revoked ? "revoked" : "unknown");
+        ck_assert_int_eq(rows[i].refusals, revoked ? 1 : 3);
+        ck_assert_str_eq(rows[i].peer, "192.0.2.7"); /* without the port */
+    }
+    int64_t told = 0;
+    for (int i = 0; i < FLOOD; i++) {
+        snprintf(key, sizeof key, "tribo_%08x_x", 0x1000 + i);
+        TEST_STATUS(call_as(&f, key, TD_SCOPE_READ, false, NULL, NULL, &error), TB_UNAUTHENTICATED,
+                    &error);
+    }
+    td_auth_follow_store(f.auth, &f.config);
+    TEST_OK(db_flush(f.store, &error), &error);
+    TEST_OK(db_list_key_refusals(f.store, rows, DB_KEY_REFUSALS, &count, &error), &error);
+    ck_assert_int_eq(count, 2 + TD_AUDIT_ROWS);
+    for (int32_t i = 0; i < count; i++) told += rows[i].refusals;
+    ck_assert_int_eq(told, 4 + FLOOD);
+    tear_down(&f);
+}
+END_TEST
+
+TEST_MAIN(a_key_expires_though_it_is_remembered, the_store_knows_the_last_use_of_a_key,
+          refused_keys_are_audited_and_a_flood_of_them_is_bounded, a_key_names_its_caller,
+          a_remembered_key_is_quick, a_scope_that_is_too_small_is_refused,
           wrong_keys_are_refused_and_not_repeated,
           callers_without_a_key_have_rights_on_loopback_only, a_revoked_key_ends_with_the_reload,
           a_rate_says_when_to_come_back, buckets_fill_at_their_rate,

@@ -219,7 +219,11 @@ START_TEST(keys_are_asked_for_and_taken)
     prepare();
     char key[128], header[256];
     tb_error e = {0};
-    TEST_OK(td_auth_create_key(server.db, "planner", TD_SCOPE_RUN, 0, 0, key, &e), &e);
+    TEST_OK(td_auth_create_key(
+                server.db, "planner",
+                &(td_key_terms){.scope = TD_SCOPE_RUN, .calls_per_second = 0, .sessions = 0}, key,
+                &e),
+            &e);
     config.anonymous = TD_SCOPE_NONE;
     td_auth_reload(server.auth, &config);
     start();
