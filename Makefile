@@ -171,6 +171,8 @@ $(B)/%.o: %.c $(B)/stamp.flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
+$(B)/solver/contact/hdf5_once.o: CPPFLAGS += -DTB_HDF5_SONAME='"$(HDF5_NAME)"'
+
 $(B)/solver/physics.c: $(B)/stamp.physics
 	@mkdir -p $(@D)
 	@printf '#include "%s"\n' $(TWICE:solver/%=%) > $@

@@ -84,10 +84,14 @@ SANITIZE += -fno-omit-frame-pointer
 WERROR :=
 endif
 
-# libraries: Debian calls the serial build of HDF5 hdf5-serial
+# libraries; HDF5, which Debian calls hdf5-serial, is loaded when a file needs it, by this name
 PACKAGES  := libxml-2.0 jansson libsodium qhull_r lapack blas libpng zlib
-PACKAGES  += $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
-PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) 2>/dev/null)
+HDF5      := $(shell pkg-config --exists hdf5-serial 2>/dev/null && echo hdf5-serial || echo hdf5)
+HDF5_PATH := $(shell pkg-config --libs-only-L $(HDF5) 2>/dev/null)
+HDF5_FILE := $(firstword $(wildcard $(HDF5_PATH:-L%=%/libhdf5.so)) \
+                         $(shell $(CC) -print-file-name=libhdf5.so))
+HDF5_NAME := $(notdir $(or $(shell readelf -d $(HDF5_FILE) 2>/dev/null | sed -n 's/.*soname: \[\(.*\)\]/\1/p'),$(HDF5_FILE)))
+PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) $(HDF5) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
 
 # of the daemon alone

@@ -11,11 +11,12 @@
  * takes one thread at a time, so one lock stands before it. */
 #include "contact/problem_file.h"
 
-#include <hdf5.h>
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "contact/hdf5_once.h"
 
 static pthread_mutex_t hdf5 = PTHREAD_MUTEX_INITIALIZER;
 
@@ -249,10 +250,9 @@ static hid_t open_image(const char *path, const tb_bytes *bytes)
     return file;
 }
 
-tb_status tb_problem_fclib_read(const char *path, const tb_bytes *bytes, tb_raw_problem *raw,
-                                tb_error *error)
+static tb_status read_file(const char *path, const tb_bytes *bytes, tb_raw_problem *raw,
+                           tb_error *error)
 {
-    pthread_mutex_lock(&hdf5);
     const quiet q = be_quiet();
     tb_status status = TB_OK;
     const hid_t file =
@@ -264,6 +264,15 @@ tb_status tb_problem_fclib_read(const char *path, const tb_bytes *bytes, tb_raw_
         H5Fclose(file);
     }
     speak_again(q);
+    return status;
+}
+
+tb_status tb_problem_fclib_read(const char *path, const tb_bytes *bytes, tb_raw_problem *raw,
+                                tb_error *error)
+{
+    pthread_mutex_lock(&hdf5);
+    tb_status status = tb_hdf5_load(error);
+    if (status == TB_OK) status = read_file(path, bytes, raw, error);
     pthread_mutex_unlock(&hdf5);
     return status;
 }
@@ -329,9 +338,8 @@ static bool write_text(hid_t group, const char *name, const char *text)
     return ok;
 }
 
-tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, tb_error *error)
+static tb_status write_file(const tb_problem_file *file, const char *path, tb_error *error)
 {
-    pthread_mutex_lock(&hdf5);
     const quiet q = be_quiet();
     const hid_t out = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
     const hid_t local =
@@ -353,7 +361,15 @@ tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, 
     if (local >= 0) H5Gclose(local);
     if (out >= 0 && H5Fclose(out) < 0) ok = false;
     speak_again(q);
-    pthread_mutex_unlock(&hdf5);
     if (!ok) return tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, NULL, "cannot be written");
     return TB_OK;
+}
+
+tb_status tb_problem_fclib_write(const tb_problem_file *file, const char *path, tb_error *error)
+{
+    pthread_mutex_lock(&hdf5);
+    tb_status status = tb_hdf5_load(error);
+    if (status == TB_OK) status = write_file(file, path, error);
+    pthread_mutex_unlock(&hdf5);
+    return status;
 }

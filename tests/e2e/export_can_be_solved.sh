@@ -26,4 +26,24 @@ run 1 export "$dir/scene.xml" --steps 1 --problem "$dir/p.txt"
 says p.txt
 run 1 export "$dir/servo.xml" --problem "$dir/p.dat"
 says "law 'box'"
+
+# HDF5's library and the thirty behind it are loaded for such files alone
+hdf5=$(grep -ao 'libhdf5[a-z_]*\.so[.0-9]*' "$TRIBO" | head -n 1)
+mkdir "$dir/broken"
+: >"$dir/broken/$hdf5"
+(
+    LD_LIBRARY_PATH=$dir/broken
+    export LD_LIBRARY_PATH
+    "$TRIBO" solve --json "$dir/p.dat" >"$dir/out.dat" 2>"$dir/err.dat"
+    echo $? >"$dir/code.dat"
+    "$TRIBO" solve --json "$dir/p.hdf5" >"$dir/out" 2>"$dir/err"
+    echo $? >"$dir/code.hdf5"
+)
+ran="solve without HDF5's library"
+check "text is solved without it" grep -qx 0 "$dir/code.dat"
+check "HDF5 is not" grep -qx 1 "$dir/code.hdf5"
+says "$hdf5"
+says "HDF5 library"
+# ldd knows no sanitizer's own libraries
+[ -n "${ASAN_OPTIONS:-}" ] || check "few libraries" [ "$(ldd "${TRIBOD:-$TRIBO}" | wc -l)" -le 40 ]
 finish
