@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/error.h"
 #include "cache.h"
@@ -31,8 +32,16 @@ typedef struct scene_entry {
 struct td_catalog {
     td_server *server;
     td_cache assets, scenes;
-    pthread_mutex_t loading; /* one scene is compiled from the store at a time */
+    pthread_mutex_t mutex;
+    pthread_cond_t loaded;
+    struct loading *loading; /* under the mutex */
 };
+
+/* A scene that a thread compiles from the store; others that want it wait. */
+typedef struct loading {
+    struct loading *next;
+    const char *id;
+} loading;
 
 /* ---- digests ---- */
 
@@ -92,7 +101,8 @@ tb_status td_catalog_create(td_server *server, td_catalog **catalog, tb_error *e
     c->server = server;
     td_cache_init(&c->assets, IDLE_ASSET_BYTES, destroy_asset);
     td_cache_init(&c->scenes, IDLE_SCENE_BYTES, destroy_scene);
-    pthread_mutex_init(&c->loading, NULL);
+    pthread_mutex_init(&c->mutex, NULL);
+    pthread_cond_init(&c->loaded, NULL);
     *catalog = c;
     return TB_OK;
 }
@@ -104,7 +114,8 @@ void td_catalog_destroy(td_catalog *c)
     db_flush(c->server->db, NULL);
     td_cache_destroy(&c->assets);
     td_cache_destroy(&c->scenes);
-    pthread_mutex_destroy(&c->loading);
+    pthread_mutex_destroy(&c->mutex);
+    pthread_cond_destroy(&c->loaded);
     free(c);
 }
 
@@ -328,8 +339,8 @@ tb_status td_catalog_add_scene(td_catalog *c, tb_model *model, const td_scene **
     return td_catalog_add_scene_durably(c, model, scene, NULL, NULL, error);
 }
 
-static tb_status load_scene(td_catalog *c, const db_sha256 *digest, td_cached **entry,
-                            tb_error *error)
+static tb_status load_scene(td_catalog *c, const db_sha256 *digest, tb_budget *budget,
+                            td_cached **entry, tb_error *error)
 {
     db_scene row;
     unsigned char *bytes = NULL;
@@ -337,7 +348,9 @@ static tb_status load_scene(td_catalog *c, const db_sha256 *digest, td_cached **
     if (status != TB_OK) return status;
     const int64_t begin = td_monotonic_ns();
     tb_model *model = NULL;
+    tb_budget_bind(budget);
     status = tb_model_from_bytes(bytes, (size_t)row.size, &model, error);
+    tb_budget_release();
     free(bytes);
     if (status != TB_OK) return status;
     td_metrics_observe(c->server->metrics, TD_HISTOGRAM_COMPILE,
@@ -360,7 +373,70 @@ static tb_status resolve_scene(td_catalog *c, const char *id, db_sha256 *digest,
         count == 0 ? "there is no scene %s" : "%s begins the ids of several scenes", id);
 }
 
-tb_status td_catalog_scene(td_catalog *c, const char *id, const td_scene **scene, tb_error *error)
+static bool is_loading(const td_catalog *c, const char *id)
+{
+    const loading *l = c->loading;
+    while (l != NULL && strcmp(l->id, id) != 0) l = l->next;
+    return l != NULL;
+}
+
+/* Waits until no other thread compiles this scene. False: the budget's work is no longer wanted. */
+static bool wait_for_other(td_catalog *c, const char *id, const tb_budget *budget)
+{
+    enum { LOOK_NS = 50000000 };
+    while (is_loading(c, id)) {
+        struct timespec until;
+        clock_gettime(CLOCK_REALTIME, &until);
+        until.tv_nsec += LOOK_NS;
+        if (until.tv_nsec >= 1000000000) until.tv_nsec -= 1000000000, until.tv_sec++;
+        pthread_cond_timedwait(&c->loaded, &c->mutex, &until);
+        if (budget->stop != NULL && budget->stop(budget->context)) return false;
+    }
+    return true;
+}
+
+/* Many sessions of one scene may come back at once: the first compiles it, the others wait. */
+static tb_status find_or_load(td_catalog *c, const char *id, const db_sha256 *digest,
+                              tb_budget *budget, td_cached **entry, tb_error *error)
+{
+    tb_status status = TB_OK;
+    loading own = {.id = id};
+    budget->status = TB_OK;
+    pthread_mutex_lock(&c->mutex);
+    if (!wait_for_other(c, id, budget)) {
+        pthread_mutex_unlock(&c->mutex);
+        budget->status = TB_CANCELLED;
+        return tb_budget_fail(budget, error);
+    }
+    *entry = td_cache_find(&c->scenes, id);
+    if (*entry == NULL) {
+        own.next = c->loading;
+        c->loading = &own;
+        pthread_mutex_unlock(&c->mutex);
+        status = load_scene(c, digest, budget, entry, error);
+        pthread_mutex_lock(&c->mutex);
+        loading **link = &c->loading;
+        while (*link != &own) link = &(*link)->next;
+        *link = own.next;
+        pthread_cond_broadcast(&c->loaded);
+    }
+    pthread_mutex_unlock(&c->mutex);
+    return status;
+}
+
+const td_scene *td_catalog_warm_scene(td_catalog *c, const char *id)
+{
+    db_sha256 digest;
+    char whole[TD_SHA256_TEXT];
+    tb_error ignored;
+    if (resolve_scene(c, id, &digest, &ignored) != TB_OK) return NULL;
+    td_sha256_print(&digest, whole);
+    td_cached *entry = td_cache_find(&c->scenes, whole);
+    return entry != NULL ? scene_of(entry) : NULL;
+}
+
+tb_status td_catalog_scene(td_catalog *c, const char *id, tb_budget *budget, const td_scene **scene,
+                           tb_error *error)
 {
     *scene = NULL;
     db_sha256 digest;
@@ -370,13 +446,7 @@ tb_status td_catalog_scene(td_catalog *c, const char *id, const td_scene **scene
     td_sha256_print(&digest, whole);
     id = whole;
     td_cached *entry = td_cache_find(&c->scenes, id);
-    if (entry == NULL) {
-        /* many sessions of one scene may come back at once: the first compiles it */
-        pthread_mutex_lock(&c->loading);
-        entry = td_cache_find(&c->scenes, id);
-        if (entry == NULL) status = load_scene(c, &digest, &entry, error);
-        pthread_mutex_unlock(&c->loading);
-    }
+    if (entry == NULL) status = find_or_load(c, id, &digest, budget, &entry, error);
     if (status == TB_NOT_FOUND)
         return tb_fail_field(error, status, "scene_id", "there is no scene %s", id);
     if (status == TB_OK) *scene = scene_of(entry);

@@ -6,6 +6,7 @@
 #define SERVER_CATALOG_H
 
 #include "../db/db.h"
+#include "base/budget.h"
 #include "server.h"
 
 enum { TD_SHA256_TEXT = 65 };
@@ -42,8 +43,12 @@ tb_status td_catalog_put_durably(td_catalog *, const char *name, const unsigned 
 tb_status td_catalog_asset(td_catalog *, const char *sha256, const td_asset **, tb_error *);
 void td_asset_release(td_catalog *, const td_asset *);
 
-/* A scene by id, from memory or compiled again from the store's canonical bytes. */
-tb_status td_catalog_scene(td_catalog *, const char *id, const td_scene **, tb_error *);
+/* A scene by id, from memory or compiled again from the store's canonical bytes within the budget,
+ * which this binds to the thread: on a thread of the pool for uploads. */
+tb_status td_catalog_scene(td_catalog *, const char *id, tb_budget *, const td_scene **,
+                           tb_error *);
+/* The same from memory alone; NULL if it is not there. */
+const td_scene *td_catalog_warm_scene(td_catalog *, const char *id);
 /* Takes over a model (destroys it if the catalog has an equal one, or on failure), stores it. */
 tb_status td_catalog_add_scene(td_catalog *, tb_model *, const td_scene **, tb_error *);
 /* The same, and tells `done` once the scene is durable, unless it failed at once; *scene is set

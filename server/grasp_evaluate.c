@@ -14,6 +14,8 @@
 #include "grasp_message.h"
 #include "grasp_request.h"
 #include "catalog.h"
+#include "memory.h"
+#include "uploads.h"
 #include "handlers.h"
 #include "job_run.h"
 #include "offload.h"
@@ -24,6 +26,8 @@
 #include "tribo/v1/runs.pb-c.h"
 
 enum { WINDOW = 64, TRIAL_BYTES = 48 };
+/* A grasp and its result in the job and in messages: a trial's poses, controls and certificate. */
+enum { TRIAL_MEMORY_BYTES = 512 };
 static const int64_t PROGRESS_NS = 200000000; /* between two messages of progress */
 static const int64_t RETRY_NS = 5000000;      /* while the queue is full */
 
@@ -35,6 +39,7 @@ typedef struct evaluation {
     td_device *device; /* that plays it */
     uint64_t pace;
     tb_grasp_job *job;
+    uint64_t memory_bytes; /* booked */
     td_job slice;
     pthread_mutex_t lock;
     evaluation_state state; /* under the lock */
@@ -52,6 +57,7 @@ static void destroy_evaluation(void *state)
 {
     evaluation *e = state;
     tb_grasp_job_destroy(e->job);
+    td_memory_give_back(e->server, e->run.owner, e->memory_bytes);
     td_wire_destroy(&e->wire);
     free((void *)(uintptr_t)e->run.options_json);
     pthread_mutex_destroy(&e->lock);
@@ -310,16 +316,21 @@ static char *options_json(const Tribo__V1__EvaluateGraspsRequest *m)
     return td_job_run_options(&kept.base);
 }
 
+static int64_t trials_of(const Tribo__V1__EvaluateGraspsRequest *m)
+{
+    const int32_t copies = m->perturbation != NULL ? m->perturbation->count : 0;
+    return (int64_t)m->n_poses * (copies > 0 ? copies : 1);
+}
+
+/* Parses the files and makes the job, within the budget that is bound. */
 static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
                           tb_grasp_job **job, td_device **device, uint64_t *pace, tb_error *error)
 {
     td_grasp_request request;
     const int64_t begin = td_monotonic_ns();
-    tb_status status = check_copies(call->server->config, m, error);
-    if (status == TB_OK) status = td_grasp_request_read(call->server, m, &request, error);
+    tb_status status = td_grasp_request_read(call->server, m, &request, error);
     if (status != TB_OK) return status;
-    const int32_t copies = request.request.perturbation.count;
-    const int64_t trials = (int64_t)m->n_poses * (copies > 0 ? copies : 1);
+    const int64_t trials = trials_of(m);
     const tb_grasp_object *object = &request.request.object;
     *pace = call->server->paces == NULL ? 0 : td_grasp_request_pace(m, &request.request.step);
     const td_device_wish wish = {.name = m->device,
@@ -369,7 +380,7 @@ static evaluation *make_evaluation(td_call *call, const Tribo__V1__EvaluateGrasp
     return e;
 }
 
-/* On a worker. */
+/* On the pool for uploads: files are parsed. */
 static void begin(td_call *call, td_request *request)
 {
     const Tribo__V1__EvaluateGraspsRequest *m =
@@ -381,7 +392,18 @@ static void begin(td_call *call, td_request *request)
     uint64_t pace = 0;
     td_priority priority = TD_PRIORITY_NORMAL;
     tb_status status = td_priority_read(call, m->priority, &priority, &error);
-    if (status == TB_OK) status = make_job(call, m, &job, &device, &pace, &error);
+    if (status == TB_OK) status = check_copies(call->server->config, m, &error);
+    const uint64_t memory = (uint64_t)trials_of(m) * TRIAL_MEMORY_BYTES;
+    if (status == TB_OK)
+        status = td_memory_take(call->server, call->caller.name, memory, "the job", &error);
+    const bool booked = status == TB_OK;
+    if (status == TB_OK) {
+        tb_budget budget = td_upload_budget(call);
+        tb_budget_bind(&budget);
+        status = make_job(call, m, &job, &device, &pace, &error);
+        tb_budget_release();
+        status = td_upload_failure(call, &budget, status, &error);
+    }
     if (status == TB_OK) {
         e = make_evaluation(call, m, job, device, pace, priority);
         if (e == NULL) {
@@ -391,9 +413,11 @@ static void begin(td_call *call, td_request *request)
     }
     td_request_free(request);
     if (e == NULL) {
+        if (booked) td_memory_give_back(call->server, call->caller.name, memory);
         td_call_finish(call, status, &error, 0);
         return;
     }
+    e->memory_bytes = memory;
     td_call_hold(call); /* until it has ended */
     call->destroy_state = destroy_evaluation;
     if (db_put_run(e->server->db, &e->run, NULL, NULL, &error) != TB_OK) {
@@ -417,7 +441,7 @@ void td_grasp_evaluate_grasps(td_call *call, td_request *request)
         td_call_fail(call, &error);
         return;
     }
-    td_offload(call, request, begin);
+    td_upload(call, request, begin);
 }
 
 void td_grasp_evaluate_grasps_half_closed(td_call *call)

@@ -13,7 +13,7 @@ typedef struct td_grasp_request {
     tb_grasp_shake *shakes;
 } td_grasp_request;
 
-/* Checks numbers and sizes first, then loads the files (milliseconds: on a worker).
+/* Checks numbers and sizes first, then loads the files (within the budget that is bound: on the pool for uploads).
  * INVALID_ARGUMENT names the field as the wire calls it; NOT_FOUND an asset. */
 tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
                                 td_grasp_request *, tb_error *);

@@ -153,8 +153,10 @@ tb_status td_pool_post(td_pool *pool, const char *caller, void (*work)(void *con
     if (job == NULL) return tb_fail_memory(error, sizeof *job, "a job");
     *job = (pool_job){.work = work, .context = context, .posted_ns = td_monotonic_ns()};
     pthread_mutex_lock(&pool->mutex);
-    pool_caller *c = find_caller(pool, caller);
-    if (c == NULL) {
+    pool_caller *c = pool->ending ? NULL : find_caller(pool, caller);
+    if (pool->ending) {
+        status = tb_fail(error, TB_UNAVAILABLE, "the server is stopping");
+    } else if (c == NULL) {
         status = tb_fail_memory(error, sizeof *c, "a job");
     } else if (c->waiting >= pool->per_caller) {
         status = tb_fail(error, TB_RESOURCE_EXHAUSTED,
@@ -190,7 +192,7 @@ td_pool_use td_pool_measure(td_pool *pool)
     return use;
 }
 
-void td_pool_destroy(td_pool *pool)
+void td_pool_stop(td_pool *pool)
 {
     if (pool == NULL) return;
     pthread_mutex_lock(&pool->mutex);
@@ -198,6 +200,13 @@ void td_pool_destroy(td_pool *pool)
     pthread_cond_broadcast(&pool->changed);
     pthread_mutex_unlock(&pool->mutex);
     for (int32_t i = 0; i < pool->number_of_threads; i++) pthread_join(pool->threads[i], NULL);
+    pool->number_of_threads = 0;
+}
+
+void td_pool_destroy(td_pool *pool)
+{
+    if (pool == NULL) return;
+    td_pool_stop(pool);
     pthread_cond_destroy(&pool->changed);
     pthread_mutex_destroy(&pool->mutex);
     free(pool->threads);

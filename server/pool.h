@@ -35,7 +35,9 @@ typedef struct td_pool_use {
 } td_pool_use;
 
 td_pool_use td_pool_measure(td_pool *);
-/* Runs what is queued, then ends the threads. NULL is fine. */
+/* Runs what is queued, then ends the threads; later posts get UNAVAILABLE. NULL is fine. */
+void td_pool_stop(td_pool *);
+/* The same, and frees it. */
 void td_pool_destroy(td_pool *);
 
 #endif

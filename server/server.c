@@ -315,8 +315,9 @@ void td_server_destroy(td_server *server)
     /* jobs and work still point at sessions and scenes: they end first */
     td_devices_drain(server, 1e9);
     atomic_store(&server->uploads_end_ns, 0);
-    td_pool_destroy(server->uploads);
+    td_pool_stop(server->uploads); /* workers post to it, and it to them */
     if (server->workers != NULL) td_workers_destroy(server->workers);
+    td_pool_destroy(server->uploads);
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
     td_devices_end(server);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);

@@ -79,6 +79,7 @@ void td_session_release(td_session *s)
     if (s->origin != NULL) td_origin_release(s->all, s->origin);
     if (s->device != NULL) atomic_fetch_sub(&s->device->sessions, 1);
     free(s->certificates);
+    free(s->failure);
     pthread_mutex_destroy(&s->mutex);
     free(s);
 }

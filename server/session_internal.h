@@ -102,8 +102,9 @@ struct td_session {
     atomic_int open_steps;
     atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
 
-    td_task flush;    /* of the watchers: at most one is on its way */
-    td_task *loading; /* (turn) what waits for a worker */
+    td_task flush;     /* of the watchers: at most one is on its way */
+    td_task *loading;  /* (turn) what waits for a worker */
+    tb_error *failure; /* (turn) why its scene could not be compiled for that; NULL: it could */
 
     /* under the table's mutex */
     td_session *hash_next, *newer, *older;
@@ -250,6 +251,8 @@ void td_session_put_event(td_session *, const char *kind, const char *message);
 void td_session_account(td_session *, int32_t steps, int64_t compute_ns);
 /* Loads the worlds from the store. (turn) */
 tb_status td_session_load(td_session *, tb_error *);
+/* (turn) Its scene, within the budget of an upload. */
+tb_status td_session_load_scene(td_session *, tb_error *);
 /* Has a checkpoint made when the turn comes; `told` (may be NULL) hears when it is durable or was
  * not needed. */
 typedef struct td_checkpoint_wait td_checkpoint_wait;

@@ -6,6 +6,7 @@
 
 #include "base/error.h"
 #include "session_row.h"
+#include "uploads.h"
 
 #include "tribo/v1/runs.pb-c.h"
 
@@ -66,13 +67,28 @@ static void recall_run(td_session *s)
     from_row_certificate(&row.certificate, &s->run.certificate);
 }
 
+tb_status td_session_load_scene(td_session *s, tb_error *error)
+{
+    td_server *server = s->all->server;
+    tb_budget budget = td_upload_budget_of_server(server);
+    const tb_status status =
+        td_catalog_scene(server->catalog, s->scene_id, &budget, &s->scene, error);
+    return status != TB_OK && budget.status != TB_OK ? tb_budget_fail(&budget, error) : status;
+}
+
 tb_status td_session_load(td_session *s, tb_error *error)
 {
     td_server *server = s->all->server;
     if (s->states != NULL) return TB_OK;
     recall_run(s);
     tb_status status = TB_OK;
-    if (s->scene == NULL) status = td_catalog_scene(server->catalog, s->scene_id, &s->scene, error);
+    if (s->scene == NULL && s->failure != NULL) {
+        *error = *s->failure;
+        free(s->failure);
+        s->failure = NULL;
+        return error->status;
+    }
+    if (s->scene == NULL) status = td_session_load_scene(s, error);
     if (status != TB_OK) return status;
     db_snapshot snapshot;
     unsigned char *bytes = NULL;
@@ -110,8 +126,7 @@ static tb_status find_device(td_session *s, uint8_t code, tb_error *error)
     td_device *device = td_device_coded(server, code);
     if (device == NULL) {
         tb_error unread; /* a scene that is gone is said when it is needed */
-        if (server->number_of_devices > 1)
-            (void)td_catalog_scene(server->catalog, s->scene_id, &s->scene, &unread);
+        if (server->number_of_devices > 1) (void)td_session_load_scene(s, &unread);
         const td_device_wish wish = {
             .name = "",
             .worlds = s->worlds,

@@ -8,6 +8,7 @@
 
 #include "base/error.h"
 #include "memory.h"
+#include "pool.h"
 #include "session_internal.h"
 
 enum { TURN_AWAY, TURN_RUNNING, TURN_LEFT };
@@ -55,7 +56,11 @@ static void run_tasks(td_session *s, td_task *task, bool on_worker)
         tb_error error;
         if (task->needs_worlds && s->states == NULL) {
             if (!on_worker && hand_over(s, task)) break;
-            if (td_session_load(s, &error) != TB_OK) {
+            const tb_status status =
+                on_worker ? td_session_load(s, &error)
+                          : tb_fail(&error, TB_RESOURCE_EXHAUSTED,
+                                    "the session's worlds cannot be loaded now: workers are busy");
+            if (status != TB_OK) {
                 task->refuse(s, task, &error);
                 bool close = false;
                 task = next_task(s, &close);
@@ -75,11 +80,43 @@ static void run_tasks(td_session *s, td_task *task, bool on_worker)
     td_session_release(s);
 }
 
-static void load_and_run(void *context)
+static void run_loaded(void *context)
 {
     td_session *s = context;
     run_tasks(s, s->loading, true);
     td_session_release(s);
+}
+
+static void note_failure(td_session *s, const tb_error *error)
+{
+    s->failure = malloc(sizeof *s->failure);
+    if (s->failure != NULL) *s->failure = *error;
+}
+
+/* On the pool for uploads, then back to a worker. */
+static void load_scene_aside(void *context)
+{
+    td_session *s = context;
+    tb_error error = {0};
+    if (td_session_load_scene(s, &error) != TB_OK) note_failure(s, &error);
+    if (td_workers_post(s->all->server->workers, run_loaded, s, &error) != TB_OK) run_loaded(s);
+}
+
+/* On a worker. A scene that must be compiled from the store is compiled on the pool for uploads. */
+static void load_and_run(void *context)
+{
+    td_session *s = context;
+    td_server *server = s->all->server;
+    if (s->loading->needs_worlds && s->states == NULL && s->scene == NULL) {
+        tb_error error = {0};
+        s->scene = td_catalog_warm_scene(server->catalog, s->scene_id);
+        if (s->scene == NULL) {
+            if (td_pool_post(server->uploads, s->owner, load_scene_aside, s, &error) == TB_OK)
+                return;
+            note_failure(s, &error);
+        }
+    }
+    run_loaded(s);
 }
 
 void td_session_leave(td_session *s)

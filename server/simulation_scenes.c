@@ -388,7 +388,7 @@ static void get_scene(td_call *call, td_request *request)
     td_catalog *catalog = call->server->catalog;
     const td_scene *scene = NULL;
     tb_error error = {0};
-    if (td_catalog_scene(catalog, message->scene_id, &scene, &error) == TB_OK)
+    if (td_upload_scene(call, message->scene_id, &scene, &error) == TB_OK)
         answer_scene(call, scene);
     else
         td_call_fail(call, &error);
@@ -396,9 +396,15 @@ static void get_scene(td_call *call, td_request *request)
     td_request_free(request);
 }
 
+static void find_scene(td_call *call, td_request *request)
+{
+    td_upload_for_scene(
+        call, request, ((const Tribo__V1__GetSceneRequest *)request->message)->scene_id, get_scene);
+}
+
 void td_simulation_get_scene(td_call *call, td_request *request)
 {
-    td_offload(call, request, get_scene);
+    td_offload(call, request, find_scene);
 }
 
 /* ---- ListScenes ---- */

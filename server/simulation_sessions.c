@@ -8,6 +8,7 @@
 #include "handlers.h"
 #include "offload.h"
 #include "session_internal.h"
+#include "uploads.h"
 
 #include "tribo/v1/runs.pb-c.h"
 
@@ -66,9 +67,9 @@ static tb_status read_request(td_session *s, const td_config *config,
     return TB_OK;
 }
 
-static tb_status make_worlds(td_session *s, const char *device_name, tb_error *error)
+static tb_status make_worlds(td_call *call, td_session *s, const char *device_name, tb_error *error)
 {
-    tb_status status = td_catalog_scene(s->all->server->catalog, s->scene_id, &s->scene, error);
+    tb_status status = td_upload_scene(call, s->scene_id, &s->scene, error);
     if (status != TB_OK) return status;
     snprintf(s->scene_id, sizeof s->scene_id, "%s",
              s->scene->id); /* a prefix may have been given */
@@ -155,7 +156,7 @@ static tb_status create(td_call *call, const Tribo__V1__CreateSessionRequest *me
     tb_status status = read_request(s, server->config, message, error);
     if (status == TB_OK) status = td_sessions_reserve(all, &call->caller, 1, error);
     if (status != TB_OK) return status;
-    status = make_worlds(s, message->device, error);
+    status = make_worlds(call, s, message->device, error);
     td_session_renew(s);
     if (status == TB_OK) status = publish(call, s, error);
     if (status != TB_OK) {
@@ -180,9 +181,16 @@ static void create_session(td_call *call, td_request *request)
     td_request_free(request);
 }
 
+static void find_scene(td_call *call, td_request *request)
+{
+    td_upload_for_scene(call, request,
+                        ((const Tribo__V1__CreateSessionRequest *)request->message)->scene_id,
+                        create_session);
+}
+
 void td_simulation_create_session(td_call *call, td_request *request)
 {
-    td_offload(call, request, create_session);
+    td_offload(call, request, find_scene);
 }
 
 /* ---- ListSessions ---- */

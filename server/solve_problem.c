@@ -1,9 +1,10 @@
 /* The handler of SolveProblem: a contact problem's file in, impulses and a residual out.
  *
- * It runs on a worker and not on the device's thread: a problem cannot be cut into slices, and one
- * that takes seconds must not hold up the sessions. The client's leaving and the deadline end it
- * between sweeps, the number of sweeps is bounded, and one worker stays free for others. The answer
- * is sent when the run's row is durable. */
+ * The file is parsed on the pool for uploads, within its budget; then it is solved on a worker and not
+ * on the device's thread: a problem cannot be cut into slices, and one that takes seconds must not
+ * hold up the sessions. The client's leaving and the deadline end it between sweeps, the number of
+ * sweeps is bounded, and one worker stays free for others. The answer is sent when the run's row is
+ * durable. */
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,8 +14,9 @@
 #include "catalog.h"
 #include "handlers.h"
 #include "job_run.h"
-#include "offload.h"
+#include "memory.h"
 #include "session.h"
+#include "uploads.h"
 #include "wire.h"
 
 #include "tribo/v1/runs.pb-c.h"
@@ -33,6 +35,8 @@ typedef struct solving {
     tb_problem_info info;
     tb_problem_result result;
     double *reactions, *velocities; /* rows; NULL: not wanted */
+    tb_solve_options options;
+    uint64_t memory_bytes; /* booked */
     bool want_solution;
     db_run run;
     tb_status status;
@@ -43,6 +47,7 @@ typedef struct solving {
 static void free_solving(solving *s)
 {
     tb_problem_destroy(s->file);
+    if (s->memory_bytes > 0) td_memory_give_back(s->server, s->run.owner, s->memory_bytes);
     free(s->reactions);
     free(s->velocities);
     free((void *)(uintptr_t)s->run.options_json);
@@ -55,6 +60,18 @@ static bool is_cancelled(void *context)
 }
 
 /* ---- reading ---- */
+
+/* What the problem and its solver take: the numbers that were read, once more for the solver's copy,
+ * and some for each row. */
+static tb_status book_memory(solving *s, size_t read_bytes, tb_error *error)
+{
+    enum { ROW_BYTES = 256 };
+    s->info = tb_problem_describe(s->file);
+    const uint64_t bytes = 2 * (uint64_t)read_bytes + ROW_BYTES * (uint64_t)s->info.rows;
+    const tb_status status = td_memory_take(s->server, s->run.owner, bytes, "the problem", error);
+    if (status == TB_OK) s->memory_bytes = bytes;
+    return status;
+}
 
 static tb_status load(solving *s, const Tribo__V1__SolveProblemRequest *m, tb_error *error)
 {
@@ -73,14 +90,19 @@ static tb_status load(solving *s, const Tribo__V1__SolveProblemRequest *m, tb_er
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "source",
                              "the request has neither data nor sha256");
     }
+    tb_budget budget = td_upload_budget(s->call);
+    tb_budget_bind(&budget);
     tb_status status =
         tb_problem_load_memory(bytes, size, name[0] != '\0' ? name : "problem", &s->file, error);
+    tb_budget_release();
+    status = td_upload_failure(s->call, &budget, status, error);
     s->run.scene = td_sha256_of(bytes, size); /* the problem takes the model's place */
     td_asset_release(catalog, asset);
     /* whatever is wrong with the file, it is the caller's file */
     if (status == TB_DATA_LOSS) error->status = status = TB_INVALID_ARGUMENT;
     if (status != TB_OK && error->field[0] == '\0')
         snprintf(error->field, sizeof error->field, "data");
+    if (status == TB_OK) status = book_memory(s, budget.taken_bytes, error);
     return status;
 }
 
@@ -117,16 +139,11 @@ static tb_status take_solution(solving *s, tb_error *error)
 
 /* ---- solving ---- */
 
-static tb_status solve(solving *s, const Tribo__V1__SolveProblemRequest *m, tb_error *error)
+static tb_status solve(solving *s, tb_error *error)
 {
-    tb_solve_options options;
-    tb_status status = read_options(s, m, &options, error);
-    if (status == TB_OK) status = load(s, m, error);
+    tb_status status = take_solution(s, error);
     if (status != TB_OK) return status;
-    s->info = tb_problem_describe(s->file);
-    status = take_solution(s, error);
-    if (status != TB_OK) return status;
-    status = tb_problem_solve(s->file, &options, s->reactions, s->velocities, &s->result, error);
+    status = tb_problem_solve(s->file, &s->options, s->reactions, s->velocities, &s->result, error);
     /* unsolved is an answer: it says how far the solver came */
     if (status == TB_NOT_CONVERGED || status == TB_DIVERGED) {
         s->result.status = status;
@@ -216,7 +233,32 @@ static int solving_at_once(const td_server *server)
     return workers > 1 ? workers - 1 : 1;
 }
 
-/* On a worker. */
+/* On a worker: solves what was read. */
+static void solve_and_end(void *context)
+{
+    solving *s = context;
+    td_server *server = s->server;
+    td_call *call = s->call;
+    s->status = solve(s, &s->error);
+    end(s);
+    atomic_fetch_sub(&server->solving, 1);
+    td_call_release(call);
+}
+
+/* Gives the problem to a worker; keeps the call until it has ended. */
+static void hand_over(solving *s)
+{
+    td_call_hold(s->call);
+    s->status = td_workers_post(s->server->workers, solve_and_end, s, &s->error);
+    if (s->status == TB_OK) return;
+    s->retry_after = RETRY_AFTER_S;
+    td_call *call = s->call;
+    atomic_fetch_sub(&s->server->solving, 1);
+    end(s);
+    td_call_release(call);
+}
+
+/* On the pool for uploads: reads the file. */
 static void begin(td_call *call, td_request *request)
 {
     const Tribo__V1__SolveProblemRequest *m =
@@ -234,6 +276,7 @@ static void begin(td_call *call, td_request *request)
         free(s);
         td_request_free(request);
         td_call_finish(call, status, &error, RETRY_AFTER_S);
+        atomic_fetch_sub(&call->server->solving, 1);
     } else {
         s->call = call;
         s->server = call->server;
@@ -241,18 +284,23 @@ static void begin(td_call *call, td_request *request)
         td_job_run_begin(call, td_device_cpu(call->server), TRIBO__V1__RUN_KIND__RUN_KIND_SOLVE,
                          m->name, &s->run);
         s->run.options_json = options_json(m);
-        s->status = solve(s, m, &s->error);
+        s->status = read_options(s, m, &s->options, &s->error);
+        if (s->status == TB_OK) s->status = load(s, m, &s->error);
         td_request_free(request);
+        if (s->status == TB_OK) {
+            hand_over(s);
+            return;
+        }
         end(s);
+        atomic_fetch_sub(&call->server->solving, 1);
     }
-    atomic_fetch_sub(&call->server->solving, 1);
 }
 
 void td_solve_solve_problem(td_call *call, td_request *request)
 {
     tb_error error = {0};
     if (!atomic_load(&call->server->draining)) {
-        td_offload(call, request, begin);
+        td_upload(call, request, begin);
         return;
     }
     td_request_free(request);

@@ -65,6 +65,20 @@ tb_budget td_upload_budget(td_call *call)
                        .context = call};
 }
 
+static bool draining(void *context)
+{
+    return too_late(context);
+}
+
+tb_budget td_upload_budget_of_server(td_server *server)
+{
+    const td_config *config = server->config;
+    return (tb_budget){.seconds = config->upload_seconds,
+                       .memory_bytes = (size_t)config->upload_memory_bytes,
+                       .stop = draining,
+                       .context = server};
+}
+
 tb_status td_upload_failure(td_call *call, const tb_budget *budget, tb_status status,
                             tb_error *error)
 {
@@ -112,4 +126,27 @@ void td_upload(td_call *call, td_request *request, void (*work)(td_call *, td_re
     free(job);
     td_request_free(request);
     td_call_finish(call, status, &error, RETRY_AFTER_S);
+}
+
+/* ---- scenes ---- */
+
+void td_upload_for_scene(td_call *call, td_request *request, const char *scene_id,
+                         void (*work)(td_call *, td_request *))
+{
+    td_catalog *catalog = call->server->catalog;
+    const td_scene *warm = td_catalog_warm_scene(catalog, scene_id);
+    if (warm != NULL)
+        work(call, request);
+    else
+        td_upload(call, request, work);
+    td_scene_release(catalog, warm); /* it stayed in memory for that long */
+}
+
+tb_status td_upload_scene(td_call *call, const char *scene_id, const td_scene **scene,
+                          tb_error *error)
+{
+    tb_budget budget = td_upload_budget(call);
+    const tb_status status =
+        td_catalog_scene(call->server->catalog, scene_id, &budget, scene, error);
+    return td_upload_failure(call, &budget, status, error);
 }

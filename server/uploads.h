@@ -8,6 +8,7 @@
 #define SERVER_UPLOADS_H
 
 #include "base/budget.h"
+#include "catalog.h"
 #include "pool.h"
 #include "server.h"
 
@@ -19,8 +20,17 @@ void td_upload(td_call *, td_request *, void (*work)(td_call *, td_request *));
 
 /* The budget of one upload; bind it around what parses. It looks at the call and at the drain. */
 tb_budget td_upload_budget(td_call *);
+/* The same for work that no call waits for: it ends with the server's drain alone. */
+tb_budget td_upload_budget_of_server(td_server *);
 /* Why parsing failed: where the budget ended, that is the cause; UNAVAILABLE in a drain. */
 tb_status td_upload_failure(td_call *, const tb_budget *, tb_status, tb_error *);
+
+/* Runs `work` where a scene of the catalog is wanted: on this worker if the scene is in memory, else on
+ * the pool, because it must be compiled from the store. */
+void td_upload_for_scene(td_call *, td_request *, const char *scene_id,
+                         void (*work)(td_call *, td_request *));
+/* The scene, compiled within the call's budget if need be. */
+tb_status td_upload_scene(td_call *, const char *scene_id, const td_scene **, tb_error *);
 
 /* A name for the callers of one queue: the key's, or the address of who has none. */
 void td_caller_key(const td_call *, char key[TD_POOL_CALLER_SIZE]);

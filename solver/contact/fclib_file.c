@@ -46,6 +46,9 @@ static tb_status read_set(hid_t group, const char *name, hid_t type, size_t size
                               "%s has %lld numbers; %d are the most", name, (long long)n,
                               TB_PROBLEM_FILE_ENTRIES);
     } else {
+        status = tb_problem_room((size_t)n * size, error);
+    }
+    if (status == TB_OK) {
         base = malloc((size_t)n * size + 1);
         if (!base)
             status = tb_fail_memory(error, (size_t)n * size, name);

@@ -54,6 +54,7 @@ static tb_status dense_to_entries(tb_raw_matrix *m, tb_error *error)
 static bool lu(double *a, int32_t n, int32_t *pivot)
 {
     for (int32_t k = 0; k < n; k++) {
+        if (!tb_budget_holds()) return false;
         int32_t best = k;
         for (int32_t i = k + 1; i < n; i++)
             if (fabs(a[(int64_t)i * n + k]) > fabs(a[(int64_t)best * n + k])) best = i;
@@ -224,8 +225,10 @@ static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t 
         return tb_fail_file(error, TB_UNSUPPORTED, path, 0, "M",
                             "M couples %d dofs in one part; %d are the most", n, LARGEST_PART);
 
-    tb_status status = TB_OK;
     const size_t square = (size_t)n * (size_t)n, side = (size_t)n * ((size_t)columns + 1);
+    tb_status status = tb_budget_check(error);
+    if (status == TB_OK) status = tb_problem_room((square + side) * 2 * sizeof(double), error);
+    if (status != TB_OK) return status;
     double *a = calloc(square + 1, sizeof *a), *factor = malloc((square + 1) * sizeof *factor);
     double *x = calloc(side + 1, sizeof *x), *y = malloc((side + 1) * sizeof *y);
     int32_t *name = malloc(((size_t)columns + 1) * sizeof *name);
@@ -248,6 +251,8 @@ static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t 
 
     const double *left = NULL;
     if (!solve_columns(a, n, x, columns + 1, factor, pivot, y, &left)) {
+        status = tb_budget_check(error);
+        if (status != TB_OK) goto done;
         status = tb_fail_file(error, TB_INVALID_ARGUMENT, path, 0, "M", "M is singular");
         goto done;
     }
@@ -259,6 +264,7 @@ done:
     free(y);
     free(name);
     free(pivot);
+    tb_budget_give_back((square + side) * 2 * sizeof(double));
     return status;
 }
 

@@ -39,6 +39,7 @@ static tb_status bad(const reader *r, const char *what, const char *why)
 
 static tb_status read_number(reader *r, const char *what, double *number)
 {
+    if (!tb_budget_holds()) return tb_budget_check(r->error);
     skip_space(r);
     if (r->at >= r->end) return bad(r, what, "the file ends before it");
     if (!tb_parse_number(&r->at, number)) return bad(r, what, "a number is expected");
@@ -67,7 +68,7 @@ static tb_status check_room(const reader *r, const char *what, double numbers)
         return tb_fail_file(r->error, TB_INVALID_ARGUMENT, r->path, line_of(r), what,
                             "%s should have %.0f numbers, more than are left in the file", what,
                             numbers);
-    return TB_OK;
+    return tb_problem_room((size_t)numbers * sizeof(double), r->error);
 }
 
 static tb_status read_vector(reader *r, const char *what, int32_t n, double **vector)

@@ -139,7 +139,8 @@ START_TEST(the_same_text_gives_the_same_scene_and_comes_back_from_the_store)
 
     test_server_start(&t);
     const td_scene *scene = NULL;
-    TEST_OK(td_catalog_scene(t.server.catalog, id, &scene, &error), &error);
+    tb_budget budget = {.seconds = 60};
+    TEST_OK(td_catalog_scene(t.server.catalog, id, &budget, &scene, &error), &error);
     ck_assert_str_eq(tb_model_sha256(scene->model), id);
     td_scene_release(t.server.catalog, scene);
 
