@@ -252,6 +252,7 @@ static void forget(mjcf *m)
     free(m->sites);
     free(m->rounds);
     free(m->mocaps);
+    free(m->aligned);
     tb_names_destroy(&m->names);
 }
 
@@ -297,6 +298,7 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
     *scene = NULL;
     tb_xml *xml = NULL;
     double *joint_inertia = NULL, *actuator_inertia = NULL;
+    mjcf_aligned *alignments = NULL;
     mjcf_models models = {0};
     mjcf m = {.options = options, .models = &models, .path = path, .error = error};
     tb_names_init(&m.names);
@@ -312,14 +314,21 @@ tb_status tb_scene_load_mjcf(const char *text, size_t size, const char *path,
     if (status == TB_OK) status = mjcf_attach(&m);
     if (status == TB_OK && models.copied > 0) status = mjcf_check_tree(&m);
     if (status == TB_OK) status = read_all(&m);
-    if (status == TB_OK && m.needs_inertia) {
+    if (status == TB_OK && (m.needs_inertia || m.number_of_aligned > 0)) {
         /* a second round, with the inertias that the first one found */
-        status = mjcf_reflected_inertias(&m, &joint_inertia, &actuator_inertia);
+        const int32_t aligned = m.number_of_aligned;
+        if (m.needs_inertia)
+            status = mjcf_reflected_inertias(&m, &joint_inertia, &actuator_inertia);
+        if (status == TB_OK && aligned > 0) status = mjcf_find_alignments(&m);
+        alignments = m.aligned;
+        m.aligned = NULL;
         tb_scene_destroy(m.scene);
         forget(&m);
         m = (mjcf){.options = options, .models = &models, .path = path, .error = error, .xml = xml};
         m.joint_inertia = joint_inertia;
         m.actuator_inertia = actuator_inertia;
+        m.alignments = alignments;
+        m.number_of_alignments = aligned;
         tb_names_init(&m.names);
         if (status == TB_OK) status = read_all(&m);
     }
@@ -333,6 +342,7 @@ done:
     forget(&m);
     free(joint_inertia);
     free(actuator_inertia);
+    free(alignments);
     tb_xml_destroy(xml);
     mjcf_models_free(&models);
     return status;

@@ -65,6 +65,7 @@ typedef struct mjcf_joint {
     int32_t body_order;                  /* of its body, for sorting */
     double reference_pose[7];            /* FREE: the body's pose in the world */
     double time_constant, damping_ratio; /* springdamper; 0: none */
+    bool aligned; /* FREE: moves to the inertia's frame if nothing hangs on */
     tb_handle handle;
 } mjcf_joint;
 
@@ -87,6 +88,14 @@ typedef struct mjcf_actuator {
     double damping_ratio;  /* 0: none */
     double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
 } mjcf_actuator;
+
+/* A free body whose frame is moved to its inertia's. */
+typedef struct mjcf_aligned {
+    int32_t body;       /* index of its handle */
+    tb_quaternion axes; /* in the body as described: of the inertial, or of the only geom */
+    bool exact;         /* these are principal axes already */
+    mjcf_pose frame;    /* the inertia's, in the body as described; by mjcf_find_alignments */
+} mjcf_aligned;
 
 /* A kinematic body in the described pose: position, orientation. */
 typedef struct mjcf_mocap {
@@ -155,7 +164,7 @@ typedef struct mjcf_hfield {
 /* The compiler's rules for reading a document. Attached models keep their own; the rules of the
  * element at hand are those in the context (mjcf_enter). */
 #define MJCF_RULES                                                                                 \
-    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia;                            \
+    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia, align_free;                \
     tb_inertia_source inertia_source;                                                              \
     char euler_sequence[4];                                                                        \
     const char *mesh_directory; /* as it stands, or "" */                                          \
@@ -253,6 +262,12 @@ typedef struct mjcf {
     int32_t number_of_bodies;
     mjcf_mocap *mocaps;
     int32_t number_of_mocaps, mocap_capacity;
+    mjcf_aligned *aligned; /* found by this reading, bodies in order */
+    int32_t number_of_aligned, aligned_capacity;
+    int32_t
+        number_of_weighing; /* geoms of the body that is being read that count for its inertia */
+    tb_quaternion weighing_axes; /* of the last of them, in the body as described */
+    bool weighing_mesh;          /* it is a mesh */
 
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
@@ -262,6 +277,9 @@ typedef struct mjcf {
      * per joint and actuator */
     bool needs_inertia;
     const double *joint_inertia, *actuator_inertia;
+    /* and where the frames of aligned bodies belong */
+    const mjcf_aligned *alignments;
+    int32_t number_of_alignments;
 } mjcf;
 
 /* ---- mjcf_include.c ---- */
@@ -357,6 +375,15 @@ tb_status mjcf_find_extent(mjcf *m, const xmlNode *node, const tb_mesh_def *mesh
  * rule, and moves *pose to where it lies. INVALID_ARGUMENT where the mesh has no volume. */
 tb_status mjcf_fit(mjcf *m, const xmlNode *node, const char *mesh, double scale, tb_shape_def *def,
                    mjcf_pose *pose);
+
+/* ---- import/mjcf_align.c ---- */
+
+/* Notes a body that is to be aligned; `frame` is not set yet. */
+tb_status mjcf_note_aligned(mjcf *m, const mjcf_aligned *aligned);
+/* Where the first reading found the body's inertia; NULL for bodies that are not aligned. */
+const mjcf_pose *mjcf_find_alignment(const mjcf *m, int32_t body);
+/* Compiles the scene, whose joints are added, and sets the frames of the noted bodies. */
+tb_status mjcf_find_alignments(mjcf *m);
 
 tb_status mjcf_read_bodies(mjcf *m);
 tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,

@@ -41,7 +41,9 @@ typedef struct place {
     bool is_world;
 } place;
 
-static tb_status read_inertial(mjcf *m, const xmlNode *node, tb_body_def *def)
+/* `frame` is the described body's in the scene's. */
+static tb_status read_inertial(mjcf *m, const xmlNode *node, const mjcf_pose *frame,
+                               tb_body_def *def)
 {
     mjcf_element element;
     mjcf_pose pose;
@@ -65,6 +67,7 @@ static tb_status read_inertial(mjcf *m, const xmlNode *node, tb_body_def *def)
                            "fullinertia stands beside %s",
                            turned ? "an orientation" : "diaginertia");
     def->has_inertia = true;
+    pose = mjcf_pose_mul(frame, &pose);
     tb_v3_store(def->com, pose.position);
     tb_q_store(def->inertia_frame, pose.orientation);
     memset(def->inertia, 0, sizeof def->inertia);
@@ -219,6 +222,26 @@ static tb_status note_mocap(mjcf *m, const tb_body_def *def)
     return TB_OK;
 }
 
+static mjcf_pose invert(const mjcf_pose *pose)
+{
+    const tb_quaternion back = tb_q_conjugate(pose->orientation);
+    const mjcf_pose inverse = {tb_v3_negate(tb_q_rotate(back, pose->position)), back};
+    return inverse;
+}
+
+/* The axes in which the document gives a body's inertia, once its own things are read. */
+static void find_axes(const mjcf *m, const tb_body_def *def, mjcf_aligned *found)
+{
+    const bool given = def->has_inertia && m->inertia_source != TB_INERTIA_SHAPES;
+    const bool single = !given && m->number_of_weighing == 1;
+    found->axes = given    ? tb_q_load(def->inertia_frame)
+                  : single ? m->weighing_axes
+                           : tb_q_identity();
+    found->exact =
+        (given && def->inertia[3] == 0 && def->inertia[4] == 0 && def->inertia[5] == 0) ||
+        (single && !m->weighing_mesh);
+}
+
 static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                            const place *at)
 {
@@ -234,13 +257,16 @@ static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, con
     MJCF_TRY(read_childclass(m, node, &childclass));
     MJCF_TRY(mjcf_name(m, node, &def.name));
     pose = mjcf_pose_mul(frame, &pose);
+    const mjcf_pose *alignment = mjcf_find_alignment(m, m->number_of_bodies + 1);
+    const mjcf_pose own = alignment != NULL ? invert(alignment) : mjcf_pose_identity();
+    if (alignment != NULL) pose = mjcf_pose_mul(&pose, alignment);
     const xmlNode *inertial = tb_xml_first_named(node, "inertial");
     if (inertial != NULL) {
         if (tb_xml_next_named(inertial, "inertial") != NULL)
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT,
                                tb_xml_next_named(inertial, "inertial"), NULL,
                                "a second inertial in one body");
-        MJCF_TRY(read_inertial(m, inertial, &def));
+        MJCF_TRY(read_inertial(m, inertial, &own, &def));
     }
     if (m->scene_def.inertia_source != m->inertia_source) {
         /* the model that this body comes from goes by a rule of its own */
@@ -261,9 +287,14 @@ static tb_status read_body(mjcf *m, const xmlNode *node, int32_t childclass, con
     inside.world = mjcf_pose_mul(&at->world, &pose);
     inside.has_inertia = def.has_inertia;
 
-    const mjcf_pose identity = mjcf_pose_identity();
-    MJCF_TRY(read_children(m, node, childclass, &identity, &inside, OWN_THINGS));
-    return read_children(m, node, childclass, &identity, &inside, CHILD_BODIES);
+    const int32_t joints = m->number_of_joints, bodies = m->number_of_bodies;
+    m->number_of_weighing = 0;
+    MJCF_TRY(read_children(m, node, childclass, &own, &inside, OWN_THINGS));
+    const bool aligned = m->number_of_joints == joints + 1 && m->joints[joints].aligned;
+    mjcf_aligned found = {.body = (int32_t)inside.body.index};
+    find_axes(m, &def, &found);
+    MJCF_TRY(read_children(m, node, childclass, &own, &inside, CHILD_BODIES));
+    return aligned && m->number_of_bodies == bodies ? mjcf_note_aligned(m, &found) : TB_OK;
 }
 
 /* One of a body's own things: not a body, and nothing that holds other things. */

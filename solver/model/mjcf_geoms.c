@@ -136,6 +136,14 @@ static tb_status read_fluid(mjcf *m, const mjcf_element *element, int32_t type, 
     return TB_OK;
 }
 
+/* Whether the geom counts for the inertia of its body, if that comes from geoms. */
+static bool weighs(const mjcf *m, const tb_shape_def *def)
+{
+    return (def->mass > 0 || (def->mass < 0 && def->density > 0)) &&
+           def->group >= m->scene_def.inertia_groups[0] &&
+           def->group <= m->scene_def.inertia_groups[1];
+}
+
 /* Whether the geom can neither touch anything nor weigh anything. */
 static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def *def,
                          bool has_inertia)
@@ -143,12 +151,9 @@ static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def 
     if (def->category != 0 || def->mask != 0 || def->fluid_ellipsoid) return false;
     const char *name = tb_xml_attribute(node, "name");
     if (name != NULL && tb_names_find(&m->names, TB_HANDLE_PAIR, name) >= 0) return false;
-    const bool weightless = def->mass == 0 || (def->mass < 0 && def->density == 0);
-    const bool counted = def->group >= m->scene_def.inertia_groups[0] &&
-                         def->group <= m->scene_def.inertia_groups[1];
     const bool given = m->inertia_source == TB_INERTIA_GIVEN ||
                        (m->inertia_source == TB_INERTIA_AUTO && has_inertia);
-    return def->body.index == 0 || weightless || !counted || given;
+    return def->body.index == 0 || !weighs(m, def) || given;
 }
 
 static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_shape_def *def)
@@ -159,6 +164,11 @@ static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_sha
     if (m->no_contact) def->category = def->mask = 0;
     if (tb_scene_add_shape(m->scene, def, NULL, &refusal) != TB_OK)
         return mjcf_refused(m, node, &refusal);
+    if (weighs(m, def)) {
+        m->number_of_weighing++;
+        m->weighing_axes = pose->orientation;
+        m->weighing_mesh = def->type == TB_SHAPE_CONVEX;
+    }
     return TB_OK;
 }
 

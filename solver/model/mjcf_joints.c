@@ -17,7 +17,7 @@ static const mjcf_words JOINT = {
     .zero = "springyield",
 };
 
-static const mjcf_words FREEJOINT = {.used = "name", .silent = "group align"};
+static const mjcf_words FREEJOINT = {.used = "name align", .silent = "group"};
 
 static const tb_joint_type TYPES[] = {TB_JOINT_FREE, TB_JOINT_BALL, TB_JOINT_SLIDE, TB_JOINT_HINGE};
 
@@ -78,6 +78,16 @@ static tb_status read_force_range(mjcf *m, const mjcf_element *element, mjcf_joi
     return TB_OK;
 }
 
+static tb_status read_align(mjcf *m, const mjcf_element *element, mjcf_joint *joint)
+{
+    enum { NO, YES, AUTO };
+    int32_t align = AUTO;
+    MJCF_TRY(mjcf_choice(m, element, "align", "false true auto", &align));
+    joint->aligned =
+        joint->def.type == TB_JOINT_FREE && (align == YES || (align == AUTO && m->align_free));
+    return TB_OK;
+}
+
 static tb_status enter(mjcf *m, const xmlNode *node, mjcf_joint *joint)
 {
     MJCF_TRY(mjcf_name(m, node, &joint->def.name));
@@ -112,12 +122,14 @@ tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, cons
     if (free_element) {
         MJCF_TRY(mjcf_open(m, node, NULL, -1, &FREEJOINT, &element));
         joint.def.type = TB_JOINT_FREE;
+        MJCF_TRY(read_align(m, &element, &joint));
         return enter(m, node, &joint);
     }
 
     MJCF_TRY(mjcf_open(m, node, "joint", childclass, &JOINT, &element));
     MJCF_TRY(mjcf_choice(m, &element, "type", "free ball slide hinge", &type));
     joint.def.type = TYPES[type];
+    joint.aligned = joint.def.type == TB_JOINT_FREE && m->align_free;
     double position[3] = {0}, axis[3] = {0, 0, 1};
     MJCF_TRY(mjcf_numbers(m, &element, "pos", 3, 3, position, NULL));
     MJCF_TRY(mjcf_numbers(m, &element, "axis", 3, 3, axis, NULL));

@@ -7,11 +7,11 @@
 #include "model/mjcf.h"
 
 static const mjcf_words COMPILER = {
-    .used =
-        "angle autolimits meshdir assetdir strippath inertiafromgeom inertiagrouprange boundmass "
-        "boundinertia settotalmass balanceinertia coordinate fitaabb eulerseq exactmeshinertia "
-        "convexhull",
-    .silent = "texturedir discardvisual usethread fusestatic alignfree conflict passthrough "
+    .used = "angle alignfree autolimits meshdir assetdir strippath inertiafromgeom "
+            "inertiagrouprange boundmass "
+            "boundinertia settotalmass balanceinertia coordinate fitaabb eulerseq exactmeshinertia "
+            "convexhull",
+    .silent = "texturedir discardvisual usethread fusestatic conflict passthrough "
               "savecanonical "
               "savecompiled saveinertial",
 };
@@ -83,6 +83,7 @@ static tb_status read_compiler(mjcf *m, const xmlNode *node)
                            "coordinate=\"global\" is not supported: poses are relative to parents");
     MJCF_TRY(tb_xml_bool(node, "autolimits", &m->autolimits, m->error));
     MJCF_TRY(tb_xml_bool(node, "strippath", &m->strip_path, m->error));
+    MJCF_TRY(tb_xml_bool(node, "alignfree", &m->align_free, m->error));
     MJCF_TRY(tb_xml_bool(node, "fitaabb", &m->fit_aabb, m->error));
     MJCF_TRY(tb_xml_bool(node, "exactmeshinertia", &m->exact_mesh_inertia, m->error));
     MJCF_TRY(tb_xml_bool(node, "convexhull", &hull, m->error));

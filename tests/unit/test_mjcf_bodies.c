@@ -214,9 +214,70 @@ START_TEST(mocap_bodies_are_kinematic)
 }
 END_TEST
 
+/* a box and a ball, an inertial, a body that says no, a body with a child */
+#define ALIGNED                                                                                    \
+    "<compiler alignfree='true'/><worldbody>"                                                      \
+    "<body name='a' pos='0 0 1' euler='20 30 40'><freejoint/>"                                     \
+    "<geom type='box' size='.1 .05 .02' pos='.1 .02 0' euler='10 20 30'/>"                         \
+    "<geom size='.05' pos='-.1 0 .05'/><site name='s' pos='.1 .2 .3'/></body>"                     \
+    "<body name='b' pos='1 0 1'><freejoint/><inertial pos='.1 0 .1' mass='2' quat='1 .2 .3 .4' "   \
+    "diaginertia='.02 .03 .025'/><geom size='.1'/></body>"                                         \
+    "<body name='c' pos='2 0 0'><freejoint align='false'/><geom size='.1' pos='0 0 1'/></body>"    \
+    "<body name='d' pos='3 0 0'><freejoint/><geom size='.1' pos='0 0 1'/>"                         \
+    "<body><geom size='.1'/></body></body></worldbody>"
+
+START_TEST(aligned_bodies_have_the_frame_of_their_inertia)
+{
+    mjcf_case c = mjcf_load(MJCF(ALIGNED));
+    const double *q = c.model->q_reference;
+    static const double MUJOCO[] = {0.01701428421770885,
+                                    0.01686347684846418,
+                                    1.0199891818392717,
+                                    -0.4985745417897155,
+                                    0.7787309823748467,
+                                    0.12873686041230706,
+                                    0.3583689497429544,
+                                    1.1,
+                                    0,
+                                    1.1,
+                                    0.8804509063256238,
+                                    0.1760901812651248,
+                                    0.26413527189768715,
+                                    0.3521803625302496};
+    /* MuJoCo stops turning at moments of 1e-12 kg m^2 */
+    for (int i = 0; i < 14; i++) TEST_NEAR(q[i], MUJOCO[i], 1e-9);
+    MJCF_NEAR3(mjcf_body(&c, "a")->com, 0, 0, 0);
+    TEST_NEAR(mjcf_body(&c, "a")->inertia[0], 0.01742247261930842, 1e-12);
+    TEST_NEAR(mjcf_body(&c, "a")->inertia[3], 0, 1e-12);
+    MJCF_NEAR3(mjcf_body(&c, "b")->com, 0, 0, 0);
+    TEST_NEAR(mjcf_body(&c, "b")->inertia[1], 0.03, 1e-12);
+    const tb_model_site *site = &c.model->sites[mjcf_index(&c, TB_HANDLE_SITE, "s")];
+    const double at[] = {0.2701028084640863, -0.21404748633338425, 0.03636133571935823};
+    for (int i = 0; i < 3; i++) TEST_NEAR(site->position[i], at[i], 1e-9);
+    MJCF_NEAR3(q + 14, 2, 0, 0);
+    MJCF_NEAR3(q + 21, 3, 0, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(keyframes_mean_the_aligned_frame)
+{
+    mjcf_case c = mjcf_load(
+        MJCF("<worldbody><body><freejoint align='true'/><geom size='.1' pos='0 0 1'/></body>"
+             "</worldbody><keyframe><key qpos='1 2 3 1 0 0 0'/></keyframe>"));
+    MJCF_NEAR3(c.model->q_reference, 0, 0, 1);
+    MJCF_NEAR3(c.model->keyframes[0].q, 1, 2, 3);
+    MJCF_NEAR3(c.model->bodies[1].com, 0, 0, 0);
+    mjcf_free(&c);
+    mjcf_refuses(WORLD("<body><freejoint align='yes'/><geom size='1'/></body>"),
+                 TB_INVALID_ARGUMENT, 1, "align");
+}
+END_TEST
+
 TEST_MAIN(classes_inherit_and_the_nearest_word_counts,
           an_orientation_replaces_another_form_from_a_default,
           classes_that_make_no_sense_are_refused, joints_have_mujocos_units_and_limits,
           a_springdamper_uses_the_inertia_that_the_joint_feels,
           joints_that_make_no_sense_are_refused, mass_is_given_or_from_geoms,
-          bodies_that_make_no_sense_are_refused, mocap_bodies_are_kinematic)
+          bodies_that_make_no_sense_are_refused, mocap_bodies_are_kinematic,
+          aligned_bodies_have_the_frame_of_their_inertia, keyframes_mean_the_aligned_frame)
