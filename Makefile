@@ -1,20 +1,21 @@
 # Tribod: build, tests, install. `make help` lists the targets, deploy/config.mk the knobs.
 #
 # Sources are found by their folder and name:
-#   solver/{base,model,model/import}/*.c          compiled once
-#   solver/{collide,contact,solve,step}/*.c       one unit of all, so that the compiler sees through
-#                                                 every call of a step; compiled twice into the one
-#                                                 library, as double and (-DTB_SINGLE, *.f32.o) as
-#                                                 float; by themselves and once if the name ends in
-#                                                 _once.c or _file.c
+#   solver/**/*.c                                 compiled once, but for the rooms of physics and gpu
+#   solver/{collide,contact,qp,solve,step}/**/*.c the rooms of physics: one unit of all, so that the
+#                                                 compiler sees through every call of a step;
+#                                                 compiled twice into the one library, as double and
+#                                                 (-DTB_SINGLE, *.f32.o) as float; by themselves and
+#                                                 once if the name ends in _once.c or _file.c
 #   clients/cli/*.c                               the command tribo
 #   server/*.c, db/*.c, proto                     the daemon tribod: server/rules.mk
-#   tests/unit/test_*.c, tests/truth/truth_*.c    one libcheck program each
+#   tests/unit/**/test_*.c, tests/truth/truth_*.c one libcheck program each; the folders of unit are
+#                                                 those of the sources
 #   tests/bench/bench_*.c                         one program each
 #   tests/fuzz/fuzz_*.c                           one LLVMFuzzerTestOneInput each; replay_X runs it
 #                                                 over tests/fuzz/corpus/X in `make check`
 #   tests/data/*.c                                generators, one program each
-#   solver/gpu/*.c, *.cu, tests/plugin/*.c        plug-ins: solver/gpu/rules.mk
+#   solver/gpu/**/*.c, *.cu, tests/plugin/*.c     plug-ins: solver/gpu/rules.mk
 #   tests/*/common*.c                             helpers, linked to every program of their folder
 #   tests/e2e/*.{sh,py}, tests/peers/peer_*.py    scripts that drive build/tribo and build/tribod
 include deploy/config.mk
@@ -25,16 +26,17 @@ include deploy/config.mk
 MAKEFLAGS += --no-builtin-rules
 # ---- sources ------------------------------------------------------------------------------------
 
-twice_all := $(wildcard $(patsubst %,solver/%/*.c,collide contact solve step))
-ONCE  := $(wildcard solver/*.c $(patsubst %,solver/%/*.c,base model model/import grasp cpu))
-ONCE  += $(filter %_once.c %_file.c,$(twice_all))
-TWICE := $(filter-out $(ONCE),$(twice_all))
+PHYSICS := collide contact qp solve step
+sources = $(sort $(shell find $(1) -name '$(2)'))
+twice_all := $(call sources,$(PHYSICS:%=solver/%),*.c)
+TWICE := $(filter-out %_once.c %_file.c,$(twice_all))
+ONCE  := $(filter-out $(TWICE) solver/gpu/%,$(call sources,solver,*.c))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE)) $(B)/solver/physics.o $(B)/solver/physics.f32.o
 CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
 
 helpers = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
 programs = $(patsubst %.c,%,$(filter-out $(call helpers,$(1)),$(wildcard tests/$(1)/$(2)*.c)))
-suite_unit  := $(call programs,unit,test_)
+suite_unit  := $(patsubst %.c,%,$(call sources,tests/unit,test_*.c))
 suite_truth := $(call programs,truth,truth_)
 suite_e2e   := $(filter-out tests/e2e/common%,$(wildcard tests/e2e/*.sh tests/e2e/*.py))
 BENCH := $(call programs,bench,bench_)
@@ -123,8 +125,8 @@ bench: ## build and run tests/bench, one program after the other
 
 bench-gpu: ## on a GPU, beside MuJoCo Warp and Newton: ARGS="--help" says what; to build/bench-gpu
 	@BUILD=$(BUILD) deploy/deps.sh build test gpu peers gpu-peers
-	@$(SUBMAKE) all $(BENCH:%=$(B)/%) $(B)/tests/unit/test_gpu_step \
-	    $(B)/tests/unit/test_gpu_field $(B)/tests/unit/test_gpu_resume
+	@$(SUBMAKE) all $(BENCH:%=$(B)/%) $(B)/tests/unit/gpu/test_gpu_step \
+	    $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_resume
 	@$(SUBMAKE) NVCC=`deploy/find_nvcc.sh $(BUILD)` $(BUILD)/tests/bench/bench_field
 	@NVCC_APPEND_FLAGS=-DTB_STAGE_TIMES $(SUBMAKE) BUILD=$(BUILD)/stages \
 	    NVCC=`deploy/find_nvcc.sh $(BUILD)` $(BUILD)/stages/libtribo_gpu.so
@@ -171,7 +173,7 @@ $(B)/%.o: %.c $(B)/stamp.flags
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
 
-$(B)/solver/contact/hdf5_once.o: CPPFLAGS += -DTB_HDF5_SONAME='"$(HDF5_NAME)"'
+$(B)/solver/contact/files/hdf5_once.o: CPPFLAGS += -DTB_HDF5_SONAME='"$(HDF5_NAME)"'
 
 $(B)/solver/physics.c: $(B)/stamp.physics
 	@mkdir -p $(@D)

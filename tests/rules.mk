@@ -1,5 +1,8 @@
 # How the programs of tests/ are linked, and what the sanitizer and fuzz targets do.
 
+# headers of helpers, and of helpers in other rooms, are named from tests/unit
+$(addprefix $(B)/,$(addsuffix .o,$(suite_unit))): CPPFLAGS += -Itests/unit
+
 objects = $(patsubst %.c,$(B)/%.o,$(call helpers,$(1)))
 $(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
 $(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
@@ -20,28 +23,28 @@ $(suite_fuzz:%=$(B)/%): $(B)/tests/fuzz/replay_%: $(B)/tests/fuzz/fuzz_%.o $(rep
 
 # the step as a card runs it, compiled as C++ for this machine, as double and as float
 DEVICE_CXX := $(patsubst gcc%,g++%,$(patsubst clang%,clang++%,$(CC)))
-DEVICE_WORLDS := $(B)/tests/unit/device_world.o $(B)/tests/unit/device_world.f32.o
+DEVICE_WORLDS := $(B)/tests/unit/gpu/device_world.o $(B)/tests/unit/gpu/device_world.f32.o
 
 # and its solvers and whole steps with threads as the lanes of a team
-TEAM_SOLVES := $(B)/tests/unit/team_solve.o $(B)/tests/unit/team_solve.f32.o
-TEAM_WORLDS := $(B)/tests/unit/team_world.o $(B)/tests/unit/team_world.f32.o
-TEAM_PLAY := $(B)/tests/unit/team_play.o
+TEAM_SOLVES := $(B)/tests/unit/solve/team_solve.o $(B)/tests/unit/solve/team_solve.f32.o
+TEAM_WORLDS := $(B)/tests/unit/gpu/team_world.o $(B)/tests/unit/gpu/team_world.f32.o
+TEAM_PLAY := $(B)/tests/unit/gpu/team_play.o
 
 # and field mode, with one lane that plays a card
-FIELDS_PLAYED := $(B)/tests/unit/field_played.o $(B)/tests/unit/field_played.f32.o
+FIELDS_PLAYED := $(B)/tests/unit/gpu/field_played.o $(B)/tests/unit/gpu/field_played.f32.o
 # and with threads as the lanes of its blocks
-FIELD_LANES := $(B)/tests/unit/field_lanes.o
-GRID_PLAY := $(B)/tests/unit/grid_play.o
+FIELD_LANES := $(B)/tests/unit/gpu/field_lanes.o
+GRID_PLAY := $(B)/tests/unit/gpu/grid_play.o
 
 $(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(FIELDS_PLAYED)): \
     DEVICE_SINGLE := -DTB_SINGLE
-$(TEAM_PLAY): tests/unit/team_play.cc
-$(GRID_PLAY): tests/unit/grid_play.cc
-$(FIELD_LANES): tests/unit/field_lanes.cc
-$(TEAM_SOLVES): tests/unit/team_solve.cc
-$(TEAM_WORLDS): tests/unit/team_world.cc
-$(DEVICE_WORLDS): tests/unit/device_world.cc
-$(FIELDS_PLAYED): tests/unit/field_played.cc
+$(TEAM_PLAY): tests/unit/gpu/team_play.cc
+$(GRID_PLAY): tests/unit/gpu/grid_play.cc
+$(FIELD_LANES): tests/unit/gpu/field_lanes.cc
+$(TEAM_SOLVES): tests/unit/solve/team_solve.cc
+$(TEAM_WORLDS): tests/unit/gpu/team_world.cc
+$(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
+$(FIELDS_PLAYED): tests/unit/gpu/field_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
 CARD_KERNELS := $(foreach k,schurpa symgbmm,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_FIELD := $(B)/tests/plugin/card/field.o $(B)/tests/plugin/card/field.f32.o
@@ -56,24 +59,21 @@ $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CA
     $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(firstword $(filter %.cc,$^)))
 	@mkdir -p $(@D)
-	$(Q)$(DEVICE_CXX) $(CPPFLAGS) $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
+	$(Q)$(DEVICE_CXX) $(CPPFLAGS) -Itests/unit $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) -MD -MP -c -o $@ $(firstword $(filter %.cc,$^))
 
-$(B)/tests/unit/test_field: $(FIELDS_PLAYED)
-$(B)/tests/unit/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
-$(B)/tests/unit/test_field $(B)/tests/unit/test_field_lanes: LDLIBS += -lstdc++
-$(B)/tests/unit/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
-$(B)/tests/unit/test_mesh_team: $(B)/tests/unit/team_world.o $(TEAM_PLAY)
-$(B)/tests/unit/test_mesh_team_f32: $(B)/tests/unit/team_world.f32.o $(TEAM_PLAY)
-$(B)/tests/unit/test_team_solve: $(B)/tests/unit/team_solve.o $(TEAM_PLAY)
-$(B)/tests/unit/test_team_solve_f32: $(B)/tests/unit/team_solve.f32.o $(TEAM_PLAY)
+$(B)/tests/unit/gpu/test_field: $(FIELDS_PLAYED)
+$(B)/tests/unit/gpu/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
+$(B)/tests/unit/gpu/test_field $(B)/tests/unit/gpu/test_field_lanes: LDLIBS += -lstdc++
+$(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
+$(B)/tests/unit/collide/test_mesh_team: $(B)/tests/unit/gpu/team_world.o $(TEAM_PLAY)
+$(B)/tests/unit/collide/test_mesh_team_f32: $(B)/tests/unit/gpu/team_world.f32.o $(TEAM_PLAY)
+$(B)/tests/unit/solve/test_team_solve: $(B)/tests/unit/solve/team_solve.o $(TEAM_PLAY)
+$(B)/tests/unit/solve/test_team_solve_f32: $(B)/tests/unit/solve/team_solve.f32.o $(TEAM_PLAY)
 
 # the backend with a card that the processor plays, for what needs no card to be tested
-CARD_HOST := backend batch bring choose course device fetch field_run field_time field_work \
-             field_world graph model_cache model_image pool program shared_card sides steps symgbmm \
-             twin
-CARD_OBJECTS := $(CARD_HOST:%=$(B)/tests/plugin/card/gpu/%.o) \
+CARD_OBJECTS := $(GPU_C:solver/gpu/%.c=$(B)/tests/plugin/card/gpu/%.o) \
                 $(patsubst %.c,$(B)/%.o,$(wildcard tests/plugin/card/*.c))
 $(CARD_OBJECTS): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(CARD_OBJECTS): CFLAGS += -fvisibility=hidden
@@ -86,13 +86,13 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRAR
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
-$(B)/tests/unit/test_gpu_qp $(B)/tests/unit/test_symgbmm: | $(CARD)
-$(B)/tests/unit/test_courses $(B)/tests/unit/test_grasp $(B)/tests/unit/test_gpu_calls $(B)/tests/unit/test_gpu_field $(B)/tests/unit/test_gpu_field_room: | $(CARD)
-$(B)/tests/unit/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
-$(B)/tests/unit/test_gpu_calls: $(B)/tests/plugin/card/gpu/choose.o
+$(B)/tests/unit/gpu/test_gpu_qp $(B)/tests/unit/gpu/test_symgbmm: | $(CARD)
+$(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_field_room: | $(CARD)
+$(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/test_server_batch $(B)/tests/unit/test_server_device: | $(CARD)
-$(B)/tests/unit/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
-$(B)/tests/unit/test_gpu_resume: | $(CARD) $(addprefix $(B)/tests/data/,hand jaw_mug mug)
+$(B)/tests/unit/gpu/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
+$(B)/tests/unit/gpu/test_gpu_resume: | $(CARD) $(addprefix $(B)/tests/data/,hand jaw_mug mug)
 
 # ---- inside of the sanitizer and fuzz targets, called with VARIANT set ---------------------------
 

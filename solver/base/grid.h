@@ -2,7 +2,7 @@
  *
  * A stage is a function that all lanes of a launch run. TB_GRID_EACH deals the indices of a loop out
  * among them; between the loops of one launch stands tb_grid_sync, which all lanes reach, where a
- * stage is launched so that they can (TB_GRID_TOGETHER in gpu/field_stages.h). Nothing whose order
+ * stage is launched so that they can (TB_GRID_TOGETHER in gpu/large/field_stages.h). Nothing whose order
  * matters is left to chance: numbers that lanes share are found by maxima and minima, which do not
  * depend on it, and sums are taken over chunks of a fixed size, each in a fixed order, so they are
  * the same on any number of lanes.

@@ -1,10 +1,10 @@
 /* The narrow phase of one pair: which function serves which two shapes.
  * The mathematics is in the headers. */
-#include "collide/box_box.h"
-#include "collide/capsule_box.h"
-#include "collide/convex_pair.h"
-#include "collide/plane_pairs.h"
-#include "collide/round_pairs.h"
+#include "collide/convex/box_box.h"
+#include "collide/convex/capsule_box.h"
+#include "collide/convex/convex_pair.h"
+#include "collide/convex/plane_pairs.h"
+#include "collide/convex/round_pairs.h"
 
 TB_STATIC int32_t collide_plane(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                 tb_contact_point *points)

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "field_world.h"
-#include "program.h"
-#include "symgbmm.h"
+#include "gpu/large/field_world.h"
+#include "gpu/qp/program.h"
+#include "gpu/qp/symgbmm.h"
 #include "shared_card.h"
 
 /* Of the card's memory: what images of models may take. */

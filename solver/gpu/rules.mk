@@ -1,14 +1,15 @@
 # Included by the Makefile: the GPU backend, a plug-in that nothing else links.
 #
-#   solver/gpu/*.c    the host's side, C with the CUDA runtime's headers
-#   solver/gpu/*.cu   kernels, compiled as double and (-DTB_SINGLE, *.f32.o) as float
+#   solver/gpu/**/*.c the host's side, C with the CUDA runtime's headers
+#   solver/gpu/**/*.cu kernels, compiled as double and (-DTB_SINGLE, *.f32.o) as float
 #   libtribo_gpu.so   both, with what they need of libtribo and the CUDA runtime inside; exports one
 #                     symbol and needs no driver to be loaded
 #   tests/plugin/*.c  backends for tests, one shared object each, with a library inside too
 
 GPU_PLUGIN := $(B)/libtribo_gpu.so
-GPU_C_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard solver/gpu/*.c))
-GPU_KERNELS := $(foreach k,$(patsubst %.cu,$(B)/%,$(wildcard solver/gpu/*.cu)),$(k).cu.o $(k).f32.cu.o)
+GPU_C := $(call sources,solver/gpu,*.c)
+GPU_C_OBJECTS := $(GPU_C:%.c=$(B)/%.o)
+GPU_KERNELS := $(foreach k,$(patsubst %.cu,$(B)/%,$(call sources,solver/gpu,*.cu)),$(k).cu.o $(k).f32.cu.o)
 
 # the toolkit that the compiler belongs to
 CUDA = $(patsubst %/bin/nvcc,%,$(NVCC))
@@ -67,8 +68,8 @@ $(PLUGINS:%=$(B)/%): %.so: %.o $(LIBRARY)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic -o $@ $< $(LIBRARY) $(LDLIBS)
 
 # tests of the host's side that need no card
-$(B)/tests/unit/test_gpu_image: $(B)/solver/gpu/model_image.o
-$(B)/tests/unit/test_gpu_plugin: | $(PLUGINS:%=$(B)/%)
+$(B)/tests/unit/gpu/test_gpu_image: $(B)/solver/gpu/device/model_image.o
+$(B)/tests/unit/gpu/test_gpu_plugin: | $(PLUGINS:%=$(B)/%)
 
 .PHONY: install-gpu
 install-gpu: $(GPU_PLUGIN)

@@ -8,8 +8,8 @@
 #ifndef TB_GPU_SHARED_CARD_H
 #define TB_GPU_SHARED_CARD_H
 
-#include "batch.h"
-#include "field_run.h"
+#include "gpu/batch/batch.h"
+#include "gpu/large/field_run.h"
 
 typedef struct tb_gpu_card {
     tb_gpu_twins twins; /* first */

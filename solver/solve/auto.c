@@ -18,7 +18,7 @@
  * gives the same bytes. solution->solver names the one that ended the work. */
 #include "base/team.h"
 #include "contact/judge.h"
-#include "solve/newton_internal.h"
+#include "solve/newton/newton_internal.h"
 
 #include <string.h>
 

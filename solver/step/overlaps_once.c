@@ -14,7 +14,7 @@
 #include <string.h>
 
 #include "base/random.h"
-#include "step/approach.h"
+#include "step/stages/approach.h"
 #include "step/step_internal.h"
 
 /* Seed of the orders in which joints visit their values: equal models give equal answers. */

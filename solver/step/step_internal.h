@@ -4,11 +4,11 @@
 
 #include "base/team.h"
 #include "step/certificate.h"
-#include "step/contact_terms.h"
-#include "step/dynamics.h"
+#include "step/stages/contact_terms.h"
+#include "step/dynamics/dynamics.h"
 #include "step/step.h"
 
-/* What of a step has been done, for whoever measures it (gpu/stages.h); nothing anywhere else. */
+/* What of a step has been done, for whoever measures it (gpu/batch/stages.h); nothing anywhere else. */
 enum {
     TB_STAGE_ARRAYS,
     TB_STAGE_MOTION,

@@ -2,7 +2,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/free_body.h"
+#include "step/dynamics/free_body.h"
 #include "step/step_internal.h"
 
 TB_STATIC tb_world make_world(const tb_state *state, const tb_step_options *options,

@@ -5,7 +5,7 @@
  * and the largest. */
 #include "base/random.h"
 #include "collide/collide.h"
-#include "collide/faces.h"
+#include "collide/convex/faces.h"
 #include "common_bench.h"
 
 enum { DIRECTIONS = 512, ROUNDS = 15, QUESTIONS = 5 };

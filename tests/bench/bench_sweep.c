@@ -11,7 +11,7 @@
 #include "solve/solve.h"
 
 #include "common_bench.h"
-#include "solve/sweep.h"
+#include "solve/sweep/sweep.h"
 
 enum { REPETITIONS = 9, FEW = 2 };
 

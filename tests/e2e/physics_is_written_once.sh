@@ -5,7 +5,7 @@
 
 # Sources that no step on a card needs, unless the unit includes them: files (*_file.c), what is
 # compiled once (*_once.c), the broad phase of large worlds, and solvers that cards do not have.
-HOST='*_file.c *_once.c collide/broad.c collide/brute.c contact/graph.c solve/*.c'
+HOST='*_file.c *_once.c collide/broad/broad.c collide/broad/brute.c contact/graph.c qp/*.c solve/*.c'
 
 # What memory is on a card: no formulas, and other functions than the library's by design.
 MEMORY='tb_arena_take tb_arena_take_array tb_arena_take_zeroed tb_arena_reset tb_arena_get_mark
@@ -30,7 +30,7 @@ PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symg
 faults() (
     cd "$1" || exit
     sed -n 's/^#include "\(.*\.c\)"$/\1/p' solver/gpu/physics.h | sort >"$dir/unit"
-    rooms=$(printf 'solver/%s ' base model collide contact solve step)
+    rooms=$(printf 'solver/%s ' base model collide contact qp solve step)
     # on the card, every function that it gets from the rooms; elsewhere those of outward names
     # shellcheck disable=SC2046,SC2086 # lists of files
     {
@@ -50,7 +50,7 @@ faults() (
         $(find solver/gpu -name '*.[ch]' -o -name '*.cu' | grep -vE "$PROGRAMS") | sed 's/^/calculates: /'
 
     uniq -d "$dir/unit" | sed 's/^/included twice: /'
-    for source in $(cd solver && ls collide/*.c contact/*.c solve/*.c step/*.c); do
+    for source in $(cd solver && find collide contact qp solve step -name '*.c'); do
         grep -qxF "$source" "$dir/unit" && continue
         known=no
         for pattern in $HOST; do

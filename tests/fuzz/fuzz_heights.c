@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "model/import/height_file.h"
+#include "model/import/mesh/height_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -1,7 +1,7 @@
 /* Any bytes as an OBJ file: a mesh whose indices hold, or a failure that names its line. */
 #include <stdlib.h>
 
-#include "model/mesh_file.h"
+#include "model/import/mesh/mesh_file.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

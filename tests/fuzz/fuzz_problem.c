@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "contact/problem_file.h"
+#include "contact/files/problem_file.h"
 #include "solve/solve.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

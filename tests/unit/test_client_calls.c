@@ -8,7 +8,7 @@
 #include <time.h>
 
 #include "auth.h"
-#include "certificate_util.h"
+#include "step/certificate_util.h"
 #include "client_util.h"
 
 static double now(void)

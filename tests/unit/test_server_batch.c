@@ -1,5 +1,5 @@
 /* What the scheduler makes of a launch on a card that fails as a whole. */
-#include "card_util.h"
+#include "gpu/card_util.h"
 #include "scheduler_internal.h"
 #include "server.h"
 

@@ -1,6 +1,6 @@
 /* Which device `auto` gives to sessions and grasp jobs, on the card that is there or on one that the
  * processor plays. */
-#include "card_util.h"
+#include "gpu/card_util.h"
 #include "grasp/grasp.h"
 #include "grasp_request.h"
 #include "pace.h"

@@ -5,7 +5,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#include "certificate_util.h"
+#include "step/certificate_util.h"
 #include "rpc_bench.h"
 
 /* ---- ports, shutdown ---- */

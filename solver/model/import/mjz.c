@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "model/import.h"
+#include "model/import/import.h"
 #include "model/import/archive.h"
 
 enum { PATH_SIZE = 4096 };

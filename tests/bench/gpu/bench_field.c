@@ -11,8 +11,8 @@
  * outside. Needs a card. */
 #include "base/base.h"
 #include "../common_bench.h"
-#include "gpu/field_run.h"
-#include "gpu/model_cache.h"
+#include "gpu/large/field_run.h"
+#include "gpu/device/model_cache.h"
 #include "step/step.h"
 
 static const double RADIUS = 0.05, COPY_BANDWIDTH = 3.96e12; /* m; B/s, read plus written */

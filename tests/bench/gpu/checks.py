@@ -14,9 +14,9 @@ BENCH_GPU = "tests/bench/bench_gpu"
 DAEMON = ["tribod", "tests/data/hand", "tests/data/jaw_mug", "tests/data/mug"]
 #: Programs of the build folder that each part starts.
 PROGRAMS = {
-    "agreement": ["tests/unit/test_gpu_step"],
-    "resume": ["tests/unit/test_gpu_resume", *DAEMON],
-    "sanitizer": [BENCH_GPU, "tests/unit/test_gpu_field"],
+    "agreement": ["tests/unit/gpu/test_gpu_step"],
+    "resume": ["tests/unit/gpu/test_gpu_resume", *DAEMON],
+    "sanitizer": [BENCH_GPU, "tests/unit/gpu/test_gpu_field"],
     "ours": [BENCH_GPU],
     "processor": [BENCH_GPU],
     "schurpa": ["tests/bench/bench_programs"],

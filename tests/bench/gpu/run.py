@@ -6,13 +6,13 @@
 
 Parts, in this order:
   agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
-             place in a batch; room that grows; worlds that diverge      (tests/unit/test_gpu_step)
+             place in a batch; room that grows; worlds that diverge      (tests/unit/gpu/test_gpu_step)
   resume     sessions that stop and go on with warm sets to the same bytes and sums: restored,
-             forked, by turns, from a processor to a card and back     (tests/unit/test_gpu_resume);
+             forked, by turns, from a processor to a card and back     (tests/unit/gpu/test_gpu_resume);
              and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
              the kernels (bench_gpu), and over a small pile in field mode
-                                                                       (tests/unit/test_gpu_field);
+                                                                       (tests/unit/gpu/test_gpu_field);
              needs compute-sanitizer, which is part of NVIDIA's toolkit but not of what
              deploy/deps.sh installs: in PATH, beside nvcc or in /usr/local/cuda*/bin
   ours       world-steps/s: the hold, whole ways from different starts, at residual 1e-3 and 1e-6,
@@ -141,7 +141,7 @@ class Measure:
         return min(self.arguments.steps or usual, scene.steps)
 
     def agreement(self) -> None:
-        for line in self.run.lines("agreement", [self.run.build / "tests/unit/test_gpu_step"]):
+        for line in self.run.lines("agreement", [self.run.build / "tests/unit/gpu/test_gpu_step"]):
             found = re.match(r"(\d+)%: Checks: (\d+), Failures: (\d+), Errors: (\d+)", line)
             table = re.match(r"(\S.*?\S) +(parts|alone) +(\d+) +(\S+) +(\S+) +\d+, ", line)
             row: dict[str, Any] = {"of": "agreement", "text": line}
@@ -156,7 +156,7 @@ class Measure:
             print(line, flush=True)
 
     def resume(self) -> None:
-        for line in self.run.lines("resume", [self.run.build / "tests/unit/test_gpu_resume"]):
+        for line in self.run.lines("resume", [self.run.build / "tests/unit/gpu/test_gpu_resume"]):
             if "plays" in line:
                 self.run.fail("resume", line)
             self.run.results.append({"of": "resume", "text": line})
@@ -181,7 +181,7 @@ class Measure:
             self.sanitize([program, "--tool", tool], told, command, **settings)
         pile, test = SANITIZED
         if "TRIBO_TEST_PLAYED" in os.environ or not Path("/dev/nvidiactl").exists():
-            # as tests/unit/card_util.h decides it
+            # as tests/unit/gpu/card_util.h decides it
             self.run.fail(f"sanitizer of {test}", "the processor would play the card")
             return
         for tool in TOOLS:

@@ -1,11 +1,11 @@
 // Field mode of the card that the processor plays: the host's side is the backend's own, the stages
 // are those of a card with one lane. Compiled as double and, with TB_SINGLE, as float.
-#include "gpu/field_unit.h"
+#include "gpu/large/field_unit.h"
 
-#include "gpu/field_calls.h"
+#include "gpu/large/field_calls.h"
 #include "played.h"
 
-#include "../../unit/field_stages_played.h"
+#include "../../unit/gpu/field_stages_played.h"
 
 #include "field.h"
 

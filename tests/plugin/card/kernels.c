@@ -1,15 +1,15 @@
 /* The kernels of the GPU backend, played: the step is the one that cards run, compiled for the
- * processor (tests/unit/device_world.cc), in the card's memory and with what fits there. It is made
+ * processor (tests/unit/gpu/device_world.cc), in the card's memory and with what fits there. It is made
  * whole where a card makes its solve; the other parts say where a world stands, as they do there
- * (solver/gpu/step_part.h). So the order of the launches, their groups and what gates count are those
- * of solver/gpu/steps.c.
+ * (solver/gpu/batch/step_part.h). So the order of the launches, their groups and what gates count are those
+ * of solver/gpu/batch/steps.c.
  *
  *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "../../unit/device_world.h"
+#include "../../unit/gpu/device_world.h"
 #include "gpu/gpu_internal.h"
 #include "played.h"
 #include "step/certificate.h"

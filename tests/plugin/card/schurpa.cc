@@ -6,7 +6,7 @@ static cudaError_t launch_played(void **arguments, dim3 blocks, dim3 threads, si
 #define cudaLaunchCooperativeKernel(kernel, blocks, threads, arguments, memory, stream)            \
     launch_played(arguments, blocks, threads, memory)
 
-#include "../../../solver/gpu/schurpa.cu"
+#include "../../../solver/gpu/qp/schurpa.cu"
 
 static void run_kernel(const void *argument)
 {

@@ -6,7 +6,7 @@ static cudaError_t launch_played(void **arguments, dim3 blocks, dim3 threads, cu
 #define cudaLaunchKernel(kernel, blocks, threads, arguments, memory, stream)                       \
     launch_played(arguments, blocks, threads, stream)
 
-#include "../../../solver/gpu/symgbmm.cu"
+#include "../../../solver/gpu/qp/symgbmm.cu"
 
 static void run_kernel(const void *argument)
 {

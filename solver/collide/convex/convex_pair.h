@@ -1,0 +1,128 @@
+/* Any two convex shapes: nearest features by GJK or EPA, then contacts where the features lie over
+ * each other.
+ *
+ * If a flat face's own normal separates as well as the best direction found, that normal is taken,
+ * exactly, and the shapes' patches are laid over each other along it. Else edges side by side give
+ * two points, and all other features one. */
+#ifndef TB_COLLIDE_CONVEX_PAIR_H
+#define TB_COLLIDE_CONVEX_PAIR_H
+
+#include "collide/convex/face_first.h"
+#include "collide/convex/overlay.h"
+
+/* the name of what a shape has in the simplex */
+TB_FN uint32_t tb_simplex_feature(const tb_simplex *s, const tb_core *core, int of_b)
+{
+    if (core->type == TB_SHAPE_CAPSULE || tb_core_curved(core)) return TB_FEATURE_SURFACE;
+    uint32_t first = 0, second = 0;
+    int n = 0;
+    for (int k = 0; k < s->count; k++) {
+        const uint32_t id = of_b ? s->v[k].id_b : s->v[k].id_a;
+        if (n == 0) {
+            first = id;
+            n = 1;
+        } else if (id != first && n == 1) {
+            second = id;
+            n = 2;
+        } else if (id != first && id != second) {
+            n = 3;
+        }
+    }
+    if (n == 3 || core->type == TB_SHAPE_SPHERE) return TB_FEATURE_SURFACE;
+    return n == 2 ? tb_feature_edge(first, second) : TB_FEATURE_VERTEX | first;
+}
+
+/* the patch of one shape over a flat face or cap of the other */
+TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, const tb_patch *inc)
+{
+    if (inc->kind == TB_PATCH_POINT) {
+        const tb_vec3 out = ref_is_b ? tb_v3_negate(o->normal) : o->normal;
+        if (!tb_overlay_over(ref, out, inc->p[0])) return;
+        tb_overlay_add(o, inc->p[0], !ref_is_b, tb_overlay_height(ref, out, inc->p[0]),
+                       TB_FEATURE_VERTEX | inc->id[0], TB_FEATURE_SURFACE);
+    } else if (inc->kind == TB_PATCH_SEGMENT) {
+        tb_overlay_segment(o, ref, ref_is_b, inc);
+    } else if (ref->kind == TB_PATCH_POLYGON && inc->kind == TB_PATCH_POLYGON) {
+        tb_overlay_polygons(o, ref, ref_is_b, inc);
+    } else if (ref->kind == TB_PATCH_DISC && inc->kind == TB_PATCH_DISC) {
+        tb_overlay_discs(o, ref_is_b ? inc : ref, ref_is_b ? ref : inc);
+    } else if (ref->kind == TB_PATCH_DISC) {
+        tb_overlay_disc_polygon(o, ref, ref_is_b, inc);
+    } else {
+        tb_overlay_disc_polygon(o, inc, !ref_is_b, ref);
+    }
+}
+
+/* Contacts along the normal of a flat face, the one that c names. Returns the smallest gap. */
+TB_FN_LARGE tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
+{
+    tb_patch patch_a, patch_b;
+    o->normal = c->normal;
+    o->count = 0;
+    tb_patch_of(a, c->normal, &patch_a);
+    tb_patch_of(b, tb_v3_negate(c->normal), &patch_b);
+    if (c->face == 2)
+        tb_overlay_on_face(o, &patch_b, 1, &patch_a);
+    else
+        tb_overlay_on_face(o, &patch_a, 0, &patch_b);
+    tb_real least = TB_REAL_MAX;
+    for (int k = 0; k < o->count; k++) least = tb_min(least, o->points[k].gap);
+    return least;
+}
+
+/* Contacts of any features: on a face, along edges side by side, or at the nearest points. */
+TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
+                                       tb_overlay *o)
+{
+    const tb_real gap = c->separation - a->radius - b->radius;
+    tb_real least = TB_REAL_MAX;
+    o->normal = c->normal;
+    o->count = 0;
+    if (c->face) {
+        least = tb_convex_on_face(a, b, c, o);
+    } else {
+        tb_patch patch_a, patch_b;
+        if (tb_patch_edge(a, c->normal, &patch_a) &&
+            tb_patch_edge(b, tb_v3_negate(c->normal), &patch_b))
+            tb_overlay_edges(o, &patch_a, &patch_b);
+        for (int k = 0; k < o->count; k++) least = tb_min(least, o->points[k].gap);
+    }
+    if (least <= gap + 4 * tie) return;
+    /* nothing there has the distance: the nearest points do */
+    tb_overlay_add(o, tb_v3_add_scaled(c->on_a, c->normal, a->radius), 0, gap,
+                   tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
+}
+
+/* room: as of tb_closest_find; without it TB_COLLIDE_NO_ROOM is possible. */
+TB_FN_LARGE int tb_convex_contacts(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
+                                   tb_contact_point *points, uint32_t *flags, tb_epa *room)
+{
+    const tb_vec3 origin = a->pose.position;
+    tb_core core_a = tb_core_of(a, origin), core_b = tb_core_of(b, origin);
+    const tb_real radii = core_a.radius + core_b.radius, limit = margin + radii;
+    const tb_real tie = TB_COLLIDE_TIE * (core_a.extent + core_b.extent + radii);
+    tb_closest c;
+    tb_overlay o;
+    o.margin = margin;
+    o.count = 0;
+
+    const int face = tb_face_first_find(&core_a, &core_b, tie, limit, &c);
+    if (face == 0) return 0;
+    if (face == 1 ||
+        !(tb_convex_on_face(&core_a, &core_b, &c, &o) <= c.separation - radii + 4 * tie)) {
+        const int near = tb_closest_find(&core_a, &core_b, tb_max(limit, 0), &c, room);
+        if (near == TB_CLOSEST_NO_ROOM) return TB_COLLIDE_NO_ROOM;
+        if (!near || !(c.separation <= limit)) return 0;
+        if (c.degenerate) *flags |= TB_CONTACT_DEGENERATE;
+        tb_convex_on_features(&core_a, &core_b, &c, tie, &o);
+    }
+    const int count = tb_manifold_reduce(o.points, o.count);
+    for (int k = 0; k < count; k++) {
+        points[k] = o.points[k];
+        points[k].point_a = tb_v3_add(points[k].point_a, origin);
+        points[k].point_b = tb_v3_add(points[k].point_b, origin);
+    }
+    return count;
+}
+
+#endif

@@ -1,0 +1,261 @@
+/* Penetration depth of two convex cores by an expanding polytope (van den Bergen, Proximity Queries
+ * and Penetration Depth Computation on 3D Game Objects, GDC 2001), with one change: face distances
+ * are signed.
+ *
+ * The polytope lies inside the obstacle A - B and grows towards its support planes. The face with
+ * the least signed distance is grown, whether the origin is inside the polytope or not. So it needs
+ * no start that encloses the origin, and shapes that touch or are apart by a rounding error give
+ * the same normal as shapes that overlap by one. A flat obstacle (two crossing segments) has its
+ * plane's normal.
+ *
+ * The polytope stands where the caller has room for it: it is ten times what all else of a narrow
+ * phase keeps, and a card reserves the stack of its deepest function for every lane that it has. */
+#ifndef TB_COLLIDE_EPA_H
+#define TB_COLLIDE_EPA_H
+
+#include "collide/convex/gjk.h"
+
+enum { TB_EPA_VERTICES = 128, TB_EPA_FACES = 256, TB_EPA_EDGES = 256 };
+
+typedef struct tb_epa_face {
+    tb_vec3 normal; /* unit, outward; zero where the face has no area */
+    tb_real height; /* signed distance of the origin below the face */
+    int16_t v[3];   /* v[0] < 0: free */
+} tb_epa_face;
+
+typedef struct tb_epa {
+    tb_vertex vertices[TB_EPA_VERTICES];
+    tb_epa_face faces[TB_EPA_FACES];
+    int number_of_vertices, number_of_faces; /* faces: highest in use + 1 */
+    /* while it grows: the rim's edges, and which faces see the new vertex */
+    int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
+    uint8_t seen[TB_EPA_FACES];
+} tb_epa;
+
+/* 3: a tetrahedron stands in vertices[0..3]; less: the obstacle is flat, a line or a point */
+TB_FN_LARGE int tb_epa_start(tb_core *a, tb_core *b, const tb_simplex *s, tb_real scale, tb_epa *e)
+{
+    const tb_real noise = 16 * TB_COLLIDE_NOISE * scale;
+    tb_vertex *v = e->vertices;
+    v[0] = s->v[0];
+    int known = s->count; /* vertices of s that may still serve */
+
+    /* a second point */
+    int next = 1;
+    tb_real most = noise;
+    int found = 0;
+    for (int k = 1; k < known; k++) {
+        const tb_real d = tb_v3_length(tb_v3_sub(s->v[k].w, v[0].w));
+        if (d > most) most = d, v[1] = s->v[k], found = 1;
+    }
+    for (int k = 0; k < 6 && !found; k++) {
+        const tb_real sign = k & 1 ? TB_R(-1) : TB_R(1);
+        const tb_vec3 axis = tb_v3(k < 2 ? sign : 0, k >> 1 == 1 ? sign : 0, k > 3 ? sign : 0);
+        const tb_vertex w = tb_cso_support(a, b, axis);
+        const tb_real d = tb_v3_length(tb_v3_sub(w.w, v[0].w));
+        if (d > most) most = d, v[1] = w, next = 2;
+    }
+    if (!found && next == 1) return 0;
+
+    /* a third, off the line */
+    const tb_vec3 line = tb_v3_normalize(tb_v3_sub(v[1].w, v[0].w), tb_v3(1, 0, 0));
+    tb_vec3 t1, t2;
+    tb_v3_tangents(line, &t1, &t2);
+    most = noise;
+    found = 0;
+    for (int k = 1; k < known; k++) {
+        const tb_real d = tb_v3_length(tb_v3_cross(line, tb_v3_sub(s->v[k].w, v[0].w)));
+        if (d > most) most = d, v[2] = s->v[k], found = 1;
+    }
+    for (int k = 0; k < 4 && !found; k++) {
+        const tb_vec3 t = tb_v3_scale(k < 2 ? t1 : t2, k & 1 ? TB_R(-1) : TB_R(1));
+        const tb_vertex w = tb_cso_support(a, b, t);
+        const tb_real d = tb_v3_length(tb_v3_cross(line, tb_v3_sub(w.w, v[0].w)));
+        if (d > most) most = d, v[2] = w, next = 3;
+    }
+    if (!found && next < 3) return 1;
+
+    /* a fourth, off the plane */
+    const tb_vec3 normal = tb_v3_normalize(
+        tb_v3_cross(tb_v3_sub(v[1].w, v[0].w), tb_v3_sub(v[2].w, v[0].w)), tb_v3(0, 0, 1));
+    most = noise;
+    found = 0;
+    for (int k = 1; k < known; k++) {
+        const tb_real d = tb_abs(tb_v3_dot(normal, tb_v3_sub(s->v[k].w, v[0].w)));
+        if (d > most) most = d, v[3] = s->v[k], found = 1;
+    }
+    for (int k = 0; k < 2 && !found; k++) {
+        const tb_vertex w = tb_cso_support(a, b, tb_v3_scale(normal, k ? TB_R(-1) : TB_R(1)));
+        const tb_real d = tb_abs(tb_v3_dot(normal, tb_v3_sub(w.w, v[0].w)));
+        if (d > most) most = d, v[3] = w, next = 4;
+    }
+    return found || next == 4 ? 3 : 2;
+}
+
+TB_FN_LARGE void tb_epa_face_set(tb_epa *e, int face, int v0, int v1, int v2)
+{
+    tb_epa_face *f = &e->faces[face];
+    const tb_vec3 p = e->vertices[v0].w, q = e->vertices[v1].w, r = e->vertices[v2].w;
+    const tb_vec3 none = tb_v3(0, 0, 0);
+    f->v[0] = (int16_t)v0;
+    f->v[1] = (int16_t)v1;
+    f->v[2] = (int16_t)v2;
+    f->normal = tb_v3_normalize(tb_v3_cross(tb_v3_sub(q, p), tb_v3_sub(r, p)), none);
+    f->height = TB_REAL_MAX; /* without area: never grown, never seen */
+    if (tb_v3_length2(f->normal) > TB_R(0.5)) {
+        const tb_vec3 middle = tb_v3_add(p, tb_v3_add(q, r));
+        f->height = tb_v3_dot(f->normal, middle) / 3;
+    }
+    if (face >= e->number_of_faces) e->number_of_faces = face + 1;
+}
+
+/* the face that bounds the depth from below */
+TB_FN int tb_epa_nearest(const tb_epa *e)
+{
+    int best = -1;
+    for (int f = 0; f < e->number_of_faces; f++)
+        if (e->faces[f].v[0] >= 0 && (best < 0 || e->faces[f].height < e->faces[best].height))
+            best = f;
+    return best;
+}
+
+/* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim.
+ * 0: no room. */
+TB_FN_LARGE int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
+{
+    int16_t *from = e->from, *to = e->to;
+    uint8_t *seen = e->seen;
+    int edges = 0, removed = 0;
+    const tb_vec3 w = e->vertices[apex].w;
+    for (int f = 0; f < e->number_of_faces; f++) {
+        const tb_epa_face *face = &e->faces[f];
+        seen[f] =
+            face->v[0] >= 0 && (f == seed || tb_v3_dot(face->normal, w) > face->height + noise);
+        if (!seen[f]) continue;
+        removed++;
+        for (int k = 0; k < 3; k++) {
+            const int16_t i = face->v[k], j = face->v[k == 2 ? 0 : k + 1];
+            int twin = 0; /* an edge met from both sides is inside the hole */
+            while (twin < edges && !(from[twin] == j && to[twin] == i)) twin++;
+            if (twin < edges) {
+                edges--;
+                from[twin] = from[edges];
+                to[twin] = to[edges];
+            } else if (edges < TB_EPA_EDGES) {
+                from[edges] = i;
+                to[edges++] = j;
+            } else {
+                return 0;
+            }
+        }
+    }
+    int unused = TB_EPA_FACES - e->number_of_faces;
+    for (int f = 0; f < e->number_of_faces; f++) unused += e->faces[f].v[0] < 0;
+    if (edges < 3 || unused + removed < edges) return 0;
+    for (int f = 0; f < e->number_of_faces; f++)
+        if (seen[f]) e->faces[f].v[0] = -1;
+    int slot = 0;
+    for (int k = 0; k < edges; k++) {
+        while (slot < e->number_of_faces && e->faces[slot].v[0] >= 0) slot++;
+        tb_epa_face_set(e, slot, from[k], to[k], apex);
+    }
+    return 1;
+}
+
+/* the face as a simplex, with the weights of its point nearest to the origin */
+TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
+{
+    s->count = 3;
+    for (int i = 0; i < 3; i++) s->v[i] = e->vertices[face->v[i]];
+    tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
+}
+
+/* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the
+ * simplex that GJK ended with, and gets the face found with its weights; `e` is scratch. Returns the
+ * rank of the obstacle: below 3 it is flat, below 2 the normal is one of many. */
+TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal,
+                              tb_epa *e)
+{
+    const tb_vec3 ahead = tb_v3_sub(b->inside, a->inside);
+    const int rank = tb_epa_start(a, b, s, scale, e);
+    if (rank < 3) {
+        tb_vec3 t1, t2, n;
+        const tb_vec3 toward = tb_v3_normalize(ahead, tb_v3(0, 0, 1));
+        n = toward;
+        s->count = rank + 1;
+        for (int k = 0; k <= rank; k++) s->v[k] = e->vertices[k];
+        if (rank == 2)
+            n = tb_v3_cross(tb_v3_sub(s->v[1].w, s->v[0].w), tb_v3_sub(s->v[2].w, s->v[0].w));
+        if (rank == 1) { /* across the line, towards B as far as it goes */
+            const tb_vec3 line = tb_v3_normalize(tb_v3_sub(s->v[1].w, s->v[0].w), toward);
+            tb_v3_tangents(line, &t1, &t2);
+            const tb_real c1 = tb_v3_dot(toward, t1), c2 = tb_v3_dot(toward, t2);
+            n = tb_v3_add(tb_v3_scale(t1, c1), tb_v3_scale(t2, c2));
+            if (!(tb_v3_length2(n) > TB_R(1e-4))) n = t1;
+        }
+        n = tb_v3_normalize(n, toward);
+        *normal = tb_v3_dot(n, ahead) < 0 ? tb_v3_negate(n) : n;
+        int inside;
+        tb_simplex_nearest(s, &inside);
+        return rank;
+    }
+
+    /* faces of the tetrahedron, outward */
+    e->number_of_faces = 0;
+    e->number_of_vertices = 4;
+    const tb_vec3 p0 = e->vertices[0].w;
+    const tb_vec3 n0 =
+        tb_v3_cross(tb_v3_sub(e->vertices[1].w, p0), tb_v3_sub(e->vertices[2].w, p0));
+    const int flip = tb_v3_dot(n0, tb_v3_sub(e->vertices[3].w, p0)) > 0;
+    const int i1 = flip ? 2 : 1, i2 = flip ? 1 : 2;
+    tb_epa_face_set(e, 0, 0, i1, i2);
+    tb_epa_face_set(e, 1, 0, i2, 3);
+    tb_epa_face_set(e, 2, i2, i1, 3);
+    tb_epa_face_set(e, 3, i1, 0, 3);
+
+    const int curved = tb_core_curved(a) || tb_core_curved(b);
+    const tb_real tolerance = (curved ? TB_COLLIDE_ROUND : TB_COLLIDE_NOISE * 4) * scale;
+    int converged = 0;
+    tb_real reach = TB_REAL_MAX;
+    tb_epa_face best =
+        e->faces[tb_epa_nearest(e)]; /* whose support plane is nearest to the origin */
+    while (!converged) {
+        const int face = tb_epa_nearest(e);
+        const tb_epa_face *f = &e->faces[face];
+        if (f->height == TB_REAL_MAX) break;
+        const tb_vertex w = tb_cso_support(a, b, f->normal);
+        const tb_real support = tb_v3_dot(f->normal, w.w);
+        converged = !(support > f->height + tolerance);
+        if (converged || support < reach) best = *f;
+        reach = tb_min(reach, support);
+        if (converged || e->number_of_vertices >= TB_EPA_VERTICES) break;
+        e->vertices[e->number_of_vertices] = w;
+        if (!tb_epa_grow(e, face, e->number_of_vertices, TB_COLLIDE_NOISE * scale)) break;
+        e->number_of_vertices++;
+    }
+    tb_epa_give(e, &best, s);
+
+    /* a flat side of the obstacle is many faces: the one that the origin's foot is on */
+    *normal = best.normal;
+    tb_real least = TB_REAL_MAX;
+    const tb_real level = best.height + TB_COLLIDE_NOISE * 8 * scale;
+    for (int k = 0; k < e->number_of_faces && converged; k++) {
+        const tb_epa_face *f = &e->faces[k];
+        if (f->v[0] < 0 || !(f->height <= level)) continue;
+        if (!(tb_v3_length(tb_v3_cross(f->normal, best.normal)) < 10 * TB_COLLIDE_FLAT &&
+              tb_v3_dot(f->normal, best.normal) > 0))
+            continue;
+        tb_real weight[3];
+        const tb_vec3 p = tb_nearest_triangle(e->vertices[f->v[0]].w, e->vertices[f->v[1]].w,
+                                              e->vertices[f->v[2]].w, weight);
+        const tb_real distance2 = tb_v3_length2(p);
+        if (!(distance2 < least)) continue;
+        least = distance2;
+        *normal = f->normal;
+        tb_epa_give(e, f, s);
+    }
+    *normal = tb_v3_normalize(*normal, tb_v3_normalize(ahead, tb_v3(0, 0, 1)));
+    return 3;
+}
+
+#endif

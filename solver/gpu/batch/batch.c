@@ -1,0 +1,446 @@
+/* See batch.h. */
+#include "gpu/batch/batch.h"
+
+#include <string.h>
+#include <time.h>
+
+#include "base/base.h"
+#include "base/parallel.h"
+#include "gpu/batch/course.h"
+
+enum {
+    PARALLEL_WORLDS = 512,  /* fewer are packed by the calling thread */
+    GRAPH_WORLDS = 64,      /* more than these, and what the launch itself takes does not show */
+    LARGEST_PIECE = 1 << 16 /* worlds; pinned memory is not the machine's to fill */
+};
+
+static const size_t PART_ALIGNMENT = 64;
+static const size_t LINE_BYTES = 128; /* of a card's caches */
+
+static size_t aligned(size_t bytes)
+{
+    return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+}
+
+/* One launch. */
+typedef struct piece {
+    tb_gpu_batch *batch;
+    const int32_t *pending;
+    int32_t count;
+    tb_gpu_call call;
+    /* bytes of the block, in this order, and of the staging up to the order; what worlds are told
+     * ends with what solves are counted in */
+    size_t told, headers, noted, order;
+    size_t counts_at;
+    size_t bytes;   /* of the staging: behind the block, what goes to the card before the launch */
+    int32_t copies; /* that take it to its places */
+    unsigned char *staging;
+    tb_gpu_copy *list;
+} piece;
+
+static tb_gpu_task *task_of(const piece *p, int32_t i)
+{
+    return &p->batch->tasks[p->pending[i]];
+}
+
+/* Steps that the launch may take this world, for which it has rows of its course. */
+static int32_t rows_of(const piece *p, const tb_gpu_task *task)
+{
+    const int32_t steps = p->call.launch.steps;
+    return task->steps_left < steps ? task->steps_left : steps;
+}
+
+static tb_gpu_world *header_of(const piece *p, int32_t i)
+{
+    return (tb_gpu_world *)(void *)(p->staging + p->told) + i;
+}
+
+static void for_worlds(piece *p, tb_parallel_function *function)
+{
+    const int32_t threads = p->count < PARALLEL_WORLDS ? 1 : p->batch->threads;
+    tb_parallel_for(p->count, 64, threads, function, p);
+}
+
+/* ---- how a launch goes ---- */
+
+/* Worlds are at the same place of theirs all at once: an odd number of lines from each to the next
+ * spreads them over a cache. */
+static size_t arena_stride(size_t bytes)
+{
+    return ((bytes + LINE_BYTES - 1) / LINE_BYTES | 1) * LINE_BYTES;
+}
+
+/* As many arenas as there are worlds, or as the card has room for. */
+static tb_status reserve_arenas(piece *p, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_launch *l = &p->call.launch;
+    size_t room = 0, total = 0;
+    l->slots = p->count;
+    const size_t wanted = (size_t)l->slots * l->arena_size;
+    if (wanted <= b->arenas.capacity) return TB_OK;
+    tb_status status = tb_gpu_room(&b->device, &room, &total, error);
+    if (status != TB_OK) return status;
+    const size_t most = (room + b->arenas.capacity) / 4 * 3;
+    if (wanted > most) l->slots = (int32_t)(most / l->arena_size);
+    if (l->slots < 1) l->slots = 1; /* and the card may refuse */
+    return tb_gpu_reserve(&b->device, &b->arenas, (size_t)l->slots * l->arena_size, error);
+}
+
+/* What its worlds tell of a launch: the most steps that one has left, the largest arena and number of
+ * dofs, and what their last solves took. */
+static void look_at_worlds(piece *p, int32_t *steps, int32_t *dofs, tb_gpu_effort *effort)
+{
+    size_t bytes = 0;
+    for (int32_t i = 0; i < p->count; i++) {
+        const tb_gpu_task *task = task_of(p, i);
+        const tb_state *s = task->state;
+        if (task->steps_left > *steps) *steps = task->steps_left;
+        if (s->model->number_of_dofs > *dofs) *dofs = s->model->number_of_dofs;
+        if (task->model->arena_size > bytes) bytes = task->model->arena_size;
+        /* a state that was restored knows of no last solve */
+        if (s->steps > 0 && s->certificate.step == s->steps)
+            tb_gpu_effort_add(effort, s->certificate.iterations);
+    }
+    p->call.launch.arena_size = arena_stride(bytes);
+}
+
+/* All of a call but where its block stands. Bytes that nobody sets are zero, so that equal calls are
+ * equal bytes. */
+static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_call *call = &p->call;
+    tb_gpu_launch *l = &call->launch;
+    int32_t steps = 0, dofs = 0;
+    tb_gpu_effort effort = {0};
+    memset(call, 0, sizeof *call);
+    l->number_of_worlds = p->count;
+    tb_gpu_call_set_options(call, options);
+    look_at_worlds(p, &steps, &dofs, &effort);
+    l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
+    tb_gpu_choose_lanes(&b->settings, b->processors, l);
+    tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
+    tb_status status = reserve_arenas(p, error);
+    tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
+    tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
+    if (status == TB_OK && l->overlap > 0) {
+        status = tb_gpu_sides_open(&b->sides, &b->device, error);
+        /* without streams beside it all wait for the longest solve */
+        if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
+    }
+    return status;
+}
+
+/* ---- there ---- */
+
+static tb_status settle(piece *p, int32_t count, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    if (count > LARGEST_PIECE) count = LARGEST_PIECE;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_gpu_task *task = task_of(p, i);
+        const int32_t contacts = task->state->number_of_contacts;
+        const int32_t learned = task->model->contact_capacity;
+        b->moves[i] = (tb_gpu_move){.state = task->state,
+                                    .capacity = contacts > learned ? contacts : learned};
+    }
+    return tb_gpu_twins_settle(b->twins, b->moves, count, &p->count, error);
+}
+
+/* Arrays that the host has newer, neighbours in one: calls `found` for each stretch of numbers. */
+typedef void found_stretch(void *context, size_t first, size_t count);
+
+static void for_stretches(const tb_state *s, found_stretch *found, void *context)
+{
+    size_t first[TB_ARRAYS + 1];
+    if ((s->host_newer & TB_PARTS_NUMBERS) == 0) return;
+    tb_state_arrays(s, first);
+    for (int a = 0, end; a < TB_ARRAYS; a = end) {
+        end = a + 1;
+        if (!(s->host_newer & (1u << a))) continue;
+        while (end < TB_ARRAYS && (s->host_newer & (1u << end))) end++;
+        if (first[end] > first[a]) found(context, first[a], first[end] - first[a]);
+    }
+}
+
+static void count_stretch(void *context, size_t first, size_t count)
+{
+    piece *p = context;
+    (void)first;
+    p->bytes += count * sizeof(double);
+    p->copies++;
+}
+
+static size_t contact_bytes(const tb_state *s)
+{
+    if (!(s->host_newer & TB_PART_CONTACTS)) return 0;
+    return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
+}
+
+/* Where the rows of courses stand, and what stands between them. */
+static void lay_out_block(piece *p)
+{
+    for (int32_t i = 0; i < p->count; i++) {
+        tb_gpu_task *task = task_of(p, i);
+        task->told_at = p->told;
+        task->noted_at = p->noted;
+        if (task->course == NULL) continue;
+        const tb_gpu_rows rows = tb_gpu_rows_of(task->course, task->state->model);
+        p->told += (size_t)rows_of(p, task) * rows.told;
+        p->noted += (size_t)rows_of(p, task) * rows.noted;
+    }
+    p->counts_at = aligned(p->told);
+    p->told = aligned(p->counts_at + TB_GPU_GROUPS * TB_GPU_GROUP_COUNTS * sizeof(int32_t));
+    p->headers = aligned((size_t)p->count * sizeof(tb_gpu_world));
+    p->noted = aligned(p->noted);
+    p->order = (size_t)p->count * sizeof(int32_t);
+}
+
+static void lay_out(piece *p)
+{
+    lay_out_block(p);
+    p->bytes = p->told + p->headers + p->noted;
+    for (int32_t i = 0; i < p->count; i++) {
+        tb_gpu_task *task = task_of(p, i);
+        const size_t contacts = contact_bytes(task->state);
+        task->bytes_at = p->bytes;
+        task->copies_at = p->copies;
+        for_stretches(task->state, count_stretch, p);
+        p->bytes += contacts;
+        p->copies += contacts > 0;
+        p->batch->uploads += task->state->host_newer == TB_PARTS_ALL;
+    }
+}
+
+/* Bytes of one world on their way into the staging. */
+typedef struct packing {
+    const tb_state *state;
+    double *numbers; /* the card's */
+    unsigned char *to;
+    tb_gpu_copy *copy;
+} packing;
+
+static void pack_bytes(packing *k, void *place, const void *from, size_t bytes)
+{
+    memcpy(k->to, from, bytes);
+    *k->copy++ = (tb_gpu_copy){.from = k->to, .to = place, .bytes = (int64_t)bytes};
+    k->to += bytes;
+}
+
+static void pack_stretch(void *context, size_t first, size_t count)
+{
+    packing *k = context;
+    pack_bytes(k, k->numbers + first, k->state->numbers + first, count * sizeof(double));
+}
+
+static double *moved(const double *pointer, const double *from, double *to)
+{
+    return to + (pointer - from);
+}
+
+/* The state as it is, with its pointers as the card has them. */
+static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_twin *twin)
+{
+    const tb_state *s = task->state;
+    double *numbers = tb_gpu_twin_numbers(twin);
+    memset(w, 0, sizeof *w);
+    w->state = *s;
+    w->state.model = task->model->image;
+    w->state.numbers = numbers;
+    w->state.q = moved(s->q, s->numbers, numbers);
+    w->state.u = moved(s->u, s->numbers, numbers);
+    w->state.controls = moved(s->controls, s->numbers, numbers);
+    w->state.activations = moved(s->activations, s->numbers, numbers);
+    w->state.applied = moved(s->applied, s->numbers, numbers);
+    w->state.wrenches = moved(s->wrenches, s->numbers, numbers);
+    w->state.kinematic = moved(s->kinematic, s->numbers, numbers);
+    w->state.row_impulses = moved(s->row_impulses, s->numbers, numbers);
+    w->state.actuator_force = moved(s->actuator_force, s->numbers, numbers);
+    w->state.row_statuses = moved(s->row_statuses, s->numbers, numbers);
+    w->state.history = moved(s->history, s->numbers, numbers);
+    w->state.factor = moved(s->factor, s->numbers, numbers);
+    w->state.contacts = tb_gpu_twin_room(twin, twin->side);
+    w->state.contact_capacity = twin->capacity;
+    w->state.next_contacts = NULL;
+    w->state.next_capacity = 0;
+    w->contact_capacity = twin->capacity;
+    w->contacts[0] = tb_gpu_twin_room(twin, 0);
+    w->contacts[1] = tb_gpu_twin_room(twin, 1);
+    w->steps_left = task->steps_left;
+    w->merged = task->merged;
+}
+
+/* Rows of the next steps, and where a card finds theirs. */
+static void pack_course(const piece *p, tb_gpu_world *w, const tb_gpu_task *task)
+{
+    char *block = p->batch->block.memory;
+    if (task->course == NULL) return;
+    tb_gpu_course_send(task->course, task->state->model, task->steps_left, rows_of(p, task),
+                       p->staging + task->told_at, block + task->told_at,
+                       block + p->told + p->headers + task->noted_at, &w->course);
+}
+
+static void pack_world(void *context, int32_t i, int32_t thread)
+{
+    (void)thread;
+    const piece *p = context;
+    const tb_gpu_task *task = task_of(p, i);
+    const tb_state *s = task->state;
+    const size_t contacts = contact_bytes(s);
+    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    packing k = {.state = s,
+                 .numbers = tb_gpu_twin_numbers(twin),
+                 .to = p->staging + task->bytes_at,
+                 .copy = p->list + task->copies_at};
+    for_stretches(s, pack_stretch, &k);
+    if (contacts > 0) pack_bytes(&k, tb_gpu_twin_room(twin, twin->side), s->contacts, contacts);
+    pack_header(header_of(p, i), task, twin);
+    pack_course(p, header_of(p, i), task);
+}
+
+static tb_status send(piece *p, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_device *d = &b->device;
+    lay_out(p);
+    tb_status status = tb_gpu_reserve_pinned(d, &b->staging, p->bytes, error);
+    if (status == TB_OK) status = tb_gpu_reserve_copies(d, &b->list, p->copies, error);
+    const size_t block = p->told + p->headers + p->noted + p->order;
+    if (status == TB_OK) status = tb_gpu_reserve(d, &b->block, block, error);
+    if (status != TB_OK) return status;
+    p->staging = b->staging.memory;
+    memset(p->staging + p->counts_at, 0, p->told - p->counts_at);
+    p->list = b->list.memory;
+    for_worlds(p, pack_world);
+    if (p->copies > 0) status = tb_gpu_mark(d, 0, error);
+    if (status == TB_OK && p->copies > 0) {
+        b->copied_bytes += p->bytes - (p->told + p->headers + p->noted);
+        status = tb_gpu_check(d, tb_gpu_start_copies(p->list, p->copies, d->stream),
+                              "sending worlds", error);
+    }
+    return status;
+}
+
+/* ---- a launch ---- */
+
+/* Where the block stands, and what of it the kernels look for. */
+static void place_call(piece *p)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_call *call = &p->call;
+    tb_gpu_launch *l = &call->launch;
+    char *block = b->block.memory;
+    l->worlds = (tb_gpu_world *)(void *)(block + p->told);
+    l->arenas = b->arenas.memory;
+    l->counts = (int32_t *)(void *)(block + p->counts_at);
+    if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS) {
+        l->kinds = l->counts + TB_GPU_COUNTS;
+        l->order = (int32_t *)(void *)(block + p->told + p->headers + p->noted);
+    }
+    call->sides = &b->sides;
+    call->staging = p->staging;
+    call->block = block;
+    call->told = p->told;
+    call->headers = p->headers;
+    call->noted = p->noted;
+}
+
+/* Headers there, steps, headers back. */
+static tb_status launch(piece *p, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_device *d = &b->device;
+    const tb_gpu_call *call = &p->call;
+    place_call(p);
+    b->copied_bytes += call->told + 2 * call->headers + call->noted;
+    tb_status status = tb_gpu_mark(d, 1, error);
+    /* in a graph a gate might come before those that it waits for */
+    if (status == TB_OK && p->count <= GRAPH_WORLDS && call->launch.overlap == 0)
+        status = tb_gpu_graph_start(&b->graphs, d, call, error);
+    else if (status == TB_OK)
+        status = tb_gpu_check(d, tb_gpu_call_start(call, d->stream), "launching steps", error);
+    if (status == TB_OK) status = tb_gpu_mark(d, 2, error);
+    return status;
+}
+
+/* ---- back ---- */
+
+static void unpack_world(void *context, int32_t i, int32_t thread)
+{
+    (void)thread;
+    const piece *p = context;
+    tb_gpu_task *task = task_of(p, i);
+    tb_state *s = task->state;
+    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    const tb_gpu_world *w = header_of(p, i);
+
+    twin->side = w->state.contacts == w->contacts[1];
+    twin->contacts = w->state.number_of_contacts;
+    const int32_t taken = (int32_t)(w->state.steps - s->steps);
+    s->host_newer = 0;
+    if (taken > 0) {
+        s->device_newer |= TB_PARTS_ALL & ~(uint32_t)TB_PARTS_INPUT;
+        twin->dirty = true;
+    }
+    if (task->course != NULL && task->course->steps > 0) {
+        /* told even where no step followed */
+        s->device_newer |= tb_course_parts(task->course);
+        twin->dirty |= tb_course_parts(task->course) != 0;
+        tb_gpu_course_receive(task->course, s->model, task->steps_left, rows_of(p, task), taken,
+                              w->status == TB_DIVERGED,
+                              p->staging + p->told + p->headers + task->noted_at);
+    }
+    s->number_of_contacts = w->state.number_of_contacts;
+    s->time = w->state.time;
+    s->steps = w->state.steps;
+    s->status = w->state.status;
+    s->certificate = w->state.certificate;
+    task->merged = w->merged;
+    task->steps_left = w->steps_left;
+    task->status = w->status;
+    task->contacts_needed = w->contacts_needed;
+    task->arena_needed = w->arena_needed;
+}
+
+static tb_status await_steps(piece *p, tb_error *error)
+{
+    tb_gpu_batch *b = p->batch;
+    tb_gpu_device *d = &b->device;
+    tb_status status = tb_gpu_wait(d, "steps", error);
+    if (status == TB_OK && p->copies > 0) status = tb_gpu_elapsed(d, 0, 1, &b->copy_seconds, error);
+    if (status == TB_OK) status = tb_gpu_elapsed(d, 1, 2, &b->compute_seconds, error);
+    return status;
+}
+
+/* Adds the time since *last to a phase. */
+static void end_phase(tb_gpu_batch *b, int phase, double *last)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    const double now = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    if (phase >= 0) b->phases[phase] += now - *last;
+    *last = now;
+}
+
+tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
+                           const int32_t *pending, int32_t count, int32_t *taken, tb_error *error)
+{
+    piece p = {.batch = batch, .pending = pending};
+    double last = 0;
+    end_phase(batch, -1, &last);
+    tb_status status = settle(&p, count, error);
+    end_phase(batch, TB_GPU_PHASE_settle, &last);
+    if (status == TB_OK) status = plan(&p, options, error);
+    if (status == TB_OK) status = send(&p, error);
+    end_phase(batch, TB_GPU_PHASE_pack, &last);
+    if (status == TB_OK) status = launch(&p, error);
+    end_phase(batch, TB_GPU_PHASE_start, &last);
+    if (status == TB_OK) status = await_steps(&p, error);
+    end_phase(batch, TB_GPU_PHASE_wait, &last);
+    if (status == TB_OK) for_worlds(&p, unpack_world);
+    end_phase(batch, TB_GPU_PHASE_unpack, &last);
+    batch->launches++;
+    *taken = p.count;
+    return status;
+}

@@ -1,0 +1,71 @@
+/* A piece of a batch on its way to the card, through one launch, and back.
+ *
+ * The worlds' numbers and contacts stand on the card (twin.h). What travels with every launch is a
+ * tb_gpu_world each, with what courses tell before it and what they note behind it, one pinned block
+ * there and back; what the host has newer goes there first, from the same block, part by part. */
+#ifndef TB_GPU_BATCH_H
+#define TB_GPU_BATCH_H
+
+#include "gpu/batch/choose.h"
+#include "gpu/device/device.h"
+#include "gpu/gpu_internal.h"
+#include "gpu/batch/graph.h"
+#include "gpu/device/model_cache.h"
+#include "gpu/device/twin.h"
+
+/* One world of a call. */
+typedef struct tb_gpu_task {
+    tb_state *state; /* the host's */
+    tb_gpu_model *model;
+    const tb_course *course; /* the caller's; NULL: none */
+    tb_certificate merged;
+    int32_t steps_left;
+    tb_status status; /* of the world */
+    /* in the piece: first of its bytes on the way there, first of its copies */
+    size_t bytes_at;
+    int32_t copies_at;
+    size_t told_at, noted_at; /* first of its course's rows of steps that are left */
+    int32_t contacts_needed;
+    size_t arena_needed;
+} tb_gpu_task;
+
+/* What the calling thread does in a piece: places for the worlds, what goes there, telling the card,
+ * waiting for it, what came back. */
+#define TB_GPU_PHASES(X) X(settle) X(pack) X(start) X(wait) X(unpack)
+enum {
+#define TB_GPU_PHASE(phase) TB_GPU_PHASE_##phase,
+    TB_GPU_PHASES(TB_GPU_PHASE)
+#undef TB_GPU_PHASE
+        TB_GPU_NUMBER_OF_PHASES
+};
+
+typedef struct tb_gpu_batch {
+    tb_gpu_device device; /* with the launches' stream */
+    tb_gpu_twins *twins;
+    tb_gpu_models models;
+    tb_gpu_graphs graphs; /* of small calls */
+    tb_gpu_sides sides;   /* of large ones */
+    tb_gpu_task *tasks;
+    tb_gpu_move *moves;
+    int32_t capacity;   /* tasks, moves */
+    int32_t *pending;   /* capacity: tasks with steps left */
+    int32_t threads;    /* that pack and unpack */
+    int32_t processors; /* of the card */
+    uint64_t memory;    /* of the card, bytes */
+    tb_gpu_settings settings;
+    tb_gpu_buffer staging, list; /* pinned */
+    tb_gpu_buffer block, arenas; /* on the card */
+    int64_t regrowths, launches, uploads;
+    uint64_t copied_bytes;
+    double copy_seconds, compute_seconds;
+    double phases[TB_GPU_NUMBER_OF_PHASES]; /* s, of the calling thread's clock */
+} tb_gpu_batch;
+
+/* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
+ * from the first on, as the card has room for, at least one; `*taken` says how many. A failure is
+ * the card's or the host's memory, before any work has begun: then no state has changed; or the loss
+ * of the card, and with it of all worlds there. What happened to a world stands in its task. */
+tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,
+                           const int32_t *pending, int32_t count, int32_t *taken, tb_error *error);
+
+#endif

@@ -1,0 +1,50 @@
+/* How the steps of a call are spread over a card: lanes of a world, worlds that go alone, steps of a
+ * launch, and how many solves others do not wait for (steps.c). None of it can be seen in what the
+ * steps leave. */
+#ifndef TB_GPU_CHOOSE_H
+#define TB_GPU_CHOOSE_H
+
+#include "gpu/gpu_internal.h"
+
+/* What measurements choose themselves; 0, or where 0 has a meaning -1: it is chosen here. */
+typedef struct tb_gpu_settings {
+    int32_t lanes[TB_GPU_PARTS]; /* of a world */
+    int32_t overlap;             /* blocks of solves that others do not wait for; 0: they wait */
+    int32_t groups;              /* of worlds */
+    int32_t alone;               /* up to so many worlds go alone; -1: it is chosen here */
+    int32_t fast;                /* bytes of fast memory that a world may have */
+    int32_t fast_staggered;      /* and that it has where its solver is `staggered` */
+} tb_gpu_settings;
+
+/* What the last solves of a call's worlds took. */
+typedef struct tb_gpu_effort {
+    int64_t solves, iterations, of_long; /* of_long: of the iterations, those of long ones */
+} tb_gpu_effort;
+
+/* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
+ * TRIBO_GPU_OVERLAP; TRIBO_GPU_GROUPS; TRIBO_GPU_ALONE; TRIBO_GPU_FAST; TRIBO_GPU_FAST_STAGGERED. */
+tb_gpu_settings tb_gpu_settings_read(void);
+
+/* Adds the last solve of a world that has made a step. */
+void tb_gpu_effort_add(tb_gpu_effort *effort, int32_t iterations);
+
+/* Steps of a launch: `most`, but for callers who are asked in between whether they still want them. */
+int32_t tb_gpu_choose_steps(int32_t most, bool asked);
+/* Lanes of a launch whose number of worlds is known. */
+void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
+                         tb_gpu_launch *launch);
+/* Whether the worlds of a launch go alone, whose number, slots, solver and steps are known; then its
+ * steps are no more than one kernel should take. */
+void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
+                         const tb_gpu_effort *effort, tb_gpu_launch *launch);
+/* Fast memory of a launch whose solver is known and whose largest world has so many dofs, in numbers of
+ * `real` bytes. How large the factors of staggered projections are only the step knows, by its
+ * contacts: they take what there is as far as they fit. */
+void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,
+                        tb_gpu_launch *launch);
+/* Overlap, groups and, where solves overlap, steps of a launch whose worlds, lanes, slots and steps are
+ * known. */
+void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
+                           const tb_gpu_effort *effort, tb_gpu_launch *launch);
+
+#endif

@@ -1,0 +1,113 @@
+/* See graph.h. */
+#include "gpu/batch/graph.h"
+
+#include <string.h>
+
+#include "solve/solve.h"
+
+_Static_assert(sizeof(tb_step_options) == 160, "a new field is copied below too");
+
+void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options)
+{
+    tb_step_options *to = &call->launch.options;
+    const tb_solve_options *solve = &options->solve;
+    call->launch.solver = tb_solver_number(solve->solver);
+    call->single = options->precision == TB_FLOAT;
+    to->dt = options->dt;
+    to->scheme = options->scheme;
+    to->precision = options->precision;
+    to->recovery_speed = options->recovery_speed;
+    to->contact_slop = options->contact_slop;
+    to->speculative_time = options->speculative_time;
+    to->contact_margin = options->contact_margin;
+    to->closure_tolerance = options->closure_tolerance;
+    to->closure_slop = options->closure_slop;
+    to->report_energy = options->report_energy;
+    to->solve.tolerance = solve->tolerance;
+    to->solve.maximum_iterations = solve->maximum_iterations;
+    to->solve.omega = solve->omega;
+    to->solve.r_strategy = solve->r_strategy;
+    to->solve.storage = solve->storage;
+    to->solve.stop = solve->stop;
+    to->solve.warm_start = solve->warm_start;
+    to->solve.local_solve = solve->local_solve;
+    to->solve.accelerate = solve->accelerate;
+    to->solve.maximum_halvings = solve->maximum_halvings;
+}
+
+cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
+{
+    char *here = (char *)call->staging + call->told, *there = (char *)call->block + call->told;
+    cudaError_t result = cudaMemcpyAsync(call->block, call->staging, call->told + call->headers,
+                                         cudaMemcpyHostToDevice, stream);
+    if (result == cudaSuccess)
+        result = (call->single ? tb_gpu_start_steps_f32 : tb_gpu_start_steps)(&call->launch,
+                                                                              call->sides, stream);
+    if (result != cudaSuccess) return result;
+    /* worlds have moved, and what is not known of them is lost */
+    return cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,
+                           stream) == cudaSuccess
+               ? cudaSuccess
+               : cudaErrorLaunchFailure;
+}
+
+static void drop(struct tb_gpu_graph *graph)
+{
+    if (graph->exec != NULL) (void)cudaGraphExecDestroy(graph->exec);
+    graph->exec = NULL;
+}
+
+/* Calls are compared byte by byte: whoever makes one clears it first. */
+static struct tb_gpu_graph *find(tb_gpu_graphs *graphs, const tb_gpu_call *call)
+{
+    struct tb_gpu_graph *oldest = &graphs->graphs[0];
+    for (int i = 0; i < TB_GPU_GRAPHS; i++) {
+        struct tb_gpu_graph *g = &graphs->graphs[i];
+        if (g->exec != NULL && memcmp(&g->call, call, sizeof *call) == 0) return g;
+        if (g->exec == NULL || (oldest->exec != NULL && g->last_use < oldest->last_use)) oldest = g;
+    }
+    drop(oldest);
+    return oldest;
+}
+
+static cudaError_t capture(struct tb_gpu_graph *graph, const tb_gpu_call *call, cudaStream_t stream)
+{
+    cudaGraph_t captured = NULL;
+    cudaError_t result = cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal);
+    if (result != cudaSuccess) return result;
+    const cudaError_t recorded = tb_gpu_call_start(call, stream);
+    result = cudaStreamEndCapture(stream, &captured);
+    if (result == cudaSuccess) result = recorded;
+    if (result == cudaSuccess) result = cudaGraphInstantiate(&graph->exec, captured, 0);
+    if (result == cudaSuccess) result = cudaGraphUpload(graph->exec, stream);
+    if (captured != NULL) (void)cudaGraphDestroy(captured);
+    if (result != cudaSuccess) drop(graph);
+    memcpy(&graph->call, call, sizeof *call);
+    return result;
+}
+
+tb_status tb_gpu_graph_start(tb_gpu_graphs *graphs, tb_gpu_device *device, const tb_gpu_call *call,
+                             tb_error *error)
+{
+    cudaError_t result = cudaSuccess;
+    if (!graphs->off) {
+        struct tb_gpu_graph *graph = find(graphs, call);
+        graph->last_use = ++graphs->uses;
+        if (graph->exec == NULL) {
+            graphs->captures++;
+            /* without graphs the call is made as any other */
+            graphs->off = capture(graph, call, device->stream) != cudaSuccess;
+            if (graphs->off) (void)cudaGetLastError();
+        }
+        if (!graphs->off)
+            return tb_gpu_check(device, cudaGraphLaunch(graph->exec, device->stream),
+                                "launching steps", error);
+    }
+    result = tb_gpu_call_start(call, device->stream);
+    return tb_gpu_check(device, result, "launching steps", error);
+}
+
+void tb_gpu_graphs_destroy(tb_gpu_graphs *graphs)
+{
+    for (int i = 0; i < TB_GPU_GRAPHS; i++) drop(&graphs->graphs[i]);
+}

@@ -1,0 +1,48 @@
+/* Small calls as CUDA graphs: headers there, steps, headers back as one piece of work.
+ *
+ * A call for one world is three things to tell the card, and telling takes about as long as copying.
+ * What is told is the same every time: the same buffers, options and sizes. So it is captured once
+ * and launched as a whole from then on; each kind of call (options, number of worlds) has a graph of
+ * its own, and the one that nobody asked for the longest goes when there are too many. */
+#ifndef TB_GPU_GRAPH_H
+#define TB_GPU_GRAPH_H
+
+#include "gpu/device/sides.h"
+
+enum { TB_GPU_GRAPHS = 16 };
+
+/* All that a call tells the card. */
+typedef struct tb_gpu_call {
+    tb_gpu_launch launch;
+    const tb_gpu_sides *sides;
+    bool single; /* precision */
+    void *staging;
+    void *block;
+    /* of both: what courses tell, headers, what courses note; the first two go there, the last two
+     * come back */
+    size_t told, headers, noted;
+} tb_gpu_call;
+
+typedef struct tb_gpu_graphs {
+    struct tb_gpu_graph {
+        tb_gpu_call call;
+        cudaGraphExec_t exec; /* NULL: empty */
+        int64_t last_use;
+    } graphs[TB_GPU_GRAPHS];
+    int64_t uses, captures;
+    bool off; /* the runtime has none */
+} tb_gpu_graphs;
+
+/* What kernels see of the options, in a call that has been cleared. Names and functions of the host mean
+ * nothing there, and what lies between the fields stays zero: equal options are equal bytes. */
+void tb_gpu_call_set_options(tb_gpu_call *call, const tb_step_options *options);
+
+/* Starts the call's copies and steps on the stream: from the graph of this kind of call, captured if
+ * there is none. */
+tb_status tb_gpu_graph_start(tb_gpu_graphs *graphs, tb_gpu_device *device, const tb_gpu_call *call,
+                             tb_error *error);
+/* The same without a graph. */
+cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream);
+void tb_gpu_graphs_destroy(tb_gpu_graphs *graphs);
+
+#endif

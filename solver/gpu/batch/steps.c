@@ -1,0 +1,238 @@
+/* Steps as a sequence of launches, a kernel for each part of a step.
+ *
+ * Few worlds go alone, each through all its steps in one kernel. Many go through a step side by side,
+ * so that all of the card runs the same part at a time, in that part's own registers, stack and lanes.
+ * A kernel ends with its last world, and few solves take many times what most do. So where some are
+ * long the solves of a step are a launch beside, and a gate lets the next kernel begin when nearly all
+ * of them are done: the others go on where they are, and their worlds join the rest with a later step.
+ * More worlds than find room at once come in two groups, each in a stream of its own, so that one's
+ * last blocks are the other's first. After as many rounds as there are steps the call ends, and the
+ * host calls again for the worlds that have steps left. No world knows of another, so none of this is
+ * seen in what they leave.
+ *
+ * Where the card has no memory for all worlds, they come in turns, each with all its steps, and all
+ * wait for the last. */
+#include "gpu/gpu_internal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "gpu/device/sides.h"
+#include "solve/solve.h"
+#include "gpu/batch/stages.h"
+
+typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
+
+typedef struct step_kernels {
+    start_function *parts[TB_GPU_PARTS], *staggered, *alone;
+} step_kernels;
+
+#define OF_DOUBLE(part) tb_gpu_start_##part,
+#define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
+static const step_kernels IN_DOUBLE = {
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone};
+static const step_kernels IN_FLOAT = {
+    {TB_GPU_START_PARTS(OF_FLOAT)}, tb_gpu_start_staggered_f32, tb_gpu_start_alone_f32};
+
+/* The parts of a launch: its solver may have a kernel of its own. */
+typedef struct launch_parts {
+    start_function *start[TB_GPU_PARTS];
+} launch_parts;
+
+static launch_parts parts_of(const step_kernels *kernels, int32_t solver)
+{
+    launch_parts parts;
+    memcpy(parts.start, kernels->parts, sizeof parts.start);
+    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_PART_SOLVE] = kernels->staggered;
+    return parts;
+}
+
+/* Kernels that count their cycles bring these along. */
+typedef void stages_function(unsigned long long sums[TB_STAGE_SUMS]);
+#define STAGES_OF(part)                                                                            \
+    stages_function tb_gpu_stages_##part __attribute__((weak));                                    \
+    stages_function tb_gpu_stages_##part##_f32 __attribute__((weak));
+TB_GPU_START_PARTS(STAGES_OF)
+STAGES_OF(staggered)
+STAGES_OF(alone)
+#define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
+
+static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
+{
+    static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
+                                        "broad",  "narrow", "contacts", "solve", "end"};
+    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)};
+    unsigned long long sums[TB_STAGE_SUMS] = {0};
+    enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
+    (void)cudaStreamIsCapturing(stream, &capture);
+    if (takes[0] == NULL || capture != cudaStreamCaptureStatusNone) return;
+    (void)cudaStreamSynchronize(stream);
+    for (size_t i = 0; i < sizeof takes / sizeof *takes; i++)
+        if (takes[i] != NULL) takes[i](sums);
+    const unsigned long long steps = sums[TB_STAGE_SUMS - 1];
+    if (steps == 0) return;
+    fprintf(stderr, "cycles a step, next %d worlds x %d lanes:", (int)next->number_of_worlds,
+            (int)next->lanes[TB_GPU_PART_SOLVE]);
+    for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
+        fprintf(stderr, " %s %llu", NAMES[i], sums[i] / steps);
+    fprintf(stderr, " (%llu steps)\n", steps);
+}
+
+/* What fails behind a kernel that has begun leaves worlds between two steps, and nobody knows which: it
+ * counts as the loss of the card. */
+static cudaError_t beyond_first(cudaError_t result, bool begun)
+{
+    return begun && result != cudaSuccess ? cudaErrorLaunchFailure : result;
+}
+
+static cudaError_t start_parts(const tb_gpu_launch *launch, start_function *const *parts, int first,
+                               int end, cudaStream_t stream)
+{
+    cudaError_t result = cudaSuccess;
+    for (int part = first; part < end && result == cudaSuccess; part++)
+        result = beyond_first(parts[part](launch, stream), part > first);
+    return result;
+}
+
+/* Those that find room on the card at once, with all their steps, then the next. */
+static cudaError_t start_in_turns(const tb_gpu_launch *whole, start_function *const *parts,
+                                  cudaStream_t stream)
+{
+    cudaError_t result = cudaSuccess;
+    tb_gpu_launch launch = *whole;
+    for (; launch.first < whole->number_of_worlds; launch.first += whole->slots)
+        for (launch.step = 0; launch.step < whole->steps && result == cudaSuccess; launch.step++)
+            result = beyond_first(start_parts(&launch, parts, 0, TB_GPU_PARTS, stream),
+                                  launch.first + launch.step > 0);
+    return result;
+}
+
+/* ---- solves that overlap ---- */
+
+static tb_gpu_launch group_of(const tb_gpu_launch *whole, int32_t group)
+{
+    enum { UNIT = TB_GPU_BLOCK_THREADS }; /* worlds of whole blocks, whatever their lanes */
+    tb_gpu_launch own = *whole;
+    const int32_t all = whole->number_of_worlds, groups = whole->groups;
+    const int32_t size = (all + groups * UNIT - 1) / (groups * UNIT) * UNIT;
+    own.first = group * size < all ? group * size : all;
+    own.slots = all - own.first < size ? all - own.first : size;
+    own.arenas += (size_t)own.first * whole->arena_size;
+    own.counts += group * TB_GPU_GROUP_COUNTS;
+    if (whole->kinds != NULL) {
+        own.kinds += group * TB_GPU_GROUP_COUNTS;
+        own.order += own.first;
+    }
+    return own;
+}
+
+/* One step of a group. */
+static cudaError_t start_step(const tb_gpu_launch *launch, start_function *const *parts,
+                              const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
+{
+    const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[TB_GPU_PART_SOLVE];
+    const int32_t blocks = (launch->slots + worlds - 1) / worlds;
+    cudaError_t result = start_parts(launch, parts, 0, TB_GPU_PART_SOLVE, stream);
+    if (result != cudaSuccess) return result;
+    result = tb_gpu_side_begin(sides, side, stream);
+    if (result == cudaSuccess) result = parts[TB_GPU_PART_SOLVE](launch, sides->streams[side]);
+    if (result == cudaSuccess)
+        result = tb_gpu_start_gate(launch, (launch->step + 1) * blocks, stream);
+    if (result == cudaSuccess)
+        result = start_parts(launch, parts, TB_GPU_PART_END, TB_GPU_PARTS, stream);
+    return beyond_first(result, true);
+}
+
+/* What comes next on the stream waits for all groups and all their solves. */
+static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_sides,
+                               const tb_gpu_sides *sides, cudaStream_t stream)
+{
+    const int32_t used = whole->steps < own_sides ? whole->steps : own_sides;
+    cudaError_t result = cudaSuccess;
+    for (int32_t g = 0; g < whole->groups; g++) {
+        for (int32_t s = 0; s < used && result == cudaSuccess; s++)
+            result = tb_gpu_side_join(sides, g * own_sides + s, stream);
+        if (g > 0 && result == cudaSuccess)
+            result = tb_gpu_side_join(sides, TB_GPU_SIDES + g - 1, stream);
+    }
+    return result;
+}
+
+/* A group's steps come one after the other, its solves each on the next of its streams. */
+static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function *const *parts,
+                                     const tb_gpu_sides *sides, cudaStream_t stream)
+{
+    const int32_t groups = whole->groups, own_sides = TB_GPU_SIDES / groups;
+    tb_gpu_launch own[TB_GPU_GROUPS];
+    cudaStream_t streams[TB_GPU_GROUPS] = {stream};
+    cudaError_t result = cudaSuccess;
+    for (int32_t g = 0; g < groups; g++) own[g] = group_of(whole, g);
+    for (int32_t g = 1; g < groups && result == cudaSuccess; g++) {
+        streams[g] = sides->streams[TB_GPU_SIDES + g - 1];
+        result = tb_gpu_side_begin(sides, TB_GPU_SIDES + g - 1, stream);
+    }
+    for (int32_t step = 0; step < whole->steps; step++) {
+        for (int32_t g = 0; g < groups && result == cudaSuccess; g++) {
+            own[g].step = step;
+            result = beyond_first(
+                start_step(&own[g], parts, sides, g * own_sides + step % own_sides, streams[g]),
+                step + g > 0);
+        }
+    }
+
+    /* the last of the solves, and the steps that they belong to */
+    if (result == cudaSuccess)
+        result = beyond_first(join_groups(whole, own_sides, sides, stream), true);
+    if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_PART_END](whole, stream), true);
+    /* nobody waits for what has been begun, and its memory is used again */
+    if (result != cudaSuccess) tb_gpu_sides_settle(sides);
+    return result;
+}
+
+static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               const step_kernels *kernels, cudaStream_t stream)
+{
+    print_stages(launch, stream);
+    const launch_parts parts = parts_of(kernels, launch->solver);
+    if (launch->alone) return kernels->alone(launch, stream);
+    return launch->overlap > 0 ? start_overlapping(launch, parts.start, sides, stream)
+                               : start_in_turns(launch, parts.start, stream);
+}
+
+/* A launch of no worlds for each number of lanes that a world can have. */
+static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
+{
+    cudaError_t result = cudaSuccess;
+    for (int32_t lanes = 1; lanes <= TB_GPU_BLOCK_THREADS; lanes *= 2) {
+        tb_gpu_launch launch = {.slots = 1};
+        for (int part = 0; part < TB_GPU_PARTS; part++) launch.lanes[part] = lanes;
+        for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++)
+            result = kernels->parts[part](&launch, stream);
+        if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
+        if (result == cudaSuccess) result = kernels->alone(&launch, stream);
+        if (result == cudaSuccess) result = tb_gpu_start_gate(&launch, 0, stream);
+    }
+    return result;
+}
+
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                               cudaStream_t stream)
+{
+    return start_steps(launch, sides, &IN_DOUBLE, stream);
+}
+
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+                                   cudaStream_t stream)
+{
+    return start_steps(launch, sides, &IN_FLOAT, stream);
+}
+
+cudaError_t tb_gpu_warm_steps(cudaStream_t stream)
+{
+    return warm_steps(&IN_DOUBLE, stream);
+}
+
+cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream)
+{
+    return warm_steps(&IN_FLOAT, stream);
+}

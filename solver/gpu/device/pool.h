@@ -1,0 +1,38 @@
+/* Memory of a card for worlds, in slabs.
+ *
+ * Worlds come and go with sessions, forks and grasps, and a call of the card's own allocator may
+ * wait for whatever runs there. So memory is taken in chunks of equal blocks, a size class each, and
+ * a block that is given back serves the next world of about that size without asking anybody. */
+#ifndef TB_GPU_POOL_H
+#define TB_GPU_POOL_H
+
+#include "gpu/device/device.h"
+
+/* Sizes are 1 KiB times 1, 1.25, 1.5, 1.75, 2, 2.5 and so on. */
+enum { TB_GPU_POOL_CLASSES = 120 };
+
+typedef struct tb_gpu_chunk tb_gpu_chunk;
+
+/* A block that somebody has. */
+typedef struct tb_gpu_place {
+    void *memory; /* on the card, aligned to 256; NULL: none */
+    tb_gpu_chunk *chunk;
+} tb_gpu_place;
+
+typedef struct tb_gpu_pool {
+    tb_gpu_chunk *chunks[TB_GPU_POOL_CLASSES];
+    uint64_t bytes, used; /* of all chunks; of blocks that somebody has */
+    uint64_t limit;       /* on `bytes` */
+} tb_gpu_pool;
+
+/* RESOURCE_EXHAUSTED at the limit, or where the card refuses. */
+tb_status tb_gpu_pool_take(tb_gpu_pool *pool, tb_gpu_device *device, size_t bytes,
+                           tb_gpu_place *place, tb_error *error);
+/* Nothing may be at work on the block any longer. An empty place is fine. */
+void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_place *place);
+/* Chunks of which nobody has a block go back to the card. */
+void tb_gpu_pool_trim(tb_gpu_pool *pool, tb_gpu_device *device);
+/* All chunks go. */
+void tb_gpu_pool_destroy(tb_gpu_pool *pool, tb_gpu_device *device);
+
+#endif

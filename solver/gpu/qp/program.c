@@ -1,0 +1,274 @@
+/* Quadratic programs on the card: the host's side. It brings the numbers there, begins the one launch
+ * that solves the program, and fetches how it ended. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "gpu/device/bring.h"
+#include "gpu/qp/program.h"
+
+/* Where parts of a program lie, bytes from the beginning; on the host's side as on the card's, but for
+ * the hessian. What goes there for each solve comes first, then what comes back, then the rest. */
+typedef struct places {
+    size_t f, b, active, result, x, lambda, value, first, of, hessian, all;
+} places;
+
+/* A program on a card. */
+typedef struct held_program {
+    tb_gpu_device device;
+    tb_gpu_buffer given, work, staging;
+    tb_gpu_program g;
+    places at;
+} held_program;
+
+enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
+
+/* More bordered columns than this are dearer on a card than a fresh factorization. */
+enum { MOST_BORDERED = 224 };
+
+static const size_t PART_ALIGNMENT = 256;
+
+static size_t round_up(size_t bytes)
+{
+    return (bytes + PART_ALIGNMENT - 1) / PART_ALIGNMENT * PART_ALIGNMENT;
+}
+
+static size_t number_size(const tb_qp_options *options)
+{
+    return options->precision == TB_FLOAT ? sizeof(float) : sizeof(double);
+}
+
+/* ---- what the card has ---- */
+
+static tb_status check_rows(const tb_qp_program *p, tb_error *error)
+{
+    for (int32_t i = 0; i < p->constraints; i++)
+        if (p->row_start[i + 1] - p->row_start[i] != 1 || p->value[p->row_start[i]] == 0)
+            return tb_fail_field(error, TB_UNSUPPORTED, "system",
+                                 "row %d is no bound on one variable, and a card takes no others",
+                                 (int)i);
+    return TB_OK;
+}
+
+static size_t memory_for(const tb_gpu_program *p)
+{
+    return p->options.precision == TB_FLOAT ? tb_gpu_program_memory_f32(p)
+                                            : tb_gpu_program_memory(p);
+}
+
+/* Blocks, their memory, and how large a border it has room for. */
+static tb_status plan_launch(tb_gpu_device *device, tb_gpu_program *p, tb_error *error)
+{
+    int blocks = 0, memory = 0, together = 0;
+    tb_status status = tb_gpu_check(
+        device, cudaDeviceGetAttribute(&blocks, cudaDevAttrMultiProcessorCount, device->index),
+        "asking for its processors", error);
+    if (status == TB_OK)
+        status = tb_gpu_check(
+            device,
+            cudaDeviceGetAttribute(&memory, cudaDevAttrMaxSharedMemoryPerBlockOptin, device->index),
+            "asking for its shared memory", error);
+    if (status == TB_OK)
+        status = tb_gpu_check(
+            device, cudaDeviceGetAttribute(&together, cudaDevAttrCooperativeLaunch, device->index),
+            "asking for cooperative launches", error);
+    if (status != TB_OK) return status;
+    p->blocks = blocks;
+    p->block_memory = (size_t)memory;
+    p->limit = 0;
+    if (blocks < TB_GPU_FEWEST_BLOCKS || !together || memory_for(p) > p->block_memory)
+        return tb_fail_field(error, TB_UNSUPPORTED, "backend",
+                             "a program of %d variables with a half-bandwidth of %d needs more "
+                             "shared memory than card %d has",
+                             (int)p->n, (int)p->half_bandwidth, (int)device->index);
+    if (p->options.method != TB_QP_SCHURPA) return TB_OK;
+    p->limit =
+        p->options.maximum_changes < MOST_BORDERED ? p->options.maximum_changes : MOST_BORDERED;
+    while (p->limit > 0 && memory_for(p) > p->block_memory) p->limit--;
+    return TB_OK;
+}
+
+/* ---- to the card ---- */
+
+static size_t take_place(size_t *used, size_t count, size_t size)
+{
+    const size_t at = *used;
+    *used += round_up(count * size);
+    return at;
+}
+
+static places find_places(const tb_gpu_program *g)
+{
+    const size_t n = (size_t)g->n, m = (size_t)g->constraints, size = number_size(&g->options);
+    places at;
+    size_t used = 0;
+    at.f = take_place(&used, n, size);
+    at.b = take_place(&used, m, size);
+    at.active = take_place(&used, m, 1);
+    at.result = take_place(&used, 1, sizeof *g->result);
+    at.x = take_place(&used, n, sizeof *g->x);
+    at.lambda = take_place(&used, m, sizeof *g->lambda);
+    at.value = take_place(&used, m, size);
+    at.first = take_place(&used, n + 1, sizeof *g->first);
+    at.of = take_place(&used, m, sizeof *g->of);
+    at.hessian = take_place(&used, n * (size_t)g->stride, size);
+    at.all = used;
+    return at;
+}
+
+static void point_to(tb_gpu_program *g, const places *at, char *card)
+{
+    g->f = card + at->f;
+    g->b = card + at->b;
+    g->active = (uint8_t *)(card + at->active);
+    g->result = (tb_qp_result *)(void *)(card + at->result);
+    g->x = (double *)(void *)(card + at->x);
+    g->lambda = (double *)(void *)(card + at->lambda);
+    g->value = card + at->value;
+    g->first = (int32_t *)(void *)(card + at->first);
+    g->of = (int32_t *)(void *)(card + at->of);
+    g->hessian = card + at->hessian;
+}
+
+/* Parts [from, to) of the host's copy, to the card or back. */
+static tb_status copy_parts(held_program *h, size_t from, size_t to, enum cudaMemcpyKind kind,
+                            tb_error *error)
+{
+    char *here = (char *)h->staging.memory + from, *there = (char *)h->given.memory + from;
+    const bool up = kind == cudaMemcpyHostToDevice;
+    return tb_gpu_check(
+        &h->device,
+        cudaMemcpyAsync(up ? there : here, up ? here : there, to - from, kind, h->device.stream),
+        up ? "bringing the program" : "fetching the solution", error);
+}
+
+static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of)
+{
+    memset(first, 0, ((size_t)p->n + 1) * sizeof *first);
+    for (int32_t i = 0; i < p->constraints; i++) first[p->column[i] + 1]++;
+    for (int32_t j = 0; j < p->n; j++) first[j + 1] += first[j];
+    for (int32_t i = 0; i < p->constraints; i++) of[first[p->column[i]]++] = i;
+    for (int32_t j = p->n; j > 0; j--) first[j] = first[j - 1];
+    first[0] = 0;
+}
+
+/* What stays: memory, the hessian, the rows. */
+static tb_status send_program(held_program *h, const tb_qp_program *q, tb_error *error)
+{
+    const bool single = h->g.options.precision == TB_FLOAT;
+    const size_t n = (size_t)q->n, band = (size_t)q->half_bandwidth + 1;
+    size_t staging = TB_GPU_STAGING;
+    h->at = find_places(&h->g);
+    if (band * number_size(&h->g.options) > staging) staging = band * number_size(&h->g.options);
+    if (h->at.hessian > staging) staging = h->at.hessian;
+    tb_status status = tb_gpu_reserve(&h->device, &h->given, h->at.all, error);
+    if (status == TB_OK) status = tb_gpu_reserve_pinned(&h->device, &h->staging, staging, error);
+    if (status != TB_OK) return status;
+    point_to(&h->g, &h->at, h->given.memory);
+    const size_t work = single ? tb_gpu_program_work_f32(&h->g) : tb_gpu_program_work(&h->g);
+    status = tb_gpu_reserve(&h->device, &h->work, work, error);
+    if (status == TB_OK)
+        status = tb_gpu_bring(&h->device, &h->staging, h->g.hessian, (size_t)h->g.stride,
+                              q->hessian, band, n, single, error);
+    if (status != TB_OK) return status;
+    h->g.work = h->work.memory;
+    char *here = h->staging.memory;
+    tb_gpu_convert(here + h->at.value, q->value, (size_t)q->constraints, single);
+    list_by_variable(q, (int32_t *)(void *)(here + h->at.first),
+                     (int32_t *)(void *)(here + h->at.of));
+    status = copy_parts(h, h->at.value, h->at.hessian, cudaMemcpyHostToDevice, error);
+    return status == TB_OK ? tb_gpu_wait(&h->device, "bringing the program", error) : status;
+}
+
+/* ---- solving ---- */
+
+tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *options, void **context,
+                              tb_error *error)
+{
+    char reason[TB_ERROR_MESSAGE_SIZE];
+    if (options->device >= tb_gpu_count(reason))
+        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no card %d",
+                             (int)options->device);
+    tb_status status = check_rows(q, error);
+    if (status != TB_OK) return status;
+    held_program *h = calloc(1, sizeof *h);
+    if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
+    status = tb_gpu_device_open(options->device, &h->device, error);
+    if (status != TB_OK) {
+        free(h);
+        return status;
+    }
+    const bool single = options->precision == TB_FLOAT;
+    h->g = (tb_gpu_program){.n = q->n,
+                            .half_bandwidth = q->half_bandwidth,
+                            .constraints = q->constraints,
+                            .equalities = q->equalities,
+                            .options = *options};
+    h->g.stride = ((int64_t)q->half_bandwidth + COLUMN_UNIT) / COLUMN_UNIT * COLUMN_UNIT;
+    if (options->tolerance == 0) h->g.options.tolerance = single ? 1e-4 : 1e-10;
+    if (options->tie == 0) h->g.options.tie = 100 * (single ? (double)FLT_EPSILON : DBL_EPSILON);
+    status = plan_launch(&h->device, &h->g, error);
+    if (status == TB_OK) status = send_program(h, q, error);
+    if (status == TB_OK)
+        *context = h;
+    else
+        tb_gpu_program_close(h);
+    return status;
+}
+
+static void read_solution(const held_program *h, uint8_t *active, double *x, double *lambda)
+{
+    const char *here = h->staging.memory;
+    const size_t m = (size_t)h->g.constraints;
+    memcpy(x, here + h->at.x, (size_t)h->g.n * sizeof *x);
+    if (m == 0) return;
+    memcpy(active, here + h->at.active, m);
+    memcpy(lambda, here + h->at.lambda, m * sizeof *lambda);
+}
+
+tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, uint8_t *active,
+                               double *x, double *lambda, tb_qp_result *result, tb_error *error)
+{
+    held_program *h = context;
+    const bool single = h->g.options.precision == TB_FLOAT;
+    const size_t m = (size_t)h->g.constraints;
+    tb_gpu_program now = h->g;
+    tb_status status = tb_gpu_device_enter(&h->device, error);
+    if (status != TB_OK) return status;
+    char *here = h->staging.memory;
+    tb_gpu_convert(here + h->at.f, f, (size_t)h->g.n, single);
+    tb_gpu_convert(here + h->at.b, b, m, single);
+    if (m > 0) memcpy(here + h->at.active, active, m);
+    h->g.again = 0; /* unless all goes well */
+    status = copy_parts(h, h->at.f, h->at.result, cudaMemcpyHostToDevice, error);
+    if (status == TB_OK)
+        status = tb_gpu_check(
+            &h->device,
+            (single ? tb_gpu_start_program_f32 : tb_gpu_start_program)(&now, h->device.stream),
+            "beginning the program", error);
+    if (status == TB_OK)
+        status = copy_parts(h, h->at.active, h->at.value, cudaMemcpyDeviceToHost, error);
+    if (status == TB_OK) status = tb_gpu_wait(&h->device, "solving the program", error);
+    if (status != TB_OK) return status;
+    memcpy(result, here + h->at.result, sizeof *result);
+    if (result->status == TB_FAILED_PRECONDITION)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the Hessian with the equalities alone makes a singular system");
+    read_solution(h, active, x, lambda);
+    h->g.again = h->g.options.method == TB_QP_SCHURPA && result->status != TB_DIVERGED;
+    return TB_OK;
+}
+
+void tb_gpu_program_forget(void *context)
+{
+    ((held_program *)context)->g.again = 0;
+}
+
+void tb_gpu_program_close(void *context)
+{
+    held_program *h = context;
+    tb_gpu_release(&h->device, &h->given);
+    tb_gpu_release(&h->device, &h->work);
+    tb_gpu_release_pinned(&h->device, &h->staging);
+    tb_gpu_device_close(&h->device);
+    free(h);
+}

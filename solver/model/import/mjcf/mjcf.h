@@ -1,0 +1,455 @@
+/* The MJCF importer's own floor: what its files share. Nothing here is for other rooms.
+ *
+ * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
+ * assembles included files, import/mjcf_attach.c attached models; mjcf_defaults.c resolves an element against its default classes and
+ * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
+ * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
+ * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c the kinematic tree with
+ * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
+ * mjcf_gains.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c
+ * the reflected inertias that damping ratios need.
+ *
+ * Semantics are those of MuJoCo 4.0 (its XML reference, and its answers where that is silent). */
+#ifndef TB_MJCF_H
+#define TB_MJCF_H
+
+#include "model/names.h"
+#include "model/import/xml.h"
+
+/* Returns from the function where a call fails: everything is owned by the context. */
+#define MJCF_TRY(call)                                                                             \
+    do {                                                                                           \
+        const tb_status try_status = (call);                                                       \
+        if (try_status != TB_OK) return try_status;                                                \
+    } while (0)
+
+/* more replicas than this in one model are refused: nested replicates multiply */
+enum { MJCF_REPLICA_LIMIT = 100000, MJCF_ACTUATOR_PARAMETERS = 10 };
+
+/* What an element may say. Each is a list of space-separated attribute names. */
+typedef struct mjcf_words {
+    const char *used;   /* read */
+    const char *silent; /* has no effect on motion */
+    const char *soft;   /* belongs to soft contacts: said once to be without effect */
+    const char
+        *zero; /* changes physics in a way that is not supported: refused unless zero or false */
+} mjcf_words;
+
+/* An element with the defaults that stand behind it, weakest first;
+ * the element itself is the last. */
+typedef struct mjcf_element {
+    const xmlNode *node;
+    const xmlNode **sources; /* borrowed from the context, until the next mjcf_open */
+    int32_t number_of_sources;
+} mjcf_element;
+
+typedef struct mjcf_class {
+    const char *name;
+    int32_t parent; /* -1: none */
+    const xmlNode *node;
+    int32_t first_setting, number_of_settings; /* its children but for inner classes */
+} mjcf_class;
+
+/* A frame in its parent. */
+typedef struct mjcf_pose {
+    tb_vec3 position;
+    tb_quaternion orientation;
+} mjcf_pose;
+
+typedef enum mjcf_limited { MJCF_LIMITED_FALSE, MJCF_LIMITED_TRUE, MJCF_LIMITED_AUTO } mjcf_limited;
+
+/* Joints wait here until actuators and damping ratios have had their say. */
+typedef struct mjcf_joint {
+    tb_joint_def def; /* name kept by the context's names */
+    const xmlNode *node;
+    int32_t body_order;                  /* of its body, for sorting */
+    double reference_pose[7];            /* FREE: the body's pose in the world */
+    double time_constant, damping_ratio; /* springdamper; 0: none */
+    bool aligned; /* FREE: moves to the inertia's frame if nothing hangs on */
+    tb_handle handle;
+} mjcf_joint;
+
+typedef struct mjcf_tendon {
+    tb_tendon_def def;      /* coefficients own heap memory */
+    int32_t *joint_indices; /* of a fixed tendon */
+    tb_tendon_point *points;
+    bool rests_by_joints; /* a spatial spring's length is that at the joints' spring references */
+    const xmlNode *node;
+    bool force_limited;
+    double force_lower, force_upper;
+    int32_t number_of_actuators;
+    tb_handle handle;
+} mjcf_tendon;
+
+typedef struct mjcf_actuator {
+    tb_actuator_def def;
+    const xmlNode *node;
+    int32_t joint, tendon; /* one of them or none; the other -1 */
+    double damping_ratio;  /* 0: none */
+    double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
+} mjcf_actuator;
+
+/* A free body whose frame is moved to its inertia's. */
+typedef struct mjcf_aligned {
+    int32_t body;       /* index of its handle */
+    tb_quaternion axes; /* in the body as described: of the inertial, or of the only geom */
+    bool exact;         /* these are principal axes already */
+    mjcf_pose frame;    /* the inertia's, in the body as described; by mjcf_find_alignments */
+} mjcf_aligned;
+
+/* A kinematic body in the described pose: position, orientation. */
+typedef struct mjcf_mocap {
+    double pose[7];
+} mjcf_mocap;
+
+/* places in the lists of kinds and types */
+enum {
+    MJCF_GENERAL,
+    MJCF_MOTOR,
+    MJCF_POSITION,
+    MJCF_VELOCITY,
+    MJCF_INTVELOCITY,
+    MJCF_DAMPER,
+    MJCF_CYLINDER,
+    MJCF_MUSCLE,
+    MJCF_ADHESION,
+    MJCF_LAST_SUPPORTED = MJCF_ADHESION
+};
+enum { MJCF_GAIN_FIXED, MJCF_GAIN_AFFINE, MJCF_GAIN_MUSCLE };
+enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE, MJCF_BIAS_MUSCLE };
+enum {
+    MJCF_DYNAMICS_NONE,
+    MJCF_DYNAMICS_INTEGRATOR,
+    MJCF_DYNAMICS_FILTER,
+    MJCF_DYNAMICS_FILTER_EXACT,
+    MJCF_DYNAMICS_PID,
+    MJCF_DYNAMICS_DC_MOTOR,
+    MJCF_DYNAMICS_MUSCLE
+};
+
+/* MuJoCo's general actuator, as far as it is supported. */
+typedef struct mjcf_general {
+    int type; /* the kind of element that spoke last */
+    int32_t gain_type, bias_type, dynamics_type;
+    double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
+        dynamics[MJCF_ACTUATOR_PARAMETERS];
+    double inherit_range;
+} mjcf_general;
+
+/* How large a mesh is in the axes of its inertia, for primitives that are fitted to it. */
+typedef struct mjcf_extent {
+    mjcf_pose principal;       /* centre of mass and principal axes, largest moment first */
+    double half[3];            /* m, of the box of equal inertia */
+    double lower[3], upper[3]; /* m, of the vertices in the principal frame */
+} mjcf_extent;
+
+typedef struct mjcf_mesh {
+    const char *name;
+    const xmlNode *node;
+    int32_t class_index;
+    bool loaded;
+    tb_handle handle;
+    mjcf_pose offset; /* what refpos and refquat left for the shape's pose */
+    bool measured;
+    mjcf_extent extent;
+} mjcf_mesh;
+
+typedef struct mjcf_hfield {
+    const char *name;
+    const xmlNode *node;
+    bool loaded;
+    tb_handle handle;
+} mjcf_hfield;
+
+/* The compiler's rules for reading a document. Attached models keep their own; the rules of the
+ * element at hand are those in the context (mjcf_enter). */
+#define MJCF_RULES                                                                                 \
+    bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia, align_free;                \
+    tb_inertia_source inertia_source;                                                              \
+    char euler_sequence[4];                                                                        \
+    const char *mesh_directory; /* as it stands, or "" */                                          \
+    const char *path;           /* of the document's main file */
+typedef struct mjcf_rules {
+    MJCF_RULES
+} mjcf_rules;
+
+/* The documents that an assembled tree is made of: the main one first, then one for each model
+ * asset that was attached. Destroyed after the tree, which they share texts with. */
+typedef struct mjcf_models {
+    mjcf_rules *rules; /* number_of_rules; the first is set by mjcf_read_options */
+    int32_t number_of_rules, rules_capacity;
+    int32_t *of_file; /* index in rules of each of the tree's files */
+    int32_t number_of_files, file_capacity;
+    struct mjcf_model *assets; /* model assets, as they were asked for */
+    int32_t number_of_assets, asset_capacity;
+    int64_t copied; /* elements that attachments made */
+    int32_t depth;  /* of models inside of models */
+} mjcf_models;
+
+/* A named geom that a spatial tendon may go around. */
+typedef struct mjcf_round {
+    tb_handle body;
+    tb_shape_type type;
+    mjcf_pose pose; /* in the body */
+    double radius;
+} mjcf_round;
+
+/* Things that are read past, and where. */
+typedef struct mjcf_note {
+    const char *what; /* element or attribute; borrowed */
+    const char *why;
+    const xmlNode *first, *last;
+    int32_t count;
+    char lines[80];
+} mjcf_note;
+
+/* Copies that replicates made: the suffix of their names. */
+typedef struct mjcf_replica {
+    const char *suffix;
+} mjcf_replica;
+
+typedef struct mjcf {
+    tb_scene *scene;
+    tb_xml *xml;
+    const tb_import_options *options;
+    mjcf_models *models;
+    tb_error *error;
+    tb_names
+        names; /* keeps strings; finds joints, tendons, meshes, height fields and geoms of pairs */
+    tb_scene_def scene_def;
+
+    /* the rules of the document that the element at hand stems from */
+    union {
+        struct {
+            MJCF_RULES
+        };
+        mjcf_rules rules;
+    };
+
+    /* option */
+    bool no_contact, no_limit, no_equality, no_dry_friction, no_spring, no_damper, no_gravity,
+        no_actuation, no_control_clamp, override;
+    double override_friction[5];
+    uint32_t disabled_actuator_groups;
+
+    mjcf_class *classes;
+    int32_t number_of_classes, class_capacity, main_class;
+    const xmlNode **settings; /* of the classes, one class after the other */
+    int32_t number_of_settings, setting_capacity;
+    mjcf_general *class_actuators; /* number_of_classes */
+    const xmlNode **sources;
+    int32_t source_capacity;
+
+    mjcf_joint *joints;
+    int32_t number_of_joints, joint_capacity;
+    mjcf_tendon *tendons;
+    int32_t number_of_tendons, tendon_capacity;
+    mjcf_actuator *actuators;
+    int32_t number_of_actuators, actuator_capacity;
+    mjcf_mesh *meshes;
+    int32_t number_of_meshes, mesh_capacity;
+    mjcf_hfield *hfields;
+    int32_t number_of_hfields, hfield_capacity;
+    tb_site_def *sites; /* as added; names are not kept */
+    int32_t number_of_sites, site_capacity;
+    mjcf_round *rounds; /* found in `names` as shapes */
+    int32_t number_of_rounds, round_capacity;
+    mjcf_note *notes;
+    int32_t number_of_notes, note_capacity;
+    mjcf_replica *replicas;
+    int32_t number_of_replicas, replica_capacity;
+    int64_t number_of_copies; /* made by replicates, in both passes over the tree */
+    int32_t number_of_bodies;
+    mjcf_mocap *mocaps;
+    int32_t number_of_mocaps, mocap_capacity;
+    mjcf_aligned *aligned; /* found by this reading, bodies in order */
+    int32_t number_of_aligned, aligned_capacity;
+    int32_t
+        number_of_weighing; /* geoms of the body that is being read that count for its inertia */
+    tb_quaternion weighing_axes; /* of the last of them, in the body as described */
+    bool weighing_mesh;          /* it is a mesh */
+
+    const char
+        *suffix; /* of the names in the replica being made, or resolved against; "" outside */
+    const struct mjcf_reference_kind *mixed; /* references that may mean things outside of it */
+
+    /* the second round has the reflected inertias that the first one found;
+     * per joint and actuator */
+    bool needs_inertia;
+    const double *joint_inertia, *actuator_inertia;
+    /* and where the frames of aligned bodies belong */
+    const mjcf_aligned *alignments;
+    int32_t number_of_alignments;
+} mjcf;
+
+/* ---- mjcf_include.c ---- */
+
+/* Replaces every include by what it includes, and checks the assembled tree: depth, and that no
+ * number is NaN or infinite. */
+tb_status mjcf_assemble(mjcf *m);
+tb_status mjcf_check_tree(mjcf *m); /* the second half alone */
+/* Full path of a file named in the document, from the main file's folder; refused where no_files is
+ * set. `folder` is meshdir or "". */
+tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char *file, char *path,
+                    size_t size);
+
+/* ---- import/mjcf_attach.c ---- */
+
+/* Replaces every attach by what it attaches, and adds to the document's sections what goes with it:
+ * assets, default classes, contacts, equalities, tendons and actuators, all under prefixed names. */
+tb_status mjcf_attach(mjcf *m);
+/* Makes the rules of the node's document the context's. */
+void mjcf_enter(mjcf *m, const xmlNode *node);
+/* Notes the parts of a model asset that no attachment carries over. */
+tb_status mjcf_note_model(mjcf *m, const xmlNode *asset);
+void mjcf_models_free(mjcf_models *models);
+
+/* ---- mjcf_defaults.c ---- */
+
+tb_status mjcf_read_defaults(mjcf *m);
+/* The class's index in *index; INVALID_ARGUMENT naming `attribute` if there is none. */
+tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
+                          int32_t *index);
+/* Collects the sources of an element whose defaults stand under `tag` (NULL: it has none) in its
+ * own class, else in `childclass`; checks the attributes of all of them. */
+tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t childclass,
+                    const mjcf_words *words, mjcf_element *element);
+tb_status mjcf_check_attributes(mjcf *m, const xmlNode *node, const mjcf_words *words);
+/* The attribute's last word, or NULL. */
+const char *mjcf_text(const mjcf_element *element, const char *name);
+/* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the
+ * largest number of entries that any source gave. */
+tb_status mjcf_numbers(mjcf *m, const mjcf_element *element, const char *name, int32_t least,
+                       int32_t most, double *numbers, int32_t *count);
+tb_status mjcf_number(mjcf *m, const mjcf_element *element, const char *name, double *number);
+tb_status mjcf_integer(mjcf *m, const mjcf_element *element, const char *name, int32_t *integer);
+tb_status mjcf_bool(mjcf *m, const mjcf_element *element, const char *name, bool *value);
+tb_status mjcf_choice(mjcf *m, const mjcf_element *element, const char *name, const char *words,
+                      int32_t *choice);
+/* Reads `NAMElimited` and `NAMErange` by autolimits;
+ * `range` keeps its value where none is given. */
+tb_status mjcf_limits(mjcf *m, const mjcf_element *element, const char *limited_name,
+                      const char *range_name, bool *limited, double range[2]);
+
+/* ---- mjcf_frame.c ---- */
+
+mjcf_pose mjcf_pose_identity(void);
+/* a after b */
+mjcf_pose mjcf_pose_mul(const mjcf_pose *a, const mjcf_pose *b);
+/* Rotation of Euler angles (as in the document) by the compiler's sequence. */
+tb_quaternion mjcf_from_euler(const mjcf *m, const double angles[3]);
+/* quat, axisangle, xyaxes, zaxis, euler: the last source that has one of them. */
+tb_status mjcf_orientation(mjcf *m, const mjcf_element *element, tb_quaternion *orientation,
+                           bool *given);
+/* pos and orientation. */
+tb_status mjcf_read_pose(mjcf *m, const mjcf_element *element, mjcf_pose *pose);
+/* fromto: pose in the middle, half the length; *given is false where there is none. */
+tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, double *half_length,
+                      bool *given);
+
+/* ---- the rest ---- */
+
+tb_status mjcf_read_options(mjcf *m);
+/* The rules of a document and its compiler's part of scene_def. */
+tb_status mjcf_read_compiler(mjcf *m);
+tb_status mjcf_read_assets(mjcf *m);
+/* The mesh or height field of that name, loaded on first use. */
+tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);
+tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle);
+/* How large the mesh of that name is; it does not become part of the scene. */
+tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
+                            const mjcf_extent **extent);
+/* An asset's name: its own, else its file's without folder and extension; NULL if there is none. */
+tb_status mjcf_asset_name(mjcf *m, const xmlNode *node, const char **name);
+/* Enters an asset's name; INVALID_ARGUMENT where it is taken. NULL is passed over. */
+tb_status mjcf_enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, const char *name,
+                          int32_t index);
+tb_status mjcf_read_hfield(mjcf *m, const xmlNode *node);
+
+/* ---- import/mjcf_fit.c ---- */
+
+/* Measures a mesh whose vertices lie where they belong in the geom's frame. */
+tb_status mjcf_find_extent(mjcf *m, const xmlNode *node, const tb_mesh_def *mesh,
+                           mjcf_extent *extent);
+/* Sets the size of a primitive of type `def->type` to fit the mesh of that name by the compiler's
+ * rule, and moves *pose to where it lies. INVALID_ARGUMENT where the mesh has no volume. */
+tb_status mjcf_fit(mjcf *m, const xmlNode *node, const char *mesh, double scale, tb_shape_def *def,
+                   mjcf_pose *pose);
+
+/* ---- import/mjcf_align.c ---- */
+
+/* Notes a body that is to be aligned; `frame` is not set yet. */
+tb_status mjcf_note_aligned(mjcf *m, const mjcf_aligned *aligned);
+/* Where the first reading found the body's inertia; NULL for bodies that are not aligned. */
+const mjcf_pose *mjcf_find_alignment(const mjcf *m, int32_t body);
+/* Compiles the scene, whose joints are added, and sets the frames of the noted bodies. */
+tb_status mjcf_find_alignments(mjcf *m);
+
+tb_status mjcf_read_bodies(mjcf *m);
+tb_status mjcf_read_joint(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                          tb_handle body, const mjcf_pose *world);
+tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                         tb_handle body, bool has_inertia);
+/* Adds the waiting joints to the scene, bodies in order. */
+tb_status mjcf_add_joints(mjcf *m);
+int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
+
+tb_status mjcf_read_tendons(mjcf *m);
+tb_status mjcf_add_tendons(mjcf *m);
+/* Notes a geom, if it has a name, for the tendons that may go around it. */
+tb_status mjcf_note_round(mjcf *m, const tb_shape_def *def, tb_shape_type type,
+                          const mjcf_pose *pose);
+/* The path of a <spatial>. */
+tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon);
+/* Whether a joint moves what a tendon hangs on. */
+bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joint);
+/* Sets the spring lengths that follow from the joints' spring references; the joints are added. */
+tb_status mjcf_rest_tendons(mjcf *m);
+/* The kind of an actuator element, -1 if it is none. */
+int mjcf_actuator_type(const xmlNode *node);
+/* The actuators that the default classes describe; call before the next. */
+tb_status mjcf_read_class_actuators(mjcf *m);
+/* Gain, bias and activation of an actuator element of a supported kind. */
+tb_status mjcf_read_general(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_general *g);
+tb_status mjcf_read_actuators(mjcf *m);
+tb_status mjcf_add_actuators(mjcf *m);
+/* Notes the names of geoms in pairs, which are kept whatever their masks say. */
+tb_status mjcf_note_pairs(mjcf *m);
+tb_status mjcf_read_contacts(mjcf *m);
+tb_status mjcf_read_equalities(mjcf *m);
+tb_status mjcf_read_keyframes(mjcf *m);
+
+/* Reflected inertia 1 / (J M^-1 J') at the reference configuration of each joint (averaged over its
+ * first dofs) and of each actuator's transmission; of actuators with a muscle_scale instead the
+ * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
+tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
+
+/* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */
+tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double sliding,
+                       double torsional, double rolling, tb_surface *surface);
+
+/* ---- mjcf.c ---- */
+
+/* Passes on the builder's refusal with the element's place. */
+tb_status mjcf_refused(mjcf *m, const xmlNode *node, const tb_error *refusal);
+/* The name of an element with the replica's suffix, kept; NULL if it has none. */
+tb_status mjcf_name(mjcf *m, const xmlNode *node, const char **name);
+/* The name that a reference means in the replica being resolved, kept. */
+tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name);
+/* Counts something that is read past, for one warning at the end. */
+tb_status mjcf_note_past(mjcf *m, const xmlNode *node, const char *what, const char *why);
+tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size);
+
+/* Calls `read` for every child element of the document's sections `section`: first for those whose
+ * references (the attributes in `references`, also of their children) mean things outside replicas,
+ * then once for each replica in which all of them are found, as MuJoCo orders them. Of contacts and
+ * tendons some references may mean things outside of the replica. */
+typedef tb_status mjcf_reader(mjcf *m, const xmlNode *node);
+typedef struct mjcf_reference_kind {
+    const char *attribute;
+    tb_handle_kind kind;
+} mjcf_reference_kind;
+tb_status mjcf_for_section(mjcf *m, const char *section, const mjcf_reference_kind *references,
+                           mjcf_reader *read);
+
+#endif

@@ -1,0 +1,243 @@
+/* MJCF geoms: the shapes of bodies.
+ *
+ * A geom that touches nothing and weighs nothing is there to be looked at and is left out, with its
+ * mesh: robot models carry large meshes of that kind. */
+#include <string.h>
+
+#include "model/import/mjcf/mjcf.h"
+
+static const mjcf_words GEOM = {
+    .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
+            "condim "
+            "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
+            "fluidcoef",
+    .silent = "material rgba castshadow user",
+    .soft = "solmix solref solimp margin gap",
+    .zero = "adhesion surfacevel",
+};
+
+static const char *const TYPE_WORDS = "plane hfield sphere capsule ellipsoid cylinder box mesh sdf";
+enum { PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF };
+
+static const tb_shape_type TYPES[] = {
+    TB_SHAPE_PLANE,     TB_SHAPE_HEIGHT_FIELD, TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,
+    TB_SHAPE_ELLIPSOID, TB_SHAPE_CYLINDER,     TB_SHAPE_BOX,    TB_SHAPE_CONVEX,
+};
+
+/* MuJoCo bounds the torque of spin by the torsional coefficient (m) times the normal force; here it
+ * is bounded by 2/3 mu spin_radius times it. */
+tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double sliding,
+                       double torsional, double rolling, tb_surface *surface)
+{
+    if (condim != 1 && condim != 3 && condim != 4 && condim != 6)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "condim",
+                           "condim is %d, not one of 1, 3, 4, 6", (int)condim);
+    if (sliding < 0 || torsional < 0 || rolling < 0)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "friction",
+                           "friction has a negative coefficient");
+    *surface = tb_surface_defaults();
+    surface->kind = (tb_contact_kind)condim;
+    surface->friction = sliding;
+    surface->restitution = 0;
+    surface->spin_radius = sliding > 0 ? 1.5 * torsional / sliding : 0;
+    surface->rolling_length = rolling;
+    return TB_OK;
+}
+
+/* A mask as MuJoCo keeps it: 32 bits of an integer that may be written as a negative number. */
+static tb_status read_mask(mjcf *m, const mjcf_element *element, const char *name, uint32_t *mask)
+{
+    double number = 1;
+    MJCF_TRY(mjcf_number(m, element, name, &number));
+    if (number != floor(number) || number < INT32_MIN || number > UINT32_MAX)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, name,
+                           "%s=\"%g\" is not a mask of 32 bits", name, number);
+    *mask = (uint32_t)(int64_t)number;
+    return TB_OK;
+}
+
+static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *surface)
+{
+    double friction[3] = {1, 0.005, 0.0001};
+    int32_t condim = 3;
+    MJCF_TRY(mjcf_integer(m, element, "condim", &condim));
+    MJCF_TRY(mjcf_numbers(m, element, "friction", 1, 3, friction, NULL));
+    if (m->override) {
+        friction[0] = m->override_friction[0];
+        friction[1] = m->override_friction[2];
+        friction[2] = m->override_friction[3];
+    }
+    return mjcf_surface(m, element->node, condim, friction[0], friction[1], friction[2], surface);
+}
+
+static tb_status check_size(mjcf *m, const xmlNode *node, int32_t type, tb_shape_def *def)
+{
+    static const int NUMBERS[] = {0, 0, 1, 2, 3, 2, 3, 0};
+    for (int i = 0; i < NUMBERS[type]; i++)
+        if (!(def->size[i] > 0))
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
+                               "size %d is %g, not positive", i + 1, def->size[i]);
+    /* numbers beyond those that the type needs mean nothing */
+    for (int i = NUMBERS[type]; i < 3; i++) def->size[i] = 0;
+    return TB_OK;
+}
+
+static tb_status read_size(mjcf *m, const mjcf_element *element, int32_t type, tb_shape_def *def,
+                           mjcf_pose *pose)
+{
+    double half_length = 0;
+    bool ends = false;
+    MJCF_TRY(mjcf_numbers(m, element, "size", 1, 3, def->size, NULL));
+    MJCF_TRY(mjcf_fromto(m, element, pose, &half_length, &ends));
+    if (ends) {
+        if (type == CAPSULE || type == CYLINDER) {
+            def->size[1] = half_length;
+        } else if (type == BOX || type == ELLIPSOID) {
+            def->size[1] = def->size[0];
+            def->size[2] = half_length;
+        } else {
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "fromto",
+                               "fromto is for capsules, cylinders, boxes and ellipsoids");
+        }
+    }
+    return check_size(m, element->node, type, def);
+}
+
+static tb_status read_mass(mjcf *m, const mjcf_element *element, tb_shape_def *def)
+{
+    def->density = 1000;
+    def->mass = -1;
+    const bool given = mjcf_text(element, "mass") != NULL;
+    MJCF_TRY(mjcf_number(m, element, "mass", &def->mass));
+    MJCF_TRY(mjcf_number(m, element, "density", &def->density));
+    MJCF_TRY(mjcf_bool(m, element, "shellinertia", &def->shell));
+    if (given && def->mass < 0)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "mass",
+                           "mass is %g kg, less than 0", def->mass);
+    if (def->density < 0)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "density",
+                           "density is %g kg/m^3, less than 0", def->density);
+    return TB_OK;
+}
+
+/* How the medium acts on the geom; without a medium nothing is kept of it. */
+static tb_status read_fluid(mjcf *m, const mjcf_element *element, int32_t type, tb_shape_def *def)
+{
+    int32_t shape = 0;
+    const double coefficients[5] = {0.5, 0.25, 1.5, 1, 1};
+    MJCF_TRY(mjcf_choice(m, element, "fluidshape", "none ellipsoid", &shape));
+    memcpy(def->fluid_coefficients, coefficients, sizeof coefficients);
+    MJCF_TRY(mjcf_numbers(m, element, "fluidcoef", 1, 5, def->fluid_coefficients, NULL));
+    const bool medium = m->scene_def.density > 0 || m->scene_def.viscosity > 0;
+    def->fluid_ellipsoid = medium && shape == 1;
+    if (def->fluid_ellipsoid && (type == MESH || type == SDF))
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "fluidshape",
+                           "fluidshape=\"ellipsoid\" of a mesh is not supported");
+    return TB_OK;
+}
+
+/* Whether the geom counts for the inertia of its body, if that comes from geoms. */
+static bool weighs(const mjcf *m, const tb_shape_def *def)
+{
+    return (def->mass > 0 || (def->mass < 0 && def->density > 0)) &&
+           def->group >= m->scene_def.inertia_groups[0] &&
+           def->group <= m->scene_def.inertia_groups[1];
+}
+
+/* Whether the geom can neither touch anything nor weigh anything. */
+static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def *def,
+                         bool has_inertia)
+{
+    if (def->category != 0 || def->mask != 0 || def->fluid_ellipsoid) return false;
+    const char *name = tb_xml_attribute(node, "name");
+    if (name != NULL && tb_names_find(&m->names, TB_HANDLE_PAIR, name) >= 0) return false;
+    const bool given = m->inertia_source == TB_INERTIA_GIVEN ||
+                       (m->inertia_source == TB_INERTIA_AUTO && has_inertia);
+    return def->body.index == 0 || !weighs(m, def) || given;
+}
+
+static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_shape_def *def)
+{
+    tb_error refusal = {0};
+    tb_v3_store(def->position, pose->position);
+    tb_q_store(def->orientation, pose->orientation);
+    if (m->no_contact) def->category = def->mask = 0;
+    if (tb_scene_add_shape(m->scene, def, NULL, &refusal) != TB_OK)
+        return mjcf_refused(m, node, &refusal);
+    if (weighs(m, def)) {
+        m->number_of_weighing++;
+        m->weighing_axes = pose->orientation;
+        m->weighing_mesh = def->type == TB_SHAPE_CONVEX;
+    }
+    return TB_OK;
+}
+
+tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                         tb_handle body, bool has_inertia)
+{
+    mjcf_element element;
+    int32_t type = SPHERE;
+    double fit_scale = 1;
+    mjcf_pose pose;
+    tb_shape_def def = tb_shape_defaults();
+    def.body = body;
+    for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c))
+        return tb_xml_fail(
+            m->error, tb_xml_is(c, "plugin") ? TB_UNSUPPORTED : TB_INVALID_ARGUMENT, c, NULL,
+            tb_xml_is(c, "plugin") ? "plugins are not supported" : "unknown element in 'geom'");
+    MJCF_TRY(mjcf_open(m, node, "geom", childclass, &GEOM, &element));
+    MJCF_TRY(mjcf_choice(m, &element, "type", TYPE_WORDS, &type));
+    MJCF_TRY(mjcf_read_pose(m, &element, &pose));
+    MJCF_TRY(read_mask(m, &element, "contype", &def.category));
+    MJCF_TRY(read_mask(m, &element, "conaffinity", &def.mask));
+    MJCF_TRY(mjcf_integer(m, &element, "group", &def.group));
+    MJCF_TRY(mjcf_integer(m, &element, "priority", &def.priority));
+    MJCF_TRY(mjcf_number(m, &element, "fitscale", &fit_scale));
+    MJCF_TRY(read_surface(m, &element, &def.surface));
+    MJCF_TRY(read_mass(m, &element, &def));
+    MJCF_TRY(read_fluid(m, &element, type, &def));
+    const char *mesh_name = mjcf_text(&element, "mesh");
+    const char *hfield_name = mjcf_text(&element, "hfield");
+    if (type == SDF)
+        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "type", "type=\"sdf\" is not supported");
+    const bool fitted = mesh_name != NULL && type != MESH;
+    if (!fitted) MJCF_TRY(read_size(m, &element, type, &def, &pose));
+    MJCF_TRY(mjcf_name(m, node, &def.name));
+    if (!fitted) {
+        const mjcf_pose placed = mjcf_pose_mul(frame, &pose);
+        MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &placed));
+    }
+    if (is_only_seen(m, node, &def, has_inertia)) return TB_OK;
+    if (fitted && mjcf_text(&element, "fromto") != NULL)
+        return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "fromto",
+                           "fromto stands beside mesh, which gives the size");
+
+    /* from here on the element's sources are gone: assets have defaults too */
+    def.type = TYPES[type];
+    pose = mjcf_pose_mul(frame, &pose);
+    if (fitted) {
+        if (type == PLANE || type == HFIELD)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "mesh",
+                               "a %s cannot be fitted to a mesh",
+                               type == PLANE ? "plane" : "height field");
+        MJCF_TRY(mjcf_fit(m, node, mesh_name, fit_scale, &def, &pose));
+        MJCF_TRY(check_size(m, node, type, &def));
+        MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &pose));
+    }
+    if (type == MESH) {
+        const mjcf_mesh *mesh = NULL;
+        if (mesh_name == NULL)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "mesh",
+                               "attribute 'mesh' is missing");
+        MJCF_TRY(mjcf_use_mesh(m, node, mesh_name, &mesh));
+        def.asset = mesh->handle;
+        def.shell = false;
+        pose = mjcf_pose_mul(&pose, &mesh->offset);
+    } else if (type == HFIELD) {
+        if (hfield_name == NULL)
+            return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "hfield",
+                               "attribute 'hfield' is missing");
+        MJCF_TRY(mjcf_use_hfield(m, node, hfield_name, &def.asset));
+    }
+    return add(m, node, &pose, &def);
+}

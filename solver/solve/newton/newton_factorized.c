@@ -1,0 +1,371 @@
+/* Newton's system in the factorized form: the bodies are the nodes, a run of dofs that no block cuts
+ * each.
+ *
+ * The contacts of a pair stand one after another and couple the same dofs: what they add to the
+ * matrix is gathered in a small dense square first and goes to its places at once. */
+#include "solve/newton/newton_system.h"
+
+#include "base/team.h"
+#include "solve/sweep/rows.h"
+
+#include <string.h>
+
+/* ---- pattern: one lane's work ---- */
+
+/* Whether two blocks stand on the same runs of dofs. */
+TB_CALLED bool same_runs(const tb_problem *problem, const tb_block *a, const tb_block *b)
+{
+    if (a->segments != b->segments || a->width != b->width) return false;
+    if (a->segment == b->segment) return true;
+    for (int32_t k = 0; k < a->segments; k++) {
+        const tb_segment *own = problem->segments + a->segment + k;
+        const tb_segment *other = problem->segments + b->segment + k;
+        if (own->dof != other->dof || own->count != other->count) return false;
+    }
+    return true;
+}
+
+TB_EXTERN int32_t tb_newton_number_dofs(tb_newton_system *system, int32_t *size)
+{
+    const tb_problem *problem = system->problem;
+    const int32_t dofs = problem->number_of_dofs;
+    enum { TOUCHED = 1, CUT = 2 };
+    int32_t *mark = system->node_row;
+    memset(mark, 0, (size_t)dofs * sizeof *mark);
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        if (!system->inside[b]) continue;
+        const tb_block *block = &problem->blocks[b];
+        for (int32_t k = 0; k < block->segments; k++) {
+            const tb_segment run = problem->segments[block->segment + k];
+            if (run.count < 1) continue;
+            mark[run.dof] |= CUT;
+            if (run.dof + run.count < dofs) mark[run.dof + run.count] |= CUT;
+            TB_ROLLED
+            for (int32_t j = 0; j < run.count; j++) mark[run.dof + j] |= TOUCHED;
+        }
+    }
+    int32_t nodes = 0;
+    TB_ROLLED
+    for (int32_t i = 0; i < dofs; i++) {
+        const int32_t here = mark[i];
+        if (!(here & TOUCHED)) {
+            system->node[i] = -1;
+            continue;
+        }
+        if (here & CUT) size[nodes++] = 0;
+        system->node[i] = nodes - 1;
+        mark[i] = size[nodes - 1]++;
+    }
+    return nodes;
+}
+
+TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *start,
+                                   int32_t *neighbour)
+{
+    const tb_problem *problem = system->problem;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        if (!system->inside[b]) continue;
+        const tb_block *block = &problem->blocks[b];
+
+        /* blocks of a pair follow each other and couple the same nodes */
+        if (b > 0 && system->inside[b - 1] && same_runs(problem, block - 1, block)) continue;
+        for (int32_t p = 0; p < block->segments; p++) {
+            const tb_segment from = problem->segments[block->segment + p];
+            for (int32_t q = 0; q < block->segments; q++) {
+                const tb_segment to = problem->segments[block->segment + q];
+                for (int32_t i = from.dof; i < from.dof + from.count; i++) {
+                    if (i > from.dof && system->node[i] == system->node[i - 1]) continue;
+                    TB_ROLLED
+                    for (int32_t j = to.dof; j < to.dof + to.count; j++) {
+                        if (j > to.dof && system->node[j] == system->node[j - 1]) continue;
+                        if (system->node[i] == system->node[j]) continue;
+                        if (neighbour)
+                            neighbour[start[system->node[i]]++] = system->node[j];
+                        else
+                            start[system->node[i] + 1]++;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* ---- numbers ---- */
+
+/* D' and f' of a block (see the header); both are D / w and f where there is no compliance */
+TB_CALLED bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
+                            const tb_real *slope, const tb_real *lack, tb_real *d, tb_real *f)
+{
+    const int32_t n = block->rows;
+    const tb_real inverse = 1 / weight;
+    TB_ROLLED
+    for (int32_t i = 0; i < n * n; i++) d[i] = slope[i] * inverse;
+    TB_ROLLED
+    for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
+    if (!problem->compliance) return true;
+    const tb_real *e = problem->compliance + block->row;
+    bool stiff = true; /* as contacts are, beside springs that are not */
+    TB_ROLLED
+    for (int32_t i = 0; i < n; i++) stiff = stiff && e[i] == 0;
+    if (stiff) return true;
+
+    /* Gauss on 1 + D e / w: its diagonal is 1 or more by the row that friction pushes along */
+    tb_real a[TB_BLOCK_ROWS * TB_BLOCK_ROWS];
+    for (int32_t i = 0; i < n; i++) {
+        TB_ROLLED
+        for (int32_t j = 0; j < n; j++) a[i * n + j] = (i == j ? 1 : 0) + d[i * n + j] * e[j];
+    }
+    for (int32_t k = 0; k < n; k++) {
+        if (!(tb_abs(a[k * n + k]) > 0)) return false;
+        for (int32_t i = 0; i < n; i++) {
+            if (i == k) continue;
+            const tb_real factor = a[i * n + k] / a[k * n + k];
+            if (factor == 0) continue;
+            for (int32_t j = k; j < n; j++) a[i * n + j] -= factor * a[k * n + j];
+            TB_ROLLED
+            for (int32_t j = 0; j < n; j++) d[i * n + j] -= factor * d[k * n + j];
+            f[i] -= factor * f[k];
+        }
+    }
+    for (int32_t k = 0; k < n; k++) {
+        const tb_real scale = 1 / a[k * n + k];
+        for (int32_t j = 0; j < n; j++) d[k * n + j] *= scale;
+        f[k] *= scale;
+    }
+    return true;
+}
+
+/* The square of a few blocks that stand on the same runs: sum of (rows of Y)' D' (rows of Y). A lane
+ * takes rows of the square, the same ones here and when it is spread. */
+TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, const tb_real *d,
+                             tb_real *square)
+{
+    const tb_real *y = problem->values + block->value;
+    const int32_t n = block->rows, width = block->width;
+    if (n == 3) {
+        TB_EACH (a, width) {
+            const tb_real *y0 = y, *y1 = y + width, *y2 = y + 2 * width;
+            const tb_real l0 = y0[a] * d[0] + y1[a] * d[3] + y2[a] * d[6];
+            const tb_real l1 = y0[a] * d[1] + y1[a] * d[4] + y2[a] * d[7];
+            const tb_real l2 = y0[a] * d[2] + y1[a] * d[5] + y2[a] * d[8];
+            tb_real *to = square + (int64_t)a * width;
+            const tb_twin f0 = tb_twin_of(l0, l0), f1 = tb_twin_of(l1, l1), f2 = tb_twin_of(l2, l2);
+            int32_t b = 0;
+            TB_ROLLED
+            for (; b + 2 <= width; b += 2) {
+                const tb_twin sum = tb_twin_add(tb_twin_add(tb_twin_mul(f0, tb_twin_load(y0 + b)),
+                                                            tb_twin_mul(f1, tb_twin_load(y1 + b))),
+                                                tb_twin_mul(f2, tb_twin_load(y2 + b)));
+                tb_twin_store(to + b, tb_twin_add(tb_twin_load(to + b), sum));
+            }
+            TB_ROLLED
+            for (; b < width; b++) to[b] += l0 * y0[b] + l1 * y1[b] + l2 * y2[b];
+        }
+        return;
+    }
+    TB_EACH (a, width)
+        for (int32_t i = 0; i < n; i++) {
+            tb_real left = 0;
+            TB_ROLLED
+            for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
+            const tb_real *right = y + (int64_t)i * width;
+            tb_real *to = square + (int64_t)a * width;
+            TB_ROLLED
+            for (int32_t b = 0; b < width; b++) to[b] += left * right[b];
+        }
+}
+
+/* to[-j] += left row[j], j < n */
+TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
+                        int32_t n)
+{
+    for (int32_t j = 0; j < n; j++) to[-j] += left * row[j];
+}
+
+/* The square goes into the matrix, and is zero again. */
+TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
+{
+    const tb_block_lu *lu = &system->lu;
+    const tb_segment *runs = system->problem->segments + block->segment;
+    TB_EACH (a, block->width) {
+        tb_real *square = system->square + (int64_t)a * block->width;
+        const int32_t dof = tb_block_dof(system->problem, block, a), node = system->node[dof];
+        const int32_t group = lu->group[node];
+        const int32_t row = lu->offset[node] + system->node_row[dof];
+        int32_t last = -1;
+        tb_real *to = NULL;
+        for (int32_t q = 0; q < block->segments; q++) {
+            TB_ROLLED
+            for (int32_t j = 0; j < runs[q].count; j++) {
+                const int32_t column = runs[q].dof + j, other = system->node[column];
+                if (other != last) {
+                    const int32_t column_group = lu->group[other];
+                    to = tb_block_lu_block(lu, group, column_group) +
+                         (int64_t)row * lu->size[column_group] + lu->offset[other];
+                    last = other;
+                }
+                to[system->node_row[column]] += *square;
+                *square++ = 0;
+            }
+        }
+    }
+    tb_team_sync();
+}
+
+/* The same for the matrix of one node, the last dof first, where it goes at once. */
+TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, const tb_real *d)
+{
+    const tb_problem *problem = system->problem;
+    const tb_segment *runs = problem->segments + block->segment;
+    const tb_real *y = problem->values + block->value;
+    const int32_t n = block->rows, width = block->width, size = system->lu.rows;
+    TB_EACH (a, width) {
+        const int32_t own = size - 1 - tb_block_dof(problem, block, a);
+        tb_real *row = system->lu.values + (int64_t)own * size + size - 1;
+        for (int32_t i = 0; i < n; i++) {
+            tb_real left = 0;
+            TB_ROLLED
+            for (int32_t k = 0; k < n; k++) left += y[(int64_t)k * width + a] * d[k * n + i];
+            if (left == 0) continue;
+            const tb_real *right = y + (int64_t)i * width;
+            for (int32_t q = 0; q < block->segments; q++) {
+                add_backward(row - runs[q].dof, left, right, runs[q].count);
+                right += runs[q].count;
+            }
+        }
+    }
+}
+
+/* 1 + Y D' Y' */
+TB_STATIC void assemble_dofs(tb_newton_system *system)
+{
+    const tb_problem *problem = system->problem;
+    tb_block_lu *lu = &system->lu;
+    tb_block_lu_clear(lu);
+    TB_EACH (k, problem->number_of_dofs) {
+        if (system->node[k] < 0) continue;
+        const int32_t group = lu->group[system->node[k]];
+        const int32_t row = lu->offset[system->node[k]] + system->node_row[k];
+        tb_block_lu_block(lu, group, group)[(int64_t)row * (lu->size[group] + 1)] = 1;
+    }
+    tb_team_sync();
+    const tb_block *before = NULL;
+    const bool dense = system->one_node;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_block *block = &problem->blocks[b];
+        if (!system->inside[b]) continue;
+        if (dense) {
+            if (before && !same_runs(problem, before, block)) tb_team_sync();
+            add_to_dense(system, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row);
+            before = block;
+            continue;
+        }
+        if (before && !same_runs(problem, before, block)) spread_square(system, before);
+        add_to_square(problem, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row,
+                      system->square);
+        before = block;
+    }
+    if (before && !dense) spread_square(system, before);
+    tb_team_sync();
+}
+
+TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
+                                const tb_real *slope, const tb_real *lack, const uint8_t *statuses,
+                                tb_real *dlambda)
+{
+    /* what blocks lack moves the velocity: open ones move by it and by nothing else */
+    const tb_problem *problem = system->problem;
+    bool regular = true;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
+        tb_real *d = system->reduced + square;
+        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = lack[i];
+        if (statuses[b] == TB_CONTACT_OPEN)
+            for (int32_t i = 0; i < block->rows * block->rows; i++) d[i] = 0;
+        else if (!reduce_block(problem, block, weight[b], slope + square, lack, d,
+                               dlambda + block->row))
+            regular = false;
+    }
+    tb_team_sync();
+    if (!tb_team_all(regular)) return false;
+    tb_problem_whiten(problem, dlambda, system->ds);
+    return true;
+}
+
+TB_EXTERN int32_t tb_newton_place(const tb_newton_system *system, int32_t dof)
+{
+    const int32_t node = system->node[dof];
+    return system->lu.first[system->lu.group[node]] + system->lu.offset[node] +
+           system->node_row[dof];
+}
+
+TB_EXTERN void tb_newton_apply_factor(tb_newton_system *system, tb_real *v)
+{
+    const int32_t dofs = system->problem->number_of_dofs;
+    TB_EACH (k, dofs)
+        if (system->node[k] >= 0) system->x[tb_newton_place(system, k)] = v[k];
+    tb_team_sync();
+    tb_block_lu_solve(&system->lu, system->x);
+    TB_EACH (k, dofs)
+        if (system->node[k] >= 0) v[k] = system->x[tb_newton_place(system, k)];
+    tb_team_sync();
+}
+
+TB_EXTERN bool tb_newton_factor_dofs(tb_newton_system *system)
+{
+    system->update.has_factor = false;
+    assemble_dofs(system);
+    system->factorizations++;
+    if (!tb_block_lu_factor(&system->lu)) return false;
+    tb_newton_apply_factor(system, system->ds);
+    return true;
+}
+
+TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *statuses,
+                                tb_real *dlambda)
+{
+    const tb_problem *problem = system->problem;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const int32_t n = block->rows;
+        if (statuses[b] == TB_CONTACT_OPEN) continue;
+        const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+        tb_real velocity[TB_BLOCK_ROWS], *to = dlambda + block->row;
+        tb_gather_any(problem, block, system->ds, velocity);
+        for (int32_t i = 0; i < n; i++) {
+            TB_ROLLED
+            for (int32_t k = 0; k < n; k++) to[i] -= d[i * n + k] * velocity[k];
+        }
+    }
+    tb_team_sync();
+}
+
+TB_EXTERN double tb_newton_length(const tb_real *v, int32_t n)
+{
+    double sum = 0;
+    for (int32_t i = 0; i < n; i++) sum += (double)v[i] * (double)v[i];
+    tb_team_sync(); /* all have read it */
+    return sqrt(sum);
+}
+
+TB_EXTERN void tb_newton_product(tb_newton_system *system, const tb_real *v, tb_real *to)
+{
+    const tb_problem *problem = system->problem;
+    TB_EACH (b, problem->number_of_blocks) {
+        const tb_block *block = &problem->blocks[b];
+        const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+        const int32_t n = block->rows;
+        tb_real velocity[TB_BLOCK_ROWS], *response = system->work + block->row;
+        tb_gather_any(problem, block, v, velocity);
+        for (int32_t i = 0; i < n; i++) {
+            response[i] = 0;
+            TB_ROLLED
+            for (int32_t k = 0; k < n; k++) response[i] += d[i * n + k] * velocity[k];
+        }
+    }
+    tb_team_sync();
+    tb_problem_whiten(problem, system->work, to);
+    TB_EACH (k, problem->number_of_dofs) to[k] += v[k];
+    tb_team_sync();
+}

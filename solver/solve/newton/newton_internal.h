@@ -1,0 +1,103 @@
+/* What Newton's two ways share: rounds from anywhere (newton.c), and steps from the sets of the last
+ * solve (newton_sets.c). */
+#ifndef TB_NEWTON_INTERNAL_H
+#define TB_NEWTON_INTERNAL_H
+
+#include "solve/newton/newton_system.h"
+#include "solve/solve.h"
+
+/* Each lane of a team has one; what it points to they share, and what follows they do together: what
+ * it writes all see at the return. */
+#define tb_newton TB_SYMBOL(tb_newton)
+typedef struct tb_newton {
+    const tb_problem *problem;
+    const tb_solve_options *options;
+    tb_arena *scratch;
+    tb_newton_system system;
+    tb_problem linear;         /* the problem with c = 0 */
+    tb_real *lambda, *xi, *p;  /* rows */
+    tb_real *change, *dxi;     /* rows: the step */
+    tb_real *trial, *trial_xi; /* rows */
+    tb_real *lack;             /* rows: prox - lambda */
+    tb_real *fine;             /* rows: what is left of lambda in steps from sets; NULL: nothing */
+    tb_real *slope;            /* squares of blocks, at 6 row */
+    tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift
+                                  has the impulses that the steps from sets began with */
+    tb_real *best, *last;      /* rows; last: what the last round began with */
+    tb_real *s;                /* dofs */
+    tb_real *g, *weight;       /* blocks: mean diagonal of G; w */
+    uint8_t *statuses;         /* blocks */
+    double *squares;           /* rows: shares of the merit */
+    tb_real epsilon, shrink;
+    double best_residual;
+    double rest;  /* share of the tolerance below which a warm start needs no step from sets */
+    int32_t work; /* sweeps and steps so far */
+    int32_t resets;
+    int32_t failures, fallbacks;
+    tb_real boldest;      /* smallest factor by which epsilon falls */
+    double gain_residual; /* best residual when it last halved, and the work until then */
+    int32_t gain_work;
+    bool at_rounding; /* the rounds ended since rounding leaves no more to gain */
+} tb_newton;
+
+#ifdef TB_SINGLE
+#define TB_SMALLEST_EPSILON TB_R(3e-6)
+#else
+#define TB_SMALLEST_EPSILON TB_R(1e-10)
+#endif
+
+/* Where no impulses satisfy a contradiction, steps pile them up for hardly any gain: a residual must
+ * be below this share of the best to be the best. */
+#define TB_WORTHWHILE_GAIN 0.95
+
+/* Mean diagonal of G in a block; 0 for one that no impulse moves along its first row, or that is out
+ * of range: it is left alone. */
+#define tb_newton_mean_diagonal TB_SYMBOL(tb_newton_mean_diagonal)
+TB_EXTERN tb_real tb_newton_mean_diagonal(const tb_problem *problem, int32_t index);
+/* That of all blocks. */
+#define tb_newton_measure TB_SYMBOL(tb_newton_measure)
+TB_EXTERN void tb_newton_measure(tb_newton *it);
+
+/* Takes memory for it->problem. RESOURCE_EXHAUSTED. */
+#define tb_newton_prepare TB_SYMBOL(tb_newton_prepare)
+TB_EXTERN tb_status tb_newton_prepare(tb_newton *it);
+
+/* Impulses (rows) brought into their sets. */
+#define tb_newton_project TB_SYMBOL(tb_newton_project)
+TB_EXTERN void tb_newton_project(const tb_problem *problem, const tb_real *lambda, tb_real *to);
+
+/* The same of impulses with what is left of them, in both `fine` (rows, or NULL): it is left out where
+ * the sets have moved an impulse. */
+#define tb_newton_project_fine TB_SYMBOL(tb_newton_project_fine)
+TB_EXTERN void tb_newton_project_fine(const tb_problem *problem, const tb_real *lambda,
+                                      const tb_real *fine, tb_real *to, tb_real *to_fine);
+
+/* w of all blocks from epsilon. */
+#define tb_newton_weigh TB_SYMBOL(tb_newton_weigh)
+TB_EXTERN void tb_newton_weigh(tb_newton *it);
+
+#define tb_newton_is_cancelled TB_SYMBOL(tb_newton_is_cancelled)
+TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it);
+
+/* Whether there is enough of a start for tb_newton_from_sets. */
+#define tb_newton_has_sets TB_SYMBOL(tb_newton_has_sets)
+TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
+                                  const tb_warm_start *warm);
+
+/* Statuses of a solution from its impulses and xi. */
+#define tb_newton_statuses TB_SYMBOL(tb_newton_statuses)
+TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution);
+
+/* Steps from the sets of the last solve. *ended: the tolerance is reached, and all of `solution` is
+ * filled but its solver and its work. Else the best impulses and their residual stand in `it`. */
+#define tb_newton_from_sets TB_SYMBOL(tb_newton_from_sets)
+TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm,
+                                        tb_solution *solution, bool *ended);
+
+/* These steps alone, as a solver: what they do not solve they leave, the best impulses in
+ * `solution`. `warm` has sets. */
+#define tb_solve_from_sets TB_SYMBOL(tb_solve_from_sets)
+TB_EXTERN tb_status tb_solve_from_sets(const tb_problem *problem, const tb_solve_options *options,
+                                       const tb_warm_start *warm, tb_solution *solution);
+
+#endif

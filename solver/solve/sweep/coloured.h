@@ -1,0 +1,356 @@
+/* Contacts of one world that fills a card, in the order of their colours: what a sweep reads.
+ *
+ * Nothing of W or G is stored. A contact's three rows are its frame and its arms, a body's part of
+ * M^-1 its inverse mass and inertia; a sweep keeps the change of every body's velocity that the
+ * impulses make, s = M^-1 W lambda, and xi of a row is d . (s at B - s at A) + c. That is the
+ * factorized form (Nützi 4.2, Poulsen 3.4) without its factors: 208 bytes a sweep for a contact
+ * between balls in float, where rows would take 440.
+ *
+ * Arrays are of quads, so that a lane reads sixteen bytes (float) at a time and neighbours lie side
+ * by side; bodies have places along the Morton curve, so that neighbours' velocities are in the
+ * cache together. `round` worlds hold nothing but balls that turn about their centres, and a plane,
+ * box or anything else that stands still: arms are multiples of the normal there, inertia is one
+ * number, and no row feels another's impulse. Functions take `round` as a constant. */
+#ifndef TB_COLOURED_H
+#define TB_COLOURED_H
+
+#include "contact/colouring.h"
+#include "contact/judge.h"
+#include "solve/sweep/factors.h"
+#include "solve/sweep/spread.h"
+
+typedef struct tb_quad {
+    tb_real x, y, z, w;
+} __attribute__((aligned(16))) tb_quad;
+
+/* what a unit's contacts are, one after another */
+typedef struct tb_coloured {
+    int32_t places;             /* of bodies */
+    int32_t units, contacts;    /* of this step */
+    int32_t colours;            /* likewise */
+    const int32_t *colour_from; /* colours + 1: first unit of each */
+    const tb_field_link *links; /* units: the places of their bodies */
+    const int32_t *unit_from;   /* units + 1: first contact of each; round: the unit's number */
+
+    tb_quad *normal;  /* contacts: unit vector; mu, -1: no friction and one row */
+    tb_quad *c;       /* c of the rows; 1 / g of the normal row */
+    tb_quad *lambda;  /* impulses, N s; round: 1 / g of friction, else the slip parameter */
+    tb_quad *arm_a;   /* point minus centre, m; 1 / g of friction, negative: to be solved whole */
+    tb_quad *arm_b;   /* likewise; g01 */
+    tb_quad *g;       /* g02, g11, g12, g22 */
+    tb_real *reach_a; /* round: arms are reach_a and -reach_b times the normal */
+    tb_real *reach_b;
+
+    tb_quad *twist;      /* places x 2: linear, angular (world); inverse mass, inverse inertia */
+    tb_quad *next_twist; /* of Jacobi's method */
+    tb_quad *past_twist; /* twist before the last sweep, where sweeps have momentum */
+    tb_quad *past;       /* likewise lambda */
+    tb_quad *inertia;    /* places x 2, not round: inverse, world: xx, yy, zz, xy; xz, yz */
+    double *sum;         /* places x 8: the same velocities from the impulses alone; two unused */
+    tb_quad *best;       /* contacts: impulses */
+    double *partial;     /* parts of sums: chunks of contacts, and twice the most blocks */
+    uint64_t *worst;     /* 3: complementarity, cone, -xi_n, by tb_double_order */
+} tb_coloured;
+
+/* ---- bodies ---- */
+
+/* One body of a unit while it is worked on. */
+typedef struct tb_unit_body {
+    tb_vec3 linear, angular;
+    tb_real inverse_mass, inverse_inertia; /* round */
+    tb_quad inertia[2];                    /* else */
+} tb_unit_body;
+
+TB_LANE tb_vec3 tb_quad_vector(tb_quad q)
+{
+    return tb_v3(q.x, q.y, q.z);
+}
+
+TB_LANE tb_quad tb_quad_of(tb_vec3 v, tb_real w)
+{
+    tb_quad q;
+    q.x = v.x, q.y = v.y, q.z = v.z, q.w = w;
+    return q;
+}
+
+TB_LANE tb_unit_body tb_unit_body_load(const tb_coloured *s, bool round, const tb_quad *twist,
+                                       int32_t place)
+{
+    tb_unit_body b;
+    memset(&b, 0, sizeof b);
+    if (place < 0) return b;
+    const tb_quad v = twist[2 * (int64_t)place], w = twist[2 * (int64_t)place + 1];
+    b.linear = tb_quad_vector(v);
+    b.angular = tb_quad_vector(w);
+    b.inverse_mass = v.w;
+    b.inverse_inertia = w.w;
+    if (!round) {
+        b.inertia[0] = s->inertia[2 * (int64_t)place];
+        b.inertia[1] = s->inertia[2 * (int64_t)place + 1];
+    }
+    return b;
+}
+
+TB_LANE void tb_unit_body_store(const tb_unit_body *b, tb_quad *twist, int32_t place)
+{
+    if (place < 0) return;
+    twist[2 * (int64_t)place] = tb_quad_of(b->linear, b->inverse_mass);
+    twist[2 * (int64_t)place + 1] = tb_quad_of(b->angular, b->inverse_inertia);
+}
+
+/* inverse inertia times a moment */
+TB_LANE tb_vec3 tb_unit_body_turn(const tb_unit_body *b, bool round, tb_vec3 moment)
+{
+    if (round) return tb_v3_scale(moment, b->inverse_inertia);
+    const tb_quad p = b->inertia[0], q = b->inertia[1];
+    return tb_v3(p.x * moment.x + p.w * moment.y + q.x * moment.z,
+                 p.w * moment.x + p.y * moment.y + q.y * moment.z,
+                 q.x * moment.x + q.y * moment.y + p.z * moment.z);
+}
+
+TB_LANE void tb_unit_body_push(tb_unit_body *b, bool round, tb_vec3 impulse, tb_vec3 arm)
+{
+    b->linear = tb_v3_add_scaled(b->linear, impulse, b->inverse_mass);
+    b->angular = tb_v3_add(b->angular, tb_unit_body_turn(b, round, tb_v3_cross(arm, impulse)));
+}
+
+/* ---- one contact ---- */
+
+/* A contact's directions, and its arms from both centres. */
+typedef struct tb_contact_frame {
+    tb_vec3 n, t1, t2, arm_a, arm_b;
+    tb_real mu;
+    int32_t rows;
+} tb_contact_frame;
+
+TB_LANE tb_contact_frame tb_contact_frame_load(const tb_coloured *s, bool round, int32_t i)
+{
+    tb_contact_frame f;
+    const tb_quad normal = s->normal[i];
+    f.n = tb_quad_vector(normal);
+    tb_v3_tangents(f.n, &f.t1, &f.t2);
+    f.mu = normal.w;
+    f.rows = normal.w < 0 ? 1 : 3;
+    if (round) {
+        f.arm_a = tb_v3_scale(f.n, s->reach_a[i]);
+        f.arm_b = tb_v3_scale(f.n, -s->reach_b[i]);
+    } else {
+        f.arm_a = tb_quad_vector(s->arm_a[i]);
+        f.arm_b = tb_quad_vector(s->arm_b[i]);
+    }
+    return f;
+}
+
+/* velocity of B minus velocity of A where they touch, along the rows */
+TB_LANE void tb_contact_velocity(const tb_contact_frame *f, const tb_unit_body *a,
+                                 const tb_unit_body *b, tb_real xi[3])
+{
+    const tb_vec3 at_a = tb_v3_add(a->linear, tb_v3_cross(a->angular, f->arm_a));
+    const tb_vec3 at_b = tb_v3_add(b->linear, tb_v3_cross(b->angular, f->arm_b));
+    const tb_vec3 v = tb_v3_sub(at_b, at_a);
+    xi[0] = tb_v3_dot(f->n, v);
+    xi[1] = tb_v3_dot(f->t1, v);
+    xi[2] = tb_v3_dot(f->t2, v);
+}
+
+TB_LANE void tb_contact_push(const tb_contact_frame *f, bool round, const tb_real change[3],
+                             tb_unit_body *a, tb_unit_body *b)
+{
+    tb_vec3 p = tb_v3_scale(f->n, change[0]);
+    if (f->rows > 1) {
+        p = tb_v3_add_scaled(p, f->t1, change[1]);
+        p = tb_v3_add_scaled(p, f->t2, change[2]);
+    }
+    tb_unit_body_push(b, round, p, f->arm_b);
+    tb_unit_body_push(a, round, tb_v3_negate(p), f->arm_a);
+}
+
+/* The diagonal block of G: what an impulse along each row does to all rows. */
+TB_LANE void tb_contact_local(const tb_contact_frame *f, bool round, const tb_unit_body *a,
+                              const tb_unit_body *b, tb_real g[9])
+{
+    const tb_vec3 d[3] = {f->n, f->t1, f->t2};
+    for (int j = 0; j < 3; j++) {
+        const tb_vec3 at_a = tb_v3_add_scaled(
+            tb_v3_cross(tb_unit_body_turn(a, round, tb_v3_cross(f->arm_a, d[j])), f->arm_a), d[j],
+            a->inverse_mass);
+        const tb_vec3 at_b = tb_v3_add_scaled(
+            tb_v3_cross(tb_unit_body_turn(b, round, tb_v3_cross(f->arm_b, d[j])), f->arm_b), d[j],
+            b->inverse_mass);
+        const tb_vec3 v = tb_v3_add(at_a, at_b);
+        for (int i = 0; i < 3; i++) g[3 * i + j] = tb_v3_dot(d[i], v);
+    }
+    /* symmetric to the last bit */
+    g[3] = g[1], g[6] = g[2], g[7] = g[5];
+}
+
+/* One contact as tb_update_coulomb wants it; g of a round contact is not asked for. */
+TB_LANE tb_sweep_block tb_contact_block(const tb_coloured *s, bool round, int32_t i, tb_real mu,
+                                        tb_real over_normal, tb_real over_friction, tb_real omega)
+{
+    tb_sweep_block block;
+    memset(&block, 0, sizeof block);
+    block.law = TB_LAW_COULOMB;
+    block.rows = 3;
+    block.mu = mu;
+    block.r_normal = omega * over_normal;
+    block.r_friction = omega * over_friction;
+    if (round) return block;
+    const tb_quad g = s->g[i];
+    block.g[0] = over_normal > 0 ? 1 / over_normal : 0;
+    block.g[1] = block.g[3] = s->arm_b[i].w;
+    block.g[2] = block.g[6] = g.x;
+    block.g[4] = g.y;
+    block.g[5] = block.g[7] = g.z;
+    block.g[8] = g.w;
+    return block;
+}
+
+/* What a contact is to a solver that judges it. */
+TB_LANE tb_block tb_contact_law_of(const tb_contact_frame *f)
+{
+    tb_block block;
+    memset(&block, 0, sizeof block);
+    block.law = f->rows > 1 ? TB_LAW_COULOMB : TB_LAW_UNILATERAL;
+    block.rows = f->rows;
+    block.mu = f->rows > 1 ? f->mu : 0;
+    return block;
+}
+
+enum { TB_UNIT_CONTACTS = 8 }; /* most contacts of a unit */
+
+enum { TB_COLOURED_BLOCK_SWEEPS = 60 }; /* after these, contacts solved whole go on by rows */
+
+/* How a sweep goes. With momentum it starts beyond the impulses that are there, by beta times their
+ * last change; what it makes of them takes the place of those before that change. Starts may lie
+ * outside of the cones: a projected step brings them back. */
+typedef struct tb_coloured_way {
+    bool jacobi, whole, momentum;
+    tb_real omega, beta;
+    const tb_quad *from;   /* velocities that contacts see */
+    tb_quad *to;           /* velocities that they change; the same but for Jacobi */
+    const tb_quad *lambda; /* impulses that are there */
+    tb_quad *next;         /* where what the sweep makes of them goes: with momentum elsewhere */
+} tb_coloured_way;
+
+/* Impulses that a sweep starts a contact from. */
+TB_LANE tb_quad tb_contact_start(const tb_coloured_way *way, int32_t i)
+{
+    tb_quad l = way->lambda[i];
+    if (way->beta == 0) return l;
+    const tb_quad past = way->next[i];
+    l.x += way->beta * (l.x - past.x);
+    l.y += way->beta * (l.y - past.y);
+    l.z += way->beta * (l.z - past.z);
+    return l;
+}
+
+/* Moves one contact's impulses and, in Gauss-Seidel's method, its bodies; Jacobi's bodies stay and
+ * `next` move. Returns the change's share of the measure (see tb_iterate). */
+TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
+                               int32_t i, tb_unit_body *a, tb_unit_body *b, tb_unit_body *next_a,
+                               tb_unit_body *next_b)
+{
+    const bool jacobi = way->jacobi;
+    const tb_contact_frame f = tb_contact_frame_load(s, round, i);
+    const tb_quad c = s->c[i];
+    tb_quad l = tb_contact_start(way, i);
+    tb_real xi[3], change[3] = {0, 0, 0}, lambda[3] = {l.x, l.y, l.z};
+    tb_contact_velocity(&f, a, b, xi);
+    xi[0] += c.x, xi[1] += c.y, xi[2] += c.z;
+
+    const tb_real over_friction = round ? l.w : tb_abs(s->arm_a[i].w);
+    tb_sweep_block block = tb_contact_block(s, round, i, f.mu, c.w, over_friction, way->omega);
+    double measure = 0;
+    if (f.rows == 1) {
+        change[0] = tb_prox_unilateral(lambda[0] - block.r_normal * xi[0]) - lambda[0];
+        lambda[0] += change[0];
+    } else if (!round && !jacobi && s->arm_a[i].w < 0 &&
+               (way->whole || tb_block_jams(block.g, block.mu))) {
+        block.r_normal = c.w;
+        tb_update_coulomb_exact(&block, way->omega, xi, lambda, change, &l.w);
+    } else {
+        tb_update_coulomb(&block, !round && !jacobi, xi, lambda, change);
+    }
+    const tb_real normal = c.w > 0 ? change[0] / c.w : 0;
+    measure = (double)(normal * normal);
+    if (f.rows > 1 && over_friction > 0) {
+        const tb_real t1 = change[1] / over_friction, t2 = change[2] / over_friction;
+        measure += (double)(t1 * t1 + t2 * t2);
+    }
+    if (way->momentum || measure != 0)
+        way->next[i] = tb_quad_of(tb_v3(lambda[0], lambda[1], lambda[2]), l.w);
+    if (measure == 0) return 0;
+    if (jacobi)
+        tb_contact_push(&f, round, change, next_a, next_b);
+    else
+        tb_contact_push(&f, round, change, a, b);
+    return measure;
+}
+
+TB_LANE int32_t tb_unit_first(const tb_coloured *s, bool round, int32_t unit)
+{
+    return round ? unit : s->unit_from[unit];
+}
+
+/* One unit's contacts in turn. */
+TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
+                            int32_t unit)
+{
+    const tb_field_link link = s->links[unit];
+    tb_unit_body a = tb_unit_body_load(s, round, way->from, link.a);
+    tb_unit_body b = tb_unit_body_load(s, round, way->from, link.b);
+    const int32_t end = tb_unit_first(s, round, unit + 1);
+    double measure = 0;
+    if (way->jacobi) {
+        tb_unit_body next_a = tb_unit_body_load(s, round, way->to, link.a);
+        tb_unit_body next_b = tb_unit_body_load(s, round, way->to, link.b);
+        for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
+            measure += tb_contact_move(s, round, way, i, &a, &b, &next_a, &next_b);
+        a = next_a;
+        b = next_b;
+    } else {
+        for (int32_t i = tb_unit_first(s, round, unit); i < end; i++)
+            measure += tb_contact_move(s, round, way, i, &a, &b, &a, &b);
+    }
+    if (measure == 0) return 0;
+    tb_unit_body_store(&a, way->to, link.a);
+    tb_unit_body_store(&b, way->to, link.b);
+    return measure;
+}
+
+/* Spreads the load of a unit's contacts among them; whether there was anything to spread. Not for
+ * round worlds, whose units are of one contact. */
+TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
+{
+    const tb_field_link link = s->links[unit];
+    const int32_t first = s->unit_from[unit], end = s->unit_from[unit + 1];
+    if (end - first < 2 || s->normal[first].w < 0) return false;
+    tb_unit_body a = tb_unit_body_load(s, false, s->twist, link.a);
+    tb_unit_body b = tb_unit_body_load(s, false, s->twist, link.b);
+    tb_real changes[TB_UNIT_CONTACTS], load = 0, change = 0;
+    int32_t number = 0;
+    for (int32_t k = 0; k < end - first; k++) {
+        const tb_contact_frame f = tb_contact_frame_load(s, false, first + k);
+        const tb_quad c = s->c[first + k];
+        const tb_real lambda = s->lambda[first + k].x;
+        tb_real xi[3];
+        tb_contact_velocity(&f, &a, &b, xi);
+        changes[k] = tb_spread_change(lambda, xi[0] + c.x, c.w > 0 ? 1 / c.w : 0);
+        change += tb_abs(changes[k]);
+        load += lambda;
+        number += changes[k] != 0;
+    }
+    if (!tb_spread_is_due(number, change, load)) return false;
+    for (int32_t k = 0; k < end - first; k++) {
+        const tb_contact_frame f = tb_contact_frame_load(s, false, first + k);
+        const tb_real push[3] = {changes[k] / (tb_real)number, 0, 0};
+        s->lambda[first + k].x += push[0];
+        tb_contact_push(&f, false, push, &a, &b);
+    }
+    tb_unit_body_store(&a, s->twist, link.a);
+    tb_unit_body_store(&b, s->twist, link.b);
+    return true;
+}
+
+#endif

@@ -1,0 +1,227 @@
+/* One sweep in each storage form, for sor.c and jor.c to instantiate.
+ *
+ * `gauss_seidel` is a constant where these are used. True: a block sees all changes made before it,
+ * its own rows see each other. False (Jacobi): every block sees the last sweep's impulses; changes
+ * go to `next`. */
+#ifndef TB_FORMS_H
+#define TB_FORMS_H
+
+#include "solve/sweep/rows.h"
+#include "solve/sweep/sweep_internal.h"
+
+#include <string.h>
+
+/* out of line: the sweep's registers are for the rows */
+TB_STATIC TB_NO_INLINE void tb_move_exactly(const tb_sweep_block *block, tb_real omega,
+                                            const tb_real *xi, tb_real *lambda, tb_real *change,
+                                            tb_real *alpha)
+{
+    tb_update_coulomb_exact(block, omega, xi, lambda, change, alpha);
+}
+
+/* a block of one row, of any law */
+TB_STATIC inline double tb_move_row(const tb_sweep_block *block, const tb_block *source, tb_real xi,
+                                    tb_real *lambda, tb_real *change)
+{
+    tb_real x = *lambda - block->r_normal * xi;
+    if (block->law == TB_LAW_BOX)
+        x = tb_prox_box(x, source->lower, source->upper);
+    else if (block->law == TB_LAW_UNILATERAL)
+        x = tb_prox_unilateral(x);
+    *change = x - *lambda;
+    *lambda = x;
+    const tb_real n = block->g[0] * *change;
+    return (double)(n * n);
+}
+
+/* what a change of a Coulomb contact counts */
+TB_STATIC inline double tb_contact_measure(const tb_sweep_block *block, const tb_real *change)
+{
+    const tb_real n = block->g[0] * change[0], friction = tb_max(block->g[4], block->g[8]);
+    const tb_real t0 = friction * change[1], t1 = friction * change[2];
+    return (double)(n * n + t0 * t0 + t1 * t1);
+}
+
+/* any law but Coulomb's, likewise */
+TB_STATIC TB_NO_INLINE double tb_move_other(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                            tb_real *xi, tb_real *lambda, tb_real *change)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    const tb_block *source = &sweeper->problem->blocks[index];
+    if (block->rows == 1) return tb_move_row(block, source, xi[0], lambda, change);
+    const tb_real *g = block->rows > 3 ? sweeper->local + block->local : block->g;
+    double measure = 0;
+    if (block->block_solve) {
+        /* bilateral, g holds the Cholesky factor: an exact step for all rows */
+        for (int i = 0; i < block->rows; i++) {
+            measure += (double)xi[i] * (double)xi[i];
+            change[i] = -sweeper->omega * xi[i];
+        }
+        tb_cholesky_solve(g, block->rows, block->rows, change);
+        for (int i = 0; i < block->rows; i++) lambda[i] += change[i];
+        return measure;
+    }
+    tb_update_any(block, g, source->lower, source->upper, gauss_seidel, xi, lambda, change);
+    for (int i = 0; i < block->rows; i++) {
+        const double v = (double)(g[i * block->rows + i] * change[i]);
+        measure += v * v;
+    }
+    return measure;
+}
+
+/* moves one block's impulses for its gathered xi; returns the change's share of the measure.
+ * `alpha`: the block's, where blocks are solved exactly */
+TB_STATIC inline double tb_move_block(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                      tb_real *xi, tb_real *lambda, tb_real *change, tb_real *alpha)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    if (block->law != TB_LAW_COULOMB)
+        return tb_move_other(sweeper, index, gauss_seidel, xi, lambda, change);
+    if (gauss_seidel && block->block_solve)
+        tb_move_exactly(block, sweeper->omega, xi, lambda, change, alpha);
+    else
+        tb_update_coulomb(block, gauss_seidel, xi, lambda, change);
+    return tb_contact_measure(block, change);
+}
+
+/* z = T lambda + d is lambda - r xi: the update takes it as an xi with r = 1 and the diagonal block
+ * 1 - T. `step` comes as lambda - z. */
+TB_STATIC inline double tb_move_by_t(tb_sweeper *sweeper, int32_t index, bool gauss_seidel,
+                                     tb_real *step, tb_real *lambda, tb_real *change)
+{
+    const tb_sweep_block *block = &sweeper->blocks[index];
+    const tb_block *source = &sweeper->problem->blocks[index];
+    const int64_t n = sweeper->problem->number_of_rows;
+    const int rows = block->rows;
+    tb_real local[TB_BLOCK_ROWS * TB_BLOCK_ROWS] = {0};
+    for (int i = 0; i < rows; i++) {
+        const tb_real *row = sweeper->t + (block->row + i) * n;
+        for (int j = 0; j < rows; j++) local[i * rows + j] = TB_R(i == j) - row[block->row + j];
+    }
+    tb_sweep_block unit = *block;
+    unit.r_normal = unit.r_friction = 1;
+    tb_update_any(&unit, local, source->lower, source->upper, gauss_seidel, step, lambda, change);
+    const tb_real *g = rows > 3 ? sweeper->local + block->local : block->g;
+    double measure = 0;
+    for (int i = 0; i < rows; i++) {
+        const double v = (double)(g[i * rows + i] * change[i]);
+        measure += v * v;
+    }
+    return measure;
+}
+
+#ifdef TB_DEVICE
+#include "solve/sweep/team_forms.h"
+#else
+
+TB_STATIC inline double tb_sweep_factorized(tb_sweeper *sweeper, bool gauss_seidel)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_real *compliance = problem->compliance;
+    tb_real *s = sweeper->s, *to = gauss_seidel ? s : sweeper->next;
+    if (!gauss_seidel) memcpy(to, s, (size_t)problem->number_of_dofs * sizeof(tb_real));
+
+    double measure = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_sweep_block *block = &sweeper->blocks[b];
+        const tb_real *y = problem->values + block->value;
+        const tb_real *c = problem->c + block->row;
+        tb_real *lambda = sweeper->lambda + block->row;
+        tb_real xi[TB_BLOCK_ROWS], change[TB_BLOCK_ROWS];
+
+        /* gather */
+        if (block->shape == TB_SHAPE_OF_TWO) {
+            for (int i = 0; i < 3; i++)
+                xi[i] = tb_dot66(y + 12 * i, s + block->dof_a, s + block->dof_b) + c[i];
+        } else if (block->shape == TB_SHAPE_OF_ONE) {
+            for (int i = 0; i < 3; i++) xi[i] = tb_dot6(y + 6 * i, s + block->dof_a) + c[i];
+        } else {
+            tb_gather_any(problem, &problem->blocks[b], s, xi);
+            for (int i = 0; i < block->rows; i++) xi[i] += c[i];
+        }
+        if (compliance)
+            for (int i = 0; i < block->rows; i++) xi[i] += compliance[block->row + i] * lambda[i];
+
+        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda, change,
+                                 sweeper->alpha ? &sweeper->alpha[b] : NULL);
+
+        /* scatter */
+        if (block->shape == TB_SHAPE_OF_TWO) {
+            tb_add6x3(to + block->dof_a, y, 12, change);
+            tb_add6x3(to + block->dof_b, y + 6, 12, change);
+        } else if (block->shape == TB_SHAPE_OF_ONE) {
+            tb_add6x3(to + block->dof_a, y, 6, change);
+        } else {
+            tb_scatter_any(problem, &problem->blocks[b], to, change);
+        }
+    }
+    if (!gauss_seidel) {
+        sweeper->next = s;
+        sweeper->s = to;
+    }
+    return measure;
+}
+
+TB_STATIC inline double tb_sweep_given(tb_sweeper *sweeper, bool gauss_seidel)
+{
+    const tb_problem *problem = sweeper->problem;
+    const tb_matrix *g = &sweeper->matrix;
+    const tb_real *old = sweeper->lambda; /* what xi is made from */
+    tb_real *lambda = gauss_seidel ? sweeper->lambda : sweeper->next;
+    if (!gauss_seidel) memcpy(lambda, old, (size_t)problem->number_of_rows * sizeof(tb_real));
+
+    double measure = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_sweep_block *block = &sweeper->blocks[b];
+        tb_real xi[TB_BLOCK_ROWS], change[TB_BLOCK_ROWS];
+        for (int i = 0; i < block->rows; i++) {
+            const int32_t row = block->row + i;
+            tb_real sum = 0;
+            if (g->dense) {
+                sum = tb_dot_long(g->dense + (int64_t)row * g->columns, old, g->columns);
+            } else {
+                for (int32_t k = g->row_start[row]; k < g->row_start[row + 1]; k++)
+                    sum += g->value[k] * old[g->column[k]];
+            }
+            /* an assembled G has the compliance on its diagonal, a given one has not */
+            if (problem->compliance && !sweeper->g) sum += problem->compliance[row] * old[row];
+            xi[i] = sum + problem->c[row];
+        }
+        measure += tb_move_block(sweeper, b, gauss_seidel, xi, lambda + block->row, change,
+                                 sweeper->alpha ? &sweeper->alpha[b] : NULL);
+    }
+    if (!gauss_seidel) {
+        sweeper->next = sweeper->lambda;
+        sweeper->lambda = lambda;
+    }
+    return measure;
+}
+
+TB_STATIC inline double tb_sweep_t(tb_sweeper *sweeper, bool gauss_seidel)
+{
+    const tb_problem *problem = sweeper->problem;
+    const int32_t n = problem->number_of_rows;
+    const tb_real *old = sweeper->lambda;
+    tb_real *lambda = gauss_seidel ? sweeper->lambda : sweeper->next;
+    if (!gauss_seidel) memcpy(lambda, old, (size_t)n * sizeof(tb_real));
+
+    double measure = 0;
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const tb_sweep_block *block = &sweeper->blocks[b];
+        tb_real step[TB_BLOCK_ROWS], change[TB_BLOCK_ROWS];
+        for (int i = 0; i < block->rows; i++) {
+            const tb_real *row = sweeper->t + (int64_t)(block->row + i) * n;
+            const tb_real z = tb_dot_long(row, old, n) + sweeper->d[block->row + i];
+            step[i] = old[block->row + i] - z;
+        }
+        measure += tb_move_by_t(sweeper, b, gauss_seidel, step, lambda + block->row, change);
+    }
+    if (!gauss_seidel) {
+        sweeper->next = sweeper->lambda;
+        sweeper->lambda = lambda;
+    }
+    return measure;
+}
+
+#endif
+#endif

@@ -1,0 +1,192 @@
+/* Actuators: control and activation to force.
+ *
+ * An actuator's force is gain times input plus bias, both functions of its length l and velocity v.
+ * Here that becomes f = constant - damping v with v at the end of the step, exact where gain and
+ * bias are affine and linearized where they are a muscle's, so that servos, dampers and muscles are
+ * integrated implicitly. A part that would push harder the faster it moves stays explicit. */
+#include <math.h>
+
+#include "step/dynamics/muscle.h"
+#include "step/step_internal.h"
+
+/* ---- activation ---- */
+
+TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
+                                     double activation, double dt)
+{
+    const tb_model_actuator *a = actuator;
+    const double x = tb_actuator_control(a, control);
+    double act = activation, time = a->time_constant, target = x;
+    if (a->disabled) return act;
+    if (a->activation_kind == TB_ACTIVATION_MUSCLE) {
+        time = fmax(1e-15, tb_muscle_time(a->muscle_times, x, act));
+        target = fmin(fmax(x, 0.0), 1.0);
+    }
+    if (a->activation_kind == TB_ACTIVATION_INTEGRATOR)
+        act += dt * x;
+    else /* exact for a control and a time constant that are held */
+        act += (target - act) * -expm1(-dt / time);
+    if (a->activation_limited) act = fmin(fmax(act, a->activation_lower), a->activation_upper);
+    return act;
+}
+
+/* What the gain is multiplied by: the control, or the activation. */
+TB_STATIC double input_of(const tb_world *w, int32_t actuator)
+{
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    const double control = w->state->controls[actuator];
+    if (a->activation < 0) return tb_actuator_control(a, control);
+    const double act = w->state->activations[a->activation];
+    if (!a->early) return act;
+    const double dt = w->dt > 0 ? (double)w->dt : w->model->dt;
+    return tb_activation_after(a, control, act, dt);
+}
+
+/* ---- force ---- */
+
+/* Stiffness and damping of a law, and the rest of it: f = rest - k l - d v. */
+typedef struct force_law {
+    double rest, k, d;
+} force_law;
+
+/* Adds `scale` times a muscle's force, linearized at length l and velocity v. What would be an
+ * unstable spring or damper stays at its value. */
+TB_STATIC void add_muscle(force_law *law, tb_muscle_force f, double scale, double l, double v)
+{
+    const double k = fmax(0.0, -scale * f.by_length), d = fmax(0.0, -scale * f.by_velocity);
+    law->rest += scale * f.force + k * l + d * v;
+    law->k += k;
+    law->d += d;
+}
+
+TB_STATIC force_law law_of(const tb_model_actuator *a, double input, double l, double v)
+{
+    force_law law = {0, 0, 0};
+    if (a->gain_curve == TB_CURVE_MUSCLE) {
+        add_muscle(&law, tb_muscle_gain(&a->muscle_gain, a->length_range, l, v), input, l, v);
+    } else {
+        law.rest += a->gain[0] * input;
+        law.k -= a->gain[1] * input;
+        law.d -= a->gain[2] * input;
+    }
+    if (a->bias_curve == TB_CURVE_MUSCLE) {
+        add_muscle(&law, tb_muscle_bias(&a->muscle_bias, a->length_range, l), 1, l, v);
+    } else {
+        law.rest += a->bias[0];
+        law.k -= a->bias[1];
+        law.d -= a->bias[2];
+    }
+    return law;
+}
+
+TB_STATIC bool is_muscle(const tb_model_actuator *a)
+{
+    return a->gain_curve == TB_CURVE_MUSCLE || a->bias_curve == TB_CURVE_MUSCLE;
+}
+
+TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
+{
+    const tb_world *w = world;
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
+    if (a->disabled || a->transmission == TB_TRANSMISSION_BODY) return law;
+    if (w->held && w->held[actuator]) {
+        law.constant = w->actuator_force[actuator];
+        return law;
+    }
+    const tb_transmission t = tb_actuator_transmission(w, actuator);
+    const double l = tb_actuator_length(w, actuator);
+    const double v = is_muscle(a) ? tb_transmission_velocity(&t, w->u) : 0;
+    double input = input_of(w, actuator), past;
+    if (a->period > 0) input -= a->period * rint((input - l) / a->period);
+    const force_law f = law_of(a, input, l, v);
+    tb_spring_damper(w, f.k, f.d, &past, &law.damping);
+    law.constant = f.rest - f.k * l;
+    if (past != 0) law.constant += past * tb_transmission_velocity(&t, w->u);
+    if (a->force_limited) {
+        law.lower = a->force_lower;
+        law.upper = a->force_upper;
+    }
+    return law;
+}
+
+/* ---- pushing ---- */
+
+/* Adds an actuator's force to those of the dofs. */
+TB_STATIC void add_push(const tb_world *w, int32_t actuator, tb_real *force)
+{
+    const double f = w->actuator_force[actuator];
+    if (f == 0) return;
+    const tb_transmission t = tb_actuator_transmission(w, actuator);
+    for (int32_t i = 0; i < t.count; i++)
+        force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * f);
+}
+
+TB_STATIC bool acts_on(const tb_transmission *t, int32_t dof)
+{
+    for (int32_t i = 0; i < t->count; i++)
+        if (tb_transmission_dof(t, i) == dof && t->coefficients[i] != 0) return true;
+    return false;
+}
+
+/* Joints bound the sum of their actuators' forces (MuJoCo's actuatorfrcrange). Where the forces at
+ * the start of the step exceed the bounds, the actuators of that joint push with these forces, and
+ * the joint takes the excess away. One lane's work; motor_excess holds the sums first. */
+TB_STATIC void hold_joints(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t i = 0; i < m->number_of_dofs; i++) w->motor_excess[i] = 0;
+    for (int32_t a = 0; a < m->number_of_actuators; a++) add_push(w, a, w->motor_excess);
+    for (int32_t i = 0; i < m->number_of_dofs; i++) {
+        const tb_model_joint *joint = &m->joints[m->dofs[i].joint];
+        const bool compensates = joint->actuators_compensate_gravity && w->compensation;
+        const tb_real sum = w->motor_excess[i] + (compensates ? w->compensation[i] : TB_R(0));
+        w->motor_excess[i] = 0;
+        if (!joint->force_limited ||
+            (sum >= TB_R(joint->force_lower) && sum <= TB_R(joint->force_upper)))
+            continue;
+        w->motor_excess[i] =
+            tb_clamp(sum, TB_R(joint->force_lower), TB_R(joint->force_upper)) - sum;
+        for (int32_t a = 0; a < m->number_of_actuators; a++) {
+            const tb_transmission t = tb_actuator_transmission(w, a);
+            w->held[a] = w->held[a] || acts_on(&t, i);
+        }
+    }
+}
+
+/* Force at the start of the step, within the actuator's own limits. */
+TB_STATIC double force_now(const tb_world *w, int32_t actuator, const tb_actuator_law *law)
+{
+    const tb_transmission t = tb_actuator_transmission(w, actuator);
+    const double velocity = tb_transmission_velocity(&t, w->u);
+    return fmin(fmax(law->constant - law->damping * velocity, law->lower), law->upper);
+}
+
+TB_EXTERN void tb_actuators_push(tb_world *world, bool all)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    bool any = false;
+    TB_EACH (a, m->number_of_actuators) {
+        if (w->held) w->held[a] = false;
+        const tb_actuator_law law = tb_actuator_evaluate(w, a);
+        w->actuator_force[a] = 0;
+        if (law.damping > 0 && !all && !w->held) continue;
+        w->actuator_force[a] = force_now(w, a, &law);
+        any = true;
+    }
+    tb_team_sync();
+    if (!tb_team_any(any)) return;
+    if (w->held) {
+        if (TB_LEADER) hold_joints(w);
+        tb_team_sync();
+        TB_EACH (a, m->number_of_actuators)
+            if (!all && !w->held[a] && tb_actuator_evaluate(w, a).damping > 0)
+                w->actuator_force[a] = 0; /* has a row */
+        TB_EACH (i, m->number_of_dofs) w->force[i] += w->motor_excess[i];
+        tb_team_sync();
+    }
+    /* several may push one dof */
+    for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++) add_push(w, a, w->force);
+    tb_team_sync();
+}

@@ -1,0 +1,210 @@
+/* Contacts of one world: boxes that may meet within the step, pairs, contact points, and at once
+ * their rows: what a contact is made of is then still in the cache.
+ */
+#include "step/stages/approach.h"
+#include "step/step_internal.h"
+
+typedef struct detection {
+    tb_world *world;
+    tb_posed_shape *shapes; /* model shapes */
+    tb_vec3 *velocity;      /* of the body origin, m/s */
+    tb_real *spin;          /* |omega| times the reach about the body origin, m/s */
+    tb_box *boxes;          /* colliding shapes, swept */
+    bool *tight;            /* colliding shapes: the box is as small as it can be; NULL: all are */
+} detection;
+
+TB_STATIC void pose_shape(detection *d, int32_t s)
+{
+    const tb_model *m = d->world->model;
+    const tb_model_shape *shape = &m->shapes[s];
+    d->shapes[s] = tb_shape_at(m, shape, &d->world->dynamics.poses[shape->body]);
+}
+
+/* Velocity of the shape's body at its origin, taken ahead over the step by the free motion: a body
+ * that is just let go has no speed yet, but will have g dt. */
+TB_STATIC void shape_velocity(detection *d, int32_t s)
+{
+    const tb_world *w = d->world;
+    const tb_model_shape *shape = &w->model->shapes[s];
+    const tb_model_body *body = &w->model->bodies[shape->body];
+    const tb_motion *v = &w->dynamics.velocities[shape->body];
+    d->velocity[s] = v->linear;
+    if (body->tree >= 0)
+        d->velocity[s] = tb_motion_at(*v, tb_v3_sub(w->dynamics.poses[shape->body].position,
+                                                    w->dynamics.references[body->tree]));
+    d->spin[s] = tb_shape_spin(shape, v->angular);
+}
+
+TB_STATIC tb_real look_ahead(const tb_world *w)
+{
+    return TB_R(w->options->speculative_time) * w->dt;
+}
+
+TB_STATIC tb_box swept_box(const detection *d, int32_t s, tb_box box)
+{
+    const tb_world *w = d->world;
+    return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w),
+                        TB_R(w->options->contact_margin));
+}
+
+/* Up to which gap contacts of two shapes are wanted. */
+TB_STATIC tb_real pair_margin(const detection *d, int32_t a, int32_t b)
+{
+    const tb_world *w = d->world;
+    return tb_pair_margin(d->velocity[a], d->spin[a], d->velocity[b], d->spin[b], look_ahead(w),
+                          TB_R(w->options->contact_margin));
+}
+
+TB_STATIC tb_world_contact contact_of_pair(const tb_model *m, int32_t a, int32_t b)
+{
+    return TB_VALUE(tb_world_contact){.shape_a = a,
+                                      .shape_b = b,
+                                      .body_a = m->shapes[a].body,
+                                      .body_b = m->shapes[b].body,
+                                      .surface = tb_model_pair_surface(m, a, b)};
+}
+
+TB_STATIC void take_point(tb_world_contact *c, const tb_contact_point *p)
+{
+    c->feature = p->feature;
+    c->position = tb_v3_lerp(p->point_a, p->point_b, TB_R(0.5));
+    c->normal = p->normal;
+    tb_v3_tangents(p->normal, &c->tangent1, &c->tangent2);
+    c->gap = p->gap;
+}
+
+/* Where all shapes are, and their boxes. False if memory is refused. */
+TB_STATIC bool pose_shapes(detection *d)
+{
+    const tb_world *w = d->world;
+    const tb_model *m = w->model;
+    const int32_t shapes = m->number_of_shapes, colliding = m->number_of_colliding_shapes;
+    d->shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
+    d->velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
+    d->spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
+    d->boxes = TB_ARENA_ARRAY(w->arena, tb_box, colliding);
+    if (!d->shapes || !d->velocity || !d->spin || !d->boxes) return false;
+    TB_EACH (i, colliding) {
+        const int32_t s = m->colliding_shapes[i];
+        pose_shape(d, s);
+        shape_velocity(d, s);
+        const tb_posed_shape *shape = &d->shapes[s];
+        d->boxes[i] = swept_box(
+            d, s, d->tight ? tb_shape_loose_box(shape, &d->tight[i]) : tb_shape_box(shape));
+    }
+    tb_team_sync();
+    return true;
+}
+
+#ifndef TB_DEVICE /* there: detect_team.c */
+
+/* The broad phase sees the shapes that can collide at all, by their place in the model's list. */
+TB_STATIC bool wanted(const void *context, int32_t a, int32_t b)
+{
+    const tb_model *m = (const tb_model *)context;
+    return tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
+}
+
+/* Points of the pair that is looked at. */
+typedef struct point_list {
+    tb_contact_point *points;
+    int32_t capacity;
+} point_list;
+
+TB_STATIC tb_status add_contacts(tb_world *w, int32_t a, int32_t b, const tb_contact_point *points,
+                                 int32_t count)
+{
+    tb_world_contact c = contact_of_pair(w->model, a, b);
+    for (int32_t i = 0; i < count; i++) {
+        take_point(&c, &points[i]);
+        if (!tb_contacts_add(w, &c)) return TB_RESOURCE_EXHAUSTED;
+    }
+    return TB_OK;
+}
+
+/* Makes a colliding shape's box as small as it can be. */
+TB_STATIC void tighten(const detection *d, int32_t i)
+{
+    const int32_t s = d->world->model->colliding_shapes[i];
+    if (!d->tight[i]) d->boxes[i] = swept_box(d, s, tb_shape_box(&d->shapes[s]));
+    d->tight[i] = true;
+}
+
+/* Whether two colliding shapes whose boxes overlap still do so when these are tight. A plane is under
+ * everything: there the pair's own test is as quick. */
+TB_STATIC bool are_near(const detection *d, tb_pair pair)
+{
+    const int32_t *colliding = d->world->model->colliding_shapes;
+    if (d->tight[pair.a] && d->tight[pair.b]) return true;
+    if (d->shapes[colliding[pair.a]].type == TB_SHAPE_PLANE ||
+        d->shapes[colliding[pair.b]].type == TB_SHAPE_PLANE)
+        return true;
+    tighten(d, pair.a);
+    if (!tb_box_overlap(&d->boxes[pair.a], &d->boxes[pair.b])) return false;
+    tighten(d, pair.b);
+    return tb_box_overlap(&d->boxes[pair.a], &d->boxes[pair.b]);
+}
+
+TB_STATIC tb_status collide(const detection *d, point_list *list, int32_t a, int32_t b)
+{
+    tb_world *w = d->world;
+    const tb_real margin = pair_margin(d, a, b);
+    for (;;) {
+        const int32_t count = tb_collide_pair(&d->shapes[a], &d->shapes[b], margin, list->points,
+                                              list->capacity, w->arena, &w->collide_flags);
+        if (count < 0) return TB_RESOURCE_EXHAUSTED;
+        if (count <= list->capacity)
+            return count ? add_contacts(w, a, b, list->points, count) : TB_OK;
+        list->capacity = 2 * count;
+        list->points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list->capacity);
+        if (!list->points) return TB_RESOURCE_EXHAUSTED;
+    }
+}
+
+/* Rows that a contact can have. */
+TB_STATIC int32_t most_rows(const tb_model *m)
+{
+    int32_t most = 1;
+    for (int32_t i = 0; i < m->number_of_pairs; i++) {
+        const int32_t rows = (int32_t)m->pairs[i].surface.kind;
+        most = rows > most ? rows : most;
+    }
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+        const int32_t rows = (int32_t)m->shapes[m->colliding_shapes[i]].surface.kind;
+        most = rows > most ? rows : most;
+    }
+    return most;
+}
+
+TB_EXTERN tb_status tb_world_detect(tb_world *world, tb_error *error)
+{
+    tb_world *w = world;
+    const tb_model *m = w->model;
+    detection d = {.world = w};
+    point_list list = {.capacity = 64};
+    list.points = TB_ARENA_ARRAY(w->arena, tb_contact_point, list.capacity);
+    d.tight = TB_ARENA_ARRAY(w->arena, bool, m->number_of_colliding_shapes);
+    if (!list.points || !d.tight || !pose_shapes(&d))
+        return tb_fail_memory(error, 0, "a step's shapes");
+
+    tb_pair *pairs = NULL;
+    int32_t number_of_pairs = 0;
+    const tb_status status = tb_broad_phase(d.boxes, m->number_of_colliding_shapes, wanted, m,
+                                            w->threads, w->arena, &pairs, &number_of_pairs);
+    if (status == TB_INVALID_ARGUMENT) return TB_DIVERGED; /* boxes out of the range of numbers */
+    if (status != TB_OK) return tb_fail(error, status, "broad phase: %s", tb_status_text(status));
+
+    /* about as many as in the last step, so that a warm world copies nothing */
+    const int32_t last = w->state->number_of_contacts;
+    const int32_t count = last > number_of_pairs ? last : number_of_pairs;
+    if (!tb_contacts_begin(w, count + count / 8 + 64, most_rows(m)))
+        return tb_fail_memory(error, 0, "a step's contact rows");
+    for (int32_t p = 0; p < number_of_pairs; p++)
+        if (are_near(&d, pairs[p]) && collide(&d, &list, m->colliding_shapes[pairs[p].a],
+                                              m->colliding_shapes[pairs[p].b]) != TB_OK)
+            return tb_fail_memory(error, 0, "a step's contacts");
+    tb_contacts_end(w);
+    return TB_OK;
+}
+
+#endif

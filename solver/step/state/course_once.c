@@ -1,0 +1,181 @@
+/* Courses: what a state is told before a step and what is noted after it.
+ *
+ * The processor compiles this once, in double, for the float stepper too; a card's float build finds
+ * bodies in float. What is told lands in the state, as if the caller had set it, so the step knows
+ * nothing of courses. */
+#include <math.h>
+
+#include "step/dynamics/dynamics.h"
+#include "step/step.h"
+
+TB_STATIC void copy_numbers(double *to, const double *from, int32_t count)
+{
+    TB_EACH (i, count) to[i] = from[i];
+}
+
+/* ---- telling ---- */
+
+#ifdef TB_DEVICE
+/* They come as they are to be: a processor has normalised them, in double. */
+TB_STATIC void tell_kinematic(double *to, const double *from, int32_t bodies)
+{
+    copy_numbers(to, from, TB_KINEMATIC_NUMBERS * bodies);
+}
+#else
+TB_STATIC void tell_kinematic(double *to, const double *from, int32_t bodies)
+{
+    copy_numbers(to, from, TB_KINEMATIC_NUMBERS * bodies);
+    tb_course_normalize(to, bodies);
+}
+
+void tb_course_normalize(double *kinematic, int64_t bodies)
+{
+    for (int64_t i = 0; i < bodies; i++) {
+        double *orientation = kinematic + TB_KINEMATIC_NUMBERS * i + 3;
+        tb_q_store(orientation, tb_q_normalize(tb_q_load(orientation)));
+    }
+}
+#endif
+
+/* The kinematic body that the body's tree stands on, by its number among those; -1: none. */
+TB_STATIC int32_t carrier_of(const tb_model *m, int32_t body)
+{
+    const int32_t tree = m->bodies[body].tree;
+    if (tree < 0 || m->trees[tree].single_free) return -1;
+    return m->bodies[m->bodies[m->bodies[m->trees[tree].body].parent].fixed_to].kinematic;
+}
+
+/* The force and torque in whose place a body has the acceleration of what it stands on: 6 numbers,
+ * from that body's 13 and the acceleration's 6. */
+TB_STATIC void carry_body(const tb_dynamics *d, int32_t b, const double *carrier,
+                          const double *acceleration, double *wrench)
+{
+    const tb_model_body *body = &d->model->bodies[b];
+    const tb_vec3 com = tb_pose_point(&d->poses[b], tb_v3_load(body->com));
+    const tb_vec3 turning = tb_v3_load(acceleration + 3);
+    const tb_vec3 arm = tb_v3_sub(com, tb_v3_load(carrier));
+    const tb_vec3 a = tb_v3_add(tb_v3_load(acceleration), tb_v3_cross(turning, arm));
+    const tb_quaternion q = d->orientations[b];
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    const tb_vec3 own = tb_m33_mul_v3(&inertia, tb_q_rotate(tb_q_conjugate(q), turning));
+    tb_v3_store(wrench, tb_v3_scale(a, TB_R(-body->mass)));
+    tb_v3_store(wrench + 3, tb_v3_negate(tb_q_rotate(q, own)));
+}
+
+/* Wrenches of all bodies that are carried. */
+TB_STATIC tb_status carry_bodies(tb_state *state, const double *accelerations, tb_arena *arena)
+{
+    const tb_model *m = state->model;
+    tb_dynamics d = {.model = m};
+    bool any = false;
+    for (int32_t i = 0; i < 6 * m->number_of_kinematic_bodies; i++)
+        any = any || accelerations[i] != 0;
+    if (any) {
+        if (tb_dynamics_take(&d, m, arena) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        tb_real *q = TB_ARENA_ARRAY(arena, tb_real, m->number_of_coordinates);
+        if (!q) return TB_RESOURCE_EXHAUSTED;
+        TB_EACH (i, m->number_of_coordinates) q[i] = TB_R(state->q[i]);
+        tb_team_sync();
+        tb_dynamics_positions(&d, q, state->kinematic);
+    }
+    TB_EACH (b, m->number_of_bodies) {
+        const int32_t carrier = carrier_of(m, b);
+        double *wrench = state->wrenches + 6 * b;
+        if (carrier < 0) continue;
+        for (int k = 0; k < 6; k++) wrench[k] = 0;
+        if (any)
+            carry_body(&d, b, state->kinematic + TB_KINEMATIC_NUMBERS * carrier,
+                       accelerations + 6 * carrier, wrench);
+    }
+    tb_team_sync();
+    return TB_OK;
+}
+
+TB_EXTERN tb_status tb_course_tell(tb_state *state, const tb_course *course, int32_t step,
+                                   tb_arena *arena)
+{
+    const tb_model *m = state->model;
+    const int32_t bodies = m->number_of_kinematic_bodies;
+    if (state->status == TB_DIVERGED) return TB_OK;
+    if (course->kinematic)
+        tell_kinematic(state->kinematic,
+                       course->kinematic + (int64_t)step * TB_KINEMATIC_NUMBERS * bodies, bodies);
+    if (course->controls)
+        copy_numbers(state->controls, course->controls + (int64_t)step * m->number_of_actuators,
+                     m->number_of_actuators);
+    tb_team_sync();
+    if (!course->accelerations) return TB_OK;
+    return carry_bodies(state, course->accelerations + (int64_t)step * 6 * bodies, arena);
+}
+
+/* ---- noting ---- */
+
+TB_STATIC bool is_within(int32_t body, int32_t first, int32_t end)
+{
+    return body >= first && body < end;
+}
+
+/* The smallest and the largest of all lanes, which the order does not change. */
+TB_STATIC void join_lanes(tb_touch *touch)
+{
+    const tb_touch own = *touch;
+    for (int32_t lane = 0; tb_team_lanes() > 1 && lane < tb_team_lanes(); lane++) {
+        tb_touch other = own;
+        tb_team_pass(&other, sizeof other, lane);
+        touch->gap = fmin(touch->gap, other.gap);
+        touch->impulse = fmax(touch->impulse, other.impulse);
+    }
+}
+
+TB_STATIC tb_touch look_between(const tb_state *state, const tb_watch *watch)
+{
+    tb_touch touch;
+    touch.gap = INFINITY;
+    touch.impulse = 0;
+    TB_EACH (i, state->number_of_contacts) {
+        const tb_contact_record *r = &state->contacts[i];
+        const int32_t a = state->model->shapes[r->shape_a].body;
+        const int32_t b = state->model->shapes[r->shape_b].body;
+        const bool there = is_within(a, watch->first_a, watch->end_a) &&
+                           is_within(b, watch->first_b, watch->end_b);
+        const bool back = is_within(b, watch->first_a, watch->end_a) &&
+                          is_within(a, watch->first_b, watch->end_b);
+        if (!there && !back) continue;
+        touch.gap = fmin(touch.gap, r->gap);
+        touch.impulse = fmax(touch.impulse, r->impulse[0]);
+    }
+    join_lanes(&touch);
+    return touch;
+}
+
+TB_EXTERN void tb_course_note(const tb_state *state, const tb_course *course, int32_t step,
+                              const tb_certificate *certificate)
+{
+    const tb_model *m = state->model;
+    const int32_t kinematic = TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
+    if (course->certificates && TB_LEADER) course->certificates[step] = *certificate;
+    if (certificate->status == TB_DIVERGED) return;
+    if (course->q)
+        copy_numbers(course->q + (int64_t)step * m->number_of_coordinates, state->q,
+                     m->number_of_coordinates);
+    if (course->moved)
+        copy_numbers(course->moved + (int64_t)step * kinematic, state->kinematic, kinematic);
+    for (int32_t w = 0; course->touches && w < course->number_of_watches; w++) {
+        const tb_touch touch = look_between(state, &course->watches[w]);
+        if (TB_LEADER) course->touches[(int64_t)step * course->number_of_watches + w] = touch;
+    }
+}
+
+/* ---- looking back ---- */
+
+#ifndef TB_DEVICE
+void tb_course_show(const tb_course *course, int32_t step, tb_state *shown)
+{
+    const tb_model *m = shown->model;
+    const int32_t kinematic = TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
+    tb_state_touch(shown, TB_PART_Q | TB_PART_KINEMATIC);
+    copy_numbers(shown->q, course->q + (int64_t)step * m->number_of_coordinates,
+                 m->number_of_coordinates);
+    copy_numbers(shown->kinematic, course->moved + (int64_t)step * kinematic, kinematic);
+}
+#endif

@@ -1,0 +1,579 @@
+/* Worlds: creation, access, snapshots, forks.
+ *
+ * All numbers of a state but its contacts lie in one block, and a snapshot is a header, the block
+ * and the contacts. Contacts are most of a state under contact, and a step reads the old ones and
+ * writes new ones elsewhere; so a fork copies the block and shares the contacts, which are counted
+ * and go with their last owner. */
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/dynamics/dynamics.h"
+#include "step/step.h"
+
+/* ---- creation ---- */
+
+static size_t count_numbers(const tb_model *m)
+{
+    return (size_t)m->number_of_coordinates + 2 * (size_t)m->number_of_dofs +
+           2 * (size_t)m->number_of_actuators + (size_t)m->number_of_activations +
+           6 * (size_t)m->number_of_bodies +
+           TB_KINEMATIC_NUMBERS * (size_t)m->number_of_kinematic_bodies +
+           2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS +
+           (size_t)tb_kept_numbers(m->number_of_dofs);
+}
+
+static void lay_out(tb_state *s)
+{
+    const tb_model *m = s->model;
+    double *p = s->numbers;
+    s->q = p, p += m->number_of_coordinates;
+    s->u = p, p += m->number_of_dofs;
+    s->controls = p, p += m->number_of_actuators;
+    s->activations = p, p += m->number_of_activations;
+    s->applied = p, p += m->number_of_dofs;
+    s->wrenches = p, p += 6 * m->number_of_bodies;
+    s->kinematic = p, p += TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
+    s->row_impulses = p, p += tb_row_memory_layout(m).total;
+    s->actuator_force = p, p += m->number_of_actuators;
+    s->row_statuses = p, p += tb_row_memory_layout(m).total;
+    s->history = p, p += TB_HISTORY_NUMBERS;
+    s->factor = p;
+}
+
+static tb_status allocate(const tb_model *model, tb_state **state, tb_error *error)
+{
+    *state = NULL;
+    const size_t numbers = count_numbers(model);
+    const size_t bytes = sizeof(tb_state) + numbers * sizeof(double);
+    tb_state *s = calloc(1, bytes);
+    if (!s) return tb_fail_memory(error, bytes, "a state");
+    tb_wish_huge_pages(s, bytes);
+    s->numbers = (double *)(s + 1);
+    s->model = model;
+    s->number_of_numbers = numbers;
+    lay_out(s);
+    *state = s;
+    return TB_OK;
+}
+
+/* ---- contacts ---- */
+
+/* What stands before the records that `contacts` and `next_contacts` point at. */
+typedef struct contact_block {
+    atomic_int owners; /* states; only a sole owner writes */
+    tb_contact_record records[];
+} contact_block;
+
+static contact_block *block_of(tb_contact_record *records)
+{
+    return (contact_block *)((char *)records - offsetof(contact_block, records));
+}
+
+/* One owner less; the last one frees. Whatever that one reads must have been written before. */
+static void release_contacts(tb_contact_record *records)
+{
+    if (records &&
+        atomic_fetch_sub_explicit(&block_of(records)->owners, 1, memory_order_acq_rel) == 1)
+        free(block_of(records));
+}
+
+static bool shared(tb_contact_record *records)
+{
+    return atomic_load_explicit(&block_of(records)->owners, memory_order_acquire) > 1;
+}
+
+/* Grows a block that has no other owner, or makes one where there was none. */
+static tb_status grow_contacts(tb_contact_record **records, int32_t *capacity, int32_t count)
+{
+    if (count <= *capacity) return TB_OK;
+    /* half as much again, so that a growing heap of bodies does not ask at every step */
+    int64_t wanted = (int64_t)*capacity + *capacity / 2;
+    if (wanted < count) wanted = count;
+    if (wanted > INT32_MAX) wanted = INT32_MAX;
+    const size_t bytes = sizeof(contact_block) + (size_t)wanted * sizeof(tb_contact_record);
+    contact_block *block = realloc(*records ? block_of(*records) : NULL, bytes);
+    if (!block) return TB_RESOURCE_EXHAUSTED;
+    tb_wish_huge_pages(block, bytes);
+    atomic_init(&block->owners, 1);
+    *records = block->records;
+    *capacity = (int32_t)wanted;
+    return TB_OK;
+}
+
+/* Room for contacts that replace those that are there, if any: a block that forks share stays with
+ * them. */
+tb_status tb_state_replace_contacts(tb_state *state, int32_t count)
+{
+    if (count > 0 && state->contacts && shared(state->contacts)) {
+        tb_contact_record *own = NULL;
+        int32_t capacity = 0;
+        if (grow_contacts(&own, &capacity, count) != TB_OK) return TB_RESOURCE_EXHAUSTED;
+        release_contacts(state->contacts);
+        state->contacts = own;
+        state->contact_capacity = capacity;
+    }
+    return grow_contacts(&state->contacts, &state->contact_capacity, count);
+}
+
+tb_status tb_state_reserve_next(tb_state *state, int32_t count)
+{
+    return grow_contacts(&state->next_contacts, &state->next_capacity, count);
+}
+
+void tb_state_take_next(tb_state *state, int32_t count)
+{
+    tb_contact_record *old = state->contacts;
+    int32_t capacity = state->contact_capacity;
+    if (old && shared(old)) {
+        release_contacts(old);
+        old = NULL;
+        capacity = 0;
+    }
+    state->contacts = state->next_contacts;
+    state->contact_capacity = state->next_capacity;
+    state->number_of_contacts = count;
+    state->next_contacts = old;
+    state->next_capacity = capacity;
+}
+
+/* ---- life ---- */
+
+tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *error)
+{
+    if (!model || !state)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "model",
+                             "no model or no place for the state");
+    const tb_status status = allocate(model, state, error);
+    return status == TB_OK ? tb_state_reset(*state, -1, error) : status;
+}
+
+void tb_state_destroy(tb_state *state)
+{
+    if (!state) return;
+    tb_state_leave(state);
+    release_contacts(state->contacts);
+    release_contacts(state->next_contacts);
+    free(state);
+}
+
+tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
+{
+    const tb_model *m = state->model;
+    if (keyframe < -1 || keyframe >= m->number_of_keyframes)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
+                             "keyframe %d, but the model has %d", keyframe, m->number_of_keyframes);
+    tb_state_touch(state, TB_PARTS_ALL);
+    memset(state->numbers, 0, state->number_of_numbers * sizeof(double));
+    memset(&state->certificate, 0, sizeof state->certificate);
+    state->time = 0;
+    state->steps = 0;
+    state->status = TB_OK;
+    state->number_of_contacts = 0;
+    memcpy(state->q, m->q_reference, (size_t)m->number_of_coordinates * sizeof(double));
+    for (int32_t k = 0; k < m->number_of_kinematic_bodies; k++) {
+        const tb_model_body *body = &m->bodies[m->kinematic_bodies[k]];
+        double *numbers = state->kinematic + TB_KINEMATIC_NUMBERS * k;
+        memcpy(numbers, body->position, sizeof body->position);
+        memcpy(numbers + 3, body->orientation, sizeof body->orientation);
+    }
+    if (keyframe < 0) return TB_OK;
+
+    const tb_model_keyframe *key = &m->keyframes[keyframe];
+    state->time = key->time;
+    tb_status status = TB_OK;
+    if (key->q) status = tb_state_set_q(state, key->q, m->number_of_coordinates, error);
+    if (status == TB_OK && key->u) status = tb_state_set_u(state, key->u, m->number_of_dofs, error);
+    if (status == TB_OK && key->controls)
+        status = tb_state_set_controls(state, key->controls, m->number_of_actuators, error);
+    memcpy(state->activations, key->activations, (size_t)m->number_of_activations * sizeof(double));
+    for (int32_t k = 0; k < m->number_of_kinematic_bodies; k++)
+        memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * k, key->kinematic + 7 * k,
+               7 * sizeof(double));
+    return status;
+}
+
+/* ---- access ---- */
+
+const tb_model *tb_state_model(const tb_state *state)
+{
+    return state->model;
+}
+
+double tb_state_time(const tb_state *state)
+{
+    return state->time;
+}
+
+int64_t tb_state_steps(const tb_state *state)
+{
+    return state->steps;
+}
+
+const double *tb_state_q(const tb_state *state)
+{
+    tb_state_bring(state, TB_PART_Q, NULL);
+    return state->q;
+}
+
+const double *tb_state_u(const tb_state *state)
+{
+    tb_state_bring(state, TB_PART_U, NULL);
+    return state->u;
+}
+
+const double *tb_state_controls(const tb_state *state)
+{
+    tb_state_bring(state, TB_PART_CONTROLS, NULL);
+    return state->controls;
+}
+
+const double *tb_state_activations(const tb_state *state)
+{
+    tb_state_bring(state, TB_PART_ACTIVATIONS, NULL);
+    return state->activations;
+}
+
+static tb_status check_numbers(const double *numbers, int32_t count, int32_t expected,
+                               const char *field, tb_error *error)
+{
+    if (count != expected)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s: %d numbers, %d expected",
+                             field, count, expected);
+    if (!numbers && expected)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s: no numbers", field);
+    for (int32_t i = 0; i < count; i++)
+        if (!isfinite(numbers[i]))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s[%d] is not finite", field,
+                                 i);
+    return TB_OK;
+}
+
+tb_status tb_state_set_q(tb_state *state, const double *q, int32_t count, tb_error *error)
+{
+    const tb_model *m = state->model;
+    const tb_status status = check_numbers(q, count, m->number_of_coordinates, "q", error);
+    if (status != TB_OK) return status;
+
+    /* quaternions must have a direction */
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->type != TB_JOINT_BALL && joint->type != TB_JOINT_FREE) continue;
+        const double *o = q + joint->coordinate + (joint->type == TB_JOINT_FREE ? 3 : 0);
+        if (!(o[0] * o[0] + o[1] * o[1] + o[2] * o[2] + o[3] * o[3] > 1e-20))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "q",
+                                 "q: the quaternion of joint '%s' has length 0",
+                                 tb_model_thing_name(m, TB_HANDLE_JOINT, j));
+    }
+    tb_state_touch(state, TB_PART_Q);
+    memcpy(state->q, q, (size_t)count * sizeof(double));
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->type != TB_JOINT_BALL && joint->type != TB_JOINT_FREE) continue;
+        double *o = state->q + joint->coordinate + (joint->type == TB_JOINT_FREE ? 3 : 0);
+        tb_q_store(o, tb_q_normalize(tb_q_load(o)));
+    }
+    return TB_OK;
+}
+
+tb_status tb_state_set_u(tb_state *state, const double *u, int32_t count, tb_error *error)
+{
+    const tb_status status = check_numbers(u, count, state->model->number_of_dofs, "u", error);
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_U);
+    memcpy(state->u, u, (size_t)count * sizeof(double));
+    return TB_OK;
+}
+
+tb_status tb_state_set_controls(tb_state *state, const double *controls, int32_t count,
+                                tb_error *error)
+{
+    const tb_status status =
+        check_numbers(controls, count, state->model->number_of_actuators, "controls", error);
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_CONTROLS);
+    memcpy(state->controls, controls, (size_t)count * sizeof(double));
+    return TB_OK;
+}
+
+tb_status tb_state_set_control(tb_state *state, int32_t actuator, double value, tb_error *error)
+{
+    if (actuator < 0 || actuator >= state->model->number_of_actuators)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "actuator", "actuator %d of %d", actuator,
+                             state->model->number_of_actuators);
+    if (!isfinite(value))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "value", "control %d is not finite",
+                             actuator);
+    const tb_status status = tb_state_bring(state, TB_PART_CONTROLS, error); /* the others */
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_CONTROLS);
+    state->controls[actuator] = value;
+    return TB_OK;
+}
+
+tb_status tb_state_set_applied_force(tb_state *state, const double *force, int32_t count,
+                                     tb_error *error)
+{
+    const size_t bytes = (size_t)state->model->number_of_dofs * sizeof(double);
+    if (!force) {
+        tb_state_touch(state, TB_PART_APPLIED);
+        memset(state->applied, 0, bytes);
+        return TB_OK;
+    }
+    const tb_status status =
+        check_numbers(force, count, state->model->number_of_dofs, "force", error);
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_APPLIED);
+    memcpy(state->applied, force, bytes);
+    return TB_OK;
+}
+
+static tb_status check_body(const tb_state *state, int32_t body, tb_error *error)
+{
+    if (body >= 0 && body < state->model->number_of_bodies) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, "body", "body %d of %d", body,
+                         state->model->number_of_bodies);
+}
+
+tb_status tb_state_set_body_wrench(tb_state *state, int32_t body, const double wrench[6],
+                                   tb_error *error)
+{
+    tb_status status = check_body(state, body, error);
+    if (status == TB_OK) status = check_numbers(wrench, 6, 6, "wrench", error);
+    if (status == TB_OK) status = tb_state_bring(state, TB_PART_WRENCHES, error); /* the others */
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_WRENCHES);
+    memcpy(state->wrenches + 6 * body, wrench, 6 * sizeof(double));
+    return TB_OK;
+}
+
+tb_status tb_state_set_kinematic(tb_state *state, int32_t body, const double position[3],
+                                 const double orientation[4], const double linear_velocity[3],
+                                 const double angular_velocity[3], tb_error *error)
+{
+    tb_status status = check_body(state, body, error);
+    if (status != TB_OK) return status;
+    const int32_t index = state->model->bodies[body].kinematic;
+    if (index < 0)
+        return tb_fail_field(error, TB_FAILED_PRECONDITION, "body", "body '%s' is not kinematic",
+                             tb_model_thing_name(state->model, TB_HANDLE_BODY, body));
+    double n[TB_KINEMATIC_NUMBERS];
+    memcpy(n, position, 3 * sizeof(double));
+    memcpy(n + 3, orientation, 4 * sizeof(double));
+    memcpy(n + 7, linear_velocity, 3 * sizeof(double));
+    memcpy(n + 10, angular_velocity, 3 * sizeof(double));
+    status = check_numbers(n, TB_KINEMATIC_NUMBERS, TB_KINEMATIC_NUMBERS, "pose", error);
+    if (status != TB_OK) return status;
+    if (!(n[3] * n[3] + n[4] * n[4] + n[5] * n[5] + n[6] * n[6] > 1e-20))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "orientation",
+                             "the orientation has length 0");
+    /* steps move the others */
+    if (state->model->number_of_kinematic_bodies > 1)
+        status = tb_state_bring(state, TB_PART_KINEMATIC, error);
+    if (status != TB_OK) return status;
+    tb_state_touch(state, TB_PART_KINEMATIC);
+    tb_q_store(n + 3, tb_q_normalize(tb_q_load(n + 3)));
+    memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * index, n, sizeof n);
+    return TB_OK;
+}
+
+int32_t tb_state_number_of_contacts(const tb_state *state)
+{
+    return state->number_of_contacts;
+}
+
+tb_status tb_state_contact(const tb_state *state, int32_t index, tb_contact_info *info)
+{
+    if (index < 0 || index >= state->number_of_contacts || !info) return TB_INVALID_ARGUMENT;
+    const tb_status status = tb_state_bring(state, TB_PART_CONTACTS, NULL);
+    if (status != TB_OK) return status;
+    const tb_contact_record *r = &state->contacts[index];
+    info->shape_a = r->shape_a;
+    info->shape_b = r->shape_b;
+    info->feature = r->feature;
+    memcpy(info->position, r->position, sizeof r->position);
+    memcpy(info->normal, r->normal, sizeof r->normal);
+    memcpy(info->tangent1, r->tangent1, sizeof r->tangent1);
+    memcpy(info->tangent2, r->tangent2, sizeof r->tangent2);
+    info->gap = r->gap;
+    memcpy(info->impulse, r->impulse, sizeof r->impulse);
+    memcpy(info->velocity, r->velocity, sizeof r->velocity);
+    info->kind = (tb_contact_kind)r->kind;
+    info->status = (tb_contact_status)r->status;
+    return TB_OK;
+}
+
+double tb_state_actuator_force(const tb_state *state, int32_t actuator)
+{
+    if (actuator < 0 || actuator >= state->model->number_of_actuators) return 0;
+    tb_state_bring(state, TB_PART_ACTUATOR_FORCE, NULL);
+    return state->actuator_force[actuator];
+}
+
+/* ---- snapshots ---- */
+
+/* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the end */
+enum { SNAPSHOT_VERSION = 4, SNAPSHOT_WITHOUT_CHECKSUM = 3 };
+static const uint64_t HASH_START = 0xcbf29ce484222325u;
+
+static const char SNAPSHOT_MAGIC[8] = {'T', 'B', 'S', 'T', 'A', 'T', 'E', '\0'};
+
+/* Stands before the numbers. Little endian like every machine we build for; padding-free. */
+typedef struct snapshot_header {
+    char magic[8];
+    uint32_t version, status;
+    char sha256[64];
+    uint64_t number_of_numbers;
+    uint64_t number_of_contacts;
+    double time;
+    int64_t steps;
+} snapshot_header;
+
+/* A contact as it lies in a snapshot: the record has no padding either, which the build checks. */
+_Static_assert(sizeof(tb_contact_record) == 16 + 8 * (3 * 4 + 1 + 6 + 3) + 8,
+               "padding in a record");
+_Static_assert(sizeof(snapshot_header) == 8 + 8 + 64 + 32, "padding in the snapshot header");
+
+static snapshot_header make_header(const tb_state *s)
+{
+    snapshot_header h;
+    memset(&h, 0, sizeof h);
+    memcpy(h.magic, SNAPSHOT_MAGIC, sizeof h.magic);
+    h.version = SNAPSHOT_VERSION;
+    h.status = (uint32_t)s->status;
+    memcpy(h.sha256, tb_model_sha256(s->model), sizeof h.sha256);
+    h.number_of_numbers = s->number_of_numbers;
+    h.number_of_contacts = (uint64_t)s->number_of_contacts;
+    h.time = s->time;
+    h.steps = s->steps;
+    return h;
+}
+
+/* FNV-1a over 64-bit words. Every step is a bijection of the hash, so a change of one word always
+ * shows, and a change of several is missed once in 2^64 times. */
+static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
+{
+    const unsigned char *p = data;
+    for (size_t i = 0; i + 8 <= bytes; i += 8) {
+        uint64_t word;
+        memcpy(&word, p + i, 8);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
+tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,
+                            tb_error *error)
+{
+    const tb_status brought = tb_state_bring(state, TB_PARTS_ALL, error);
+    if (brought != TB_OK) return brought;
+    const snapshot_header h = make_header(state);
+    const size_t numbers = state->number_of_numbers * sizeof(double);
+    const size_t contacts = (size_t)state->number_of_contacts * sizeof *state->contacts;
+    *size = sizeof h + numbers + contacts + sizeof(uint64_t);
+    *bytes = malloc(*size);
+    if (!*bytes) return tb_fail_memory(error, *size, "a snapshot");
+    memcpy(*bytes, &h, sizeof h);
+    memcpy(*bytes + sizeof h, state->numbers, numbers);
+    if (contacts) memcpy(*bytes + sizeof h + numbers, state->contacts, contacts);
+    const uint64_t checksum = hash_words(HASH_START, *bytes, *size - sizeof checksum);
+    memcpy(*bytes + *size - sizeof checksum, &checksum, sizeof checksum);
+    return TB_OK;
+}
+
+void tb_bytes_destroy(unsigned char *bytes)
+{
+    free(bytes);
+}
+
+tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t size,
+                           tb_error *error)
+{
+    snapshot_header h;
+    if (!bytes || size < sizeof h)
+        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
+    memcpy(&h, bytes, sizeof h);
+    if (memcmp(h.magic, SNAPSHOT_MAGIC, sizeof h.magic) != 0)
+        return tb_fail(error, TB_DATA_LOSS, "not a snapshot");
+    if (h.version != SNAPSHOT_VERSION && h.version != SNAPSHOT_WITHOUT_CHECKSUM)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "snapshot version %u, this build reads %d and %d", h.version,
+                       SNAPSHOT_WITHOUT_CHECKSUM, SNAPSHOT_VERSION);
+    if (h.version == SNAPSHOT_VERSION) {
+        uint64_t checksum = 0;
+        if (size < sizeof h + sizeof checksum)
+            return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes is too short", size);
+        size -= sizeof checksum;
+        memcpy(&checksum, bytes + size, sizeof checksum);
+        if (hash_words(HASH_START, bytes, size) != checksum)
+            return tb_fail(error, TB_DATA_LOSS,
+                           "the snapshot's bytes have changed: its checksum is another");
+    }
+    if (memcmp(h.sha256, tb_model_sha256(state->model), sizeof h.sha256) != 0)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the snapshot is of model %.12s, the state of %.12s: of another scene, or "
+                       "compiled by another version",
+                       h.sha256, tb_model_sha256(state->model));
+    const size_t numbers = state->number_of_numbers * sizeof(double);
+    if (h.number_of_numbers != state->number_of_numbers || h.number_of_contacts > INT32_MAX ||
+        size != sizeof h + numbers + (size_t)h.number_of_contacts * sizeof(tb_contact_record))
+        return tb_fail(error, TB_DATA_LOSS, "a snapshot of %zu bytes does not fit its header",
+                       size);
+
+    /* shapes are looked up by these indices later; the rest is numbers */
+    for (uint64_t i = 0; i < h.number_of_contacts; i++) {
+        tb_contact_record r;
+        memcpy(&r, bytes + sizeof h + numbers + i * sizeof r, sizeof r);
+        const int32_t shapes = state->model->number_of_shapes;
+        if (r.shape_a < 0 || r.shape_a >= shapes || r.shape_b < 0 || r.shape_b >= shapes)
+            return tb_fail(error, TB_DATA_LOSS, "the snapshot names a shape that does not exist");
+    }
+    const tb_status status = tb_state_replace_contacts(state, (int32_t)h.number_of_contacts);
+    if (status != TB_OK) return tb_fail_memory(error, size, "a snapshot's contacts");
+
+    tb_state_touch(state, TB_PARTS_ALL);
+    memcpy(state->numbers, bytes + sizeof h, numbers);
+    state->number_of_contacts = (int32_t)h.number_of_contacts;
+    if (h.number_of_contacts)
+        memcpy(state->contacts, bytes + sizeof h + numbers,
+               (size_t)h.number_of_contacts * sizeof(tb_contact_record));
+    state->time = h.time;
+    state->steps = h.steps;
+    state->status = h.status == TB_DIVERGED ? TB_DIVERGED : TB_OK;
+    return TB_OK;
+}
+
+tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
+{
+    const tb_status status = allocate(state->model, fork, error);
+    if (status != TB_OK) return status;
+    tb_state *f = *fork;
+    memcpy(f->numbers, state->numbers, state->number_of_numbers * sizeof(double));
+    f->number_of_contacts = state->number_of_contacts;
+    if (state->number_of_contacts && !(state->device_newer & TB_PART_CONTACTS)) {
+        atomic_fetch_add_explicit(&block_of(state->contacts)->owners, 1, memory_order_relaxed);
+        f->contacts = state->contacts;
+        f->contact_capacity = state->contact_capacity;
+    }
+    f->time = state->time;
+    f->steps = state->steps;
+    f->status = state->status;
+    f->certificate = state->certificate;
+    f->twin = state->twin;
+    f->host_newer = state->host_newer;
+    f->device_newer = state->device_newer;
+    if (f->twin) f->twin->backend->share(f->twin);
+    return TB_OK;
+}
+
+uint64_t tb_state_hash(const tb_state *state)
+{
+    if (tb_state_bring(state, TB_PARTS_ALL, NULL) != TB_OK) return 0; /* of a lost device */
+    snapshot_header h = make_header(state);
+    h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* hashes that somebody noted stay the same */
+    uint64_t hash = hash_words(HASH_START, &h, sizeof h);
+    hash = hash_words(hash, state->numbers, state->number_of_numbers * sizeof(double));
+    return hash_words(hash, state->contacts,
+                      (size_t)state->number_of_contacts * sizeof *state->contacts);
+}

@@ -1,0 +1,421 @@
+/* How a call goes over a card: what it asks of the runtime, and that nobody sees how it was spread. On
+ * the played card, which counts. */
+#include <dlfcn.h>
+
+#include "../../plugin/card/played.h"
+#include "card_util.h"
+#include "gpu/batch/choose.h"
+
+static played_counts asked(void)
+{
+    char path[1024];
+    played_counts counts;
+    snprintf(path, sizeof path, "%s/tests/plugin/card.so", build_folder());
+    void *plugin = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(plugin);
+    void (*tell)(played_counts *) = NULL;
+    *(void **)&tell = dlsym(plugin, "played_tell");
+    ck_assert(tell != NULL);
+    tell(&counts);
+    dlclose(plugin);
+    return counts;
+}
+
+/* What stays there is told to step, and that is all: its header goes there and comes back. */
+START_TEST(a_step_of_a_world_that_stays_asks_little_of_the_runtime)
+{
+    enum { CALLS = 20 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_state *state = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    for (int i = 0; i < 30; i++) step(stays, state, 1);
+    const played_counts before = asked();
+    for (int i = 0; i < CALLS; i++) step(stays, state, 1);
+    const played_counts after = asked();
+    ck_assert_int_eq(after.launches - before.launches, CALLS);
+    ck_assert_int_eq(after.copies - before.copies, 2 * CALLS);
+    ck_assert_int_eq(after.waits - before.waits, CALLS);
+    ck_assert_int_eq(after.events - before.events, 3 * CALLS); /* two marks, the time between */
+    ck_assert_int_eq(after.allocations, before.allocations);
+    ck_assert_int_le(after.others - before.others, 2 * CALLS); /* whose card it is */
+    destroy(state, stays, model);
+}
+END_TEST
+
+/* However many steps are told and noted: it is asked for what one step asks. */
+START_TEST(a_course_asks_as_little_as_a_step)
+{
+    enum { STEPS = 25, CALLS = 10 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *state = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    static double q[STEPS * 64];
+    static tb_certificate certificates[STEPS];
+    const tb_course course = {.steps = STEPS, .q = q, .certificates = certificates};
+    ck_assert_int_le(tb_model_count(model).coordinates, 64);
+    for (int i = 0; i < 3; i++)
+        TEST_OK(tb_step_courses(stays, &state, &course, 1, NULL, &error), &error);
+    const played_counts before = asked();
+    for (int i = 0; i < CALLS; i++)
+        TEST_OK(tb_step_courses(stays, &state, &course, 1, NULL, &error), &error);
+    const played_counts after = asked();
+    ck_assert_int_eq(after.launches - before.launches, CALLS);
+    ck_assert_int_eq(after.copies - before.copies, 2 * CALLS);
+    ck_assert_int_eq(after.waits - before.waits, CALLS);
+    ck_assert_int_eq(after.allocations, before.allocations);
+    ck_assert_int_eq(certificates[STEPS - 1].step, (3 + CALLS) * STEPS);
+    destroy(state, stays, model);
+}
+END_TEST
+
+/* A launch takes no more than 128 steps of a world that goes alone, and only their rows travel with it. */
+START_TEST(a_long_course_sends_each_row_once)
+{
+    enum { STEPS = 1280, LAUNCHES = 10 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    const size_t row = (size_t)tb_model_count(model).coordinates;
+    tb_state *there = state_of(model), *here = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    double *q[2];
+    for (int i = 0; i < 2; i++) ck_assert_ptr_nonnull(q[i] = calloc(STEPS * row, sizeof **q));
+    step(stays, there, 2);
+    step(cpu, here, 2);
+    const int64_t captures = use_of(0).captures;
+    const uint64_t before = use_of(0).copied_bytes;
+    const tb_course course = {.steps = STEPS, .q = q[0]}, same = {.steps = STEPS, .q = q[1]};
+    TEST_OK(tb_step_courses(stays, &there, &course, 1, NULL, &error), &error);
+    const double copied = (double)(use_of(0).copied_bytes - before);
+    const double rows = STEPS * (double)row * sizeof **q;
+    ck_assert_msg(copied < 1.5 * rows, "%g bytes for rows of %g", copied, rows);
+    ck_assert_int_le(use_of(0).captures, captures + 1); /* all launches are of one kind */
+    TEST_OK(tb_step_courses(cpu, &here, &same, 1, NULL, &error), &error);
+    ck_assert_mem_eq(q[0], q[1], STEPS * row * sizeof **q);
+    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
+    for (int i = 0; i < 2; i++) free(q[i]);
+    tb_state_destroy(here);
+    tb_stepper_destroy(cpu);
+    destroy(there, stays, model);
+}
+END_TEST
+
+/* A call that may be cancelled is asked about every 32 steps, and keeps what it has made. */
+START_TEST(a_caller_may_give_up_between_launches)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *there = state_of(model), *here = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    int questions = 3;     /* that are answered with no */
+    step(stays, there, 2); /* room has grown by then */
+    tb_step_options options = tb_stepper_options(stays);
+    options.solve.cancelled = gives_up;
+    options.solve.cancelled_context = &questions;
+    TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
+    TEST_STATUS(tb_step(stays, there, 1000, NULL, &error), TB_CANCELLED, &error);
+    ck_assert_int_eq(tb_state_steps(there), 2 + 3 * 32);
+    step(cpu, here, 2 + 3 * 32);
+    ck_assert_uint_eq(tb_state_hash(there), tb_state_hash(here));
+    tb_state_destroy(here);
+    tb_stepper_destroy(cpu);
+    destroy(there, stays, model);
+}
+END_TEST
+
+/* A call of one kind is captured once, whatever lies between the fields of its options; another kind
+ * is captured too, and does what it does without a graph. */
+START_TEST(a_kind_of_call_is_captured_once)
+{
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error;
+    tb_state *a = state_of(model), *b = state_of(model);
+    tb_stepper *stays = resident_stepper(0), *cpu = stepper_on(TB_BACKEND_CPU, TB_DOUBLE);
+    for (int i = 0; i < 10; i++) step(stays, a, 1), step(cpu, b, 1); /* room has grown by then */
+    const int64_t before = use_of(0).captures;
+    ck_assert_int_gt(before, 0);
+    for (int i = 0; i < 40; i++) {
+        tb_step_options options = tb_stepper_options(stays);
+        unsigned char *bytes = (unsigned char *)&options;
+        memset(bytes + offsetof(tb_step_options, report_energy) + 1, i, 3);
+        memset(bytes + offsetof(tb_step_options, resident) + 1, i, 3);
+        TEST_OK(tb_stepper_set_options(stays, &options, &error), &error);
+        step(stays, a, 1), step(cpu, b, 1);
+    }
+    ck_assert_int_eq(use_of(0).captures, before);
+    for (int steps = 2; steps < 20; steps++) step(stays, a, steps), step(cpu, b, steps);
+    ck_assert_int_eq(use_of(0).captures, before + 18);
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    tb_state_destroy(b);
+    tb_stepper_destroy(cpu);
+    destroy(a, stays, model);
+}
+END_TEST
+
+/* Solves that overlap the next steps of other worlds, worlds that go alone, graphs: none of it is seen
+ * in the worlds, of which some need more room on the way and one ends. */
+START_TEST(how_a_call_is_spread_over_the_card_leaves_no_trace)
+{
+    enum { WORLDS = 80, LOST = 7 }; /* two groups of whole blocks */
+    static const char *const NAMES[] = {"TRIBO_GPU_OVERLAP", "TRIBO_GPU_GROUPS", "TRIBO_GPU_LANES",
+                                        "TRIBO_GPU_GRAPHS", "TRIBO_GPU_ALONE"};
+    static const char *const SETTINGS[][5] = {
+        {"0", "", "4", "0", "0"}, {"3", "1", "4", "1", "0"},  {"5", "2", "8,8,4,8", "0", "0"},
+        {"", "", "2", "1", "0"},  {"1", "2", "32", "1", "0"}, {"", "", "8", "1", "80"}};
+    enum { NUMBER_OF_NAMES = 5, NUMBER_OF_SETTINGS = 6 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *models[2] = {boxes(), crowd()};
+    uint64_t expected[WORLDS];
+    for (int k = -1; k < NUMBER_OF_SETTINGS; k++) {
+        tb_error error = {0};
+        tb_state *worlds[WORLDS];
+        for (int i = 0; i < NUMBER_OF_NAMES; i++)
+            ck_assert_int_eq(setenv(NAMES[i], SETTINGS[k < 0 ? 0 : k][i], 1), 0);
+        tb_stepper *stepper = k < 0 ? stepper_on(TB_BACKEND_CPU, TB_DOUBLE) : resident_stepper(0);
+        for (int i = 0; i < WORLDS; i++) {
+            worlds[i] = state_of(models[i % 2]);
+            push(worlds[i], i);
+        }
+        const double fast[256] = {0, 0, 0, 1e300};
+        TEST_OK(tb_state_set_u(worlds[LOST], fast, tb_model_count(models[LOST % 2]).dofs, &error),
+                &error);
+        TEST_STATUS(tb_step_batch(stepper, worlds, WORLDS, 40, NULL, &error), TB_DIVERGED, &error);
+        if (k >= 0) ck_assert_int_gt(tb_stepper_measure(stepper).regrowths, 0);
+        for (int i = 0; i < WORLDS; i++) {
+            if (k < 0) expected[i] = tb_state_hash(worlds[i]);
+            ck_assert_uint_eq(tb_state_hash(worlds[i]), expected[i]);
+            ck_assert_int_eq(tb_state_steps(worlds[i]), i == LOST ? 0 : 40);
+            tb_state_destroy(worlds[i]);
+        }
+        tb_stepper_destroy(stepper);
+    }
+    for (int i = 0; i < NUMBER_OF_NAMES; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
+/* Normals and friction in turn go to cards like all solvers, and there they leave what they leave on
+ * processors; worlds of many contacts ask for more memory first. */
+START_TEST(staggered_projections_of_a_batch_leave_the_bytes_of_the_processors)
+{
+    enum { WORLDS = 6 };
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *models[2] = {boxes(), crowd()};
+    tb_error error = {0};
+    for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+        tb_state *here[WORLDS], *there[WORLDS];
+        tb_certificate certificates[2][WORLDS];
+        tb_stepper *cpu = stepper_with(TB_BACKEND_CPU, (tb_precision)precision, "staggered");
+        tb_stepper *gpu = stepper_with(TB_BACKEND_GPU, (tb_precision)precision, "staggered");
+        for (int i = 0; i < WORLDS; i++) {
+            here[i] = state_of(models[i % 2]);
+            push(here[i], i);
+            TEST_OK(tb_state_fork(here[i], &there[i], &error), &error);
+        }
+        TEST_OK(tb_step_batch(cpu, here, WORLDS, 40, certificates[0], &error), &error);
+        TEST_OK(tb_step_batch(gpu, there, WORLDS, 40, certificates[1], &error), &error);
+        ck_assert_int_gt(tb_stepper_measure(gpu).regrowths, 0);
+        for (int i = 0; i < WORLDS; i++) {
+            ck_assert_uint_eq(tb_state_hash(here[i]), tb_state_hash(there[i]));
+            ck_assert_str_eq(certificates[1][i].solver, "staggered");
+            ck_assert_int_eq(certificates[1][i].iterations, certificates[0][i].iterations);
+            ck_assert_int_gt(certificates[1][i].iterations, 0);
+            ck_assert_int_gt(tb_state_number_of_contacts(there[i]), 3);
+            tb_state_destroy(here[i]);
+            tb_state_destroy(there[i]);
+        }
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    for (int i = 0; i < 2; i++) tb_model_destroy(models[i]);
+}
+END_TEST
+
+/* The first kernel that cannot be launched leaves all as it was; one behind others leaves worlds between
+ * two steps, and the card counts as lost. */
+START_TEST(a_launch_that_fails_on_its_way_is_the_loss_of_the_card)
+{
+    enum { WORLDS = 40 };
+    static const char *const NAMES[] = {"TRIBO_GPU_ALONE", "TRIBO_GPU_GRAPHS", "TRIBO_GPU_OVERLAP"};
+    play_card(NULL, NULL, NULL);
+    find_card();
+    tb_model *model = boxes();
+    tb_error error = {0};
+    for (int overlap = 0; overlap <= 3; overlap += 3) {
+        tb_state *worlds[WORLDS];
+        for (int i = 0; i < 3; i++)
+            ck_assert_int_eq(setenv(NAMES[i], i == 2 && overlap > 0 ? "3" : "0", 1), 0);
+        tb_stepper *stays = resident_stepper(0);
+        for (int i = 0; i < WORLDS; i++) worlds[i] = state_of(model);
+        TEST_OK(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), &error);
+        ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "1", 1), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_INTERNAL, &error);
+        ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
+        ck_assert_int_eq(tb_state_steps(worlds[0]), 8);
+        TEST_OK(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), &error);
+        ck_assert_int_eq(tb_state_steps(worlds[WORLDS - 1]), 16);
+
+        ck_assert_int_eq(setenv("TRIBO_TEST_FAIL", "7", 1), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_ABORTED, &error);
+        ck_assert_int_eq(unsetenv("TRIBO_TEST_FAIL"), 0);
+        TEST_STATUS(tb_step_batch(stays, worlds, WORLDS, 8, NULL, &error), TB_ABORTED, &error);
+        ck_assert_ptr_nonnull(strstr(error.message, "is lost"));
+        for (int i = 0; i < WORLDS; i++) tb_state_destroy(worlds[i]);
+        tb_stepper_destroy(stays);
+    }
+    for (int i = 0; i < 3; i++) ck_assert_int_eq(unsetenv(NAMES[i]), 0);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(few_worlds_go_alone)
+{
+    const tb_gpu_settings chosen = {.alone = -1}, none = {.alone = 0}, told = {.alone = 9};
+    tb_gpu_launch launch = {
+        .number_of_worlds = 528, .slots = 528, .steps = 500, .solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_effort even = {0}, uneven = {0};
+    for (int i = 0; i < 528; i++) {
+        tb_gpu_effort_add(&even, i % 1000 == 0 ? 200 : 2);
+        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : 2);
+    }
+    tb_gpu_choose_alone(&chosen, 132, &uneven, &launch); /* others need not wait for long solves */
+    ck_assert_int_eq(launch.alone, 0);
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 1);
+    ck_assert_int_eq(launch.steps, 128); /* of one kernel */
+    launch.steps = 500;
+    tb_gpu_choose_alone(&none, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    ck_assert_int_eq(launch.steps, 500);
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.slots = 527; /* no memory for all at once: they come in turns */
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.number_of_worlds = launch.slots = 529;
+    tb_gpu_choose_alone(&chosen, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+    launch.number_of_worlds = launch.slots = 9;
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 1);
+    launch.solver = TB_SOLVER_NUMBER_staggered; /* has a kernel of its own */
+    tb_gpu_choose_alone(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.alone, 0);
+}
+END_TEST
+
+START_TEST(fast_memory_is_what_a_factor_needs_or_what_is_told)
+{
+    const tb_gpu_settings some = {.fast = 2048, .fast_staggered = 4099};
+    tb_gpu_launch launch = {.solver = TB_SOLVER_NUMBER_auto};
+    tb_gpu_choose_fast(&some, 8, sizeof(double), &launch);
+    ck_assert_int_ge(launch.fast, 8 * 8 * (int)sizeof(double));
+    ck_assert_int_le(launch.fast, 2048);
+    tb_gpu_choose_fast(&some, 27, sizeof(double), &launch); /* does not fit */
+    ck_assert_int_eq(launch.fast, 0);
+    launch.solver = TB_SOLVER_NUMBER_staggered; /* contacts are not known yet */
+    tb_gpu_choose_fast(&some, 27, sizeof(double), &launch);
+    ck_assert_int_eq(launch.fast, 4096);
+}
+END_TEST
+
+START_TEST(fast_memory_is_told_by_the_environment)
+{
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 0); /* by measurement */
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "16384", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 16384);
+    ck_assert_int_eq(tb_gpu_settings_read().fast, 2048);
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "64", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 64);
+    ck_assert_int_eq(setenv("TRIBO_GPU_FAST_STAGGERED", "much", 1), 0); /* no number */
+    ck_assert_int_eq(tb_gpu_settings_read().fast_staggered, 0);
+    ck_assert_int_eq(setenv("TRIBO_GPU_OVERLAP", "1e3", 1), 0);
+    ck_assert_int_eq(tb_gpu_settings_read().overlap, -1);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_OVERLAP"), 0);
+    ck_assert_int_eq(unsetenv("TRIBO_GPU_FAST_STAGGERED"), 0);
+}
+END_TEST
+
+START_TEST(solves_overlap_where_there_are_many)
+{
+    const tb_gpu_settings chosen = {.overlap = -1}, told = {.overlap = 30, .groups = 1};
+    const tb_gpu_settings none = {.overlap = 0};
+    const tb_gpu_launch call = {
+        .number_of_worlds = 8192, .slots = 8192, .steps = 500, .lanes = {8, 8, 8, 8}};
+    tb_gpu_effort even = {0}, uneven = {0}, alike = {0}, unknown = {0};
+    for (int i = 0; i < 8192; i++) {
+        tb_gpu_effort_add(&alike, 3 + i % 3);
+        tb_gpu_effort_add(&even, i % 1000 == 0 ? 200 : 2);
+        tb_gpu_effort_add(&uneven, i % 50 == 0 ? 200 : 2);
+    }
+    tb_gpu_launch launch = call;
+    tb_gpu_choose_overlap(&chosen, 132, &even, &launch);
+    ck_assert_int_gt(launch.overlap, 0);
+    ck_assert_int_lt(launch.overlap, 132);
+    ck_assert_int_eq(launch.groups, 1);
+    ck_assert_int_eq(launch.steps, 128); /* then it is looked again */
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    ck_assert_int_eq(launch.groups, 1);
+
+    launch = call;
+    tb_gpu_choose_overlap(&chosen, 132, &alike, &launch); /* nobody is left behind ... */
+    ck_assert_int_eq(launch.overlap, 0);
+    ck_assert_int_eq(launch.steps, 128); /* ... so far */
+    tb_gpu_choose_overlap(&told, 132, &alike, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    tb_gpu_choose_overlap(&chosen, 132, &unknown, &launch); /* a few steps tell */
+    ck_assert_int_gt(launch.overlap, 0);
+    ck_assert_int_eq(launch.steps, 32);
+
+    launch = call;
+    tb_gpu_choose_overlap(&none, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    ck_assert_int_eq(launch.groups, 1);
+    ck_assert_int_eq(launch.steps, 500);
+    tb_gpu_choose_overlap(&chosen, 132, &uneven, &launch); /* long ones are many */
+    ck_assert_int_gt(launch.overlap, 132);
+    launch.number_of_worlds = launch.slots = 32768; /* more than find room at once */
+    launch.steps = 5000;
+    tb_gpu_choose_overlap(&chosen, 132, &even, &launch);
+    ck_assert_int_eq(launch.groups, TB_GPU_GROUPS);
+    ck_assert_int_lt(launch.steps, 5000);
+    launch.steps = 1; /* nobody gets ahead */
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    launch = call;
+    launch.slots = 100; /* the card has no room for all at once */
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    launch = call;
+    launch.number_of_worlds = launch.slots = 100;
+    tb_gpu_choose_overlap(&chosen, 132, &uneven, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 30);
+    launch.alone = 1;
+    tb_gpu_choose_overlap(&told, 132, &even, &launch);
+    ck_assert_int_eq(launch.overlap, 0);
+}
+END_TEST
+
+TEST_MAIN(a_step_of_a_world_that_stays_asks_little_of_the_runtime,
+          a_course_asks_as_little_as_a_step, a_long_course_sends_each_row_once,
+          a_caller_may_give_up_between_launches, a_kind_of_call_is_captured_once,
+          how_a_call_is_spread_over_the_card_leaves_no_trace,
+          staggered_projections_of_a_batch_leave_the_bytes_of_the_processors,
+          a_launch_that_fails_on_its_way_is_the_loss_of_the_card, few_worlds_go_alone,
+          fast_memory_is_what_a_factor_needs_or_what_is_told,
+          fast_memory_is_told_by_the_environment, solves_overlap_where_there_are_many)

@@ -1,0 +1,230 @@
+/* Recovery: positions come back by a motion that is no part of the momentum, gaps that cannot be
+ * closed are named, and the certificate tells where a step's energy comes from. */
+#include <math.h>
+
+#include "model/mjcf_util.h"
+
+static tb_error error;
+
+typedef struct run {
+    mjcf_case scene;
+    tb_stepper *stepper;
+    tb_state *state;
+    tb_certificate sum, last;
+} run;
+
+static run begin(const char *text, tb_scheme scheme)
+{
+    run r = {.scene = mjcf_load(text)};
+    tb_step_options options = tb_step_defaults();
+    options.scheme = scheme;
+    options.report_energy = true;
+    TEST_OK(tb_stepper_create(&options, &r.stepper, &error), &error);
+    TEST_OK(tb_state_create(r.scene.model, &r.state, &error), &error);
+    return r;
+}
+
+static void go(run *r, int steps)
+{
+    for (int i = 0; i < steps; i++) {
+        TEST_OK(tb_step(r->stepper, r->state, 1, &r->last, &error), &error);
+        if (tb_state_steps(r->state) == 1)
+            r->sum = r->last;
+        else
+            tb_certificate_merge(&r->sum, &r->last);
+    }
+}
+
+static void end(run *r)
+{
+    tb_state_destroy(r->state);
+    tb_stepper_destroy(r->stepper);
+    mjcf_free(&r->scene);
+}
+
+static void expect_fault(const run *r, int kind, double amount, double tolerance, const char *words)
+{
+    char text[256];
+    tb_fault_describe(r->scene.model, &r->last.worst_fault, text, sizeof text);
+    ck_assert_msg(r->last.flags & TB_CERTIFICATE_INFEASIBLE, "not infeasible");
+    ck_assert_int_eq(r->last.worst_fault.kind, kind);
+    TEST_NEAR(r->last.worst_fault.amount, amount, tolerance);
+    ck_assert_msg(strstr(text, words) != NULL, "'%s' lacks '%s'", text, words);
+}
+
+/* A ball 5 mm deep in the floor comes out at the recovery speed and stays there at rest: a velocity
+ * of 0.5 m/s, which the same motion by impulses would leave, would throw it 13 mm high. */
+START_TEST(recovery_is_no_part_of_the_momentum)
+{
+    run r =
+        begin(MJCF("<option timestep='.001'/><worldbody><geom type='plane' size='1 1 1'/>"
+                   "<body name='ball' pos='0 0 .095'><freejoint/><geom size='.1' mass='1'/></body>"
+                   "</worldbody>"),
+              TB_SCHEME_STEWART_TRINKLE);
+    double deepest = 1, fastest = 0;
+    for (int i = 0; i < 200; i++) {
+        const double before = tb_state_q(r.state)[2];
+        go(&r, 1);
+        deepest = fmin(deepest, tb_state_q(r.state)[2] - before);
+        fastest = fmax(fastest, (tb_state_q(r.state)[2] - before) / 0.001);
+        TEST_NEAR(tb_state_u(r.state)[2], 0, 1e-12);
+    }
+    ck_assert(deepest > -1e-12 && fastest <= 0.5 * (1 + 1e-9) && fastest > 0.4);
+    TEST_NEAR(tb_state_q(r.state)[2], 0.1, 3e-6);
+    ck_assert_int_eq(r.sum.faults, 0);
+    /* all the energy that the run has gained is the lift */
+    TEST_NEAR(r.sum.energy_recovery, 9.81 * (tb_state_q(r.state)[2] - 0.095), 1e-9);
+    TEST_NEAR(r.sum.energy_unexplained, 0, 1e-9);
+    end(&r);
+}
+END_TEST
+
+/* Two cylinders overlap along the axis of the joint between them: nothing parts them, the joint turns
+ * without friction, and the pair is named. */
+START_TEST(an_overlap_along_a_joint_bears_no_friction_and_is_named)
+{
+    run r = begin(WORLD("<body name='base'><geom type='cylinder' size='.1 .1'/>"
+                        "<body name='lid' pos='0 0 .19'><joint axis='0 0 1'/>"
+                        "<geom type='cylinder' size='.1 .1' mass='2'/></body></body>"),
+                  TB_SCHEME_STEWART_TRINKLE);
+    const double torque = 0.1, inertia = 0.5 * 2 * 0.01;
+    TEST_OK(tb_state_set_applied_force(r.state, &torque, 1, &error), &error);
+    go(&r, 100);
+    TEST_NEAR(tb_state_u(r.state)[0], torque / inertia * 0.2, 1e-9);
+    ck_assert_int_eq(r.last.status, TB_OK);
+    ck_assert_int_le(r.sum.iterations, 100);
+    expect_fault(&r, TB_FAULT_OVERLAP, 0.01, 1e-6, "'base' and 'lid'");
+    end(&r);
+}
+END_TEST
+
+/* Of a ball between two walls that stand too close every gap asks for the motion that another denies. */
+START_TEST(gaps_that_contradict_each_other_leave_it_in_the_middle)
+{
+    run r = begin(
+        MJCF("<option gravity='0 0 0'/><worldbody>"
+             "<geom name='left' type='box' size='.1 1 1' pos='-.15 0 0'/>"
+             "<geom name='right' type='box' size='.1 1 1' pos='.15 0 0'/>"
+             "<body name='ball' pos='.0001 0 0'><freejoint/><geom size='.0505' mass='1'/></body>"
+             "</worldbody>"),
+        TB_SCHEME_STEWART_TRINKLE);
+    go(&r, 300);
+    TEST_NEAR(tb_state_q(r.state)[0], 0, 1e-5);
+    TEST_NEAR(tb_state_u(r.state)[0], 0, 1e-12);
+    ck_assert_int_eq(r.sum.status, TB_OK);
+    expect_fault(&r, TB_FAULT_OVERLAP, 5e-4, 2e-5, "'ball'");
+    end(&r);
+}
+END_TEST
+
+/* A weld holds a joint where its limit forbids it: the loop stays closed, the limit is named. */
+START_TEST(a_limit_that_a_weld_violates_is_named)
+{
+    run r = begin(MJCF("<compiler angle='radian'/><worldbody>"
+                       "<body name='arm' pos='0 0 1'>"
+                       "<joint name='elbow' axis='0 1 0' limited='true' range='.3 1'/>"
+                       "<geom type='capsule' size='.02' fromto='0 0 0 .4 0 0'/></body></worldbody>"
+                       "<equality><weld body1='arm'/></equality>"),
+                  TB_SCHEME_STEWART_TRINKLE);
+    go(&r, 200);
+    ck_assert_int_eq(r.sum.status, TB_OK);
+    ck_assert_int_lt(r.sum.iterations, 2000);
+    ck_assert(r.last.faults > 0);
+    ck_assert(fabs(tb_state_u(r.state)[0]) < 1e-6);
+    char text[256];
+    tb_fault_describe(r.scene.model, &r.last.worst_fault, text, sizeof text);
+    ck_assert_msg(strstr(text, "'elbow'") || strstr(text, "equality"), "%s", text);
+    end(&r);
+}
+END_TEST
+
+/* A four-bar whose ends miss by 10 nm out of its plane swings as one whose ends meet. */
+START_TEST(a_loop_that_misses_by_nanometers_costs_no_iterations)
+{
+    static const char FOURBAR[] = MJCF(
+        "<compiler angle='radian'/><worldbody>"
+        "<body name='a' pos='0 0 1'><joint axis='0 1 0' damping='.01'/>"
+        "<geom type='capsule' size='.01' fromto='0 0 0 .05 0 -.2' contype='0' conaffinity='0'/>"
+        "<body name='b' pos='.05 0 -.2'><joint axis='0 1 0' damping='.01'/>"
+        "<geom type='capsule' size='.01' fromto='0 0 0 .3 0 0' contype='0' conaffinity='0'/>"
+        "<site name='s' pos='.3 %s 0'/></body></body>"
+        "<body name='c' pos='.3 0 1'><joint axis='0 1 0' damping='.01'/>"
+        "<geom type='capsule' size='.01' fromto='0 0 0 .05 0 -.2' contype='0' conaffinity='0'/>"
+        "<site name='t' pos='.05 0 -.2'/></body>"
+        "</worldbody><equality><connect site1='s' site2='t'/></equality>");
+    static const char *const MISSES[] = {"0", "1e-8"};
+    char text[2048];
+    double swing[2];
+    for (int i = 0; i < 2; i++) {
+        snprintf(text, sizeof text, FOURBAR, MISSES[i]);
+        run r = begin(text, TB_SCHEME_STEWART_TRINKLE);
+        go(&r, 200);
+        ck_assert_int_eq(r.sum.status, TB_OK);
+        ck_assert_int_lt(r.sum.iterations, 1000);
+        ck_assert_int_eq(r.sum.faults, 0);
+        ck_assert(r.sum.closure_error < 2e-8);
+        swing[i] = tb_state_q(r.state)[0];
+        end(&r);
+    }
+    ck_assert(fabs(swing[0]) > 0.05);
+    TEST_NEAR(swing[1], swing[0], 1e-6);
+}
+END_TEST
+
+/* A loop that cannot close at all is named and brings no energy. */
+START_TEST(a_loop_out_of_reach_is_named)
+{
+    run r = begin(MJCF("<option gravity='0 0 0'/><worldbody>"
+                       "<body name='arm' pos='0 0 1'><joint axis='0 1 0'/>"
+                       "<geom type='capsule' size='.02' fromto='0 0 0 .4 0 0'/>"
+                       "<site name='hand' pos='.4 0 0'/></body><site name='hook' pos='.4004 0 1'/>"
+                       "</worldbody><equality><connect name='grip' site1='hand' site2='hook'/>"
+                       "</equality>"),
+                  TB_SCHEME_STEWART_TRINKLE);
+    go(&r, 100);
+    ck_assert_int_eq(r.sum.status, TB_OK);
+    TEST_NEAR(r.last.closure_error, 4e-4, 1e-6);
+    expect_fault(&r, TB_FAULT_EQUALITY, 4e-4, 1e-6, "'grip'");
+    TEST_NEAR(r.last.energy, 0, 1e-12);
+    end(&r);
+}
+END_TEST
+
+/* Motor, damper and friction each do the work that they do. */
+START_TEST(the_certificate_tells_where_energy_comes_from)
+{
+    run r = begin(MJCF("<option timestep='.0005' gravity='0 0 -10'/><worldbody>"
+                       "<geom type='plane' size='1 1 1' friction='.5'/>"
+                       "<body name='sled' pos='0 0 .1'><freejoint/>"
+                       "<geom type='box' size='.1 .1 .1' mass='1' friction='.5'/></body>"
+                       "<body name='fan' pos='0 0 2'><joint name='fan' axis='0 0 1' damping='.01'/>"
+                       "<geom type='cylinder' size='.1 .01' mass='2'/></body></worldbody>"
+                       "<actuator><motor joint='fan'/></actuator>"),
+                  TB_SCHEME_STEWART_TRINKLE);
+    const double u[7] = {1, 0, 0, 0, 0, 0, 0}, torque = 0.2;
+    TEST_OK(tb_state_set_u(r.state, u, 7, &error), &error);
+    TEST_OK(tb_state_set_control(r.state, 0, torque, &error), &error);
+    go(&r, 200);
+    /* the sled: v = 1 - mu g t for 0.1 s, slowed to half; its loss is m (v0^2 - v1^2) / 2 */
+    TEST_NEAR(tb_state_u(r.state)[0], 0.5, 1e-9);
+    TEST_NEAR(r.sum.energy_friction, -0.5 * (1 - 0.25), 1e-9);
+    const double omega = tb_state_u(r.state)[6], angle = tb_state_q(r.state)[7];
+    const double kinetic = 0.5 * (0.5 * 2 * 0.01) * omega * omega;
+    TEST_NEAR(r.sum.energy_motors, torque * angle, 1e-2 * torque * angle);
+    TEST_NEAR(r.sum.energy_motors + r.sum.energy_damping, kinetic, 1e-9);
+    ck_assert(r.sum.energy_damping < -1e-3);
+    TEST_NEAR(r.sum.energy_unexplained, 0, 1e-8);
+    TEST_NEAR(r.sum.energy_change,
+              r.sum.energy_friction + r.sum.energy_motors + r.sum.energy_damping +
+                  r.sum.energy_applied + r.sum.energy_recovery + r.sum.energy_unexplained,
+              1e-12);
+    end(&r);
+}
+END_TEST
+
+TEST_MAIN(recovery_is_no_part_of_the_momentum,
+          an_overlap_along_a_joint_bears_no_friction_and_is_named,
+          gaps_that_contradict_each_other_leave_it_in_the_middle,
+          a_limit_that_a_weld_violates_is_named,
+          a_loop_that_misses_by_nanometers_costs_no_iterations, a_loop_out_of_reach_is_named,
+          the_certificate_tells_where_energy_comes_from)
