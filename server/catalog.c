@@ -19,13 +19,19 @@ static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (siz
 /* A compiled model against its canonical bytes, with its trees and hulls. */
 enum { MODEL_OVER_BYTES = 4 };
 
+/* Retention leaves what was put into the store within the last hour (db/retain.c). What is used from
+ * memory is put again after this time: it may be gone from the store, and its use must be known. */
+static const int64_t PUT_AGAIN_US = INT64_C(1200) * 1000000;
+
 typedef struct asset_entry {
     td_cached cached;
+    atomic_llong put_us; /* of the steady clock; 0: not since it was read from the store */
     td_asset asset;
 } asset_entry;
 
 typedef struct scene_entry {
     td_cached cached;
+    atomic_llong put_us;
     td_scene scene;
 } scene_entry;
 
@@ -187,6 +193,43 @@ static tb_status check_asset(td_catalog *c, const char *name, size_t size, tb_er
     return TB_OK;
 }
 
+static tb_status put_asset(td_catalog *c, td_cached *entry, const char *name, db_done *done,
+                           void *context, tb_error *error)
+{
+    const td_asset *asset = asset_of(entry);
+    db_asset row = {.size = asset->size, .create_time_us = td_clock_utc_us(&c->server->clock)};
+    td_sha256_parse(asset->sha256, &row.sha256);
+    snprintf(row.name, sizeof row.name, "%s", name);
+    pending_write *write = begin_write(c, entry, false, done, context);
+    if (write == NULL) return tb_fail_memory(error, sizeof *write, "an asset");
+    atomic_store(&((asset_entry *)entry)->put_us, td_clock_steady_us(&c->server->clock));
+    const tb_status status =
+        db_put_asset(c->server->db, &row, asset->bytes, on_written, write, error);
+    if (status == TB_OK) return TB_OK;
+    td_cache_release(&c->assets, entry);
+    free(write);
+    return status;
+}
+
+/* Whether it is time to put an entry again; then this thread does it. */
+static bool is_due(td_catalog *c, atomic_llong *put_us)
+{
+    const int64_t now = td_clock_steady_us(&c->server->clock);
+    long long last = atomic_load(put_us);
+    return (last == 0 || now - last > PUT_AGAIN_US) &&
+           atomic_compare_exchange_strong(put_us, &last, now);
+}
+
+/* Tells the store of a use. A store that does not take it now is told by the next use. */
+static void use_asset(td_catalog *c, td_cached *cached)
+{
+    asset_entry *entry = (asset_entry *)cached;
+    tb_error ignored;
+    if (is_due(c, &entry->put_us) &&
+        put_asset(c, cached, entry->asset.name, NULL, NULL, &ignored) != TB_OK)
+        atomic_store(&entry->put_us, 0);
+}
+
 tb_status td_catalog_put_durably(td_catalog *c, const char *name, const unsigned char *bytes,
                                  size_t size, const char *expected, char sha256[TD_SHA256_TEXT],
                                  db_done *done, void *context, tb_error *error)
@@ -210,19 +253,7 @@ tb_status td_catalog_put_durably(td_catalog *c, const char *name, const unsigned
         if (size > 0) memcpy(copy, bytes, size);
         entry = td_cache_add(&c->assets, &made->cached);
     }
-    const td_asset *asset = asset_of(entry);
-    db_asset row = {
-        .sha256 = digest, .size = size, .create_time_us = td_clock_utc_us(&c->server->clock)};
-    snprintf(row.name, sizeof row.name, "%s", name);
-    pending_write *write = begin_write(c, entry, false, done, context);
-    if (write == NULL)
-        status = tb_fail_memory(error, sizeof *write, "an asset");
-    else
-        status = db_put_asset(c->server->db, &row, asset->bytes, on_written, write, error);
-    if (status != TB_OK && write != NULL) {
-        td_cache_release(&c->assets, entry);
-        free(write);
-    }
+    status = put_asset(c, entry, name, done, context, error);
     td_cache_release(&c->assets, entry);
     return status;
 }
@@ -249,6 +280,7 @@ tb_status td_catalog_asset(td_catalog *c, const char *sha256, const td_asset **a
         }
         entry = td_cache_add(&c->assets, &made->cached);
     }
+    use_asset(c, entry);
     *asset = asset_of(entry);
     return TB_OK;
 }
@@ -306,6 +338,32 @@ static db_scene scene_row(const td_catalog *c, const tb_model *model)
     return row;
 }
 
+static tb_status put_scene(td_catalog *c, td_cached *entry, db_done *done, void *context,
+                           tb_error *error)
+{
+    const tb_model *model = scene_of(entry)->model;
+    const db_scene row = scene_row(c, model);
+    size_t size = 0;
+    const unsigned char *bytes = tb_model_bytes(model, &size);
+    pending_write *write = begin_write(c, entry, true, done, context);
+    if (write == NULL) return tb_fail_memory(error, sizeof *write, "a scene");
+    atomic_store(&((scene_entry *)entry)->put_us, td_clock_steady_us(&c->server->clock));
+    const tb_status status = db_put_scene(c->server->db, &row, bytes, on_written, write, error);
+    if (status == TB_OK) return TB_OK;
+    td_cache_release(&c->scenes, entry);
+    free(write);
+    return status;
+}
+
+static const td_scene *use_scene(td_catalog *c, td_cached *cached)
+{
+    scene_entry *entry = (scene_entry *)cached;
+    tb_error ignored;
+    if (is_due(c, &entry->put_us) && put_scene(c, cached, NULL, NULL, &ignored) != TB_OK)
+        atomic_store(&entry->put_us, 0);
+    return &entry->scene;
+}
+
 tb_status td_catalog_add_scene_durably(td_catalog *c, tb_model *model, const td_scene **scene,
                                        db_done *done, void *context, tb_error *error)
 {
@@ -313,21 +371,9 @@ tb_status td_catalog_add_scene_durably(td_catalog *c, tb_model *model, const td_
     *scene = NULL;
     tb_status status = add_model(c, model, &entry, error);
     if (status != TB_OK) return status;
-    const tb_model *kept = scene_of(entry)->model;
-    const db_scene row = scene_row(c, kept);
-    size_t size = 0;
-    const unsigned char *bytes = tb_model_bytes(kept, &size);
-    pending_write *write = begin_write(c, entry, true, done, context);
     *scene = scene_of(entry); /* `done` may be told before this returns */
-    if (write == NULL)
-        status = tb_fail_memory(error, sizeof *write, "a scene");
-    else
-        status = db_put_scene(c->server->db, &row, bytes, on_written, write, error);
+    status = put_scene(c, entry, done, context, error);
     if (status == TB_OK) return TB_OK;
-    if (write != NULL) {
-        td_cache_release(&c->scenes, entry);
-        free(write);
-    }
     td_cache_release(&c->scenes, entry);
     *scene = NULL;
     return status;
@@ -432,7 +478,7 @@ const td_scene *td_catalog_warm_scene(td_catalog *c, const char *id)
     if (resolve_scene(c, id, &digest, &ignored) != TB_OK) return NULL;
     td_sha256_print(&digest, whole);
     td_cached *entry = td_cache_find(&c->scenes, whole);
-    return entry != NULL ? scene_of(entry) : NULL;
+    return entry != NULL ? use_scene(c, entry) : NULL;
 }
 
 tb_status td_catalog_scene(td_catalog *c, const char *id, tb_budget *budget, const td_scene **scene,
@@ -449,7 +495,7 @@ tb_status td_catalog_scene(td_catalog *c, const char *id, tb_budget *budget, con
     if (entry == NULL) status = find_or_load(c, id, &digest, budget, &entry, error);
     if (status == TB_NOT_FOUND)
         return tb_fail_field(error, status, "scene_id", "there is no scene %s", id);
-    if (status == TB_OK) *scene = scene_of(entry);
+    if (status == TB_OK) *scene = use_scene(c, entry);
     return status;
 }
 

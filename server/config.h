@@ -73,7 +73,7 @@ typedef struct td_config {
     bool behind_proxy;                            /* nobody counts as a caller on loopback */
     /* [store] */
     double retain_days; /* of runs, summaries and events; 0: for ever */
-    uint64_t retain_snapshots_bytes;
+    uint64_t retain_snapshots_bytes, retain_unused_bytes;
     int32_t store_queue_length;
 } td_config;
 

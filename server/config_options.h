@@ -130,9 +130,12 @@
     X(http, behind_proxy, behind_proxy, SWITCH, "no", 0, 0, LIVE,                                  \
       "yes or no: a proxy stands before this server, so nobody counts as being on loopback")       \
     X(store, retain_days, retain_days, NUMBER, "90", 0, 1e6, FIXED,                                \
-      "days that runs, their steps and events are kept; 0: for ever")                              \
+      "days that runs with their steps and events, unused assets and scenes are kept; 0: for "     \
+      "ever")                                                                                      \
     X(store, retain_snapshots_bytes, retain_snapshots_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, \
       FIXED, "transient and automatic snapshots beyond this go, the oldest first")                 \
+    X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
+      FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \
       "writes that wait; beyond it step summaries are dropped and counted")
 

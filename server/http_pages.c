@@ -79,12 +79,13 @@ static enum MHD_Result answer_live(http_exchange *x)
 
 static enum MHD_Result answer_ready(http_exchange *x)
 {
-    const td_server *server = x->http->server;
-    if (atomic_load(&server->draining) || atomic_load(&x->http->draining))
+    tb_error why = {0};
+    char text[TB_ERROR_MESSAGE_SIZE];
+    if (atomic_load(&x->http->draining))
         return answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready: stopping\n");
-    return atomic_load(&server->ready)
-               ? answer_text(x, MHD_HTTP_OK, "ready\n")
-               : answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, "not ready: warming up\n");
+    if (td_server_is_ready(x->http->server, &why)) return answer_text(x, MHD_HTTP_OK, "ready\n");
+    snprintf(text, sizeof text, "not ready: %.450s\n", why.message);
+    return answer_text(x, MHD_HTTP_SERVICE_UNAVAILABLE, text);
 }
 
 static enum MHD_Result answer_metrics(http_exchange *x)

@@ -263,7 +263,7 @@ static int wait_for_end(td_server *server, const command_line *line, const sigse
         const int received = sigtimedwait(signals, NULL, &timeout);
         if (!atomic_load(&server->alive)) return EXIT_DEVICE_LOST;
         if (watchdog_ns > 0) td_notify("WATCHDOG=1");
-        td_auth_follow_store(server->auth, server->config);
+        td_server_look_after(server);
         if (received == SIGHUP) reload(server, line);
         if (received == SIGTERM || received == SIGINT) return EXIT_FINE;
     }

@@ -39,6 +39,9 @@ typedef struct td_metrics td_metrics;
     X(DESCRIPTORS_LIMIT, "tribod_descriptors_limit", gauge, "Descriptors that may be open")        \
     X(DB_BYTES, "tribod_db_bytes", gauge, "Size of the store's file")                              \
     X(DB_FAILURES, "tribod_db_failures_total", counter, "Transactions that failed as a whole")     \
+    X(DB_FAILING, "tribod_db_failing", gauge, "1: the store cannot be written now")                \
+    X(WORKERS_WAITING, "tribod_workers_waiting", gauge, "Jobs waiting for a worker")               \
+    X(WORKERS_OLDEST, "tribod_workers_oldest_seconds", gauge, "Age of the oldest of these")        \
     X(UPLOADS_WAITING, "tribod_uploads_waiting", gauge, "Uploads waiting to be parsed")            \
     X(UPLOADS_OLDEST, "tribod_uploads_oldest_seconds", gauge, "Age of the oldest of these")        \
     X(MEMORY_BOOKED, "tribod_memory_booked_bytes", gauge, "Memory of sessions, as estimated")      \

@@ -39,6 +39,7 @@ typedef struct kept_config {
 
 struct td_server_private {
     kept_config *configs; /* newest first */
+    bool told_ready;      /* what health watchers know */
 };
 
 /* ---- configurations --------------------------------------------------------------------------- */
@@ -95,6 +96,10 @@ static void refresh_metrics(void *context)
     td_metrics_set(server->metrics, TD_METRIC_DB_COMMITS, counters.commits);
     td_metrics_set(server->metrics, TD_METRIC_DB_BYTES, counters.file_bytes);
     td_metrics_set(server->metrics, TD_METRIC_DB_FAILURES, counters.failures);
+    td_metrics_set(server->metrics, TD_METRIC_DB_FAILING, counters.failing);
+    const td_workers_use workers = td_workers_measure(server->workers);
+    td_metrics_set(server->metrics, TD_METRIC_WORKERS_WAITING, workers.waiting);
+    td_metrics_set(server->metrics, TD_METRIC_WORKERS_OLDEST, (int64_t)workers.oldest_seconds);
     td_metrics_set(server->metrics, TD_METRIC_DESCRIPTORS, td_descriptors_open());
     td_metrics_set(server->metrics, TD_METRIC_DESCRIPTORS_LIMIT, td_descriptors_limit());
     const td_pool_use uploads = td_pool_measure(server->uploads);
@@ -110,6 +115,7 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .queue_length = config->store_queue_length,
                                 .retain_days = config->retain_days,
                                 .retain_snapshots_bytes = config->retain_snapshots_bytes,
+                                .retain_unused_bytes = config->retain_unused_bytes,
                                 .log = log_store,
                                 .log_context = server->log,
                                 .committed = observe_commit,
@@ -193,6 +199,7 @@ tb_status td_server_start(td_server *server, tb_error *error)
     if (status == TB_OK) status = td_server_warm_up(server, server->config->warm_up_seconds, error);
     if (status != TB_OK) return status;
     atomic_store(&server->ready, true);
+    server->own->told_ready = true;
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, true);
     char devices[512];
     list_devices(server, devices, sizeof devices);
@@ -204,6 +211,32 @@ tb_status td_server_start(td_server *server, tb_error *error)
                  (int)td_sessions_count(server->sessions),
                  1e-9 * (double)(td_monotonic_ns() - start));
     return TB_OK;
+}
+
+bool td_server_is_ready(td_server *server, tb_error *why)
+{
+    tb_error cause = {0};
+    if (atomic_load(&server->draining))
+        tb_fail(why, TB_UNAVAILABLE, "stopping");
+    else if (!atomic_load(&server->ready))
+        tb_fail(why, TB_UNAVAILABLE, "warming up");
+    else if (db_is_failing(server->db, &cause))
+        tb_fail(why, TB_UNAVAILABLE, "the store cannot be written: %.400s", cause.message);
+    else
+        return true;
+    return false;
+}
+
+void td_server_look_after(td_server *server)
+{
+    tb_error why = {0};
+    td_auth_follow_store(server->auth, server->config);
+    const bool ready = td_server_is_ready(server, &why);
+    if (ready == server->own->told_ready || atomic_load(&server->draining)) return;
+    server->own->told_ready = ready;
+    if (server->rpc != NULL) td_rpc_set_serving(server->rpc, ready);
+    td_log_write(server->log, ready ? TB_LOG_INFO : TB_LOG_ERROR, "server.readiness",
+                 "ready=%s reason=%s", ready ? "yes" : "no", ready ? "" : why.message);
 }
 
 const char *td_server_grpc_address(const td_server *server)

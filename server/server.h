@@ -64,6 +64,11 @@ struct td_server {
 tb_status td_server_create(const td_config *, td_server **, tb_error *);
 /* Serves, warms up, and is ready. */
 tb_status td_server_start(td_server *, tb_error *);
+/* Whether it takes work: warm, not draining, and its store can be written; *why it does not. */
+bool td_server_is_ready(td_server *, tb_error *why);
+/* Once a second, from the main thread: follows the store's keys, and tells health watchers and the
+ * log of a change of readiness. */
+void td_server_look_after(td_server *);
 /* Where it listens, "-" where it does not. */
 const char *td_server_grpc_address(const td_server *);
 const char *td_server_http_address(const td_server *);

@@ -5,10 +5,12 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "clock.h"
 
 typedef struct work_item {
     void (*work)(void *context);
     void *context;
+    int64_t posted_ns;
 } work_item;
 
 struct td_workers {
@@ -83,7 +85,8 @@ tb_status td_workers_post(td_workers *workers, void (*work)(void *context), void
     const bool full = workers->count == workers->capacity;
     if (!full) {
         const int last = (workers->first + workers->count) % workers->capacity;
-        workers->items[last] = (work_item){.work = work, .context = context};
+        workers->items[last] =
+            (work_item){.work = work, .context = context, .posted_ns = td_monotonic_ns()};
         workers->count++;
         pthread_cond_signal(&workers->changed);
     }
@@ -91,6 +94,17 @@ tb_status td_workers_post(td_workers *workers, void (*work)(void *context), void
     if (!full) return TB_OK;
     return tb_fail(error, TB_RESOURCE_EXHAUSTED, "the queue of the workers is full (%d jobs)",
                    workers->capacity);
+}
+
+td_workers_use td_workers_measure(td_workers *workers)
+{
+    td_workers_use use = {0};
+    pthread_mutex_lock(&workers->mutex);
+    use.waiting = workers->count;
+    const int64_t oldest = use.waiting > 0 ? workers->items[workers->first].posted_ns : 0;
+    pthread_mutex_unlock(&workers->mutex);
+    if (use.waiting > 0) use.oldest_seconds = 1e-9 * (double)(td_monotonic_ns() - oldest);
+    return use;
 }
 
 int td_workers_count(const td_workers *workers)

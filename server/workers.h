@@ -11,6 +11,13 @@ tb_status td_workers_create(int threads, int queue_length, td_workers **, tb_err
 /* Runs `work(context)` on a worker. RESOURCE_EXHAUSTED when the queue is full. */
 tb_status td_workers_post(td_workers *, void (*work)(void *context), void *context, tb_error *);
 int td_workers_count(const td_workers *);
+
+typedef struct td_workers_use {
+    int waiting;
+    double oldest_seconds; /* age of the job that waits longest */
+} td_workers_use;
+
+td_workers_use td_workers_measure(td_workers *);
 /* Finishes what was posted, then ends the threads. */
 void td_workers_destroy(td_workers *);
 

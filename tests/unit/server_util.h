@@ -279,7 +279,9 @@ static inline void test_server_start(test_server *t)
     atomic_init(&s->ready, true);
     const db_options options = {.folder = t->folder,
                                 .queue_length = t->config.store_queue_length,
-                                .retain_snapshots_bytes = t->config.retain_snapshots_bytes};
+                                .retain_days = t->config.retain_days,
+                                .retain_snapshots_bytes = t->config.retain_snapshots_bytes,
+                                .retain_unused_bytes = t->config.retain_unused_bytes};
     TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
     TEST_OK(td_devices_find(s, &error), &error);
     TEST_OK(td_metrics_create(&s->metrics, &error), &error);
@@ -299,8 +301,9 @@ static inline void test_server_stop(test_server *t)
 {
     td_server *s = &t->server;
     td_devices_drain(s, 60);
-    td_pool_destroy(s->uploads);
+    td_pool_stop(s->uploads);
     td_workers_destroy(s->workers);
+    td_pool_destroy(s->uploads);
     td_sessions_destroy(s->sessions);
     td_devices_end(s);
     td_catalog_destroy(s->catalog);

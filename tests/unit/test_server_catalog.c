@@ -284,7 +284,68 @@ START_TEST(lists_come_in_pages)
 }
 END_TEST
 
-TEST_MAIN(an_asset_has_the_digest_of_its_bytes_and_survives_a_restart,
+static void shift_clock(test_server *t, int64_t seconds)
+{
+    FILE *file = fopen(t->clock, "w");
+    ck_assert_ptr_nonnull(file);
+    fprintf(file, "%lld\n", (long long)seconds);
+    fclose(file);
+}
+
+START_TEST(what_retention_took_while_it_was_in_memory_is_stored_again_by_its_use)
+{
+    static const int64_t DAY_US = INT64_C(86400000000);
+    test_server t;
+    tb_error error = {0};
+    tb_status status;
+    char id[65], mesh[65];
+    test_server_init(&t, true);
+    snprintf(t.clock, sizeof t.clock, "%s/clock", t.folder);
+    shift_clock(&t, 0);
+    test_server_start(&t);
+    Tribo__V1__CreateSceneRequest request = TRIBO__V1__CREATE_SCENE_REQUEST__INIT;
+    request.main_case = TRIBO__V1__CREATE_SCENE_REQUEST__MAIN_TEXT;
+    request.text = (char *)(uintptr_t)BALL;
+    Tribo__V1__CreateSceneResponse *answer = create_scene(&t.server, &request, NULL, NULL);
+    snprintf(id, sizeof id, "%s", answer->scene_id);
+    tribo__v1__create_scene_response__free_unpacked(answer, NULL);
+    create_asset(&t.server, "cube.obj", CUBE_OBJ, mesh);
+
+    /* a year in which nobody used them: the store lets them go, memory does not know */
+    const td_clock clock = td_clock_make();
+    db_sha256 digest, mesh_digest;
+    db_scene scene_row;
+    db_asset asset_row;
+    unsigned char *bytes = NULL;
+    td_sha256_parse(id, &digest);
+    td_sha256_parse(mesh, &mesh_digest);
+    TEST_OK(db_retain(t.server.db, td_clock_utc_us(&clock) + 365 * DAY_US, &error), &error);
+    TEST_STATUS(db_get_scene(t.server.db, &digest, &scene_row, &bytes, &error), TB_NOT_FOUND,
+                &error);
+    shift_clock(&t, 3600);
+
+    Tribo__V1__CreateSessionRequest create = TRIBO__V1__CREATE_SESSION_REQUEST__INIT;
+    create.scene_id = id;
+    Tribo__V1__CreateSessionResponse *session =
+        test_unary(&t.server, "tribo.v1.Simulation/CreateSession", "one", &create, &status, &error);
+    TEST_OK(status, &error);
+    tribo__v1__create_session_response__free_unpacked(session, NULL);
+    const td_asset *asset = NULL;
+    TEST_OK(td_catalog_asset(t.server.catalog, mesh, &asset, &error), &error);
+    td_asset_release(t.server.catalog, asset);
+    TEST_OK(db_flush(t.server.db, &error), &error);
+    TEST_OK(db_get_scene(t.server.db, &digest, &scene_row, &bytes, &error), &error);
+    free(bytes);
+    TEST_OK(db_get_asset(t.server.db, &mesh_digest, &asset_row, &bytes, &error), &error);
+    ck_assert_str_eq(asset_row.name, "cube.obj");
+    free(bytes);
+    test_server_stop(&t);
+    test_server_remove(&t);
+}
+END_TEST
+
+TEST_MAIN(what_retention_took_while_it_was_in_memory_is_stored_again_by_its_use,
+          an_asset_has_the_digest_of_its_bytes_and_survives_a_restart,
           a_wrong_digest_and_a_file_that_is_too_large_are_refused, an_upload_in_pieces_is_one_asset,
           the_same_text_gives_the_same_scene_and_comes_back_from_the_store,
           a_scene_finds_its_meshes_in_the_bundle_and_nowhere_else,

@@ -123,5 +123,28 @@ START_TEST(the_clock_is_shifted_by_a_file)
 }
 END_TEST
 
-TEST_MAIN(everything_posted_is_done_once_before_the_end, a_full_queue_refuses_and_recovers,
-          threads_work_side_by_side, counts_below_one_are_refused, the_clock_is_shifted_by_a_file)
+static void sleep_a_while(void *context)
+{
+    (void)context;
+    usleep(300000);
+}
+
+START_TEST(what_waits_is_counted_with_its_age)
+{
+    td_workers *workers = NULL;
+    tb_error error;
+    TEST_OK(td_workers_create(1, 8, &workers, &error), &error);
+    ck_assert_int_eq(td_workers_measure(workers).waiting, 0);
+    for (int i = 0; i < 3; i++)
+        TEST_OK(td_workers_post(workers, sleep_a_while, NULL, &error), &error);
+    usleep(100000);
+    const td_workers_use use = td_workers_measure(workers);
+    ck_assert_int_ge(use.waiting, 2);
+    ck_assert(use.oldest_seconds > 0.09 && use.oldest_seconds < 5);
+    td_workers_destroy(workers);
+}
+END_TEST
+
+TEST_MAIN(what_waits_is_counted_with_its_age, everything_posted_is_done_once_before_the_end,
+          a_full_queue_refuses_and_recovers, threads_work_side_by_side,
+          counts_below_one_are_refused, the_clock_is_shifted_by_a_file)
