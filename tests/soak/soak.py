@@ -3,11 +3,12 @@
 
     tests/soak/soak.py [--minutes 60] [--tribod build/tribod]
 
-Callers step sessions, fork and snapshot them, upload scenes (some of them damaged), solve problems,
-leave in the middle of a request, and send SIGHUP. Every few seconds the script notes resident
-memory, descriptors, threads, the store's size and the p99 of steps, and at the end it tells the
-slope of each by least squares over the second half. It ends with 1 if a slope is larger than its
-bound or a call failed that should not. Not part of `make check`.
+Callers step sessions, fork and snapshot them, watch them, upload scenes (new ones each time, some
+of them damaged), evaluate grasps, solve problems, leave in the middle of a request or of a stream,
+and send SIGHUP. Every few seconds the script notes resident memory, descriptors, threads, the
+store's size and the p99 of steps, and at the end it tells the slope of each by least squares over
+the second half. It ends with 1 if a slope is larger than its bound or a call failed that should
+not. Not part of `make check`.
 """
 
 from __future__ import annotations
@@ -41,6 +42,26 @@ BALL = """<mujoco><worldbody><geom type="plane" size="1 1 0.1"/>
 <body pos="0 0 {z}"><freejoint/><geom type="sphere" size="0.1" mass="{mass}"/></body>
 </worldbody></mujoco>"""
 
+HAND = base64.b64encode(
+    b"""<mujoco><worldbody><body name="palm"><geom type="box" size=".06 .02 .01" mass=".2"/>
+<body pos="-.05 0 .04"><joint name="l" type="slide" axis="1 0 0" range="0 .05"/>
+<geom type="box" size=".005 .02 .03" mass=".05"/></body>
+<body pos=".05 0 .04"><joint name="r" type="slide" axis="-1 0 0" range="0 .05"/>
+<geom type="box" size=".005 .02 .03" mass=".05"/></body></body></worldbody>
+<actuator><motor name="close_left" joint="l" ctrlrange="-20 20"/>
+<motor name="close_right" joint="r" ctrlrange="-20 20"/></actuator></mujoco>"""
+).decode()
+
+CUBE = base64.b64encode(
+    b"".join(
+        b"v %g %g %g\n" % (x, y, z)
+        for x in (-0.02, 0.02)
+        for y in (-0.02, 0.02)
+        for z in (-0.02, 0.02)
+    )
+    + b"f 1 2 4 3\nf 5 7 8 6\nf 1 5 6 2\nf 3 4 8 7\nf 1 3 7 5\nf 2 6 8 4\n"
+).decode()
+
 PROBLEM = base64.b64encode(b"3 1 0 3 3 3 3 1 0 0 0 1 0 0 0 1 -1 0 0 0.5").decode()
 
 
@@ -51,6 +72,7 @@ class Soak:
         environment = {
             **os.environ,
             "TRIBOD_STORE_RETAIN_SNAPSHOTS_BYTES": "64 MiB",
+            "TRIBOD_STORE_RETAIN_UNUSED_BYTES": "4 MiB",
             "TRIBOD_SESSIONS_CHECKPOINT_SECONDS": "5",
         }
         self.folder = folder
@@ -93,7 +115,53 @@ class Soak:
                 self.wrong.append(f"{method}: {code} {answer}")
         return answer if code == 200 else {}
 
+    def stream(self, method: str, most: int, **body: object) -> int:
+        """Reads up to so many messages of a stream; how many came. An error at its end is noted."""
+        data = json.dumps(body).encode()
+        request = urllib.request.Request(
+            f"http://{self.host}/tribo.v1.{method}",
+            b"\0" + len(data).to_bytes(4, "big") + data,
+            {"Content-Type": "application/connect+json"},
+        )
+        count, end = 0, {}
+        with urllib.request.urlopen(request, timeout=60) as reply:
+            while count < most and len(head := reply.read(5)) == 5:
+                message = json.loads(reply.read(int.from_bytes(head[1:], "big")))
+                if head[0] & 2:
+                    end = message
+                    break
+                count += 1
+        with self.lock:
+            self.calls[method] = self.calls.get(method, 0) + 1
+            refused = end.get("error", {}).get("code") in ("resource_exhausted", "not_found")
+            if "error" in end and not refused and not self.stop.is_set():
+                self.wrong.append(f"{method}: {end}")
+        return count
+
     # ---- what callers do, for ever ----
+
+    def watch(self) -> None:
+        """Watchers that stay for a while and then leave in the middle of the stream."""
+        while not self.stop.wait(0.3):
+            sessions = self.post("Simulation/ListSessions", pageSize=5).get("sessions", [])
+            if sessions:
+                self.stream(
+                    "Simulation/Watch", 10, sessionId=sessions[0]["sessionId"], minimumInterval=0.05
+                )
+
+    def grasp(self) -> None:
+        """Grasps of a cube."""
+        while not self.stop.wait(1):
+            self.stream(
+                "Grasp/EvaluateGrasps",
+                1000,
+                hand={
+                    "asset": {"data": HAND, "path": "hand.xml"},
+                    "closingActuators": ["close_left", "close_right"],
+                },
+                object={"asset": {"data": CUBE, "path": "cube.obj"}, "convex": True},
+                poses=[{"name": "p", "pose": {"position": [0, 0, 0.01 * i]}} for i in range(4)],
+            )
 
     def step(self) -> None:
         """Sessions from their creation to their end."""
@@ -120,7 +188,7 @@ class Soak:
         """Scenes that are new each time, and some that cannot be read."""
         rng = random.Random(1)
         while not self.stop.wait(0.2):
-            text = BALL.format(z=0.1, mass=1 + rng.randrange(50))
+            text = BALL.format(z=0.1, mass=1 + rng.random())
             self.post("Simulation/CreateScene", text=text)
             self.post("Simulation/CreateScene", 400, text=text[: rng.randrange(len(text))])
             self.post("Runs/ListRuns", pageSize=20)
@@ -163,6 +231,7 @@ class Soak:
     def run(self, minutes: float) -> list[tuple[float, dict[str, float]]]:
         """Starts the callers, notes resources until the time is over, and ends the callers."""
         work = [self.step, self.step, self.upload, self.solve, self.leave, self.reload]
+        work += [self.watch, self.grasp]
         threads = [threading.Thread(target=one, daemon=True) for one in work]
         began, notes = time.monotonic(), []
         for thread in threads:
