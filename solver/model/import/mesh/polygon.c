@@ -41,6 +41,17 @@ static void cut_fan(const int32_t *polygon, int32_t count, int32_t *triangles)
     }
 }
 
+/* Cuts a quadrangle along its shorter diagonal, as most readers of OBJ do: where the corners are not
+ * in one plane, the choice decides the volume. */
+static void cut_quadrangle(const double *vertices, const int32_t *polygon, int32_t *triangles)
+{
+    tb_vec3 p[4];
+    for (int i = 0; i < 4; i++) p[i] = tb_v3_load(vertices + 3 * (size_t)polygon[i]);
+    const bool first = tb_v3_length2(tb_v3_sub(p[2], p[0])) < tb_v3_length2(tb_v3_sub(p[3], p[1]));
+    static const int CORNERS[2][6] = {{0, 1, 3, 1, 2, 3}, {0, 1, 2, 0, 2, 3}};
+    for (int i = 0; i < 6; i++) triangles[i] = polygon[CORNERS[first][i]];
+}
+
 /* Whether the triangle of a corner and its neighbours is convex and holds no other corner. */
 static bool is_ear(const corner *corners, int32_t at, double slack)
 {
@@ -122,6 +133,8 @@ tb_status tb_polygon_triangulate(const double *vertices, const int32_t *polygon,
     tb_status status = TB_OK;
     if (!convex && count > TB_MESH_FACE_LIMIT)
         status = TB_RESOURCE_EXHAUSTED;
+    else if (convex && count == 4)
+        cut_quadrangle(vertices, polygon, triangles);
     else if (convex || !cut_ears(corners, polygon, count, slack, triangles))
         cut_fan(polygon, count, triangles);
     free(corners);
