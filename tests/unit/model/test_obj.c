@@ -155,6 +155,17 @@ START_TEST(polygons_are_cut_into_triangles)
 }
 END_TEST
 
+START_TEST(a_quadrangle_is_cut_along_its_shorter_diagonal)
+{
+    tb_mesh_data mesh;
+    TEST_OK(parse("v 0 0 0\nv 2 1 0\nv 4 0 1\nv 2 -1 0\nf 1 2 3 4\n", &mesh), &error);
+    ck_assert_int_eq(mesh.number_of_triangles, 2);
+    static const int32_t CORNERS[] = {0, 1, 3, 1, 2, 3};
+    for (int i = 0; i < 6; i++) ck_assert_int_eq(mesh.triangles[i], CORNERS[i]);
+    tb_mesh_data_free(&mesh);
+}
+END_TEST
+
 START_TEST(polygons_that_are_not_simple_or_flat_still_give_triangles)
 {
     static const char *const FACES[] = {
@@ -255,6 +266,7 @@ TEST_MAIN(every_form_of_corner_is_read, statements_without_shape_are_passed_over
           lines_continue_behind_a_backslash_and_are_counted,
           lines_may_end_in_a_lone_carriage_return, a_face_may_come_before_its_vertices,
           unused_vertices_are_left_out_unless_there_is_no_face, polygons_are_cut_into_triangles,
+          a_quadrangle_is_cut_along_its_shorter_diagonal,
           polygons_that_are_not_simple_or_flat_still_give_triangles,
           a_large_polygon_that_is_not_convex_is_refused,
           a_triangle_that_names_a_vertex_twice_is_left_out, every_mistake_is_named_with_its_line,

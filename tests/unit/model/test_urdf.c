@@ -184,6 +184,15 @@ START_TEST(a_mimic_is_a_coupling_and_has_no_motor)
     TEST_NEAR(e->polynomial[0], 0.5, 0);
     TEST_NEAR(e->polynomial[1], -2, 0);
     tb_model_destroy(model);
+
+    /* what cannot move mimics nothing */
+    const char *fixed = ROBOT(LINK("a") LINK("b") LINK("c")
+                                  HINGE("j", "a", "b", "") "<joint name='k' type='fixed'>" ENDS(
+                                      "b", "c") "<mimic joint='j'/></joint>");
+    ck_assert(warns(fixed, "is fixed and mimics nothing"));
+    model = compiled(fixed, true);
+    ck_assert_int_eq(tb_model_count(model).equalities, 0);
+    tb_model_destroy(model);
 }
 END_TEST
 
@@ -528,6 +537,8 @@ START_TEST(meshes_are_found_scaled_and_shared)
     write_file("robot/urdf/beside.obj", tetrahedron);
     write_file("others/tool/meshes/tool.obj", tetrahedron);
     write_file("robot/urdf/assets/flat.obj", tetrahedron);
+    write_file("others/tool/package.xml", "<package><name>else</name></package>");
+    write_file("robot/package.xml", "<package format='2'>\n<name>declared</name></package>");
     static const char *const ADDRESSES[] = {"beside.obj",
                                             "../meshes/own.obj",
                                             "package://robot/meshes/own.obj",
@@ -536,7 +547,9 @@ START_TEST(meshes_are_found_scaled_and_shared)
                                             "package://tool/meshes/tool.obj",
                                             "file://beside.obj",
                                             "model://tool/meshes/tool.obj",
-                                            "package://gone/far/away/flat.obj"};
+                                            "package://gone/far/away/flat.obj",
+                                            "package:///tool/meshes/tool.obj",
+                                            "package://declared/meshes/own.obj"};
     char path[300], packages[300], text[6000];
     snprintf(path, sizeof path, "%s/robot/urdf/r.urdf", folder);
     snprintf(packages, sizeof packages, "/nowhere:%s/others:", folder);

@@ -26,7 +26,28 @@ static bool is_file(const urdf *u, const char *folder, size_t length, const char
     return n > 0 && n < PATH_SIZE && tb_import_has(u->options, path);
 }
 
-/* Looks in one folder: FOLDER/PACKAGE/REST, and FOLDER/REST where the folder is the package. */
+/* Whether the folder's package.xml gives the package this name. */
+static bool is_named(const urdf *u, const char *folder, size_t length, const char *name, size_t n)
+{
+    enum { MANIFEST_LIMIT = 1 << 16 };
+    static const char OPEN[] = "<name>", CLOSE[] = "</name>";
+    const size_t before = sizeof OPEN - 1, after = sizeof CLOSE - 1;
+    char path[PATH_SIZE];
+    tb_bytes manifest = {0};
+    tb_error why = {0};
+    bool found = false;
+    if (!is_file(u, folder, length, "package.xml", path)) return false;
+    if (tb_import_read(u->options, path, MANIFEST_LIMIT, &manifest, &why) != TB_OK) return false;
+    for (size_t i = 0; i + before + n + after <= manifest.size && !found; i++)
+        found = memcmp(manifest.base + i, OPEN, before) == 0 &&
+                memcmp(manifest.base + i + before, name, n) == 0 &&
+                memcmp(manifest.base + i + before + n, CLOSE, after) == 0;
+    tb_bytes_free(&manifest);
+    return found;
+}
+
+/* Looks in one folder: FOLDER/PACKAGE/REST, and FOLDER/REST where the folder is the package, by its
+ * own name or by that in its package.xml. */
 static bool find_in(const urdf *u, const char *folder, size_t length, const char *address,
                     char path[PATH_SIZE])
 {
@@ -34,10 +55,12 @@ static bool find_in(const urdf *u, const char *folder, size_t length, const char
     if (length >= PATH_SIZE) return false;
     if (is_file(u, folder, length, address, path)) return true;
     const size_t package = strcspn(address, "/");
-    if (address[package] == 0 || length < package) return false;
-    const bool own = strncmp(folder + length - package, address, package) == 0 &&
+    if (address[package] == 0) return false;
+    const bool own = length >= package &&
+                     strncmp(folder + length - package, address, package) == 0 &&
                      (length == package || folder[length - package - 1] == '/');
-    return own && is_file(u, folder, length, address + package + 1, path);
+    return is_file(u, folder, length, address + package + 1, path) &&
+           (own || is_named(u, folder, length, address, package));
 }
 
 static bool find_in_packages(const urdf *u, const char *address, char path[PATH_SIZE])
@@ -123,11 +146,12 @@ static tb_status find_file(urdf *u, const xmlNode *node, const char *address, ch
     }
     if (package && u->options->files != NULL) found = is_file(u, "", 0, address, path);
     if (found) return TB_OK;
-    if (rest[0] == '/')
-        found = is_file(u, "", 0, rest, path);
-    else if (package)
+    const bool absolute = rest[0] == '/';
+    if (absolute) found = is_file(u, "", 0, rest, path);
+    while (package && rest[0] == '/') rest++; /* package:///NAME/... */
+    if (!found && package)
         found = find_in_packages(u, rest, path) || find_above(u, file, rest, path);
-    else
+    else if (!found && !absolute)
         found = find_above(u, file, rest, path) || find_in_packages(u, rest, path);
     if (found || find_by_name(u, file, rest, path)) return TB_OK;
     return tb_xml_fail(u->error, TB_NOT_FOUND, node, "filename",

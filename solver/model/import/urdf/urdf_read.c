@@ -232,7 +232,7 @@ static tb_status read_mimic(urdf *u, const xmlNode *node, urdf_joint *joint)
     TRY(tb_xml_require(joint->mimic, "joint", &joint->mimic_joint, u->error));
     TRY(tb_xml_number(joint->mimic, "multiplier", &joint->multiplier, u->error));
     TRY(tb_xml_number(joint->mimic, "offset", &joint->offset, u->error));
-    if (!has_one_coordinate(joint->type))
+    if (joint->type != URDF_FIXED && !has_one_coordinate(joint->type))
         return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, joint->mimic, "mimic",
                            "joint '%.100s' is not revolute, continuous or prismatic", joint->name);
     return TB_OK;

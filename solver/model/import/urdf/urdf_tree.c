@@ -173,7 +173,10 @@ static tb_status weigh_groups(urdf *u)
     for (int32_t i = 0; i < u->number_of_links && status == TB_OK; i++) {
         urdf_link *link = &u->links[u->order[i]];
         const group_mass *group = &groups[link->group];
-        if (urdf_is_static(u, u->order[i])) continue;
+        if (urdf_is_static(u, u->order[i])) {
+            link->shapes_weigh = shapes_count(u, link);
+            continue;
+        }
         const bool weightless = !group->given && group->collides; /* zeros were given */
         link->shapes_weigh = shapes_count(u, link) || (weightless && link->collisions > 0);
         if (link->shapes_weigh)
@@ -207,8 +210,15 @@ static int32_t mimicked(const urdf *u, int32_t joint)
 /* One joint's mimic: names a joint that exists and has one coordinate. */
 static tb_status check_mimic(urdf *u, int32_t index)
 {
-    const urdf_joint *joint = &u->joints[index];
+    urdf_joint *joint = &u->joints[index];
     const int32_t other = mimicked(u, index);
+    if (joint->type == URDF_FIXED) {
+        const tb_status status =
+            tb_xml_warn(u->scene, joint->mimic, u->error,
+                        "joint '%.100s' is fixed and mimics nothing", joint->name);
+        joint->mimic = NULL;
+        return status;
+    }
     if (other < 0)
         return tb_xml_fail(u->error, TB_NOT_FOUND, joint->mimic, "joint",
                            "joint '%.100s' mimics '%.100s', which does not exist", joint->name,
