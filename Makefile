@@ -7,8 +7,8 @@
 #                                                 compiled twice into the one library, as double and
 #                                                 (-DTB_SINGLE, *.f32.o) as float; by themselves and
 #                                                 once if the name ends in _once.c or _file.c
-#   clients/cli/*.c                               the command tribo
-#   server/*.c, db/*.c, proto                     the daemon tribod: server/rules.mk
+#   clients/cli/**/*.c                            the command tribo
+#   server/**/*.c, db/*.c, proto                  the daemon tribod: server/rules.mk
 #   tests/unit/**/test_*.c, tests/truth/truth_*.c one libcheck program each; the folders of unit are
 #                                                 those of the sources
 #   tests/bench/bench_*.c                         one program each
@@ -32,7 +32,7 @@ twice_all := $(call sources,$(PHYSICS:%=solver/%),*.c)
 TWICE := $(filter-out %_once.c %_file.c,$(twice_all))
 ONCE  := $(filter-out $(TWICE) solver/gpu/%,$(call sources,solver,*.c))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE)) $(B)/solver/physics.o $(B)/solver/physics.f32.o
-CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/cli/*.c))
+CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(call sources,clients/cli,*.c))
 
 helpers = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
 programs = $(patsubst %.c,%,$(filter-out $(call helpers,$(1)),$(wildcard tests/$(1)/$(2)*.c)))

@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "build.h"
-#include "descriptors.h"
-#include "keys_command.h"
-#include "notify.h"
+#include "ops/build.h"
+#include "wire/descriptors.h"
+#include "ops/keys_command.h"
+#include "ops/notify.h"
 #include "server.h"
 
 extern char **environ;

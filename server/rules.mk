@@ -5,23 +5,24 @@
 #   server/**/*.c, db/*.c      libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
-#   tests/unit/test_{server,db}_*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
-#   tests/unit/test_client_*.c and test_server_rpc*.c both, for a daemon and its client in one
+#   tests/unit/{server,db}/*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
+#   tests/unit/client/*.c and server/test_server_rpc*.c both, for a daemon and its client in one
 #   process, and
-#   tests/unit/test_cli_NAME.c the command's NAME.o alone
+#   tests/unit/cli/test_cli_NAME.c the command's NAME.o alone
+# Includes name the room: "session/session.h" from server/, "common/args.h" from clients/cli/.
 
 GEN := $(BUILD)/generated
 PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
 PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
 PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
 DESCRIPTORS := $(GEN)/descriptors.pb.inc
-EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/pages/*))
-SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/transport/*/*.c db/*.c)))
+EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/transport/http/*.html))
+SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c db/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
-CLIENT_TESTS = $(filter tests/unit/test_client_% tests/unit/test_server_rpc%,$(suite_unit))
-SERVER_TESTS = $(filter tests/unit/test_server_% tests/unit/test_db_% tests/fuzz/fuzz_wire_% \
+CLIENT_TESTS = $(filter tests/unit/client/% tests/unit/server/test_server_rpc%,$(suite_unit))
+SERVER_TESTS = $(filter tests/unit/server/% tests/unit/db/% tests/fuzz/fuzz_wire_% \
                  tests/fuzz/replay_wire_%,$(suite_unit) $(FUZZ) $(suite_fuzz)) $(CLIENT_TESTS)
 
 GENERATED_FLAGS = -D_GNU_SOURCE -I$(GEN) -std=c11 $(OPTIMIZE) $(MARCH) -pthread -fPIC $(SANITIZE)
@@ -52,17 +53,17 @@ $(B)/generated/%.o: $(GEN)/%.c $(B)/stamp.flags
 $(SERVER_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECTS) $(CLIENT_OBJECTS) \
     $(patsubst %,$(B)/%.o,$(filter-out tests/fuzz/replay_%,$(SERVER_TESTS))): \
     | $(PROTO_C) $(EMBEDDED)
-$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver
-$(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver
+$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -I.
+$(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver -I.
 
 # the commit stands in one file, so that a new one compiles one file
-$(B)/server/build.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
-$(B)/server/build.o: $(B)/stamp.commit
+$(B)/server/ops/build.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
+$(B)/server/ops/build.o: $(B)/stamp.commit
 $(B)/stamp.commit: text = $(COMMIT)
 
 # headers of the system's kind are not listed in .d files, so say who embeds what
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
-$(B)/server/http_pages.o: $(patsubst %,$(GEN)/%.inc,$(wildcard server/pages/*))
+$(B)/server/transport/http/pages.o: $(patsubst %,$(GEN)/%.inc,$(wildcard server/transport/http/*.html))
 $(B)/server/transport/grpc/reflection.o: $(DESCRIPTORS)
 
 # What decodes is watched inside too: sanitizers see each read of protobuf-c and the fuzzer each
@@ -98,7 +99,7 @@ $(patsubst %,$(B)/%.o,$(CLIENT_TESTS)): CPPFLAGS += -Iclients/c
 # ---- the client library: its objects hold the messages that a program needs beside them ----
 
 $(CLIENT_OBJECTS): CPPFLAGS += -isystem $(GEN)
-$(CLI_OBJECTS): CPPFLAGS += -isystem $(GEN) -Iclients/c
+$(CLI_OBJECTS): CPPFLAGS := -Iclients/cli $(CPPFLAGS) -isystem $(GEN) -Iclients/c -I.
 $(CLIENT_LIBRARY): $(CLIENT_OBJECTS) $(filter $(B)/generated/tribo/%,$(PROTO_OBJECTS)) \
     $(PROTOBUF_OBJECT)
 	$(call say,AR,$@)
@@ -109,8 +110,8 @@ $(B)/tribo: $(CLIENT_LIBRARY) $(SERVER_LIBRARY)
 $(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(SERVER_LIBRARY) $(LIBRARY)
 $(B)/tribo: LDLIBS := $(SERVER_LIBS) $(LDLIBS)
 
-CLI_TESTS = $(filter tests/unit/test_cli_%,$(suite_unit))
-$(addprefix $(B)/,$(CLI_TESTS)): $(B)/tests/unit/test_cli_%: $(B)/clients/cli/%.o
+CLI_TESTS = $(filter tests/unit/cli/%,$(suite_unit))
+$(foreach t,$(CLI_TESTS),$(eval $(B)/$t: $(filter %/$(t:tests/unit/cli/test_cli_%=%).o,$(CLI_OBJECTS))))
 $(patsubst %,$(B)/%.o,$(CLI_TESTS)): CPPFLAGS += -isystem $(GEN) -Iclients/c -Iclients/cli
 $(patsubst %,$(B)/%.o,$(CLI_TESTS)): | $(PROTO_C)
 

@@ -14,17 +14,17 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "../db/db.h"
+#include "db/db.h"
 #include "base/error.h"
-#include "catalog.h"
-#include "descriptors.h"
-#include "http.h"
-#include "json.h"
-#include "memory.h"
-#include "rpc.h"
-#include "scheduler.h"
-#include "session.h"
-#include "uploads.h"
+#include "session/catalog.h"
+#include "wire/descriptors.h"
+#include "transport/http/http.h"
+#include "wire/json.h"
+#include "call/memory.h"
+#include "transport/grpc/rpc.h"
+#include "schedule/scheduler.h"
+#include "session/session.h"
+#include "call/uploads.h"
 
 enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
 

@@ -9,14 +9,14 @@
 #include <stdatomic.h>
 #include <stdint.h>
 
-#include "auth.h"
-#include "call.h"
-#include "clock.h"
-#include "config.h"
-#include "device.h"
-#include "log.h"
-#include "metrics.h"
-#include "workers.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/clock.h"
+#include "ops/config.h"
+#include "schedule/device.h"
+#include "ops/log.h"
+#include "ops/metrics.h"
+#include "ops/workers.h"
 
 typedef struct td_catalog td_catalog;     /* catalog.h: assets and compiled scenes */
 typedef struct td_sessions td_sessions;   /* session.h */

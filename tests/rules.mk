@@ -8,7 +8,8 @@ $(addprefix $(B)/,$(suite_unit)): $(call objects,unit)
 $(addprefix $(B)/,$(suite_truth)): $(call objects,truth)
 $(addprefix $(B)/,$(BENCH)): $(call objects,bench)
 # scenes of benchmarks come with controls files
-$(addprefix $(B)/,$(BENCH)): $(B)/clients/cli/controls.o
+$(addprefix $(B)/,$(BENCH)): $(B)/clients/cli/simulation/controls.o
+$(B)/tests/fuzz/fuzz_controls.o: CPPFLAGS += -Iclients/cli
 $(addprefix $(B)/,$(DATA)): $(call objects,data)
 $(addprefix $(B)/,$(FUZZ) $(suite_fuzz)): $(call objects,fuzz)
 $(addprefix $(B)/,$(suite_unit) $(suite_truth)): LDLIBS += $(CHECK_LIBS)
@@ -90,7 +91,7 @@ $(B)/tests/unit/gpu/test_gpu_qp $(B)/tests/unit/gpu/test_symgbmm: | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_field_room: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
-$(B)/tests/unit/test_server_batch $(B)/tests/unit/test_server_device: | $(CARD)
+$(B)/tests/unit/server/test_server_batch $(B)/tests/unit/server/test_server_device: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_resident: | $(CARD) $(B)/tests/data/jaw_mug $(B)/tests/data/mug
 $(B)/tests/unit/gpu/test_gpu_resume: | $(CARD) $(addprefix $(B)/tests/data/,hand jaw_mug mug)
 

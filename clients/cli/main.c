@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
-#include "cli.h"
-#include "json.h"
+#include "common/args.h"
+#include "common/cli.h"
+#include "common/json.h"
 
 typedef struct subcommand {
     const char *name, *summary;

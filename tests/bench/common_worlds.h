@@ -3,7 +3,7 @@
 #ifndef COMMON_WORLDS_H
 #define COMMON_WORLDS_H
 
-#include "../../clients/cli/controls.h"
+#include "../../clients/cli/simulation/controls.h"
 #include "common_bench.h"
 
 typedef struct bench_scene {

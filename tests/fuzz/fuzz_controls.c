@@ -5,7 +5,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-#include "../../clients/cli/controls.c"
+#include "../../clients/cli/simulation/controls.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

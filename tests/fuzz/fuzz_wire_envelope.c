@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "http_envelope.h"
-#include "http_gzip.h"
+#include "wire/envelope.h"
+#include "wire/gzip.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

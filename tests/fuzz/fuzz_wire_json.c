@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers.h"
-#include "json.h"
+#include "handlers/handlers.h"
+#include "wire/json.h"
 #include "server.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "handlers.h"
-#include "scan.h"
+#include "handlers/handlers.h"
+#include "wire/scan.h"
 #include "server.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"

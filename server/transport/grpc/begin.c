@@ -4,9 +4,9 @@
 #include <strings.h>
 
 #include "base/error.h"
-#include "edge.h"
-#include "grpc_internal.h"
-#include "http_envelope.h"
+#include "call/edge.h"
+#include "transport/grpc/grpc_internal.h"
+#include "wire/envelope.h"
 
 /* s; by then a server that goes down is gone, and another may stand in its place */
 #define REFUSED_RETRY_S 1.0

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 /* ---- what handlers call ---- */
 

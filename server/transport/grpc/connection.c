@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 enum { RECORDS_AT_ONCE = 4, SHORT_READ_BYTES = 4096, SMALL_FRAME_BYTES = 512 };
 

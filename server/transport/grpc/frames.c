@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 void rpc_broken_add(rpc_connection *c, int32_t stream)
 {

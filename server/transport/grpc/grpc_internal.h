@@ -33,7 +33,7 @@
 #include <sys/socket.h>
 
 #include "base/file.h"
-#include "rpc.h"
+#include "transport/grpc/rpc.h"
 
 typedef struct rpc_call rpc_call;
 typedef struct rpc_connection rpc_connection;

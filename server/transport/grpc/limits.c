@@ -6,7 +6,7 @@
  * acknowledges answers by windows and probes its line by pings. A client that uses its ration up is
  * told ENHANCE_YOUR_CALM and loses the connection. libnghttp2 bounds CONTINUATION frames, waiting
  * acknowledgements and entries of SETTINGS by itself (session.c). */
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 #include "base/error.h"
 

@@ -17,7 +17,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 enum { BACKLOG = 1024, ACCEPTS_AT_ONCE = 32 };
 static const int64_t REST_NS = 100000000, COMPLAINT_NS = 60000000000;

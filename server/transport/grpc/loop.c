@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 enum {
     EVENTS = 64,

@@ -13,8 +13,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
-#include "http_gzip.h"
+#include "transport/grpc/grpc_internal.h"
+#include "wire/gzip.h"
 
 enum { EVENT_MESSAGE = 1, EVENT_HALF_CLOSED = 2, EVENT_WRITABLE = 4, EVENT_TELLING = 8 };
 enum {

@@ -4,14 +4,14 @@
  * A file is handed out as the bytes that protoc made of it; only its name, its imports and the
  * names of what it defines are read here (field numbers: google/protobuf/descriptor.proto). Both
  * versions have one wire, so that v1alpha's calls are served with v1's messages. */
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "grpc/reflection/v1/reflection.pb-c.h"
-#include "scan.h"
+#include "wire/scan.h"
 
 static const uint8_t DESCRIPTORS[] = {
 #include "descriptors.pb.inc"

@@ -11,7 +11,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 /* s; for clients to hang up after the last call */
 #define GOODBYE_S 0.5

@@ -11,9 +11,9 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
-#include "http_envelope.h"
-#include "http_gzip.h"
+#include "transport/grpc/grpc_internal.h"
+#include "wire/envelope.h"
+#include "wire/gzip.h"
 
 enum {
     MOST_HEADERS = 10,

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 enum {
     STREAM_WINDOW_BYTES = 1 << 18,

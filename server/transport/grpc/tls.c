@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/error.h"
-#include "grpc_internal.h"
+#include "transport/grpc/grpc_internal.h"
 
 enum { CERTIFICATE, KEY, CLIENT_CA, FILES, FILE_LIMIT_BYTES = 1 << 20 };
 

@@ -1,0 +1,74 @@
+/* A model, its worlds and a stepper, set up from the options that several commands share, and run
+ * in portions so that progress shows and Ctrl-C works.
+ * How the work is cut never changes a result. */
+#ifndef CLI_SIMULATION_H
+#define CLI_SIMULATION_H
+
+#include "common/args.h"
+#include "simulation/controls.h"
+#include "simulation/device.h"
+#include "simulation/importing.h"
+#include "common/names.h"
+#include "common/progress.h"
+#include "remote/remote_session.h"
+#include "tribo.h"
+
+typedef struct simulation_options {
+    const char *path; /* of the model */
+    const char *keyframe, *solver;
+    importing import;
+    double dt, tolerance, omega; /* 0: the model's or the library's */
+    int64_t maximum_iterations;  /* 0: the library's */
+    int64_t worlds, threads;     /* threads 0: all processors */
+    device_options device;
+    int scheme, precision, storage, r_strategy;
+    bool report_energy;
+    bool quiet;
+    const remote_options *remote; /* NULL: stepped here */
+} simulation_options;
+
+enum { SIMULATION_OPTIONS = 18 };
+
+simulation_options simulation_defaults(void);
+/* The command-line options that fill `options`. */
+void simulation_option_list(simulation_options *options, args_option list[SIMULATION_OPTIONS]);
+/* False, and said on stderr, if there is no such solver. NULL is fine. */
+bool simulation_check_solver(const char *command, const char *solver);
+
+typedef struct simulation {
+    tb_model *model;
+    tb_stepper *stepper;    /* NULL where a daemon steps: what it can need not be here */
+    importing import;       /* how the model was read */
+    remote_session *remote; /* steps the worlds instead of the stepper; or NULL */
+    tb_state **worlds;
+    int32_t number_of_worlds;
+    double dt; /* s, in effect */
+    bool report_energy;
+    tb_certificate *latest; /* one a world: the last portion's */
+    tb_certificate merged;  /* of all worlds and steps */
+    tb_certificate last;    /* of the first world's last step or portion */
+    int64_t steps;          /* done by the first world */
+    double seconds;         /* spent in stepping */
+} simulation;
+
+/* Loads the model, says its warnings on stderr unless quiet, makes the worlds. */
+tb_status simulation_open(const simulation_options *options, simulation *s, tb_error *error);
+void simulation_close(simulation *s);
+
+/* Loads a model as all commands do; says its warnings on stderr unless quiet. `import` (NULL: the
+ * defaults) gains what its other users may need. keyframe: of the first pose, or NULL. */
+tb_status simulation_load_model(const char *path, importing *import, const char *keyframe,
+                                bool quiet, tb_model **model, tb_error *error);
+/* Index of a keyframe given by name or number; -1 for NULL. */
+tb_status simulation_find_keyframe(const tb_model *model, const char *keyframe, int32_t *index,
+                                   tb_error *error);
+
+/* Called after every step of the first world where steps are watched; false ends the run. */
+typedef bool simulation_watch(void *context, simulation *s);
+
+/* Steps all worlds `steps` times under the controls (may be NULL). `watch` may be NULL. Returns the
+ * first failure: CANCELLED after Ctrl-C, DIVERGED, ... ; what was done until then stands. */
+tb_status simulation_run(simulation *s, int64_t steps, const control_table *controls,
+                         simulation_watch *watch, void *context, progress *bar, tb_error *error);
+
+#endif

@@ -1,0 +1,57 @@
+/* Who may call what: API keys, scopes, rates and quotas.
+ *
+ * Keys are stored as argon2id hashes (libsodium) in the store's api_key table. A key is
+ * "tribo_" + an 8-digit id + "_" + a random secret: the id finds the row, the secret is verified.
+ * Verified keys are remembered for a while by a keyed hash, so that the slow hash is paid once. A key
+ * may expire; the store knows its last use, and which keys were refused, why and whence.
+ * Anonymous callers have the configuration's scope on loopback, and none elsewhere. */
+#ifndef SERVER_AUTH_H
+#define SERVER_AUTH_H
+
+#include "call/call.h"
+#include "ops/config.h"
+
+typedef struct td_auth td_auth;
+struct db;
+
+tb_status td_auth_create(const td_config *, struct db *, td_auth **, tb_error *);
+void td_auth_destroy(td_auth *);
+/* After a change of keys or configuration. */
+void td_auth_reload(td_auth *, const td_config *);
+
+/* Looks whether keys were made or revoked by another process, and forgets what it remembers of them if
+ * so; writes uses and refusals of keys to the store. From one thread, about once a second. */
+void td_auth_follow_store(td_auth *, const td_config *);
+
+/* Decides over one call before its first message is dispatched. `authorization` is the value of
+ * the header ("Bearer tribo_..."), or NULL; `peer_loopback` says whether the peer is on loopback.
+ * OK fills call->caller. Statuses: UNAUTHENTICATED for a bad or missing key, PERMISSION_DENIED for
+ * a scope that is too small, RESOURCE_EXHAUSTED above the key's rate (with *retry_after, s). May
+ * take tens of milliseconds for a key seen for the first time. */
+tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool peer_loopback,
+                        double *retry_after, tb_error *);
+/* Whether td_auth_admit will answer for this header without the slow hash: there is none, or its
+ * key is remembered. Transports that must not wait hand the others to a worker. */
+bool td_auth_quick(td_auth *, const char *authorization);
+
+/* What the key is stored under: 8 hexadecimal digits and a zero, taken from a key, from "tribo_" and
+ * the digits, or from the digits alone. False if it is none of these. */
+bool td_auth_key_id(const char *text, char id[16]);
+
+/* What a key may do, and for how long. */
+typedef struct td_key_terms {
+    td_scope scope;
+    double calls_per_second; /* 0: the configuration's */
+    int32_t sessions;        /* 0: the configuration's */
+    double days;             /* until it expires; 0: never */
+} td_key_terms;
+
+/* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
+tb_status td_auth_create_key(struct db *, const char *name, const td_key_terms *, char key[128],
+                             tb_error *);
+/* Revokes a key by its id. NOT_FOUND. A daemon that runs learns it by td_auth_reload, or when it
+ * verifies the key again, at the latest after TD_AUTH_REMEMBER_SECONDS. */
+tb_status td_auth_revoke_key(struct db *, const char *id, tb_error *);
+enum { TD_AUTH_REMEMBER_SECONDS = 300 };
+
+#endif

@@ -1,0 +1,122 @@
+/* The life of a call, whatever transport carries it: counted, begun, cancelled, ended once. */
+#include "call/call.h"
+
+#include <string.h>
+
+#include "base/error.h"
+#include "server.h"
+
+/* Whether the method knows of the call. Leaves FRESH once, so that either the first message or the
+ * cancellation comes first, and never both. */
+enum { STAGE_FRESH, STAGE_BEGUN, STAGE_CANCELLED };
+
+void td_call_init(td_call *call, const td_call_transport *transport, td_server *server)
+{
+    memset(call, 0, sizeof *call);
+    call->transport = transport;
+    call->server = server;
+    call->arrival_ns = td_monotonic_ns();
+    call->deadline_ns = INT64_MAX;
+    call->at_leisure = true;
+    atomic_init(&call->references, 1);
+    atomic_init(&call->queued, 0);
+    atomic_init(&call->gone, false);
+    atomic_init(&call->finished, false);
+    atomic_init(&call->stage, STAGE_FRESH);
+}
+
+void td_call_hold(td_call *call)
+{
+    atomic_fetch_add_explicit(&call->references, 1, memory_order_relaxed);
+}
+
+void td_call_release(td_call *call)
+{
+    if (atomic_fetch_sub_explicit(&call->references, 1, memory_order_acq_rel) != 1) return;
+    if (call->destroy_state != NULL) call->destroy_state(call->state);
+    call->transport->destroy(call);
+}
+
+void td_call_send(td_call *call, const ProtobufCMessage *response)
+{
+    if (atomic_load(&call->gone) || atomic_load(&call->finished)) return;
+    atomic_fetch_add_explicit(&call->queued, 1, memory_order_acq_rel);
+    call->transport->send(call, response);
+}
+
+void td_call_finish(td_call *call, tb_status status, const tb_error *error, double retry_after)
+{
+    if (atomic_exchange(&call->finished, true)) return;
+    td_metrics *metrics = call->server->metrics;
+    if (atomic_load(&call->stage) == STAGE_BEGUN)
+        td_metrics_add(metrics, TD_METRIC_CALLS_IN_FLIGHT, -1);
+    if (call->method != NULL)
+        td_metrics_call(metrics, call->method->service, call->method->name, call->transport->name,
+                        status, (double)(td_monotonic_ns() - call->arrival_ns) * 1e-9);
+    call->transport->finish(call, status, error, retry_after);
+}
+
+void td_call_reply(td_call *call, const ProtobufCMessage *response)
+{
+    td_call_send(call, response);
+    td_call_finish(call, TB_OK, NULL, 0);
+}
+
+void td_call_fail(td_call *call, const tb_error *error)
+{
+    /* an error that forgot its status must not look like success */
+    td_call_finish(call, error->status != TB_OK ? error->status : TB_INTERNAL, error, 0);
+}
+
+void td_call_read(td_call *call)
+{
+    call->transport->read(call);
+}
+
+bool td_call_wanted(td_call *call, int64_t now_ns)
+{
+    return !atomic_load_explicit(&call->gone, memory_order_relaxed) && now_ns < call->deadline_ns;
+}
+
+void td_call_dispatch(td_call *call, td_request *request)
+{
+    int stage = STAGE_FRESH;
+    if (!td_call_wanted(call, td_monotonic_ns())) {
+        td_call_cancel(call);
+    } else if (!atomic_load(&call->finished)) {
+        if (atomic_compare_exchange_strong(&call->stage, &stage, STAGE_BEGUN))
+            td_metrics_add(call->server->metrics, TD_METRIC_CALLS_IN_FLIGHT, 1);
+        if (stage != STAGE_CANCELLED) {
+            call->method->message(call, request);
+            return;
+        }
+    }
+    td_request_free(request);
+}
+
+void td_call_cancel(td_call *call)
+{
+    int stage = STAGE_FRESH;
+    if (atomic_exchange(&call->gone, true)) return;
+    if (!atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) {
+        if (call->method->cancelled != NULL && !atomic_load(&call->finished))
+            call->method->cancelled(call);
+        return;
+    }
+    tb_error error = {0};
+    if (td_monotonic_ns() >= call->deadline_ns)
+        tb_fail(&error, TB_DEADLINE_EXCEEDED, "the deadline passed before the call began");
+    else
+        tb_fail(&error, TB_CANCELLED, "the client cancelled the call before it began");
+    td_call_finish(call, error.status, &error, 0);
+}
+
+void td_call_refuse(td_call *call, const tb_error *error)
+{
+    int stage = STAGE_FRESH;
+    if (atomic_load(&call->finished)) return;
+    td_call_fail(call, error);
+    if (atomic_exchange(&call->gone, true)) return;
+    if (atomic_compare_exchange_strong(&call->stage, &stage, STAGE_CANCELLED)) return;
+    if (call->method->cancelled != NULL) call->method->cancelled(call);
+}

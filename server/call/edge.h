@@ -1,0 +1,36 @@
+/* Checks at the edge: whether a caller on a loopback connection is local or comes through a proxy, and
+ * whether the framing of a request is sound. For both transports: HTTP asks from its
+ * headers, gRPC from its metadata and :authority. */
+#ifndef SERVER_EDGE_H
+#define SERVER_EDGE_H
+
+#include "ops/config.h"
+
+/* Whether a header's name is one that proxies add: one of [http] forwarding_headers, whatever the
+ * case. */
+bool td_edge_forwards(const td_config *, const char *name, size_t size);
+/* Whether the caller counts as being on loopback: the connection does, no proxy stands before the
+ * server ([http] behind_proxy) or has left a header (`forwarded`), and `host` (Host or :authority,
+ * NULL: none) names this machine's loopback. A page on the Internet whose name was made to point here
+ * (DNS rebinding) is not a caller on loopback. */
+bool td_edge_is_loopback(const td_config *, bool connection, bool forwarded, const char *host);
+/* Whether a Host or :authority is HOST or HOST:PORT, without user-info, paths or control bytes
+ * (RFC 9112 3.2). */
+bool td_edge_host_is_sound(const char *host);
+/* Whether a header's name consists of the characters of a token (RFC 9110 5.6.2). */
+bool td_edge_name_is_sound(const char *name, size_t size);
+
+/* Headers of one HTTP/1.1 request that bear on where the request ends. */
+typedef struct td_framing {
+    int lengths, hosts, codings; /* how many Content-Length, Host, Transfer-Encoding there are */
+    bool unknown_coding;         /* one that is not "chunked" */
+    bool bad_length;             /* no number of digits */
+    bool bad_name;               /* a name that is no token */
+} td_framing;
+
+void td_framing_add(td_framing *, const char *name, size_t name_size, const char *value,
+                    size_t size);
+/* Why such a request is refused and its connection closed, NULL where it is not. */
+const char *td_framing_fault(const td_framing *);
+
+#endif

@@ -1,0 +1,62 @@
+/* The methods that the daemon serves, listed once: methods.c makes the table of it, and each
+ * handler is a function td_SERVICE_METHOD in the file named beside its service. */
+#ifndef SERVER_HANDLERS_H
+#define SERVER_HANDLERS_H
+
+#include "call/call.h"
+
+/* Service, service in C, method, method in C, scope; one request, one response */
+#define TD_UNARY_LIST(X)                                                                           \
+    /* simulation_info.c, simulation_assets.c, simulation_scenes.c */                              \
+    X(Simulation, simulation, GetServerInfo, get_server_info, NONE)                                \
+    X(Simulation, simulation, CreateAsset, create_asset, RUN)                                      \
+    X(Simulation, simulation, ListAssets, list_assets, READ)                                       \
+    X(Simulation, simulation, CreateScene, create_scene, RUN)                                      \
+    X(Simulation, simulation, GetScene, get_scene, READ)                                           \
+    X(Simulation, simulation, ListScenes, list_scenes, READ)                                       \
+    /* simulation_sessions.c */                                                                    \
+    X(Simulation, simulation, CreateSession, create_session, RUN)                                  \
+    X(Simulation, simulation, ListSessions, list_sessions, READ)                                   \
+    X(Simulation, simulation, Heartbeat, heartbeat, RUN)                                           \
+    X(Simulation, simulation, DeleteSession, delete_session, RUN)                                  \
+    X(Simulation, simulation, GetState, get_state, READ)                                           \
+    X(Simulation, simulation, SetState, set_state, RUN)                                            \
+    X(Simulation, simulation, Reset, reset, RUN)                                                   \
+    X(Simulation, simulation, GetContacts, get_contacts, READ)                                     \
+    X(Simulation, simulation, Snapshot, snapshot, RUN)                                             \
+    X(Simulation, simulation, Restore, restore, RUN)                                               \
+    X(Simulation, simulation, Fork, fork, RUN)                                                     \
+    X(Simulation, simulation, ExportProblem, export_problem, READ)                                 \
+    /* simulation_step.c */                                                                        \
+    X(Simulation, simulation, Step, step, RUN)                                                     \
+    /* solve_problem.c */                                                                          \
+    X(Solve, solve, SolveProblem, solve_problem, RUN)                                              \
+    /* runs.c */                                                                                   \
+    X(Runs, runs, ListRuns, list_runs, READ)                                                       \
+    X(Runs, runs, GetRun, get_run, READ)                                                           \
+    X(Runs, runs, CompareRuns, compare_runs, READ)                                                 \
+    X(Runs, runs, RecordBenchmark, record_benchmark, RUN)                                          \
+    X(Runs, runs, ListBenchmarks, list_benchmarks, READ)
+
+/* the same, then: request stream, response stream. Beside td_SERVICE_METHOD these have
+ * ..._half_closed, ..._writable and ..._cancelled. */
+#define TD_STREAM_LIST(X)                                                                          \
+    X(Simulation, simulation, PutAsset, put_asset, RUN, true, false)                               \
+    X(Simulation, simulation, StepStream, step_stream, RUN, true, true)                            \
+    X(Simulation, simulation, Watch, watch, READ, false, true)                                     \
+    X(Grasp, grasp, EvaluateGrasps, evaluate_grasps, RUN, false, true)
+
+#define TD_DECLARE_UNARY(Service, service, Method, method, scope)                                  \
+    void td_##service##_##method(td_call *, td_request *);
+TD_UNARY_LIST(TD_DECLARE_UNARY)
+#undef TD_DECLARE_UNARY
+
+#define TD_DECLARE_STREAM(Service, service, Method, method, scope, client, server)                 \
+    void td_##service##_##method(td_call *, td_request *);                                         \
+    void td_##service##_##method##_half_closed(td_call *);                                         \
+    void td_##service##_##method##_writable(td_call *);                                            \
+    void td_##service##_##method##_cancelled(td_call *);
+TD_STREAM_LIST(TD_DECLARE_STREAM)
+#undef TD_DECLARE_STREAM
+
+#endif

@@ -1,0 +1,103 @@
+/* See run_message.h. */
+#include "handlers/run_message.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "session/session.h"
+
+/* protobuf-c points at texts and numbers that it only reads without saying const */
+static char *text(const char *constant)
+{
+    return (char *)(uintptr_t)constant;
+}
+
+void td_run_certificate(const db_certificate *c, Tribo__V1__Certificate *message)
+{
+    tribo__v1__certificate__init(message);
+    message->outcome = (Tribo__V1__Outcome)c->outcome;
+    message->step = c->step;
+    message->time = c->time;
+    message->residual = c->residual;
+    message->penetration = c->penetration;
+    message->cone_error = c->cone_error;
+    message->complementarity_error = c->complementarity_error;
+    message->closure_error = c->closure_error;
+    message->energy = c->energy;
+    message->energy_change = c->energy_change;
+    /* sums over many steps may be beyond what the wire counts */
+    message->contacts = (int32_t)(c->contacts < INT32_MAX ? c->contacts : INT32_MAX);
+    message->rows = (int32_t)(c->rows < INT32_MAX ? c->rows : INT32_MAX);
+    message->iterations = (int32_t)(c->iterations < INT32_MAX ? c->iterations : INT32_MAX);
+    message->solver = text(c->solver);
+    message->capacity_grew = (c->flags & TB_CERTIFICATE_OVERFLOW) != 0;
+    message->relaxation_halved = (c->flags & TB_CERTIFICATE_HALVED) != 0;
+    message->degenerate_pair = (c->flags & TB_CERTIFICATE_DEGENERATE) != 0;
+}
+
+void td_run_describe(td_run *run)
+{
+    static const db_sha256 NONE;
+    const db_run *row = &run->row;
+    td_id_print(&row->id, run->id);
+    run->scene[0] = '\0';
+    if (memcmp(&row->scene, &NONE, sizeof NONE) != 0) td_sha256_print(&row->scene, run->scene);
+    td_run_certificate(&row->certificate, &run->certificate);
+
+    Tribo__V1__Run *message = &run->message;
+    tribo__v1__run__init(message);
+    message->run_id = run->id;
+    message->kind = (Tribo__V1__RunKind)row->kind;
+    message->status = (Tribo__V1__RunStatus)row->status;
+    message->owner = text(row->owner);
+    message->label = text(row->label);
+    message->scene_id = run->scene;
+    if (row->options_json != NULL) message->options_json = text(row->options_json);
+    message->build = text(row->build);
+    message->device = text(row->device);
+    message->start_time_us = row->start_time_us;
+    message->end_time_us = row->end_time_us;
+    message->worlds = row->worlds;
+    message->steps = row->steps;
+    message->compute_time_us = row->compute_time_us;
+    message->certificate = &run->certificate;
+    message->message = text(row->message);
+    message->grasps = row->grasps;
+    message->grasps_held = row->grasps_held;
+}
+
+void td_run_clear(td_run *run)
+{
+    free(text(run->row.options_json));
+    run->row.options_json = NULL;
+}
+
+void td_benchmark_describe(td_benchmark *benchmark)
+{
+    const db_benchmark *row = &benchmark->row;
+    td_id_print(&row->id, benchmark->id);
+    Tribo__V1__Benchmark *message = &benchmark->message;
+    tribo__v1__benchmark__init(message);
+    message->benchmark_id = benchmark->id;
+    message->name = text(row->name);
+    message->metric = text(row->metric);
+    message->unit = text(row->unit);
+    message->testbed = text(row->testbed);
+    message->build = text(row->build);
+    message->samples = (double *)(uintptr_t)row->samples;
+    message->n_samples = (size_t)row->number_of_samples;
+    message->median = row->median;
+    message->lower = row->lower;
+    message->upper = row->upper;
+    message->residual = row->residual;
+    message->iterations = row->iterations;
+    message->penetration = row->penetration;
+    message->energy_drift = row->energy_drift;
+    message->time_us = row->time_us;
+}
+
+void td_benchmark_clear(td_benchmark *benchmark)
+{
+    free((void *)(uintptr_t)benchmark->row.samples);
+    benchmark->row.samples = NULL;
+}

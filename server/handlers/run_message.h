@@ -1,0 +1,35 @@
+/* Runs and benchmarks of the store as messages of the wire. */
+#ifndef SERVER_RUN_MESSAGE_H
+#define SERVER_RUN_MESSAGE_H
+
+#include "db/db.h"
+#include "session/catalog.h"
+
+#include "tribo/v1/runs.pb-c.h"
+
+/* A run with everything that its message points at. `row.options_json` is freed with it. */
+typedef struct td_run {
+    db_run row;
+    char id[33], scene[TD_SHA256_TEXT];
+    Tribo__V1__Run message;
+    Tribo__V1__Certificate certificate;
+} td_run;
+
+/* Fills texts and message from the row; they live as long as the struct stays where it is. */
+void td_run_describe(td_run *);
+void td_run_clear(td_run *);
+
+/* A message over a certificate of the store, whose memory it borrows. */
+void td_run_certificate(const db_certificate *, Tribo__V1__Certificate *);
+
+/* A benchmark in the same way. `row.samples` is freed with it. */
+typedef struct td_benchmark {
+    db_benchmark row;
+    char id[33];
+    Tribo__V1__Benchmark message;
+} td_benchmark;
+
+void td_benchmark_describe(td_benchmark *);
+void td_benchmark_clear(td_benchmark *);
+
+#endif

@@ -1,0 +1,196 @@
+/* Handlers of benchmarks: RecordBenchmark, ListBenchmarks. Results are everybody's to see: they say
+ * how fast a build is on a machine, not what somebody simulated. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "handlers/handlers.h"
+#include "call/offload.h"
+#include "handlers/run_message.h"
+#include "session/session.h"
+
+enum { ROWS_AT_ONCE = 20 };
+
+/* ---- RecordBenchmark ---- */
+
+static tb_status copy_text(char *to, size_t size, const char *from, const char *field,
+                           tb_error *error)
+{
+    const size_t length = strlen(from);
+    if (length >= size)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                             "%s has %zu bytes, at most %zu are kept", field, length, size - 1);
+    memcpy(to, from, length + 1);
+    return TB_OK;
+}
+
+static tb_status require_text(const char *given, const char *field, tb_error *error)
+{
+    if (given[0] != '\0') return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, field, "%s is missing", field);
+}
+
+static tb_status read_texts(const Tribo__V1__Benchmark *message, db_benchmark *row, tb_error *error)
+{
+    const struct {
+        char *to;
+        size_t size;
+        const char *from, *field;
+    } texts[] = {
+        {row->name, sizeof row->name, message->name, "benchmark.name"},
+        {row->metric, sizeof row->metric, message->metric, "benchmark.metric"},
+        {row->unit, sizeof row->unit, message->unit, "benchmark.unit"},
+        {row->testbed, sizeof row->testbed, message->testbed, "benchmark.testbed"},
+        {row->build, sizeof row->build, message->build, "benchmark.build"},
+    };
+    tb_status status = require_text(message->name, "benchmark.name", error);
+    if (status == TB_OK) status = require_text(message->metric, "benchmark.metric", error);
+    for (size_t i = 0; i < sizeof texts / sizeof *texts && status == TB_OK; i++)
+        status = copy_text(texts[i].to, texts[i].size, texts[i].from, texts[i].field, error);
+    return status;
+}
+
+static tb_status read_numbers(const Tribo__V1__Benchmark *message, db_benchmark *row,
+                              tb_error *error)
+{
+    const struct {
+        double value;
+        const char *field;
+    } numbers[] = {{message->residual, "benchmark.residual"},
+                   {message->iterations, "benchmark.iterations"},
+                   {message->penetration, "benchmark.penetration"},
+                   {message->energy_drift, "benchmark.energy_drift"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        if (!isfinite(numbers[i].value))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, numbers[i].field, "%s is %g",
+                                 numbers[i].field, numbers[i].value);
+    if (message->n_samples < 1 || message->n_samples > DB_BENCHMARK_SAMPLES)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "benchmark.samples",
+                             "benchmark.samples: %zu of them, expected 1 to %d", message->n_samples,
+                             DB_BENCHMARK_SAMPLES);
+    for (size_t i = 0; i < message->n_samples; i++)
+        if (!isfinite(message->samples[i]))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "benchmark.samples",
+                                 "benchmark.samples[%zu] is %g", i, message->samples[i]);
+    row->residual = message->residual;
+    row->iterations = message->iterations;
+    row->penetration = message->penetration;
+    row->energy_drift = message->energy_drift;
+    row->samples = message->samples; /* borrowed from the request */
+    row->number_of_samples = (int32_t)message->n_samples;
+    return TB_OK;
+}
+
+static void record_benchmark(td_call *call, td_request *request)
+{
+    const Tribo__V1__RecordBenchmarkRequest *message =
+        (const Tribo__V1__RecordBenchmarkRequest *)request->message;
+    td_benchmark benchmark = {0};
+    db_benchmark *row = &benchmark.row;
+    tb_error error = {0};
+    tb_status status = TB_OK;
+    if (message->benchmark == NULL)
+        status =
+            tb_fail_field(&error, TB_INVALID_ARGUMENT, "benchmark", "the benchmark is missing");
+    if (status == TB_OK) status = read_texts(message->benchmark, row, &error);
+    if (status == TB_OK) status = read_numbers(message->benchmark, row, &error);
+    if (status == TB_OK) {
+        row->id = td_id_random();
+        row->time_us = td_clock_utc_us(&call->server->clock);
+        status = db_record_benchmark(call->server->db, row, &error);
+    }
+    if (status == TB_OK) {
+        Tribo__V1__RecordBenchmarkResponse response = TRIBO__V1__RECORD_BENCHMARK_RESPONSE__INIT;
+        td_benchmark_describe(&benchmark);
+        response.benchmark = &benchmark.message;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    td_request_free(request);
+}
+
+void td_runs_record_benchmark(td_call *call, td_request *request)
+{
+    td_offload(call, request, record_benchmark);
+}
+
+/* ---- ListBenchmarks ---- */
+
+typedef struct benchmark_page {
+    td_benchmark *benchmarks;
+    Tribo__V1__Benchmark **pointers;
+    int32_t count;
+    char next[DB_TOKEN_SIZE];
+} benchmark_page;
+
+static void clear_page(benchmark_page *page)
+{
+    for (int32_t i = 0; i < page->count; i++) td_benchmark_clear(&page->benchmarks[i]);
+    free(page->benchmarks);
+    free(page->pointers);
+}
+
+/* A page ends early once it is as large as a chunk: each benchmark may bear a thousand samples. */
+static tb_status read_page(const td_call *call, const char *name, const char *token, int32_t size,
+                           benchmark_page *page, tb_error *error)
+{
+    page->benchmarks = calloc((size_t)size, sizeof *page->benchmarks);
+    page->pointers = calloc((size_t)size, sizeof(Tribo__V1__Benchmark *));
+    db_benchmark *rows = calloc(ROWS_AT_ONCE, sizeof *rows);
+    tb_status status = TB_OK;
+    if (page->benchmarks == NULL || page->pointers == NULL || rows == NULL) {
+        status = tb_fail_memory(error, (size_t)size * sizeof *page->benchmarks, "a list");
+        goto done;
+    }
+    uint64_t bytes = 0;
+    do {
+        const int32_t left = size - page->count;
+        int32_t count = 0;
+        status = db_list_benchmarks(call->server->db, name, token, rows,
+                                    left < ROWS_AT_ONCE ? left : ROWS_AT_ONCE, &count, page->next,
+                                    error);
+        if (status != TB_OK) goto done;
+        for (int32_t i = 0; i < count; i++) {
+            td_benchmark *benchmark = &page->benchmarks[page->count];
+            benchmark->row = rows[i];
+            td_benchmark_describe(benchmark);
+            page->pointers[page->count++] = &benchmark->message;
+            bytes += protobuf_c_message_get_packed_size(&benchmark->message.base);
+        }
+        token = page->next;
+    } while (page->next[0] != '\0' && page->count < size &&
+             bytes < call->server->config->chunk_bytes);
+done:
+    free(rows);
+    return status;
+}
+
+static void list_benchmarks(td_call *call, td_request *request)
+{
+    const Tribo__V1__ListBenchmarksRequest *message =
+        (const Tribo__V1__ListBenchmarksRequest *)request->message;
+    benchmark_page page = {0};
+    int32_t size = 0;
+    tb_error error = {0};
+    tb_status status = td_page_size(message->page_size, &size, &error);
+    if (status == TB_OK)
+        status = read_page(call, message->name, message->page_token, size, &page, &error);
+    if (status == TB_OK) {
+        Tribo__V1__ListBenchmarksResponse response = TRIBO__V1__LIST_BENCHMARKS_RESPONSE__INIT;
+        response.benchmarks = page.pointers;
+        response.n_benchmarks = (size_t)page.count;
+        response.next_page_token = page.next;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    clear_page(&page);
+    td_request_free(request);
+}
+
+void td_runs_list_benchmarks(td_call *call, td_request *request)
+{
+    td_offload(call, request, list_benchmarks);
+}

@@ -1,0 +1,69 @@
+/* GetServerInfo: what this server is and can do. Open to every caller, so it names nobody. */
+#include "ops/build.h"
+#include "handlers/handlers.h"
+#include "schedule/scheduler.h"
+#include "session/session.h"
+#include "tribo/v1/simulation.pb-c.h"
+
+enum { SOLVERS_MAXIMUM = 64 };
+
+static void fill_limits(const td_config *config, Tribo__V1__Limits *limits)
+{
+    limits->message_bytes = config->message_bytes;
+    limits->asset_bytes = config->asset_bytes;
+    limits->sessions = config->sessions;
+    limits->sessions_per_client = config->sessions_per_client;
+    limits->worlds_per_session = config->worlds_per_session;
+    limits->queue_length = config->queue_length;
+    limits->session_ttl_seconds = config->session_maximum_ttl_seconds;
+}
+
+/* protobuf-c's strings are not const, though packing only reads them. */
+static char *text(const char *constant)
+{
+    return (char *)(uintptr_t)constant;
+}
+
+void td_simulation_get_server_info(td_call *call, td_request *request)
+{
+    td_server *server = call->server;
+    const td_config *config = server->config;
+    Tribo__V1__GetServerInfoResponse response = TRIBO__V1__GET_SERVER_INFO_RESPONSE__INIT;
+    Tribo__V1__DeviceInfo devices[TD_DEVICES], *device_list[TD_DEVICES];
+    Tribo__V1__Limits limits = TRIBO__V1__LIMITS__INIT;
+    Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
+    td_request_free(request);
+
+    if ((int32_t)call->caller.scope < config->server_info) {
+        td_call_reply(call, &response.base);
+        return;
+    }
+    for (int32_t i = 0; i < server->number_of_devices; i++) {
+        td_device *d = &server->devices[i];
+        tribo__v1__device_info__init(&devices[i]);
+        devices[i].name = d->name;
+        devices[i].description = d->description;
+        devices[i].memory_bytes = d->memory_bytes;
+        devices[i].queued = td_scheduler_queued(d->scheduler);
+        device_list[i] = &devices[i];
+    }
+    for (int32_t i = 0; i < SOLVERS_MAXIMUM && tb_solver_name(i) != NULL; i++) {
+        tribo__v1__solver_info__init(&solvers[i]);
+        solvers[i].name = text(tb_solver_name(i));
+        solvers[i].summary = text(tb_solver_summary(i));
+        solver_list[i] = &solvers[i];
+        response.n_solvers = (size_t)i + 1;
+    }
+    fill_limits(config, &limits);
+    response.version = text(TB_VERSION);
+    response.build = text(td_build());
+    response.n_devices = (size_t)server->number_of_devices;
+    response.devices = device_list;
+    response.solvers = solver_list;
+    response.limits = &limits;
+    response.start_time_us = server->start_time_us;
+    response.time_us = td_clock_utc_us(&server->clock);
+    response.draining = atomic_load(&server->draining);
+    response.sessions = td_sessions_count(server->sessions);
+    td_call_reply(call, &response.base);
+}

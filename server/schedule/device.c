@@ -1,0 +1,257 @@
+/* See device.h. */
+#include "schedule/device.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "schedule/pace.h"
+#include "schedule/scheduler.h"
+#include "server.h"
+
+/* Worlds from which on a card gets a session where nothing has been measured. */
+static const int64_t USUAL_CARD_WORLDS = 1024;
+
+/* How many times slower a device may be, by size alone, that is tried to know: a job ends and comes
+ * again, a session stays. So it is jobs that try again what has not been measured for so long. */
+static const double LOSS_OF_A_JOB = 4, LOSS_OF_A_SESSION = 2;
+static const int64_t AGE_NS = 600000000000;
+
+/* ---- which there are ---- */
+
+static td_device *add_device(td_server *server, tb_backend_choice backend, int32_t index)
+{
+    if (server->number_of_devices == TD_DEVICES) return NULL;
+    td_device *device = &server->devices[server->number_of_devices++];
+    device->backend = backend;
+    device->index = index;
+    if (backend == TB_BACKEND_CPU)
+        snprintf(device->name, sizeof device->name, "cpu");
+    else
+        snprintf(device->name, sizeof device->name, "gpu:%d", (int)index);
+    return device;
+}
+
+static tb_status add_cards(td_server *server, int32_t count, tb_error *error)
+{
+    for (int32_t i = 0; i < count && i < TD_DEVICES - 1; i++) {
+        tb_device_info info;
+        const tb_status status = tb_device_describe(TB_BACKEND_GPU, i, &info, error);
+        if (status != TB_OK) return status;
+        td_device *device = add_device(server, TB_BACKEND_GPU, i);
+        snprintf(device->description, sizeof device->description, "%s", info.name);
+        device->memory_bytes = info.memory;
+        device->processors = info.processors;
+    }
+    return TB_OK;
+}
+
+tb_status td_devices_find(td_server *server, tb_error *error)
+{
+    const td_config *config = server->config;
+    tb_status status = TB_OK;
+    server->number_of_devices = 0;
+    if (config->backend != TB_BACKEND_CPU) {
+        tb_backend_info gpu;
+        status = tb_backend_describe(TB_BACKEND_GPU, &gpu);
+        if (status == TB_OK) status = add_cards(server, gpu.devices, error);
+        if (status == TB_OK && gpu.devices == 0 && config->backend == TB_BACKEND_GPU)
+            status = tb_fail_field(error, TB_UNAVAILABLE, "server.backend",
+                                   "[server] backend = gpu, but there is none: %.300s", gpu.reason);
+        /* usual on a machine without cards, and all that tells why one with cards uses none */
+        if (status == TB_OK && gpu.devices == 0)
+            td_log_write(server->log, TB_LOG_INFO, "devices.no_card", "reason=%s", gpu.reason);
+    }
+    if (status == TB_OK) add_device(server, TB_BACKEND_CPU, 0);
+    if (status == TB_OK && server->number_of_devices > 1)
+        status = td_paces_create(&server->paces, error);
+    return status;
+}
+
+/* ---- all of them ---- */
+
+tb_status td_devices_start(td_server *server, tb_error *error)
+{
+    tb_status status = TB_OK;
+    for (int32_t i = 0; i < server->number_of_devices && status == TB_OK; i++) {
+        td_device *device = &server->devices[i];
+        status = td_scheduler_create(server, device, &device->scheduler, error);
+        if (status == TB_OK && device->description[0] == '\0')
+            snprintf(device->description, sizeof device->description, "%s",
+                     td_scheduler_device(device->scheduler));
+    }
+    return status;
+}
+
+bool td_devices_drain(td_server *server, double seconds)
+{
+    const int64_t end = td_monotonic_ns() + (int64_t)(fmin(seconds, 1e9) * 1e9);
+    bool drained = true;
+    for (int32_t i = 0; i < server->number_of_devices; i++) {
+        const double left = 1e-9 * (double)(end - td_monotonic_ns());
+        td_scheduler *s = server->devices[i].scheduler;
+        if (s != NULL) drained = td_scheduler_drain(s, fmax(left, 0)) && drained;
+    }
+    return drained;
+}
+
+int32_t td_devices_queued(const td_server *server)
+{
+    int32_t queued = 0;
+    for (int32_t i = 0; i < server->number_of_devices; i++)
+        queued += td_scheduler_queued(server->devices[i].scheduler);
+    return queued;
+}
+
+void td_devices_end(td_server *server)
+{
+    for (int32_t i = 0; i < server->number_of_devices; i++) {
+        td_scheduler_destroy(server->devices[i].scheduler);
+        server->devices[i].scheduler = NULL;
+    }
+    td_paces_destroy(server->paces);
+    server->paces = NULL;
+}
+
+/* ---- choosing ---- */
+
+/* The card for which the fewest wait, of these the one with the fewest sessions; NULL: none. */
+static td_device *freest_card(td_server *server)
+{
+    td_device *best = NULL;
+    for (int32_t i = 0; i < server->number_of_devices; i++) {
+        td_device *d = &server->devices[i];
+        if (d->backend == TB_BACKEND_CPU) continue;
+        const int32_t more =
+            best == NULL ? -1
+                         : td_scheduler_queued(d->scheduler) - td_scheduler_queued(best->scheduler);
+        if (more < 0 || (more == 0 && atomic_load(&d->sessions) < atomic_load(&best->sessions)))
+            best = d;
+    }
+    return best;
+}
+
+td_device *td_device_cpu(td_server *server)
+{
+    return &server->devices[server->number_of_devices - 1];
+}
+
+int64_t td_device_card_worlds(const td_server *server)
+{
+    const int64_t configured = server->config->gpu_worlds;
+    const td_device *card = &server->devices[0];
+    const td_device *cpu = &server->devices[server->number_of_devices - 1];
+    const double card_ns = atomic_load(&card->step_ns), cpu_ns = atomic_load(&cpu->step_ns);
+    if (configured > 0) return configured;
+    if (!(card_ns > 0 && cpu_ns > 0)) return USUAL_CARD_WORLDS;
+    /* the card's time for one world is its time for a few hundred; the threads share theirs out */
+    const double worlds = ceil(card_ns * td_scheduler_threads(cpu->scheduler) / cpu_ns);
+    return worlds < 2 ? 2 : worlds < 1e6 ? (int64_t)worlds : 1000000;
+}
+
+/* By size, and by what steps of the same scene took, where they are known (`*known`). */
+static bool is_for_card(const td_server *server, const td_device *card, const td_device *cpu,
+                        const td_device_wish *wish, bool *known)
+{
+    *known = false;
+    if (server->config->backend == TB_BACKEND_GPU) return true;
+    /* 64 grasps of a mug of triangles: 1,048 world-steps/s on an H200, 12,900 on 16 threads */
+    if (wish->meshes) return false;
+    if (wish->bodies >= server->config->gpu_bodies) return true;
+    /* who has to wait gains less */
+    const double card_wait = 1 + td_scheduler_queued(card->scheduler);
+    const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);
+    /* how much quicker the card would be, were it a matter of size alone */
+    const double gain =
+        (double)wish->worlds * cpu_wait / ((double)td_device_card_worlds(server) * card_wait);
+    if (server->config->gpu_worlds > 0) return gain >= 1;
+
+    const int64_t now = td_monotonic_ns(), since = wish->ends ? now - AGE_NS : INT64_MIN;
+    const double threads = td_scheduler_threads(cpu->scheduler), worlds = (double)wish->worlds;
+    const double card_ns =
+        td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_GPU, wish->worlds, since);
+    const double cpu_ns =
+        td_pace_step_ns(server->paces, wish->pace, TB_BACKEND_CPU, wish->worlds, since) /
+        fmin(threads, worlds);
+    *known = card_ns > 0 && cpu_ns > 0;
+    if (*known) return card_ns * card_wait <= cpu_ns * cpu_wait;
+    if (card_ns + cpu_ns == 0) return gain >= 1;
+
+    /* the one of which nothing is known: because it is for so many, or to know */
+    const tb_backend_choice other = card_ns > 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+    const double lost = other == TB_BACKEND_CPU ? gain : 1 / gain;
+    const double most = wish->ends ? LOSS_OF_A_JOB : LOSS_OF_A_SESSION;
+    const bool goes =
+        lost <= 1 || (lost <= most && td_pace_try(server->paces, wish->pace, other, now));
+    return goes == (other == TB_BACKEND_GPU);
+}
+
+/* Whether a stepper with these options can be had there. */
+static tb_status try_options(const td_device *device, const tb_step_options *options,
+                             tb_error *error)
+{
+    tb_stepper *stepper = NULL;
+    tb_step_options there = *options;
+    if (device->backend == TB_BACKEND_CPU) return TB_OK;
+    td_device_apply(device, &there);
+    const tb_status status = tb_stepper_create(&there, &stepper, error);
+    tb_stepper_destroy(stepper);
+    return status;
+}
+
+static td_device *named(td_server *server, const char *name)
+{
+    for (int32_t i = 0; i < server->number_of_devices; i++)
+        if (strcmp(server->devices[i].name, name) == 0) return &server->devices[i];
+    return NULL;
+}
+
+tb_status td_device_choose(td_server *server, const td_device_wish *wish, td_device **chosen,
+                           tb_error *error)
+{
+    td_device *card = freest_card(server), *cpu = td_device_cpu(server);
+    if (*wish->name != '\0') {
+        *chosen = named(server, wish->name);
+        if (*chosen != NULL) return try_options(*chosen, wish->options, error);
+        return tb_fail_field(error, TB_NOT_FOUND, "device", "there is no device '%.80s'",
+                             wish->name);
+    }
+    bool known = false;
+    *chosen = cpu;
+    if (card != NULL && is_for_card(server, card, cpu, wish, &known)) {
+        const tb_status status = try_options(card, wish->options, error);
+        /* there are things that cards do not do */
+        if (status != TB_OK && status != TB_UNSUPPORTED) return status;
+        if (status == TB_OK) *chosen = card;
+        known = known && status == TB_OK;
+    }
+    atomic_fetch_add(known ? &(*chosen)->chosen_by_pace : &(*chosen)->chosen_by_size, 1);
+    return TB_OK;
+}
+
+void td_device_note(td_server *server, const td_device *device, uint64_t pace, int64_t worlds,
+                    double step_ns)
+{
+    if (server->paces != NULL)
+        td_pace_note(server->paces, pace, device->backend, worlds, step_ns, td_monotonic_ns());
+}
+
+void td_device_apply(const td_device *device, tb_step_options *options)
+{
+    options->backend = device->backend;
+    options->device = device->index;
+    options->resident = device->backend != TB_BACKEND_CPU;
+}
+
+uint8_t td_device_code(const td_device *device)
+{
+    return (uint8_t)(device->backend == TB_BACKEND_CPU ? 1 : 2 + device->index);
+}
+
+td_device *td_device_coded(td_server *server, uint8_t code)
+{
+    for (int32_t i = 0; i < server->number_of_devices; i++)
+        if (td_device_code(&server->devices[i]) == code) return &server->devices[i];
+    return NULL;
+}

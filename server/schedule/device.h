@@ -1,0 +1,85 @@
+/* The devices of the daemon: the processors of this machine and its cards, each with a scheduler
+ * whose thread owns it; and which of them a session or a job gets.
+ *
+ * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
+ * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
+ * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
+ * none whose shapes collide as meshes (tb_model_has_meshes says why).
+ *
+ * How many are many differs from scene to scene. By the warm-up's box an H200 overtakes 16 threads at
+ * 532 worlds; but of Shadow hands in motion 1,024 make 74 thousand steps a second there, and one on one
+ * core makes 11 (tests/bench/gpu/results). So what was stepped on both is given to the one that was
+ * quicker (pace.h). What was stepped on one of them tries the other where that would, by size, take no
+ * more than four times as long for a job of grasps, twice for a session, one caller at a time.
+ *
+ * A session stays where it began, so that its bytes do not depend on what came later; the answer
+ * says where that is. */
+#ifndef SERVER_DEVICE_H
+#define SERVER_DEVICE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+#include "ops/config.h"
+
+struct td_server;
+struct td_scheduler;
+
+enum { TD_DEVICES = 17 };
+
+typedef struct td_device {
+    tb_backend_choice backend; /* CPU or GPU */
+    int32_t index;             /* of the backend */
+    char name[16];             /* "cpu", "gpu:0" */
+    char description[96];      /* "2 threads", "NVIDIA H200" */
+    uint64_t memory_bytes;     /* 0: the machine's */
+    int32_t processors;        /* of a card */
+    struct td_scheduler *scheduler;
+    atomic_int sessions; /* that are stepped here */
+    /* how often it was chosen, by nobody's insisting, for what is known on both kinds and else */
+    atomic_llong chosen_by_size, chosen_by_pace;
+    /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
+    _Atomic double warm_up_seconds, step_ns;
+} td_device;
+
+/* Lists the devices that [server] backend names, the one that is used first in front. UNAVAILABLE,
+ * with the reason, where cards are asked for and there are none. */
+tb_status td_devices_find(struct td_server *, tb_error *);
+/* Makes their schedulers. */
+tb_status td_devices_start(struct td_server *, tb_error *);
+/* Waits until no job is left on any of them or `seconds` have passed; false in that case. */
+bool td_devices_drain(struct td_server *, double seconds);
+int32_t td_devices_queued(const struct td_server *);
+void td_devices_end(struct td_server *);
+
+/* What is to be done: `worlds` of `bodies` each, with these options. */
+typedef struct td_device_wish {
+    const char *name; /* "": any */
+    int64_t worlds;
+    int32_t bodies;
+    bool meshes;   /* tb_model_has_meshes */
+    bool ends;     /* by itself, unlike a session: to try a device that may be slow costs less */
+    uint64_t pace; /* td_pace_key; 0: nobody knows */
+    const tb_step_options *options;
+} td_device_wish;
+
+/* The device of a name, or one by size and load that takes the options. NOT_FOUND; UNSUPPORTED where
+ * the one that was named does not take the options. */
+tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device **, tb_error *);
+/* What a step of all worlds took there, ns of the device, or of one of its threads (td_job). */
+void td_device_note(struct td_server *, const td_device *, uint64_t pace, int64_t worlds,
+                    double step_ns);
+/* The processors, which every daemon has. */
+td_device *td_device_cpu(struct td_server *);
+/* From so many worlds on a card is quicker, as measured at the start or as configured. */
+int64_t td_device_card_worlds(const struct td_server *);
+/* Options for steps there. */
+void td_device_apply(const td_device *, tb_step_options *);
+/* What a session's row remembers of it, and back; NULL for a device that is no longer there. */
+uint8_t td_device_code(const td_device *);
+td_device *td_device_coded(struct td_server *, uint8_t code);
+
+/* device_metrics.c: the devices' part of the metrics page. */
+void td_devices_print(void *server, FILE *out);
+
+#endif

@@ -1,0 +1,309 @@
+/* A batch: the worlds of several step jobs with equal options, advanced together by some steps.
+ *
+ * A world is stepped start to end by one thread and meets nobody else's numbers, so a batch is
+ * only a matter of speed: its bytes are those of each job alone. Small batches are stepped by the
+ * one who has the device; waking other threads would take longer than the work. Certificates of
+ * chunks are merged step by step in the same order as those of one long call; where energies are
+ * summed up, chunks are of one step, so that the order of the additions is the same too. */
+#include "schedule/scheduler_internal.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "schedule/pace.h"
+
+/* Work for which it pays to wake the other threads. */
+static const double PARALLEL_NS = 150e3;
+
+static tb_status grow_worlds(td_batch *batch, int32_t worlds, tb_error *error)
+{
+    if (worlds <= batch->worlds_capacity) return TB_OK;
+    const size_t n = (size_t)worlds;
+    tb_state **states = realloc(batch->states, n * sizeof *states);
+    if (states != NULL) batch->states = states;
+    tb_certificate *certificates = realloc(batch->certificates, n * sizeof *certificates);
+    if (certificates != NULL) batch->certificates = certificates;
+    int64_t *expected = realloc(batch->expected, n * sizeof *expected);
+    if (expected != NULL) batch->expected = expected;
+    if (states == NULL || certificates == NULL || expected == NULL)
+        return tb_fail_memory(error, n * sizeof *certificates, "a batch");
+    batch->worlds_capacity = worlds;
+    return TB_OK;
+}
+
+/* On a card all launches are one stepper's. */
+static tb_status make_steppers(td_batch *batch, const td_device *device, tb_error *error)
+{
+    tb_step_options options = tb_step_defaults();
+    tb_status status = TB_OK;
+    options.threads = batch->packers;
+    if (batch->card) {
+        td_device_apply(device, &options);
+        return tb_stepper_create(&options, &batch->parallel, error);
+    }
+    if (batch->threads > 1) status = tb_stepper_create(&options, &batch->parallel, error);
+    options.threads = 1;
+    if (status == TB_OK) status = tb_stepper_create(&options, &batch->serial, error);
+    return status;
+}
+
+tb_status td_batch_create(td_batch *batch, const td_device *device, int32_t threads, int32_t worlds,
+                          tb_error *error)
+{
+    const bool card = device != NULL && device->backend != TB_BACKEND_CPU;
+    *batch = (td_batch){.threads = card ? 1 : threads,
+                        .packers = threads,
+                        .slice_ns = card ? TD_CARD_SLICE_NS : TD_SLICE_NS,
+                        .card = card};
+    tb_status status = make_steppers(batch, device, error);
+    if (status == TB_OK) status = grow_worlds(batch, worlds, error);
+    if (status != TB_OK) td_batch_destroy(batch);
+    return status;
+}
+
+void td_batch_destroy(td_batch *batch)
+{
+    tb_stepper_destroy(batch->serial);
+    tb_stepper_destroy(batch->parallel);
+    free(batch->entries);
+    free(batch->states);
+    free(batch->certificates);
+    free(batch->expected);
+    *batch = (td_batch){0};
+}
+
+void td_batch_clear(td_batch *batch)
+{
+    batch->jobs = batch->worlds = 0;
+    batch->step_ns = 0;
+    batch->error = (tb_error){0};
+}
+
+bool td_batch_add(td_batch *batch, td_job *job, double step_ns, double backlog_ns)
+{
+    if (batch->jobs == batch->capacity) {
+        const int32_t capacity = batch->capacity > 0 ? 2 * batch->capacity : 64;
+        td_batch_entry *grown = realloc(batch->entries, (size_t)capacity * sizeof *batch->entries);
+        if (grown == NULL) return false;
+        batch->entries = grown;
+        batch->capacity = capacity;
+    }
+    batch->entries[batch->jobs++] = (td_batch_entry){.job = job,
+                                                     .account = job->account,
+                                                     .step_ns = step_ns,
+                                                     .backlog_ns = backlog_ns,
+                                                     .priority = (int)job->priority};
+    batch->worlds += job->worlds;
+    batch->step_ns += step_ns;
+    return true;
+}
+
+/* ---- one launch ---- */
+
+static bool frozen(const td_job *job, int32_t world)
+{
+    return job->steps_done > 0 && job->certificates[world].status == TB_DIVERGED;
+}
+
+static void merge(td_job *job, int32_t world, const tb_certificate *certificate)
+{
+    if (job->steps_done == 0)
+        job->certificates[world] = *certificate;
+    else
+        tb_certificate_merge(&job->certificates[world], certificate);
+}
+
+static void fail_entry(td_batch *batch, td_batch_entry *entry, tb_status status,
+                       const tb_error *error)
+{
+    if (status == TB_OK || entry->status != TB_OK) return;
+    entry->status = status;
+    if (batch->error.status == TB_OK) {
+        batch->error = *error;
+        batch->error.status = status;
+    }
+}
+
+static void launch_serial(td_batch *batch, int32_t steps)
+{
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        td_batch_entry *entry = &batch->entries[i];
+        td_job *job = entry->job;
+        for (int32_t w = 0; w < job->worlds; w++) {
+            if (frozen(job, w)) continue;
+            tb_certificate certificate;
+            tb_error error;
+            const tb_status status =
+                tb_step(batch->serial, job->states[w], steps, &certificate, &error);
+            merge(job, w, &certificate);
+            entry->moved = true;
+            if (status != TB_DIVERGED) fail_entry(batch, entry, status, &error);
+        }
+    }
+}
+
+/* A world that stopped short without having diverged failed; the batch's own status is that of the
+ * first world that stopped for whatever reason. */
+static void judge(td_batch *batch, td_batch_entry *entry, int32_t index, int32_t world,
+                  tb_status status, const tb_error *error)
+{
+    const tb_certificate *c = &batch->certificates[index];
+    if (c->status == TB_DIVERGED || tb_state_steps(batch->states[index]) == batch->expected[index])
+        return;
+    tb_error mine = {0};
+    if (status == TB_OK || status == TB_DIVERGED)
+        status = tb_fail(&mine, TB_RESOURCE_EXHAUSTED, "world %d: no memory for a step", world);
+    else
+        tb_fail(&mine, status, "%s", error->message);
+    fail_entry(batch, entry, status, &mine);
+}
+
+static void launch_parallel(td_batch *batch, int32_t steps)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        const td_job *job = batch->entries[i].job;
+        for (int32_t w = 0; w < job->worlds; w++) {
+            if (frozen(job, w)) continue;
+            batch->states[n] = job->states[w];
+            batch->expected[n++] = tb_state_steps(job->states[w]) + steps;
+        }
+    }
+    tb_error error = {0};
+    const tb_status status =
+        tb_step_batch(batch->parallel, batch->states, n, steps, batch->certificates, &error);
+    n = 0;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        td_batch_entry *entry = &batch->entries[i];
+        for (int32_t w = 0; w < entry->job->worlds; w++) {
+            if (frozen(entry->job, w)) continue;
+            judge(batch, entry, n, w, status, &error);
+            entry->moved =
+                entry->moved || tb_state_steps(batch->states[n]) > batch->expected[n] - steps;
+            /* a world that did not move keeps what it has reached */
+            const tb_certificate *c = &batch->certificates[n++];
+            if (c->step > 0 || c->status != TB_OK) merge(entry->job, w, c);
+        }
+    }
+}
+
+/* How many steps are about a slice of work, and no more than the shortest job wants. */
+static int32_t choose_steps(const td_batch *batch, double threads)
+{
+    int32_t steps = INT32_MAX;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        const td_job *job = batch->entries[i].job;
+        const int32_t left = job->steps - job->steps_done;
+        if (left < steps) steps = left;
+        /* an unmeasured job, or one that sums up energies, goes step by step */
+        if (job->step_estimate_ns == 0 || job->options.report_energy) return 1;
+    }
+    const double fit = (double)batch->slice_ns * threads / fmax(batch->step_ns, 1);
+    return fit < 1 ? 1 : fit < (double)steps ? (int32_t)fit : steps;
+}
+
+static void count_results(const td_job *job, td_metrics *metrics)
+{
+    int64_t diverged = 0, not_converged = 0;
+    for (int32_t w = 0; w < job->worlds; w++) {
+        diverged += job->certificates[w].status == TB_DIVERGED;
+        not_converged += job->certificates[w].status == TB_NOT_CONVERGED;
+    }
+    if (diverged > 0) td_metrics_add(metrics, TD_METRIC_DIVERGED, diverged);
+    if (not_converged > 0) td_metrics_add(metrics, TD_METRIC_NOT_CONVERGED, 1);
+}
+
+/* Whether it is nobody's first launch, which loads models and makes room. */
+static bool is_known(const td_batch *batch)
+{
+    for (int32_t i = 0; i < batch->jobs; i++)
+        if (batch->entries[i].job->step_estimate_ns == 0) return false;
+    return true;
+}
+
+/* The pace of a scene, by a launch in which worlds of it alone went all the way. */
+static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, double threads)
+{
+    const uint64_t pace = batch->entries[0].job->pace;
+    if (batch->paces == NULL || pace == 0) return;
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        const td_batch_entry *entry = &batch->entries[i];
+        if (entry->job->pace != pace || entry->status != TB_OK) return;
+        for (int32_t w = 0; w < entry->job->worlds; w++)
+            if (entry->job->certificates[w].status == TB_DIVERGED) return;
+    }
+    td_pace_note(batch->paces, pace, batch->card ? TB_BACKEND_GPU : TB_BACKEND_CPU, batch->worlds,
+                 (double)took_ns * threads / steps, td_monotonic_ns());
+}
+
+/* After a launch: what each job has of it. */
+static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threads,
+                   td_metrics *metrics)
+{
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        td_batch_entry *entry = &batch->entries[i];
+        td_job *job = entry->job;
+        if (entry->status == TB_OK || entry->moved) job->steps_done += steps;
+        const double share = entry->step_ns / batch->step_ns;
+        job->compute_ns += (int64_t)((double)took_ns * share);
+
+        /* device time of one thread; the average of a few launches is steadier than the last */
+        const double measured = (double)took_ns * threads * share / (double)steps;
+        const double known = (double)job->step_estimate_ns;
+        const double estimate = known > 0 ? 0.75 * known + 0.25 * measured : measured;
+        job->step_estimate_ns = estimate < 1 ? 1 : (int64_t)estimate;
+
+        bool all_frozen = true;
+        for (int32_t w = 0; w < job->worlds && all_frozen; w++)
+            all_frozen = job->certificates[w].status == TB_DIVERGED;
+        entry->finished = entry->status != TB_OK || job->steps_done >= job->steps || all_frozen;
+        if (entry->finished) count_results(job, metrics);
+        td_metrics_add(metrics, TD_METRIC_WORLD_STEPS, (int64_t)steps * job->worlds);
+    }
+}
+
+static void fail_all(td_batch *batch, tb_status status, const tb_error *error)
+{
+    for (int32_t i = 0; i < batch->jobs; i++) {
+        fail_entry(batch, &batch->entries[i], status, error);
+        batch->entries[i].finished = true;
+    }
+}
+
+int64_t td_batch_launch(td_batch *batch, td_metrics *metrics)
+{
+    const int64_t begin = td_monotonic_ns();
+    const bool known = is_known(batch);
+    double threads = batch->threads < batch->worlds ? batch->threads : batch->worlds;
+    int32_t steps = choose_steps(batch, threads);
+    const bool parallel = batch->card || (batch->parallel != NULL && batch->worlds > 1 &&
+                                          batch->step_ns * steps > PARALLEL_NS);
+    if (!parallel) {
+        threads = 1;
+        steps = choose_steps(batch, 1);
+    }
+
+    tb_error error = {0};
+    tb_stepper *stepper = parallel ? batch->parallel : batch->serial;
+    tb_step_options options = batch->entries[0].job->options;
+    options.threads = parallel ? batch->packers : 1;
+    options.solve.threads = 1;
+    tb_status status = tb_stepper_set_options(stepper, &options, &error);
+    if (status == TB_OK && parallel) status = grow_worlds(batch, batch->worlds, &error);
+    if (status != TB_OK) {
+        fail_all(batch, status, &error);
+        return 0;
+    }
+    if (parallel)
+        launch_parallel(batch, steps);
+    else
+        launch_serial(batch, steps);
+    const int64_t took = td_monotonic_ns() - begin;
+    if (known) note_pace(batch, steps, took, threads);
+    settle(batch, steps, took, threads, metrics);
+    td_metrics_add(metrics, TD_METRIC_BATCHES, 1);
+    td_metrics_add(metrics, TD_METRIC_BATCHED_REQUESTS, batch->jobs);
+    return took;
+}

@@ -1,0 +1,176 @@
+/* What the files of the scheduler share: the queue with its accounts (scheduler_queue.c), the batch
+ * that is being computed (scheduler_batch.c), the owner thread over both (scheduler.c), and those
+ * who bring it work and may do it themselves (scheduler_submit.c). */
+#ifndef SERVER_SCHEDULER_INTERNAL_H
+#define SERVER_SCHEDULER_INTERNAL_H
+
+#include <pthread.h>
+
+#include "schedule/scheduler.h"
+
+/* Of the device's time, by priority: what is left to it while higher ones want everything. */
+extern const double TD_PRIORITY_SHARES[];
+
+enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
+
+/* How long the device works for one batch or one slice before it looks around again. */
+static const int64_t TD_SLICE_NS = 1000000;
+/* The same for one slice of a job that yields to others. */
+static const int64_t TD_SLICE_ALONE_NS = 50000000;
+/* A launch on a card: long against what the launch itself takes. */
+static const int64_t TD_CARD_SLICE_NS = 4000000;
+/* Work that a submitter may do itself: some ten times what a switch of threads takes, so that beyond
+ * it there is little to gain, and short enough for a thread that has others to serve. */
+static const int64_t TD_LEASE_NS = 100000;
+
+/* What one client has used of late, and its jobs that wait. */
+typedef struct td_account {
+    char name[TD_CALLER_NAME_SIZE];
+    double used; /* ns, grown instead of decayed: see charge */
+    td_job *first[TD_PRIORITIES], *last[TD_PRIORITIES];
+    double backlog_ns[TD_PRIORITIES]; /* estimated work of jobs in the system */
+    int32_t jobs;                     /* waiting or running */
+} td_account;
+
+/* Someone who submits again and again, so that the next time can be foretold. */
+typedef struct td_submitter {
+    const void *key; /* its states */
+    uint64_t options;
+    int64_t last_ns, period_ns;
+} td_submitter;
+
+/* ---- the queue: no locks of its own, the scheduler holds its mutex ---- */
+
+typedef struct td_queue {
+    td_account accounts[TD_ACCOUNTS];
+    int32_t number_of_accounts;
+    int32_t waiting;               /* jobs in lists */
+    int64_t epoch_ns;              /* usage is counted in the worth of a nanosecond at this time */
+    double step_ns;                /* average device time of one step of one world */
+    double owed_ns[TD_PRIORITIES]; /* device time due to those that higher ones have passed */
+    int32_t measured;              /* chunks behind that average */
+    td_submitter submitters[TD_SUBMITTERS];
+} td_queue;
+
+td_account *td_queue_account(td_queue *, const td_caller *);
+/* Adds at the end of its account's list. */
+void td_queue_push(td_queue *, td_job *);
+void td_queue_remove(td_queue *, td_job *);
+/* The account whose turn it is at this priority: the least used with jobs; NULL if there is none.
+ * `skip` (may be NULL) says which accounts (by index) not to look at. */
+td_account *td_queue_next(td_queue *, int priority, const bool *skip);
+/* The priority whose turn it is: the highest with jobs that wait, but for a lower one that has been
+ * kept from its share of the device (TD_PRIORITY_SHARES). -1: nothing waits. */
+int td_queue_priority(const td_queue *);
+bool td_queue_waits(const td_queue *, int priority);
+/* Books a launch under a leader of this priority: those below that wait are owed their share. */
+void td_queue_owe(td_queue *, int priority, int64_t used_ns);
+/* Books device time; later use weighs more (half-life of two seconds). */
+void td_queue_charge(td_queue *, td_account *, int64_t used_ns, int64_t now_ns);
+/* Estimated device time that a job still needs. */
+double td_queue_remaining_ns(const td_queue *, const td_job *);
+double td_queue_step_ns(const td_queue *, const td_job *);
+/* When a job that arrived now would be done, from now on: after all of a higher priority, and after
+ * what fair sharing among the clients, and turns among the jobs of its own, let come before. */
+double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
+/* Device time (ns) that the other jobs of the same client and priority take while all take turns: each
+ * takes as much as `job` still needs, or all that it needs itself where that is less. */
+double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
+double td_queue_backlog_ns(const td_queue *);
+/* Remembers a submission; how long the next one of somebody else with equal options is likely to
+ * take, if that is below `limit_ns`, else 0. */
+void td_queue_note(td_queue *, const td_job *, int64_t now_ns);
+int64_t td_queue_companion_ns(const td_queue *, const td_job *, int64_t now_ns, int64_t limit_ns);
+uint64_t td_options_hash(const tb_step_options *);
+bool td_options_equal(const tb_step_options *, const tb_step_options *);
+
+/* ---- the batch: of the one who holds the device ---- */
+
+typedef struct td_batch_entry {
+    td_job *job;
+    td_account *account;
+    double step_ns;    /* its estimate before the launch: its weight in the batch */
+    double backlog_ns; /* what it was booked with */
+    int priority;
+    tb_status status; /* of the launch */
+    bool moved;       /* a world of it has made a step */
+    bool finished;
+} td_batch_entry;
+
+typedef struct td_batch {
+    td_batch_entry *entries;
+    int32_t jobs, capacity;
+    int32_t worlds;
+    double step_ns;                /* sum over the entries */
+    tb_stepper *serial, *parallel; /* a card has the second alone */
+    int32_t threads;               /* that work side by side; 1: a card is one */
+    int32_t packers;               /* threads that pack a card's worlds */
+    int64_t slice_ns;              /* a launch's work */
+    bool card;
+    td_paces *paces;   /* NULL: nothing is noted */
+    tb_state **states; /* of a parallel launch, with what comes back */
+    tb_certificate *certificates;
+    int64_t *expected; /* step that each state must have reached */
+    int32_t worlds_capacity;
+    tb_error error; /* of the first entry that failed */
+} td_batch;
+
+tb_status td_batch_create(td_batch *, const td_device *, int32_t threads, int32_t worlds,
+                          tb_error *);
+void td_batch_destroy(td_batch *);
+void td_batch_clear(td_batch *);
+/* False without memory. */
+bool td_batch_add(td_batch *, td_job *, double step_ns, double backlog_ns);
+/* Computes some steps of every entry; counts them in the jobs' steps_done, merges certificates,
+ * and sets each entry's status and whether it is finished. Returns the time it took, ns. */
+int64_t td_batch_launch(td_batch *, td_metrics *);
+
+/* ---- the scheduler ---- */
+
+struct td_scheduler {
+    td_server *server;
+    td_metrics *metrics;
+    int32_t threads, queue_length;
+    int32_t width; /* worlds that are stepped side by side in the time of one */
+    char device[64];
+    pthread_t owner;
+    pthread_mutex_t mutex;
+    pthread_cond_t work, idle; /* monotonic */
+    /* under the mutex */
+    td_queue queue;
+    int32_t open;       /* accepted and not at their end: waiting, or in the launch */
+    int32_t unfinished; /* accepted, and `done` has not returned */
+    bool held;          /* the device is at work, for the owner or for who has leased it */
+    bool owner_only;    /* no leases */
+    bool sleeping, ended;
+    int32_t published; /* waiting, as the metrics have it */
+    int64_t empty_ns;  /* when a job last came in and found nobody waiting */
+    /* read without it */
+    atomic_uint arrivals;
+    atomic_int waiting;
+    atomic_llong jobs_done, wait_ns, busy_ns;
+    /* of the one who holds the device */
+    td_batch batch;
+    /* the owner's */
+    int64_t idle_ns; /* average time between the last work and the next */
+};
+
+/* Whether somebody still wants the job: OK, or why not. (scheduler_submit.c) */
+tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
+/* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the time
+ * of the call's own work if that is more, once there has been a queue for as long as that: a burst is
+ * borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
+int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
+/* Tells how many wait. With the mutex. */
+void td_scheduler_publish(td_scheduler *);
+/* How long this job, which has not begun, should wait for company, ns: 0 unless some is likely to
+ * come, a processor would stand idle without it, and the wait is short against the work. `others`:
+ * jobs that wait beside it. With the mutex. (scheduler.c) */
+int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
+/* Takes the idle device for a job that is in no list. False without memory. With the mutex. Then the
+ * job is booked and run: it is answered, or what is left of it goes to the owner. _run is called
+ * with the mutex, which it lets go. (scheduler.c) */
+bool td_lease_take(td_scheduler *, td_job *);
+void td_lease_run(td_scheduler *, td_job *);
+
+#endif

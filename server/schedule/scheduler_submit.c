@@ -1,0 +1,197 @@
+/* Submitting: who may come in, and by which way a job gets to the device.
+ *
+ * As a rule it is queued and the owner is woken. That costs two switches of threads, there and back
+ * with the answer, several times what a step of a small world takes. So a submitter that allows it
+ * leases an idle device for a short job and does the work itself, on the thread that has just read
+ * the request and will write the answer. Whoever comes meanwhile queues up, and the owner finds all
+ * of them when the lease ends: merging, order and shares are those of a device that is busy. */
+#include "base/error.h"
+#include "schedule/scheduler_internal.h"
+
+/* Launches measured before estimates refuse anybody. */
+enum { TRUSTED_MEASUREMENTS = 16 };
+
+static tb_status check_job(const td_job *job, tb_error *error)
+{
+    if (job->done == NULL || (job->steps == 0 && job->slice == NULL))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "job", "the job has nothing to do");
+    if ((unsigned)job->priority >= TD_PRIORITIES)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "priority", "priority is %d",
+                             (int)job->priority);
+    if (job->steps == 0) return TB_OK;
+    if (job->steps < 0)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps", "steps is %d", job->steps);
+    if (job->worlds < 1 || job->states == NULL || job->certificates == NULL)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "a step job of %d worlds",
+                             job->worlds);
+    return TB_OK;
+}
+
+tb_status td_job_wanted(const td_job *job, int64_t now, tb_error *error)
+{
+    if (job->stop != NULL && atomic_load_explicit(job->stop, memory_order_acquire))
+        return tb_fail(error, TB_CANCELLED, "stopped after %d of %d steps", job->steps_done,
+                       job->steps);
+    if (job->call == NULL) return TB_OK;
+    if (now >= job->call->deadline_ns)
+        return tb_fail(error, TB_DEADLINE_EXCEEDED, "the deadline passed after %d of %d steps",
+                       job->steps_done, job->steps);
+    if (atomic_load_explicit(&job->call->gone, memory_order_acquire))
+        return tb_fail(error, TB_CANCELLED, "cancelled after %d of %d steps", job->steps_done,
+                       job->steps);
+    return TB_OK;
+}
+
+static double retry_seconds(const td_queue *queue)
+{
+    const double half = 0.5e-9 * td_queue_backlog_ns(queue);
+    return half < 1e-3 ? 1e-3 : half > 30 ? 30 : half;
+}
+
+int64_t td_wait_limit(const td_config *config, int64_t empty_ns, int64_t now, double needed_ns)
+{
+    static const double STANDING_PART = 0.2;
+    const double bound = 1e9 * config->queue_wait_seconds;
+    if (bound <= 0 || bound >= (double)INT64_MAX) return INT64_MAX;
+    if ((double)(now - empty_ns) < bound) return (int64_t)bound;
+    const double part = STANDING_PART * bound, limit = needed_ns > part ? needed_ns : part;
+    return (int64_t)(limit < bound ? limit : bound);
+}
+
+/* Whether the job would wait too long, by the estimate of when it is done: under the mutex. */
+static tb_status check_wait(td_scheduler *s, const td_job *job, double completion_ns, int64_t now,
+                            double *retry_after, tb_error *error)
+{
+    if (s->queue.waiting == 0 && !s->held) s->empty_ns = now;
+    if (job->patient || job->steps == 0 || job->priority == TD_PRIORITY_LOW) return TB_OK;
+    const double own = td_queue_remaining_ns(&s->queue, job);
+    /* later jobs take turns with this job, too: the estimate takes as many as wait now */
+    const int32_t beside = s->width > job->worlds ? s->width / job->worlds : 1;
+    const double turns = td_queue_turns_ns(&s->queue, job, job->account) / beside;
+    const double wait = completion_ns - own > turns ? completion_ns - own : turns;
+    const double limit = (double)td_wait_limit(s->server->config, s->empty_ns, now, own);
+    if (wait <= limit) return TB_OK;
+    *retry_after = 1e-9 * (wait - 0.5 * limit);
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
+    return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                   "the call would wait about %.3g s for the device, at most %.3g s are allowed; "
+                   "come back in %.3g s",
+                   1e-9 * wait, 1e-9 * limit, *retry_after);
+}
+
+double td_scheduler_wait_ns(td_scheduler *s, const td_job *job)
+{
+    double wait = 0;
+    pthread_mutex_lock(&s->mutex);
+    if (s->queue.measured >= TRUSTED_MEASUREMENTS && s->queue.waiting > 0) {
+        const td_account *account = td_queue_account(&s->queue, job->client);
+        wait = td_queue_completion_ns(&s->queue, job, account, td_monotonic_ns()) -
+               td_queue_remaining_ns(&s->queue, job);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return wait > 0 ? wait : 0;
+}
+
+/* Room in the queue and time enough: under the mutex. */
+static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_after,
+                       tb_error *error)
+{
+    if (s->ended) return tb_fail(error, TB_UNAVAILABLE, "the scheduler has ended");
+    job->account = td_queue_account(&s->queue, job->client);
+
+    /* Jobs between two of their slices wait like those that have not begun: a launch takes many,
+     * and if only those left behind counted, there would be no bound. A client that waits for
+     * nothing yet may pass a queue that others have filled. */
+    const int32_t waiting = s->open - s->threads;
+    const int32_t limit = job->account->jobs > 0 ? s->queue_length : s->queue_length + TD_ACCOUNTS;
+    if (waiting >= limit) {
+        *retry_after = retry_seconds(&s->queue);
+        td_metrics_add(s->metrics, TD_METRIC_QUEUE_REFUSED, 1);
+        return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                       "%d requests wait for the device, the queue takes %d; come back in %.3g s",
+                       waiting, s->queue_length, *retry_after);
+    }
+    if (s->queue.measured < TRUSTED_MEASUREMENTS) return TB_OK;
+    const double needed = td_queue_completion_ns(&s->queue, job, job->account, now);
+    const int64_t deadline = job->call != NULL ? job->call->deadline_ns : INT64_MAX;
+    if (deadline == INT64_MAX || needed <= (double)(deadline - now))
+        return check_wait(s, job, needed, now, retry_after, error);
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
+    *retry_after = retry_seconds(&s->queue);
+    return tb_fail(error, TB_DEADLINE_EXCEEDED,
+                   "the deadline leaves %.3g s, waiting and stepping would take about %.3g s",
+                   1e-9 * (double)(job->call->deadline_ns - now), 1e-9 * needed);
+}
+
+void td_scheduler_publish(td_scheduler *s)
+{
+    atomic_store_explicit(&s->waiting, s->queue.waiting, memory_order_relaxed);
+    if (s->queue.waiting == s->published) return;
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting - s->published);
+    s->published = s->queue.waiting;
+}
+
+/* Whether the submitter may take the device for this job: under the mutex. */
+static bool may_lease(const td_scheduler *s, const td_job *job, int64_t now)
+{
+    if (!job->at_once || s->held || s->owner_only || s->queue.waiting > 0) return false;
+    if (job->steps == 0 || job->step_estimate_ns <= 0 || job->priority == TD_PRIORITY_LOW)
+        return false;
+    return td_queue_remaining_ns(&s->queue, job) <= (double)TD_LEASE_NS &&
+           td_companion_wait(s, job, 0, now) == 0;
+}
+
+/* Enters an admitted job into the books: under the mutex. */
+static void book(td_scheduler *s, td_job *job, int64_t now)
+{
+    if (job->steps > 0) td_queue_note(&s->queue, job, now);
+    job->account->jobs++;
+    job->account->backlog_ns[job->priority] += td_queue_remaining_ns(&s->queue, job);
+    s->open++;
+    s->unfinished++;
+}
+
+/* Adds it to those that the owner looks at: under the mutex. True if the owner is to be woken; while
+ * the device is leased, the end of the lease does that. */
+static bool enqueue(td_scheduler *s, td_job *job)
+{
+    const bool wake = s->sleeping && !s->held;
+    td_queue_push(&s->queue, job);
+    if (wake) s->sleeping = false;
+    td_scheduler_publish(s);
+    atomic_fetch_add_explicit(&s->arrivals, 1, memory_order_release);
+    return wake;
+}
+
+tb_status td_scheduler_submit(td_scheduler *s, td_job *job, double *retry_after, tb_error *error)
+{
+    *retry_after = 0;
+    tb_status status = check_job(job, error);
+    if (status != TB_OK) return status;
+    const int64_t now = td_monotonic_ns();
+    job->steps_done = 0;
+    job->queued_ns = now;
+    job->started_ns = job->finished_ns = job->compute_ns = 0;
+    job->waited = false;
+    status = td_job_wanted(job, now, error);
+    if (status != TB_OK) {
+        td_metrics_add(s->metrics, TD_METRIC_QUEUE_DROPPED, 1);
+        return status;
+    }
+
+    pthread_mutex_lock(&s->mutex);
+    status = admit(s, job, now, retry_after, error);
+    bool wake = false;
+    if (status == TB_OK) {
+        const bool lease = may_lease(s, job, now) && td_lease_take(s, job);
+        book(s, job, now);
+        if (lease) {
+            td_lease_run(s, job);
+            return TB_OK;
+        }
+        wake = enqueue(s, job);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (wake) pthread_cond_signal(&s->work);
+    return status;
+}

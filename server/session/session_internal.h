@@ -1,0 +1,294 @@
+/* What the files of the sessions share.
+ *
+ *   session.c          the table: identity, owner, lease, quota, the end of a session
+ *   session_reaper.c   what happens by the clock, and at a drain
+ *   session_turn.c     one thing at a time on each session; loading its worlds when they are needed
+ *   session_store.c    rows, checkpoints; session_recover.c: coming back, and the end
+ *   session_watch.c    watchers: the latest state, and events
+ *
+ * Turn. Whoever works on a session's worlds has its turn, and gives it back by td_session_leave.
+ * What is marked (turn) below belongs to the one who has it. Locks: the table's, then a session's;
+ * neither is held while anything is called that could wait or call back. */
+#ifndef SERVER_SESSION_INTERNAL_H
+#define SERVER_SESSION_INTERNAL_H
+
+#include <pthread.h>
+
+#include "session/catalog.h"
+#include "schedule/scheduler.h"
+#include "session/session.h"
+#include "wire/wire.h"
+
+enum { TD_LABEL_BYTES = 200, TD_SESSION_WAITING = 64, TD_OPTIONS_BYTES = 200 };
+
+/* Something to do on a session, in the order of arrival. */
+typedef struct td_task td_task;
+struct td_task {
+    td_task *next;
+    /* Has the turn, and gives it back by td_session_leave, now or later, on any thread. */
+    void (*run)(td_session *, td_task *);
+    /* Instead of `run`, when the session has ended or its worlds cannot be loaded. */
+    void (*refuse)(td_session *, td_task *, const tb_error *);
+    bool needs_worlds; /* load them first */
+    bool light;        /* takes microseconds: may run wherever the turn is given back */
+    bool at_once;      /* its turn came when it did: it runs on the thread that brought it */
+};
+
+/* The snapshot that a fork goes back to until it has a checkpoint of its own. It hangs on a session
+ * row that nobody sees, which ends when the last fork no longer needs it. */
+typedef struct td_origin {
+    db_id id;
+    atomic_int references;
+} td_origin;
+
+typedef struct td_watcher td_watcher;
+
+/* What a run's row says, and what a summary of the last second would say. (turn) */
+typedef struct td_run_account {
+    int64_t start_time_us, steps, compute_ns;
+    tb_certificate certificate;
+    bool known; /* false: recovered, the store's row has not been read yet */
+    int32_t summary_steps;
+    int64_t summary_ns;
+    tb_certificate summary;
+} td_run_account;
+
+struct td_session {
+    td_sessions *all;
+    atomic_int references;
+
+    /* never change */
+    db_id id;
+    char text[33], scene_id[TD_SHA256_TEXT], owner[TD_CALLER_NAME_SIZE], label[TD_LABEL_BYTES + 1];
+    int32_t worlds, on_disconnect, keyframe; /* keyframe -1: the reference pose */
+    double ttl_seconds;
+    td_device *device; /* that steps it */
+    uint64_t pace;     /* of its scene and options: pace.h */
+    tb_step_options options;
+    unsigned char packed_options[TD_OPTIONS_BYTES]; /* StepOptions, packed */
+    uint32_t packed_options_size;
+    int64_t create_time_us;
+
+    atomic_llong expire_time_us; /* of the steady clock */
+    atomic_llong steps;          /* as published */
+    _Atomic double time;         /* s, as published */
+    atomic_bool stop;            /* ended: work on it stops between steps */
+    atomic_bool loaded;          /* worlds are in memory */
+    atomic_bool dirty;           /* changed since the last checkpoint */
+    atomic_bool run_dirty;       /* the store has no row of its run yet */
+    atomic_int turn_state;
+
+    /* (turn) */
+    const td_scene *scene;
+    tb_state **states;     /* worlds; NULL: not loaded */
+    uint64_t memory_bytes; /* booked for them */
+    td_call *deletion;     /* held; answered when the end is durable; NULL: nobody asked */
+    tb_certificate *certificates;
+    int64_t step_estimate_ns, changes;
+    td_run_account run;
+    td_origin *origin;
+
+    /* under its mutex */
+    pthread_mutex_t mutex;
+    bool busy, ended;
+    td_task *first, *last;
+    int32_t waiting;
+    char end_reason[64];
+    td_watcher *watchers;
+    bool flushing; /* the flush task is on its way */
+
+    /* steps that were taken in and have not ended: how many, and the time that they are expected to
+     * take with what they wait for */
+    atomic_int open_steps;
+    atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
+
+    td_task flush;     /* of the watchers: at most one is on its way */
+    td_task *loading;  /* (turn) what waits for a worker */
+    tb_error *failure; /* (turn) why its scene could not be compiled for that; NULL: it could */
+
+    /* under the table's mutex */
+    td_session *hash_next, *newer, *older;
+    uint64_t sequence;
+};
+
+/* A stream that wants to be told when the server drains. It takes its node out of the list before
+ * it finishes its call. */
+typedef struct td_drain_node {
+    struct td_drain_node *next, *previous;
+    td_call *call;
+    void (*drain)(td_call *);
+} td_drain_node;
+
+typedef struct td_owner {
+    char name[TD_CALLER_NAME_SIZE];
+    int32_t sessions;
+} td_owner;
+
+typedef struct td_transient td_transient;
+
+struct td_sessions {
+    td_server *server;
+    pthread_mutex_t mutex;
+    td_session **buckets;
+    uint32_t number_of_buckets; /* a power of two */
+    td_session *newest, *oldest;
+    uint64_t next_sequence;
+    int32_t count, reserved;
+    td_owner *owners;
+    int32_t number_of_owners, owner_capacity;
+    td_drain_node *draining; /* under the mutex */
+
+    /* snapshots that are kept in memory only, oldest first; under transient_mutex */
+    pthread_mutex_t transient_mutex;
+    td_transient *oldest_transient, *newest_transient;
+    size_t transient_bytes;
+
+    /* scratch for answers; under wires_mutex */
+    pthread_mutex_t wires_mutex;
+    td_wire wires[8];
+    int number_of_wires;
+
+    /* the reaper, and watchers that are to be told at a certain time; under reaper_mutex */
+    pthread_t reaper;
+    pthread_mutex_t reaper_mutex;
+    pthread_cond_t reaper_wake;
+    int64_t next_due_ns;
+    bool ending, reaper_started;
+    int64_t next_checkpoint_us;      /* of the steady clock; the reaper's */
+    int64_t next_trim_ns;            /* monotonic; the reaper's */
+    atomic_int watching;             /* watchers in all */
+    atomic_int checkpoints;          /* on their way to the store */
+    atomic_int failed_checkpoints;   /* since the last round of them */
+    atomic_bool checkpoints_failing; /* said in the log; until a round without failures */
+    int32_t failed_rounds;           /* one after the other; the reaper's */
+};
+
+/* ---- session.c ---- */
+
+void td_session_hold(td_session *);
+void td_session_release(td_session *);
+/* A new session with all that never changes still zero, held once, in no table. NULL: no memory. */
+td_session *td_session_new(td_sessions *, tb_error *);
+/* Room for `count` more sessions of a client, or RESOURCE_EXHAUSTED; given back by _unreserve or
+ * used up by _insert. */
+tb_status td_sessions_reserve(td_sessions *, const td_caller *, int32_t count, tb_error *);
+void td_sessions_unreserve(td_sessions *, const char *owner, int32_t count);
+/* Puts a session with a reservation into the table, which holds it. */
+void td_sessions_insert(td_sessions *, td_session *);
+/* The same for one that comes back from the store, which no quota keeps out. */
+void td_sessions_adopt(td_sessions *, td_session *);
+/* The caller's session of this id, held and its lease renewed. INVALID_ARGUMENT for what is no id,
+ * NOT_FOUND for a session of somebody else (but for admins). */
+tb_status td_sessions_find(td_sessions *, const td_caller *, const char *id, td_session **,
+                           tb_error *);
+void td_session_renew(td_session *);
+/* What paces know its steps by (pace.h). */
+uint64_t td_session_pace(const td_session *);
+/* Where its steps are made from now on: once, when all its other options are known. */
+void td_session_set_device(td_session *, td_device *);
+/* Brings what an answer wants of the worlds from the device at once. (turn) */
+tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
+/* Ends a session: out of the table, work on it stops, watchers are told, the store knows. False if
+ * it had ended before. */
+bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
+/* The same for a DeleteSession call, which is answered once the store has it. */
+void td_session_delete(td_session *, td_call *);
+/* How many worlds from `first` on make a message of about `bytes`, at least one. (turn) */
+int32_t td_session_piece(const td_session *, int32_t first, td_wire_want, uint64_t bytes);
+/* Memory for one answer, and back. */
+td_wire td_wire_borrow(td_sessions *);
+void td_wire_return(td_sessions *, td_wire *);
+/* At drain, `drain` is called once, unless the node was removed before. */
+void td_drain_add(td_sessions *, td_drain_node *);
+void td_drain_remove(td_sessions *, td_drain_node *);
+
+/* ---- session_reaper.c ---- */
+
+tb_status td_reaper_start(td_sessions *, tb_error *);
+void td_reaper_stop(td_sessions *);
+
+/* ---- session_turn.c ---- */
+
+/* Runs the task when its turn comes, at once if nobody has it. NOT_FOUND when the session has
+ * ended, RESOURCE_EXHAUSTED when too much is waiting; then no function of the task is called. */
+tb_status td_session_enter(td_session *, td_task *, tb_error *);
+void td_session_leave(td_session *);
+/* Worlds in the state in which the session was created. (turn) */
+tb_status td_session_make_worlds(td_session *, tb_state ***, tb_error *);
+void td_session_destroy_worlds(td_session *, tb_state **);
+/* Books what the worlds will take before they are made; a session that has worlds has booked them
+ * already. RESOURCE_EXHAUSTED. (turn) */
+tb_status td_session_book_memory(td_session *, tb_error *);
+/* After the worlds have gone. (turn) */
+void td_session_give_memory_back(td_session *);
+/* The worlds have changed: counts, publishes, marks as dirty. (turn) */
+void td_session_changed(td_session *);
+
+/* A request that is answered within one turn. `handle` answers the call; the rest is done here. */
+typedef void td_session_handler(td_session *, td_call *, td_request *);
+void td_session_handle(td_call *, td_request *, const char *session_id, bool needs_worlds,
+                       td_session_handler *);
+
+/* ---- session_store.c ---- */
+
+/* All worlds as one run of bytes for the store: a table of sizes, then each world's snapshot.
+ * malloc'ed; the payload (all worlds' bytes one after the other) begins at bytes + *payload. */
+tb_status td_worlds_pack(td_session *, unsigned char **bytes, size_t *size, size_t *payload,
+                         tb_error *);
+/* Where each world lies in such bytes. DATA_LOSS if they are not; FAILED_PRECONDITION for a format
+ * that this build does not read, or another number of worlds. */
+tb_status td_worlds_parts(const unsigned char *bytes, size_t size, int32_t worlds,
+                          const unsigned char **parts, size_t *sizes, tb_error *);
+/* New worlds from snapshots; nothing changes on failure. (turn) */
+tb_status td_session_restore(td_session *, const unsigned char *const *parts, const size_t *sizes,
+                             tb_error *);
+db_session td_session_row(const td_session *);
+db_session td_origin_row(const td_session *parent, const td_origin *);
+/* (turn) */
+tb_status td_session_put_run(td_session *, int32_t run_status, const char *message, tb_error *);
+void td_session_put_event(td_session *, const char *kind, const char *message);
+/* Counts a step job in the run. (turn) */
+void td_session_account(td_session *, int32_t steps, int64_t compute_ns);
+/* Loads the worlds from the store. (turn) */
+tb_status td_session_load(td_session *, tb_error *);
+/* (turn) Its scene, within the budget of an upload. */
+tb_status td_session_load_scene(td_session *, tb_error *);
+/* Has a checkpoint made when the turn comes; `told` (may be NULL) hears when it is durable or was
+ * not needed. */
+typedef struct td_checkpoint_wait td_checkpoint_wait;
+void td_session_checkpoint(td_session *, td_checkpoint_wait *told);
+void td_checkpoint_begin(td_checkpoint_wait *); /* NULL is fine */
+/* Counts a checkpoint that failed, and says so if it is the first since one succeeded. */
+void td_checkpoint_failed(td_session *, const tb_error *);
+void td_checkpoint_told(td_checkpoint_wait *, tb_status, const tb_error *);
+/* Checkpoints, then frees the worlds, unless they change meanwhile. */
+void td_session_pause(td_session *);
+/* Has the row of a fork's run written. */
+void td_session_write_run(td_session *);
+/* The session's last part: its run ends, its rows end, its memory goes. (turn, kept for good) */
+void td_session_close(td_session *);
+td_origin *td_origin_new(const db_id *);
+void td_origin_release(td_sessions *, td_origin *);
+
+/* ---- session_watch.c ---- */
+
+/* Told after every change. (turn) */
+void td_session_publish(td_session *);
+/* Before the worlds go: who has not got the latest state gets it if its call has room. (turn) */
+void td_session_publish_last(td_session *);
+/* An event for all watchers; with `last` their calls end. */
+void td_session_tell(td_session *, Tribo__V1__SessionEvent, const char *message, bool last);
+/* Has what is due sent when the turn comes. */
+void td_session_flush(td_session *);
+/* Sends what is due to watchers that waited for their interval: from the reaper. The time of the
+ * next one, INT64_MAX if there is none. */
+int64_t td_sessions_flush_watchers(td_sessions *, int64_t now_ns);
+/* Wakes the reaper at this time at the latest. */
+void td_sessions_wake_at(td_sessions *, int64_t due_ns);
+
+/* ---- simulation_snapshots.c ---- */
+
+/* Snapshots in memory of a session that has ended go; of all with a zeroed id. */
+void td_transients_drop(td_sessions *, const db_id *session);
+
+#endif

@@ -1,0 +1,309 @@
+/* A step request's way: see session_step.h. */
+#include "session/session_step.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "schedule/priority.h"
+#include "schedule/scheduler_internal.h"
+
+/* An answer that takes longer to pack than a thread takes to wake is packed by a worker. */
+enum { HEAVY_BYTES = 128 << 10 };
+
+/* The step no longer stands before others of its session. */
+static void unbook(td_step *step)
+{
+    td_session *s = step->session;
+    if (!step->booked) return;
+    step->booked = false;
+    atomic_fetch_sub(&s->open_steps_ns, step->booked_ns);
+    atomic_fetch_sub(&s->open_steps, 1);
+}
+
+static void free_step(td_step *step)
+{
+    td_request_free(step->request);
+    td_call_release(step->call);
+    td_session_release(step->session);
+    free(step);
+}
+
+/* ---- before the device ---- */
+
+static void answer_on_worker(void *context)
+{
+    td_step *step = context;
+    step->answer(step);
+}
+
+static void answer(td_step *step)
+{
+    tb_error ignored;
+    td_workers *workers = step->session->all->server->workers;
+    bool heavy = step->status == TB_OK && td_step_bytes(step) > HEAVY_BYTES;
+    if (step->status == TB_OK && atomic_load(&step->session->all->watching) > 0) {
+        /* watchers get theirs from the same thread */
+        const td_wire_want state = {.state = true, .bodies = true};
+        const size_t world = td_wire_world_bytes(step->session->states[0], state);
+        heavy = heavy || world * (size_t)step->session->worlds > HEAVY_BYTES;
+    }
+    if (heavy && td_workers_post(workers, answer_on_worker, step, &ignored) == TB_OK) return;
+    step->answer(step);
+}
+
+static const double *row(td_wire_rows rows, int32_t world)
+{
+    return rows.numbers + (size_t)world * (size_t)rows.stride;
+}
+
+/* Controls and forces into the worlds. Everything was checked before anything is set. */
+static tb_status apply_inputs(td_step *step, td_wire *wire)
+{
+    td_session *s = step->session;
+    const tb_model_counts counts = tb_model_count(s->scene->model);
+    td_wire_rows controls, forces;
+    tb_error *error = &step->error;
+    tb_status status = td_wire_read_rows(wire, step->message->controls, "controls", s->worlds,
+                                         counts.actuators, &controls, error);
+    if (status == TB_OK)
+        status = td_wire_read_rows(wire, step->message->forces, "forces", s->worlds, counts.dofs,
+                                   &forces, error);
+    if (status != TB_OK) return status;
+    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
+        if (controls.numbers != NULL)
+            status = tb_state_set_controls(s->states[w], row(controls, w), counts.actuators, error);
+        if (status == TB_OK && forces.numbers != NULL)
+            status = tb_state_set_applied_force(s->states[w], row(forces, w), counts.dofs, error);
+    }
+    return status;
+}
+
+/* Refuses what could not be answered before it is computed. */
+static tb_status check_size(td_step *step)
+{
+    const td_config *config = step->session->all->server->config;
+    const uint64_t bytes = td_step_bytes(step);
+    if (step->call->method->server_streaming || bytes <= config->message_bytes) return TB_OK;
+    return tb_fail_field(&step->error, TB_RESOURCE_EXHAUSTED, "want",
+                         "the answer would have about %llu bytes, a message at most %llu; "
+                         "StepStream sends it in pieces",
+                         (unsigned long long)bytes, (unsigned long long)config->message_bytes);
+}
+
+static void on_done(td_job *job, tb_status status, const tb_error *error)
+{
+    td_step *step = job->context;
+    td_session *s = step->session;
+    step->status = status;
+    if (error != NULL) step->error = *error;
+    if (status == TB_ABORTED)
+        td_session_tell(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DEVICE_LOST,
+                        "the device failed; the session comes back from its last checkpoint", true);
+    if (status == TB_CANCELLED && atomic_load(&s->stop))
+        step->status = tb_fail(&step->error, TB_ABORTED,
+                               "the session ended after %d of %d steps of this request",
+                               job->steps_done, job->steps);
+    if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
+    s->step_estimate_ns = job->step_estimate_ns;
+    unbook(step); /* before the answer: who has it may send the next step at once */
+    if (job->steps_done > 0) {
+        td_session_account(s, job->steps_done, job->compute_ns);
+        td_session_renew(s);
+    }
+    answer(step);
+}
+
+static void run_step(td_session *s, td_task *task)
+{
+    td_step *step = (td_step *)task;
+    td_job *job = &step->job;
+    /* a stream that an earlier request ended takes no further steps */
+    if (atomic_load(&step->call->finished))
+        step->status = tb_fail(&step->error, TB_CANCELLED, "the stream has ended");
+    else
+        step->status = check_size(step);
+    if (step->status == TB_OK) {
+        td_wire wire = td_wire_borrow(s->all);
+        step->status = apply_inputs(step, &wire);
+        td_wire_return(s->all, &wire);
+    }
+    if (step->status == TB_OK) {
+        job->states = s->states;
+        job->worlds = s->worlds;
+        job->certificates = s->certificates;
+        job->options = s->options;
+        job->step_estimate_ns = s->step_estimate_ns;
+        job->pace = s->pace;
+        job->stop = &s->stop;
+        /* one that waited for its turn runs on a thread that had something else to do, and after it
+         * there may be more: what a thread computes for others has a bound */
+        job->at_once = task->at_once && step->at_leisure;
+        job->done = on_done;
+        job->context = step;
+        /* once it is accepted, the step may be done and gone before this returns */
+        const tb_status status =
+            td_scheduler_submit(s->device->scheduler, job, &step->retry_after, &step->error);
+        if (status == TB_OK) return;
+        step->status = status;
+    }
+    step->answer(step);
+}
+
+static void refuse_step(td_session *s, td_task *task, const tb_error *error)
+{
+    (void)s;
+    td_step *step = (td_step *)task;
+    /* nobody's turn: the answer may be told, but nothing else */
+    step->status = error->status;
+    step->error = *error;
+    step->task.run = NULL;
+    step->answer(step);
+}
+
+/* ---- its beginning and end ---- */
+
+static tb_status read_step(td_step *step, tb_error *error)
+{
+    const Tribo__V1__StepRequest *m = step->message;
+    const td_config *config = step->call->server->config;
+    step->job.steps = m->steps == 0 ? 1 : m->steps;
+    if (step->job.steps < 1 || step->job.steps > config->steps_per_request)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "steps",
+                             "steps is %d, expected 1 to %d, or 0 for 1", m->steps,
+                             config->steps_per_request);
+    const tb_status status = td_priority_read(step->call, m->priority, &step->job.priority, error);
+    if (status != TB_OK) return status;
+    return td_wire_read_want(m->want, &step->want, error);
+}
+
+td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__StepRequest *message,
+                        td_session *session, void (*answer_step)(td_step *), tb_error *error)
+{
+    td_step *step = calloc(1, sizeof *step);
+    if (step == NULL) {
+        tb_fail_memory(error, sizeof *step, "a request");
+        td_request_free(request);
+        return NULL;
+    }
+    step->task =
+        (td_task){.run = run_step, .refuse = refuse_step, .needs_worlds = true, .light = true};
+    step->call = call;
+    step->session = session;
+    step->request = request;
+    step->message = message;
+    step->answer = answer_step;
+    step->at_leisure = call->at_leisure;
+    step->job.call = call;
+    step->job.client = &call->caller;
+    step->job.patient = call->method->client_streaming;
+    td_call_hold(call);
+    td_session_hold(session);
+    if (read_step(step, error) == TB_OK) return step;
+    free_step(step);
+    return NULL;
+}
+
+/* Refuses a step that would wait too long behind others of its session. Those of a stream wait: the
+ * stream takes no more of them than it can carry. */
+static tb_status check_wait(td_step *step, double needed_ns, double *retry_after, tb_error *error)
+{
+    td_session *s = step->session;
+    const td_config *config = s->all->server->config;
+    const int64_t now = td_monotonic_ns(), wait = atomic_load(&s->open_steps_ns);
+    if (atomic_load(&s->open_steps) == 0) atomic_store(&s->idle_ns, now);
+    if (wait > 0 && !step->job.patient && step->job.priority != TD_PRIORITY_LOW) {
+        const int64_t limit = td_wait_limit(config, atomic_load(&s->idle_ns), now, needed_ns);
+        if (wait > limit) {
+            *retry_after = 1e-9 * ((double)wait - 0.5 * (double)limit);
+            td_metrics_add(s->all->server->metrics, TD_METRIC_QUEUE_REFUSED, 1);
+            return tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                           "the step would wait about %.3g s for others of its session, at most "
+                           "%.3g s are allowed; come back in %.3g s",
+                           1e-9 * (double)wait, 1e-9 * (double)limit, *retry_after);
+        }
+    }
+    const int64_t deadline = step->call->deadline_ns;
+    if (deadline == INT64_MAX || wait == 0 || (double)wait + needed_ns <= (double)(deadline - now))
+        return TB_OK;
+    *retry_after = 1e-9 * (double)wait;
+    return tb_fail(error, TB_DEADLINE_EXCEEDED,
+                   "the deadline leaves %.3g s, waiting and stepping would take about %.3g s",
+                   1e-9 * (double)(deadline - now), 1e-9 * ((double)wait + needed_ns));
+}
+
+/* Device time (ns) that the session expects of the call; a call of INT32_MAX steps, whose length is
+ * unknown, counts as none. */
+static double expected_ns(td_step *step)
+{
+    td_session *s = step->session;
+    step->job.step_estimate_ns = s->step_estimate_ns;
+    step->job.worlds = s->worlds;
+    return (double)step->job.step_estimate_ns * (double)step->job.steps;
+}
+
+tb_status td_step_start(td_step *step, double *retry_after, tb_error *error)
+{
+    td_session *s = step->session;
+    const double needed = expected_ns(step);
+    *retry_after = 0;
+    tb_status status = check_wait(step, needed, retry_after, error);
+    if (status != TB_OK) {
+        free_step(step);
+        return status;
+    }
+    /* a step that comes first is judged by the device; the others have it in their estimate */
+    const bool first = atomic_fetch_add(&s->open_steps, 1) == 0;
+    if (!first) step->job.patient = true;
+    step->booked_ns =
+        (int64_t)(needed + (needed > 0 && !first
+                                ? td_scheduler_wait_ns(s->device->scheduler, &step->job)
+                                : 0));
+    step->booked = true;
+    atomic_fetch_add(&s->open_steps_ns, step->booked_ns);
+    status = td_session_enter(s, &step->task, error);
+    if (status == TB_OK) return TB_OK;
+    unbook(step);
+    *retry_after = status == TB_RESOURCE_EXHAUSTED ? 0.01 : 0;
+    free_step(step);
+    return status;
+}
+
+void td_step_end(td_step *step)
+{
+    unbook(step);
+    if (step->task.run != NULL) {
+        if (step->job.steps_done > 0) td_session_changed(step->session);
+        td_session_leave(step->session);
+    }
+    free_step(step);
+}
+
+/* ---- answers ---- */
+
+uint64_t td_step_bytes(const td_step *step)
+{
+    const td_session *s = step->session;
+    uint64_t bytes = 0;
+    if (!step->want.contacts) /* all worlds are alike */
+        return td_wire_world_bytes(s->states[0], step->want) * (uint64_t)s->worlds;
+    for (int32_t w = 0; w < s->worlds; w++) bytes += td_wire_world_bytes(s->states[w], step->want);
+    return bytes;
+}
+
+bool td_step_fill(td_step *step, td_wire *wire, int32_t first, int32_t count,
+                  Tribo__V1__StepResponse *response)
+{
+    td_session *s = step->session;
+    const td_job *job = &step->job;
+    response->certificates = td_wire_certificates(wire, s->certificates + first, count);
+    response->n_certificates = (size_t)count;
+    response->state = td_wire_state(wire, s->states + first, count, step->want);
+    if (step->want.contacts) {
+        response->contacts = td_wire_contacts(wire, s->states + first, count);
+        response->n_contacts = (size_t)count;
+    }
+    response->queue_time_us = (job->started_ns - job->queued_ns) / 1000;
+    response->compute_time_us = job->compute_ns / 1000;
+    return !wire->failed;
+}

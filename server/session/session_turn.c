@@ -1,0 +1,277 @@
+/* Turns: one thing at a time on each session, in the order of arrival.
+ *
+ * A task may end its turn before its `run` returns, or later on another thread (a step, which the
+ * device ends). Whoever comes second of the two, the end of `run` or td_session_leave, goes on with
+ * the next task; so the stack does not grow with the queue. Tasks that take long do not run on the
+ * device's thread or the store's, where turns are given back, but on a worker. */
+#include <stdlib.h>
+
+#include "base/error.h"
+#include "call/memory.h"
+#include "call/pool.h"
+#include "session/session_internal.h"
+
+enum { TURN_AWAY, TURN_RUNNING, TURN_LEFT };
+
+/* ---- running ---- */
+
+/* The next task; NULL if there is none, and then the turn is nobody's. With a session that has
+ * ended the turn is kept for good, and *close says that it is this caller's to close. */
+static td_task *next_task(td_session *s, bool *close)
+{
+    pthread_mutex_lock(&s->mutex);
+    td_task *task = s->first;
+    *close = false;
+    if (task != NULL) {
+        s->first = task->next;
+        if (s->first == NULL) s->last = NULL;
+        s->waiting--;
+    } else {
+        *close = s->ended;
+        s->busy = s->ended;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    return task;
+}
+
+static void load_and_run(void *context);
+
+/* Gives the task to a worker; false if there is no room there. */
+static bool hand_over(td_session *s, td_task *task)
+{
+    tb_error ignored;
+    s->loading = task;
+    td_session_hold(s);
+    if (td_workers_post(s->all->server->workers, load_and_run, s, &ignored) == TB_OK) return true;
+    td_session_release(s);
+    return false;
+}
+
+/* Runs tasks until one keeps the turn beyond its `run`, or none is left. The first may have been
+ * loaded for already. */
+static void run_tasks(td_session *s, td_task *task, bool on_worker)
+{
+    td_session_hold(s);
+    while (task != NULL) {
+        tb_error error;
+        if (task->needs_worlds && s->states == NULL) {
+            if (!on_worker && hand_over(s, task)) break;
+            const tb_status status =
+                on_worker ? td_session_load(s, &error)
+                          : tb_fail(&error, TB_RESOURCE_EXHAUSTED,
+                                    "the session's worlds cannot be loaded now: workers are busy");
+            if (status != TB_OK) {
+                task->refuse(s, task, &error);
+                bool close = false;
+                task = next_task(s, &close);
+                if (close) td_session_close(s);
+                continue;
+            }
+        }
+        atomic_store(&s->turn_state, TURN_RUNNING);
+        task->run(s, task);
+        int state = TURN_RUNNING;
+        if (atomic_compare_exchange_strong(&s->turn_state, &state, TURN_AWAY)) break;
+        bool close = false;
+        task = next_task(s, &close);
+        if (close) td_session_close(s);
+        if (task != NULL && !task->light && !on_worker && hand_over(s, task)) break;
+    }
+    td_session_release(s);
+}
+
+static void run_loaded(void *context)
+{
+    td_session *s = context;
+    run_tasks(s, s->loading, true);
+    td_session_release(s);
+}
+
+static void note_failure(td_session *s, const tb_error *error)
+{
+    s->failure = malloc(sizeof *s->failure);
+    if (s->failure != NULL) *s->failure = *error;
+}
+
+/* On the pool for uploads, then back to a worker. */
+static void load_scene_aside(void *context)
+{
+    td_session *s = context;
+    tb_error error = {0};
+    if (td_session_load_scene(s, &error) != TB_OK) note_failure(s, &error);
+    if (td_workers_post(s->all->server->workers, run_loaded, s, &error) != TB_OK) run_loaded(s);
+}
+
+/* On a worker. A scene that must be compiled from the store is compiled on the pool for uploads. */
+static void load_and_run(void *context)
+{
+    td_session *s = context;
+    td_server *server = s->all->server;
+    if (s->loading->needs_worlds && s->states == NULL && s->scene == NULL) {
+        tb_error error = {0};
+        s->scene = td_catalog_warm_scene(server->catalog, s->scene_id);
+        if (s->scene == NULL) {
+            if (td_pool_post(server->uploads, s->owner, load_scene_aside, s, &error) == TB_OK)
+                return;
+            note_failure(s, &error);
+        }
+    }
+    run_loaded(s);
+}
+
+void td_session_leave(td_session *s)
+{
+    int state = TURN_RUNNING;
+    if (atomic_compare_exchange_strong(&s->turn_state, &state, TURN_LEFT)) return;
+
+    /* `run` has returned: this is some other thread, which has work of its own */
+    td_session_hold(s);
+    bool close = false;
+    td_task *task = next_task(s, &close);
+    if (close) td_session_close(s);
+    if (task != NULL && (task->light || !hand_over(s, task))) run_tasks(s, task, false);
+    td_session_release(s);
+}
+
+tb_status td_session_enter(td_session *s, td_task *task, tb_error *error)
+{
+    tb_status status = TB_OK;
+    task->next = NULL;
+    pthread_mutex_lock(&s->mutex);
+    const bool mine = !s->busy && !s->ended;
+    task->at_once = mine;
+    if (s->ended) {
+        status = tb_fail_field(error, TB_NOT_FOUND, "session_id", "the session %s has ended: %s",
+                               s->text, s->end_reason);
+    } else if (mine) {
+        s->busy = true;
+    } else if (s->waiting >= TD_SESSION_WAITING) {
+        status = tb_fail(error, TB_RESOURCE_EXHAUSTED,
+                         "%d requests wait for the session %s already", s->waiting, s->text);
+    } else {
+        *(s->last != NULL ? &s->last->next : &s->first) = task;
+        s->last = task;
+        s->waiting++;
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (mine) run_tasks(s, task, false);
+    return status;
+}
+
+/* ---- worlds ---- */
+
+void td_session_destroy_worlds(td_session *s, tb_state **states)
+{
+    if (states == NULL) return;
+    for (int32_t w = 0; w < s->worlds; w++) tb_state_destroy(states[w]);
+    free(states);
+}
+
+void td_session_give_memory_back(td_session *s)
+{
+    if (s->memory_bytes > 0) td_memory_give_back(s->all->server, s->owner, s->memory_bytes);
+    s->memory_bytes = 0;
+}
+
+tb_status td_session_book_memory(td_session *s, tb_error *error)
+{
+    if (s->memory_bytes > 0) return TB_OK;
+    const uint64_t bytes = td_memory_of_worlds(s->scene->model, s->worlds);
+    const tb_status status = td_memory_take(s->all->server, s->owner, bytes, "the session", error);
+    if (status == TB_OK) s->memory_bytes = bytes;
+    return status;
+}
+
+tb_status td_session_make_worlds(td_session *s, tb_state ***made, tb_error *error)
+{
+    *made = NULL;
+    tb_status status = td_session_book_memory(s, error);
+    if (status != TB_OK) return status;
+    tb_state **states = calloc((size_t)s->worlds, sizeof(tb_state *));
+    if (states == NULL) return tb_fail_memory(error, (size_t)s->worlds * sizeof *states, "worlds");
+    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
+        status = tb_state_create(s->scene->model, &states[w], error);
+        if (status == TB_OK && s->keyframe >= 0)
+            status = tb_state_reset(states[w], s->keyframe, error);
+    }
+    if (status == TB_OK)
+        *made = states;
+    else
+        td_session_destroy_worlds(s, states);
+    return status;
+}
+
+void td_session_changed(td_session *s)
+{
+    s->changes++;
+    atomic_store(&s->steps, tb_state_steps(s->states[0]));
+    atomic_store(&s->time, tb_state_time(s->states[0]));
+    atomic_store(&s->dirty, true);
+    td_session_publish(s);
+}
+
+/* ---- requests within one turn ---- */
+
+typedef struct request_task {
+    td_task task;
+    td_call *call;
+    td_request *request;
+    td_session *session;
+    td_session_handler *handle;
+} request_task;
+
+static void free_request(request_task *r)
+{
+    td_request_free(r->request);
+    td_call_release(r->call);
+    td_session_release(r->session);
+    free(r);
+}
+
+static void run_request(td_session *s, td_task *task)
+{
+    request_task *r = (request_task *)task;
+    r->handle(s, r->call, r->request);
+    td_session_renew(s);
+    td_session_leave(s);
+    free_request(r);
+}
+
+static void refuse_request(td_session *s, td_task *task, const tb_error *error)
+{
+    (void)s;
+    request_task *r = (request_task *)task;
+    td_call_fail(r->call, error);
+    free_request(r);
+}
+
+void td_session_handle(td_call *call, td_request *request, const char *session_id,
+                       bool needs_worlds, td_session_handler *handle)
+{
+    tb_error error = {0};
+    td_session *session = NULL;
+    request_task *r = NULL;
+    tb_status status =
+        td_sessions_find(call->server->sessions, &call->caller, session_id, &session, &error);
+    if (status == TB_OK) {
+        r = calloc(1, sizeof *r);
+        if (r == NULL) status = tb_fail_memory(&error, sizeof *r, "a request");
+    }
+    if (status != TB_OK) {
+        td_session_release(session);
+        td_request_free(request);
+        td_call_fail(call, &error);
+        return;
+    }
+    *r = (request_task){
+        .task = {.run = run_request, .refuse = refuse_request, .needs_worlds = needs_worlds},
+        .call = call,
+        .request = request,
+        .session = session,
+        .handle = handle};
+    td_call_hold(call);
+    status = td_session_enter(session, &r->task, &error);
+    if (status == TB_OK) return;
+    td_call_finish(call, status, &error, 0.01);
+    free_request(r);
+}

@@ -1,0 +1,283 @@
+/* Watchers: who follows a session that others step.
+ *
+ * Nothing is kept for a reader: when it may have a state (its interval has passed, and what it got
+ * before has left), it gets the one of that moment. So a reader that stalls costs no memory, and
+ * misses states, which are counted, but no events. States are sent by whoever has the turn. */
+#include "session/session_watch.h"
+
+#include <stdlib.h>
+
+#include "base/error.h"
+
+/* Watchers that are served in one pass; events that may wait in a stalled call. */
+enum { PASS = 32, WAITING_EVENTS = 16 };
+
+/* ---- sending ---- */
+
+static void send_piece(td_watcher *w, td_wire *wire, int32_t first, int32_t count, bool more,
+                       uint64_t skipped)
+{
+    td_session *s = w->session;
+    tb_state *const *states = s->states + first;
+    Tribo__V1__WatchResponse response = TRIBO__V1__WATCH_RESPONSE__INIT;
+    response.state = td_wire_state(wire, states, count, w->want);
+    if (w->want.contacts) {
+        response.contacts = td_wire_contacts(wire, states, count);
+        response.n_contacts = (size_t)count;
+    }
+    response.skipped = skipped;
+    response.more = more;
+    if (!wire->failed) td_call_send(w->call, &response.base);
+}
+
+static void send_state(td_watcher *w, uint64_t skipped)
+{
+    td_session *s = w->session;
+    td_metrics *metrics = s->all->server->metrics;
+    const uint64_t chunk = s->all->server->config->chunk_bytes;
+    const int64_t begin = td_monotonic_ns();
+    tb_error lost;
+    if (td_session_fetch(s, w->want, &lost) != TB_OK) return; /* the event says why */
+    if (skipped > 0) td_metrics_add(metrics, TD_METRIC_STREAM_SKIPPED, (int64_t)skipped);
+    for (int32_t first = 0; first < s->worlds;) {
+        int32_t count = td_session_piece(s, first, w->want, chunk);
+        td_wire wire = td_wire_borrow(s->all);
+        send_piece(w, &wire, first, count, first + count < s->worlds, skipped);
+        td_wire_return(s->all, &wire);
+        first += count;
+    }
+    td_metrics_observe(metrics, TD_HISTOGRAM_COPY, 1e-9 * (double)(td_monotonic_ns() - begin));
+}
+
+/* When a watcher gets a state: when it is due; or at once, since there will be none later. */
+typedef enum urgency { WHEN_DUE, LAST_CHANCE } urgency;
+
+/* Sends to those who may have a state now; those who have to wait for their interval are told later
+ * by the reaper, those whose call is full when it has room. (turn) */
+static void send_due(td_session *s, bool changed, urgency when)
+{
+    struct {
+        td_watcher *watcher;
+        uint64_t skipped;
+    } due[PASS];
+    int n = 0;
+    const int64_t now = td_monotonic_ns();
+    int64_t next = INT64_MAX;
+    pthread_mutex_lock(&s->mutex);
+    for (td_watcher *w = s->watchers; w != NULL; w = w->next) {
+        if (changed) w->unsent++;
+        if (w->unsent == 0 || td_call_queued(w->call) > 0) continue;
+        const int64_t at = when == WHEN_DUE ? w->last_ns + w->interval_ns : now;
+        if (at > now || n == PASS) {
+            if (at < next) next = at;
+            continue;
+        }
+        due[n].watcher = w;
+        due[n++].skipped = w->unsent - 1;
+        w->unsent = 0;
+        w->last_ns = now;
+        td_call_hold(w->call);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    for (int i = 0; i < n; i++) {
+        send_state(due[i].watcher, due[i].skipped);
+        td_call_release(due[i].watcher->call);
+    }
+    if (next < INT64_MAX) td_sessions_wake_at(s->all, next);
+}
+
+void td_session_publish(td_session *s)
+{
+    if (atomic_load(&s->all->watching) > 0) send_due(s, true, WHEN_DUE);
+}
+
+void td_session_publish_last(td_session *s)
+{
+    if (atomic_load(&s->all->watching) == 0) return;
+    send_due(s, false, LAST_CHANCE);
+    pthread_mutex_lock(&s->mutex);
+    for (td_watcher *w = s->watchers; w != NULL; w = w->next) w->unsent = 0;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+/* ---- flushing ---- */
+
+static void end_flush(td_session *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    s->flushing = false;
+    pthread_mutex_unlock(&s->mutex);
+}
+
+static void run_flush(td_session *s, td_task *task)
+{
+    (void)task;
+    end_flush(s);
+    send_due(s, false, WHEN_DUE);
+    td_session_leave(s);
+    td_session_release(s);
+}
+
+static void refuse_flush(td_session *s, td_task *task, const tb_error *error)
+{
+    (void)task, (void)error;
+    end_flush(s);
+    td_session_release(s);
+}
+
+void td_session_flush(td_session *s)
+{
+    pthread_mutex_lock(&s->mutex);
+    const bool mine = !s->flushing && !s->ended;
+    if (mine) s->flushing = true;
+    pthread_mutex_unlock(&s->mutex);
+    if (!mine) return;
+    tb_error ignored;
+    s->flush = (td_task){.run = run_flush, .refuse = refuse_flush, .needs_worlds = true};
+    td_session_hold(s);
+    if (td_session_enter(s, &s->flush, &ignored) != TB_OK) refuse_flush(s, &s->flush, &ignored);
+}
+
+/* When the session's next watcher is due; INT64_MAX if none waits for its time. */
+static int64_t next_due(td_session *s)
+{
+    int64_t next = INT64_MAX;
+    pthread_mutex_lock(&s->mutex);
+    for (const td_watcher *w = s->watchers; w != NULL; w = w->next)
+        if (w->unsent > 0 && td_call_queued(w->call) == 0 && w->last_ns + w->interval_ns < next)
+            next = w->last_ns + w->interval_ns;
+    pthread_mutex_unlock(&s->mutex);
+    return next;
+}
+
+int64_t td_sessions_flush_watchers(td_sessions *all, int64_t now_ns)
+{
+    int64_t next = INT64_MAX;
+    if (atomic_load(&all->watching) == 0) return next;
+    for (bool more = true; more;) {
+        td_session *due[PASS];
+        int n = 0;
+        next = INT64_MAX;
+        pthread_mutex_lock(&all->mutex);
+        for (td_session *s = all->newest; s != NULL && n < PASS; s = s->older) {
+            const int64_t at = next_due(s);
+            if (at > now_ns) {
+                if (at < next) next = at;
+                continue;
+            }
+            pthread_mutex_lock(&s->mutex);
+            const bool coming = s->flushing;
+            pthread_mutex_unlock(&s->mutex);
+            if (coming) continue;
+            td_session_hold(s);
+            due[n++] = s;
+        }
+        more = n == PASS;
+        pthread_mutex_unlock(&all->mutex);
+        for (int i = 0; i < n; i++) {
+            td_session_flush(due[i]);
+            td_session_release(due[i]);
+        }
+    }
+    return next;
+}
+
+/* ---- events ---- */
+
+static void send_event(td_watcher *w, Tribo__V1__SessionEvent event, const char *message)
+{
+    Tribo__V1__WatchResponse response = TRIBO__V1__WATCH_RESPONSE__INIT;
+    response.event = event;
+    response.message = (char *)(uintptr_t)message;
+    td_call_send(w->call, &response.base);
+}
+
+static void tell_last(td_watcher *list, Tribo__V1__SessionEvent event, const char *message)
+{
+    while (list != NULL) {
+        td_watcher *next = list->next;
+        atomic_fetch_sub(&list->session->all->watching, 1);
+        send_event(list, event, message);
+        td_call_finish(list->call, TB_OK, NULL, 0);
+        td_call_release(list->call);
+        list = next;
+    }
+}
+
+void td_session_tell(td_session *s, Tribo__V1__SessionEvent event, const char *message, bool last)
+{
+    pthread_mutex_lock(&s->mutex);
+    td_watcher *list = s->watchers;
+    if (last) {
+        s->watchers = NULL;
+        for (td_watcher *w = list; w != NULL; w = w->next) w->listed = false;
+    } else {
+        /* a call takes a message without waiting and without calling back */
+        for (td_watcher *w = list; w != NULL; w = w->next) {
+            if (td_call_queued(w->call) < WAITING_EVENTS)
+                send_event(w, event, message);
+            else
+                w->missed = event;
+        }
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (last) tell_last(list, event, message);
+}
+
+/* ---- coming and going ---- */
+
+tb_status td_watcher_add(td_watcher *w, tb_error *error)
+{
+    td_session *s = w->session;
+    tb_status status = TB_OK;
+    w->unsent = 1; /* a state now */
+    w->last_ns = td_monotonic_ns() - w->interval_ns;
+    pthread_mutex_lock(&s->mutex);
+    if (s->ended) {
+        status = tb_fail_field(error, TB_NOT_FOUND, "session_id", "the session %s has ended: %s",
+                               s->text, s->end_reason);
+    } else {
+        td_call_hold(w->call);
+        w->listed = true;
+        w->next = s->watchers;
+        s->watchers = w;
+        atomic_fetch_add(&s->all->watching, 1);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (status == TB_OK) td_session_flush(s);
+    return status;
+}
+
+void td_watcher_remove(td_watcher *w)
+{
+    td_session *s = w->session;
+    pthread_mutex_lock(&s->mutex);
+    const bool listed = w->listed;
+    if (listed) {
+        td_watcher **link = &s->watchers;
+        while (*link != w) link = &(*link)->next;
+        *link = w->next;
+        w->listed = false;
+        atomic_fetch_sub(&s->all->watching, 1);
+    }
+    pthread_mutex_unlock(&s->mutex);
+    if (listed) td_call_release(w->call);
+}
+
+void td_watcher_writable(td_watcher *w)
+{
+    td_session *s = w->session;
+    pthread_mutex_lock(&s->mutex);
+    if (w->listed && w->missed != TRIBO__V1__SESSION_EVENT__SESSION_EVENT_UNSPECIFIED) {
+        send_event(w, w->missed, "");
+        w->missed = TRIBO__V1__SESSION_EVENT__SESSION_EVENT_UNSPECIFIED;
+    }
+    const bool waits = w->listed && w->unsent > 0 && td_call_queued(w->call) == 0;
+    const int64_t at = w->last_ns + w->interval_ns;
+    pthread_mutex_unlock(&s->mutex);
+    if (!waits) return;
+    if (at > td_monotonic_ns())
+        td_sessions_wake_at(s->all, at);
+    else
+        td_session_flush(s);
+}

@@ -1,0 +1,27 @@
+/* Watchers of a session, for the handler of Watch (simulation_watch.c). */
+#ifndef SERVER_SESSION_WATCH_H
+#define SERVER_SESSION_WATCH_H
+
+#include "session/session_internal.h"
+
+/* One Watch call; its state, freed with it. */
+struct td_watcher {
+    td_watcher *next;
+    td_call *call; /* held while it is listed */
+    td_session *session;
+    td_wire_want want;
+    int64_t interval_ns;
+
+    /* under the session's mutex */
+    int64_t last_ns;                /* when it got a state */
+    uint64_t unsent;                /* states since then */
+    Tribo__V1__SessionEvent missed; /* one that found no room; the same again counts once */
+    bool listed;
+};
+
+/* Lists it and has the present state sent. NOT_FOUND if the session has ended. */
+tb_status td_watcher_add(td_watcher *, tb_error *);
+void td_watcher_remove(td_watcher *);
+void td_watcher_writable(td_watcher *);
+
+#endif

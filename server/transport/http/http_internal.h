@@ -1,0 +1,257 @@
+/* What the files of the HTTP transport share.
+ *
+ *   http.c             the daemon of libmicrohttpd: listening, starting, ending
+ *   http_listen.c      the listening socket
+ *   http_guard.c       connections: how many, how long a request may take, whose client has gone
+ *   http_request.c     a request as it arrives: route, headers, body
+ *   http_call.c        a request as a call: admission, decoding, what handlers send
+ *   http_answer.c      answers on the wire: Connect, gRPC-Web, streams
+ *   http_error.c       errors as Connect and gRPC-Web tell them
+ *   http_pages.c       health, metrics, the status page; CORS
+ *   http_envelope.c    the small grammars;  http_gzip.c  compression
+ *
+ * Threads. libmicrohttpd runs a few threads of its own; each connection belongs to one of them. A
+ * request whose answer is not there yet is suspended, and resumed by whoever brings the answer.
+ * The guard is one more thread, for deadlines and for clients that go away while suspended, which
+ * libmicrohttpd does not see. Requests that may take long to admit or decode are handed to two
+ * workers, so that they hold up no other connection.
+ *
+ * Locks. An exchange's lock guards what handlers, guard and wire share of it; the guard's lock
+ * guards connections. Neither is held while the other is taken, nor while a handler is called. */
+#ifndef SERVER_HTTP_INTERNAL_H
+#define SERVER_HTTP_INTERNAL_H
+
+#include <microhttpd.h>
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "base/file.h"
+#include "transport/http/http.h"
+
+enum {
+    HTTP_PEER_SIZE = 64,
+    HTTP_SPARE_CONNECTIONS = 32, /* beyond the limit: told so, and health is answered */
+    HTTP_THREADS = 4,
+    HTTP_WORKERS = 2,
+};
+
+typedef enum http_protocol {
+    HTTP_CONNECT_UNARY,
+    HTTP_CONNECT_STREAM,
+    HTTP_GRPC_WEB,
+} http_protocol;
+
+/* How a request is encoded, and its answer with it. */
+typedef struct http_format {
+    http_protocol protocol;
+    bool known;         /* the request said so; else answers go to anybody */
+    bool json;          /* canonical protobuf JSON, else protobuf */
+    bool text;          /* gRPC-Web in base64 */
+    bool get;           /* Connect's GET: the message is in the query */
+    bool request_gzip;  /* the message may be (enveloped) or is (unary) compressed */
+    bool response_gzip; /* the client takes compressed answers */
+} http_format;
+
+/* What is asked for. */
+typedef enum http_route {
+    HTTP_ROUTE_REFUSED, /* see the exchange's refusal */
+    HTTP_ROUTE_CALL,
+    HTTP_ROUTE_LIVE,
+    HTTP_ROUTE_READY,
+    HTTP_ROUTE_METRICS,
+    HTTP_ROUTE_PAGE,
+    HTTP_ROUTE_OPTIONS,
+} http_route;
+
+struct http_exchange;
+
+/* One TCP connection. The second part is guarded by the guard's lock. */
+typedef struct http_connection {
+    td_http *http;
+    int socket;
+    char peer[HTTP_PEER_SIZE]; /* address and port */
+    struct sockaddr_storage address;
+    bool loopback;
+    const char *over_what; /* one too many of these: everything but health is refused; or NULL */
+    int32_t over_limit;    /* how many may be */
+
+    bool closed;                    /* the guard frees it */
+    bool broken;                    /* the client has gone */
+    int64_t receive_deadline_ns;    /* of the request that is arriving; INT64_MAX: none is due */
+    struct http_exchange *exchange; /* whose call is on the wire, with a reference; or NULL */
+    struct http_connection *next, *previous;
+} http_connection;
+
+/* One response message that waits for the wire, packed. */
+typedef struct http_item {
+    struct http_item *next;
+    size_t size;
+    unsigned char frame[]; /* HTTP_ENVELOPE_BYTES, then the message */
+} http_item;
+
+/* One request and its answer. */
+typedef struct http_exchange {
+    td_call call; /* first: a call is an exchange */
+    td_http *http;
+    http_connection *connection;
+    struct MHD_Connection *wire; /* while on the wire */
+    const td_config *config;
+    http_route route;
+    http_format format;
+    bool complete;    /* the request has arrived */
+    bool close_after; /* the connection ends with the answer */
+
+    /* a request that is no call, or none that may begin */
+    int refusal_http;
+    tb_status refusal_status;
+    char allow[64];          /* methods, for 405 and OPTIONS; "" otherwise */
+    const char *accept_post; /* types, for 415; NULL otherwise */
+    double refusal_retry;    /* s; 0: none */
+    tb_error refusal;
+
+    tb_bytes body;
+    uint64_t body_limit, discarded;
+
+    atomic_bool overflow; /* the handler sends without looking whether anybody reads */
+
+    /* shared with handlers, under the lock */
+    pthread_mutex_t lock;
+    bool off_wire;    /* the connection is done with it: nothing more is wanted */
+    bool dead;        /* the client has gone, or cannot be served: close */
+    bool dispatching; /* the method's first function runs */
+    bool suspended;
+    bool finished;
+    http_item *first, *last;
+    size_t waiting_bytes;
+    tb_status status;
+    double retry_after;
+    tb_error error;
+
+    /* of the thread that writes the answer */
+    bool drained, ended;
+    http_item *current; /* whose frame `out` may be */
+    const unsigned char *out;
+    size_t out_size, out_at;
+    tb_bytes encoded;
+} http_exchange;
+
+/* Connections and their deadlines. */
+typedef struct http_guard {
+    pthread_mutex_t lock;
+    pthread_t thread;
+    bool running, stop;
+    int epoll, wake; /* descriptors; -1: none */
+    int64_t wake_ns; /* when the guard looks next, under the lock */
+    http_connection *connections, *closed;
+    int32_t count;
+} http_guard;
+
+struct td_http {
+    td_server *server;
+    http_guard guard;
+    td_pool *decoders; /* of large bodies, and where the slow check of a key is due */
+    struct MHD_Daemon *daemon;
+    int32_t connections; /* that may be open: as configured, or as descriptors allow */
+    int listener;
+    char address[TD_CONFIG_TEXT_SIZE];
+    bool ipv6;
+    tb_bytes certificate, key, client_ca; /* PEM, with a zero behind */
+    char *page_policy;                    /* Content-Security-Policy of the status page */
+    atomic_bool draining;                 /* refuses new calls */
+    atomic_bool stopping;                 /* takes none at all, also of requests on their way */
+    pthread_mutex_t calls_lock;
+    pthread_cond_t calls_done;
+    int32_t calls; /* on the wire, under calls_lock */
+};
+
+/* ---- http_listen.c ---- */
+
+/* Binds and listens. `address` is HOST:PORT with a name, an IPv4 or a bracketed IPv6 address; the
+ * bound one is written to `bound`. FAILED_PRECONDITION in use, INVALID_ARGUMENT not an address. */
+tb_status http_listen(const char *address, int *listener, bool *ipv6,
+                      char bound[TD_CONFIG_TEXT_SIZE], tb_error *);
+void http_peer_print(const struct sockaddr *, char peer[HTTP_PEER_SIZE]);
+bool http_peer_loopback(const struct sockaddr *);
+
+/* ---- http_guard.c ---- */
+
+tb_status http_guard_start(td_http *, tb_error *);
+void http_guard_stop(td_http *);
+/* Callbacks of libmicrohttpd: whether to accept, and the life of a connection. */
+enum MHD_Result http_accept(void *http, const struct sockaddr *, socklen_t);
+void http_connection_notify(void *http, struct MHD_Connection *, void **context,
+                            enum MHD_ConnectionNotificationCode);
+/* The request has to arrive within the configuration's time from now; or has arrived. */
+void http_receive_begin(http_connection *);
+void http_receive_end(http_connection *);
+/* A call is on the wire, or off it again: the guard watches its deadline and its client. */
+void http_guard_watch(http_exchange *);
+void http_guard_forget(http_exchange *);
+/* Has the guard look now. */
+void http_guard_wake(td_http *);
+/* Cancels every call on the wire: the server is stopping. */
+void http_guard_cancel_all(td_http *);
+
+/* ---- http_request.c ---- */
+
+/* Callbacks of libmicrohttpd: a request arrives; it is over. */
+enum MHD_Result http_handle(void *http, struct MHD_Connection *, const char *url,
+                            const char *method, const char *version, const char *upload,
+                            size_t *upload_size, void **context);
+void http_completed(void *http, struct MHD_Connection *, void **context,
+                    enum MHD_RequestTerminationCode);
+/* Value of a header, or NULL. */
+const char *http_header(const http_exchange *, const char *name);
+
+/* ---- http_call.c ---- */
+
+extern const td_call_transport HTTP_TRANSPORT;
+/* Admits, decodes and dispatches a request that has arrived. False: a worker does so, and the
+ * connection is suspended meanwhile. */
+bool http_call_begin(http_exchange *);
+/* Resumes the connection if its answer can go on. Under the exchange's lock. */
+void http_call_wake(http_exchange *);
+/* Whether the answer can be queued: under the exchange's lock. */
+bool http_call_answerable(const http_exchange *);
+void http_call_drop_items(http_exchange *);
+
+/* ---- http_answer.c ---- */
+
+/* Queues the answer if it is there, else suspends the connection. */
+enum MHD_Result http_call_answer(http_exchange *);
+/* One header of an answer; a list of them ends with a NULL name. */
+typedef struct http_pair {
+    const char *name, *value;
+} http_pair;
+
+/* Queues a body; takes it over, also on failure. Adds what every answer has: CORS and so on. */
+enum MHD_Result http_answer_bytes(http_exchange *, int http_status, const char *type,
+                                  tb_bytes *body, const http_pair *headers);
+/* The same, packed if the client takes gzip and it is worth it. */
+enum MHD_Result http_answer_packed(http_exchange *, const char *type, const tb_bytes *body,
+                                   const http_pair *headers);
+/* Queues exchange->refusal. */
+enum MHD_Result http_answer_refusal(http_exchange *);
+
+/* ---- http_error.c ---- */
+
+/* Appends a Connect error: {"code": ..., "message": ..., "details": [...]}. */
+tb_status http_error_connect(tb_bytes *text, tb_status, const tb_error *, double retry_after);
+/* Appends the JSON of Connect's EndStreamResponse. */
+tb_status http_error_end_stream(tb_bytes *text, tb_status, const tb_error *, double retry_after);
+/* Appends a block of gRPC-Web trailers. */
+tb_status http_error_trailers(tb_bytes *text, tb_status, const tb_error *, double retry_after);
+/* Whole seconds for Retry-After. */
+void http_retry_text(double retry_after, char text[16]);
+
+/* ---- http_pages.c ---- */
+
+enum MHD_Result http_answer_page(http_exchange *);
+/* Makes page_policy. */
+tb_status http_pages_create(td_http *, tb_error *);
+/* Adds Access-Control headers, as far as the configuration allows the request's origin. */
+void http_cors(const http_exchange *, struct MHD_Response *);
+/* Whether a request with this Origin may be served at all. */
+bool http_origin_allowed(const http_exchange *);
+
+#endif

@@ -1,0 +1,219 @@
+/* States and contacts as messages: see wire.h. One world is lent as it lies; the rows of several
+ * are gathered, and narrowed if the reader wants single precision. */
+#include "wire/wire.h"
+
+#include <string.h>
+
+#include "base/error.h"
+
+enum { BODY_NUMBERS = 13 };
+
+static const Tribo__V1__DataType FLOAT64 = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
+static const Tribo__V1__DataType FLOAT32 = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+
+tb_status td_wire_read_want(const Tribo__V1__StepReturn *message, td_wire_want *want,
+                            tb_error *error)
+{
+    *want = (td_wire_want){.dtype = FLOAT64};
+    if (message == NULL) return TB_OK;
+    want->state = message->state;
+    want->contacts = message->contacts;
+    want->bodies = message->bodies;
+    if (message->dtype == FLOAT32)
+        want->dtype = FLOAT32;
+    else if (message->dtype != FLOAT64 &&
+             message->dtype != TRIBO__V1__DATA_TYPE__DATA_TYPE_UNSPECIFIED)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "want.dtype",
+                             "want.dtype is %d, expected FLOAT64 or FLOAT32", (int)message->dtype);
+    return TB_OK;
+}
+
+/* ---- states ---- */
+
+static Tribo__V1__Array *narrow(td_wire *wire, const double *numbers, int64_t rows, int64_t columns)
+{
+    const size_t count = (size_t)rows * (size_t)columns;
+    float *copy = td_wire_take(wire, count * sizeof *copy);
+    if (copy == NULL) return NULL;
+    for (size_t i = 0; i < count; i++) copy[i] = (float)numbers[i];
+    return td_wire_array(wire, FLOAT32, copy, rows, columns);
+}
+
+/* worlds x columns of what `part` lends of each state */
+static Tribo__V1__Array *gather(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                const double *(*part)(const tb_state *), int32_t columns,
+                                Tribo__V1__DataType dtype)
+{
+    const double *numbers = part(states[0]);
+    if (worlds > 1) {
+        const size_t row = (size_t)columns * sizeof(double);
+        double *copy = td_wire_take(wire, (size_t)worlds * row);
+        if (copy == NULL) return NULL;
+        for (int32_t w = 0; w < worlds && columns > 0; w++)
+            memcpy(copy + (size_t)w * (size_t)columns, part(states[w]), row);
+        numbers = copy;
+    }
+    /* an axis of length 0 must show as one */
+    Tribo__V1__Array *array = dtype == FLOAT32
+                                  ? narrow(wire, numbers, worlds, columns)
+                                  : td_wire_array(wire, FLOAT64, numbers, worlds, columns);
+    if (array != NULL && columns == 0) {
+        array->n_shape = 2;
+        array->data.len = 0;
+    }
+    return array;
+}
+
+static Tribo__V1__Array *bodies(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                Tribo__V1__DataType dtype)
+{
+    const int32_t count = tb_model_count(tb_state_model(states[0])).bodies;
+    const size_t numbers = (size_t)worlds * (size_t)count * BODY_NUMBERS;
+    double *all = td_wire_take(wire, numbers * sizeof *all);
+    tb_body_motion *motions = td_wire_take(wire, (size_t)count * sizeof *motions);
+    if (all == NULL || motions == NULL) return NULL;
+    double *row = all;
+    for (int32_t w = 0; w < worlds; w++) {
+        if (tb_state_body_motions(states[w], motions) != TB_OK) {
+            wire->failed = true;
+            return NULL;
+        }
+        for (int32_t b = 0; b < count; b++, row += BODY_NUMBERS) {
+            memcpy(row, motions[b].position, 3 * sizeof *row);
+            memcpy(row + 3, motions[b].orientation, 4 * sizeof *row);
+            memcpy(row + 7, motions[b].linear_velocity, 3 * sizeof *row);
+            memcpy(row + 10, motions[b].angular_velocity, 3 * sizeof *row);
+        }
+    }
+    const int64_t rows = (int64_t)worlds * count;
+    Tribo__V1__Array *array = dtype == FLOAT32
+                                  ? narrow(wire, all, rows, BODY_NUMBERS)
+                                  : td_wire_array(wire, FLOAT64, all, rows, BODY_NUMBERS);
+    int64_t *shape = td_wire_take(wire, 3 * sizeof *shape);
+    if (array == NULL || shape == NULL) return NULL;
+    shape[0] = worlds;
+    shape[1] = count;
+    shape[2] = BODY_NUMBERS;
+    array->shape = shape;
+    array->n_shape = 3;
+    return array;
+}
+
+Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                td_wire_want want)
+{
+    Tribo__V1__State *state = td_wire_take(wire, sizeof *state);
+    if (state == NULL) return NULL;
+    tribo__v1__state__init(state);
+    state->time = tb_state_time(states[0]);
+    state->steps = tb_state_steps(states[0]);
+    const tb_model_counts counts = tb_model_count(tb_state_model(states[0]));
+    if (want.state) {
+        state->q = gather(wire, states, worlds, tb_state_q, counts.coordinates, want.dtype);
+        state->u = gather(wire, states, worlds, tb_state_u, counts.dofs, want.dtype);
+    }
+    if (want.controls)
+        state->controls =
+            gather(wire, states, worlds, tb_state_controls, counts.actuators, FLOAT64);
+    if (want.bodies) state->bodies = bodies(wire, states, worlds, want.dtype);
+    return wire->failed ? NULL : state;
+}
+
+/* ---- contacts ---- */
+
+/* Columns of one world's contacts, taken together. */
+typedef struct columns {
+    int32_t (*shapes)[2];
+    int64_t *features;
+    double (*positions)[3], (*normals)[3], *gaps, (*impulses)[6], (*velocities)[3], (*tangents)[6];
+    uint8_t *statuses;
+} columns;
+
+static columns take_columns(td_wire *wire, size_t n)
+{
+    columns c = {.shapes = td_wire_take(wire, n * sizeof *c.shapes),
+                 .features = td_wire_take(wire, n * sizeof *c.features),
+                 .positions = td_wire_take(wire, n * sizeof *c.positions),
+                 .normals = td_wire_take(wire, n * sizeof *c.normals),
+                 .gaps = td_wire_take(wire, n * sizeof *c.gaps),
+                 .impulses = td_wire_take(wire, n * sizeof *c.impulses),
+                 .velocities = td_wire_take(wire, n * sizeof *c.velocities),
+                 .tangents = td_wire_take(wire, n * sizeof *c.tangents),
+                 .statuses = td_wire_take(wire, n * sizeof *c.statuses)};
+    return c;
+}
+
+static uint8_t contact_status(tb_contact_status status)
+{
+    switch (status) {
+    case TB_CONTACT_STICK: return TRIBO__V1__CONTACT_STATUS__CONTACT_STATUS_STICK;
+    case TB_CONTACT_SLIP: return TRIBO__V1__CONTACT_STATUS__CONTACT_STATUS_SLIP;
+    default: return TRIBO__V1__CONTACT_STATUS__CONTACT_STATUS_OPEN;
+    }
+}
+
+static void fill_columns(const tb_state *state, int32_t n, columns c)
+{
+    for (int32_t i = 0; i < n; i++) {
+        tb_contact_info info;
+        if (tb_state_contact(state, i, &info) != TB_OK) return;
+        c.shapes[i][0] = info.shape_a;
+        c.shapes[i][1] = info.shape_b;
+        memcpy(&c.features[i], &info.feature, sizeof info.feature);
+        memcpy(c.positions[i], info.position, sizeof info.position);
+        memcpy(c.normals[i], info.normal, sizeof info.normal);
+        c.gaps[i] = info.gap;
+        memcpy(c.impulses[i], info.impulse, sizeof info.impulse);
+        memcpy(c.velocities[i], info.velocity, sizeof info.velocity);
+        memcpy(c.tangents[i], info.tangent1, sizeof info.tangent1);
+        memcpy(c.tangents[i] + 3, info.tangent2, sizeof info.tangent2);
+        c.statuses[i] = contact_status(info.status);
+    }
+}
+
+static void world_contacts(td_wire *wire, const tb_state *state, Tribo__V1__Contacts *out)
+{
+    tribo__v1__contacts__init(out);
+    const int32_t n = tb_state_number_of_contacts(state);
+    const columns c = take_columns(wire, (size_t)n);
+    if (wire->failed) return;
+    fill_columns(state, n, c);
+    out->count = n;
+    out->shapes = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32, c.shapes, n, 2);
+    out->features = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64, c.features, n, 0);
+    out->positions = td_wire_array(wire, FLOAT64, c.positions, n, 3);
+    out->normals = td_wire_array(wire, FLOAT64, c.normals, n, 3);
+    out->gaps = td_wire_array(wire, FLOAT64, c.gaps, n, 0);
+    out->impulses = td_wire_array(wire, FLOAT64, c.impulses, n, 6);
+    out->velocities = td_wire_array(wire, FLOAT64, c.velocities, n, 3);
+    out->statuses = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8, c.statuses, n, 0);
+    out->tangents = td_wire_array(wire, FLOAT64, c.tangents, n, 6);
+}
+
+Tribo__V1__Contacts **td_wire_contacts(td_wire *wire, tb_state *const *states, int32_t worlds)
+{
+    const size_t n = (size_t)worlds;
+    Tribo__V1__Contacts **pointers = td_wire_take(wire, n * sizeof *pointers);
+    Tribo__V1__Contacts *messages = td_wire_take(wire, n * sizeof *messages);
+    if (pointers == NULL || messages == NULL) return NULL;
+    for (size_t w = 0; w < n && !wire->failed; w++) {
+        world_contacts(wire, states[w], &messages[w]);
+        pointers[w] = &messages[w];
+    }
+    return wire->failed ? NULL : pointers;
+}
+
+size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
+{
+    /* a packed certificate; a packed contact with the heads of its arrays */
+    enum { CERTIFICATE = 128, CONTACTS_HEAD = 128, CONTACT = 2 * 4 + 8 + 8 * 22 + 1 };
+    const tb_model_counts counts = tb_model_count(tb_state_model(state));
+    const size_t number = want.dtype == FLOAT32 ? sizeof(float) : sizeof(double);
+    size_t bytes = CERTIFICATE;
+    if (want.state) bytes += (size_t)(counts.coordinates + counts.dofs) * number;
+    if (want.controls) bytes += (size_t)counts.actuators * sizeof(double);
+    if (want.bodies) bytes += (size_t)counts.bodies * BODY_NUMBERS * number;
+    if (want.contacts)
+        bytes += CONTACTS_HEAD + (size_t)tb_state_number_of_contacts(state) * CONTACT;
+    return bytes;
+}
