@@ -245,6 +245,10 @@ typedef struct tb_shape_def {
      * lift. */
     bool fluid_ellipsoid;
     double fluid_coefficients[5];
+    /* How the material of the surface moves past the shape, as a belt or a turntable does: linear
+     * velocity of the shape's origin (m/s) and angular velocity (rad/s), shape frame. Contacts feel
+     * the tangential part and the spin about their normal. */
+    double surface_velocity[6];
 } tb_shape_def;
 
 /* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */

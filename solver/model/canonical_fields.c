@@ -291,6 +291,7 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
     io_i32(io, &x->priority);
     tb_canonical_bool(io, &x->fluid_ellipsoid);
     io_doubles(io, x->fluid_coefficients, 5);
+    io_doubles(io, x->surface_velocity, 6);
 }
 
 void tb_canonical_site(tb_canonical *io, tb_site_def *x)

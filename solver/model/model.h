@@ -172,7 +172,9 @@ typedef struct tb_model_shape {
                             for a plane */
     tb_surface surface;
     uint32_t category, mask;
-    int32_t priority; /* see tb_shape_def */
+    int32_t priority;           /* see tb_shape_def */
+    bool conveys;               /* surface_velocity is not zero */
+    double surface_velocity[6]; /* see tb_shape_def */
 } tb_model_shape;
 
 /* What decides whether two shapes may touch, in 20 bytes: a broad phase asks about many pairs in no

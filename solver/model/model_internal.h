@@ -232,7 +232,7 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-enum { TB_CANONICAL_VERSION = 4, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+enum { TB_CANONICAL_VERSION = 5, TB_CANONICAL_CHECKSUM_SIZE = 32 };
 #define TB_CANONICAL_MAGIC "TRIBOMDL"
 
 #endif

@@ -392,6 +392,7 @@ tb_status tb_scene_add_shape(tb_scene *scene, const tb_shape_def *def, tb_handle
     if (!shape.fluid_ellipsoid)
         memset(shape.fluid_coefficients, 0, sizeof shape.fluid_coefficients);
     tb_check_numbers(&check, "fluid_coefficients", shape.fluid_coefficients, 5);
+    tb_check_numbers(&check, "surface_velocity", shape.surface_velocity, 6);
     if (shape.fluid_ellipsoid && (shape.type < TB_SHAPE_SPHERE || shape.type > TB_SHAPE_ELLIPSOID))
         tb_check_fail(&check, "fluid_ellipsoid",
                       "is for spheres, capsules, cylinders, boxes and ellipsoids only");

@@ -148,6 +148,8 @@ static tb_status add_shape(tb_compiler *c, geometry *g, int32_t index, int32_t b
     shape->category = def->category;
     shape->mask = def->mask;
     shape->priority = def->priority;
+    memcpy(shape->surface_velocity, def->surface_velocity, sizeof shape->surface_velocity);
+    for (int i = 0; i < 6; i++) shape->conveys = shape->conveys || def->surface_velocity[i] != 0;
     shape->reach = reach_of(c->scene, def);
 
     if ((def->type == TB_SHAPE_PLANE || def->type == TB_SHAPE_HEIGHT_FIELD) &&

@@ -232,6 +232,30 @@ TB_STATIC bool reserve_records(tb_world *w, int32_t extra)
     return true;
 }
 
+/* How a shape's surface moves past the shape at a point: what is tangential to a contact of this
+ * normal, and the spin about the normal. */
+TB_STATIC tb_motion surface_motion(const tb_world *w, int32_t index, tb_vec3 point, tb_vec3 normal)
+{
+    const tb_model_shape *shape = &w->model->shapes[index];
+    const tb_pose *body = &w->dynamics.poses[shape->body];
+    const double *v = shape->surface_velocity, *r = shape->rotation;
+    tb_vec3 local[2];
+    for (int k = 0; k < 2; k++, v += 3)
+        local[k] = tb_v3(TB_R(r[0] * v[0] + r[1] * v[1] + r[2] * v[2]),
+                         TB_R(r[3] * v[0] + r[4] * v[1] + r[5] * v[2]),
+                         TB_R(r[6] * v[0] + r[7] * v[1] + r[8] * v[2]));
+    const tb_vec3 at =
+        tb_v3(TB_R(shape->position[0]), TB_R(shape->position[1]), TB_R(shape->position[2]));
+    const tb_vec3 arm = tb_v3_sub(point, tb_pose_point(body, at));
+    const tb_vec3 spin = tb_m33_mul_v3(&body->rotation, local[1]);
+    const tb_vec3 velocity =
+        tb_v3_add(tb_m33_mul_v3(&body->rotation, local[0]), tb_v3_cross(spin, arm));
+    tb_motion motion;
+    motion.linear = tb_v3_add_scaled(velocity, normal, -tb_v3_dot(normal, velocity));
+    motion.angular = tb_v3_scale(normal, tb_v3_dot(normal, spin));
+    return motion;
+}
+
 /* W of a contact on the chains at hand. Returns the normal velocity before the step; *given: what
  * the bodies' own motions have in it. */
 TB_STATIC tb_real fill_contact(const tb_world *w, const tb_chains *chains,
@@ -241,6 +265,13 @@ TB_STATIC tb_real fill_contact(const tb_world *w, const tb_chains *chains,
     fill_rows(w, chains, c, k, values);
     const tb_motion of_b = tb_prescribed_motion(w, c->body_b, c->position);
     *given = tb_motion_add_scaled(of_b, tb_prescribed_motion(w, c->body_a, c->position), -1);
+    const tb_model_shape *shapes = w->model->shapes;
+    if (shapes[c->shape_b].conveys)
+        *given =
+            tb_motion_add_scaled(*given, surface_motion(w, c->shape_b, c->position, c->normal), 1);
+    if (shapes[c->shape_a].conveys)
+        *given =
+            tb_motion_add_scaled(*given, surface_motion(w, c->shape_a, c->position, c->normal), -1);
     return tb_block_dot(chains, values, w->u) + tb_v3_dot(c->normal, given->linear);
 }
 

@@ -204,6 +204,15 @@ START_TEST(bodies_that_make_no_sense_are_refused)
 }
 END_TEST
 
+START_TEST(bodies_that_would_sleep_are_awake_and_said_to_be)
+{
+    mjcf_case c = mjcf_load(WORLD("<body sleep='init'><freejoint/><geom size='1'/></body>"
+                                  "<body sleep='allowed'><freejoint/><geom size='1'/></body>"));
+    ck_assert_int_eq(mjcf_warnings(&c, "every body is awake"), 1);
+    mjcf_free(&c);
+}
+END_TEST
+
 START_TEST(mocap_bodies_are_kinematic)
 {
     mjcf_case c =
@@ -280,4 +289,5 @@ TEST_MAIN(classes_inherit_and_the_nearest_word_counts,
           a_springdamper_uses_the_inertia_that_the_joint_feels,
           joints_that_make_no_sense_are_refused, mass_is_given_or_from_geoms,
           bodies_that_make_no_sense_are_refused, mocap_bodies_are_kinematic,
+          bodies_that_would_sleep_are_awake_and_said_to_be,
           aligned_bodies_have_the_frame_of_their_inertia, keyframes_mean_the_aligned_frame)

@@ -41,7 +41,7 @@ START_TEST(the_format_is_what_it_was)
     add_ball(scene, "ball");
     tb_model *model = compile(scene);
     ck_assert_str_eq(tb_model_sha256(model),
-                     "7d40dbe1484d271cf8477cbf1a01337785e9bf3b469078ed7c91bcdb106c2dba");
+                     "68e65beaa11d4c39cea1b53e98ddb59cb224a34c55e3aaddd25f65462ad0e39b");
     tb_model_destroy(model);
     tb_scene_destroy(scene);
 }

@@ -10,10 +10,10 @@ static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
             "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
-            "fluidcoef",
+            "fluidcoef surfacevel",
     .silent = "material rgba castshadow user",
     .soft = "solmix solref solimp margin gap",
-    .zero = "adhesion surfacevel",
+    .zero = "adhesion",
 };
 
 static const char *const TYPE_WORDS = "plane hfield sphere capsule ellipsoid cylinder box mesh sdf";
@@ -196,6 +196,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(read_surface(m, &element, &def.surface));
     MJCF_TRY(read_mass(m, &element, &def));
     MJCF_TRY(read_fluid(m, &element, type, &def));
+    MJCF_TRY(mjcf_numbers(m, &element, "surfacevel", 1, 6, def.surface_velocity, NULL));
     const char *mesh_name = mjcf_text(&element, "mesh");
     const char *hfield_name = mjcf_text(&element, "hfield");
     if (type == SDF)
