@@ -57,6 +57,7 @@ OTHERS = (
     Source("dm_control", package="dm-control", version="1.0.50"),
     Source("gymnasium", package="gymnasium", version="1.4.0"),
     Source("dex-urdf", repository="dexsuite/dex-urdf", version="HEAD"),
+    Source("bullet3", repository="bulletphysics/bullet3", version="HEAD"),
     Source("models", repository="RobotLocomotion/models", version="HEAD"),
     Source("drake", repository="RobotLocomotion/drake", version="HEAD"),
     Source("example_robot_data", package="example-robot-data", version="6.0.0"),

@@ -48,8 +48,8 @@ class Theirs:
     keyframes: int = 0
     step_us: float = 0.0  # processor time of a step, the mean of STEPS from qpos0
     trouble: str = ""  # a warning of a bad state, and when
-    mass_matrix: Any = None
-    acceleration: Any = None
+    # (mass matrix or None, acceleration) at qpos0 and at the first keyframes
+    poses: list[tuple[Any, Any]] = field(default_factory=list)
 
 
 @dataclass
@@ -115,6 +115,19 @@ def mujoco_model(path: Path, root: Path) -> mujoco.MjModel:
         return common.mujoco_compile(spec)
 
 
+def numbers_at(model: mujoco.MjModel, data: mujoco.MjData, key: int) -> tuple[Any, Any]:
+    """Mass matrix, unless it is too large, and smooth acceleration at a keyframe (-1: qpos0)."""
+    mujoco.mj_resetData(model, data)
+    if key >= 0:
+        mujoco.mj_resetDataKeyframe(model, data, key)
+    mujoco.mj_forward(model, data)
+    matrix = None
+    if model.nv <= MAX_DOFS_COMPARED:
+        matrix = np.zeros((model.nv, model.nv))
+        mujoco.mj_fullM(model, data, matrix)
+    return matrix, np.array(data.qacc_smooth)
+
+
 def examine_theirs(path: Path, root: Path, send: Callable[[Theirs], None]) -> None:
     """MuJoCo's half. Sends twice, so that a model that is slow to step still counts as loaded."""
     found = Theirs()
@@ -134,11 +147,9 @@ def examine_theirs(path: Path, root: Path, send: Callable[[Theirs], None]) -> No
         send(found)
         return
     data = mujoco.MjData(model)
-    mujoco.mj_forward(model, data)
-    found.acceleration = np.array(data.qacc_smooth)
-    if model.nv <= MAX_DOFS_COMPARED:
-        found.mass_matrix = np.zeros((model.nv, model.nv))
-        mujoco.mj_fullM(model, data, found.mass_matrix)
+    found.poses = [
+        numbers_at(model, data, key) for key in range(-1, min(model.nkey, MAX_KEYFRAMES))
+    ]
     send(found)
     mujoco.mj_resetData(model, data)
     began = time.process_time()
@@ -240,11 +251,11 @@ def ours(path: Path, root: Path, reference: Theirs, stage: str) -> Ours:
     found = Ours()
     roots = ":".join(str(p) for p in package_roots(path, root))
     options = ["--package-path", roots] if path.suffix == ".urdf" else []
-    asked = []
-    if stage != "load" and reference.acceleration is not None:
-        asked.append("--acceleration")
-        if reference.mass_matrix is not None:
-            asked.append("--mass-matrix")
+    asked = ["--acceleration", "--mass-matrix"]
+    if stage == "load" or not reference.poses:
+        asked = []
+    elif reference.poses[0][0] is None:
+        asked.pop()
     began = time.monotonic()
     answer, found.reason, share = tribo(LOAD_LIMIT_S, "info", path, *options, *asked)
     found.load_s = (time.monotonic() - began) * share
@@ -254,27 +265,43 @@ def ours(path: Path, root: Path, reference: Theirs, stage: str) -> Ours:
     found.loads = True
     found.warnings = list(map(str, answer.get("warnings", [])))
     compare_numbers(found, answer, reference)
+    # MuJoCo's count has those that <size nkey="..."/> makes of nothing
+    keys = min(answer["counts"]["keyframes"], MAX_KEYFRAMES)
+    for key in range(min(keys, len(reference.poses) - 1) if asked else 0):
+        at, reason, _ = tribo(LOAD_LIMIT_S, "info", path, *options, *asked, "--keyframe", str(key))
+        if at is None:
+            found.wrong_counts = f"key {key}: {reason}"
+        else:
+            compare_pose(found, at, *reference.poses[key + 1])
     if stage == "steps" and answer["counts"]["dofs"] > 0:
-        # MuJoCo's count has those that <size nkey="..."/> makes of nothing
-        poses = [None, *range(min(answer["counts"]["keyframes"], MAX_KEYFRAMES))]
+        poses = [None, *range(keys)]
         found.runs = [one_run(path, options, pose) for pose in poses]
     return found
 
 
 def compare_numbers(found: Ours, answer: dict[str, Any], reference: Theirs) -> None:
-    """Dofs, mass, mass matrix and acceleration at qpos0 beside MuJoCo's."""
+    """Dofs, mass, and the numbers at qpos0 beside MuJoCo's."""
     if answer["counts"]["dofs"] != reference.dofs:
         found.wrong_counts = f"{answer['counts']['dofs']} dofs, not {reference.dofs}"
         return
     scale = max(abs(reference.mass_kg), 1e-12)
     found.of_mass = abs(answer["total_mass"] - reference.mass_kg) / scale
+    if reference.poses:
+        compare_pose(found, answer, *reference.poses[0])
+
+
+def compare_pose(found: Ours, answer: dict[str, Any], matrix: Any, acceleration: Any) -> None:
+    """Mass matrix and acceleration in one pose beside MuJoCo's; the worst pose counts."""
     if "acceleration" in answer:
-        of = np.abs(np.array(answer["acceleration"]) - reference.acceleration)
-        found.of_acceleration = float(of.max() / max(1, np.abs(reference.acceleration).max()))
-    if "mass_matrix" in answer:
-        size = np.sqrt(np.maximum(np.diag(reference.mass_matrix), 1e-300))
-        of = np.abs(np.array(answer["mass_matrix"]) - reference.mass_matrix)
-        found.of_mass_matrix = float((of / np.outer(size, size)).max())
+        difference = np.abs(np.array(answer["acceleration"]) - acceleration)
+        worst = float(difference.max() / max(1, np.abs(acceleration).max()))
+        found.of_acceleration = max(found.of_acceleration, worst)
+    if "mass_matrix" in answer and matrix is not None:
+        size = np.sqrt(np.maximum(np.diag(matrix), 1e-300))
+        difference = np.abs(np.array(answer["mass_matrix"]) - matrix)
+        found.of_mass_matrix = max(
+            found.of_mass_matrix, float((difference / np.outer(size, size)).max())
+        )
 
 
 def one_run(path: Path, options: list[str], keyframe: int | None) -> dict[str, Any]:

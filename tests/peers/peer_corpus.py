@@ -4,7 +4,8 @@ Sources: mujoco_menagerie, MuJoCo's own models and tests, robosuite, Gymnasium-R
 pybullet_data; with --all more of them (common_corpus.py has the versions). For every model that
 MuJoCo 4.0 loads and that has a body:
   load     `tribo info`; where it refuses, the model is named with the reason
-  numbers  dofs, total mass, mass matrix and smooth acceleration at qpos0, to 1e-6 (relative)
+  numbers  dofs, total mass, mass matrix and smooth acceleration at qpos0 and at up to three
+           keyframes, to 1e-6 (relative), or a difference that solver/model/README.md documents
   steps    500 from qpos0 and from up to three keyframes: verdict, iterations, energy
   time     processor time of a step beside mj_step's, one thread each
 A model has a few seconds; the whole has --minutes. Results are kept beside the corpus for the
@@ -38,12 +39,29 @@ NUMBERS = 1e-6  # relative difference of masses, mass matrices and accelerations
 # What must hold, over the models that were reached. Shares are of the models that MuJoCo loads
 # (loaded), that both load (numbers, stepped) or of the runs from qpos0 and keyframes (ended).
 BOUNDS = {
-    "loaded": 0.80,
-    "numbers": 0.97,
+    "loaded": 0.95,
+    "loaded but for flexes and plugins": 0.98,
+    "numbers": 1.0,  # equal or documented
     "stepped": 0.95,  # every run of the model OK
     "ended": 0.98,  # within the limit on time, whatever the verdict
     "median time": 2.0,  # of a step, relative to MuJoCo's
 }
+
+# Models whose numbers differ for a reason that solver/model/README.md names under "differ".
+DOCUMENTED = {
+    "mujoco/model/sleep/": "bodies that MuJoCo puts to sleep have no acceleration there",
+    "mujoco/test/engine/testdata/sleep/": "bodies that MuJoCo puts to sleep",
+    "mujoco/test/engine/testdata/actuation/activation.xml": "a muscle without lengthrange",
+    "mujoco/test/engine/testdata/core_smooth/ten_armature_offtree.xml": "armature over branches",
+    "mujoco/test/engine/testdata/ray/hfield.xml": "height fields weigh nothing",
+    "menagerie/google_robot/": "a quadrangle that is neither convex nor flat",
+    "menagerie/trossen_wxai/": "polygons that are neither convex nor flat",
+    "dex-urdf/robots/arms/rm75/": "an OBJ file of several objects",
+    "dex-urdf/robots/assembly/rm75_inspire/": "an OBJ file of several objects",
+}
+
+# What is left out by name: deformable bodies, and programs inside of models.
+LEFT_OUT = ("flexcomp", "deformable", "plugin", 'type="sdf"')
 
 Line = dict[str, Any]
 
@@ -122,7 +140,7 @@ def find_models(
 def theirs(folder: Path, source: str, path: Path, root: Path) -> trial.Theirs:
     """MuJoCo's half, which is made once for all builds."""
     key = hashlib.sha256(f"{source}/{path.relative_to(root)}".encode()).hexdigest()[:24]
-    kept = folder / "mujoco" / f"{key}.pickle"
+    kept = folder / "mujoco-poses" / f"{key}.pickle"
     if kept.exists():
         known: trial.Theirs = pickle.loads(kept.read_bytes())
         return known
@@ -139,7 +157,7 @@ def line_of(source: str, path: Path, root: Path, reference: trial.Theirs, stage:
     if reference.loads and reference.bodies > 0:
         own = trial.ours(path, root, reference, stage)
     mujoco = asdict(reference)
-    del mujoco["mass_matrix"], mujoco["acceleration"]
+    del mujoco["poses"]
     name = str(path.relative_to(root))
     return {"source": source, "model": name, "mujoco": mujoco, "tribod": asdict(own)}
 
@@ -196,6 +214,18 @@ def differences(line: Line) -> str:
     return ", ".join(wrong)
 
 
+def documented(line: Line) -> str:
+    """Why the numbers of a model may differ; empty if nothing says so."""
+    name = f"{line['source']}/{line['model']}"
+    return next((why for start, why in DOCUMENTED.items() if name.startswith(start)), "")
+
+
+def is_left_out(line: Line) -> bool:
+    """Whether a model is refused for a flex or a plugin."""
+    own = line["tribod"]
+    return not own["loads"] and any(word in own["reason"] for word in LEFT_OUT)
+
+
 def slowness(line: Line) -> float | None:
     """Time of a step beside MuJoCo's, where both stepped to the end."""
     run, theirs_us = line["tribod"]["runs"][0], line["mujoco"]["step_us"]
@@ -220,7 +250,14 @@ def print_failures(loaded: list[Line], both: list[Line], stepped: list[Line]) ->
             "MuJoCo loads it and Tribod does not",
             [(ln, ln["tribod"]["reason"]) for ln in loaded if not ln["tribod"]["loads"]],
         ),
-        ("numbers differ", [(ln, differences(ln)) for ln in both if differences(ln)]),
+        (
+            "numbers differ",
+            [
+                (ln, f"{differences(ln)}: {documented(ln) or 'NOT DOCUMENTED'}")
+                for ln in both
+                if differences(ln)
+            ],
+        ),
         (
             "a run that is not OK",
             [
@@ -252,7 +289,9 @@ def print_table(
     lines: list[Line], loaded: list[Line], both: list[Line], stepped: list[Line]
 ) -> dict[str, float]:
     """The table of totals; gives what BOUNDS judges."""
-    good = [ln for ln in both if not differences(ln)]
+    equal = [ln for ln in both if not differences(ln)]
+    good = [ln for ln in both if not differences(ln) or documented(ln)]
+    left_out = sum(is_left_out(ln) for ln in loaded)
     runs = [r for ln in stepped for r in ln["tribod"]["runs"]]
     verdicts = Counter(r["status"] for r in runs)
     fine = [ln for ln in stepped if all(r["status"] == "OK" for r in ln["tribod"]["runs"])]
@@ -263,7 +302,9 @@ def print_table(
     rows = [
         ("files tried", f"{len(lines)}"),
         ("loaded by both, of those that MuJoCo loads", f"{len(both)} of {len(loaded)}"),
-        (f"numbers to {NUMBERS:g}", f"{len(good)} of {len(both)}"),
+        ("    refused for flexes and plugins", f"{left_out}"),
+        (f"numbers to {NUMBERS:g}", f"{len(equal)} of {len(both)}"),
+        ("    equal, or differences are documented", f"{len(good)} of {len(both)}"),
         ("every run of 500 steps OK", f"{len(fine)} of {len(stepped)}"),
         ("verdicts of the runs", ", ".join(f"{k} {n}" for k, n in verdicts.most_common())),
         ("most iterations of a run", f"{max((r.get('iterations', 0) for r in runs), default=0)}"),
@@ -281,6 +322,7 @@ def print_table(
         print(f"{what:46} {figure}")
     return {
         "loaded": share(len(both), len(loaded)),
+        "loaded but for flexes and plugins": share(len(both), len(loaded) - left_out),
         "numbers": share(len(good), len(both)),
         "stepped": share(len(fine), len(stepped)),
         "ended": share(len(runs) - verdicts["TIMEOUT"], len(runs)),
