@@ -9,8 +9,8 @@
  *     W v + error / dt = 0                  for loops,
  *
  * the recovery takes the smallest one in the metric of the mass matrix. It is again a contact
- * problem: the whitened rows are those of the velocities, there is no friction, and the impulses
- * start from zero. The coordinates move by dt v; v is no part of the velocity, so recovery brings no
+ * problem: the whitened rows are those of the velocities, there is no friction, the impulses start
+ * from zero, and the tolerance is the step's. The coordinates move by dt v; v is no part of the velocity, so recovery brings no
  * momentum, and energy only by lifting bodies against gravity and springs.
  *
  * A system of gaps may have no solution: two links that overlap along the axis of their joint, a
@@ -35,7 +35,6 @@
 /* The speed of a dof (rad/s or m/s) over that of recovery (m/s) is no more: an ill-conditioned row asks
  * for more, and a large motion meets contacts that the step has not seen. */
 #define RECOVERY_LARGEST_SPEED 4
-#define RECOVERY_TOLERANCE     1e-3
 enum { RECOVERY_ITERATIONS = 200 };
 
 /* The problem of the recovery. Its rows are some of the step's. */
@@ -287,7 +286,6 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
     problem.compliance = p.compliance;
     problem.c_squared = asked_squared(&p);
     tb_solve_options options = w->options->solve;
-    options.tolerance = RECOVERY_TOLERANCE;
     options.maximum_iterations = RECOVERY_ITERATIONS;
     options.stop = TB_STOP_RESIDUAL;
     options.warm_start = false;

@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "model/mjcf_util.h"
+#include "model_util.h"
 
 static tb_error error;
 
@@ -222,7 +223,70 @@ START_TEST(the_certificate_tells_where_energy_comes_from)
 }
 END_TEST
 
-TEST_MAIN(recovery_is_no_part_of_the_momentum,
+enum { MOST_NUMBERS = 32, ROUNDED_STEPS = 10 };
+
+/* Coordinates and velocities of a world with one of everything, in overlaps that contradict each
+ * other, after a few steps. Before each step every coordinate moves by a last bit or not at all, as
+ * the seed says; 0: none. */
+static void step_rounded(tb_stepper *stepper, tb_model *model, uint32_t seed,
+                         double q[MOST_NUMBERS], double u[MOST_NUMBERS])
+{
+    const tb_model_counts n = tb_model_count(model);
+    const uint32_t first = seed;
+    tb_state *state;
+    tb_certificate certificate;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    memcpy(q, tb_state_q(state), (size_t)n.coordinates * sizeof *q);
+    /* where the scene is written, shapes touch by whole faces, and a last bit is a contact */
+    for (int32_t i = 0; i < n.coordinates; i++) q[i] += 0.01 * sin(1 + i * i);
+    for (int32_t i = 0; i < n.dofs; i++) u[i] = 0.1 * (i % 3);
+    TEST_OK(tb_state_set_u(state, u, n.dofs, &error), &error);
+    for (int step = 0; step < ROUNDED_STEPS; step++) {
+        for (int32_t i = 0; first > 0 && i < n.coordinates; i++) {
+            seed = seed * 1664525 + 1013904223;
+            const uint32_t way = (seed >> 16) % 3;
+            if (way > 0) q[i] = nextafter(q[i], way == 1 ? INFINITY : -INFINITY);
+        }
+        TEST_OK(tb_state_set_q(state, q, n.coordinates, &error), &error);
+        TEST_OK(tb_step(stepper, state, 1, &certificate, &error), &error);
+        ck_assert_int_eq(certificate.status, TB_OK);
+        memcpy(q, tb_state_q(state), (size_t)n.coordinates * sizeof *q);
+    }
+    memcpy(u, tb_state_u(state), (size_t)n.dofs * sizeof *u);
+    tb_state_destroy(state);
+}
+
+/* What a processor and a card differ by: their sines and cosines. The recovery of a step has one
+ * answer, and its solve goes to the step's tolerance. */
+START_TEST(last_bits_of_coordinates_stay_last_bits)
+{
+    enum { SEEDS = 20 };
+    double q0[MOST_NUMBERS], u0[MOST_NUMBERS], q[MOST_NUMBERS], u[MOST_NUMBERS];
+    tb_step_options options = tb_step_defaults();
+    tb_stepper *stepper;
+    options.solve.solver = "newton";
+    options.solve.tolerance = 1e-14;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    tb_scene *scene = rich_scene();
+    tb_model *model = compile(scene);
+    const tb_model_counts n = tb_model_count(model);
+    ck_assert_int_le(n.coordinates, MOST_NUMBERS);
+    step_rounded(stepper, model, 0, q0, u0);
+    double most_q = 0, most_u = 0;
+    for (uint32_t seed = 1; seed <= SEEDS; seed++) {
+        step_rounded(stepper, model, seed, q, u);
+        for (int32_t i = 0; i < n.coordinates; i++) most_q = fmax(most_q, fabs(q[i] - q0[i]));
+        for (int32_t i = 0; i < n.dofs; i++) most_u = fmax(most_u, fabs(u[i] - u0[i]));
+    }
+    ck_assert_msg(most_q > 0 && most_q < 1e-12, "coordinates differ by %g", most_q);
+    ck_assert_msg(most_u < 1e-11, "velocities differ by %g", most_u);
+    tb_model_destroy(model);
+    tb_scene_destroy(scene);
+    tb_stepper_destroy(stepper);
+}
+END_TEST
+
+TEST_MAIN(last_bits_of_coordinates_stay_last_bits, recovery_is_no_part_of_the_momentum,
           an_overlap_along_a_joint_bears_no_friction_and_is_named,
           gaps_that_contradict_each_other_leave_it_in_the_middle,
           a_limit_that_a_weld_violates_is_named,
