@@ -266,7 +266,8 @@ typedef struct tb_energy_account {
     double motors, damping, friction, applied;
     /* J, the largest discretization error that a step may have: du' M du; dt du' f of gravity and
      * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
-     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange */
+     * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange and
+     * the works of what pushes, whose directions turn too */
     double bound;
     double potential; /* J, before what moves positions alone; where something does */
     bool recovers;    /* something does */

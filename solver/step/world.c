@@ -398,7 +398,8 @@ TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double be
     else
         c->energy_unexplained = c->energy_change - known;
     const double rounding =
-        ENERGY_ROUNDING * (fabs(before) + fabs(c->energy) + fabs(a->motors) + fabs(a->friction));
+        ENERGY_ROUNDING * (fabs(before) + fabs(c->energy) + fabs(a->motors) + fabs(a->damping) +
+                           fabs(a->applied) + fabs(a->friction));
     return c->energy_unexplained <= rounding + a->bound;
 }
 #endif

@@ -370,12 +370,14 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
-/* The largest discretization error that a step from `begin` to `end` may have, J. */
-TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end)
+/* The largest discretization error that a step from `begin` to `end` may have, J. works: J, the sum of
+ * the magnitudes of what pushes: its directions turn with the bodies too. */
+TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
+                             double works)
 {
     const tb_model *m = w->model;
     const double turn = largest_turn(w, end->bodies);
-    const double exchanged = exchanged_energy(w, 0.5 * mass_product(w, end, end));
+    const double exchanged = exchanged_energy(w, 0.5 * mass_product(w, end, end)) + works;
     double mass = 0;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
@@ -442,7 +444,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;
-    a->bound = error_bound(w, &begin, &end);
+    a->bound = error_bound(
+        w, &begin, &end, fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction));
     a->bases_move = bases_move(w);
     tb_team_sync();
     tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);
