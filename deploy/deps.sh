@@ -1,8 +1,8 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [peers] [gpu-peers]
-#   (none named: all but fuzz and the peers)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [peers] [gpu-peers]
+#   (none named: all but fuzz, clients and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck and clang-format 14
@@ -11,6 +11,7 @@
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
+#   clients Go, Rust and Node for the gRPC clients of `make check-clients`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -83,6 +84,12 @@ find_missing() {
             [ -n "$(deploy/find_nvcc.sh "${BUILD:-build}")" ] ||
                 need python3-venv virtual_environment
             ;;
+        clients)
+            need golang-go have go
+            need cargo have cargo
+            need nodejs have node
+            need npm have npm
+            ;;
         web)
             need curl have curl
             need nodejs have node
@@ -90,7 +97,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, peers, gpu-peers" >&2
             exit 2
             ;;
         esac

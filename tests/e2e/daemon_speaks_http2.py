@@ -242,7 +242,8 @@ def closed_streams(address: str) -> None:
     stream the server ended may not know yet."""
     data = h2.frame(h2.DATA, 0, 1, b"x")
     again = h2.frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, 1, h2.call_headers())
-    for what, wrong in (("DATA", data), ("empty DATA", h2.frame(h2.DATA, 0, 1)), ("HEADERS", again)):
+    empty = h2.frame(h2.DATA, 0, 1)
+    for what, wrong in (("DATA", data), ("empty DATA", empty), ("HEADERS", again)):
         wire = h2.Wire(address)
         wire.call()
         wire.socket.sendall(wrong)
