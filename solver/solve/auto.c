@@ -35,7 +35,8 @@ enum {
 static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, sweeps stand still */
 static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
 static const double NEWS = 0.5;           /* weight of the last solve in the history */
-static const double FADING = 0.98;        /* of what was not used, a solve */
+static const double NEWS_OF_A_STEP = 0.05;    /* weight of sweeps that a step from sets is worth */
+static const double FADING = 0.98;            /* of what was not used, a solve */
 static const double FADING_OF_SWEEPS = 0.95;  /* while Newton begins: a look at them is cheap */
 static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
 static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
@@ -253,6 +254,16 @@ TB_STATIC bool auto_is_at_rest(const tb_choice *choice)
     return choice->solution->residuals.natural <= AT_REST * choice->options->tolerance;
 }
 
+/* What is left of the steps from sets that are remembered, after a solve by sweeps: the more steps the
+ * sweeps were worth, the sooner it pays to try sets again. */
+TB_STATIC double fading_of_steps(const tb_choice *choice)
+{
+    const tb_solve_history *h = choice->history;
+    if (!(h->price > 0)) return FADING;
+    const double worth = (double)choice->iterations / h->price;
+    return fmin(FADING, 1.0 / (1.0 + NEWS_OF_A_STEP * worth));
+}
+
 /* After sweeps alone have ended a solve. One that began at rest has needed none; where it did not,
  * the sweep has stopped a velocity by impulses that only the next one takes back. */
 TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
@@ -261,7 +272,7 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
     if (!h) return TB_OK;
     const bool none = choice->iterations <= 1 && !choice->stirred && auto_is_at_rest(choice);
     h->sweeps = tb_larger(learn(h->sweeps, none ? 0 : (double)choice->iterations), FEWEST_SWEEPS);
-    h->steps *= FADING;
+    h->steps *= fading_of_steps(choice);
     h->newton *= FADING;
     if (h->sweeps <= SWEEPS_TO_LOOK_UP || h->price > 0) return TB_OK;
     const tb_status status = auto_price(choice);
@@ -270,14 +281,13 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
     return status;
 }
 
-/* After steps from sets: `solves` of them have ended it, or it took so many with what came after. */
-TB_STATIC void learn_of_sets(tb_choice *choice, int64_t solves)
+/* After steps from sets: so many of them have ended it, or what came after was worth as many. */
+TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
 {
     tb_solve_history *h = choice->history;
-    const double steps = (double)solves;
     const bool stands = REST_OF_SETS > 0, stood = stands && h->steps < STEPS_AFTER_REST;
-    h->steps = stands && solves == 0 ? STEPS_OF_REST : learn(h->steps, steps);
-    if (stood || (stands && solves == 0)) return; /* sweeps would stir what hardly ever moves */
+    h->steps = stands && steps == 0 ? STEPS_OF_REST : learn(h->steps, steps);
+    if (stood || (stands && steps == 0)) return; /* sweeps would stir what hardly ever moves */
     h->sweeps *= FADING;
     h->newton *= FADING;
 }
@@ -356,6 +366,13 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
     tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
     bool many = newton_is_nearer(choice), tried = false;
+    /* where rows give way by themselves a step from any sets is exact, and few are needed */
+    if (!choice->history && choice->problem->number_of_dofs <= TB_DENSE_DOFS &&
+        tb_newton_is_elastic(choice->problem)) {
+        tried = true;
+        status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
+        if (status != TB_OK || *ended) return status;
+    }
     const int32_t next = choice->history ? AUTO_KNOWN_SWEEPS : AUTO_NEXT_SWEEPS;
     for (int32_t sweeps = next; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
@@ -417,13 +434,13 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
                      tb_newton_has_sets(choice->problem, choice->options, warm);
     if (from_sets) {
         status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
-        if (status == TB_OK && ended) learn_of_sets(choice, choice->work.linear_solves);
+        if (status == TB_OK && ended) learn_of_sets(choice, (double)choice->work.linear_solves);
         if (status != TB_OK || ended) return status;
     }
     status = auto_sweep(choice, from_sets ? NULL : warm, &ended);
     if (status != TB_OK) return status;
     if (from_sets)
-        learn_of_sets(choice, choice->iterations);
+        learn_of_sets(choice, choice->cost / choice->history->price);
     else if (ended && choice->work.linear_solves == 0)
         status = learn_of_sweeps(choice);
     if (ended || status != TB_OK) return status;

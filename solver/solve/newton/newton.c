@@ -365,6 +365,7 @@ TB_STATIC tb_status newton_recover(tb_newton *it)
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     it->failures++;
     it->epsilon = tb_min(it->epsilon * EPSILON_GROWTH, LARGEST_EPSILON);
+    it->floor = it->epsilon;
     it->shrink = tb_min(tb_sqrt(it->shrink), SHRINK_SHY);
     tb_newton_weigh(it);
     tb_team_copy(it->last, it->p, bytes);
@@ -433,6 +434,7 @@ TB_STATIC tb_real first_epsilon(double residual)
 TB_CALLED tb_status newton_rounds(tb_newton *it)
 {
     it->epsilon = first_epsilon(it->best_residual);
+    it->floor = TB_SMALLEST_EPSILON;
     it->shrink = it->boldest = SHRINK_BOLD;
     it->gain_residual = it->best_residual;
     it->gain_work = it->work;
@@ -441,13 +443,18 @@ TB_CALLED tb_status newton_rounds(tb_newton *it)
            it->work < it->options->maximum_iterations) {
         int32_t steps = 0;
         tb_round_end end = TB_ROUND_FAILED;
+        const double before = it->best_residual;
         tb_status status = newton_round(it, &steps, &end);
         if (status == TB_OK && end == TB_ROUND_FAILED) {
             status = newton_recover(it);
         } else if (end == TB_ROUND_CONTRACTED) {
             it->failures = 0;
             if (steps <= FEW_STEPS) {
-                it->epsilon = tb_max(it->epsilon * it->shrink, TB_SMALLEST_EPSILON);
+                /* where a step was enough and gained nothing, only slow motions are left */
+                const bool slow = steps <= 1 && it->best_residual >= before;
+                const tb_real shrink = slow ? it->shrink * it->shrink : it->shrink;
+                it->epsilon = tb_max(it->epsilon * shrink, tb_min(it->floor, it->epsilon));
+                it->floor = tb_max(it->floor * TB_R(0.5), TB_SMALLEST_EPSILON);
                 it->shrink = tb_max(it->shrink * TB_R(0.7), it->boldest);
             }
         }

@@ -182,6 +182,36 @@ TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB
     for (int32_t j = 0; j < n; j++) to[-j] += left * row[j];
 }
 
+#ifndef TB_DEVICE
+/* to += left row */
+TB_FN void add_one_row(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
+                       int32_t n)
+{
+    const tb_twin f = tb_twin_of(left, left);
+    int32_t j = 0;
+    for (; j + 2 <= n; j += 2)
+        tb_twin_store(to + j,
+                      tb_twin_add(tb_twin_load(to + j), tb_twin_mul(f, tb_twin_load(row + j))));
+    if (j < n) to[j] += left * row[j];
+}
+
+/* to += left[0] r0, then left[1] r1, then left[2] r2 */
+TB_FN void add_three_rows(tb_real *TB_RESTRICT to, const tb_real left[3],
+                          const tb_real *TB_RESTRICT r0, const tb_real *TB_RESTRICT r1,
+                          const tb_real *TB_RESTRICT r2, int32_t n)
+{
+    const tb_twin f0 = tb_twin_of(left[0], left[0]), f1 = tb_twin_of(left[1], left[1]);
+    const tb_twin f2 = tb_twin_of(left[2], left[2]);
+    int32_t j = 0;
+    for (; j + 2 <= n; j += 2) {
+        tb_twin sum = tb_twin_add(tb_twin_load(to + j), tb_twin_mul(f0, tb_twin_load(r0 + j)));
+        sum = tb_twin_add(sum, tb_twin_mul(f1, tb_twin_load(r1 + j)));
+        tb_twin_store(to + j, tb_twin_add(sum, tb_twin_mul(f2, tb_twin_load(r2 + j))));
+    }
+    if (j < n) to[j] = ((to[j] + left[0] * r0[j]) + left[1] * r1[j]) + left[2] * r2[j];
+}
+#endif
+
 /* The square goes into the matrix, and is zero again. */
 TB_CALLED void spread_square(tb_newton_system *system, const tb_block *block)
 {
@@ -236,6 +266,44 @@ TB_STATIC void add_to_dense(tb_newton_system *system, const tb_block *block, con
     }
 }
 
+#ifndef TB_DEVICE
+/* The same numbers by one lane: a row of the matrix is walked once for three rows of Y, forwards, since
+ * these are turned around first. */
+TB_STATIC void add_to_dense_alone(tb_newton_system *system, const tb_block *block, const tb_real *d)
+{
+    const tb_problem *problem = system->problem;
+    const tb_segment *runs = problem->segments + block->segment;
+    const tb_real *y = problem->values + block->value;
+    const int32_t n = block->rows, width = block->width, size = system->lu.rows;
+    tb_real turned[3][TB_DENSE_DOFS];
+    if (n != 1 && n != 3) {
+        add_to_dense(system, block, d);
+        return;
+    }
+    for (int32_t i = 0; i < n; i++)
+        for (int32_t j = 0; j < width; j++) turned[i][j] = y[(int64_t)i * width + width - 1 - j];
+    int32_t a = 0;
+    for (int32_t p = 0; p < block->segments; p++) {
+        for (int32_t dof = runs[p].dof; dof < runs[p].dof + runs[p].count; dof++, a++) {
+            tb_real *row = system->lu.values + (int64_t)(size - 1 - dof) * size;
+            tb_real left[3] = {0, 0, 0};
+            for (int32_t i = 0; i < n; i++)
+                for (int32_t k = 0; k < n; k++) left[i] += y[(int64_t)k * width + a] * d[k * n + i];
+            int32_t from = width;
+            for (int32_t q = 0; q < block->segments; q++) {
+                from -= runs[q].count;
+                tb_real *to = row + size - runs[q].dof - runs[q].count;
+                if (n == 1)
+                    add_one_row(to, left[0], turned[0] + from, runs[q].count);
+                else
+                    add_three_rows(to, left, turned[0] + from, turned[1] + from, turned[2] + from,
+                                   runs[q].count);
+            }
+        }
+    }
+}
+#endif
+
 /* 1 + Y D' Y' */
 TB_STATIC void assemble_dofs(tb_newton_system *system)
 {
@@ -255,8 +323,13 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
         const tb_block *block = &problem->blocks[b];
         if (!system->inside[b]) continue;
         if (dense) {
+            const tb_real *d = system->reduced + TB_BLOCK_ROWS * (int64_t)block->row;
+#ifdef TB_DEVICE
             if (before && !same_runs(problem, before, block)) tb_team_sync();
-            add_to_dense(system, block, system->reduced + TB_BLOCK_ROWS * (int64_t)block->row);
+            add_to_dense(system, block, d);
+#else
+            add_to_dense_alone(system, block, d);
+#endif
             before = block;
             continue;
         }

@@ -29,6 +29,7 @@ typedef struct tb_newton {
     uint8_t *statuses;         /* blocks */
     double *squares;           /* rows: shares of the merit */
     tb_real epsilon, shrink;
+    tb_real floor; /* epsilon falls no further for now */
     double best_residual;
     double rest;  /* share of the tolerance below which a warm start needs no step from sets */
     int32_t work; /* sweeps and steps so far */
@@ -83,6 +84,10 @@ TB_EXTERN bool tb_newton_is_cancelled(const tb_newton *it);
 #define tb_newton_has_sets TB_SYMBOL(tb_newton_has_sets)
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
                                   const tb_warm_start *warm);
+
+/* Whether every row gives way by itself, so that the answer is unique without a pull. */
+#define tb_newton_is_elastic TB_SYMBOL(tb_newton_is_elastic)
+TB_EXTERN bool tb_newton_is_elastic(const tb_problem *problem);
 
 /* Statuses of a solution from its impulses and xi. */
 #define tb_newton_statuses TB_SYMBOL(tb_newton_statuses)

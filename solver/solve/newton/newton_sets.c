@@ -36,6 +36,11 @@ static const tb_real WEAKEST_PULL = TB_R(1e-7), STRONGEST_PULL = TB_R(1e-3);
 #endif
 static const double GAIN_TO_STAY =
     0.01; /* of the start's residual, for impulses that are no answer */
+/* of the residual: where a step with the right sets leaves more, the pull is in its way */
+static const double SLOW = 0.1;
+static const tb_real LEAST_PULL =
+    10 * TB_SMALLEST_EPSILON;                /* epsilon: weaker ones leave rounding */
+static const tb_real WEAKENING = TB_R(0.05); /* of the pull, where sets stand */
 static const tb_real NEAR_RIM = TB_R(0.999);
 
 TB_EXTERN bool tb_newton_has_sets(const tb_problem *problem, const tb_solve_options *options,
@@ -184,12 +189,25 @@ TB_STATIC void sets_follow(tb_newton *it)
     tb_team_sync();
 }
 
+/* A weaker pull, where the sets stand and the tolerance is not reached: slow motions need it, an arm
+ * near a singular pose above all. False where it is as weak as it may be. */
+TB_STATIC bool sets_weaken(tb_newton *it)
+{
+    const tb_real epsilon = tb_max(WEAKENING * it->epsilon, LEAST_PULL);
+    if (!(epsilon < it->epsilon)) return false;
+    it->epsilon = epsilon;
+    tb_newton_kept_end(&it->system);
+    tb_newton_weigh(it);
+    return true;
+}
+
 /* Steps until the tolerance is reached, or they lead nowhere. */
 TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_solution *solution)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
     int32_t idle = 0;
+    double last = DBL_MAX; /* residual before the last step */
     for (int32_t k = 0; k < STEPS_FROM_SETS && (k == 0 || it->best_residual > tolerance) &&
                         it->work < it->options->maximum_iterations;
          k++) {
@@ -203,11 +221,13 @@ TB_STATIC tb_status sets_iterate(tb_newton *it, const tb_warm_start *warm, tb_so
             tb_team_copy(it->p, solution->lambda, bytes);
             if (it->fine) tb_team_copy(it->fine, solution->fine, bytes);
             tb_team_sync();
+            if (solution->residuals.natural > SLOW * last && sets_weaken(it)) idle = 0;
             sets_linearize(it, it->statuses, NULL);
         }
         if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool stepped = false;
         const double before = it->best_residual;
+        last = solution->residuals.natural;
         tb_status status = sets_step(it, &stepped);
         if (status == TB_OK && stepped) status = sets_judge(it, solution);
         if (status != TB_OK) return status;
@@ -229,9 +249,19 @@ TB_STATIC double residual_unseen(const tb_newton *it)
     return rows > 0 ? UNSEEN_SHARE * seen / sqrt(rows) : 0;
 }
 
+TB_EXTERN bool tb_newton_is_elastic(const tb_problem *problem)
+{
+    bool elastic = problem->compliance != NULL;
+    TB_ROLLED
+    for (int32_t i = 0; elastic && i < problem->number_of_rows; i++)
+        elastic = problem->compliance[i] > 0;
+    return elastic;
+}
+
 /* epsilon for steps from a start of that residual. */
 TB_STATIC tb_real pull_of(const tb_newton *it, double residual)
 {
+    if (tb_newton_is_elastic(it->problem)) return LEAST_PULL;
     const tb_real pull = TB_R(PULL_SHARE * it->options->tolerance / residual);
 #ifdef TB_SINGLE
     /* a kept factor serves as long as pulls are alike, so where there is one they are strong: few
