@@ -20,7 +20,7 @@ import common
 import common_trial as trial
 import mujoco
 import numpy as np
-from common import BUILD
+from common import BUILD, Report
 
 PORTION = 20  # steps of one engine before the other's turn
 DEAR = (
@@ -149,6 +149,7 @@ def paths(asked: argparse.Namespace) -> Iterator[Path]:
 
 def main() -> None:
     asked = parse()
+    report = Report()
     ratios = []
     print(f"{'model':44} {'ours us':>9} {'MuJoCo':>9} {'ratio':>6}  range         status")
     for path in paths(asked):
@@ -156,7 +157,7 @@ def main() -> None:
         try:
             times = measure(asked, path)
         except (common.Refused, OSError) as reason:
-            print(f"{name:44} {reason}", flush=True)
+            report.skip(f"{name}: {reason}")
             continue
         ratios.append(times.ratio())
         every, c = times.ratios(), times.certificate
@@ -167,9 +168,11 @@ def main() -> None:
             f" contacts {c['contacts']} rows {c['rows']} {c['solver']}",
             flush=True,
         )
+        report.check(c["status"] == "OK", f"{name} ends {c['status']}")
     if ratios:
         middle, late, worst = np.percentile(ratios, (50, 95, 100))
         print(f"{len(ratios)} models: median {middle:.2f}, 95 % {late:.2f}, worst {worst:.2f}")
+    report.finish()
 
 
 if __name__ == "__main__":
