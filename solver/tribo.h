@@ -550,6 +550,20 @@ tb_status tb_scene_load_mesh(tb_scene *, const char *path, const char *name, con
                              tb_mesh_inertia inertia, const tb_import_options *, tb_handle *,
                              tb_error *);
 
+/* ---- named scenes ---------------------------------------------------------------------------- */
+
+/* Scenes that come with the library: those of its README and those of the theses that it implements. */
+typedef struct tb_named_scene {
+    const char *name, *summary; /* "poulsen_grid_8"; one line of English */
+    const char *source;         /* thesis and section, or "README" */
+} tb_named_scene;
+
+/* The scene of this index, from 0; false, and a zeroed description, past the last. */
+bool tb_named_scene_describe(int32_t index, tb_named_scene *scene);
+/* A named scene as MJCF, the same bytes every time; it refers to no other file. The caller frees *text
+ * (size bytes and a zero) by tb_bytes_destroy. NOT_FOUND names a scene that is none. */
+tb_status tb_named_scene_mjcf(const char *name, unsigned char **text, size_t *size, tb_error *error);
+
 /* ---- models: immutable, shared, content-addressed -------------------------------------------- */
 
 typedef struct tb_model tb_model;

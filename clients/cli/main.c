@@ -21,6 +21,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"solve", "solve contact problem files", command_solve},
     {"info", "what a model holds: counts, masses, joints, warnings", command_info},
     {"export", "write the contact problem of a step to a file", command_export},
+    {"scene", "named scenes as MJCF: those of the theses and of README", command_scene},
     {"bench", "small benchmarks", command_bench},
     {"grasp", "what becomes of grasps: held, slipped or dropped, and how well", command_grasp},
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
