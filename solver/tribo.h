@@ -562,7 +562,8 @@ typedef struct tb_named_scene {
 bool tb_named_scene_describe(int32_t index, tb_named_scene *scene);
 /* A named scene as MJCF, the same bytes every time; it refers to no other file. The caller frees *text
  * (size bytes and a zero) by tb_bytes_destroy. NOT_FOUND names a scene that is none. */
-tb_status tb_named_scene_mjcf(const char *name, unsigned char **text, size_t *size, tb_error *error);
+tb_status tb_named_scene_mjcf(const char *name, unsigned char **text, size_t *size,
+                              tb_error *error);
 
 /* ---- models: immutable, shared, content-addressed -------------------------------------------- */
 
