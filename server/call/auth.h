@@ -30,6 +30,15 @@ void td_auth_follow_store(td_auth *, const td_config *);
  * take tens of milliseconds for a key seen for the first time. */
 tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool peer_loopback,
                         double *retry_after, tb_error *);
+/* What an idle connection is worth when others want its place: by the best caller that was admitted
+ * on it. Those below TD_STANDING_KEY make room, the least first. */
+typedef enum td_standing {
+    TD_STANDING_NONE,      /* no call was admitted */
+    TD_STANDING_ANONYMOUS, /* calls without a key */
+    TD_STANDING_KEY
+} td_standing;
+
+td_standing td_auth_standing(const td_caller *);
 /* Whether td_auth_admit will answer for this header without the slow hash: there is none, or its
  * key is remembered. Transports that must not wait hand the others to a worker. */
 bool td_auth_quick(td_auth *, const char *authorization);

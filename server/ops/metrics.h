@@ -46,6 +46,8 @@ typedef struct td_metrics td_metrics;
     X(UPLOADS_OLDEST, "tribod_uploads_oldest_seconds", gauge, "Age of the oldest of these")        \
     X(MEMORY_BOOKED, "tribod_memory_booked_bytes", gauge, "Memory of sessions, as estimated")      \
     X(MEMORY_LIMIT, "tribod_memory_limit_bytes", gauge, "Memory that the process may take")        \
+    X(CONNECTIONS_DISPLACED, "tribod_connections_displaced_total", counter,                        \
+      "Idle connections closed for new ones")                                                      \
     X(CONNECTIONS_GRPC, "tribod_grpc_connections", gauge, "gRPC connections open now")             \
     X(GRPC_ABUSIVE, "tribod_grpc_abusive_total", counter, "gRPC connections ended for floods")
 

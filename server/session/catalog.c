@@ -15,9 +15,10 @@
 #include "session/session.h"
 
 /* What may lie about unused. */
-static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)256 << 20;
-/* A compiled model against its canonical bytes, with its trees and hulls. */
-enum { MODEL_OVER_BYTES = 4 };
+static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)128 << 20;
+/* A compiled model against its canonical bytes, with its trees and hulls; and what the smallest one
+ * takes, which has a few arenas of its own. */
+enum { MODEL_OVER_BYTES = 4, MODEL_LEAST_BYTES = 32 << 10 };
 
 /* Retention leaves what was put into the store within the last hour (db/retain.c). What is used from
  * memory is put again after this time: it may be gone from the store, and its use must be known. */
@@ -318,7 +319,7 @@ static tb_status add_model(td_catalog *c, tb_model *model, td_cached **cached, t
     const char *id = tb_model_sha256(model);
     snprintf(entry->cached.key, sizeof entry->cached.key, "%s", id);
     snprintf(entry->scene.id, sizeof entry->scene.id, "%s", id);
-    entry->cached.bytes = sizeof *entry + MODEL_OVER_BYTES * size;
+    entry->cached.bytes = sizeof *entry + MODEL_LEAST_BYTES + MODEL_OVER_BYTES * size;
     entry->scene.model = model;
     *cached = td_cache_add(&c->scenes, &entry->cached);
     return TB_OK;

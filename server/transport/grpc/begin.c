@@ -134,10 +134,12 @@ static void admit(rpc_call *call)
     tb_error error = {0};
     const tb_status status = td_auth_admit(base->server->auth, base, head->authorization,
                                            base->caller.loopback, &retry_after, &error);
-    if (status == TB_OK)
+    if (status == TB_OK) {
+        atomic_store(&call->standing, (int)td_auth_standing(&base->caller));
         td_call_read(base);
-    else
+    } else {
         td_call_finish(base, status, &error, retry_after);
+    }
 }
 
 static void admit_on_worker(void *context)

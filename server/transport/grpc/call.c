@@ -154,6 +154,9 @@ static void unlink_call(rpc_call *call)
     else
         c->calls = call->next;
     if (call->next != NULL) call->next->previous = call->previous;
+    const int standing = atomic_load(&call->standing);
+    if (standing > atomic_load(&c->standing)) atomic_store(&c->standing, standing);
+    atomic_store(&c->quiet_since_ns, td_monotonic_ns());
     c->number_of_calls--;
     call->connection = NULL;
 }

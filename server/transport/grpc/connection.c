@@ -57,6 +57,7 @@ rpc_connection *rpc_connection_make(td_rpc *rpc, int socket, bool local,
     print_peer(c);
     const int64_t now = td_monotonic_ns();
     c->opened_ns = c->heard_ns = c->idle_since_ns = now;
+    atomic_init(&c->quiet_since_ns, now);
     pthread_mutex_lock(&rpc->lock);
     c->peer_next = rpc->everybody;
     if (c->peer_next != NULL) c->peer_next->peer_previous = c;
@@ -103,7 +104,6 @@ void rpc_connection_close(rpc_connection *c)
     c->phase = RPC_CLOSED;
     while (c->calls != NULL) rpc_call_close(c->calls, true);
     epoll_ctl(loop->epoll, EPOLL_CTL_DEL, c->socket, NULL);
-    close(c->socket);
     if (c->previous != NULL)
         c->previous->next = c->next;
     else
@@ -117,8 +117,10 @@ void rpc_connection_close(rpc_connection *c)
         rpc->everybody = c->peer_next;
     if (c->peer_next != NULL) c->peer_next->peer_previous = c->peer_previous;
     rpc->connections--;
+    rpc->leaving -= c->leaving;
     pthread_cond_broadcast(&rpc->changed);
     pthread_mutex_unlock(&rpc->lock);
+    close(c->socket); /* only now: the loop that accepts shuts down what is in the list */
     td_metrics_add(rpc->server->metrics, TD_METRIC_CONNECTIONS_GRPC, -1);
     c->next = loop->ended;
     loop->ended = c;

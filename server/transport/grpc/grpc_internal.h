@@ -114,6 +114,7 @@ struct td_rpc {
     int listener_count;
     int spare;             /* a descriptor that is given up to refuse a connection; -1 */
     int64_t complained_ns; /* when the log was last told that descriptors ran out */
+    int64_t told_full_ns;  /* the same of connections that make room; of the loop that accepts */
     td_workers *workers;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
@@ -133,6 +134,7 @@ struct td_rpc {
     bool serving;
     rpc_call *watchers; /* of health, linked by watch_next */
     int connections;
+    int leaving;                      /* of these, connections that make room for others */
     struct rpc_connection *everybody; /* all connections, linked by peer_next */
 };
 
@@ -173,7 +175,10 @@ struct rpc_connection {
     tb_bytes unsent;
     size_t unsent_at;
     rpc_call *calls;
-    int number_of_calls;
+    /* for the loop that accepts, too */
+    atomic_int number_of_calls, standing; /* standing: td_standing of the callers so far */
+    atomic_llong quiet_since_ns;          /* when it was opened, or its last call ended */
+    bool leaving;                         /* it makes room for another; under the rpc's lock */
     rpc_ration control, resets;
     rpc_broken_streams broken;
     uint8_t head[RPC_FRAME_HEAD_BYTES]; /* of the frame that arrives */
@@ -227,6 +232,7 @@ struct rpc_call {
     rpc_loop *loop;
     bool began;             /* a first message came; for the one who tells */
     bool counted;           /* among the rpc's calls */
+    atomic_int standing;    /* td_standing of its caller, once admitted */
     bool working;           /* counted among the rpc's working calls */
     bool gzip_in, gzip_out; /* messages may be, answers are, compressed */
     atomic_uint events;     /* what waits to be told to the method; see receive.c */

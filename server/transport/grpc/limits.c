@@ -9,6 +9,7 @@
 #include "transport/grpc/grpc_internal.h"
 
 #include "base/error.h"
+#include "descriptors.h"
 
 /* Of control frames, by their cost. */
 static const double CONTROL_BURST = 2000, CONTROL_PER_SECOND = 200, CONTROL_PER_ANSWER = 2;
@@ -46,8 +47,10 @@ rpc_limits rpc_limits_of(const td_config *config)
     const int32_t streams = config->grpc_streams > 0 ? config->grpc_streams : STREAMS;
     const size_t header_bytes =
         config->grpc_header_bytes > 0 ? config->grpc_header_bytes : HEADER_BYTES;
+    const int32_t wanted = config->grpc_connections > 0 ? config->grpc_connections : CONNECTIONS;
+    const int transports = *config->http_address != '\0' ? 2 : 1;
     return (rpc_limits){
-        .connections = config->grpc_connections > 0 ? config->grpc_connections : CONNECTIONS,
+        .connections = td_descriptors_for_connections(wanted, transports),
         .connections_per_address = config->grpc_connections_per_address > 0
                                        ? config->grpc_connections_per_address
                                        : CONNECTIONS_PER_ADDRESS,

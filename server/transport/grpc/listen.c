@@ -159,17 +159,53 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
                   sizeof(struct in6_addr)) == 0;
 }
 
-/* Whether one more connection from this address is within the limits. */
+/* Ends the connection that a new one may have the place of: without a call, of a caller without a
+ * key, the one that has been quiet for longest. False: there is none. Under the rpc's lock. */
+static bool make_room(td_rpc *rpc, const struct sockaddr_storage *address, bool same_address)
+{
+    rpc_connection *found = NULL;
+    int standing = TD_STANDING_KEY;
+    int64_t since_ns = INT64_MAX;
+    for (rpc_connection *c = rpc->everybody; c != NULL; c = c->peer_next) {
+        const int its = atomic_load(&c->standing);
+        const int64_t quiet = atomic_load(&c->quiet_since_ns);
+        if (c->leaving || c->local || atomic_load(&c->number_of_calls) > 0) continue;
+        if (same_address && !same_host(&c->address, address)) continue;
+        if (its > standing || (its == standing && quiet >= since_ns)) continue;
+        if (its >= TD_STANDING_KEY) continue;
+        found = c, standing = its, since_ns = quiet;
+    }
+    if (found == NULL) return false;
+    found->leaving = true;
+    rpc->leaving++;
+    shutdown(found->socket, SHUT_RDWR); /* its own loop sees the end and closes it */
+    return true;
+}
+
+static void tell_full(td_rpc *rpc)
+{
+    const int64_t now = td_monotonic_ns();
+    td_metrics_add(rpc->server->metrics, TD_METRIC_CONNECTIONS_DISPLACED, 1);
+    if (rpc->told_full_ns != 0 && now - rpc->told_full_ns < COMPLAINT_NS) return;
+    rpc->told_full_ns = now;
+    td_log_write(rpc->server->log, TB_LOG_WARNING, "grpc.connections_full",
+                 "connections=%d message=%s", rpc->connections,
+                 "idle connections without a key are closed for new ones");
+}
+
+/* Whether one more connection from this address is within the limits; an idle one makes room. */
 static bool has_room(td_rpc *rpc, const struct sockaddr_storage *address)
 {
     pthread_mutex_lock(&rpc->lock);
     int from_there = 0;
     for (const rpc_connection *c = rpc->everybody; c != NULL; c = c->peer_next)
-        from_there += same_host(&c->address, address);
-    const bool room = rpc->connections < rpc->limits.connections &&
-                      from_there < rpc->limits.connections_per_address;
+        from_there += !c->leaving && same_host(&c->address, address);
+    const bool full = rpc->connections - rpc->leaving >= rpc->limits.connections;
+    const bool full_there = from_there >= rpc->limits.connections_per_address;
+    const bool made = (full || full_there) && make_room(rpc, address, full_there);
     pthread_mutex_unlock(&rpc->lock);
-    return room;
+    if (made) tell_full(rpc);
+    return made || !(full || full_there);
 }
 
 /* Closes a connection that is one too many. A client without TLS is told by an empty SETTINGS and

@@ -246,7 +246,10 @@ static void run(http_exchange *x)
     const bool loopback = call->caller.loopback;
     tb_status status = td_auth_admit(x->http->server->auth, call, http_header(x, "Authorization"),
                                      loopback, &retry_after, &error);
-    if (status == TB_OK) status = decode(x, &request, &error);
+    if (status == TB_OK) {
+        http_guard_admitted(x);
+        status = decode(x, &request, &error);
+    }
     if (status == TB_OK)
         td_call_dispatch(call, request);
     else

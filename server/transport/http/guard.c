@@ -22,6 +22,7 @@
 enum { EVENTS = 64 };
 static const int64_t LONGEST_SLEEP_NS = 1000000000; /* configuration and clock may change */
 static const int64_t SHORTEST_SLEEP_NS = 1000000;
+static const int64_t COMPLAINT_NS = INT64_C(60000000000); /* between two lines of the log */
 
 /* What the guard found out under its lock and does without it. */
 typedef struct verdict {
@@ -42,8 +43,7 @@ enum MHD_Result http_accept(void *context, const struct sockaddr *address, sockl
     (void)address;
     (void)size;
     pthread_mutex_lock(&http->guard.lock);
-    const bool room =
-        http->guard.count < http->server->config->http_connections + HTTP_SPARE_CONNECTIONS;
+    const bool room = http->guard.count < http->connections + HTTP_SPARE_CONNECTIONS;
     pthread_mutex_unlock(&http->guard.lock);
     return room ? MHD_YES : MHD_NO;
 }
@@ -59,6 +59,41 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
+/* The connection that a new one may have the place of: without a call, of a caller without a key, the
+ * one that has been idle for longest. NULL: there is none. Under the guard's lock. */
+static http_connection *least_needed(const http_guard *guard, const http_connection *newcomer,
+                                     bool same_address)
+{
+    http_connection *found = NULL;
+    for (http_connection *c = guard->connections; c != NULL; c = c->next) {
+        if (c->leaving || c->exchange != NULL || c->standing >= TD_STANDING_KEY) continue;
+        if (same_address && !same_host(&c->address, &newcomer->address)) continue;
+        if (found == NULL || c->standing < found->standing ||
+            (c->standing == found->standing && c->since_ns < found->since_ns))
+            found = c;
+    }
+    return found;
+}
+
+/* Ends an idle connection for a new one; false if all are needed. Under the guard's lock. */
+static bool make_room(td_http *http, const http_connection *newcomer, bool same_address)
+{
+    http_guard *guard = &http->guard;
+    http_connection *c = least_needed(guard, newcomer, same_address);
+    if (c == NULL) return false;
+    c->leaving = true;
+    guard->leaving++;
+    shutdown(c->socket, SHUT_RDWR); /* its own thread sees the end of the stream and closes it */
+    const int64_t now = td_monotonic_ns();
+    td_metrics_add(http->server->metrics, TD_METRIC_CONNECTIONS_DISPLACED, 1);
+    if (guard->complained_ns != 0 && now - guard->complained_ns < COMPLAINT_NS) return true;
+    guard->complained_ns = now;
+    td_log_write(http->server->log, TB_LOG_WARNING, "http.connections_full",
+                 "connections=%d message=%s", guard->count,
+                 "idle connections without a key are closed for new ones");
+    return true;
+}
+
 /* A new connection joins the list, and is told if it is one too many. */
 static void join(td_http *http, http_connection *connection)
 {
@@ -67,15 +102,19 @@ static void join(td_http *http, http_connection *connection)
     pthread_mutex_lock(&guard->lock);
     int32_t from_there = 0;
     for (const http_connection *c = guard->connections; c != NULL; c = c->next)
-        from_there += same_host(&c->address, &connection->address);
-    if (guard->count >= http->connections) {
+        from_there += !c->leaving && same_host(&c->address, &connection->address);
+    const bool full = guard->count - guard->leaving >= http->connections;
+    const bool full_there = from_there >= config->http_connections_per_address;
+    const bool room = !(full || full_there) || make_room(http, connection, full_there);
+    if (full && !room) {
         connection->over_what = "connections";
         connection->over_limit = http->connections;
-    } else if (from_there >= config->http_connections_per_address) {
+    } else if (full_there && !room) {
         connection->over_what = "connections from this address";
         connection->over_limit = config->http_connections_per_address;
     }
-    connection->receive_deadline_ns = td_monotonic_ns() + timeout_ns(http);
+    connection->since_ns = td_monotonic_ns();
+    connection->receive_deadline_ns = connection->since_ns + timeout_ns(http);
     const bool soon = connection->receive_deadline_ns < guard->wake_ns;
     connection->next = guard->connections;
     if (connection->next != NULL) connection->next->previous = connection;
@@ -100,6 +139,7 @@ static void leave(td_http *http, http_connection *connection)
         guard->connections = connection->next;
     if (connection->next != NULL) connection->next->previous = connection->previous;
     guard->count--;
+    guard->leaving -= connection->leaving;
     /* an event of it may be on its way to the guard, which frees it when none can be any more */
     connection->closed = true;
     connection->next = guard->closed;
@@ -144,8 +184,9 @@ void http_connection_notify(void *context, struct MHD_Connection *wire, void **s
 void http_receive_begin(http_connection *connection)
 {
     td_http *http = connection->http;
-    const int64_t deadline = td_monotonic_ns() + timeout_ns(http);
+    const int64_t now = td_monotonic_ns(), deadline = now + timeout_ns(http);
     pthread_mutex_lock(&http->guard.lock);
+    connection->since_ns = now;
     connection->receive_deadline_ns = deadline;
     const bool soon = deadline < http->guard.wake_ns;
     pthread_mutex_unlock(&http->guard.lock);
@@ -157,6 +198,17 @@ void http_receive_end(http_connection *connection)
     http_guard *guard = &connection->http->guard;
     pthread_mutex_lock(&guard->lock);
     connection->receive_deadline_ns = INT64_MAX;
+    pthread_mutex_unlock(&guard->lock);
+}
+
+void http_guard_admitted(http_exchange *exchange)
+{
+    http_guard *guard = &exchange->http->guard;
+    const td_standing standing = td_auth_standing(&exchange->call.caller);
+    pthread_mutex_lock(&guard->lock);
+    /* the connection stays while its request is dispatched */
+    http_connection *c = exchange->connection;
+    if (standing > c->standing) c->standing = standing;
     pthread_mutex_unlock(&guard->lock);
 }
 

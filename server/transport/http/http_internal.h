@@ -77,6 +77,9 @@ typedef struct http_connection {
 
     bool closed;                    /* the guard frees it */
     bool broken;                    /* the client has gone */
+    bool leaving;                   /* it was idle and makes room for another */
+    td_standing standing;           /* of the callers so far */
+    int64_t since_ns;               /* when it was opened, or its last request began */
     int64_t receive_deadline_ns;    /* of the request that is arriving; INT64_MAX: none is due */
     struct http_exchange *exchange; /* whose call is on the wire, with a reference; or NULL */
     struct http_connection *next, *previous;
@@ -143,7 +146,8 @@ typedef struct http_guard {
     int epoll, wake; /* descriptors; -1: none */
     int64_t wake_ns; /* when the guard looks next, under the lock */
     http_connection *connections, *closed;
-    int32_t count;
+    int32_t count, leaving; /* leaving: of these, connections that make room */
+    int64_t complained_ns;  /* when the log was last told that connections make room */
 } http_guard;
 
 struct td_http {
@@ -184,6 +188,8 @@ void http_connection_notify(void *http, struct MHD_Connection *, void **context,
 /* The request has to arrive within the configuration's time from now; or has arrived. */
 void http_receive_begin(http_connection *);
 void http_receive_end(http_connection *);
+/* The caller of a call that is being dispatched was admitted. */
+void http_guard_admitted(http_exchange *);
 /* A call is on the wire, or off it again: the guard watches its deadline and its client. */
 void http_guard_watch(http_exchange *);
 void http_guard_forget(http_exchange *);
