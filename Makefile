@@ -49,7 +49,7 @@ suite_fuzz  := $(FUZZ:tests/fuzz/fuzz_%=tests/fuzz/replay_%)
 only = $(if $(ONLY),$(foreach t,$(1),$(if $(findstring $(ONLY),$(t)),$(t))),$(1))
 suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 # not the lanes of a played card: each has a stack of its own, which ASan takes for one that has ended
-ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm,$(call suites,$(ASAN_SUITES)))
+ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh)
 PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))

@@ -1315,6 +1315,62 @@ typedef struct tb_problem_result {
 tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, double *reactions,
                            double *velocities, tb_problem_result *, tb_error *);
 
+/* ---- prox iterations with a stored T -------------------------------------------------------- */
+
+/* The contact problem of one step as Nützi iterates it (Computing Non-Smooth Dynamics on the GPU, ETH
+ * 2011): lambda <- prox(T lambda + d) with T = I - R^-1 G, d = -R^-1 c, and
+ * R_i^-1 = alpha diag(1 / G_ii(1,1), 1 / max(G_ii(2,2), G_ii(3,3)) twice) for contact i (4.40 to 4.43).
+ * Contacts have three rows: normal, tangent 1, tangent 2. T is kept in blocks of 3 x 3. */
+typedef struct tb_prox_system tb_prox_system;
+
+/* A random system of his section 6.1: G dense, symmetric and diagonally dominant, its entries off the
+ * diagonal uniform in [-1, 1]; c uniform in [-1, 1] with most normal entries negative; mu 0.5.
+ * INVALID_ARGUMENT; RESOURCE_EXHAUSTED with the bytes wanted. */
+tb_status tb_prox_system_random(int32_t contacts, uint64_t seed, double alpha, tb_prox_system **,
+                                tb_error *);
+/* The system of a problem whose contacts all are Coulomb's; UNSUPPORTED names another law. */
+tb_status tb_prox_system_of_problem(const tb_problem_file *, double alpha, tb_prox_system **,
+                                    tb_error *);
+void tb_prox_system_destroy(tb_prox_system *); /* NULL is fine */
+int32_t tb_prox_system_contacts(const tb_prox_system *);
+int64_t tb_prox_system_blocks(const tb_prox_system *); /* of 3 x 3 that T has */
+
+/* The variants by name: `jor1` to `jor7` of his table 6.1 (there is no `jor6`), `full-sor-32` and `-64`,
+ * `relaxed-sor-2` to `-128`, his two sparse designs, and `jor` and `full-sor`, which go through all
+ * iterations in one launch of a card. NULL past the last. */
+const char *tb_prox_variant_name(int32_t index);
+const char *tb_prox_variant_summary(int32_t index);
+
+typedef struct tb_prox_options {
+    const char *variant; /* borrowed */
+    tb_precision precision;
+    tb_backend_choice backend; /* on the processor every variant has a loop in the card's order */
+    int32_t device;
+    int32_t threads;      /* of `jor7`; 0: all processors */
+    int32_t iterations;   /* at most */
+    int32_t check_period; /* the stop test is made at each so-manieth iteration; 0: never */
+    double relative,
+        absolute; /* |change| <= relative |lambda| + absolute for every row, N s (4.49) */
+} tb_prox_options;
+
+/* `jor5` in double on the CPU, 5000 iterations, a test at every one, 1e-7 and 1e-7 N s. */
+tb_prox_options tb_prox_defaults(void);
+
+typedef struct tb_prox_result {
+    int32_t iterations;
+    bool converged;      /* by the stop test */
+    double residual;     /* |lambda - prox(T lambda + d)| / |d|, 2-norms, in double */
+    double seconds;      /* of the iterations, with the data where they are used */
+    double copy_seconds; /* to the card and back; 0 on the processor */
+    int64_t bytes;       /* of T as this variant reads it once */
+} tb_prox_result;
+
+/* Iterates from `lambda` (3 numbers a contact, N s), which receives the result.
+ * INVALID_ARGUMENT, NOT_FOUND names the field; RESOURCE_EXHAUSTED: T does not fit, with the bytes
+ * wanted; UNSUPPORTED: the variant needs a library that is not there; UNAVAILABLE, ABORTED: the card. */
+tb_status tb_prox_iterate(const tb_prox_system *, const tb_prox_options *, double *lambda,
+                          tb_prox_result *, tb_error *);
+
 /* ---- quadratic programs ---------------------------------------------------------------------- */
 
 /*     min 1/2 x' H x + f' x    subject to    a_i' x  = b_i   for the first `equalities` rows,

@@ -47,7 +47,7 @@ $(TEAM_WORLDS): tests/unit/gpu/team_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
 $(FIELDS_PLAYED): tests/unit/gpu/field_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
-CARD_KERNELS := $(foreach k,schurpa symgbmm,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
+CARD_KERNELS := $(foreach k,schurpa symgbmm stored,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
 CARD_FIELD := $(B)/tests/plugin/card/field.o $(B)/tests/plugin/card/field.f32.o
 $(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
@@ -55,6 +55,7 @@ $(B)/tests/plugin/card/field.f32.o: DEVICE_SINGLE := -DTB_SINGLE
 $(CARD_KERNELS) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(filter %/schurpa.o %/schurpa.f32.o,$(CARD_KERNELS)): tests/plugin/card/schurpa.cc
 $(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm.cc
+$(filter %/stored.o %/stored.f32.o,$(CARD_KERNELS)): tests/plugin/card/stored.cc
 $(CARD_FIELD): tests/plugin/card/field.cc
 $(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_FIELD) $(FIELDS_PLAYED) \
     $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
@@ -87,7 +88,7 @@ $(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRAR
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
-$(B)/tests/unit/gpu/test_gpu_qp $(B)/tests/unit/gpu/test_symgbmm: | $(CARD)
+$(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored): | $(CARD)
 $(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_field_room: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o

@@ -14,6 +14,7 @@
 #include "gpu/large/field_world.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
+#include "gpu/stored/stored.h"
 #include "shared_card.h"
 
 /* Of the card's memory: what images of models may take. */
@@ -423,4 +424,5 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .program_solve = tb_gpu_program_solve,
                                       .program_forget = tb_gpu_program_forget,
                                       .program_close = tb_gpu_program_close,
-                                      .symgbmm = tb_gpu_symgbmm};
+                                      .symgbmm = tb_gpu_symgbmm,
+                                      .prox_iterate = tb_gpu_prox_iterate};

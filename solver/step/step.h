@@ -187,7 +187,7 @@ tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 
 /* ---- backends ---- */
 
-enum { TB_BACKEND_ABI = 11 };
+enum { TB_BACKEND_ABI = 12 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -239,6 +239,9 @@ typedef struct tb_backend {
     tb_status (*symgbmm)(tb_symgbmm_variant variant, tb_precision precision, int32_t device,
                          int32_t n, int32_t half_bandwidth, int32_t columns, const double *band,
                          const double *a, double *c, double *seconds, tb_error *error);
+    /* tb_prox_iterate, checked; fills all of the result but the residual. May be NULL. */
+    tb_status (*prox_iterate)(const tb_prox_system *system, const tb_prox_options *options,
+                              double *lambda, tb_prox_result *result, tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

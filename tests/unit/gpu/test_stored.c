@@ -1,0 +1,235 @@
+/* The stored prox iterations (Nützi): every variant against the fixed point and against each other, on
+ * the processor and on a card. Where there is no card, one that the processor plays runs the kernels. */
+#include "gpu_qp_util.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { CONTACTS = 110 }; /* four diagonal blocks of 32, the last one smaller */
+
+static tb_prox_system *random_system(int32_t contacts, double alpha)
+{
+    tb_prox_system *system = NULL;
+    tb_error error;
+    TEST_OK(tb_prox_system_random(contacts, 5, alpha, &system, &error), &error);
+    ck_assert_int_eq(tb_prox_system_contacts(system), contacts);
+    return system;
+}
+
+/* A chain of contacts in which each touches the next two: sparse, and far from diagonal. */
+static tb_prox_system *chain_system(double alpha)
+{
+    enum { N = 70, ROWS = 3 * N };
+    static char text[400000];
+    size_t at = 0;
+    at += (size_t)snprintf(text + at, sizeof text - at, "3\n%d\n", N);
+    at += (size_t)snprintf(text + at, sizeof text - at, "0\n%d\n%d\n%d\n%d\n", ROWS, ROWS, ROWS,
+                           ROWS);
+    for (int j = 0; j < ROWS; j++)
+        for (int i = 0; i < ROWS; i++) {
+            const int apart = abs(i / 3 - j / 3);
+            const double g = i == j                            ? 2.5
+                             : apart <= 2 && i % 3 == j % 3    ? 0.4 / (1 + apart)
+                             : apart == 1 && i % 3 + j % 3 < 3 ? 0.1
+                                                               : 0;
+            at += (size_t)snprintf(text + at, sizeof text - at, "%.3g%c", g,
+                                   i + 1 < ROWS ? ' ' : '\n');
+            ck_assert(at < sizeof text - 64);
+        }
+    for (int i = 0; i < ROWS; i++)
+        at += (size_t)snprintf(text + at, sizeof text - at, "%.17g ",
+                               i % 3 == 0 ? -1 - 0.3 * sin(i) : 0.6 * cos(1.7 * i));
+    for (int i = 0; i < N; i++) at += (size_t)snprintf(text + at, sizeof text - at, "0.5 ");
+    tb_problem_file *file = NULL;
+    tb_prox_system *system = NULL;
+    tb_error error;
+    TEST_OK(tb_problem_load_memory(text, at, "chain", &file, &error), &error);
+    TEST_OK(tb_prox_system_of_problem(file, alpha, &system, &error), &error);
+    tb_problem_destroy(file);
+    ck_assert(tb_prox_system_blocks(system) < 6 * N);
+    return system;
+}
+
+/* A start that is no fixed point and lies outside of the cone here and there. */
+static void start_from(double *lambda, int32_t contacts)
+{
+    for (int32_t i = 0; i < 3 * contacts; i++) lambda[i] = 1e-3 * sin(3.1 * i);
+}
+
+static tb_prox_result iterate(const tb_prox_system *system, const tb_prox_options *options,
+                              double *lambda)
+{
+    tb_prox_result result;
+    tb_error error;
+    TEST_OK(tb_prox_iterate(system, options, lambda, &result, &error), &error);
+    return result;
+}
+
+/* Whether the variant can run there: cuBLAS is not everywhere. */
+static bool needs_library(const char *name)
+{
+    return strcmp(name, "jor1") == 0 || strcmp(name, "jor2") == 0;
+}
+
+START_TEST(every_variant_ends_at_the_fixed_point)
+{
+    tb_prox_system *systems[2] = {random_system(CONTACTS, 1), chain_system(0.5)};
+    double answer[3 * CONTACTS], lambda[3 * CONTACTS];
+    for (int s = 0; s < 2; s++) {
+        const int32_t contacts = tb_prox_system_contacts(systems[s]);
+        for (int v = 0; tb_prox_variant_name(v); v++)
+            for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+                const bool single = precision == TB_FLOAT;
+                tb_prox_options options = tb_prox_defaults();
+                options.variant = tb_prox_variant_name(v);
+                options.precision = (tb_precision)precision;
+                options.relative = options.absolute = single ? 1e-6 : 1e-13;
+                start_from(lambda, contacts);
+                const tb_prox_result result = iterate(systems[s], &options, lambda);
+                ck_assert(result.converged);
+                ck_assert(result.residual < (single ? 1e-4 : 1e-11));
+                if (v == 0 && !single) memcpy(answer, lambda, sizeof answer);
+                for (int i = 0; i < 3 * contacts; i++)
+                    TEST_NEAR(lambda[i], answer[i], single ? 1e-4 : 1e-11);
+            }
+        tb_prox_system_destroy(systems[s]);
+    }
+}
+END_TEST
+
+/* Groups of one are the exact iteration only for frictionless contacts; but groups of one or many
+ * leave what the sparse form leaves, and a diagonal block of 64 what one of 32 leaves, to rounding. */
+START_TEST(forms_of_one_iteration_agree_after_each_sweep)
+{
+    static const char *const PAIRS[][2] = {{"full-sor-32", "full-sor-64"},
+                                           {"full-sor-32", "full-sor"},
+                                           {"full-sor-32", "sparse-full-sor"},
+                                           {"relaxed-sor-32", "sparse-relaxed-sor-32"},
+                                           {"jor5", "sparse-jor"},
+                                           {"jor5", "jor3"},
+                                           {"jor5", "jor"}};
+    tb_prox_system *system = chain_system(0.5);
+    const int32_t contacts = tb_prox_system_contacts(system);
+    double lambda[2][3 * CONTACTS];
+    for (size_t p = 0; p < sizeof PAIRS / sizeof PAIRS[0]; p++)
+        for (int32_t sweeps = 1; sweeps < 4; sweeps++) {
+            for (int k = 0; k < 2; k++) {
+                tb_prox_options options = tb_prox_defaults();
+                options.variant = PAIRS[p][k];
+                options.iterations = sweeps;
+                options.check_period = 0;
+                start_from(lambda[k], contacts);
+                const tb_prox_result result = iterate(system, &options, lambda[k]);
+                ck_assert_int_eq(result.iterations, sweeps);
+                ck_assert(!result.converged);
+            }
+            for (int i = 0; i < 3 * contacts; i++) TEST_NEAR(lambda[0][i], lambda[1][i], 1e-14);
+        }
+    tb_prox_system_destroy(system);
+}
+END_TEST
+
+START_TEST(bytes_do_not_depend_on_the_threads)
+{
+    tb_prox_system *system = random_system(CONTACTS, 0.35);
+    double lambda[3][3 * CONTACTS];
+    for (int k = 0; k < 3; k++) {
+        tb_prox_options options = tb_prox_defaults();
+        options.variant = k == 0 ? "jor5" : "jor7";
+        options.threads = k + 1;
+        options.iterations = 20;
+        start_from(lambda[k], CONTACTS);
+        (void)iterate(system, &options, lambda[k]);
+    }
+    ck_assert_mem_eq(lambda[0], lambda[1], sizeof lambda[0]);
+    ck_assert_mem_eq(lambda[0], lambda[2], sizeof lambda[0]);
+    tb_prox_system_destroy(system);
+}
+END_TEST
+
+/* A card sums as the processor does, but where its blocks share a sum or a library makes it. */
+START_TEST(card_and_processor_agree)
+{
+    (void)card_is_played();
+    tb_prox_system *systems[2] = {random_system(CONTACTS, 1), chain_system(0.5)};
+    double lambda[2][3 * CONTACTS];
+    for (int s = 0; s < 2; s++) {
+        const int32_t contacts = tb_prox_system_contacts(systems[s]);
+        const size_t bytes = 3 * (size_t)contacts * sizeof(double);
+        for (int v = 0; tb_prox_variant_name(v); v++)
+            for (int precision = TB_DOUBLE; precision <= TB_FLOAT; precision++) {
+                const char *name = tb_prox_variant_name(v);
+                tb_prox_options options = tb_prox_defaults();
+                tb_prox_result result[2] = {{0}};
+                options.variant = name;
+                options.precision = (tb_precision)precision;
+                options.iterations = 7;
+                options.check_period = 3;
+                if (needs_library(name)) continue;
+                for (int k = 0; k < 2; k++) {
+                    options.backend = k == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+                    start_from(lambda[k], contacts);
+                    result[k] = iterate(systems[s], &options, lambda[k]);
+                }
+                ck_assert_int_eq(result[0].iterations, result[1].iterations);
+                if (strcmp(name, "jor") != 0 && strcmp(name, "full-sor") != 0)
+                    ck_assert_mem_eq(lambda[0], lambda[1], bytes);
+                for (int i = 0; i < 3 * contacts; i++)
+                    TEST_NEAR(lambda[0][i], lambda[1][i], precision == TB_FLOAT ? 1e-6 : 1e-14);
+            }
+        tb_prox_system_destroy(systems[s]);
+    }
+}
+END_TEST
+
+START_TEST(the_stop_test_ends_a_launch_of_a_card)
+{
+    (void)card_is_played();
+    tb_prox_system *system = random_system(CONTACTS, 1);
+    double lambda[3 * CONTACTS] = {0};
+    static const char *const NAMES[] = {"jor", "full-sor", "jor5", "full-sor-32", "relaxed-sor-16"};
+    for (size_t v = 0; v < sizeof NAMES / sizeof NAMES[0]; v++) {
+        tb_prox_options options = tb_prox_defaults();
+        options.variant = NAMES[v];
+        options.backend = TB_BACKEND_GPU;
+        options.relative = options.absolute = 1e-12;
+        memset(lambda, 0, sizeof lambda);
+        const tb_prox_result result = iterate(system, &options, lambda);
+        ck_assert(result.converged && result.iterations < 200);
+        ck_assert(result.residual < 1e-10);
+    }
+    tb_prox_system_destroy(system);
+}
+END_TEST
+
+START_TEST(what_makes_no_sense_is_refused)
+{
+    tb_prox_system *system = NULL;
+    tb_prox_result result;
+    tb_error error;
+    double lambda[3] = {0};
+    TEST_STATUS(tb_prox_system_random(0, 1, 1, &system, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_str_eq(error.field, "contacts");
+    TEST_STATUS(tb_prox_system_random(1, 1, 3, &system, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_str_eq(error.field, "alpha");
+    TEST_STATUS(tb_prox_system_random(1000000, 1, 1, &system, &error), TB_RESOURCE_EXHAUSTED,
+                &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "bytes"));
+    TEST_OK(tb_prox_system_random(1, 1, 1, &system, &error), &error);
+    tb_prox_options options = tb_prox_defaults();
+    options.variant = "jor6";
+    TEST_STATUS(tb_prox_iterate(system, &options, lambda, &result, &error), TB_NOT_FOUND, &error);
+    ck_assert_str_eq(error.field, "variant");
+    options = tb_prox_defaults();
+    options.iterations = 0;
+    TEST_STATUS(tb_prox_iterate(system, &options, lambda, &result, &error), TB_INVALID_ARGUMENT,
+                &error);
+    ck_assert_str_eq(error.field, "iterations");
+    tb_prox_system_destroy(system);
+}
+END_TEST
+
+TEST_MAIN(every_variant_ends_at_the_fixed_point, forms_of_one_iteration_agree_after_each_sweep,
+          bytes_do_not_depend_on_the_threads, card_and_processor_agree,
+          the_stop_test_ends_a_launch_of_a_card, what_makes_no_sense_is_refused)
