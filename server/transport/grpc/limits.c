@@ -9,7 +9,7 @@
 #include "transport/grpc/grpc_internal.h"
 
 #include "base/error.h"
-#include "descriptors.h"
+#include "wire/descriptors.h"
 
 /* Of control frames, by their cost. */
 static const double CONTROL_BURST = 2000, CONTROL_PER_SECOND = 200, CONTROL_PER_ANSWER = 2;

@@ -2,10 +2,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "args.h"
-#include "cli.h"
-#include "files.h"
-#include "json.h"
+#include "common/args.h"
+#include "common/cli.h"
+#include "common/files.h"
+#include "common/json.h"
 
 enum { MOST_SCENES = 512 };
 
