@@ -359,6 +359,17 @@ def limits() -> None:
     wires = [h2.Wire(daemon.grpc) for _ in range(5)]
     for wire in wires:
         wire.call()
+    # all idle: the oldest makes room for a sixth; all with a call: the sixth is refused
+    sixth = h2.Wire(daemon.grpc)
+    sixth.call()
+    check(h2.until_closed(wires[0].socket) is not None, "an idle connection makes room")
+    wires[0].socket.close()
+    wires[0] = sixth
+    for wire in wires:
+        wire.socket.sendall(
+            h2.frame(h2.HEADERS, h2.END_HEADERS, wire.stream + 2, h2.call_headers())
+        )
+    time.sleep(0.2)
     with h2.connect(daemon.grpc) as sixth:
         try:
             code = goaway_of(h2.frames_of(h2.until_closed(sixth)))
