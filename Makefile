@@ -51,7 +51,7 @@ suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 # not the lanes of a played card: each has a stack of its own, which ASan takes for one that has ended
 ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
-RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh)
+RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh tests/check_server_rooms.sh)
 PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 
 LIBRARY := $(B)/libtribo.a

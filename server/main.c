@@ -13,7 +13,7 @@
 
 #include "ops/build.h"
 #include "wire/descriptors.h"
-#include "ops/keys_command.h"
+#include "keys_command.h"
 #include "ops/notify.h"
 #include "server.h"
 

@@ -2,7 +2,8 @@
 #
 #   proto/**.proto             to C by protoc-c, into $(GEN); the set of descriptors beside it
 #   clients/c/*.c              libtribo_client.a, which the command tribo links too
-#   server/**/*.c, db/*.c      libtribod.a, all but server/main.c, which makes it the daemon tribod
+#   db/*.c                     libtribo_db.a, the store, which the command tribo links too
+#   server/**/*.c              libtribod.a, all but server/main.c, which makes it the daemon tribod
 #   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
 #   tests/unit/{server,db}/*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
@@ -17,8 +18,10 @@ PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
 PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
 DESCRIPTORS := $(GEN)/descriptors.pb.inc
 EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/transport/http/*.html))
-SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c db/*.c)))
+SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
+DB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard db/*.c))
+DB_LIBRARY := $(B)/libtribo_db.a
 CLIENT_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard clients/c/*.c))
 CLIENT_LIBRARY := $(B)/libtribo_client.a
 CLIENT_TESTS = $(filter tests/unit/client/% tests/unit/server/test_server_rpc%,$(suite_unit))
@@ -50,10 +53,10 @@ $(B)/generated/%.o: $(GEN)/%.c $(B)/stamp.flags
 	$(Q)$(CC) $(GENERATED_FLAGS) -c -o $@ $<
 
 # everything that may include a generated header waits until all are there
-$(SERVER_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECTS) $(CLIENT_OBJECTS) \
+$(SERVER_OBJECTS) $(DB_OBJECTS) $(B)/server/main.o $(PROTO_OBJECTS) $(CLI_OBJECTS) $(CLIENT_OBJECTS) \
     $(patsubst %,$(B)/%.o,$(filter-out tests/fuzz/replay_%,$(SERVER_TESTS))): \
     | $(PROTO_C) $(EMBEDDED)
-$(SERVER_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -I.
+$(SERVER_OBJECTS) $(DB_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) -Iserver -I.
 $(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver -I.
 
 # the commit stands in one file, so that a new one compiles one file
@@ -85,12 +88,16 @@ $(SERVER_LIBRARY): $(SERVER_OBJECTS) $(PROTO_OBJECTS)
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(B)/tribod: $(B)/server/main.o $(SERVER_LIBRARY) $(LIBRARY)
-	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SERVER_LIBRARY) $(LIBRARY) $(SERVER_LIBS) $(LDLIBS)
+$(DB_LIBRARY): $(DB_OBJECTS)
+	$(call say,AR,$@)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(addprefix $(B)/,$(SERVER_TESTS)): $(SERVER_LIBRARY)
-$(addprefix $(B)/,$(SERVER_TESTS)): LIBRARY := $(SERVER_LIBRARY) $(LIBRARY)
+$(B)/tribod: $(B)/server/main.o $(SERVER_LIBRARY) $(DB_LIBRARY) $(LIBRARY)
+	$(call say,LD,$@)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -o $@ $< $(SERVER_LIBRARY) $(DB_LIBRARY) $(LIBRARY) $(SERVER_LIBS) $(LDLIBS)
+
+$(addprefix $(B)/,$(SERVER_TESTS)): $(SERVER_LIBRARY) $(DB_LIBRARY)
+$(addprefix $(B)/,$(SERVER_TESTS)): LIBRARY := $(SERVER_LIBRARY) $(DB_LIBRARY) $(LIBRARY)
 $(addprefix $(B)/,$(SERVER_TESTS)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
 $(addprefix $(B)/,$(CLIENT_TESTS)): $(CLIENT_LIBRARY)
 $(addprefix $(B)/,$(CLIENT_TESTS)): LIBRARY := $(CLIENT_LIBRARY) $(LIBRARY)
@@ -105,9 +112,9 @@ $(CLIENT_LIBRARY): $(CLIENT_OBJECTS) $(filter $(B)/generated/tribo/%,$(PROTO_OBJ
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-# of the daemon's library the command takes the store, for backups
-$(B)/tribo: $(CLIENT_LIBRARY) $(SERVER_LIBRARY)
-$(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(SERVER_LIBRARY) $(LIBRARY)
+# the store is for `tribo backup`
+$(B)/tribo: $(CLIENT_LIBRARY) $(DB_LIBRARY)
+$(B)/tribo: LIBRARY := $(CLIENT_LIBRARY) $(DB_LIBRARY) $(LIBRARY)
 $(B)/tribo: LDLIBS := $(SERVER_LIBS) $(LDLIBS)
 
 CLI_TESTS = $(filter tests/unit/cli/%,$(suite_unit))

@@ -6,6 +6,7 @@
  * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so each
  * shuts down on a thread of its own. */
 #include "server.h"
+#include "call/readiness.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@
 #include "transport/grpc/rpc.h"
 #include "schedule/scheduler.h"
 #include "session/session.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 enum { WORKERS_MINIMUM = 2, WORKERS_MAXIMUM = 8, WORKERS_QUEUE = 256 };
 
@@ -211,20 +212,6 @@ tb_status td_server_start(td_server *server, tb_error *error)
                  (int)td_sessions_count(server->sessions),
                  1e-9 * (double)(td_monotonic_ns() - start));
     return TB_OK;
-}
-
-bool td_server_is_ready(td_server *server, tb_error *why)
-{
-    tb_error cause = {0};
-    if (atomic_load(&server->draining))
-        tb_fail(why, TB_UNAVAILABLE, "stopping");
-    else if (!atomic_load(&server->ready))
-        tb_fail(why, TB_UNAVAILABLE, "warming up");
-    else if (db_is_failing(server->db, &cause))
-        tb_fail(why, TB_UNAVAILABLE, "the store cannot be written: %.400s", cause.message);
-    else
-        return true;
-    return false;
 }
 
 void td_server_look_after(td_server *server)

@@ -18,7 +18,8 @@
 #include "call/auth_internal.h"
 #include "base/error.h"
 #include "ops/clock.h"
-#include "server.h"
+#include "call/call.h"
+#include "ops/daemon.h"
 
 enum { SETS = 256, WAYS = 4, REFUSED_SECONDS = 30 };
 enum { DIGEST_SIZE = 32, TOKEN_SIZE_MAXIMUM = 127 };

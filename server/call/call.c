@@ -4,7 +4,8 @@
 #include <string.h>
 
 #include "base/error.h"
-#include "server.h"
+#include "call/auth.h"
+#include "ops/daemon.h"
 
 /* Whether the method knows of the call. Leaves FRESH once, so that either the first message or the
  * cancellation comes first, and never both. */

@@ -16,14 +16,13 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdatomic.h>
 
+#include "ops/config.h"
 #include "tribo.h"
+#include "wire/request.h"
 
 typedef struct td_server td_server;
 typedef struct td_call td_call;
 typedef struct td_method td_method;
-
-/* What a caller may do; each includes those before it. */
-typedef enum td_scope { TD_SCOPE_NONE, TD_SCOPE_READ, TD_SCOPE_RUN, TD_SCOPE_ADMIN } td_scope;
 
 enum { TD_CALLER_NAME_SIZE = 64 };
 
@@ -36,14 +35,6 @@ typedef struct td_caller {
     bool loopback;    /* came over a loopback address or a Unix socket */
     int32_t sessions; /* quota of open sessions; 0: the configuration's */
 } td_caller;
-
-/* A request message with the bounded arena that it was unpacked into. */
-typedef struct td_request {
-    ProtobufCMessage *message;
-    struct td_message_arena *arena;
-} td_request;
-
-void td_request_free(td_request *); /* NULL is fine */
 
 /* One method of one service. Functions that are NULL do nothing. All may be called from any
  * transport thread, but never two at once for one call, `cancelled` excepted. */
@@ -118,21 +109,6 @@ static inline int td_call_queued(td_call *call)
 bool td_call_wanted(td_call *, int64_t now_ns);
 
 /* ---- for transports ---- */
-
-/* Finds "/tribo.v1.Simulation/Step" (leading slash optional); NULL if there is none. */
-const td_method *td_method_find(const char *path);
-/* All methods, ended by one with a NULL name: for reflection and the transcoder. */
-const td_method *td_methods(void);
-
-/* Checks the message's size and nesting, and unpacks it into a fresh bounded arena.
- * INVALID_ARGUMENT if it is malformed, RESOURCE_EXHAUSTED if it would take too much memory. */
-tb_status td_request_unpack(const td_server *, const td_method *, const uint8_t *bytes, size_t size,
-                            td_request **, tb_error *);
-/* An empty request of this type in an arena of its own: for the JSON transcoder, which fills it by
- * td_request_allocate. */
-tb_status td_request_create(const td_server *, const ProtobufCMessageDescriptor *, td_request **,
-                            tb_error *);
-void *td_request_allocate(td_request *, size_t size); /* zeroed; NULL beyond the arena's bound */
 
 /* Hands one message to the method after the caller was admitted, counts and times the call. A call
  * that is over or past its deadline takes no message: the request is freed. */

@@ -10,7 +10,9 @@
 #include <unistd.h>
 
 #include "base/error.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
 
 /* Measured over piles of boxes after some steps (1, 50 and 1000 bodies): 28 kB, 130 kB and 1.9 MB a
  * world; shapes of static geometry add their boxes. */

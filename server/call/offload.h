@@ -3,7 +3,9 @@
 #ifndef SERVER_OFFLOAD_H
 #define SERVER_OFFLOAD_H
 
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
 
 /* Runs `work` on a worker, which answers the call (now or later) and owns the request. The call is
  * held until `work` returns. Without room the call fails with RESOURCE_EXHAUSTED and the request is

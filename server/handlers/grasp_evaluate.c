@@ -15,7 +15,7 @@
 #include "handlers/grasp_request.h"
 #include "session/catalog.h"
 #include "call/memory.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 #include "handlers/handlers.h"
 #include "session/job_run.h"
 #include "call/offload.h"

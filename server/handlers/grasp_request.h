@@ -2,7 +2,10 @@
 #ifndef SERVER_GRASP_REQUEST_H
 #define SERVER_GRASP_REQUEST_H
 
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 #include "tribo/v1/grasp.pb-c.h"
 
 /* The library's request with what it points at. Names and controls are the message's. */

@@ -59,4 +59,9 @@ TD_UNARY_LIST(TD_DECLARE_UNARY)
 TD_STREAM_LIST(TD_DECLARE_STREAM)
 #undef TD_DECLARE_STREAM
 
+/* Finds "/tribo.v1.Simulation/Step" (leading slash optional); NULL if there is none. */
+const td_method *td_method_find(const char *path);
+/* All methods, ended by one with a NULL name: for reflection and the transcoder. */
+const td_method *td_methods(void);
+
 #endif

@@ -6,7 +6,7 @@
 #include "session/catalog.h"
 #include "handlers/handlers.h"
 #include "call/offload.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 #include "tribo/v1/simulation.pb-c.h"
 

@@ -8,7 +8,7 @@
 #include "session/catalog.h"
 #include "handlers/handlers.h"
 #include "call/offload.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 #include "wire/wire.h"
 
 /* ---- compiling ---- */

@@ -8,7 +8,7 @@
 #include "handlers/handlers.h"
 #include "call/offload.h"
 #include "session/session_internal.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 #include "tribo/v1/runs.pb-c.h"
 

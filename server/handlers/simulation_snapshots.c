@@ -9,89 +9,6 @@
 #include "call/offload.h"
 #include "session/session_internal.h"
 
-/* What transient snapshots may take together. */
-static const size_t TRANSIENT_BYTES = (size_t)256 << 20;
-
-struct td_transient {
-    td_transient *next;
-    db_id id, session;
-    size_t size;
-    unsigned char *bytes;
-};
-
-/* ---- snapshots in memory ---- */
-
-static void free_transient(td_transient *t)
-{
-    free(t->bytes);
-    free(t);
-}
-
-/* Takes over the bytes. The oldest ones make room. */
-static tb_status keep_transient(td_sessions *all, const db_id *id, const db_id *session,
-                                unsigned char *bytes, size_t size, tb_error *error)
-{
-    td_transient *t = size <= TRANSIENT_BYTES ? calloc(1, sizeof *t) : NULL;
-    if (t == NULL) {
-        free(bytes);
-        if (size > TRANSIENT_BYTES)
-            return tb_fail(error, TB_RESOURCE_EXHAUSTED,
-                           "the snapshot has %zu bytes, at most %zu are kept in memory", size,
-                           TRANSIENT_BYTES);
-        return tb_fail_memory(error, sizeof *t, "a snapshot");
-    }
-    *t = (td_transient){.id = *id, .session = *session, .size = size, .bytes = bytes};
-    pthread_mutex_lock(&all->transient_mutex);
-    *(all->newest_transient != NULL ? &all->newest_transient->next : &all->oldest_transient) = t;
-    all->newest_transient = t;
-    all->transient_bytes += size;
-    while (all->transient_bytes > TRANSIENT_BYTES) {
-        td_transient *oldest = all->oldest_transient;
-        all->oldest_transient = oldest->next;
-        all->transient_bytes -= oldest->size;
-        free_transient(oldest);
-    }
-    pthread_mutex_unlock(&all->transient_mutex);
-    return TB_OK;
-}
-
-void td_transients_drop(td_sessions *all, const db_id *session)
-{
-    pthread_mutex_lock(&all->transient_mutex);
-    td_transient **link = &all->oldest_transient;
-    all->newest_transient = NULL;
-    while (*link != NULL) {
-        td_transient *t = *link;
-        if (session == NULL || memcmp(&t->session, session, sizeof *session) == 0) {
-            *link = t->next;
-            all->transient_bytes -= t->size;
-            free_transient(t);
-        } else {
-            all->newest_transient = t;
-            link = &t->next;
-        }
-    }
-    pthread_mutex_unlock(&all->transient_mutex);
-}
-
-/* A copy of the bytes; false if there is none of this id. */
-static bool find_transient(td_sessions *all, const db_id *id, db_id *session, unsigned char **bytes,
-                           size_t *size)
-{
-    *bytes = NULL;
-    pthread_mutex_lock(&all->transient_mutex);
-    const td_transient *t = all->oldest_transient;
-    while (t != NULL && memcmp(&t->id, id, sizeof *id) != 0) t = t->next;
-    if (t != NULL) {
-        *bytes = malloc(t->size);
-        *size = t->size;
-        *session = t->session;
-        if (*bytes != NULL) memcpy(*bytes, t->bytes, t->size);
-    }
-    pthread_mutex_unlock(&all->transient_mutex);
-    return *bytes != NULL;
-}
-
 /* ---- Snapshot ---- */
 
 typedef struct snapshot_answer {
@@ -221,7 +138,7 @@ static void snapshot(td_session *s, td_call *call, td_request *request)
     td_id_print(&row.id, a->id);
     td_call_hold(call);
     if (message->transient) {
-        status = keep_transient(s->all, &row.id, &s->id, bytes, size, &error);
+        status = td_transient_keep(s->all, &row.id, &s->id, bytes, size, &error);
         on_kept(a, status, &error);
         return;
     }
@@ -258,7 +175,7 @@ static tb_status fetch(td_session *s, const td_caller *caller, const char *text,
                              "snapshot_id is '%.80s', expected 32 lower-case hexadecimal digits",
                              text);
     tb_status status = TB_OK;
-    if (!find_transient(s->all, &id, &of, bytes, size)) {
+    if (!td_transient_find(s->all, &id, &of, bytes, size)) {
         db_snapshot row;
         status = db_get_snapshot(s->all->server->db, &id, &row, bytes, error);
         if (status == TB_OK) {

@@ -16,7 +16,7 @@
 #include "session/job_run.h"
 #include "call/memory.h"
 #include "session/session.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 #include "wire/wire.h"
 
 #include "tribo/v1/runs.pb-c.h"

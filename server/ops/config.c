@@ -14,7 +14,6 @@
 
 #include "base/error.h"
 #include "base/file.h"
-#include "call/call.h"
 #include "ops/config_options.h"
 
 typedef enum option_kind {

@@ -14,6 +14,9 @@
 /* of a text; what a line of a file can hold is shorter: TD_CONFIG_TEXT_LIMIT */
 enum { TD_CONFIG_TEXT_SIZE = 256, TD_CONFIG_TEXT_LIMIT = 160 };
 
+/* What a caller may do; each includes those before it. */
+typedef enum td_scope { TD_SCOPE_NONE, TD_SCOPE_READ, TD_SCOPE_RUN, TD_SCOPE_ADMIN } td_scope;
+
 typedef struct td_config {
     /* [server] */
     char grpc_address[TD_CONFIG_TEXT_SIZE]; /* "127.0.0.1:7410"; "" switches gRPC over TCP off */

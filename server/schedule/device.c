@@ -8,7 +8,9 @@
 #include "base/error.h"
 #include "schedule/pace.h"
 #include "schedule/scheduler.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
 
 /* Worlds from which on a card gets a session where nothing has been measured. */
 static const int64_t USUAL_CARD_WORLDS = 1024;
@@ -235,13 +237,6 @@ void td_device_note(td_server *server, const td_device *device, uint64_t pace, i
 {
     if (server->paces != NULL)
         td_pace_note(server->paces, pace, device->backend, worlds, step_ns, td_monotonic_ns());
-}
-
-void td_device_apply(const td_device *device, tb_step_options *options)
-{
-    options->backend = device->backend;
-    options->device = device->index;
-    options->resident = device->backend != TB_BACKEND_CPU;
 }
 
 uint8_t td_device_code(const td_device *device)

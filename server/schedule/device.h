@@ -17,30 +17,7 @@
 #ifndef SERVER_DEVICE_H
 #define SERVER_DEVICE_H
 
-#include <stdatomic.h>
-#include <stdbool.h>
-
-#include "ops/config.h"
-
-struct td_server;
-struct td_scheduler;
-
-enum { TD_DEVICES = 17 };
-
-typedef struct td_device {
-    tb_backend_choice backend; /* CPU or GPU */
-    int32_t index;             /* of the backend */
-    char name[16];             /* "cpu", "gpu:0" */
-    char description[96];      /* "2 threads", "NVIDIA H200" */
-    uint64_t memory_bytes;     /* 0: the machine's */
-    int32_t processors;        /* of a card */
-    struct td_scheduler *scheduler;
-    atomic_int sessions; /* that are stepped here */
-    /* how often it was chosen, by nobody's insisting, for what is known on both kinds and else */
-    atomic_llong chosen_by_size, chosen_by_pace;
-    /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
-    _Atomic double warm_up_seconds, step_ns;
-} td_device;
+#include "ops/daemon.h"
 
 /* Lists the devices that [server] backend names, the one that is used first in front. UNAVAILABLE,
  * with the reason, where cards are asked for and there are none. */

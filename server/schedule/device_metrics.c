@@ -4,7 +4,10 @@
 #include <stdio.h>
 
 #include "schedule/scheduler.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 /* A family: name, type, help, and how its value is printed from a row. */
 typedef struct row {

@@ -292,7 +292,6 @@ void td_lease_run(td_scheduler *s, td_job *job)
     int64_t took = 0;
     tb_status status = TB_OK;
     tb_error error = {0};
-    pthread_mutex_unlock(&s->mutex);
     bool finished = work_on_lease(s, job, &took, &status, &error);
     if (status == TB_ABORTED) atomic_store(&s->server->alive, false);
 

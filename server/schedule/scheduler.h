@@ -20,7 +20,10 @@
 #ifndef SERVER_SCHEDULER_H
 #define SERVER_SCHEDULER_H
 
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 typedef enum td_priority { TD_PRIORITY_LOW, TD_PRIORITY_NORMAL, TD_PRIORITY_HIGH } td_priority;
 
@@ -106,5 +109,12 @@ td_scheduler_use td_scheduler_measure(td_scheduler *);
 /* Waits until no job is left or `seconds` have passed; false in that case. */
 bool td_scheduler_drain(td_scheduler *, double seconds);
 void td_scheduler_destroy(td_scheduler *);
+
+/* ---- warm_up.c ---- */
+
+/* On every device, runs all that a step may need and steps a small scene in both
+ * precisions, so that first answers are quick; gives up quietly after `seconds`. ABORTED if a device
+ * is lost. */
+tb_status td_server_warm_up(td_server *, double seconds, tb_error *);
 
 #endif

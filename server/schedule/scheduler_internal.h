@@ -155,7 +155,7 @@ struct td_scheduler {
     int64_t idle_ns; /* average time between the last work and the next */
 };
 
-/* Whether somebody still wants the job: OK, or why not. (scheduler_submit.c) */
+/* Whether somebody still wants the job: OK, or why not. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
 /* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the time
  * of the call's own work if that is more, once there has been a queue for as long as that: a burst is
@@ -168,8 +168,8 @@ void td_scheduler_publish(td_scheduler *);
  * jobs that wait beside it. With the mutex. (scheduler.c) */
 int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
 /* Takes the idle device for a job that is in no list. False without memory. With the mutex. Then the
- * job is booked and run: it is answered, or what is left of it goes to the owner. _run is called
- * with the mutex, which it lets go. (scheduler.c) */
+ * job is booked. td_lease_run, called without the mutex, answers the job, or gives the rest of it to
+ * the owner. (scheduler.c) */
 bool td_lease_take(td_scheduler *, td_job *);
 void td_lease_run(td_scheduler *, td_job *);
 

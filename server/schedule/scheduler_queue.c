@@ -4,6 +4,7 @@
  * use of late shall count. Instead of letting every account decay at every look, a booking weighs
  * 2^(t / half-life) more the later it is made; the order of the accounts is the same, and the
  * weights are brought back to 1 before they grow too large. */
+#include "base/error.h"
 #include "schedule/scheduler_internal.h"
 
 #include <math.h>
@@ -304,4 +305,29 @@ uint64_t td_options_hash(const tb_step_options *o)
     for (const char *c = o->solve.solver; *c != '\0'; c++)
         hash = (hash ^ (unsigned char)*c) * 0x100000001b3u;
     return hash;
+}
+
+/* ---- what both the owner and submitters ask ---- */
+
+tb_status td_job_wanted(const td_job *job, int64_t now, tb_error *error)
+{
+    if (job->stop != NULL && atomic_load_explicit(job->stop, memory_order_acquire))
+        return tb_fail(error, TB_CANCELLED, "stopped after %d of %d steps", job->steps_done,
+                       job->steps);
+    if (job->call == NULL) return TB_OK;
+    if (now >= job->call->deadline_ns)
+        return tb_fail(error, TB_DEADLINE_EXCEEDED, "the deadline passed after %d of %d steps",
+                       job->steps_done, job->steps);
+    if (atomic_load_explicit(&job->call->gone, memory_order_acquire))
+        return tb_fail(error, TB_CANCELLED, "cancelled after %d of %d steps", job->steps_done,
+                       job->steps);
+    return TB_OK;
+}
+
+void td_scheduler_publish(td_scheduler *s)
+{
+    atomic_store_explicit(&s->waiting, s->queue.waiting, memory_order_relaxed);
+    if (s->queue.waiting == s->published) return;
+    td_metrics_add(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting - s->published);
+    s->published = s->queue.waiting;
 }

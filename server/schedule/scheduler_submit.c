@@ -27,21 +27,6 @@ static tb_status check_job(const td_job *job, tb_error *error)
     return TB_OK;
 }
 
-tb_status td_job_wanted(const td_job *job, int64_t now, tb_error *error)
-{
-    if (job->stop != NULL && atomic_load_explicit(job->stop, memory_order_acquire))
-        return tb_fail(error, TB_CANCELLED, "stopped after %d of %d steps", job->steps_done,
-                       job->steps);
-    if (job->call == NULL) return TB_OK;
-    if (now >= job->call->deadline_ns)
-        return tb_fail(error, TB_DEADLINE_EXCEEDED, "the deadline passed after %d of %d steps",
-                       job->steps_done, job->steps);
-    if (atomic_load_explicit(&job->call->gone, memory_order_acquire))
-        return tb_fail(error, TB_CANCELLED, "cancelled after %d of %d steps", job->steps_done,
-                       job->steps);
-    return TB_OK;
-}
-
 static double retry_seconds(const td_queue *queue)
 {
     const double half = 0.5e-9 * td_queue_backlog_ns(queue);
@@ -123,14 +108,6 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
                    1e-9 * (double)(job->call->deadline_ns - now), 1e-9 * needed);
 }
 
-void td_scheduler_publish(td_scheduler *s)
-{
-    atomic_store_explicit(&s->waiting, s->queue.waiting, memory_order_relaxed);
-    if (s->queue.waiting == s->published) return;
-    td_metrics_add(s->metrics, TD_METRIC_QUEUE_LENGTH, s->queue.waiting - s->published);
-    s->published = s->queue.waiting;
-}
-
 /* Whether the submitter may take the device for this job: under the mutex. */
 static bool may_lease(const td_scheduler *s, const td_job *job, int64_t now)
 {
@@ -181,17 +158,14 @@ tb_status td_scheduler_submit(td_scheduler *s, td_job *job, double *retry_after,
 
     pthread_mutex_lock(&s->mutex);
     status = admit(s, job, now, retry_after, error);
-    bool wake = false;
+    bool lease = false, wake = false;
     if (status == TB_OK) {
-        const bool lease = may_lease(s, job, now) && td_lease_take(s, job);
+        lease = may_lease(s, job, now) && td_lease_take(s, job);
         book(s, job, now);
-        if (lease) {
-            td_lease_run(s, job);
-            return TB_OK;
-        }
-        wake = enqueue(s, job);
+        if (!lease) wake = enqueue(s, job);
     }
     pthread_mutex_unlock(&s->mutex);
+    if (lease) td_lease_run(s, job);
     if (wake) pthread_cond_signal(&s->work);
     return status;
 }

@@ -7,7 +7,10 @@
 
 #include "db/db.h"
 #include "base/budget.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 enum { TD_SHA256_TEXT = 65 };
 

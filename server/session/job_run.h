@@ -3,7 +3,10 @@
 #define SERVER_JOB_RUN_H
 
 #include "db/db.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 /* A row that begins now: id, times, owner, label, build and device are filled. */
 void td_job_run_begin(const td_call *, const td_device *, int32_t kind, const char *label,

@@ -8,7 +8,10 @@
 #define SERVER_SESSION_H
 
 #include "db/db.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 typedef struct td_session td_session;
 

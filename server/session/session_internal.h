@@ -286,8 +286,14 @@ int64_t td_sessions_flush_watchers(td_sessions *, int64_t now_ns);
 /* Wakes the reaper at this time at the latest. */
 void td_sessions_wake_at(td_sessions *, int64_t due_ns);
 
-/* ---- simulation_snapshots.c ---- */
+/* ---- session_transients.c ---- */
 
+/* Takes over the bytes, also on failure. The oldest snapshots make room. */
+tb_status td_transient_keep(td_sessions *, const db_id *id, const db_id *session,
+                            unsigned char *bytes, size_t size, tb_error *);
+/* A malloc'ed copy of the bytes, and the session it is of; false if there is none of this id. */
+bool td_transient_find(td_sessions *, const db_id *id, db_id *session, unsigned char **bytes,
+                       size_t *size);
 /* Snapshots in memory of a session that has ended go; of all with a zeroed id. */
 void td_transients_drop(td_sessions *, const db_id *session);
 

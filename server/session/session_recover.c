@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 #include "session/session_row.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 #include "tribo/v1/runs.pb-c.h"
 

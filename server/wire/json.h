@@ -9,7 +9,7 @@
 #define SERVER_JSON_H
 
 #include "base/file.h"
-#include "call/call.h"
+#include "wire/request.h"
 
 /* Appends a message as JSON. RESOURCE_EXHAUSTED without memory; INTERNAL if the message holds what
  * its descriptor does not allow. */

@@ -8,8 +8,9 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "wire/request.h"
 #include "wire/scan.h"
-#include "server.h"
+#include "ops/daemon.h"
 
 enum { ALIGNMENT = 16, FIRST_CHUNK_BYTES = 512, GROWTH_BYTES = 1 << 16 };
 
@@ -120,11 +121,11 @@ static tb_status fail_too_large(tb_error *error, const ProtobufCMessageDescripto
                    type->name, bound);
 }
 
-tb_status td_request_unpack(const td_server *server, const td_method *method, const uint8_t *bytes,
-                            size_t size, td_request **request, tb_error *error)
+tb_status td_request_unpack(const td_server *server, const ProtobufCMessageDescriptor *type,
+                            const uint8_t *bytes, size_t size, td_request **request,
+                            tb_error *error)
 {
     const td_config *config = server->config;
-    const ProtobufCMessageDescriptor *type = method->input;
     const size_t bound = smaller(config->unpack_bytes, SIZE_MAX / 4);
     size_t memory = 0;
     *request = NULL;

@@ -7,6 +7,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "handlers/handlers.h"
 #include "base/error.h"
 #include "server.h"
 #include "transport/grpc/grpc_internal.h"

@@ -34,7 +34,7 @@ static td_request *unpack(const td_server *server, const ProtobufCMessageDescrip
     const td_method method = {.input = type};
     td_request *request = NULL;
     tb_error error = {0};
-    const tb_status status = td_request_unpack(server, &method, bytes, size, &request, &error);
+    const tb_status status = td_request_unpack(server, method.input, bytes, size, &request, &error);
     if (status == TB_OK) return request;
     if (request != NULL || error.message[0] == '\0' || error.status != status) abort();
     if (status != TB_INVALID_ARGUMENT && status != TB_RESOURCE_EXHAUSTED) abort();

@@ -3,6 +3,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "handlers/handlers.h"
 #include "base/error.h"
 #include "call/edge.h"
 #include "transport/grpc/grpc_internal.h"

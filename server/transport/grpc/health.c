@@ -1,5 +1,6 @@
 /* grpc.health.v1: whether the server, or one service of it, takes work. A watcher is told of every
  * change; one that reads slowly is told of the last. */
+#include "handlers/handlers.h"
 #include "transport/grpc/grpc_internal.h"
 
 #include <string.h>

@@ -68,8 +68,8 @@ static void tell_message(rpc_call *call)
 
     tb_status status = flat.compressed ? inflate_flat(call, &flat, &error) : TB_OK;
     if (status == TB_OK)
-        status = td_request_unpack(base->server, base->method, flat.base + flat.at, flat.size,
-                                   &request, &error);
+        status = td_request_unpack(base->server, base->method->input, flat.base + flat.at,
+                                   flat.size, &request, &error);
     rpc_flat_free(call->rpc, &flat);
     if (status == TB_OK)
         td_call_dispatch(base, request);

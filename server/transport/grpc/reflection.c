@@ -4,6 +4,7 @@
  * A file is handed out as the bytes that protoc made of it; only its name, its imports and the
  * names of what it defines are read here (field numbers: google/protobuf/descriptor.proto). Both
  * versions have one wire, so that v1alpha's calls are served with v1's messages. */
+#include "handlers/handlers.h"
 #include "transport/grpc/grpc_internal.h"
 
 #include <stdlib.h>

@@ -2,7 +2,10 @@
 #ifndef SERVER_RPC_H
 #define SERVER_RPC_H
 
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 /* Binds config->grpc_address and, if given, the Unix socket; port 0 picks a free one.
  * FAILED_PRECONDITION with the address if it is in use. Serves once td_rpc_start was called. */

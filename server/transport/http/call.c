@@ -10,7 +10,7 @@
 #include "wire/gzip.h"
 #include "transport/http/http_internal.h"
 #include "wire/json.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 /* Larger bodies are decoded by a worker. */
 enum { QUICK_BODY_BYTES = 1 << 16 };
@@ -24,15 +24,6 @@ bool http_call_answerable(const http_exchange *x)
 {
     const bool stream = x->format.protocol != HTTP_CONNECT_UNARY;
     return !x->dispatching && (x->finished || x->dead || stream);
-}
-
-void http_call_wake(http_exchange *x)
-{
-    if (!x->suspended || x->off_wire || x->dispatching) return;
-    const bool stream = x->format.protocol != HTTP_CONNECT_UNARY;
-    if (!stream && !x->finished && !x->dead) return;
-    x->suspended = false;
-    MHD_resume_connection(x->wire);
 }
 
 void http_call_drop_items(http_exchange *x)
@@ -212,7 +203,7 @@ static tb_status decode(http_exchange *x, td_request **request, tb_error *error)
     tb_status status = open_body(x, &unpacked, &bytes, &size, error);
     if (status != TB_OK) goto done;
     if (!x->format.json) {
-        status = td_request_unpack(server, x->call.method, bytes, size, request, error);
+        status = td_request_unpack(server, x->call.method->input, bytes, size, request, error);
         goto done;
     }
     if (size == 0) {

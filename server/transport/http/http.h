@@ -3,7 +3,10 @@
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 /* Binds config->http_address; port 0 picks a free one. FAILED_PRECONDITION if it is in use. */
 tb_status td_http_create(td_server *, td_http **, tb_error *);

@@ -10,6 +10,7 @@
 
 #include <gnutls/gnutls.h>
 
+#include "handlers/handlers.h"
 #include "base/error.h"
 #include "call/edge.h"
 #include "wire/envelope.h"
@@ -22,11 +23,6 @@ static const char UNARY_TYPES[] = "application/json, application/proto, applicat
                                   "application/grpc-web-text";
 static const char STREAM_TYPES[] = "application/connect+json, application/connect+proto, "
                                    "application/grpc-web, application/grpc-web-text";
-
-const char *http_header(const http_exchange *x, const char *name)
-{
-    return MHD_lookup_connection_value(x->wire, MHD_HEADER_KIND, name);
-}
 
 /* ---- refusing -------------------------------------------------------------------------------- */
 

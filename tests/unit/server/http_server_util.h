@@ -6,6 +6,7 @@
 
 #include <pthread.h>
 
+#include "handlers/handlers.h"
 #include "db/db.h"
 #include "base/error.h"
 #include "transport/http/http.h"

@@ -5,6 +5,7 @@
 
 #include <time.h>
 
+#include "handlers/handlers.h"
 #include "base/error.h"
 #include "grpc/health/v1/health.pb-c.h"
 #include "transport/grpc/rpc.h"

@@ -18,7 +18,7 @@
 
 #include "base/error.h"
 #include "call/memory.h"
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 /* ---- worlds ---- */
 
@@ -217,7 +217,7 @@ static inline void test_call_request(test_call *t, const ProtobufCMessage *messa
     protobuf_c_message_pack(message, bytes);
     td_request *request = NULL;
     tb_error error = {0};
-    TEST_OK(td_request_unpack(t->call.server, t->call.method, bytes, size, &request, &error),
+    TEST_OK(td_request_unpack(t->call.server, t->call.method->input, bytes, size, &request, &error),
             &error);
     free(bytes);
     td_call_dispatch(&t->call, request);

@@ -115,7 +115,7 @@ static void world_free(world *w)
 static tb_status unpack(world *w, const uint8_t *bytes, size_t size, td_request **request,
                         tb_error *error)
 {
-    return td_request_unpack(&w->server, &METHOD, bytes, size, request, error);
+    return td_request_unpack(&w->server, METHOD.input, bytes, size, request, error);
 }
 
 /* ---- encoded messages ---- */

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "ops/notify.h"
+#include "schedule/scheduler.h"
 #include "server.h"
 #include "test_util.h"
 

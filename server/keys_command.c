@@ -1,5 +1,5 @@
 /* Keys from the command line. */
-#include "ops/keys_command.h"
+#include "keys_command.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
 /* See uploads.h. */
-#include "call/uploads.h"
+#include "session/uploads.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,7 +10,10 @@
 #include "base/budget.h"
 #include "session/catalog.h"
 #include "call/pool.h"
-#include "server.h"
+#include "call/auth.h"
+#include "call/call.h"
+#include "ops/daemon.h"
+#include "schedule/device.h"
 
 /* The pool of a server with this configuration. */
 tb_status td_uploads_create(const td_config *, td_pool **, tb_error *);

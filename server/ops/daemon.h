@@ -1,0 +1,60 @@
+/* The daemon's parts, by pointer: the one struct that every call can reach.
+ *
+ * One `td_server` is made by main, lives as long as the process and is handed to every call. There
+ * is no other shared state. Each part has a header of its own; all of their functions may be called
+ * from any thread unless they say otherwise. The parts of higher rooms are incomplete types here, so
+ * that including this header includes no room but ops/. */
+#ifndef SERVER_DAEMON_H
+#define SERVER_DAEMON_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "ops/clock.h"
+#include "ops/config.h"
+#include "ops/device_record.h"
+#include "ops/log.h"
+#include "ops/metrics.h"
+#include "ops/workers.h"
+
+typedef struct td_server td_server;
+typedef struct td_auth td_auth;           /* auth.h */
+typedef struct td_catalog td_catalog;     /* catalog.h: assets and compiled scenes */
+typedef struct td_sessions td_sessions;   /* session.h */
+typedef struct td_paces td_paces;         /* pace.h */
+typedef struct td_scheduler td_scheduler; /* scheduler.h */
+typedef struct td_rpc td_rpc;             /* rpc.h */
+typedef struct td_http td_http;           /* http.h */
+typedef struct td_pool td_pool;           /* pool.h */
+typedef struct td_memory td_memory;       /* memory.h */
+struct db;                                /* ../db/db.h */
+
+struct td_server {
+    /* Replaced as a whole by SIGHUP; read it once per call. Old ones stay until the end. */
+    const td_config *_Atomic config;
+    td_clock clock;
+    td_log *log;
+    td_metrics *metrics;
+    td_auth *auth;
+    td_device devices[TD_DEVICES]; /* the processors last */
+    int32_t number_of_devices;
+    td_paces *paces;     /* NULL where there is nothing to choose between */
+    td_workers *workers; /* for work that takes milliseconds: reads, sessions, solving */
+    td_pool *uploads;    /* for parsing, compiling and hashing: uploads.h */
+    td_memory *memory;
+    struct db *db;
+    td_catalog *catalog;
+    td_sessions *sessions;
+    td_rpc *rpc;
+    td_http *http;
+    struct td_server_private *own; /* of server.c */
+    int64_t start_time_us;         /* UTC */
+    atomic_bool ready;             /* readiness: warm and not draining */
+    atomic_bool unsaved;           /* a drain could not save all sessions */
+    atomic_bool draining;          /* no new sessions, no new jobs */
+    atomic_bool alive;             /* liveness: false once a device is lost */
+    atomic_int solving;            /* workers that solve problem files just now */
+    atomic_llong uploads_end_ns;   /* monotonic; in a drain, when uploads are cancelled */
+};
+
+#endif

@@ -1,0 +1,29 @@
+/* A device of the daemon as data: read everywhere, chosen and worked by schedule/. */
+#ifndef SERVER_DEVICE_RECORD_H
+#define SERVER_DEVICE_RECORD_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "tribo.h"
+
+struct td_scheduler;
+
+enum { TD_DEVICES = 17 };
+
+typedef struct td_device {
+    tb_backend_choice backend; /* CPU or GPU */
+    int32_t index;             /* of the backend */
+    char name[16];             /* "cpu", "gpu:0" */
+    char description[96];      /* "2 threads", "NVIDIA H200" */
+    uint64_t memory_bytes;     /* 0: the machine's */
+    int32_t processors;        /* of a card */
+    struct td_scheduler *scheduler;
+    atomic_int sessions; /* that are stepped here */
+    /* how often it was chosen, by nobody's insisting, for what is known on both kinds and else */
+    atomic_llong chosen_by_size, chosen_by_pace;
+    /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
+    _Atomic double warm_up_seconds, step_ns;
+} td_device;
+
+#endif
