@@ -443,17 +443,13 @@ TB_CALLED tb_status newton_rounds(tb_newton *it)
            it->work < it->options->maximum_iterations) {
         int32_t steps = 0;
         tb_round_end end = TB_ROUND_FAILED;
-        const double before = it->best_residual;
         tb_status status = newton_round(it, &steps, &end);
         if (status == TB_OK && end == TB_ROUND_FAILED) {
             status = newton_recover(it);
         } else if (end == TB_ROUND_CONTRACTED) {
             it->failures = 0;
             if (steps <= FEW_STEPS) {
-                /* where a step was enough and gained nothing, only slow motions are left */
-                const bool slow = steps <= 1 && it->best_residual >= before;
-                const tb_real shrink = slow ? it->shrink * it->shrink : it->shrink;
-                it->epsilon = tb_max(it->epsilon * shrink, tb_min(it->floor, it->epsilon));
+                it->epsilon = tb_max(it->epsilon * it->shrink, tb_min(it->floor, it->epsilon));
                 it->floor = tb_max(it->floor * TB_R(0.5), TB_SMALLEST_EPSILON);
                 it->shrink = tb_max(it->shrink * TB_R(0.7), it->boldest);
             }
