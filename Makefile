@@ -51,7 +51,8 @@ suites = $(call only,$(foreach s,$(1),$(suite_$(s))))
 # not the lanes of a played card: each has a stack of its own, which ASan takes for one that has ended
 ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call suites,$(ASAN_SUITES)))
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
-RELEASE_TESTS := $(call suites,truth unit fuzz e2e) $(call only,tests/check_format.sh tests/check_server_rooms.sh)
+RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
+    $(call only,tests/check_format.sh tests/check_rooms.sh tests/check_server_rooms.sh)
 PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 
 LIBRARY := $(B)/libtribo.a
@@ -69,7 +70,7 @@ say = $(if $(Q),@printf '%-5s %s\n' '$(1)' '$(2)')
 # a recipe that calls make again runs JOBS jobs unless the caller asked for another number
 SUBMAKE = $(MAKE) --no-print-directory $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(JOBS))
 RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARCHER=$(ARCHER) \
-      TEST_PYTHON=$(PYTHON) tests/run_all.sh $(BUILD)/log
+      CC="$(CC)" TEST_PYTHON=$(PYTHON) tests/run_all.sh $(BUILD)/log
 
 # tests do without it where there is none; `make fuzz` does not
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
@@ -151,7 +152,7 @@ check-format: ## say which C sources are not in that style
 
 install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 644 solver/tribo.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 solver/tribo.h solver/tribo_qp.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)

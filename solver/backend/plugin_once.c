@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "step/step.h"
 
 #define PLUGIN_NAME  "libtribo_gpu.so"

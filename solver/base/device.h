@@ -2,7 +2,7 @@
  *
  * The rooms collide, contact, solve and step are C that a card runs too. A backend that wants them
  * there includes their sources in one translation unit of C++ or CUDA with TB_DEVICE defined (see
- * gpu/physics.h); everywhere else these words are those of plain C.
+ * gpu/batch/physics.h); everywhere else these words are those of plain C.
  *
  * With TB_DEVICE, and only then: memory comes from one block that somebody else provides, errors
  * bear no text, there are no threads within a world and nothing is known by name. */

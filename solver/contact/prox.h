@@ -7,7 +7,7 @@
 #ifndef TB_PROX_H
 #define TB_PROX_H
 
-#include "contact/contact.h"
+#include "contact/problem.h"
 
 /* sqrt(x^2 + y^2) without overflow or underflow on the way */
 TB_FN_LARGE tb_real tb_hypot2(tb_real x, tb_real y)

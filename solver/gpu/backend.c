@@ -10,12 +10,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "base/base.h"
 #include "gpu/large/field_world.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
 #include "gpu/stored/stored.h"
-#include "shared_card.h"
+#include "gpu/shared_card.h"
 
 /* Of the card's memory: what images of models may take. */
 static const double MODELS_SHARE = 0.25;

@@ -1,5 +1,5 @@
 /* See shared_card.h. */
-#include "shared_card.h"
+#include "gpu/shared_card.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -8,6 +8,7 @@
 #ifndef TB_GPU_SHARED_CARD_H
 #define TB_GPU_SHARED_CARD_H
 
+#include "backend/backend.h"
 #include "gpu/batch/batch.h"
 #include "gpu/large/field_run.h"
 

@@ -30,6 +30,7 @@
 #ifndef TB_BOUNDED_QP_H
 #define TB_BOUNDED_QP_H
 
+#include "tribo_qp.h"
 #include "base/base.h"
 
 /* Where a variable is. */

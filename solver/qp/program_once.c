@@ -1,7 +1,8 @@
 /* What the public header says of quadratic programs: defaults, checks, precision; and random ones.
  */
 #include "qp/turned.h"
-#include "step/step.h"
+#include "backend/backend.h"
+#include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -22,6 +22,7 @@
 #ifndef TB_QP_H
 #define TB_QP_H
 
+#include "tribo_qp.h"
 #include "qp/band.h"
 
 /* What is known of an inequality before a solve. */

@@ -1,6 +1,7 @@
 /* symgbmm: where it runs, and the processor's variant. */
 #include "qp/band.h"
-#include "step/step.h"
+#include "backend/backend.h"
+#include "base/base.h"
 
 #include <time.h>
 

@@ -8,6 +8,7 @@
 #ifndef TB_TURNED_H
 #define TB_TURNED_H
 
+#include "tribo_qp.h"
 #include "base/base.h"
 
 typedef struct tb_qp_turned {

@@ -15,7 +15,7 @@
 
 #include "base/random.h"
 #include "step/stages/approach.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* Seed of the orders in which joints visit their values: equal models give equal answers. */
 static const uint64_t SAMPLING_SEED = 0x6f7665726c6170;

@@ -2,7 +2,7 @@
  * outside the step. */
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* Velocity of a body at its origin, whatever point its tree is measured about. */
 static tb_vec3 origin_velocity(const tb_dynamics *d, int32_t body)

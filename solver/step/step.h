@@ -75,11 +75,8 @@ typedef enum tb_state_part {
 
 enum { TB_ARRAYS = 9 }; /* of `numbers` */
 
-/* What a device keeps of a state between calls: its backend's, which knows more of it. States that
- * have been forked share a twin until one of them is stepped. */
-typedef struct tb_device_twin {
-    const struct tb_backend *backend;
-} tb_device_twin;
+/* What a device keeps of a state between calls (backend/backend.h). */
+typedef struct tb_device_twin tb_device_twin;
 
 struct tb_state {
     const tb_model *model;
@@ -184,73 +181,5 @@ static inline void tb_state_touch(tb_state *state, uint32_t parts)
 void tb_state_leave(tb_state *state);
 /* Room for `count` contacts that replace those that are there. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
-
-/* ---- backends ---- */
-
-enum { TB_BACKEND_ABI = 12 };
-
-/* A backend schedules the per-world and per-element functions of the rooms above; it holds no
- * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
- * `const tb_backend tb_backend_plugin`, of the same ABI number, which counts everything that crosses
- * the border: this table, tb_state, tb_model, options, certificates and errors. */
-typedef struct tb_backend {
-    int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
-    const char *name; /* "cpu" */
-    /* Devices that it can use here; 0 with a line in `reason` where there are none. */
-    int32_t (*devices)(char reason[TB_ERROR_MESSAGE_SIZE]);
-    tb_status (*describe)(int32_t device, tb_device_info *info, tb_error *error);
-    /* Working memory for `options`. */
-    tb_status (*create)(const tb_step_options *options, void **context, tb_error *error);
-    void (*destroy)(void *context);
-    /* Whether the context also serves these options, or another must be made. */
-    bool (*serves)(const void *context, const tb_step_options *options);
-    /* Steps every world `steps` times, or by its course where there are courses (checked; NULL: none);
-     * the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and what the
-     * host has of the states is as before the call. A backend without twins gets states that are
-     * wholly on the host and have none. */
-    tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
-                      const tb_course *courses, int32_t worlds, int32_t steps,
-                      tb_certificate *certificates, tb_error *error);
-    /* All but the name. */
-    void (*measure)(const void *context, tb_stepper_use *use);
-
-    /* A backend with a memory of its own; NULL where worlds are stepped in the host's. The functions
-     * below may be called from any thread, also while another one steps other states. */
-    /* Runs every variant of every kernel once over nothing, so that no later call pays for the first
-     * use of one. */
-    tb_status (*warm)(void *context, tb_error *error);
-    tb_status (*use)(int32_t device, tb_device_use *use, tb_error *error);
-    /* Brings the parts of these states, all with twins of this backend, that the device has newer,
-     * and perhaps more. A state is whole or as it was. */
-    tb_status (*fetch)(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
-    /* One state more, and one less, has this twin; it goes with its last. */
-    void (*share)(tb_device_twin *twin);
-    void (*release)(tb_device_twin *twin);
-
-    /* Programs with bounds on single variables, checked: the contracts of tb_qp_solver_open, solve,
-     * forget and close. May be NULL, all of them: the backend takes no programs. */
-    tb_status (*program_open)(const tb_qp_program *program, const tb_qp_options *options,
-                              void **context, tb_error *error);
-    tb_status (*program_solve)(void *context, const double *f, const double *b, uint8_t *active,
-                               double *x, double *lambda, tb_qp_result *result, tb_error *error);
-    void (*program_forget)(void *context);
-    void (*program_close)(void *context);
-    /* tb_symgbmm's two variants of a card, checked. May be NULL. */
-    tb_status (*symgbmm)(tb_symgbmm_variant variant, tb_precision precision, int32_t device,
-                         int32_t n, int32_t half_bandwidth, int32_t columns, const double *band,
-                         const double *a, double *c, double *seconds, tb_error *error);
-    /* tb_prox_iterate, checked; fills all of the result but the residual. May be NULL. */
-    tb_status (*prox_iterate)(const tb_prox_system *system, const tb_prox_options *options,
-                              double *lambda, tb_prox_result *result, tb_error *error);
-} tb_backend;
-
-extern const tb_backend tb_backend_cpu;
-
-/* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and one
- * is insisted on. */
-tb_status tb_backend_find(tb_backend_choice choice, const tb_backend **backend, tb_error *error);
-/* Opens a plug-in. NOT_FOUND: no such file, or not a plug-in; FAILED_PRECONDITION: of another ABI.
- * It stays in memory for good. */
-tb_status tb_backend_open(const char *path, const tb_backend **backend, tb_error *error);
 
 #endif

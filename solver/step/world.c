@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "step/dynamics/free_body.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_STATIC tb_world make_world(const tb_state *state, const tb_step_options *options,
                               tb_workspace *workspace)

@@ -7,6 +7,7 @@
  *
  * bench_programs [n half_bandwidth columns]; 2000 250 32 without. A card counts if TRIBO_GPU_PLUGIN
  * or the plug-in beside the program finds one. */
+#include "tribo_qp.h"
 #include "common_bench.h"
 
 enum { TURNS = 7, WARM_UP = 1, BOUNDS_AT_A_TIME = 10 };

@@ -29,7 +29,7 @@ PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symg
 # what is wrong with the tree in folder $1; nothing where all is well
 faults() (
     cd "$1" || exit
-    sed -n 's/^#include "\(.*\.c\)"$/\1/p' solver/gpu/physics.h | sort >"$dir/unit"
+    sed -n 's/^#include "\(.*\.c\)"$/\1/p' solver/gpu/batch/physics.h | sort >"$dir/unit"
     rooms=$(printf 'solver/%s ' base model collide contact qp solve step)
     # on the card, every function that it gets from the rooms; elsewhere those of outward names
     # shellcheck disable=SC2046,SC2086 # lists of files

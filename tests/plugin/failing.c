@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "base/error.h"
 #include "step/step.h"
 

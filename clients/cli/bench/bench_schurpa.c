@@ -2,6 +2,7 @@
  * then the first delta bounds of the solution's set are made wrong and both methods start from
  * there. They run in turns, so that what else the machine does falls on both. */
 #include "bench/bench_schurpa.h"
+#include "tribo_qp.h"
 
 #include <math.h>
 #include <stdio.h>

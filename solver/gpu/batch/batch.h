@@ -8,7 +8,7 @@
 
 #include "gpu/batch/choose.h"
 #include "gpu/device/device.h"
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 #include "gpu/batch/graph.h"
 #include "gpu/device/model_cache.h"
 #include "gpu/device/twin.h"

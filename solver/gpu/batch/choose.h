@@ -4,7 +4,7 @@
 #ifndef TB_GPU_CHOOSE_H
 #define TB_GPU_CHOOSE_H
 
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 
 /* What measurements choose themselves; 0, or where 0 has a meaning -1: it is chosen here. */
 typedef struct tb_gpu_settings {

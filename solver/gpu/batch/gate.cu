@@ -1,7 +1,7 @@
 /* Between the solves of a step and what comes behind them, where they overlap (steps.c). */
 #ifndef TB_SINGLE
 
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 
 enum {
     POLL_NANOSECONDS = 500,

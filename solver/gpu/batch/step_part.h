@@ -7,9 +7,9 @@
  * bytes cannot depend on its neighbours, its place in the batch or the size of the launch. */
 #include "gpu/batch/stages.h"
 
-#include "gpu/physics.h"
+#include "gpu/batch/physics.h"
 
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 #include "step/certificate.h"
 
 /* Where a world stands between kernels: before this part of a step, or in its solve, or where a status

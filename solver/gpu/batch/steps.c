@@ -12,7 +12,7 @@
  *
  * Where the card has no memory for all worlds, they come in turns, each with all its steps, and all
  * wait for the last. */
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -3,7 +3,7 @@
  * hundred scattered worlds go in one piece, without a block to pack them into first. */
 #ifndef TB_SINGLE
 
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 
 /* A block a copy, 8 bytes a lane. */
 extern "C" __global__ void tb_gpu_make_copies(const tb_gpu_copy *copies)

@@ -3,7 +3,7 @@
 #define TB_GPU_SIDES_H
 
 #include "gpu/device/device.h"
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 
 /* Streams of solves, behind them one for each group of worlds but the first. A solve that takes as many
  * rounds as there are streams holds up the next one of its own. With a call's stream, that of readers

@@ -14,7 +14,8 @@
 
 #include <pthread.h>
 
-#include "gpu/gpu_internal.h"
+#include "backend/backend.h"
+#include "gpu/device/gpu_internal.h"
 #include "gpu/device/pool.h"
 
 typedef struct tb_gpu_twins tb_gpu_twins;

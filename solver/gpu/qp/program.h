@@ -9,6 +9,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tribo_qp.h"
 #include "base/base.h"
 
 typedef struct tb_gpu_program {

@@ -5,6 +5,7 @@
 #ifndef TB_GPU_SCHURPA_SETS_H
 #define TB_GPU_SCHURPA_SETS_H
 
+#include "tribo_qp.h"
 #include "gpu/qp/band_multiply.h"
 
 typedef enum action { ACT_MOVE, ACT_FACTOR, ACT_REFINE, ACT_END } action;

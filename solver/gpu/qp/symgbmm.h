@@ -4,6 +4,7 @@
 
 #include <cuda_runtime_api.h>
 
+#include "tribo_qp.h"
 #include "step/step.h"
 
 /* Pointers of the card, numbers of the kernel's precision; matrices by columns, n numbers each but for

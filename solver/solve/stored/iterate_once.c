@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "contact/prox.h"
-#include "step/step.h"
+#include "backend/backend.h"
 
 tb_prox_options tb_prox_defaults(void)
 {

@@ -10,6 +10,9 @@
 #ifndef TB_TEAM_FORMS_H
 #define TB_TEAM_FORMS_H
 
+#include "solve/sweep/moves.h"
+#include "solve/sweep/rows.h"
+
 /* ---- one row ---- */
 
 /* A row of a block with more columns than are listed. */

@@ -24,6 +24,8 @@
 #ifndef TB_FIELD_H
 #define TB_FIELD_H
 
+#include <assert.h>
+
 #include "solve/sweep/coloured_iterate.h"
 #include "collide/broad/field_tree.h"
 #include "step/large/field_plan.h"

@@ -7,6 +7,8 @@
 #ifndef TB_FIELD_PAIRS_H
 #define TB_FIELD_PAIRS_H
 
+#include "collide/convex/plane_pairs.h"
+#include "collide/convex/round_pairs.h"
 #include "step/stages/contact_terms.h"
 #include "step/large/field_motion.h"
 

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "step/dynamics/free_body.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* ---- loading ---- */
 

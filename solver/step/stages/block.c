@@ -6,7 +6,7 @@
  * are all in the list, and then scaled. */
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* impulses have a rest */
 enum { ROUNDS = sizeof(tb_real) < sizeof(double) };

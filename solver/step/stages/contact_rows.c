@@ -13,7 +13,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_EXTERN tb_motion tb_prescribed_motion(const tb_world *world, int32_t body, tb_vec3 point)
 {

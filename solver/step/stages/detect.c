@@ -2,7 +2,7 @@
  * their rows: what a contact is made of is then still in the cache.
  */
 #include "step/stages/approach.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 typedef struct detection {
     tb_world *world;

@@ -7,7 +7,7 @@
  * write where a single one would have written. */
 #ifdef TB_DEVICE
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* One pair of shapes that are near each other. */
 typedef struct tb_near {

@@ -7,7 +7,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_arena *arena)
 {

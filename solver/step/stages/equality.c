@@ -12,7 +12,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_STATIC tb_real polynomial(const double p[5], tb_real y, tb_real *slope)
 {

@@ -7,7 +7,7 @@
  * never gives more than its limit (design decision 3). */
 #include <math.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* ---- one row ---- */
 

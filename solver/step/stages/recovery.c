@@ -21,7 +21,7 @@
 #include <math.h>
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* Compliance of a row over its Delassus number. Loops stay closed and limits are kept where a contact
  * asks for what they forbid. */

@@ -12,7 +12,7 @@
 #include <string.h>
 
 #include "model/merge.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 enum {
     WARNED_PAIRS = 8, /* named one by one; more are counted */

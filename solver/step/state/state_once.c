@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend/backend.h"
 #include "step/dynamics/dynamics.h"
 #include "step/step.h"
 

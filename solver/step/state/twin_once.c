@@ -4,6 +4,7 @@
  * somebody asks, and what the host writes goes there with the next step; both by parts, so that new
  * controls for a world do not bring it back first. Here is the host's side of that, the same for
  * every backend. */
+#include "backend/backend.h"
 #include "step/step.h"
 
 void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1])

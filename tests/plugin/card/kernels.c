@@ -10,7 +10,7 @@
 #include <string.h>
 
 #include "../../unit/gpu/device_world.h"
-#include "gpu/gpu_internal.h"
+#include "gpu/device/gpu_internal.h"
 #include "played.h"
 #include "step/certificate.h"
 

@@ -1,6 +1,6 @@
 // The physics as a card compiles it, for the processor: the same unit of sources, in C++, with a
 // card's memory and errors. Compiled twice, as double and with TB_SINGLE as float.
-#include "gpu/physics.h"
+#include "gpu/batch/physics.h"
 
 #include "device_parts.h"
 

@@ -2,6 +2,7 @@
 #ifndef GPU_QP_UTIL_H
 #define GPU_QP_UTIL_H
 
+#include "tribo_qp.h"
 #include "gpu_util.h"
 
 enum { LOWER_BOUNDS, BOTH_BOUNDS, FACETS, BOUNDS_AND_FACETS };

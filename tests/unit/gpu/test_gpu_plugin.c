@@ -1,6 +1,7 @@
 /* Backends as plug-ins, where there is no card: what is refused and why, and what goes on. */
 #include <unistd.h>
 
+#include "backend/backend.h"
 #include "step/step.h"
 #include "test_util.h"
 

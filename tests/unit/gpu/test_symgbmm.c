@@ -1,5 +1,6 @@
 /* The product of a symmetric band with a matrix in its three variants, against sums over the matrix and
  * against each other. Where there is no card, one that the processor plays runs the same kernels. */
+#include "tribo_qp.h"
 #include "gpu_qp_util.h"
 
 /* n, half-bandwidth, columns; small ones first */

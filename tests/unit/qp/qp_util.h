@@ -4,6 +4,7 @@
 
 #include <stdlib.h>
 
+#include "tribo_qp.h"
 #include "qp/qp.h"
 #include "test_util.h"
 

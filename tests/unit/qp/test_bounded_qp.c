@@ -1,4 +1,5 @@
 /* Programs with bounds by a team's SCHURPA: against the library's own, and by the KKT conditions. */
+#include "tribo_qp.h"
 #include "qp/bounded_qp.h"
 
 #include "qp_util.h"

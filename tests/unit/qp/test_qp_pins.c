@@ -1,5 +1,6 @@
 /* Constraints of a quadratic program that are pinned: those that hold are equalities wherever they
  * stand, those that are off might as well not be there, and both change from solve to solve. */
+#include "tribo_qp.h"
 #include "qp/qp_internal.h"
 
 #include "qp_util.h"

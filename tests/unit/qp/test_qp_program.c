@@ -1,4 +1,5 @@
 /* Quadratic programs through the public header: both precisions, every system, what is refused. */
+#include "tribo_qp.h"
 #include "qp/turned.h"
 #include "test_util.h"
 

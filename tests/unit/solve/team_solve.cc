@@ -1,7 +1,7 @@
 // The solvers as a card compiles them, with threads as the lanes of a team. Compiled twice, as
 // double and with TB_SINGLE as float.
 #define TB_TEAM_PLAYED 1
-#include "gpu/physics.h"
+#include "gpu/batch/physics.h"
 
 #include "gpu/team_play.h"
 #include "team_solve.h"

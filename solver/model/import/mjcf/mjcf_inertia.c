@@ -149,7 +149,7 @@ static void add_wrench(const tb_model *model, const motion *motions, int32_t bod
     }
 }
 
-/* J of an actuator on a site: step/dynamics/transmission.c has the formulas. */
+/* J of an actuator on a site: step/stages/transmission.c has the formulas. */
 static void site_row(const mjcf *m, const tb_model *model, const tb_pose *poses,
                      const motion *motions, const tb_actuator_def *def, double *row)
 {

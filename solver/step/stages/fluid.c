@@ -8,8 +8,8 @@
  * a linearly implicit step that is stable however thick the medium and of first order in the drag
  * (Hairer and Wanner, Solving ODEs II, IV.7, with an inexact Jacobian). B is a mass and a moment of
  * inertia about the centre of the box or ellipsoid, so that it goes into the composite inertias. */
-#include "step/dynamics/fluid.h"
-#include "step/step_internal.h"
+#include "step/stages/fluid.h"
+#include "step/stages/stages.h"
 
 TB_EXTERN bool tb_fluid_take(tb_world *world)
 {

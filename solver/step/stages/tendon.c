@@ -4,7 +4,7 @@
  * spatial tendon's come from the poses of the bodies, anew wherever they have moved: with n the
  * direction of a straight piece between points P and Q, dL = n . (dQ - dP) / divisor. */
 #include "model/tendon_path.h"
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* Adds what the end of a piece does to the tendon as a dof moves it. pull: direction times share, m/m;
  * dofs ascend, those that move all of a branch are not among them. */

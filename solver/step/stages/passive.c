@@ -2,7 +2,7 @@
  *
  * Springs and dampers are implicit (begin.c). One whose coefficient is a polynomial gives its force
  * exactly and enters the mass matrix by its slope, where that is positive. */
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_EXTERN bool tb_passive_take(tb_world *world)
 {

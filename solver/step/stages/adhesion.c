@@ -11,7 +11,7 @@
  * pushed by in the last step: nothing is drawn from afar. */
 #include <math.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* What the actuator pulls with, N. */
 TB_STATIC double adhesion_force(const tb_world *w, int32_t actuator)

@@ -6,8 +6,8 @@
  * integrated implicitly. A part that would push harder the faster it moves stays explicit. */
 #include <math.h>
 
-#include "step/dynamics/muscle.h"
-#include "step/step_internal.h"
+#include "step/stages/muscle.h"
+#include "step/stages/stages.h"
 
 /* ---- activation ---- */
 

@@ -15,7 +15,7 @@
 #define TB_GPU_PHYSICS_H
 
 #if defined(TB_BASE_H) || defined(TB_REAL_H)
-#error "gpu/physics.h comes before all other headers of the library"
+#error "gpu/batch/physics.h comes before all other headers of the library"
 #endif
 #define TB_DEVICE 1
 
@@ -64,21 +64,21 @@
 #include "step/dynamics/dynamics.c"
 #include "step/dynamics/kinematic_once.c"
 #include "step/state/course_once.c"
-#include "step/dynamics/tendon.c"
+#include "step/stages/tendon.c"
 #ifndef TB_SINGLE
 #include "step/stages/energy_once.c"
 #endif
-#include "step/dynamics/transmission.c"
-#include "step/dynamics/actuators.c"
-#include "step/dynamics/fluid.c"
-#include "step/dynamics/passive.c"
+#include "step/stages/transmission.c"
+#include "step/stages/actuators.c"
+#include "step/stages/fluid.c"
+#include "step/stages/passive.c"
 #include "step/stages/joint_rows.c"
 #include "step/stages/equality.c"
 #include "step/stages/begin.c"
 #include "step/stages/contact_rows.c"
 #include "step/stages/detect.c"
 #include "step/stages/detect_team.c"
-#include "step/dynamics/adhesion.c"
+#include "step/stages/adhesion.c"
 #include "step/stages/recovery.c"
 #include "step/world.c"
 

@@ -5,7 +5,7 @@
  * motion. The definitions are MuJoCo's (XML reference, actuator/general). */
 #include <math.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 TB_EXTERN bool tb_transmissions_take(tb_world *world)
 {

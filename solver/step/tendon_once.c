@@ -1,7 +1,7 @@
 /* Questions about tendons, and what their armature does outside of the step. Double. */
 #include <string.h>
 
-#include "step/step_internal.h"
+#include "step/stages/stages.h"
 
 /* Coefficients of a tendon at the poses in d; `own` has room for those of a spatial one. */
 static const double *row_of(const tb_dynamics *d, int32_t tendon, double *own)
