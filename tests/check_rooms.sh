@@ -76,7 +76,7 @@ alone() {
     # what a kernel is made of needs a card, or one that is played
     find solver -name '*.[ch]' | grep -vE "$COMPLETED" | sort | xargs -P "${JOBS:-2}" -I@ sh -c '
         case $1 in
-        solver/gpu/qp/[bcgst][acril]*.h)
+        solver/gpu/qp/[bcgst][acril]*.h | solver/gpu/stored/[jps][or]*.h)
             set -- "$1" "${CXX:-g++} -std=c++20 -x c++ -Wno-unknown-pragmas -Wno-missing-field-initializers -include tests/plugin/card/blocks.h" ;;
         *) set -- "$1" "${CC:-gcc} -std=c11 -x c" ;;
         esac
