@@ -195,9 +195,14 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(LIB_OBJECTS)
 
-$(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects
+# what the shared library exports: the functions that the public headers declare
+$(B)/exports.map: solver/tribo.h solver/tribo_qp.h
+	@mkdir -p $(@D)
+	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $^ | sort -u; echo 'local: *; };'; } > $@
+
+$(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--version-script=$(B)/exports.map -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
 
 $(B)/libtribo.so: $(SHARED)
 	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@

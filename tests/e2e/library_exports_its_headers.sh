@@ -1,0 +1,14 @@
+#!/bin/sh
+# The shared library exports the functions that tribo.h and tribo_qp.h declare, each of them, and
+# nothing else.
+. tests/e2e/common.sh
+ran='the shared library'
+cat solver/tribo.h solver/tribo_qp.h | tr '\n' ' ' | sed 's|/\*[^*]*\*\+\([^/*][^*]*\*\+\)*/||g' |
+    sed -E 's/typedef [a-z_]+ tb_[a-z_]+\(//g' | grep -oE '\<tb_[a-z0-9_]+\([^*]' | sed 's/(.*//' | sort -u >"$dir/declared"
+nm -D --defined-only "$TRIBO_BUILD/libtribo.so" | awk '{ print $3 }' | sort -u >"$dir/exported"
+comm -13 "$dir/declared" "$dir/exported" | sed 's/^/    not declared: /'
+check 'it exports nothing that no header declares' [ -z "$(comm -13 "$dir/declared" "$dir/exported")" ]
+comm -23 "$dir/declared" "$dir/exported" | sed 's/^/    not exported: /'
+check 'it exports all that the headers declare' [ -z "$(comm -23 "$dir/declared" "$dir/exported")" ]
+check 'functions were found' [ "$(wc -l <"$dir/exported")" -gt 100 ]
+finish
