@@ -195,10 +195,13 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 	$(call say,AR,$@)
 	$(Q)rm -f $@ && ar rcs $@ $(LIB_OBJECTS)
 
-# what the shared library exports: the functions that the public headers declare
+# what the shared library exports: the functions that the public headers declare, and those of base/
+# that libtribo_client.a takes from it
+CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memory tb_file_read
 $(B)/exports.map: solver/tribo.h solver/tribo_qp.h
 	@mkdir -p $(@D)
-	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $^ | sort -u; echo 'local: *; };'; } > $@
+	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $^ | sort -u; \
+	    printf '%s;\n' $(CLIENT_NEEDS); echo 'local: *; };'; } > $@
 
 $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects $(B)/exports.map
 	$(call say,LD,$@)
