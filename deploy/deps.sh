@@ -5,7 +5,7 @@
 #   (none named: all but fuzz, clients and the peers)
 #
 #   build   compiler and libraries
-#   test    libcheck and clang-format 14
+#   test    libcheck, clang-format 14, curl, jq and openssl
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
 #   python  a Python environment in build/python for the client and its tests
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
@@ -66,6 +66,7 @@ find_missing() {
         test)
             need check library check
             need curl have curl
+            need jq have jq
             need openssl have openssl
             need clang-format-14 formatter
             ;;

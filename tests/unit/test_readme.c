@@ -68,7 +68,7 @@ static char *text_between(const char *path, const char *begin, const char *end)
 START_TEST(the_readme_holds_this_example)
 {
     char *own = text_between(SOURCE, "/* example begins */\n", "/* example ends */");
-    char *told = text_between(README, "```c\n", "```");
+    char *told = text_between(README, "```c example.c\n", "```");
     ck_assert_str_eq(own, told);
     free(own);
     free(told);
@@ -79,7 +79,7 @@ END_TEST
 START_TEST(the_example_prints_what_the_readme_says)
 {
     char home[4096], folder[] = "/tmp/tribo_readme_XXXXXX";
-    char *scene = text_between(README, "```xml\n", "```");
+    char *scene = text_between(README, "```xml scene.xml\n", "```");
     char *told = text_between(README, "$ ./example\n", "```");
     ck_assert_ptr_nonnull(getcwd(home, sizeof home));
     ck_assert_ptr_nonnull(mkdtemp(folder));
