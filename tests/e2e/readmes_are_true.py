@@ -158,7 +158,11 @@ class Shell:
         assert pipe_out is not None
         limit = threading.Timer(COMMAND_SECONDS, self.process.kill)
         limit.start()
-        print(f"{{ {command}\n}} </dev/null; echo; echo @@end $?", file=pipe_in, flush=True)
+        print(
+            f"{{ {command}\n}} </dev/null; code=$?; echo; echo @@end $code",
+            file=pipe_in,
+            flush=True,
+        )
         printed = ""
         for line in pipe_out:
             if line.startswith("@@end "):
