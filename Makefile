@@ -198,9 +198,9 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 # what the shared library exports: the functions that the public headers declare, and those of base/
 # that libtribo_client.a takes from it
 CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memory tb_file_read
-$(B)/exports.map: solver/tribo.h solver/tribo_qp.h
+$(B)/exports.map: solver/tribo.h solver/tribo_qp.h Makefile
 	@mkdir -p $(@D)
-	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $^ | sort -u; \
+	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $(filter %.h,$^) | sort -u; \
 	    printf '%s;\n' $(CLIENT_NEEDS); echo 'local: *; };'; } > $@
 
 $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects $(B)/exports.map
