@@ -5,7 +5,8 @@ A fenced block begins with a line ```KIND WORD, and KIND says how it is checked:
   console         lines that begin with "$ " run; other lines are their output. Numbers may differ,
                   a line "..." stands for any lines. WORD daemon: the block starts a daemon
   sh              each line runs and ends with 0. WORD make: targets must exist (make -n). WORD card
-                  or WORD data: the lines need a GPU or files from elsewhere; options must exist
+                  or WORD data: the lines need a GPU or files from elsewhere; options must exist.
+                  WORD tool: lines whose program is not installed are skipped
   python          runs
   c, xml, ini...  WORD is the name of a file that the commands below it use
   text            output
@@ -253,7 +254,9 @@ class Run:
                 continue
             if block.word == "make":
                 self.check_target(words, where)
-            elif block.word:
+            elif block.word == "tool" and shutil.which(words[0]) is None:
+                self.report.skip(f"{where}: {words[0]} is not installed")
+            elif block.word and block.word != "tool":
                 self.check_options(words, where)
             else:
                 code, printed = self.shell.run(self.local(command))
