@@ -342,13 +342,24 @@ def rows(readme: str, section: str = "") -> dict[str, str]:
     return found
 
 
+def compare(report: Report, shown: dict[str, str], known: dict[str, str], what: str) -> None:
+    """One check whose failure names the rows that differ."""
+    wrong = sorted({name for name, _ in shown.items() ^ known.items()})
+    report.check(not wrong, f"{what}: missing, needless or otherwise: {', '.join(wrong)}")
+
+
+def compare_names(report: Report, shown: dict[str, str], known: set[str], what: str) -> None:
+    """The same for names alone."""
+    compare(report, dict.fromkeys(shown, ""), dict.fromkeys(known, ""), what)
+
+
 def check_options(report: Report) -> None:
     """server/README.md has every option with its default."""
     printed = subprocess.run([TRIBOD, "--print-config"], capture_output=True, text=True).stdout
     for section in re.split(r"^\[", printed, flags=re.M)[1:]:
         name, _, body = section.partition("]")
         options = dict(re.findall(r"^(\w+) =(?: (.*))?$", body, flags=re.M))
-        report.equal(rows("server/README.md", f"[{name}]"), options, f"options of [{name}]")
+        compare(report, rows("server/README.md", f"[{name}]"), options, f"options of [{name}]")
 
 
 def check_metrics(report: Report) -> None:
@@ -360,29 +371,40 @@ def check_metrics(report: Report) -> None:
         page = answer.read().decode()
     daemon.stop()
     metrics = dict(re.findall(r"^# TYPE (\w+) (\w+)$", page, flags=re.M))
-    report.equal(rows("server/README.md", "Metrics"), metrics, "metrics")
+    compare(report, rows("server/README.md", "Metrics"), metrics, "metrics")
 
 
 def check_commands(report: Report) -> None:
     """clients/cli/README.md has every command, solver/README.md every solver and field."""
     told = subprocess.run([TRIBO, "--help"], capture_output=True, text=True).stdout
     names = set(re.findall(r"^  (\w+)  ", told, flags=re.M))
-    report.equal(set(rows("clients/cli/README.md", "Commands")), names, "commands")
+    compare_names(report, rows("clients/cli/README.md", "Commands"), names, "commands")
     told = subprocess.run([TRIBO, "version"], capture_output=True, text=True).stdout
     solvers = set(re.findall(r"^  (\w+) ", told.split("backends:")[0], flags=re.M))
-    report.equal(set(rows("solver/README.md", "Solvers")), solvers, "solvers")
+    compare_names(report, rows("solver/README.md", "Solvers"), solvers, "solvers")
     header = (ROOT / "solver/tribo.h").read_text()
     body = header.split("typedef struct tb_certificate {")[1].split("} tb_certificate;")[0]
     body = re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL)
     fields = set(re.findall(r"(\w+)(?:\[\d+\])?[,;]", body))
-    report.equal(set(rows("solver/README.md", "Certificate")), fields, "fields of a certificate")
+    compare_names(
+        report, rows("solver/README.md", "Certificate"), fields, "fields of a certificate"
+    )
+
+
+def check_hops(report: Report) -> None:
+    """The functions on the path of a Step, in server/README.md, are in the files that it names."""
+    text = (ROOT / "server/README.md").read_text()
+    for name, file in re.findall(r"^\d+\. `(\w+)` \((\w\S*\.c)\)", text, flags=re.M):
+        source = ROOT / "server" / file
+        there = source.exists() and re.search(rf"\b{name}\(", source.read_text()) is not None
+        report.check(there, f"server/README.md: no {name} in {file}")
 
 
 def check_variables(report: Report) -> None:
     """solver/gpu/README.md has every variable that the plug-in reads."""
     sources = [*(ROOT / "solver").rglob("*.c"), *(ROOT / "solver").rglob("*.cu")]
     read = {name for s in sources for name in re.findall(r'"(TRIBO_GPU_\w+)"', s.read_text())}
-    report.equal(set(rows("solver/gpu/README.md", "Variables")), read, "variables")
+    compare_names(report, rows("solver/gpu/README.md", "Variables"), read, "variables")
 
 
 def main() -> int:
@@ -392,7 +414,7 @@ def main() -> int:
     prefix = scratch / "prefix"
     words = len((ROOT / "README.md").read_text().split())
     report.check(words <= WORDS_OF_README, f"README.md has {words} words")
-    for check in (check_options, check_metrics, check_commands, check_variables):
+    for check in (check_options, check_metrics, check_commands, check_variables, check_hops):
         with report.case(check.__name__):
             check(report)
     try:

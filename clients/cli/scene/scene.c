@@ -16,7 +16,7 @@ static const args_command COMMAND = {
                    "whose methods Tribod has.\n'list' tells the names.\n",
     .examples = "  tribo scene list\n"
                 "  tribo scene poulsen_grid_8 --out grid.xml && tribo run grid.xml --steps 10\n"
-                "  tribo scene incline | tribo run /dev/stdin --time 2\n",
+                "  tribo scene incline --out incline.xml && tribo run incline.xml --time 2\n",
     .minimum_operands = 1,
     .maximum_operands = 1};
 
