@@ -60,8 +60,8 @@ $(SERVER_OBJECTS) $(DB_OBJECTS) $(B)/server/main.o: CPPFLAGS += -isystem $(GEN) 
 $(patsubst %,$(B)/%.o,$(SERVER_TESTS)): CPPFLAGS += -isystem $(GEN) -Iserver -I.
 
 # the commit stands in one file, so that a new one compiles one file
-$(B)/server/ops/build.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
-$(B)/server/ops/build.o: $(B)/stamp.commit
+$(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: CPPFLAGS += -DTB_COMMIT='"$(COMMIT)"'
+$(B)/server/ops/build.o $(B)/clients/cli/common/commit.o: $(B)/stamp.commit
 $(B)/stamp.commit: text = $(COMMIT)
 
 # headers of the system's kind are not listed in .d files, so say who embeds what

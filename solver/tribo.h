@@ -565,6 +565,23 @@ bool tb_named_scene_describe(int32_t index, tb_named_scene *scene);
 tb_status tb_named_scene_mjcf(const char *name, unsigned char **text, size_t *size,
                               tb_error *error);
 
+/* What Poulsen tells of his scenes: contacts, blocks of A = J W J' and colours of the contact graph, of
+ * which the ground is a body like any other. */
+enum { TB_POULSEN_COLOURS = 16 };
+typedef struct tb_poulsen_counts {
+    int32_t bodies, contacts; /* the ground is among the bodies */
+    int64_t nnz;              /* blocks of A */
+    int32_t largest_degree;   /* of a contact: d_e */
+    int32_t greedy_colours;   /* first-free, before small colours are merged */
+    int32_t colours;          /* after: sizes below */
+    int32_t unsafe;           /* 1: the last of these is the unsafe one */
+    int32_t size[TB_POULSEN_COLOURS];
+    int32_t balanced_colours, balanced_smallest, balanced_largest;
+} tb_poulsen_counts;
+
+/* Counts of a named scene; NOT_FOUND where it is none of Poulsen's. */
+tb_status tb_poulsen_count(const char *scene, tb_poulsen_counts *counts, tb_error *error);
+
 /* ---- models: immutable, shared, content-addressed -------------------------------------------- */
 
 typedef struct tb_model tb_model;
@@ -774,7 +791,11 @@ double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m,
 
 typedef enum tb_scheme {
     TB_SCHEME_STEWART_TRINKLE, /* gap term, no restitution by default: grasps and stacks */
-    TB_SCHEME_MOREAU           /* midpoint, Newton restitution: impacts */
+    TB_SCHEME_MOREAU,          /* midpoint, Newton restitution: impacts */
+    /* Betz's Stewart-Trinkle stepping in a plane: bodies of two slides and a hinge, convex outlines, the
+     * whole gap given back within the step, no restitution. In double, on the processor. UNSUPPORTED
+     * names what of a model does not fit */
+    TB_SCHEME_PLANAR
 } tb_scheme;
 
 typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
@@ -840,7 +861,10 @@ typedef enum tb_storage {
 typedef enum tb_r_strategy {
     TB_R_DIAGONAL,   /* omega / G_ii, one for both tangents (Nützi 4.41) */
     TB_R_RICHARDSON, /* omega */
-    TB_R_SPECTRUM    /* 2 / (smallest + largest eigenvalue of G), times omega */
+    TB_R_SPECTRUM,   /* 2 / (smallest + largest eigenvalue of G), times omega */
+    /* (diag(G) / omega + lower triangle of G)^-1 (Betz 2.54): omega / G_ii, and every contact sees those
+     * before it; prox_serial and prox_cuda only */
+    TB_R_GAUSS_SEIDEL
 } tb_r_strategy;
 
 typedef enum tb_stop_test {
@@ -865,6 +889,12 @@ typedef struct tb_solve_options {
     bool accelerate;          /* extrapolate over slow sweeps (Anderson; in field mode, momentum) */
     int32_t maximum_halvings; /* of omega after divergence */
     int32_t threads;          /* 0: all processors; used by solvers that can */
+    /* N s, prox_serial: a larger normal impulse begins the solve again with half the omega and twice the
+     * sweeps (Betz's p_nLimit); 0: off */
+    double impulse_limit;
+    /* prox_serial, prox_cuda: with the mistakes of the thesis's listings (r before omega is halved; the
+     * gap in the place of gap / h, and a first sweep with mu = 1) */
+    bool as_listed;
     /* asked between sweeps, on a card every 32 steps; true ends the work as CANCELLED. NULL: never */
     bool (*cancelled)(void *context);
     void *cancelled_context;

@@ -9,7 +9,7 @@ cd "$(dirname "$0")/.." || exit 1
 # From the ground up: a room may include itself and the rooms before it. A name with a dot is one
 # header that stands lower than its folder. A path belongs to the longest name that begins it.
 ORDER='
-solver/tribo.h solver/tribo_qp.h
+solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h
 solver/base solver/backend/backend.h
 solver/model solver/model/geometry solver/model/compile
 solver/model/import solver/model/import/mesh solver/model/import/mjcf solver/model/import/urdf
@@ -17,7 +17,9 @@ solver/collide solver/collide/broad solver/collide/convex solver/collide/mesh
 solver/contact solver/contact/files
 solver/qp
 solver/solve solver/solve/sweep solver/solve/newton solver/solve/staggered solver/solve/stored
+solver/solve/planar solver/solve/coloured
 solver/step solver/step/dynamics solver/step/stages solver/step/large solver/step/state
+solver/step/planar
 solver/backend solver/backend/cpu
 solver/gpu/device solver/gpu/batch solver/gpu/large solver/gpu/qp solver/gpu/stored solver/gpu
 solver/grasp solver/scenes'

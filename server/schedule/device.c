@@ -159,7 +159,8 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     *known = false;
     if (server->config->backend == TB_BACKEND_GPU) return true;
     /* 64 grasps of a mug of triangles: 1,048 world-steps/s on an H200, 12,900 on 16 threads */
-    if (wish->meshes) return false;
+    if (wish->meshes || (wish->options != NULL && wish->options->scheme == TB_SCHEME_PLANAR))
+        return false;
     if (wish->bodies >= server->config->gpu_bodies) return true;
     /* who has to wait gains less */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);

@@ -331,10 +331,10 @@ tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *message, const
         status = take_number(message->recovery_speed, 1e-9, 1e6, field, "recovery_speed",
                              &options->recovery_speed, error);
     if (status == TB_OK)
-        status = take_choice((int)message->scheme, 2, field, "scheme", &scheme, error);
+        status = take_choice((int)message->scheme, 3, field, "scheme", &scheme, error);
     if (status == TB_OK)
         status = take_choice((int)message->precision, 2, field, "precision", &precision, error);
-    options->scheme = scheme == 1 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+    options->scheme = (tb_scheme)scheme;
     options->precision = precision == 1 ? TB_FLOAT : TB_DOUBLE;
     options->report_energy = message->report_energy;
     return status;

@@ -13,7 +13,7 @@ typedef struct tb_device_twin {
     const struct tb_backend *backend;
 } tb_device_twin;
 
-enum { TB_BACKEND_ABI = 12 };
+enum { TB_BACKEND_ABI = 13 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one

@@ -104,7 +104,10 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
     X(newton, "semismooth Newton on the exact cone with a proximal term, after a few sweeps")      \
     X(auto, "sor while its sweeps promise to do, newton where they do not")                        \
     X(staggered, "normals and friction in turn by active sets (SCHURPA), on a cone of four "       \
-                 "facets")
+                 "facets")                                                                         \
+    X(prox_serial, "Betz's sweeps for contacts in the plane, with his freeze and restart")         \
+    X(prox_cuda, "Betz's sweeps in the plane, all contacts and all bodies at once")                \
+    X(lemke, "complementary pivoting for contacts in the plane, the reference there")
 
 /* by name; NULL if there is none. */
 #define tb_solver_find TB_SYMBOL(tb_solver_find)
@@ -135,6 +138,16 @@ TB_EXTERN double tb_auto_rest(const tb_solve_history *history);
  * Iterations are the saddle systems solved. UNSUPPORTED for laws with spin. */
 #define tb_solve_staggered TB_SYMBOL(tb_solve_staggered)
 TB_EXTERN tb_solve_function tb_solve_staggered;
+
+/* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL. prox_serial and
+ * prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form. lemke counts pivots as
+ * iterations, and takes no more than 30,000 complementary pairs (RESOURCE_EXHAUSTED). */
+#define tb_solve_prox_serial TB_SYMBOL(tb_solve_prox_serial)
+TB_EXTERN tb_solve_function tb_solve_prox_serial;
+#define tb_solve_prox_cuda TB_SYMBOL(tb_solve_prox_cuda)
+TB_EXTERN tb_solve_function tb_solve_prox_cuda;
+#define tb_solve_lemke TB_SYMBOL(tb_solve_lemke)
+TB_EXTERN tb_solve_function tb_solve_lemke;
 
 /* Those that a device has too. It knows them by number, in this order from 1 on. All are a team's
  * work (base/team.h): reached by all its lanes, each with a warm start and a solution of its own

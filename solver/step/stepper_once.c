@@ -6,6 +6,7 @@
 
 #include "backend/backend.h"
 #include "step/certificate.h"
+#include "step/planar/planar.h"
 #include "step/step.h"
 
 enum { PARALLEL_WORLDS = 512 }; /* courses that are worth waking threads for */
@@ -51,6 +52,7 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
     } numbers[] = {{o->dt, 0, 1, "dt"},
                    {o->solve.tolerance, 0, 1, "solve.tolerance"},
                    {o->solve.omega, 0, 2, "solve.omega"},
+                   {o->solve.impulse_limit, 0, 1e30, "solve.impulse_limit"},
                    {o->solve.maximum_iterations, 1, 1e9, "solve.maximum_iterations"},
                    {o->solve.maximum_halvings, 0, 60, "solve.maximum_halvings"},
                    {o->recovery_speed, 0, 1e6, "recovery_speed"},
@@ -60,7 +62,7 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
                    {o->closure_slop, 0, 1, "closure_slop"},
                    {o->threads, 0, 4096, "threads"},
-                   {(double)o->scheme, 0, TB_SCHEME_MOREAU, "scheme"},
+                   {(double)o->scheme, 0, TB_SCHEME_PLANAR, "scheme"},
                    {(double)o->precision, 0, TB_FLOAT, "precision"},
                    {(double)o->backend, 0, TB_BACKEND_AUTO, "backend"},
                    {o->device, 0, 1 << 20, "device"}};
@@ -72,13 +74,25 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
     if (!o->solve.solver || !tb_solver_find(o->solve.solver))
         return tb_fail_field(error, TB_NOT_FOUND, "solve.solver", "there is no solver '%s'",
                              o->solve.solver ? o->solve.solver : "");
+    if (o->scheme == TB_SCHEME_PLANAR && o->precision == TB_FLOAT)
+        return tb_fail_field(error, TB_UNSUPPORTED, "precision",
+                             "the planar scheme steps in double only");
+    if (o->scheme == TB_SCHEME_PLANAR && o->backend == TB_BACKEND_GPU)
+        return tb_fail_field(error, TB_UNSUPPORTED, "backend",
+                             "the planar scheme steps on the processor only");
     return TB_OK;
+}
+
+/* The choice, with what a scheme does not have on a card left out. */
+static tb_backend_choice choice_of(const tb_step_options *o)
+{
+    return o->scheme == TB_SCHEME_PLANAR ? TB_BACKEND_CPU : o->backend;
 }
 
 /* The backend that the options ask for. One with a card looks itself whether it has the device. */
 static tb_status find_backend(const tb_step_options *o, const tb_backend **backend, tb_error *error)
 {
-    const tb_status status = tb_backend_find(o->backend, backend, error);
+    const tb_status status = tb_backend_find(choice_of(o), backend, error);
     if (status != TB_OK || *backend != &tb_backend_cpu || o->device == 0) return status;
     return tb_fail_field(error, TB_NOT_FOUND, "device",
                          "there is no device %d: backend 'cpu' has 1", o->device);
@@ -203,7 +217,7 @@ static tb_status bring_home(tb_state *const *states, int32_t worlds, tb_error *e
 static tb_status choose_again(tb_stepper *stepper, tb_state *const *states, int32_t worlds,
                               tb_error *error)
 {
-    if (stepper->options.backend != TB_BACKEND_AUTO) return TB_OK;
+    if (choice_of(&stepper->options) != TB_BACKEND_AUTO) return TB_OK;
     bool meshes = false;
     for (int32_t i = 0; i < worlds && !meshes; i++) meshes = tb_model_has_meshes(states[i]->model);
     const tb_backend *backend = NULL;
@@ -313,6 +327,8 @@ tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const ch
 {
     const tb_status status = tb_state_bring(state, TB_PARTS_ALL, error);
     if (status != TB_OK) return status;
+    if (stepper->options.scheme == TB_SCHEME_PLANAR)
+        return tb_planar_export(state, &stepper->options, &stepper->questions, path, error);
     return tb_world_export(state, &stepper->options, &stepper->questions, path, error);
 }
 

@@ -8,6 +8,7 @@
 
 #include "common/args.h"
 #include "bench/bench_schurpa.h"
+#include "bench/bench_thesis.h"
 #include "common/cli.h"
 #include "common/interrupt.h"
 #include "common/json.h"
@@ -30,7 +31,9 @@ static const args_command COMMAND = {
         "  schurpa   active sets on quadratic programs with a band: one factorization and borders\n"
         "            against one an iteration (Litven's table 7.1: --n 8000 --half-bandwidth "
         "1000)\n"
-        "  model     steps of a MODEL of yours, from its second simulated second on\n",
+        "  model     steps of a MODEL of yours, from its second simulated second on\n"
+        "  betz, poulsen, nuetzi   tables of these theses beside their figures: see 'tribo bench "
+        "betz --help'\n",
     .examples = "  tribo bench\n"
                 "  tribo bench spheres --repeats 21 --json\n"
                 "  tribo bench schurpa --n 8000 --half-bandwidth 1000 --repeats 1\n"
@@ -128,6 +131,7 @@ static tb_status set_up_solvers(bench *b, bench_run *runs, tb_error *error)
         tb_status status = bench_pile(6, &model, error);
         if (status == TB_OK)
             status = run_open(&runs[i], model, &options, 1, SETTLING_STEPS, 2, error);
+        if (status == TB_UNSUPPORTED) continue; /* a solver for the plane */
         if (status != TB_OK) return status;
         bench_case *c = &b->list[b->cases++];
         snprintf(c->label, sizeof c->label, "%s, %d contacts", tb_solver_name(i),
@@ -282,6 +286,7 @@ int command_bench(int argc, char **argv)
     const args_group groups[] = {
         {"options", options}, {"options of schurpa", of_schurpa}, {NULL, NULL}};
     int operands = 0;
+    if (argc > 1 && bench_thesis_is(argv[1])) return command_bench_thesis(argc, argv);
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
 

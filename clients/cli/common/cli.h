@@ -36,6 +36,9 @@ int command_load(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_backup(int argc, char **argv);
 
+/* The commit that the command was built from. */
+const char *cli_commit(void);
+
 /* The exit code that a status deserves. */
 int cli_exit_code(tb_status status);
 

@@ -31,10 +31,11 @@ simulation_options simulation_defaults(void)
 void simulation_option_list(simulation_options *o, args_option list[SIMULATION_OPTIONS])
 {
     /* in the order of the library's enumerations */
-    static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", NULL};
+    static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", "planar", NULL};
     static const char *const PRECISIONS[] = {"double", "float", NULL};
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
-    static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", NULL};
+    static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", "gauss-seidel",
+                                             NULL};
     args_option device[DEVICE_OPTIONS];
     args_option import[IMPORTING_OPTIONS];
     device_option_list(&o->device, device);

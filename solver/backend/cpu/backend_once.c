@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "step/planar/planar.h"
 #include "step/step.h"
 
 /* the float build of the same source */
@@ -65,6 +66,8 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
 static tb_status step_once(const tb_step_options *options, tb_state *state, tb_workspace *workspace,
                            tb_certificate *certificate, tb_error *error)
 {
+    if (options->scheme == TB_SCHEME_PLANAR)
+        return tb_planar_step(state, options, workspace, certificate, error);
     return options->precision == TB_FLOAT
                ? tb_world_step_f32(state, options, workspace, certificate, error)
                : tb_world_step(state, options, workspace, certificate, error);

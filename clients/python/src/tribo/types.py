@@ -324,7 +324,7 @@ class StepOptions:
     """How worlds are stepped; dt in s, 0 for the scene's own; recovery_speed in m/s."""
 
     dt: float = 0.0
-    scheme: Literal["", "stewart-trinkle", "moreau"] = ""
+    scheme: Literal["", "stewart-trinkle", "moreau", "planar"] = ""
     precision: Literal["", "double", "single"] = ""
     solve: SolveOptions = field(default_factory=SolveOptions)
     recovery_speed: float = 0.0
@@ -336,6 +336,7 @@ class StepOptions:
             "": common_pb2.SCHEME_UNSPECIFIED,
             "stewart-trinkle": common_pb2.SCHEME_STEWART_TRINKLE,
             "moreau": common_pb2.SCHEME_MOREAU,
+            "planar": common_pb2.SCHEME_PLANAR,
         }
         precisions = {
             "": common_pb2.PRECISION_UNSPECIFIED,

@@ -1,0 +1,11 @@
+/* The part of tribo bench that runs the theses' tables again. */
+#ifndef CLI_BENCH_THESIS_H
+#define CLI_BENCH_THESIS_H
+
+#include <stdbool.h>
+
+/* Whether the name is that of a thesis whose tables can be run. */
+bool bench_thesis_is(const char *name);
+int command_bench_thesis(int argc, char **argv);
+
+#endif

@@ -1,0 +1,174 @@
+/* What all tables of theses share: text, JSON, drawing. */
+#include "bench/thesis.h"
+
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cli.h"
+#include "common/json.h"
+#include "common/plot.h"
+
+void thesis_add_column(thesis_table *t, const char *name, const char *unit)
+{
+    t->column[t->columns++] = (thesis_column){name, unit};
+}
+
+thesis_row *thesis_add_row(thesis_table *t, const char *label)
+{
+    thesis_row *row = &t->row[t->rows++];
+    memset(row, 0, sizeof *row);
+    snprintf(row->label, sizeof row->label, "%s", label);
+    for (int k = 0; k < THESIS_COLUMNS; k++) row->here[k] = row->thesis[k] = NAN;
+    row->residual = row->iterations = NAN;
+    return row;
+}
+
+void thesis_note(thesis_table *t, const char *format, ...)
+{
+    for (size_t i = 0; i < sizeof t->notes / sizeof t->notes[0]; i++) {
+        if (t->notes[i][0] != '\0') continue;
+        va_list arguments;
+        va_start(arguments, format);
+        vsnprintf(t->notes[i], sizeof t->notes[i], format, arguments);
+        va_end(arguments);
+        return;
+    }
+}
+
+void thesis_free(thesis_table *t)
+{
+    for (int i = 0; i < t->rows; i++) json_decref(t->row[i].more);
+}
+
+tb_status thesis_load(const char *scene, tb_model **model, tb_error *error)
+{
+    unsigned char *text = NULL;
+    size_t size = 0;
+    tb_scene *built = NULL;
+    *model = NULL;
+    tb_status status = tb_named_scene_mjcf(scene, &text, &size, error);
+    if (status == TB_OK)
+        status = tb_scene_load_mjcf((const char *)text, size, scene, NULL, &built, error);
+    if (status == TB_OK) status = tb_scene_compile(built, model, error);
+    tb_scene_destroy(built);
+    tb_bytes_destroy(text);
+    return status;
+}
+
+/* ---- text and JSON ---- */
+
+static const char *cell_text(double here, double thesis, char text[48])
+{
+    char own[20] = "-", theirs[24] = "";
+    if (isfinite(here)) snprintf(own, sizeof own, "%.8g", here);
+    if (isfinite(thesis)) snprintf(theirs, sizeof theirs, " (%.8g)", thesis);
+    snprintf(text, 48, "%s%s", own, theirs);
+    return text;
+}
+
+static void print_text(const thesis_table *t)
+{
+    char text[48];
+    int width[THESIS_COLUMNS], label = (int)strlen(t->row_key);
+    for (int i = 0; i < t->rows; i++)
+        if ((int)strlen(t->row[i].label) > label) label = (int)strlen(t->row[i].label);
+    for (int k = 0; k < t->columns; k++) {
+        width[k] = (int)(strlen(t->column[k].name) + strlen(t->column[k].unit)) + 3;
+        for (int i = 0; i < t->rows; i++) {
+            const int own = (int)strlen(cell_text(t->row[i].here[k], t->row[i].thesis[k], text));
+            if (own > width[k]) width[k] = own;
+        }
+    }
+    printf("%s %s: %s\n", t->bench, t->name, t->title);
+    printf("  %-*s", label, t->row_key);
+    for (int k = 0; k < t->columns; k++) {
+        char head[64];
+        const bool unit = t->column[k].unit[0] != '\0';
+        snprintf(head, sizeof head, unit ? "%s (%s)" : "%s", t->column[k].name, t->column[k].unit);
+        printf("  %*s", width[k], head);
+    }
+    printf("\n");
+    for (int i = 0; i < t->rows; i++) {
+        printf("  %-*s", label, t->row[i].label);
+        for (int k = 0; k < t->columns; k++)
+            printf("  %*s", width[k], cell_text(t->row[i].here[k], t->row[i].thesis[k], text));
+        printf("\n");
+    }
+    for (size_t i = 0; i < sizeof t->notes / sizeof t->notes[0]; i++)
+        if (t->notes[i][0] != '\0') printf("  %s\n", t->notes[i]);
+    printf("  in parentheses: the thesis\n");
+}
+
+static json_t *number(double value)
+{
+    const bool whole = isfinite(value) && value == floor(value) && fabs(value) < 1e15;
+    return whole ? json_integer((json_int_t)value) : json_finite(value);
+}
+
+static void print_row(const thesis_table *t, const thesis_row *row, const thesis_options *o)
+{
+    json_t *object = json_object(), *thesis = json_object();
+    tb_device_info device;
+    json_object_set_new(object, "benchmark", json_text(t->bench));
+    json_object_set_new(object, "table", json_text(t->name));
+    json_object_set_new(object, t->row_key, json_text(row->label));
+    for (int k = 0; k < t->columns; k++) {
+        if (isfinite(row->here[k]))
+            json_object_set_new(object, t->column[k].name, number(row->here[k]));
+        if (isfinite(row->thesis[k]))
+            json_object_set_new(thesis, t->column[k].name, number(row->thesis[k]));
+    }
+    if (row->more != NULL) json_object_update(object, row->more);
+    if (isfinite(row->residual)) json_object_set_new(object, "residual", number(row->residual));
+    if (isfinite(row->iterations))
+        json_object_set_new(object, "iterations", number(row->iterations));
+    json_object_set_new(object, "thesis", thesis);
+    json_object_set_new(object, "commit", json_text(cli_commit()));
+    if (tb_device_describe((tb_backend_choice)o->backend, 0, &device, NULL) == TB_OK) {
+        json_object_set_new(object, o->backend == TB_BACKEND_GPU ? "card" : "processor",
+                            json_text(device.name));
+        if (device.driver[0] != '\0')
+            json_object_set_new(object, "driver", json_text(device.driver));
+    }
+    json_print(stdout, object);
+}
+
+void thesis_print(const thesis_table *t, const thesis_options *o)
+{
+    if (!o->json) print_text(t);
+    for (int i = 0; i < t->rows && o->json; i++) print_row(t, &t->row[i], o);
+    fflush(stdout);
+}
+
+/* ---- drawing ---- */
+
+/* A panel for each of the first columns, rows from left to right. */
+tb_status thesis_draw(const thesis_table *t, const char *path, tb_error *error)
+{
+    plot p = {0};
+    char title[160];
+    double values[PLOT_PANELS * 2];
+    snprintf(title, sizeof title, "%s %s: %s", t->bench, t->name, t->title);
+    tb_status status = plot_begin(&p, title, "row of the table", error);
+    const int panels = t->columns < PLOT_PANELS ? t->columns : PLOT_PANELS;
+    for (int k = 0; k < panels && status == TB_OK; k++) {
+        char name[96];
+        const bool unit = t->column[k].unit[0] != '\0';
+        snprintf(name, sizeof name, unit ? "%s (%s)" : "%s", t->column[k].name, t->column[k].unit);
+        const int32_t panel = plot_add_panel(&p, name, false, false);
+        plot_add_series(&p, panel, "here");
+        plot_add_series(&p, panel, "thesis");
+    }
+    for (int i = 0; i < t->rows && status == TB_OK; i++) {
+        for (int k = 0; k < panels; k++) {
+            values[2 * k] = t->row[i].here[k];
+            values[2 * k + 1] = t->row[i].thesis[k];
+        }
+        plot_sample(&p, i + 1, values);
+    }
+    if (status == TB_OK) status = plot_write(&p, path, error);
+    plot_free(&p);
+    return status;
+}

@@ -1,0 +1,76 @@
+/* Tables of the theses, run again: tribo bench betz|poulsen|nuetzi.
+ *
+ * A table has rows with a label and columns with two numbers each: what was measured here, and what the
+ * thesis has (NAN: nothing). It is printed as text with the thesis's numbers in parentheses, as one JSON
+ * object a row, drawn as SVG, and recorded in a daemon's store. */
+#ifndef CLI_THESIS_H
+#define CLI_THESIS_H
+
+#include <jansson.h>
+
+#include "common/args.h"
+#include "remote/remote.h"
+#include "tribo.h"
+
+enum { THESIS_COLUMNS = 12, THESIS_ROWS = 64, THESIS_LABEL = 48 };
+
+typedef struct thesis_column {
+    const char *name, *unit; /* "seconds", "s"; "" for counts */
+} thesis_column;
+
+typedef struct thesis_row {
+    char label[THESIS_LABEL];
+    double here[THESIS_COLUMNS], thesis[THESIS_COLUMNS];
+    double residual;   /* of the worst step; NAN: not measured */
+    double iterations; /* likewise */
+    json_t *more;      /* an object whose members the row's JSON has too, or NULL; the table's */
+} thesis_row;
+
+typedef struct thesis_table {
+    const char *bench, *name; /* "betz", "group" */
+    const char *title;        /* what stands above it: scene, units, source */
+    const char *row_key;      /* "scene": the label's name in JSON */
+    int columns, rows;
+    thesis_column column[THESIS_COLUMNS];
+    thesis_row row[THESIS_ROWS];
+    char notes[4][160]; /* lines below the text, "" past the last */
+} thesis_table;
+
+/* What the commands share. */
+typedef struct thesis_options {
+    const char *table; /* NULL: all that are quick */
+    bool json;
+    const char *plot;  /* FILE.svg, or NULL */
+    bool server;       /* record by the daemon of `remote` */
+    const char *store; /* or in this data folder; NULL: not */
+    remote_options remote;
+    int backend; /* tb_backend_choice */
+    int64_t threads, steps, repeats;
+    const char *solver, *scene;
+} thesis_options;
+
+/* A table that can be asked for. `fill` measures; it finds columns and rows empty. */
+typedef struct thesis_entry {
+    const char *name, *summary;
+    bool slow; /* only run when it is named */
+    tb_status (*fill)(const thesis_options *options, thesis_table *table, tb_error *error);
+} thesis_entry;
+
+/* Lists that end with a NULL name. */
+extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[];
+
+/* A new column or row; rows begin with NAN in every place. */
+void thesis_add_column(thesis_table *table, const char *name, const char *unit);
+thesis_row *thesis_add_row(thesis_table *table, const char *label);
+void thesis_note(thesis_table *table, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+void thesis_print(const thesis_table *table, const thesis_options *options);
+tb_status thesis_draw(const thesis_table *table, const char *path, tb_error *error);
+tb_status thesis_record(const thesis_table *table, const thesis_options *options, tb_error *error);
+void thesis_free(thesis_table *table);
+
+/* The named scene, compiled. */
+tb_status thesis_load(const char *scene, tb_model **model, tb_error *error);
+
+#endif

@@ -1,0 +1,56 @@
+/* libtribo: Poulsen's parallel solvers on his ball grids and ball piles (A Parallel Gauss-Seidel Method for
+ * Computing Contact Forces, DIKU 2010). Conventions, statuses and errors are those of tribo.h. */
+#ifndef TRIBO_POULSEN_H
+#define TRIBO_POULSEN_H
+
+#include "tribo.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Order of a Gauss-Seidel iteration. */
+typedef enum tb_poulsen_colouring {
+    TB_POULSEN_SEQUENTIAL, /* contact order, on one thread */
+    TB_POULSEN_RELAXED,    /* first-free colours; small ones merged into an unsafe one, the last */
+    TB_POULSEN_RIGID,      /* first-free colours, all safe */
+    TB_POULSEN_BALANCED    /* colours of one size */
+} tb_poulsen_colouring;
+
+typedef struct tb_poulsen_options {
+    bool jacobi;        /* else Gauss-Seidel */
+    tb_storage storage; /* FACTORIZED, DENSE (block-row A) or T (block-row T = 1 - R A) */
+    tb_poulsen_colouring colouring;
+    int32_t colours; /* BALANCED; 0: the largest degree of a contact */
+    double r;        /* kg, of all rows */
+    double nu;       /* what r is multiplied by after the first growth of epsilon */
+    int32_t tries;   /* such reductions, then the solve ends; 0: growth is not looked at */
+    int32_t iterations;
+    double gamma;          /* ends where the quality is at most this; 0: never */
+    int32_t threads;       /* 0: all processors; results are the same bytes on any number */
+    uint64_t memory_limit; /* bytes of A or T; 0: the machine's memory */
+} tb_poulsen_options;
+
+/* Factorized, sequential, r = 5 kg, nu 0.5, 5 tries, 50 iterations, one thread. */
+tb_poulsen_options tb_poulsen_defaults(void);
+
+typedef struct tb_poulsen_result {
+    int32_t iterations, reductions, colours;
+    double epsilon;                /* N s, largest change of an impulse in the last iteration */
+    double gamma;                  /* 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2 */
+    double r;                      /* kg, at the end */
+    double setup_seconds, seconds; /* colouring and A or T; iterations */
+    uint64_t matrix_bytes;         /* of A or T */
+    uint64_t hash;                 /* of the impulses' bytes */
+} tb_poulsen_result;
+
+/* Solves a scene's contacts once, from zero. NOT_FOUND: no scene of Poulsen's; INVALID_ARGUMENT names the
+ * option, also colours that are too few; RESOURCE_EXHAUSTED names the bytes that A or T takes. */
+tb_status tb_poulsen_solve(const char *scene, const tb_poulsen_options *options,
+                           tb_poulsen_result *result, tb_error *error);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,63 @@
+#!/bin/sh
+# tribo bench betz|poulsen: tables beside the theses' figures, as text, JSON, SVG and rows of a store.
+. tests/e2e/common.sh
+. tests/e2e/common_daemon.sh
+
+run 0 bench poulsen --table counts --scene poulsen_grid_24
+has "40320 (40320)"
+has "757824 (757824)"
+run 0 bench poulsen --table counts --json
+check "five objects" [ "$(wc -l <"$dir/out")" -eq 5 ]
+has '"scene":"poulsen_grid_24"'
+has '"contacts":40320'
+has '"nnz":757824'
+has '"colours":[6912,6911,6898,6906,6794,5329,570]'
+has '"colours":[50125,2784]'
+has '"commit":"'
+has '"processor":"'
+
+run 0 bench betz --table slide
+has "175.62801 (175.62801)"
+run 0 bench betz --table slide --scene betz_slide_10_mu0.1 --json --store "$dir/store"
+check "acceleration" near "$(number prox_serial)" 79.1129 1e-3
+check "the thesis's" near "$(grep -o '"thesis":{[^}]*' "$dir/out" | grep -o '"lemke":[0-9.]*' |
+    cut -d : -f 2)" 79.1129 1e-3
+check "a store" [ -f "$dir/store/tribo.db" ]
+run 0 bench poulsen --table counts --scene poulsen_grid_8 --plot "$dir/counts.svg"
+check "a drawing" grep -q "</svg>" "$dir/counts.svg"
+run 0 bench betz --table group --scene betz_group_525 --steps 20
+has "betz_group_525"
+run 0 bench betz --table help
+has "Friction Angle"
+
+run 2 bench poulsen --table count
+says "did you mean 'counts'"
+run 2 bench poulsen --plot x.svg
+says "--table NAME is missing"
+run 2 bench betz --table slide --plot x.png
+says ".svg"
+
+# a planar scene steps by its scheme, with what does not fit named
+run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
+run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"
+has "lemke"
+check "a drawing of it" grep -q "</svg>" "$dir/slide.svg"
+run 0 scene incline --out "$dir/incline.xml"
+run 1 run "$dir/incline.xml" --scheme planar --steps 1
+says "body 'box' can leave the plane"
+
+# a daemon steps planar scenes to the same bytes, and records the rows of a table
+"$TRIBO" run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --json |
+    grep -o '"bodies":.*"certificate"' >"$dir/here"
+daemon served
+run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --json --server "$grpc"
+grep -o '"bodies":.*"certificate"' "$dir/out" >"$dir/there"
+check "something to compare" [ -s "$dir/here" ]
+check "the same bytes" cmp "$dir/here" "$dir/there"
+run 0 bench betz --table slide --scene betz_slide_5_mu0 --server "$grpc"
+run 0 runs benchmarks --server "$grpc"
+has "betz.slide.betz_slide_5_mu0"
+run 1 run "$dir/incline.xml" --scheme planar --steps 1 --server "$grpc"
+says "body 'box' can leave the plane"
+stop
+finish

@@ -1,0 +1,114 @@
+/* Poulsen's solvers: his figures, storage forms that agree, threads that do not change a byte. */
+#include "../test_util.h"
+
+#include "tribo_poulsen.h"
+
+static tb_error error;
+
+static tb_poulsen_result solved(const char *scene, const tb_poulsen_options *options)
+{
+    tb_poulsen_result result;
+    TEST_OK(tb_poulsen_solve(scene, options, &result, &error), &error);
+    return result;
+}
+
+/* Tables 3.3 and 3.5: 50 sequential Gauss-Seidel iterations, and Jacobi after 63. */
+START_TEST(grids_end_with_the_quality_of_the_thesis)
+{
+    tb_poulsen_options o = tb_poulsen_defaults();
+    tb_poulsen_result r = solved("poulsen_grid_8", &o);
+    TEST_NEAR(r.gamma, 247, 0.5);
+    TEST_NEAR(r.epsilon, 0.088, 5e-4);
+    ck_assert_int_eq(r.reductions, 0);
+    r = solved("poulsen_grid_24", &o);
+    TEST_NEAR(r.gamma, 2850, 5);
+    TEST_NEAR(r.epsilon, 0.090, 5e-4);
+    o.jacobi = true;
+    o.iterations = 63;
+    r = solved("poulsen_grid_8", &o);
+    TEST_NEAR(r.gamma, 249, 5);
+    TEST_NEAR(r.epsilon, 0.068, 5e-4);
+}
+END_TEST
+
+START_TEST(storage_forms_agree)
+{
+    for (int way = 0; way < 4; way++) {
+        tb_poulsen_options o = tb_poulsen_defaults();
+        double gamma[3], epsilon[3];
+        o.jacobi = way == 0;
+        o.colouring = (tb_poulsen_colouring)way;
+        for (int k = 0; k < 3; k++) {
+            o.storage = (tb_storage)(TB_STORAGE_FACTORIZED + k);
+            const tb_poulsen_result r = solved("poulsen_grid_8", &o);
+            gamma[k] = r.gamma;
+            epsilon[k] = r.epsilon;
+            ck_assert_uint_eq(r.matrix_bytes, k == 0 ? 0 : 17728 * 128);
+        }
+        for (int k = 1; k < 3; k++) {
+            TEST_NEAR_RELATIVE(gamma[k], gamma[0], 1e-10);
+            TEST_NEAR_RELATIVE(epsilon[k], epsilon[0], 1e-10);
+        }
+    }
+}
+END_TEST
+
+START_TEST(threads_do_not_change_a_byte)
+{
+    static const char *const SCENES[] = {"poulsen_grid_8", "poulsen_pile_40"};
+    for (int i = 0; i < 2 * 3 * 5; i++) {
+        tb_poulsen_options o = tb_poulsen_defaults();
+        o.iterations = 12;
+        o.storage = (tb_storage)(TB_STORAGE_FACTORIZED + i / 2 % 3);
+        o.jacobi = i / 6 == 4;
+        o.colouring = (tb_poulsen_colouring)(i / 6 % 4);
+        const uint64_t one = solved(SCENES[i % 2], &o).hash;
+        o.threads = 2;
+        ck_assert_uint_eq(solved(SCENES[i % 2], &o).hash, one);
+        o.threads = 5;
+        ck_assert_uint_eq(solved(SCENES[i % 2], &o).hash, one);
+    }
+}
+END_TEST
+
+/* With a large r Jacobi grows, is brought back and ends with a smaller r. */
+START_TEST(growth_is_rolled_back)
+{
+    tb_poulsen_options o = tb_poulsen_defaults();
+    o.jacobi = true;
+    o.r = 33;
+    o.iterations = 100;
+    const tb_poulsen_result r = solved("poulsen_grid_8", &o);
+    ck_assert_int_ge(r.reductions, 1);
+    TEST_NEAR(r.r, 33 * pow(0.5, r.reductions), 1e-12);
+    o.storage = TB_STORAGE_T;
+    const tb_poulsen_result t = solved("poulsen_grid_8", &o);
+    ck_assert_int_eq(t.reductions, r.reductions);
+    TEST_NEAR_RELATIVE(t.gamma, r.gamma, 1e-9);
+}
+END_TEST
+
+START_TEST(what_does_not_fit_is_named)
+{
+    tb_poulsen_options o = tb_poulsen_defaults();
+    tb_poulsen_result r;
+    o.storage = TB_STORAGE_T;
+    o.memory_limit = 1 << 20;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_24", &o, &r, &error), TB_RESOURCE_EXHAUSTED, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "T takes 97001472 bytes, and 1048576 are allowed"));
+    o = tb_poulsen_defaults();
+    o.colouring = TB_POULSEN_BALANCED;
+    o.colours = 10;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_ptr_nonnull(strstr(error.message, "10 colours are too few: a body has 64 contacts"));
+    o = tb_poulsen_defaults();
+    o.nu = 1;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &r, &error), TB_INVALID_ARGUMENT, &error);
+    ck_assert_str_eq(error.field, "nu");
+    o = tb_poulsen_defaults();
+    TEST_STATUS(tb_poulsen_solve("incline", &o, &r, &error), TB_NOT_FOUND, &error);
+}
+END_TEST
+
+TEST_MAIN(grids_end_with_the_quality_of_the_thesis, storage_forms_agree,
+          threads_do_not_change_a_byte, growth_is_rolled_back, what_does_not_fit_is_named)

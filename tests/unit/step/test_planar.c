@@ -1,0 +1,258 @@
+/* Planar worlds: outlines that touch, models that are none, threads, discs, snapshots, the freeze. */
+#include "../test_util.h"
+
+static tb_error error;
+
+#define HEAD "<mujoco><option timestep='0.01' gravity='0 0 -9.81'/><worldbody>"
+#define TAIL "</worldbody></mujoco>"
+#define JOINTS                                                                                     \
+    "<joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 0 1'/>"                         \
+    "<joint type='hinge' axis='0 -1 0'/>"
+
+typedef struct planar {
+    tb_model *model;
+    tb_state *state;
+    tb_stepper *stepper;
+} planar;
+
+static planar open_text(const char *text, const char *solver, int32_t threads)
+{
+    planar p = {0};
+    tb_scene *scene = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.scheme = TB_SCHEME_PLANAR;
+    options.solve.solver = solver;
+    options.threads = threads;
+    memset(&error, 0, sizeof error);
+    TEST_OK(tb_scene_load_mjcf(text, strlen(text), "planar.xml", NULL, &scene, &error), &error);
+    TEST_OK(tb_scene_compile(scene, &p.model, &error), &error);
+    TEST_OK(tb_state_create(p.model, &p.state, &error), &error);
+    TEST_OK(tb_stepper_create(&options, &p.stepper, &error), &error);
+    tb_scene_destroy(scene);
+    return p;
+}
+
+static void close_planar(planar *p)
+{
+    tb_stepper_destroy(p->stepper);
+    tb_state_destroy(p->state);
+    tb_model_destroy(p->model);
+}
+
+static tb_body_motion motion_of(const planar *p, const char *body)
+{
+    tb_body_motion m;
+    const int32_t index = tb_model_find(p->model, TB_HANDLE_BODY, body);
+    ck_assert_int_eq(tb_state_body_motion(p->state, index, &m), TB_OK);
+    return m;
+}
+
+START_TEST(boxes_and_discs_come_to_rest_where_they_touch)
+{
+    planar p = open_text(
+        HEAD "<geom type='plane' size='5 5 1'/>"
+             "<body name='low' pos='0 0 0.12'>" JOINTS
+             "<geom type='box' size='0.2 0.05 0.1' mass='2' friction='0.5'/></body>"
+             "<body name='high' pos='0.05 0 0.33'>" JOINTS
+             "<geom type='box' size='0.1 0.05 0.1' mass='1' friction='0.5'/></body>"
+             "<body name='disc' pos='1 0 0.15'>" JOINTS
+             "<geom type='cylinder' size='0.1 0.05' euler='90 0 0' mass='1'/></body>" TAIL,
+        "sor", 1);
+    tb_certificate c;
+    TEST_OK(tb_step(p.stepper, p.state, 200, &c, &error), &error);
+    ck_assert_int_eq(c.status, TB_OK);
+    TEST_NEAR(motion_of(&p, "low").position[2], 0.1, 1e-6);
+    TEST_NEAR(motion_of(&p, "high").position[2], 0.3, 1e-6);
+    TEST_NEAR(motion_of(&p, "disc").position[2], 0.1, 1e-6);
+    TEST_NEAR(motion_of(&p, "low").linear_velocity[0], 0, 1e-6);
+    ck_assert_int_eq(tb_state_number_of_contacts(p.state), 5);
+    tb_contact_info contact;
+    double weight = 0;
+    for (int32_t i = 0; i < 5; i++) {
+        ck_assert_int_eq(tb_state_contact(p.state, i, &contact), TB_OK);
+        if (contact.shape_a == 0) weight += contact.impulse[0] / 0.01;
+    }
+    TEST_NEAR(weight, 4 * 9.81, 1e-3);
+    close_planar(&p);
+}
+END_TEST
+
+START_TEST(a_penetration_is_given_back_in_one_step)
+{
+    planar p =
+        open_text(HEAD "<geom type='plane' size='5 5 1'/><body name='box' pos='0 0 0.08'>" JOINTS
+                       "<geom type='box' size='0.1 0.05 0.1' mass='1'/></body>" TAIL,
+                  "lemke", 1);
+    tb_certificate c;
+    TEST_OK(tb_step(p.stepper, p.state, 1, &c, &error), &error);
+    TEST_NEAR(c.penetration, 0.02, 1e-12);
+    TEST_NEAR(motion_of(&p, "box").position[2], 0.1, 1e-12);
+    TEST_NEAR(motion_of(&p, "box").linear_velocity[2], 2, 1e-9);
+    close_planar(&p);
+}
+END_TEST
+
+START_TEST(what_is_no_planar_world_is_named)
+{
+    static const struct {
+        const char *text, *words;
+    } BAD[] = {
+        {HEAD "<body name='loose' pos='0 0 1'><freejoint/><geom size='0.1'/></body>" TAIL,
+         "body 'loose' can leave the plane"},
+        {HEAD "<body name='good' pos='0 0 1'>" JOINTS "<geom size='0.1'/></body>"
+              "<body name='askew' pos='0 0 2'><joint type='slide' axis='1 0 0'/>"
+              "<joint type='slide' axis='0 1 0'/><joint type='hinge' axis='0 0 1'/>"
+              "<geom size='0.1'/></body>" TAIL,
+         "body 'askew' is out of the plane"},
+        {HEAD "<body pos='0 0 1'>" JOINTS
+              "<geom name='pin' type='cylinder' size='0.1 0.2'/></body>" TAIL,
+         "shape 'pin' is a cylinder or capsule that lies across"},
+        {HEAD "<geom name='floor' type='plane' size='5 5 1' euler='90 0 0'/>"
+              "<body pos='0 0 1'>" JOINTS "<geom size='0.1'/></body>" TAIL,
+         "shape 'floor' is a plane that cuts"},
+        {HEAD
+         "<body pos='0 0 1'><joint type='slide' axis='1 0 0'/><joint type='slide' axis='0 0 1'/>"
+         "<joint name='wheel' type='hinge' axis='0 1 0' damping='1'/>"
+         "<geom size='0.1'/></body>" TAIL,
+         "joint 'wheel' has a spring, a damper"},
+        {HEAD "<geom type='plane' size='1 1 1'/>" TAIL, "no body of the model moves in a plane"}};
+    for (size_t i = 0; i < sizeof BAD / sizeof BAD[0]; i++) {
+        planar p = open_text(BAD[i].text, "sor", 1);
+        const uint64_t before = tb_state_hash(p.state);
+        TEST_STATUS(tb_step(p.stepper, p.state, 1, NULL, &error), TB_UNSUPPORTED, &error);
+        ck_assert_msg(strstr(error.message, BAD[i].words) != NULL, "'%s' lacks '%s'", error.message,
+                      BAD[i].words);
+        ck_assert(tb_state_hash(p.state) == before);
+        close_planar(&p);
+    }
+}
+END_TEST
+
+START_TEST(float_and_card_are_refused)
+{
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.scheme = TB_SCHEME_PLANAR;
+    options.precision = TB_FLOAT;
+    TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "precision");
+    options.precision = TB_DOUBLE;
+    options.backend = TB_BACKEND_GPU;
+    TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "backend");
+    ck_assert_ptr_null(stepper);
+}
+END_TEST
+
+static planar open_named(const char *name, const char *solver, int32_t threads)
+{
+    unsigned char *text = NULL;
+    size_t size = 0;
+    TEST_OK(tb_named_scene_mjcf(name, &text, &size, &error), &error);
+    planar p = open_text((const char *)text, solver, threads);
+    tb_bytes_destroy(text);
+    return p;
+}
+
+START_TEST(threads_do_not_change_a_byte)
+{
+    static const char *const SOLVERS[] = {"newton", "prox_cuda", "sor"};
+    for (int i = 0; i < 3; i++) {
+        uint64_t hashes[3];
+        for (int k = 0; k < 3; k++) {
+            planar p = open_named("betz_angle_hexagon_10_mu0.2", SOLVERS[i], k == 2 ? 7 : k + 1);
+            TEST_OK(tb_step(p.stepper, p.state, 40, NULL, &error), &error);
+            hashes[k] = tb_state_hash(p.state);
+            close_planar(&p);
+        }
+        ck_assert(hashes[0] == hashes[1] && hashes[0] == hashes[2]);
+    }
+}
+END_TEST
+
+START_TEST(a_snapshot_goes_on_byte_for_byte)
+{
+    planar p = open_named("betz_angle_octagon_5_mu0.5", "newton", 1);
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    TEST_OK(tb_step(p.stepper, p.state, 30, NULL, &error), &error);
+    TEST_OK(tb_state_snapshot(p.state, &bytes, &size, &error), &error);
+    TEST_OK(tb_step(p.stepper, p.state, 20, NULL, &error), &error);
+    const uint64_t straight = tb_state_hash(p.state);
+    TEST_OK(tb_state_restore(p.state, bytes, size, &error), &error);
+    TEST_OK(tb_step(p.stepper, p.state, 20, NULL, &error), &error);
+    ck_assert(tb_state_hash(p.state) == straight);
+    tb_bytes_destroy(bytes);
+    close_planar(&p);
+}
+END_TEST
+
+/* Betz's one-sided test and freeze end sooner and worse than the residual does. */
+START_TEST(the_thesis_stops_by_its_own_test)
+{
+    double residuals[2];
+    for (int k = 0; k < 2; k++) {
+        planar p = open_named("betz_angle_hexagon_10_mu0.1", "prox_serial", 1);
+        tb_step_options options = tb_stepper_options(p.stepper);
+        options.solve.stop = k == 0 ? TB_STOP_ONE_SIDED : TB_STOP_RESIDUAL;
+        options.solve.tolerance = k == 0 ? 1e-8 : 1e-6;
+        options.solve.maximum_iterations = k == 0 ? 500 : 100000;
+        options.solve.r_strategy = k == 0 ? TB_R_DIAGONAL : TB_R_GAUSS_SEIDEL;
+        options.solve.warm_start = false;
+        TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+        tb_certificate c;
+        TEST_OK(tb_step(p.stepper, p.state, 20, &c, &error), &error);
+        ck_assert_str_eq(c.solver, "prox_serial");
+        residuals[k] = c.residual;
+        close_planar(&p);
+    }
+    ck_assert(residuals[1] <= 1e-6);
+    ck_assert(residuals[0] > residuals[1]);
+}
+END_TEST
+
+START_TEST(an_impulse_limit_restarts_with_half_the_omega)
+{
+    planar p =
+        open_text(HEAD "<geom type='plane' size='5 5 1'/><body name='box' pos='0 0 0.1'>" JOINTS
+                       "<geom type='box' size='0.1 0.05 0.1' mass='1'/></body>" TAIL,
+                  "prox_serial", 1);
+    tb_step_options options = tb_stepper_options(p.stepper);
+    options.solve.maximum_iterations = 50;
+    options.solve.impulse_limit = 0.02; /* N s; half the weight over a step is 0.049 */
+    TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+    tb_certificate c;
+    TEST_OK(tb_step(p.stepper, p.state, 1, &c, &error), &error);
+    ck_assert_int_ne(c.flags & TB_CERTIFICATE_HALVED, 0);
+    close_planar(&p);
+}
+END_TEST
+
+/* Jacobi's r with omega 1 diverges in a stack with friction: omega is halved, and impulses stay small. */
+START_TEST(divergence_halves_omega)
+{
+    for (int k = 0; k < 2; k++) {
+        planar p =
+            open_named("betz_angle_hexagon_10_mu0.5", k == 0 ? "prox_cuda" : "prox_serial", 1);
+        tb_step_options options = tb_stepper_options(p.stepper);
+        options.solve.stop = TB_STOP_ONE_SIDED;
+        options.solve.tolerance = 1e-8;
+        options.solve.maximum_iterations = 500;
+        options.solve.omega = 1;
+        options.solve.warm_start = false;
+        TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+        tb_certificate c;
+        TEST_OK(tb_step(p.stepper, p.state, 60, &c, &error), &error);
+        ck_assert_int_ne(c.flags & TB_CERTIFICATE_HALVED, 0);
+        const double *u = tb_state_u(p.state);
+        for (int32_t i = 0; i < tb_model_count(p.model).dofs; i++) ck_assert(fabs(u[i]) < 100);
+        close_planar(&p);
+    }
+}
+END_TEST
+
+TEST_MAIN(boxes_and_discs_come_to_rest_where_they_touch, a_penetration_is_given_back_in_one_step,
+          what_is_no_planar_world_is_named, float_and_card_are_refused,
+          threads_do_not_change_a_byte, a_snapshot_goes_on_byte_for_byte,
+          the_thesis_stops_by_its_own_test, divergence_halves_omega,
+          an_impulse_limit_restarts_with_half_the_omega)
