@@ -105,6 +105,8 @@ typedef tb_status tb_solve_function(const tb_problem *problem, const tb_solve_op
     X(auto, "sor while its sweeps promise to do, newton where they do not")                        \
     X(staggered, "normals and friction in turn by active sets (SCHURPA), on a cone of four "       \
                  "facets")                                                                         \
+    X(coloured,                                                                                    \
+      "sor by colours of the contact graph on all threads, the same bytes on any number")          \
     X(prox_serial, "Betz's sweeps for contacts in the plane, with his freeze and restart")         \
     X(prox_cuda, "Betz's sweeps in the plane, all contacts and all bodies at once")                \
     X(lemke, "complementary pivoting for contacts in the plane, the reference there")
@@ -138,6 +140,10 @@ TB_EXTERN double tb_auto_rest(const tb_solve_history *history);
  * Iterations are the saddle systems solved. UNSUPPORTED for laws with spin. */
 #define tb_solve_staggered TB_SYMBOL(tb_solve_staggered)
 TB_EXTERN tb_solve_function tb_solve_staggered;
+
+/* Factorized form alone: UNSUPPORTED for a matrix as a file has it, and for other storages. */
+#define tb_solve_coloured TB_SYMBOL(tb_solve_coloured)
+TB_EXTERN tb_solve_function tb_solve_coloured;
 
 /* For contacts in the plane alone: UNSUPPORTED for laws other than PLANAR and UNILATERAL. prox_serial and
  * prox_cuda stop by the residual or by ONE_SIDED, and want the factorized form. lemke counts pivots as

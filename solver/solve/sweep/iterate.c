@@ -327,6 +327,9 @@ TB_STATIC bool is_cancelled(const tb_solve_options *options)
 
 TB_STATIC double sweep_once(tb_sweeper *sweeper)
 {
+#ifndef TB_DEVICE
+    if (sweeper->colours) return tb_coloured_sweep(sweeper);
+#endif
     return sweeper->gauss_seidel ? tb_sor_sweep(sweeper) : tb_jor_sweep(sweeper);
 }
 
@@ -468,9 +471,9 @@ TB_STATIC tb_status list_columns(tb_problem *problem, tb_arena *scratch)
 }
 #endif
 
-TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
-                               tb_warm_start *warm, tb_solution *solution, const char *name,
-                               double omega, bool gauss_seidel)
+TB_STATIC tb_status iterate(const tb_problem *problem, const tb_solve_options *options,
+                            tb_warm_start *warm, tb_solution *solution, const char *name,
+                            double omega, bool gauss_seidel, bool coloured)
 {
     if (!options_are_valid(options)) return TB_INVALID_ARGUMENT;
     const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
@@ -503,6 +506,16 @@ TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options
     if (status != TB_OK) goto done;
     status = tb_sweeper_prepare(&it.sweeper, problem, options, gauss_seidel, warm->scratch);
     if (status != TB_OK) goto done;
+#ifdef TB_DEVICE
+    (void)coloured;
+#else
+    tb_colours colours;
+    if (coloured) {
+        status = tb_colours_find(problem, options->threads, warm->scratch, &colours);
+        if (status != TB_OK) goto done;
+        it.sweeper.colours = &colours;
+    }
+#endif
     if (!(c2 <= DBL_MAX) && !tb_all_finite(problem->c, problem->number_of_rows)) {
         solution->status = TB_DIVERGED;
         status = account(&it);
@@ -521,3 +534,19 @@ done:
     tb_arena_return_to(warm->scratch, mark);
     return status;
 }
+
+TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
+                               tb_warm_start *warm, tb_solution *solution, const char *name,
+                               double omega, bool gauss_seidel)
+{
+    return iterate(problem, options, warm, solution, name, omega, gauss_seidel, false);
+}
+
+#ifndef TB_DEVICE
+TB_EXTERN tb_status tb_iterate_coloured(const tb_problem *problem, const tb_solve_options *options,
+                                        tb_warm_start *warm, tb_solution *solution,
+                                        const char *name, double omega)
+{
+    return iterate(problem, options, warm, solution, name, omega, true, true);
+}
+#endif

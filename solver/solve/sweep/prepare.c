@@ -103,6 +103,7 @@ TB_EXTERN tb_status tb_sweeper_prepare(tb_sweeper *sweeper, const tb_problem *pr
     sweeper->g = sweeper->t = sweeper->d = NULL;
     sweeper->omega = 0;
     sweeper->r_global = 1;
+    sweeper->colours = NULL;
     sweeper->gauss_seidel = gauss_seidel;
 
     /* the form: what the problem has, unless another is asked for */

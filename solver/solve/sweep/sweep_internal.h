@@ -27,6 +27,13 @@ typedef struct TB_ALIGNED(16) tb_team_link {
     tb_real c[3];
 } tb_team_link;
 
+/* The order of a coloured sweep: blocks of colour c are order[start[c]] to order[start[c + 1] - 1]. */
+typedef struct tb_colours {
+    int32_t number, threads;
+    const int32_t *start, *order;
+    double *measures; /* of the chunks of one colour */
+} tb_colours;
+
 /* Each lane of a team has one; what it points to they share. What is declared here they do
  * together: reached by all lanes with the same arguments, what is written all see at the return. */
 struct tb_sweeper {
@@ -50,7 +57,8 @@ struct tb_sweeper {
     bool jams;           /* and where rows cannot, in any case */
     bool gauss_seidel;   /* sor, else jor */
     tb_real omega;
-    double r_global; /* of TB_R_SPECTRUM, before omega */
+    double r_global;           /* of TB_R_SPECTRUM, before omega */
+    const tb_colours *colours; /* NULL: blocks in their order */
 };
 
 /* Blocks of so many columns at most have their dofs listed on devices. */
@@ -70,6 +78,17 @@ TB_EXTERN double tb_jor_sweep(tb_sweeper *sweeper);
 TB_EXTERN tb_status tb_iterate(const tb_problem *problem, const tb_solve_options *options,
                                tb_warm_start *warm, tb_solution *solution, const char *name,
                                double omega, bool gauss_seidel);
+
+/* The same by colours of the blocks, on options->threads; factorized form, not on devices. */
+#define tb_iterate_coloured TB_SYMBOL(tb_iterate_coloured)
+TB_EXTERN tb_status tb_iterate_coloured(const tb_problem *problem, const tb_solve_options *options,
+                                        tb_warm_start *warm, tb_solution *solution,
+                                        const char *name, double omega);
+#define tb_colours_find TB_SYMBOL(tb_colours_find)
+TB_EXTERN tb_status tb_colours_find(const tb_problem *problem, int32_t threads, tb_arena *arena,
+                                    tb_colours *colours);
+#define tb_coloured_sweep TB_SYMBOL(tb_coloured_sweep)
+TB_EXTERN double tb_coloured_sweep(tb_sweeper *sweeper);
 
 /* Memory and storage. FAILED_PRECONDITION for options that do not fit the problem. */
 #define tb_sweeper_prepare TB_SYMBOL(tb_sweeper_prepare)

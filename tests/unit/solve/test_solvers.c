@@ -387,6 +387,30 @@ START_TEST(the_same_problem_gives_the_same_bytes)
 }
 END_TEST
 
+/* The answer is unique with few contacts on many dofs; colours change the order, threads nothing. */
+START_TEST(coloured_agrees_with_sor_on_any_number_of_threads)
+{
+    made_random(&made, 109, 90, 60, 0.5, 1);
+    const tb_solve_options options = made_options("sor", 1e-12);
+    tb_solve_options coloured = made_options("coloured", 1e-12);
+    coloured.threads = 1;
+    made_solve(&made.problem, &options, NULL, &one);
+    made_solve(&made.problem, &coloured, NULL, &two);
+    TEST_STATUS(one.solution.status, TB_OK, NULL);
+    TEST_STATUS(two.solution.status, TB_OK, NULL);
+    ck_assert_str_eq(two.solution.solver, "coloured");
+    for (int32_t i = 0; i < 270; i++) TEST_NEAR(two.xi[i], one.xi[i], 1e-9);
+    for (int32_t threads = 2; threads < 6; threads += 3) {
+        coloured.threads = threads;
+        made_solve(&made.problem, &coloured, NULL, &one);
+        ck_assert(memcmp(one.lambda, two.lambda, 270 * sizeof(tb_real)) == 0);
+    }
+    coloured.storage = TB_STORAGE_T;
+    made_solve(&made.problem, &coloured, NULL, &one);
+    TEST_STATUS(one.returned, TB_UNSUPPORTED, NULL);
+}
+END_TEST
+
 START_TEST(whitened_velocity_comes_back)
 {
     made_random(&made, 107, 30, 10, 0.5, 1);
@@ -443,5 +467,6 @@ TEST_MAIN(a_sphere_sticks_slides_and_lifts_off, storage_forms_agree_to_rounding,
           numbers_that_are_not_finite_diverge_and_nothing_but_zeros_leaves,
           a_warm_start_costs_one_sweep_and_refines_to_rest,
           a_warm_start_that_is_not_finite_or_outside_its_sets_is_mended,
-          the_same_problem_gives_the_same_bytes, whitened_velocity_comes_back,
-          bad_options_are_refused, a_problem_without_contacts_is_solved)
+          the_same_problem_gives_the_same_bytes, coloured_agrees_with_sor_on_any_number_of_threads,
+          whitened_velocity_comes_back, bad_options_are_refused,
+          a_problem_without_contacts_is_solved)
