@@ -391,6 +391,14 @@ def check_commands(report: Report) -> None:
     )
 
 
+def check_version(report: Report) -> None:
+    """The two places of the version, which README.md names, agree."""
+    header = (ROOT / "solver/tribo.h").read_text()
+    package = (ROOT / "clients/python/src/tribo/_version.py").read_text()
+    version = re.findall(r'define TB_VERSION "(.*)"', header)
+    report.equal(re.findall(r'^VERSION = "(.*)"', package, flags=re.M), version, "VERSION")
+
+
 def check_hops(report: Report) -> None:
     """The functions on the path of a Step, in server/README.md, are in the files that it names."""
     text = (ROOT / "server/README.md").read_text()
@@ -414,7 +422,14 @@ def main() -> int:
     prefix = scratch / "prefix"
     words = len((ROOT / "README.md").read_text().split())
     report.check(words <= WORDS_OF_README, f"README.md has {words} words")
-    for check in (check_options, check_metrics, check_commands, check_variables, check_hops):
+    for check in (
+        check_options,
+        check_metrics,
+        check_commands,
+        check_variables,
+        check_version,
+        check_hops,
+    ):
         with report.case(check.__name__):
             check(report)
     try:
