@@ -1,9 +1,9 @@
-/* Online backup: one moment of the store, copied page by page into a new file while the writer goes
- * on.
+/* Online backup: one moment of the store, copied page by page into a new file while the writer
+ * continues.
  *
- * The source holds a read transaction from the first page to the last, so the copy never starts
- * anew however much is written meanwhile; the log only grows for that long. The copy lies under a
- * name of its own until it is whole, checked and synced: a file of the asked name is good. */
+ * The source holds a read transaction from the first page to the last, so writes never restart the
+ * copy; the log cannot be reset until the copy ends. The copy has a temporary name until it is
+ * complete, checked and synced: a file of the requested name is valid. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -41,7 +41,7 @@ static tb_status copy_pages(db_connection *from, db_connection *to, backup_progr
     return tb_fail(error, db_fail(NULL, NULL, code, ""), "backup: %s", sqlite3_errstr(code));
 }
 
-/* Makes the copy a file that stands alone (no log beside it) and looks whether it is sound. */
+/* Makes the copy independent of a log file and checks its integrity. */
 static tb_status check_copy(db_connection *copy, const char *path, tb_error *error)
 {
     tb_status status = db_execute(copy, "PRAGMA journal_mode = DELETE", error);

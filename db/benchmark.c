@@ -1,4 +1,4 @@
-/* Benchmarks: what was measured where and with which build, every sample of it. */
+/* Rows of benchmarks: every sample, with its device and build. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

@@ -252,7 +252,7 @@ tb_status db_read_blob(db_connection *connection, const char *table, int64_t num
     if (code != SQLITE_OK) {
         const tb_status status = db_fail(error, connection->handle, code, "stored bytes");
         sqlite3_blob_close(blob);
-        /* SQLITE_ERROR: the row beside which these bytes should lie is there, and they are not */
+        /* SQLITE_ERROR: the row exists, the bytes that belong to it do not */
         return status == TB_INTERNAL
                    ? tb_fail(error, TB_DATA_LOSS, "the store has lost bytes of %s", table)
                    : status;

@@ -1,8 +1,8 @@
-/* The store: opening it for one process alone, looking at what the last one left, closing it.
+/* Opens and closes the store: locks it for one process and checks a file that was not closed.
  *
- * A lock file beside the database is held by flock for as long as the store is open, and says which
- * process it is. It is emptied by a clean close; what stands in it at the next start tells that the
- * last process did not get so far, and then the file is checked before it is used. */
+ * The store holds a lock file beside the database by flock while it is open; the lock file names
+ * the process. A clean close empties it. If it is not empty at the next start, the last process
+ * crashed, and the store checks the database before use. */
 #include <errno.h>
 #include <fcntl.h>
 #include <stdarg.h>

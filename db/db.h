@@ -1,12 +1,13 @@
 /* The store: one SQLite file (WAL, STRICT tables) behind one writer thread.
  *
- * Writes are queued and committed together, every 100 jobs or 20 ms; snapshots that a client waits
- * for are committed with synchronous = FULL before they are acknowledged. Reads run on the caller's
- * thread over a small pool of read-only connections. A full queue drops step summaries first and
- * counts them; everything that will be acknowledged waits or is refused, never dropped.
+ * The writer commits queued writes together, every 100 jobs or 20 ms. A snapshot that a client
+ * waits for is committed with synchronous = FULL before its acknowledgement. Reads run on the
+ * caller's thread over a small pool of read-only connections. A full queue drops step summaries
+ * first and counts them; every acknowledged write waits or is refused, never dropped.
  *
- * Identifiers are 16 bytes (db_id) or SHA-256 digests (32 bytes). Times are microseconds UTC.
- * Strings passed in are copied. This room knows nothing of wire types, transports or models. */
+ * Identifiers are 16 bytes (db_id) or SHA-256 digests (32 bytes). Times are microseconds UTC. The
+ * store copies strings that are passed in. This folder must not include wire types, transports or
+ * models. */
 #ifndef DB_DB_H
 #define DB_DB_H
 
@@ -33,27 +34,27 @@ typedef struct db_options {
     const char *folder; /* NULL or "": in memory */
     int32_t queue_length;
     double retain_days; /* 0: for ever */
-    /* Snapshots of sessions that have ended go beyond this, oldest first; 0: no bound. Those of
-     * open sessions stay, but for checkpoints that a newer snapshot has overtaken. */
+    /* Bound on snapshots of ended sessions; retention deletes the oldest first; 0: no bound. Open
+     * sessions keep their snapshots, except checkpoints older than a newer snapshot. */
     uint64_t retain_snapshots_bytes;
-    /* Assets and scenes that nothing in the store needs go beyond this, the longest unused first;
-     * none within an hour of its use; 0: no bound. */
+    /* Bound on assets and scenes that no row of the store references. Retention deletes the longest
+     * unused first, none within an hour of its last use; 0: no bound. */
     uint64_t retain_unused_bytes;
     bool existing; /* NOT_FOUND where there is none, instead of a new one */
-    /* Opens a store that another process holds, or none: takes no lock, changes no version, marks
-     * nothing. For changes of a few rows, API keys above all. */
+    /* Opens the store without lock, version change or mark, whether or not another process holds
+     * it. For changes of a few rows such as API keys. */
     bool beside;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
-    /* Told on the writer thread of each commit and how long it took; must be quick. */
+    /* The writer thread calls this after each commit with the commit's duration; must be quick. */
     void (*committed)(void *context, double seconds);
     void *committed_context;
 } db_options;
 
-/* Opens or creates FOLDER/tribo.db and brings it up to this version; runs and sessions that were
- * open when the last process ended are marked. FAILED_PRECONDITION for a file of a newer version or
- * one that another process holds, DATA_LOSS for a damaged one. A store on a full disk is opened for
- * reading: writes are refused with RESOURCE_EXHAUSTED until there is room again. */
+/* Opens or creates FOLDER/tribo.db, migrates it to this version, and marks runs and sessions that
+ * the last process left open. FAILED_PRECONDITION for a file of a newer version or one that another
+ * process holds, DATA_LOSS for a damaged one. With a full disk the store opens for reading, and
+ * writes are refused with RESOURCE_EXHAUSTED until the disk has free space. */
 tb_status db_open(const db_options *, db **, tb_error *);
 /* Commits what is queued, then closes. */
 void db_close(db *);
@@ -66,12 +67,12 @@ typedef struct db_counters {
 } db_counters;
 
 db_counters db_count(const db *);
-/* Whether the store cannot be written just now; *why gets the message. It is tried again every two
+/* True if the store cannot be written now; *why gets the message. The writer retries every two
  * seconds. */
 bool db_is_failing(db *, tb_error *why);
 
-/* Told on the writer thread once the job's transaction is durable (or failed): exactly once for
- * each put that returned OK, never for one that did not. Must not block; may put more, not wait. */
+/* The writer thread calls this once the job's transaction is durable (or failed): exactly once for
+ * each put that returned OK, never for a refused put. Must not block; may put more, not wait. */
 typedef void db_done(void *context, tb_status, const tb_error *);
 
 /* Waits until everything queued so far is committed. */
@@ -105,7 +106,7 @@ tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_d
                        void *context, tb_error *);
 tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);
 
-/* The scene whose digest lies in a range; *count: 0, 1, or 2 where there are more. */
+/* Finds a scene by a range of its digest; *count: 0, 1, or 2 if there are more. */
 tb_status db_find_scene(db *, const db_sha256 *lower, const db_sha256 *upper, db_sha256 *found,
                         int32_t *count, tb_error *);
 
@@ -194,13 +195,13 @@ typedef struct db_run {
  * options where it brings none. */
 tb_status db_put_run(db *, const db_run *, db_done *, void *context, tb_error *);
 tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
-/* The run whose id lies in a range; *count: 0, 1, or 2 where there are more. */
+/* Finds a run by a range of its id; *count: 0, 1, or 2 if there are more. */
 tb_status db_find_run(db *, const db_id *lower, const db_id *upper, db_id *found, int32_t *count,
                       tb_error *);
 typedef struct db_run_filter {
     int32_t kind;           /* 0: all */
     const db_sha256 *scene; /* NULL: all */
-    const char *owner;      /* NULL: everybody's */
+    const char *owner;      /* NULL: of all owners */
 } db_run_filter;
 tb_status db_list_runs(db *, const db_run_filter *, const char *token, db_run *, int32_t capacity,
                        int32_t *count, char next[DB_TOKEN_SIZE], tb_error *);
@@ -258,17 +259,17 @@ typedef struct db_api_key {
     int32_t sessions;                 /* quota; 0: the configuration's */
     int64_t create_time_us;
     int64_t expire_time_us; /* 0: never */
-    int64_t use_time_us;    /* last use, as db_note_key_use was told; 0: none; a put leaves it */
+    int64_t use_time_us;    /* last db_note_key_use; 0: none; a put leaves it */
     bool revoked;
 } db_api_key;
 
 tb_status db_put_api_key(db *, const db_api_key *, tb_error *); /* waits for the commit */
 tb_status db_get_api_key(db *, const char *id, db_api_key *, tb_error *);
-/* A number that changes when a key is made or revoked, by whatever process. */
+/* A number that changes when any process makes or revokes a key. */
 tb_status db_api_keys_mark(db *, int64_t *mark, tb_error *);
 tb_status db_list_api_keys(db *, db_api_key *, int32_t capacity, int32_t *count, tb_error *);
 
-/* Tells of a key's use; the latest counts. Waits for nothing. */
+/* Records a key's use; the latest time counts. Does not wait for the commit. */
 tb_status db_note_key_use(db *, const char *id, int64_t time_us, tb_error *);
 
 /* Refused keys: one row for each key, peer and reason, with the number of refusals. The latest
@@ -282,7 +283,7 @@ typedef struct db_key_refusal {
     int64_t refusals, first_time_us, last_time_us;
 } db_key_refusal;
 
-/* Adds to the row's number. Waits for nothing. */
+/* Adds to the row's number. Does not wait for the commit. */
 tb_status db_note_key_refusal(db *, const db_key_refusal *, tb_error *);
 /* The latest first. */
 tb_status db_list_key_refusals(db *, db_key_refusal *, int32_t capacity, int32_t *count,
@@ -293,11 +294,11 @@ tb_status db_list_key_refusals(db *, db_key_refusal *, int32_t capacity, int32_t
 /* Online backup into a new file while the store is in use; `progress` may be NULL. */
 tb_status db_backup(db *, const char *path, void (*progress)(void *context, double fraction),
                     void *context, tb_error *);
-/* The same for a store that no daemon holds, or that one does: reads only. */
+/* The same for a store on disk, whether or not a daemon holds it: reads only. */
 tb_status db_backup_file(const char *folder, const char *path,
                          void (*progress)(void *context, double fraction), void *context,
                          tb_error *);
-/* Deletes what retention no longer wants; called by the writer on its own once a minute. */
+/* Deletes rows that are past retention; the writer calls this once a minute. */
 tb_status db_retain(db *, int64_t now_us, tb_error *);
 
 #endif

@@ -1,5 +1,5 @@
-/* What the files of the store share: connections with their statements, jobs for the writer, the
- * store itself. Callers outside this room include db.h alone. */
+/* Declarations shared by the files of the store: connections with their statements, jobs for the
+ * writer, the store itself. Callers outside this folder include db.h alone. */
 #ifndef DB_INTERNAL_H
 #define DB_INTERNAL_H
 
@@ -27,7 +27,7 @@ enum { DB_BUSY_TIMEOUT_MS = 10000 };
 typedef struct db_connection {
     sqlite3 *handle;
     sqlite3_stmt *statements[DB_STATEMENTS]; /* prepared at first use */
-    bool serves; /* its errors are told to callers, whom the file's path does not concern */
+    bool serves;                             /* its errors go to callers and omit the file's path */
 } db_connection;
 
 tb_status db_connection_open(db_connection *, const char *path, bool writes, tb_error *);
@@ -37,17 +37,17 @@ tb_status db_execute(db_connection *, const char *sql, tb_error *);
 /* First column of the first row. */
 tb_status db_ask_number(db_connection *, const char *sql, int64_t *, tb_error *);
 
-/* A status for what SQLite says; the message begins with `what`. */
+/* Converts an SQLite error to a status; the message begins with `what`. */
 tb_status db_fail(tb_error *, sqlite3 *, int code, const char *what);
 
 /* A statement ready for binding. */
 tb_status db_take(db_connection *, db_statement, sqlite3_stmt **, tb_error *);
-/* Resets a statement and lets go of what was bound. */
+/* Resets a statement and clears its bindings. */
 void db_give_back(sqlite3_stmt *);
 /* Runs a statement that gives no rows, then gives it back. */
 tb_status db_run_statement(db_connection *, sqlite3_stmt *, const char *what, tb_error *);
-/* Steps to the next row: *row tells whether there is one. Gives the statement back at the end of
- * the rows and on failure. */
+/* Steps to the next row; *row is true if there is one. Resets the statement at the end of the rows
+ * and on failure. */
 tb_status db_next_row(db_connection *, sqlite3_stmt *, bool *row, const char *what, tb_error *);
 
 /* Values. Texts are cut at `size`, the array's; not-a-number is NULL. Bound values are borrowed
@@ -63,7 +63,7 @@ double db_column_number(sqlite3_stmt *, int index);
 void db_column_certificate(sqlite3_stmt *, int first, db_certificate *);
 
 /* Reads a whole blob of row `number` straight into malloc'ed memory and checks it: DATA_LOSS if its
- * size or its CRC-32 (negative: unknown) are other than the row says. */
+ * size or its CRC-32 (negative: unknown) differs from the row's. */
 tb_status db_read_blob(db_connection *, const char *table, int64_t number, uint64_t size,
                        int64_t crc32, unsigned char **bytes, tb_error *);
 int64_t db_crc32(const void *bytes, uint64_t size);
@@ -78,7 +78,7 @@ struct db_job {
     tb_status (*write)(db_connection *, db_job *, tb_error *);
     /* Frees what it owns and itself; NULL: free(). */
     void (*release)(db_job *);
-    db_done *done; /* NULL: nobody waits */
+    db_done *done; /* NULL: no caller waits */
     void *context;
     bool summary;  /* the first to go when the queue is full */
     bool full;     /* its commit is synchronous = FULL */
@@ -120,7 +120,7 @@ typedef struct db_writer {
     uint64_t queued_bytes;
     uint64_t sequence;  /* of the last job queued */
     uint64_t in_flight; /* of the first job of the running batch; 0: none */
-    int32_t prompt;     /* queued jobs that somebody waits for */
+    int32_t prompt;     /* queued jobs with a waiting caller */
     int32_t flushing;   /* threads in db_flush */
     bool closing;
     int64_t failures; /* transactions that failed as a whole */
@@ -182,12 +182,14 @@ tb_status db_check_integrity(db *, tb_error *);
 
 /* ---- a full disk (full_disk.c) ---- */
 
-/* Whether opening failed for want of room: by its status, or by what the file system says. */
+/* True if opening failed because the disk is full, by its status or by the file system's free
+ * space. */
 bool db_disk_is_full(const db *, tb_status);
 /* Opens the file for reading by the writer's connection alone, without a log's index on the disk.
  * *cause: why it cannot be written; replaced where it cannot be read either. */
 tb_status db_begin_reading(db *, tb_error *cause);
-/* Once there is room: opens the file for writing. Under `memory`, on the writer's thread. */
+/* Opens the file for writing once the disk has free space. Under `memory`, on the writer's
+ * thread. */
 void db_try_writing(db *);
 bool db_has_room(const db *);
 
@@ -228,7 +230,7 @@ uint32_t db_page_hash(uint32_t hash, const void *bytes, size_t size);
 tb_status db_page_parse(db_page *, const char *token, tb_error *);
 void db_page_print(const db_page *, char token[DB_TOKEN_SIZE]);
 
-/* Reads the row that the statement stands on into entry `index` of `rows`. */
+/* Reads the statement's current row into entry `index` of `rows`. */
 typedef tb_status db_row_reader(db_query *, void *rows, int32_t index, tb_error *);
 
 /* Runs a list statement whose column 0 is the number, ?1 the bound and ?2 the limit, both bound

@@ -1,16 +1,15 @@
-/* A store whose disk is full when it is opened: it is read, and nothing is written until there is
- * room.
+/* Opens a store on a full disk for reading; the store writes nothing until the disk has free space.
  *
- * A write-ahead log wants an index in shared memory, which is a file beside the database. A
- * connection that locks the file for itself keeps the index in memory of its own, so it reads what
- * the last process committed without a page of new space. */
+ * A write-ahead log needs an index in shared memory, which is a file beside the database. A
+ * connection that locks the file exclusively keeps the index in its own memory, so it reads all
+ * commits of the last process without allocating a page. */
 #include <stdio.h>
 #include <string.h>
 #include <sys/statvfs.h>
 
 #include "db_internal.h"
 
-/* Room for the log's first pages and its index, and some more for what comes. */
+/* Free bytes required before writing: the log's first pages, its index, and a reserve. */
 enum { ROOM_BYTES = 4 << 20 };
 
 static uint64_t room(const db *store)

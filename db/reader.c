@@ -11,7 +11,7 @@ tb_status db_reader_take(db *store, db_connection **connection, tb_error *error)
         pthread_mutex_lock(&store->memory);
         *connection = &store->writer.connection;
         if (atomic_load(&store->alone)) return TB_OK;
-        pthread_mutex_unlock(&store->memory); /* there was room on the disk meanwhile */
+        pthread_mutex_unlock(&store->memory); /* the disk got free space meanwhile */
     }
 
     /* one that is open and free, or else one more */

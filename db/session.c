@@ -1,4 +1,4 @@
-/* Sessions: what it takes to bring one back after a crash, and how it ended. */
+/* Rows of sessions: the data that recovery after a crash needs, and the session's end. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,9 +1,9 @@
-/* Every SQL statement of the store but the migrations, listed once: the list makes the enum, the
- * texts, and the test that looks at each one's query plan.
+/* Every SQL statement of the store except the migrations, listed once: the list generates the enum,
+ * the texts, and the test of each statement's query plan.
  *
- * Lists come newest first by `number`, cut by "number < ?1" and one row longer than the page, which
- * tells whether there is another. A unary plus keeps a column away from the planner where another
- * index serves the order. */
+ * Lists are ordered newest first by `number`, cut by "number < ?1" and one row longer than the
+ * page; the extra row shows that another page exists. A unary plus hides a column from the planner
+ * where another index gives the order. */
 #ifndef DB_STATEMENTS_H
 #define DB_STATEMENTS_H
 

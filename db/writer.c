@@ -1,12 +1,12 @@
 /* The writer: one thread that owns the only connection that writes.
  *
- * Jobs that are waiting together share a transaction, and so its fsync: that is what makes a commit
- * for each acknowledged snapshot affordable. A job that nobody waits for stays in the queue for up
- * to 20 ms, so that a stream of summaries costs few commits; one that somebody waits for is taken
- * at once, together with everything that came while the last commit ran.
+ * Waiting jobs share a transaction and its fsync, which makes a commit for each acknowledged
+ * snapshot affordable. A job without a waiting caller stays in the queue for up to 20 ms, so that a
+ * stream of summaries costs few commits. A job with a waiting caller is taken at once, with all
+ * jobs that arrived during the last commit.
  *
- * A full queue first loses its oldest step summaries, which are counted. Then submitters wait a
- * moment for room and are refused. What was queued otherwise is committed or reported. */
+ * A full queue first drops its oldest step summaries and counts them. Then submitters wait briefly
+ * for a free slot and are refused. Every other queued job is committed or reported. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,7 +15,7 @@
 
 static const int64_t NS = 1000000000;
 static const int64_t GATHER_NS = 20000000;      /* how long an unhurried job waits for others */
-static const int64_t ROOM_NS = 250000000;       /* how long a submitter waits for room */
+static const int64_t ROOM_NS = 250000000;       /* how long a submitter waits for a free slot */
 static const int64_t RETAIN_NS = 60000000000;   /* from one retention to the next */
 static const int64_t TRIAL_NS = 2000000000;     /* from a failed write to a trial */
 static const uint64_t BATCH_BYTES = 64u << 20;  /* a transaction ends beyond this */
@@ -98,7 +98,7 @@ static bool on_writer_thread(const db_writer *w)
     return w->started && pthread_equal(pthread_self(), w->thread);
 }
 
-/* Waits until there is room for the job, at the price of queued summaries. Under the mutex. */
+/* Waits until the queue has a slot for the job; drops queued summaries. Caller holds the mutex. */
 static tb_status make_room(db *store, const db_job *job, tb_error *error)
 {
     db_writer *w = &store->writer;
@@ -315,7 +315,7 @@ static void commit_batch(db *store, int32_t count)
     int32_t failed = 0;
     for (int32_t i = 0; i < count; i++) {
         if (w->errors[i].status == TB_OK) continue;
-        /* nobody else hears of it */
+        /* no caller receives this error */
         if (w->batch[i]->done == NULL && failed++ == 0)
             db_log(store, TB_LOG_WARNING, "a write failed: %s", w->errors[i].message);
         if (status == TB_OK) continue;
@@ -338,9 +338,9 @@ static void tell_and_release(db_writer *w, int32_t count)
     }
 }
 
-/* Copies the log back into the file once it is long, after the waiters were told: none of them pays
- * for it. A log starts anew only when no reader looks into it; where readers follow each other
- * without a gap it would grow for ever, so a very long one makes new readers wait a moment. */
+/* Checkpoints a long log after the waiting callers have their answers, so no caller pays for it.
+ * SQLite restarts a log only without readers; readers that overlap without a gap would let it grow
+ * without bound, so a very long log makes new readers wait briefly. */
 static void checkpoint(db *store)
 {
     db_writer *w = &store->writer;
@@ -479,7 +479,7 @@ bool db_is_failing(db *store, tb_error *why)
     return failing;
 }
 
-/* Writes a page of the file's header anew. */
+/* Rewrites a page of the file's header. */
 static tb_status write_trial(db_connection *connection, db_job *job, tb_error *error)
 {
     (void)job;
