@@ -18,17 +18,17 @@ typedef enum tb_poulsen_colouring {
 } tb_poulsen_colouring;
 
 typedef struct tb_poulsen_options {
-    bool jacobi;        /* else Gauss-Seidel */
+    bool jacobi;        /* false: Gauss-Seidel */
     tb_storage storage; /* FACTORIZED, DENSE (block-row A) or T (block-row T = 1 - R A) */
     tb_poulsen_colouring colouring;
     int32_t colours; /* BALANCED; 0: the largest degree of a contact */
-    double r;        /* kg, of all rows */
-    double nu;       /* what r is multiplied by after the first growth of epsilon */
-    int32_t tries;   /* such reductions, then the solve ends; 0: growth is not looked at */
+    double r;        /* kg, the r of every row */
+    double nu;       /* factor on r after a growth of epsilon */
+    int32_t tries;   /* reductions of r before the solve ends; 0: growth of epsilon is ignored */
     int32_t iterations;
-    double gamma;          /* ends where the quality is at most this; 0: never */
+    double gamma;          /* the solve ends once result gamma is at most this; 0: never */
     int32_t threads;       /* 0: all processors; results are the same bytes on any number */
-    uint64_t memory_limit; /* bytes of A or T; 0: the machine's memory */
+    uint64_t memory_limit; /* bytes, largest size of A or T; 0: the machine's memory */
 } tb_poulsen_options;
 
 /* Factorized, sequential, r = 5 kg, nu 0.5, 5 tries, 50 iterations, one thread. */
@@ -38,14 +38,15 @@ typedef struct tb_poulsen_result {
     int32_t iterations, reductions, colours;
     double epsilon;                /* N s, largest change of an impulse in the last iteration */
     double gamma;                  /* 1/2 || prox(lambda - 100 (A lambda + b)) - lambda ||^2 */
-    double r;                      /* kg, at the end */
+    double r;                      /* kg, final value */
     double setup_seconds, seconds; /* colouring and A or T; iterations */
     uint64_t matrix_bytes;         /* of A or T */
     uint64_t hash;                 /* of the impulses' bytes */
 } tb_poulsen_result;
 
-/* Solves a scene's contacts once, from zero. NOT_FOUND: no scene of Poulsen's; INVALID_ARGUMENT names the
- * option, also colours that are too few; RESOURCE_EXHAUSTED names the bytes that A or T takes. */
+/* Solves a scene's contacts once, from zero impulses. NOT_FOUND: not a scene of Poulsen's;
+ * INVALID_ARGUMENT names the option, also a number of colours that is too small;
+ * RESOURCE_EXHAUSTED names the bytes of A or T. */
 tb_status tb_poulsen_solve(const char *scene, const tb_poulsen_options *options,
                            tb_poulsen_result *result, tb_error *error);
 
