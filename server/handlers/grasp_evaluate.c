@@ -1,10 +1,10 @@
 /* The handler of EvaluateGrasps.
  *
- * A worker loads and compiles; then the evaluation is a slice job of the scheduler, a few
- * milliseconds at a time beside everybody else's steps. Results leave in the order of the poses as
- * they come. A reader that falls behind by WINDOW messages pauses the evaluation: it leaves the
- * scheduler, keeps what it has, and comes back when the wire has taken everything. The summary is
- * sent once the run's row is durable. */
+ * A worker loads and compiles the models. The evaluation then runs as a slice job of the scheduler,
+ * a few milliseconds at a time between the steps of other requests. Results are sent in the order
+ * of the poses as they are ready. If the client falls behind by WINDOW messages, the evaluation
+ * pauses: it leaves the scheduler, keeps its state, and returns when the transport has sent all
+ * messages. The summary is sent once the run's row is durable. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -290,7 +290,7 @@ static void resume(evaluation *e)
 
 /* ---- the beginning ---- */
 
-/* A result is one message, and its trials must find room in it. */
+/* A result is one message; all of its trials must fit in the message limit. */
 static tb_status check_copies(const td_config *config, const Tribo__V1__EvaluateGraspsRequest *m,
                               tb_error *error)
 {
@@ -457,7 +457,7 @@ void td_grasp_evaluate_grasps_writable(td_call *call)
 
 void td_grasp_evaluate_grasps_cancelled(td_call *call)
 {
-    /* one at work ends at its next slice, one that is being made when it has been made */
+    /* a running job ends at its next slice; a job under construction ends when it is complete */
     evaluation *e = td_call_state(call);
     if (e != NULL && turn(e, PAUSED, ENDED)) end_unwanted(e);
 }

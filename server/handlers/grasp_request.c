@@ -252,7 +252,7 @@ static tb_status open_files(td_server *server, const Tribo__V1__GraspAsset *from
     return status;
 }
 
-/* Loads an asset; errors name the field below `whose`. */
+/* Loads an asset; errors name the field as a member of `whose`. */
 static tb_status load(td_server *server, const Tribo__V1__GraspAsset *from, const char *whose,
                       double density, bool fixed_base, tb_scene **scene, bool *mesh,
                       tb_error *error)
@@ -324,7 +324,7 @@ void td_grasp_request_free(td_grasp_request *r)
     memset(r, 0, sizeof *r);
 }
 
-/* A buffer that keeps nothing of what is packed into it but the hash. */
+/* A protobuf-c buffer that hashes the packed bytes and stores none. */
 typedef struct hash_buffer {
     ProtobufCBuffer base;
     uint64_t hash;

@@ -1,5 +1,5 @@
-/* The methods that the daemon serves, listed once: methods.c makes the table of it, and each
- * handler is a function td_SERVICE_METHOD in the file named beside its service. */
+/* The methods that the daemon serves, listed once. methods.c generates the method table from the
+ * list; each handler is a function td_SERVICE_METHOD in the file named in the list's comments. */
 #ifndef SERVER_HANDLERS_H
 #define SERVER_HANDLERS_H
 

@@ -19,7 +19,7 @@ typedef struct td_run {
 void td_run_describe(td_run *);
 void td_run_clear(td_run *);
 
-/* A message over a certificate of the store, whose memory it borrows. */
+/* A message that borrows the memory of a stored certificate. */
 void td_run_certificate(const db_certificate *, Tribo__V1__Certificate *);
 
 /* A benchmark in the same way. `row.samples` is freed with it. */

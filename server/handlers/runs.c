@@ -1,5 +1,5 @@
 /* Handlers of runs: ListRuns, GetRun, CompareRuns. Owners see their own runs, administrators all;
- * a run of somebody else is not found, as if it were not there. The store is read on a worker. */
+ * another owner's run gives NOT_FOUND, as an unknown id does. A worker reads the store. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,7 +14,7 @@
  * large page size stays one that every client takes. */
 enum { ROWS_AT_ONCE = 50 };
 
-/* Whose runs a caller sees; NULL: everybody's. */
+/* Owner of the runs that the caller may see; NULL: all owners. */
 static const char *visible_owner(const td_call *call)
 {
     return call->caller.scope >= TD_SCOPE_ADMIN ? NULL : call->caller.name;

@@ -1,5 +1,5 @@
-/* Handlers of benchmarks: RecordBenchmark, ListBenchmarks. Results are everybody's to see: they say
- * how fast a build is on a machine, not what somebody simulated. */
+/* Handlers of benchmarks: RecordBenchmark, ListBenchmarks. Every caller sees all results: a result
+ * gives the speed of a build on a machine, not the contents of a simulation. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -132,7 +132,7 @@ static void clear_page(benchmark_page *page)
     free(page->pointers);
 }
 
-/* A page ends early once it is as large as a chunk: each benchmark may bear a thousand samples. */
+/* A page ends early once it is as large as a chunk: each benchmark may have a thousand samples. */
 static tb_status read_page(const td_call *call, const char *name, const char *token, int32_t size,
                            benchmark_page *page, tb_error *error)
 {

@@ -12,7 +12,7 @@
 
 /* ---- storing ---- */
 
-/* An upload on its way: what has come of it, and then what is answered when it is durable. */
+/* An upload in progress: its state, then its response once the asset is durable. */
 typedef struct upload {
     td_call *call;
     char name[128];

@@ -17,7 +17,7 @@ typedef struct forking {
     td_call *call;
     td_session **forks; /* held */
     int32_t count;
-    atomic_int open; /* writes that have not been told yet, and the handler itself */
+    atomic_int open; /* writes that have not been reported yet, and the handler itself */
     pthread_mutex_t mutex;
     tb_status status; /* the first failure */
     tb_error error;
@@ -214,7 +214,7 @@ static void fork_session(td_session *parent, td_call *call, td_request *request)
     if (count < 1 || count > limit)
         status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "count",
                                "count is %d, expected 1 to %d", message->count, limit);
-    /* forks belong to the session's owner, who may be another than the admin who calls */
+    /* the session's owner owns the forks; the caller may be an administrator instead */
     td_caller owner = call->caller;
     if (strcmp(owner.name, parent->owner) != 0) owner.sessions = 0;
     snprintf(owner.name, sizeof owner.name, "%s", parent->owner);

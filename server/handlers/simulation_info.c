@@ -1,4 +1,5 @@
-/* GetServerInfo: what this server is and can do. Open to every caller, so it names nobody. */
+/* GetServerInfo: version, devices and limits of this server. Open to every caller, so the response
+ * must not name callers. */
 #include "ops/build.h"
 #include "handlers/handlers.h"
 #include "schedule/scheduler.h"

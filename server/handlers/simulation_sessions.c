@@ -234,7 +234,8 @@ static tb_status read_token(const char *token, uint64_t *before, tb_error *error
                          "page_token '%.40s' is none of this list", token);
 }
 
-/* Holds up to `size` sessions that the caller may see, newest first; tells if there are more. */
+/* References up to `size` sessions that the caller may see, newest first; reports if there are
+ * more. */
 static int32_t collect(td_sessions *all, const td_caller *caller, uint64_t before, listed *page,
                        int32_t size, bool *more)
 {

@@ -183,7 +183,7 @@ static tb_status fetch(td_session *s, const td_caller *caller, const char *text,
             *size = (size_t)row.size;
         }
     }
-    /* nobody learns of other people's snapshots */
+    /* callers must not learn of other owners' snapshots */
     if (status == TB_OK && memcmp(&of, &s->id, sizeof of) != 0) {
         td_id_print(&of, session);
         status = td_sessions_find(s->all, caller, session, &taken_of, error);

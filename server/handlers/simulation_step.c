@@ -1,8 +1,8 @@
 /* Handlers of Step and StepStream.
  *
- * A stream reads the next request while earlier ones are at work, up to a window of answers that
- * have not left; so a client that does not read is not read from either. Answers come in order,
- * since a session does one thing at a time. */
+ * A stream reads the next request while earlier ones run, up to a window of unsent responses; a
+ * client that does not read therefore blocks its own requests. Responses come in order, since a
+ * session runs one request at a time. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -127,7 +127,8 @@ static void go_on(stream *t)
     }
 }
 
-/* A message has come: true if the stream still takes it, which then counts as at work. */
+/* Called when a message arrives: true if the stream still accepts it and has counted it as
+ * running. */
 static bool accept(stream *t)
 {
     pthread_mutex_lock(&t->mutex);

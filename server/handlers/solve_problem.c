@@ -120,7 +120,7 @@ static tb_status read_options(solving *s, const Tribo__V1__SolveProblemRequest *
     return status;
 }
 
-/* Room for the solution, and in a message for it. */
+/* Books memory for the solution and for its response message. */
 static tb_status take_solution(solving *s, tb_error *error)
 {
     const td_config *config = s->server->config;
@@ -226,7 +226,7 @@ static char *options_json(const Tribo__V1__SolveProblemRequest *m)
     return td_job_run_options(&kept.base);
 }
 
-/* How many may be solved at the same time: what takes milliseconds must find a worker too. */
+/* Bound on concurrent solves: it leaves workers free for requests that take milliseconds. */
 static int solving_at_once(const td_server *server)
 {
     const int workers = td_workers_count(server->workers);

@@ -1,4 +1,4 @@
-/* The one file that is compiled anew when the commit changes. */
+/* Holds the commit and the compiler; the only file to recompile when the commit changes. */
 #include "ops/build.h"
 
 #if defined(__clang__)

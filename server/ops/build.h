@@ -1,4 +1,4 @@
-/* What this binary was made of. */
+/* Identification of this binary's build. */
 #ifndef SERVER_BUILD_H
 #define SERVER_BUILD_H
 

@@ -246,8 +246,8 @@ tb_status td_config_set(td_config *config, const char *section, const char *name
                          section, name, value, wrong);
 }
 
-/* Whether a variable "TRIBOD_...=value" belongs to an option, to the tests' clocks, or to Kubernetes,
- * which tells every container of a service called "tribod" where that is. */
+/* True if a variable "TRIBOD_...=value" belongs to an option, to the tests' clocks, or to
+ * Kubernetes, which sets the address of a service named "tribod" in every container. */
 static bool variable_is_known(const char *variable)
 {
     static const char *const KUBERNETES[] = {"TRIBOD_PORT", "TRIBOD_SERVICE_"};
@@ -383,7 +383,7 @@ bool td_address_parse(const char *address, char *host, uint16_t *port)
 
     size_t length = (size_t)(colon - address);
     if (length >= TD_CONFIG_TEXT_SIZE) return false;
-    /* an IPv6 address holds colons and so stands in brackets */
+    /* an IPv6 address holds colons and so is in brackets */
     const bool bracketed = length >= 2 && address[0] == '[' && colon[-1] == ']';
     if (bracketed) address++, length -= 2;
     if (!bracketed && memchr(address, ':', length) != NULL) return false;

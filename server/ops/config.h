@@ -1,7 +1,7 @@
 /* The daemon's configuration: an INI file, then the environment (TRIBOD_SECTION_NAME), then flags;
- * the later one wins. Every option is listed once, in TD_CONFIG_LIST of config.c, which drives
- * defaults, parsing, ranges, reloading and --print-config. Options bear the names of their fields,
- * but for what the section already says ([tls] key is tls_key). */
+ * later sources override earlier ones. TD_CONFIG_LIST of config_options.h lists every option once
+ * and drives defaults, parsing, ranges, reloading and --print-config. An option has the name of its
+ * field, without the part that repeats the section ([tls] key is tls_key). */
 #ifndef SERVER_CONFIG_H
 #define SERVER_CONFIG_H
 
@@ -11,10 +11,10 @@
 
 #include "tribo.h"
 
-/* of a text; what a line of a file can hold is shorter: TD_CONFIG_TEXT_LIMIT */
+/* size of a text option; a line of a file holds less: TD_CONFIG_TEXT_LIMIT */
 enum { TD_CONFIG_TEXT_SIZE = 256, TD_CONFIG_TEXT_LIMIT = 160 };
 
-/* What a caller may do; each includes those before it. */
+/* Permissions of a caller; each scope includes the scopes before it. */
 typedef enum td_scope { TD_SCOPE_NONE, TD_SCOPE_READ, TD_SCOPE_RUN, TD_SCOPE_ADMIN } td_scope;
 
 typedef struct td_config {
@@ -73,7 +73,7 @@ typedef struct td_config {
     /* [http] */
     char cors_origins[TD_CONFIG_TEXT_SIZE];       /* comma-separated, "*", or "": none */
     char forwarding_headers[TD_CONFIG_TEXT_SIZE]; /* comma-separated; see edge.h */
-    bool behind_proxy;                            /* nobody counts as a caller on loopback */
+    bool behind_proxy;                            /* no caller counts as on loopback */
     /* [store] */
     double retain_days; /* of runs, summaries and events; 0: for ever */
     uint64_t retain_snapshots_bytes, retain_unused_bytes;
@@ -89,7 +89,7 @@ tb_status td_config_set(td_config *, const char *section, const char *option, co
 tb_status td_config_read(td_config *, const char *path, tb_error *);
 /* Whether the path can be read a second time; a pipe cannot. */
 bool td_config_again(const char *path);
-/* Reads text, for tests and fuzzing; `name` stands for the file in messages. */
+/* Parses text, for tests and fuzzing; messages use `name` as the file's name. */
 tb_status td_config_parse(td_config *, const char *text, size_t size, const char *name, tb_error *);
 /* Takes the TRIBOD_SECTION_NAME of a NULL-terminated list of "NAME=value". INVALID_ARGUMENT for a
  * TRIBOD_ variable that is no option; names without TRIBOD_ are ignored. */
@@ -101,13 +101,13 @@ void td_config_print(const td_config *, FILE *);
 
 /* Whether every option has the same value. */
 bool td_config_equal(const td_config *, const td_config *);
-/* For a reload: options that only a start can change go back to what `running` has; `kept` (may be
- * NULL) is told "section.option" of each that differed. */
+/* For a reload: resets options that only a start can change to the values of `running`; calls
+ * `kept` (may be NULL) with "section.option" of each that differed. */
 void td_config_keep_fixed(td_config *, const td_config *running,
                           void (*kept)(void *context, const char *option), void *context);
 
-/* "host:port" or "[::1]:port", taken apart; all interfaces are 0.0.0.0 or [::]. `host` holds at least
- * TD_CONFIG_TEXT_SIZE bytes. False if it is none of these. */
+/* Splits "host:port" or "[::1]:port"; all interfaces are 0.0.0.0 or [::]. `host` holds at least
+ * TD_CONFIG_TEXT_SIZE bytes. False for any other form. */
 bool td_address_parse(const char *address, char *host, uint16_t *port);
 
 #endif

@@ -1,9 +1,9 @@
 /* The daemon's parts, by pointer: the one struct that every call can reach.
  *
- * One `td_server` is made by main, lives as long as the process and is handed to every call. There
- * is no other shared state. Each part has a header of its own; all of their functions may be called
- * from any thread unless they say otherwise. The parts of higher rooms are incomplete types here, so
- * that including this header includes no room but ops/. */
+ * main makes one `td_server`, which lives as long as the process and is passed to every call. There
+ * is no other shared state. Each part has its own header; its functions may be called from any
+ * thread unless the header says otherwise. Parts from other folders are incomplete types here, so
+ * that this header includes only ops/. */
 #ifndef SERVER_DAEMON_H
 #define SERVER_DAEMON_H
 

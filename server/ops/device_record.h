@@ -1,4 +1,4 @@
-/* A device of the daemon as data: read everywhere, chosen and worked by schedule/. */
+/* A device of the daemon as data; only schedule/ selects devices and schedules requests on them. */
 #ifndef SERVER_DEVICE_RECORD_H
 #define SERVER_DEVICE_RECORD_H
 
@@ -20,7 +20,8 @@ typedef struct td_device {
     int32_t processors;        /* of a card */
     struct td_scheduler *scheduler;
     atomic_int sessions; /* that are stepped here */
-    /* how often it was chosen, by nobody's insisting, for what is known on both kinds and else */
+    /* selections by `auto`: by size, and by pace where both kinds of device have a measured
+     * speed */
     atomic_llong chosen_by_size, chosen_by_pace;
     /* measured by the warm-up: its own time, s, and that of one step of one small world, ns */
     _Atomic double warm_up_seconds, step_ns;

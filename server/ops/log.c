@@ -28,7 +28,7 @@ struct td_log {
     bool json;
 };
 
-/* A line being written; what does not fit is cut, and room for the end is kept. */
+/* A line under construction; longer text is cut, and space for the line's end is reserved. */
 typedef struct line {
     char text[LINE_SIZE];
     size_t size;
@@ -88,7 +88,7 @@ static void put_quoted(line *l, const char *value)
     put(l, "\"", 1);
 }
 
-/* Whether a value can stand in a text line as it is. */
+/* True if a value needs no quotes in a text line. */
 static bool plain(const char *value)
 {
     if (*value == '\0') return false;

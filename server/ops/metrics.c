@@ -39,7 +39,7 @@ struct td_metrics {
     histogram histograms[TD_HISTOGRAMS];
     call_row *_Atomic rows[ROWS];
     atomic_int rows_used;
-    call_row other; /* what found no room */
+    call_row other; /* series that exceeded the table */
     double start_time;
     td_metrics_refresh *refresh;
     void *refresh_context;

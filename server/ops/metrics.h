@@ -87,7 +87,7 @@ void td_metrics_call(td_metrics *, const char *service, const char *method, cons
  * the metrics are shared. */
 typedef void td_metrics_refresh(void *context);
 void td_metrics_on_refresh(td_metrics *, td_metrics_refresh *, void *context);
-/* Called at the end of each page for what has labels of its own. Likewise. */
+/* Called at the end of each page to print metrics with their own labels. Set before sharing. */
 typedef void td_metrics_print(void *context, FILE *out);
 void td_metrics_on_print(td_metrics *, td_metrics_print *, void *context);
 /* The whole page, malloc'ed; NULL without memory. */

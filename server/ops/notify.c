@@ -1,4 +1,5 @@
-/* The datagrams of sd_notify(3): text to a Unix socket whose name may be abstract ('@'). */
+/* The datagrams of sd_notify(3): text to a Unix socket; a leading '@' makes the socket's name
+ * abstract. */
 #include "ops/notify.h"
 
 #include <inttypes.h>

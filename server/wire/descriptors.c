@@ -5,8 +5,8 @@
 #include <stddef.h>
 #include <sys/resource.h>
 
-/* The store's connections with their logs, listeners, epolls, the log, files being read, and
- * connections beyond the limit that are told so. */
+/* Descriptors of the store with its logs, listeners, epolls, the log, files being read, and refused
+ * connections that still need an answer. */
 enum { RESERVED_DESCRIPTORS = 128 };
 
 int64_t td_descriptors_raise(void)

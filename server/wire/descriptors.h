@@ -7,11 +7,11 @@
 
 /* Raises the soft limit to the hard one; the limit that holds then. */
 int64_t td_descriptors_raise(void);
-/* How many may be open, and how many are; 0 where that cannot be told. */
+/* Limit of open descriptors, and the number open now; 0 if unknown. */
 int64_t td_descriptors_limit(void);
 int64_t td_descriptors_open(void);
-/* Connections that one of `transports` may hold of those that it wants: its share of what is left
- * beside the reserve, at least one. */
+/* Connections that one of `transports` may hold, at most `wanted`: its share of the descriptors
+ * outside the reserve, at least one. */
 int32_t td_descriptors_for_connections(int32_t wanted, int transports);
 
 #endif

@@ -57,8 +57,8 @@ static int digit(unsigned char c)
     return c == '+' ? 62 : c == '/' ? 63 : c == '=' ? 64 : -1;
 }
 
-/* A client may encode each piece that it sends by itself, so padding can stand after any quartet.
- * libsodium's decoder ends there, hence this one. */
+/* A client may encode each piece by itself, so padding can follow any quartet. libsodium's decoder
+ * stops at padding; this decoder continues. */
 tb_status http_text_decode(tb_bytes *body, tb_error *error)
 {
     const size_t size = body->size;

@@ -26,8 +26,8 @@ tb_status http_envelope_read(const unsigned char *body, size_t size, http_envelo
 /* Writes the five bytes before a message; false if it is too long for them. */
 bool http_envelope_write(unsigned char header[HTTP_ENVELOPE_BYTES], unsigned flags, size_t size);
 
-/* Decodes a gRPC-Web text body in place: base64, padded, maybe several times over.
- * INVALID_ARGUMENT with the offset of what is none. */
+/* Decodes a gRPC-Web text body in place: base64, padded, possibly in several padded pieces.
+ * INVALID_ARGUMENT with the offset of the first invalid byte. */
 tb_status http_text_decode(tb_bytes *body, tb_error *);
 /* Appends base64 with padding. */
 tb_status http_text_encode(tb_bytes *text, const void *bytes, size_t size);
@@ -37,7 +37,7 @@ bool http_timeout_connect(const char *text, int64_t *nanoseconds);
 /* grpc-timeout: at most 8 digits and a unit of H, M, S, m, u or n. */
 bool http_timeout_grpc(const char *text, int64_t *nanoseconds);
 
-/* Appends a grpc-message: what is not printable ASCII is percent-encoded. */
+/* Appends a grpc-message: every byte outside printable ASCII is percent-encoded. */
 tb_status http_percent_encode(tb_bytes *text, const char *message);
 
 #endif

@@ -1,8 +1,8 @@
-/* Canonical protobuf JSON to messages: jansson reads the text, the descriptors say what it means.
+/* Parses canonical protobuf JSON into messages: jansson reads the text, descriptors define the
+ * fields.
  *
- * The text comes from anybody. Before jansson builds its tree, one pass over the bytes bounds how
- * deep the tree will be and how much memory it can take; the message itself lies in the request's
- * bounded arena. */
+ * The text is untrusted. Before jansson builds its tree, one pass over the bytes bounds the tree's
+ * depth and memory; the message itself is in the request's bounded arena. */
 #include "wire/json.h"
 
 #include <float.h>
@@ -29,7 +29,7 @@ typedef struct reader {
     tb_error *error;
 } reader;
 
-/* Where in the document a value stands: the names from the root, for messages. */
+/* Position of a value in the document, as names from the root, for error messages. */
 typedef struct place {
     const struct place *outer; /* NULL: the root */
     const char *name;          /* NULL: an element of `outer` */

@@ -52,7 +52,7 @@ tb_status td_json_print_string(tb_bytes *text, const char *bytes, size_t size)
 {
     const unsigned char *s = (const unsigned char *)bytes;
     tb_status status = tb_bytes_append(text, "\"", 1);
-    size_t begin = 0; /* of what can be copied as it is */
+    size_t begin = 0; /* bytes that need no escape */
     for (size_t i = 0; i < size && status == TB_OK;) {
         const size_t length = sequence_length(s + i, size - i);
         char escape[8] = "";

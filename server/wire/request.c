@@ -40,7 +40,7 @@ static size_t smaller(size_t a, size_t b)
     return a < b ? a : b;
 }
 
-/* Takes one more chunk that has room for `size` bytes. */
+/* Allocates one more chunk of at least `size` bytes. */
 static bool arena_grow(struct td_message_arena *arena, size_t size)
 {
     const size_t allowed = arena->bound - arena->taken;

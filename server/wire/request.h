@@ -1,5 +1,5 @@
-/* Requests: a message of a client and the bounded arena that holds all of it. The bounds are those
- * of the configuration ([limits] message_bytes, unpack_bytes, nesting). */
+/* Requests: a message of a client and the bounded arena that holds all of it. [limits]
+ * message_bytes, unpack_bytes and nesting of the configuration set the bounds. */
 #ifndef SERVER_REQUEST_H
 #define SERVER_REQUEST_H
 

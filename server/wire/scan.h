@@ -1,9 +1,9 @@
-/* Reading protobuf's wire format: field by field, and a whole request before it is unpacked.
+/* Scans protobuf's wire format: field by field, and a whole request before it is unpacked.
  *
- * protobuf-c recurses for every nested message, keeps every unknown field and asks for memory as it
- * goes, so a small hostile message can cost much. The scan walks the bytes first, with nothing but
- * a counter: it refuses what is malformed, too deep, or not text where text is due, and tells how
- * much memory the unpacked message will take. */
+ * protobuf-c recurses for every nested message, keeps every unknown field and allocates as it
+ * parses, so a small hostile message can be expensive. The scan first walks the bytes with only a
+ * counter: it refuses messages that are malformed, too deep, or not UTF-8 in a string field, and
+ * computes the memory that the unpacked message takes. */
 #ifndef SERVER_SCAN_H
 #define SERVER_SCAN_H
 
@@ -16,7 +16,7 @@ typedef struct td_wire {
     const uint8_t *at, *end;
 } td_wire;
 
-/* One field as it stands on the wire. */
+/* One field in the wire format. */
 typedef struct td_wire_field {
     uint32_t id;
     ProtobufCWireType type;

@@ -111,7 +111,7 @@ Tribo__V1__Array *td_wire_array(td_wire *wire, Tribo__V1__DataType dtype, const 
     return &made->array;
 }
 
-/* rows x columns, or columns alone, which stand for every row */
+/* rows x columns, or columns alone, which apply to every row */
 static tb_status check_shape(const Tribo__V1__Array *array, const char *field, int64_t rows,
                              int64_t columns, tb_error *error)
 {
@@ -303,7 +303,7 @@ tb_status td_wire_read_solve_options(const Tribo__V1__SolveOptions *message, con
     return status;
 }
 
-/* An enumeration's value, whose 0 stands for the first. */
+/* An enumeration's value; 0 selects the first choice. */
 static tb_status take_choice(int value, int last, const char *field, const char *part, int *choice,
                              tb_error *error)
 {

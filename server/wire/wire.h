@@ -1,9 +1,9 @@
-/* Protobuf views of what the library holds: arrays, certificates, contacts, states, options.
+/* Protobuf views of library data: arrays, certificates, contacts, states, options.
  *
- * Answers are built without copying where the memory already lies as the wire wants it: message
- * structs from a scratch arena point at the numbers of a state. They are good until the state or
- * the arena changes, which is long enough: td_call_send packs at once. Requests are decoded into
- * numbers that the library takes, and every error names the field. */
+ * Responses are built without a copy where the memory already has the wire's layout: message
+ * structs in a scratch arena point at the numbers of a state. They are valid until the state or the
+ * arena changes; td_call_send packs at once. Requests are decoded into the library's types, and
+ * every error names the field. */
 #ifndef SERVER_WIRE_H
 #define SERVER_WIRE_H
 

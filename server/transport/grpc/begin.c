@@ -1,4 +1,4 @@
-/* A call arrives: which method, who calls, until when. */
+/* Starts a call: finds its method, its caller and its deadline. */
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -9,10 +9,10 @@
 #include "transport/grpc/grpc_internal.h"
 #include "wire/envelope.h"
 
-/* s; by then a server that goes down is gone, and another may stand in its place */
+/* s; a stopping server is gone by then, and a replacement may listen on its address */
 #define REFUSED_RETRY_S 1.0
 
-/* Counted for each header beside its bytes (RFC 9113 6.5.2). */
+/* Overhead counted for each header (RFC 9113 6.5.2). */
 enum { HEADER_OVERHEAD_BYTES = 32 };
 
 static const td_method *find_in(const td_method *methods, const char *path)

@@ -186,8 +186,8 @@ void rpc_call_close(rpc_call *call, bool broken)
     td_call_release(base);
 }
 
-/* The method is told before the call ends, and may end the call itself as cancelled: the client
- * hears of the reason, which the transport knows. */
+/* The method receives `cancelled` before the call ends, and may end the call itself as cancelled:
+ * the client receives the transport's reason instead. */
 void rpc_call_abort(rpc_call *call, const tb_error *error, double retry_after)
 {
     td_call *base = &call->base;

@@ -155,7 +155,7 @@ static ssize_t read_some(rpc_connection *c)
     return errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* Feeds the bytes that came to libnghttp2, whose callbacks (session.c) do the rest. */
+/* Passes the received bytes to libnghttp2, which calls the callbacks of session.c. */
 static void decode(rpc_connection *c, size_t size)
 {
     c->frames = 0;

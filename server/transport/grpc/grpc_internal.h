@@ -1,4 +1,4 @@
-/* Inside the gRPC transport: its state, its calls, and what its files offer each other.
+/* Internals of the gRPC transport: its state, its calls, and the functions that its files share.
  *
  *   rpc.c         start, drain and end of the transport
  *   listen.c      listening sockets; accepting, also after descriptors ran out
@@ -8,19 +8,19 @@
  *   session.c     HTTP/2 events of one connection (callbacks of libnghttp2)
  *   limits.c      rations of control frames; keepalive, age and idle times of a connection
  *   tls.c         certificates and handshakes (GnuTLS)
- *   begin.c       a call arrives: its method, its caller, its deadline
- *   receive.c     request messages: framing, decompression, telling the method
+ *   begin.c       start of a call: its method, its caller, its deadline
+ *   receive.c     request messages: framing, decompression, delivery to the method
  *   send.c        response messages, status, trailers
- *   call.c        the life of a call between handlers and wire
+ *   call.c        the life of a call between handlers and transport
  *   deadlines.c   calls by the time of their deadline
  *   health.c      grpc.health.v1;  reflection.c  grpc.reflection.v1 and v1alpha
  *
  * Protocol: https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md and RFC 9113.
  *
- * Threads. A connection belongs to one loop, whose thread alone touches its socket and its
- * nghttp2_session. Handlers run on the loop's thread, or on one of the transport's two workers where
- * a message is large. Handlers answer from any thread: the answer is queued at the call, and the
- * call is posted to its loop, which writes.
+ * Threads. A connection belongs to one loop; only the loop's thread touches its socket and its
+ * nghttp2_session. Handlers run on the loop's thread, or on one of the transport's two workers for
+ * a large message. Handlers answer from any thread: the answer is queued at the call, and the call
+ * is posted to its loop, which writes.
  *
  * Locks. A call's lock guards the queue of its answers; the loop's lock guards the list of posted
  * calls; the rpc's lock guards counts and watchers of health. Order: rpc, call, loop. */
@@ -50,7 +50,7 @@ enum {
     RPC_FRAME_HEAD_BYTES = 9,
     RPC_PREFACE_BYTES = 24,
     RPC_PATH_SIZE = 256,
-    RPC_TEXT_SIZE = 16, /* of a header whose value is short */
+    RPC_TEXT_SIZE = 16, /* of a short header value */
     RPC_READ_BYTES = 1 << 16,
     RPC_WRITE_BYTES = 1 << 17
 };
@@ -113,8 +113,9 @@ struct td_rpc {
     bool listener_is_local[RPC_LISTENERS]; /* a Unix socket */
     int listener_count;
     int spare;             /* a descriptor that is given up to refuse a connection; -1 */
-    int64_t complained_ns; /* when the log was last told that descriptors ran out */
-    int64_t told_full_ns;  /* the same of connections that make room; of the loop that accepts */
+    int64_t complained_ns; /* last log line about descriptors that ran out */
+    int64_t told_full_ns;  /* last log line about evicted idle connections; of the loop that
+                            * accepts */
     td_workers *workers;
     nghttp2_session_callbacks *callbacks;
     nghttp2_option *option;
@@ -134,7 +135,7 @@ struct td_rpc {
     bool serving;
     rpc_call *watchers; /* of health, linked by watch_next */
     int connections;
-    int leaving;                      /* of these, connections that make room for others */
+    int leaving;                      /* of these, idle connections under eviction */
     struct rpc_connection *everybody; /* all connections, linked by peer_next */
 };
 
@@ -178,7 +179,7 @@ struct rpc_connection {
     /* for the loop that accepts, too */
     atomic_int number_of_calls, standing; /* standing: td_standing of the callers so far */
     atomic_llong quiet_since_ns;          /* when it was opened, or its last call ended */
-    bool leaving;                         /* it makes room for another; under the rpc's lock */
+    bool leaving;                         /* idle, under eviction; under the rpc's lock */
     rpc_ration control, resets;
     rpc_broken_streams broken;
     uint8_t head[RPC_FRAME_HEAD_BYTES]; /* of the frame that arrives */
@@ -212,7 +213,7 @@ typedef struct rpc_head {
     bool grpc;           /* the content type is gRPC's */
     bool takes_gzip;
     bool has_timeout;
-    bool forwarded; /* a proxy stands between */
+    bool forwarded; /* a proxy forwarded the request */
     bool foreign;   /* :authority is no name of this machine's loopback */
     bool too_large;
     bool no_memory;
@@ -230,12 +231,12 @@ struct rpc_call {
     td_call base; /* first */
     td_rpc *rpc;
     rpc_loop *loop;
-    bool began;             /* a first message came; for the one who tells */
+    bool began;             /* a first message came; of the delivering thread */
     bool counted;           /* among the rpc's calls */
     atomic_int standing;    /* td_standing of its caller, once admitted */
     bool working;           /* counted among the rpc's working calls */
     bool gzip_in, gzip_out; /* messages may be, answers are, compressed */
-    atomic_uint events;     /* what waits to be told to the method; see receive.c */
+    atomic_uint events;     /* events to deliver to the method; see receive.c */
 
     /* of the loop's thread */
     rpc_connection *connection; /* NULL once off the wire */
@@ -248,7 +249,7 @@ struct rpc_call {
     bool input_ended, end_told;
     bool answered;           /* the response's headers were handed to libnghttp2 */
     bool deferred;           /* libnghttp2 waits for more of the answer */
-    const char *http_status; /* of a request that is no gRPC, whose answer this is; or NULL */
+    const char *http_status; /* status of a request that is not gRPC; or NULL */
     size_t line_at;          /* bytes of that answer's text that left */
     bool trailed;            /* the status was handed to libnghttp2 */
     int left;                /* messages that libnghttp2 took since `queued` was last lowered */
@@ -260,7 +261,7 @@ struct rpc_call {
     bool closed;      /* off the wire: nothing is posted any more */
     bool reading;     /* a message was asked for and the method has not got it */
     bool ending;      /* a status is to be sent */
-    rpc_flat request; /* what is to be told */
+    rpc_flat request; /* messages to deliver */
     rpc_message *first, *last;
     tb_status status;
     int code; /* gRPC's */
@@ -375,7 +376,7 @@ const td_method *rpc_method_find(const char *path);
 void rpc_receive_bytes(rpc_call *, const uint8_t *bytes, size_t size);
 /* Hands the next message to the method if it was asked for and is there. */
 void rpc_receive(rpc_call *);
-/* Tells the method that all it sent has left. */
+/* Notifies the method that all of its messages were sent. */
 void rpc_tell_writable(rpc_call *);
 /* Gives up what came and was not read. */
 void rpc_receive_drop(rpc_call *);
@@ -387,8 +388,8 @@ void rpc_flat_free(td_rpc *, rpc_flat *);
 rpc_message *rpc_pack(const ProtobufCMessage *, bool gzip);
 /* Hands the call's answers to libnghttp2, as far as it asks for them. */
 void rpc_send(rpc_call *);
-/* Answers a request that is no gRPC by `http_status` and a line of text, once the request is complete
- * or larger than anyone needs to be told. */
+/* Answers a request that is not gRPC by `http_status` and a line of text, once the request is
+ * complete or too large to read on. */
 void rpc_send_http(rpc_call *);
 /* Forgets what was not sent; gives the number of messages. The call's lock is held. */
 int rpc_send_drop(rpc_call *);
@@ -396,7 +397,7 @@ int rpc_send_drop(rpc_call *);
 /* ---- call.c ---- */
 
 extern const td_call_transport rpc_transport;
-/* A call whose headers begin to arrive; NULL without memory. */
+/* Makes a call when its headers begin to arrive; NULL if out of memory. */
 rpc_call *rpc_call_make(rpc_connection *, int32_t stream);
 /* The call counts from now on. `working`: a shutdown waits for it. False if there is a shutdown and the
  * call is to be refused. */
@@ -412,7 +413,7 @@ void rpc_call_abort(rpc_call *, const tb_error *, double retry_after);
 
 bool rpc_deadline_add(rpc_call *);
 void rpc_deadline_remove(rpc_call *);
-/* Ends the calls whose deadline has passed; gives that of the next, or INT64_MAX. */
+/* Ends the calls past their deadline; returns the next deadline, or INT64_MAX. */
 int64_t rpc_deadlines_run(rpc_loop *, int64_t now_ns);
 
 /* ---- health.c, reflection.c: tables ended by a NULL name ---- */

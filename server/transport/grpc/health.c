@@ -1,5 +1,5 @@
-/* grpc.health.v1: whether the server, or one service of it, takes work. A watcher is told of every
- * change; one that reads slowly is told of the last. */
+/* grpc.health.v1: readiness of the server or of one service. A watcher receives every change; a
+ * slow reader receives only the last. */
 #include "handlers/handlers.h"
 #include "transport/grpc/grpc_internal.h"
 
@@ -61,7 +61,7 @@ static void check(td_call *call, td_request *request)
 
 /* ---- watching; everything below holds the rpc's lock, but for the methods themselves ---- */
 
-/* Tells a watcher what it does not know yet. */
+/* Sends a watcher the state if it changed since the last message. */
 static void tell_now(rpc_call *call)
 {
     const int serving = call->rpc->serving ? SERVING : NOT_SERVING;

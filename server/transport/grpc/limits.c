@@ -1,11 +1,11 @@
 /* Rations of frames and time limits of a connection: they bound the cost of one client.
  *
- * HTTP/2 has frames that are cheap to send and dear to take: resets, SETTINGS, PING, PRIORITY,
+ * Some HTTP/2 frames are cheap to send and expensive to process: resets, SETTINGS, PING, PRIORITY,
  * empty DATA, tiny windows (CVE-2023-44487, CVE-2019-9511 to 9518). Each connection has a ration of
  * them that grows with time and with the answers that it carries, since an honest client
- * acknowledges answers by windows and probes its line by pings. A client that uses its ration up is
- * told ENHANCE_YOUR_CALM and loses the connection. libnghttp2 bounds CONTINUATION frames, waiting
- * acknowledgements and entries of SETTINGS by itself (session.c). */
+ * acknowledges answers by windows and probes its line by pings. A client that exceeds its ration
+ * receives ENHANCE_YOUR_CALM and loses the connection. libnghttp2 itself bounds CONTINUATION
+ * frames, waiting acknowledgements and entries of SETTINGS (session.c). */
 #include "transport/grpc/grpc_internal.h"
 
 #include "base/error.h"

@@ -1,9 +1,10 @@
 /* Listening sockets, and accepting connections within limits.
  *
- * A process that is out of descriptors cannot accept, and a listener stays ready: a thread that
- * waits for it would spin, and one that gives it up would never serve again. So one descriptor is
- * kept spare. It is given up to accept the connection that waits and to close it at once, which
- * tells the client, and is opened again; where even that fails the listeners rest for a moment. */
+ * A process without free descriptors cannot accept, but its listener stays ready: a thread that
+ * polls it would spin, and closing the listener would end the service. The transport therefore
+ * keeps one spare descriptor. It closes the spare, accepts the waiting connection, closes that
+ * connection to notify the client, and reopens the spare; if accepting still fails, the listeners
+ * pause briefly. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -193,7 +194,7 @@ static void tell_full(td_rpc *rpc)
                  "idle connections without a key are closed for new ones");
 }
 
-/* Whether one more connection from this address is within the limits; an idle one makes room. */
+/* True if one more connection from this address is within the limits; may evict an idle one. */
 static bool has_room(td_rpc *rpc, const struct sockaddr_storage *address)
 {
     pthread_mutex_lock(&rpc->lock);
@@ -208,8 +209,8 @@ static bool has_room(td_rpc *rpc, const struct sockaddr_storage *address)
     return made || !(full || full_there);
 }
 
-/* Closes a connection that is one too many. A client without TLS is told by an empty SETTINGS and
- * by GOAWAY with ENHANCE_YOUR_CALM (0xb). */
+/* Closes a connection beyond the limit. A client without TLS receives an empty SETTINGS and GOAWAY
+ * with ENHANCE_YOUR_CALM (0xb). */
 static void turn_away(const td_rpc *rpc, int socket)
 {
     static const uint8_t FRAMES[] = {0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7,

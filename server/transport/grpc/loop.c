@@ -25,7 +25,7 @@ enum {
     /* turns of posted calls before sockets are looked at again */
     ROUNDS = 8
 };
-/* s; by then a server that goes down is gone, and another may stand in its place */
+/* s; a stopping server is gone by then, and a replacement may listen on its address */
 #define STOPPED_RETRY_S 1.0
 /* Longer waits are slept through. */
 static const int64_t LONGEST_SPIN_NS = 100000;

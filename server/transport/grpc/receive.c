@@ -1,14 +1,14 @@
-/* Request messages: framing, decompression, and telling the method.
+/* Request messages: framing, decompression, and delivery to the method.
  *
- * A message is a flag, a length of four bytes, and its bytes, split over DATA frames as the client
- * likes. A stream's window is opened for what belongs to the message that the method has asked for,
- * and for nothing behind it: a method that does not read makes its client wait. What is held in all
- * is counted, and a message beyond the bound is refused with a time to come back.
+ * A message is a flag, a length of four bytes, and its bytes, split over any DATA frames. A
+ * stream's window opens only for the message that the method requested: a method that does not read
+ * blocks its client. The transport counts all held bytes and refuses a message beyond the bound
+ * with a retry time.
  *
- * Events of a call (a message, the end of the messages, room to send) are bits of `events`. The
- * thread that sets a bit while no thread tells becomes the teller until all bits are told. So a
- * method's functions never run two at once, and no thread waits for another. Large messages and
- * compressed ones are decoded and told by a worker. */
+ * Events of a call (a message, the end of the messages, space to send) are bits of `events`. A
+ * thread that sets a bit while no thread delivers delivers events until all bits are clear. So a
+ * method's functions never run concurrently for one call, and no thread waits for another. A worker
+ * decodes and delivers large and compressed messages. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -21,7 +21,8 @@ enum {
     /* messages above this take longer to decode than other connections should wait */
     LARGE_MESSAGE_BYTES = 256 << 10,
     LARGE_COMPRESSED_BYTES = 4 << 10,
-    /* below this a message is copied out of what arrived, above it what follows is copied */
+    /* smaller messages are copied out of the received bytes; for larger ones the bytes that follow
+     * are copied */
     SMALL_MESSAGE_BYTES = 16 << 10,
     COMPRESSED = 1
 };
@@ -35,7 +36,7 @@ void rpc_flat_free(td_rpc *rpc, rpc_flat *flat)
     *flat = (rpc_flat){0};
 }
 
-/* ---- telling ---- */
+/* ---- delivery ---- */
 
 /* Inflates a message in place of its packed form, up to the limit for messages. */
 static tb_status inflate_flat(const rpc_call *call, rpc_flat *flat, tb_error *error)
@@ -100,7 +101,7 @@ static void tell_writable(rpc_call *call)
     base->method->writable(base);
 }
 
-/* Has the method told of an event: by this thread, or by the one that is telling already. */
+/* Delivers an event to the method: on this thread, or on the thread that is delivering already. */
 static void tell(rpc_call *call, unsigned event)
 {
     if (atomic_fetch_or(&call->events, event | EVENT_TELLING) & EVENT_TELLING) return;
@@ -191,7 +192,7 @@ void rpc_receive_bytes(rpc_call *call, const uint8_t *bytes, size_t size)
     pthread_mutex_unlock(&call->lock);
 }
 
-/* Takes the first `size` bytes behind a prefix out of what arrived. */
+/* Takes the first `size` bytes after the message prefix out of the received bytes. */
 static bool take_message(rpc_call *call, size_t size, rpc_flat *flat)
 {
     const size_t begin = call->arrived_at + RPC_PREFIX_BYTES, end = begin + size;

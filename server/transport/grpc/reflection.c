@@ -1,9 +1,9 @@
-/* grpc.reflection.v1 and v1alpha: what services there are, and the files that define them, from the
+/* grpc.reflection.v1 and v1alpha: the list of services, and the files that define them, from the
  * descriptor set that the build embeds.
  *
- * A file is handed out as the bytes that protoc made of it; only its name, its imports and the
- * names of what it defines are read here (field numbers: google/protobuf/descriptor.proto). Both
- * versions have one wire, so that v1alpha's calls are served with v1's messages. */
+ * A response holds a file's bytes as protoc made them; this code parses only the file's name, its
+ * imports and the names that it defines (field numbers: google/protobuf/descriptor.proto). Both
+ * versions have the same wire format, so v1's messages also serve v1alpha's calls. */
 #include "handlers/handlers.h"
 #include "transport/grpc/grpc_internal.h"
 
@@ -313,7 +313,7 @@ static void answer_symbol(td_call *call, const rpc_reflection *r, reflection_res
     }
 }
 
-/* proto3 has no extensions but of options, and ours has none of those. */
+/* proto3 allows extensions only of options, and these files define none. */
 static void answer_extension(td_call *call, reflection_response *response, const char *type,
                              int32_t number)
 {
@@ -341,7 +341,7 @@ static void answer_extension_numbers(td_call *call, const rpc_reflection *r,
     td_call_send(call, &response->base);
 }
 
-/* Every service of a table once; methods of one service stand together or not. */
+/* Lists every service of a table once; the methods of a service must be consecutive. */
 static size_t list_table(const td_method *methods, const char **names, size_t count, size_t limit)
 {
     for (const td_method *m = methods; m->name != NULL; m++) {

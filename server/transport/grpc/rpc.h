@@ -13,10 +13,9 @@ tb_status td_rpc_create(td_server *, td_rpc **, tb_error *);
 tb_status td_rpc_start(td_rpc *, tb_error *);
 /* "127.0.0.1:50051": where it listens. */
 const char *td_rpc_address(const td_rpc *);
-/* Tells health watchers; called when readiness changes. */
+/* Notifies health watchers; called when readiness changes. */
 void td_rpc_set_serving(td_rpc *, bool serving);
-/* Refuses new calls and waits until those in flight are done or `seconds` have passed, then cancels
- * them. */
+/* Refuses new calls, waits until running calls end or `seconds` have passed, then cancels them. */
 void td_rpc_shutdown(td_rpc *, double seconds);
 void td_rpc_destroy(td_rpc *);
 

@@ -1,9 +1,9 @@
 /* Response messages, status and trailers.
  *
- * Messages wait in a list at the call. libnghttp2 asks for bytes of a stream when its window, the
- * connection's and the socket have room; where the list is empty the stream rests until more is
- * posted. Headers go with the first message and the status with the last, so that a unary answer is
- * one write; a failure without a message is one HEADERS frame. */
+ * Messages wait in a list at the call. libnghttp2 asks for bytes of a stream when the stream's
+ * window, the connection's window and the socket can take them; with an empty list the stream is
+ * deferred until a message is posted. Headers go with the first message and the status with the
+ * last, so that a unary answer is one write; a failure without a message is one HEADERS frame. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -15,8 +15,8 @@ enum {
     MOST_SETTINGS = 32,
     MOST_ACKNOWLEDGEMENTS = 256,
     MOST_CONTINUATIONS = 8,
-    /* streams that a client may break off, at once and a second: the ration of limits.c is less, but
-     * for streams of some age, such as those whose deadline passes */
+    /* streams that a client may reset: burst and rate a second. The ration of limits.c is stricter,
+     * except for older streams such as a stream past its deadline */
     RESETS_BURST = 10000,
     RESETS_PER_SECOND = 1000,
     /* headers beyond so many times the limit are not even looked at */
@@ -60,7 +60,7 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     if (call == NULL) return 0;
     rpc_begin_header(call, name, name_size, value, value_size);
     if (call->head.bytes <= HEADERS_WITHOUT_ANSWER * call->rpc->limits.header_bytes) return 0;
-    /* one byte can stand for a header of 4 kB: from here on libnghttp2 keeps its tables alone */
+    /* one byte can encode a header of 4 kB: from here on libnghttp2 only updates its tables */
     if (!rpc_limits_headers(c)) c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
     return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
 }

@@ -113,7 +113,7 @@ tb_status rpc_tls_create(const td_config *config, rpc_tls **made, tb_error *erro
     memcpy(tls->paths[KEY], config->tls_key, TD_CONFIG_TEXT_SIZE);
     memcpy(tls->paths[CLIENT_CA], config->tls_client_ca, TD_CONFIG_TEXT_SIZE);
 
-    /* a file that cannot be read is told now and not at the first handshake */
+    /* reports an unreadable file now and not at the first handshake */
     struct timespec changed[FILES];
     is_newer(tls, changed);
     const tb_status status = load(tls, &tls->current, error);

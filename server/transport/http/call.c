@@ -83,7 +83,7 @@ static void call_send(td_call *call, const ProtobufCMessage *message)
 static void call_finish(td_call *call, tb_status status, const tb_error *error, double retry_after)
 {
     http_exchange *x = (http_exchange *)call;
-    /* a handler that was told to stop says cancelled; the client knows why better */
+    /* a cancelled handler reports CANCELLED; the passed deadline is the reason */
     if (status == TB_CANCELLED && call->deadline_ns <= td_monotonic_ns())
         status = TB_DEADLINE_EXCEEDED;
     pthread_mutex_lock(&x->lock);
@@ -264,7 +264,7 @@ bool http_call_begin(http_exchange *x)
     td_call_hold(&x->call); /* for the worker, or until run has returned */
     http_guard_watch(x);
     if (atomic_load(&x->http->stopping)) {
-        /* watched before this look and after the flag was set: nobody is left to cancel it */
+        /* watched before this check and after the flag was set: no other thread will cancel it */
         tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
         td_call_finish(&x->call, error.status, &error, 1);
         td_call_release(&x->call);

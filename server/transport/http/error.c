@@ -1,4 +1,4 @@
-/* Errors as the two protocols tell them. Connect: a JSON object with a code's name and details
+/* Encodes errors for the two protocols. Connect: a JSON object with a code's name and details
  * (https://connectrpc.com/docs/protocol#error-end-stream). gRPC-Web: the same status in
  * trailers. */
 #include <math.h>

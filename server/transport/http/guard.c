@@ -94,7 +94,7 @@ static bool make_room(td_http *http, const http_connection *newcomer, bool same_
     return true;
 }
 
-/* A new connection joins the list, and is told if it is one too many. */
+/* Adds a new connection to the list and marks it if it is beyond the limit. */
 static void join(td_http *http, http_connection *connection)
 {
     const td_config *config = http->server->config;

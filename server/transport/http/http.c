@@ -100,8 +100,8 @@ tb_status td_http_start(td_http *http, tb_error *error)
     unsigned flags = MHD_USE_EPOLL_INTERNAL_THREAD | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_ERROR_LOG;
     if (http->ipv6) flags |= MHD_USE_DUAL_STACK;
     if (tls) flags |= MHD_USE_TLS;
-    /* the limits on connections are http_guard.c's; these only stand behind them, for each thread
-     * takes a share of its own and does not know of the others' */
+    /* guard.c enforces the limits on connections; this limit is a backstop, because each
+     * libmicrohttpd thread gets a share of it and does not count the other threads' connections */
     const unsigned connections =
         (unsigned)(http->connections + HTTP_SPARE_CONNECTIONS) * HTTP_THREADS;
     struct MHD_OptionItem options[] = {

@@ -1,23 +1,23 @@
-/* What the files of the HTTP transport share.
+/* Declarations shared by the files of the HTTP transport.
  *
- *   http.c             the daemon of libmicrohttpd: listening, starting, ending
- *   http_listen.c      the listening socket
- *   http_guard.c       connections: how many, how long a request may take, whose client has gone
- *   http_request.c     a request as it arrives: route, headers, body
- *   http_call.c        a request as a call: admission, decoding, what handlers send
- *   http_answer.c      answers on the wire: Connect, gRPC-Web, streams
- *   http_error.c       errors as Connect and gRPC-Web tell them
- *   http_pages.c       health, metrics, the status page; CORS
- *   http_envelope.c    the small grammars;  http_gzip.c  compression
+ *   http.c      the daemon of libmicrohttpd: listening, starting, ending
+ *   listen.c    the listening socket
+ *   guard.c     connections: their number, the time limit of a request, clients that have gone
+ *   request.c   a request as it arrives: route, headers, body
+ *   call.c      a request as a call: admission, decoding, messages of handlers
+ *   answer.c    answers on the wire: Connect, gRPC-Web, streams
+ *   error.c     errors in the forms of Connect and gRPC-Web
+ *   pages.c     health, metrics, the status page;  cors.c  CORS
+ *   wire/envelope.c  the small grammars;  wire/gzip.c  compression
  *
  * Threads. libmicrohttpd runs a few threads of its own; each connection belongs to one of them. A
- * request whose answer is not there yet is suspended, and resumed by whoever brings the answer.
- * The guard is one more thread, for deadlines and for clients that go away while suspended, which
- * libmicrohttpd does not see. Requests that may take long to admit or decode are handed to two
- * workers, so that they hold up no other connection.
+ * request without an answer yet is suspended; the thread that brings the answer resumes it. The
+ * guard is one more thread, for deadlines and for clients that disconnect while suspended, which
+ * libmicrohttpd does not see. Two workers take requests that may be slow to admit or decode, so
+ * that they delay no other connection.
  *
- * Locks. An exchange's lock guards what handlers, guard and wire share of it; the guard's lock
- * guards connections. Neither is held while the other is taken, nor while a handler is called. */
+ * Locks. An exchange's lock guards the state that handlers, guard and transport share; the guard's
+ * lock guards connections. No thread holds both, and no thread calls a handler under either. */
 #ifndef SERVER_HTTP_INTERNAL_H
 #define SERVER_HTTP_INTERNAL_H
 
@@ -30,7 +30,7 @@
 
 enum {
     HTTP_PEER_SIZE = 64,
-    HTTP_SPARE_CONNECTIONS = 32, /* beyond the limit: told so, and health is answered */
+    HTTP_SPARE_CONNECTIONS = 32, /* beyond the limit: refused, and health is answered */
     HTTP_THREADS = 4,
     HTTP_WORKERS = 2,
 };
@@ -44,7 +44,7 @@ typedef enum http_protocol {
 /* How a request is encoded, and its answer with it. */
 typedef struct http_format {
     http_protocol protocol;
-    bool known;         /* the request said so; else answers go to anybody */
+    bool known;         /* the request has stated its format; else refusals are plain */
     bool json;          /* canonical protobuf JSON, else protobuf */
     bool text;          /* gRPC-Web in base64 */
     bool get;           /* Connect's GET: the message is in the query */
@@ -77,11 +77,11 @@ typedef struct http_connection {
 
     bool closed;                    /* the guard frees it */
     bool broken;                    /* the client has gone */
-    bool leaving;                   /* it was idle and makes room for another */
+    bool leaving;                   /* idle, under eviction */
     td_standing standing;           /* of the callers so far */
     int64_t since_ns;               /* when it was opened, or its last request began */
     int64_t receive_deadline_ns;    /* of the request that is arriving; INT64_MAX: none is due */
-    struct http_exchange *exchange; /* whose call is on the wire, with a reference; or NULL */
+    struct http_exchange *exchange; /* with a call in flight, referenced; or NULL */
     struct http_connection *next, *previous;
 } http_connection;
 
@@ -115,7 +115,7 @@ typedef struct http_exchange {
     tb_bytes body;
     uint64_t body_limit, discarded;
 
-    atomic_bool overflow; /* the handler sends without looking whether anybody reads */
+    atomic_bool overflow; /* the handler ignores a slow reader */
 
     /* shared with handlers, under the lock */
     pthread_mutex_t lock;
@@ -132,7 +132,7 @@ typedef struct http_exchange {
 
     /* of the thread that writes the answer */
     bool drained, ended;
-    http_item *current; /* whose frame `out` may be */
+    http_item *current; /* the item that may own the frame `out` */
     const unsigned char *out;
     size_t out_size, out_at;
     tb_bytes encoded;
@@ -146,8 +146,8 @@ typedef struct http_guard {
     int epoll, wake; /* descriptors; -1: none */
     int64_t wake_ns; /* when the guard looks next, under the lock */
     http_connection *connections, *closed;
-    int32_t count, leaving; /* leaving: of these, connections that make room */
-    int64_t complained_ns;  /* when the log was last told that connections make room */
+    int32_t count, leaving; /* leaving: of these, idle ones under eviction */
+    int64_t complained_ns;  /* last log line about evicted connections */
 } http_guard;
 
 struct td_http {

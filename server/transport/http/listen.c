@@ -1,5 +1,5 @@
-/* The listening socket. Bound by hand and not by libmicrohttpd, so that an address in use is told
- * by its name and port 0 can be looked up. */
+/* The listening socket. This code binds it instead of libmicrohttpd, so that an error names an
+ * address in use and the caller can read the port chosen for port 0. */
 #include <arpa/inet.h>
 #include <errno.h>
 #include <netdb.h>

@@ -91,7 +91,7 @@ enum MHD_Result http_answer_page(http_exchange *x)
 
 /* ---- the status page's policy ---------------------------------------------------------------- */
 
-/* The hash by which a Content-Security-Policy allows what stands between two tags of the page. */
+/* The hash by which a Content-Security-Policy allows the text between two tags of the page. */
 static bool hash_between(const char *open, const char *close, char hash[64])
 {
     const char *page = (const char *)STATUS_PAGE;

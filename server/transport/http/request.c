@@ -1,8 +1,7 @@
-/* A request as it arrives: what it asks for, how it is encoded, and its body, within limits.
+/* Reads a request as it arrives: its route, its encoding, and its body, within limits.
  *
- * Refusals are found as early as the headers allow. A short body that comes with a refused request
- * is still read and thrown away, so that the connection can be kept; a long one is not waited
- * for. */
+ * Refusals come as early as the headers allow. The body of a refused request is read and discarded
+ * if it is short, so that the connection can be kept; the server does not wait for a long one. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +31,7 @@ static void refuse(http_exchange *x, int http_status, tb_status status, const ch
 {
     char message[TB_ERROR_MESSAGE_SIZE];
     va_list arguments;
-    if (x->refusal_http != 0) return; /* the first reason stands */
+    if (x->refusal_http != 0) return; /* the first reason is kept */
     va_start(arguments, format);
     vsnprintf(message, sizeof message, format, arguments);
     va_end(arguments);
@@ -47,7 +46,7 @@ static void refuse(http_exchange *x, int http_status, tb_status status, const ch
 typedef struct header_sum {
     const td_config *config;
     uint64_t bytes;
-    bool forwarded; /* a proxy stands between */
+    bool forwarded; /* a proxy forwarded the request */
     td_framing framing;
 } header_sum;
 
@@ -62,7 +61,7 @@ static enum MHD_Result add_header(void *context, enum MHD_ValueKind kind, const 
     return MHD_YES;
 }
 
-/* Limits and forms that hold for every request, and who is behind it. */
+/* Checks the limits and forms of every request, and determines its client. */
 static void check_headers(http_exchange *x, const char *url)
 {
     header_sum sum = {.config = x->config, .bytes = strlen(url)};
@@ -85,7 +84,7 @@ static void check_headers(http_exchange *x, const char *url)
     }
 }
 
-/* What probes ask for: answered to everybody, whatever the limits say. */
+/* True for health probes, which are answered to every caller regardless of limits. */
 static bool is_health(const http_exchange *x)
 {
     return x->route == HTTP_ROUTE_LIVE || x->route == HTTP_ROUTE_READY ||
@@ -368,8 +367,8 @@ static http_exchange *exchange_create(td_http *http, http_connection *connection
     return x;
 }
 
-/* Whether a refused request is answered before its body has come. Many clients only look for an
- * answer once they have sent everything, so short bodies, and those in chunks, are waited for. */
+/* True if a refused request is answered before its body has come. Many clients read an answer only
+ * after they have sent everything, so the server waits for short and chunked bodies. */
 static bool answer_early(const http_exchange *x, uint64_t length)
 {
     const td_method *method = x->call.method;
