@@ -47,6 +47,15 @@ typedef double tb_real;
 #define tb_ceil            ceil
 #endif
 
+/* The reciprocal root; a card has it at the price of a root. */
+#if defined(__CUDA_ARCH__) && defined(TB_SINGLE)
+#define tb_rsqrt rsqrtf
+#elif defined(__CUDA_ARCH__)
+#define tb_rsqrt rsqrt
+#else
+#define tb_rsqrt(x) (1 / tb_sqrt(x))
+#endif
+
 /* A literal or a double in working precision, without a conversion warning. */
 #define TB_R(x) ((tb_real)(x))
 

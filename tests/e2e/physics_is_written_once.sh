@@ -23,8 +23,10 @@ functions() {
 }
 
 # the linear algebra of quadratic programs on a card: its tiles have no like on the processor, whose
-# own band solver it is compared with; it is no physics
-PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$'
+# own band solver it is compared with; it is no physics. Nor are products with a stored T, which are
+# summed here by a card's blocks and there by loops; their projections are those of contact/prox.h
+PROGRAMS='/(band_(factor|multiply|solve)|card|schurpa(_base|_border|_sets)?|symgbmm|tile(_factor)?)\.(h|cu)$|/stored/'
+
 
 # what is wrong with the tree in folder $1; nothing where all is well
 faults() (

@@ -118,19 +118,6 @@ TB_CARD void add_square(sor_memory *m, tb_real *sum, const tb_real *next)
     __syncthreads();
 }
 
-/* The factor that brings a tangential impulse of squared length `length2` onto a disk, 1 within it. By a
- * reciprocal root, as in listing 5.1: on the chain of a diagonal block's contacts a root and a division
- * would take longer than all else. */
-TB_CARD tb_real disk_factor(tb_real length2, tb_real radius)
-{
-#ifdef TB_SINGLE
-    const tb_real outside = radius * rsqrtf(length2);
-#else
-    const tb_real outside = radius * rsqrt(length2);
-#endif
-    return length2 > radius * radius ? outside : 1;
-}
-
 /* One warp, a contact a lane: the contacts of a diagonal block in order. All lanes compute, one lane's
  * numbers count; until its turn a lane's sums hold d too. Returns whether an element of this lane's
  * contact fails the stop test. */
@@ -149,7 +136,7 @@ TB_CARD bool solve_diagonal(const tb_gpu_stored *s, sor_memory *m, int buffer, i
         const bool turn = lane == j;
         const tb_real normal = __shfl_sync(0xffffffffu, tb_prox_unilateral(sum[0]), j);
         const tb_real z1 = sum[1] + column[1] * normal, z2 = sum[2] + column[2] * normal;
-        const tb_real factor = disk_factor(z1 * z1 + z2 * z2, mu * normal);
+        const tb_real factor = tb_prox_disk_factor(z1 * z1 + z2 * z2, mu * normal);
         const tb_real y1 = __shfl_sync(0xffffffffu, z1 * factor, j);
         const tb_real y2 = __shfl_sync(0xffffffffu, z2 * factor, j);
         if (turn) x[0] = normal, x[1] = y1, x[2] = y2;

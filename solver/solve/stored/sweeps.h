@@ -290,9 +290,9 @@ static tb_real *expanded(const tb_prox_system *system)
     return t;
 }
 
-tb_status TB_SYMBOL(tb_stored_solve)(const tb_prox_system *system, const tb_stored_variant *variant,
-                                     const tb_prox_options *options, double *lambda,
-                                     tb_prox_result *result)
+#define stored_solve TB_SYMBOL(tb_stored_solve)
+tb_status stored_solve(const tb_prox_system *system, const tb_stored_variant *variant,
+                       const tb_prox_options *options, double *lambda, tb_prox_result *result)
 {
     const size_t n = 3 * (size_t)system->contacts;
     const bool sparse = tb_stored_is_sparse(variant->form);

@@ -3,6 +3,7 @@
 #define GPU_QP_UTIL_H
 
 #include "tribo_qp.h"
+#include "backend/backend.h"
 #include "gpu_util.h"
 
 enum { LOWER_BOUNDS, BOTH_BOUNDS, FACETS, BOUNDS_AND_FACETS };
