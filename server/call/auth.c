@@ -362,11 +362,6 @@ static tb_status refuse_key(td_auth *auth, td_call *call, const char *id, const 
                                                         : "the key is unknown, wrong or revoked");
 }
 
-td_standing td_auth_standing(const td_caller *caller)
-{
-    return strcmp(caller->name, TD_ANONYMOUS) == 0 ? TD_STANDING_ANONYMOUS : TD_STANDING_KEY;
-}
-
 /* Callers without a key share a name, but not the turns of others at other addresses. */
 static void name_account(td_call *call, bool keyed)
 {
