@@ -311,7 +311,7 @@ void tbc_free(void *message)
 
 /* ---- unary calls ---- */
 
-/* One attempt; *unseen tells that the server has surely not begun to work on it. */
+/* Makes one attempt; *unseen is true if the server certainly did not begin to process it. */
 static tb_status attempt(tbc_client *client, const char *method, const ProtobufCMessage *request,
                          const ProtobufCMessageDescriptor *descriptor, int64_t deadline,
                          ProtobufCMessage **response, double *retry_after, bool *unseen,

@@ -1,18 +1,18 @@
-/* Inside the C client: its connections and calls, and the functions that its files offer each other.
+/* Internals of the C client: its connections and calls, and the functions that its files share.
  *
- *   client.c    clients: connections that are made again, unary calls, repeating
+ *   client.c    clients: reconnecting, unary calls, repeating
  *   stream.c    streams;  upload.c  assets and models;  status.c  errors as the library's
  *   connect.c   sockets and TLS handshakes
- *   line.c      one connection: reading, writing, who of the waiting threads does so
+ *   line.c      one connection: reading, writing, choice of the driving thread
  *   session.c   HTTP/2 events of a connection (callbacks of libnghttp2)
  *   exchange.c  one call on a connection
  *   coding.c    the small grammars of gRPC: percent coding, base64, timeouts
  *
- * Threads. A call is made, and its answer read, by the thread that wants it: no hop to a thread of
- * the library's own. Of several threads that wait on one connection one drives it: it polls, reads
- * for all and wakes those whose answers came; when it has what it wanted, another one drives. A
- * thread of the client looks at the connection once a second, for pings and for goodbyes that come
- * while no call is made. */
+ * Threads. The calling thread sends the request and reads its response: no hop to a thread of the
+ * library. If several threads wait on one connection, one of them drives it: it polls, reads for
+ * all and wakes the threads with complete responses; when its own response is complete, another
+ * thread drives. A thread of the client checks the connection once a second, for pings and for
+ * GOAWAY while no call runs. */
 #ifndef CLIENT_INTERNAL_H
 #define CLIENT_INTERNAL_H
 
@@ -110,7 +110,7 @@ void tbc_line_tick(tbc_line *);
 void tbc_line_flush(tbc_line *);
 /* Reads what is there. */
 void tbc_line_receive(tbc_line *);
-/* The driver polls anew: another thread changed what it waits for. */
+/* Makes the driver poll again, because another thread changed its events. */
 void tbc_line_kick(tbc_line *);
 /* Ends every call as UNAVAILABLE. */
 void tbc_line_fail(tbc_line *, const char *reason);

@@ -1,8 +1,8 @@
-/* One connection: reading, writing, and which of the waiting threads does so.
+/* One connection: reading, writing, and the choice of the driving thread.
  *
- * While answers keep coming within some ten microseconds, as those of short steps do, the driving
- * thread looks for the next one before it sleeps: waking a thread takes as long as the rest of the
- * way. */
+ * While responses keep arriving within some ten microseconds, as for short steps, the driving
+ * thread polls for the next one before it sleeps: waking a thread takes as long as the rest of the
+ * round trip. */
 #include <errno.h>
 #include <poll.h>
 #include <stdio.h>

@@ -110,7 +110,7 @@ static void read_field(span type, span body, tb_error *error)
 {
     static const struct {
         const char *type;
-        uint32_t list, name; /* list 0: the name stands in the detail itself */
+        uint32_t list, name; /* list 0: the detail itself holds the name */
     } PLACES[] = {{"/google.rpc.BadRequest", 1, 1},
                   {"/google.rpc.ResourceInfo", 0, 2},
                   {"/google.rpc.QuotaFailure", 1, 1},
@@ -174,7 +174,7 @@ tb_status tbc_end_status(const tbc_client *client, const tbc_exchange *x, const 
     method = slash != NULL ? slash + 1 : method;
     const char *said = text[0] != 0 ? text : tb_status_text(status);
     if (error == NULL) return status;
-    /* without details it was not the daemon that spoke: say who was asked for what */
+    /* an error without details is not from the daemon: name the address and the method */
     if (reason[0] == 0)
         tb_fail(error, status, "%.64s at %.128s: %s", method, client->address, said);
     else

@@ -1,5 +1,5 @@
-/* Streams: a call whose messages are sent and received one by one. One thread may send while another
- * receives; whichever waits drives the connection. */
+/* Streams: a call that sends and receives messages one by one. One thread may send while another
+ * receives; a waiting thread drives the connection. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -37,7 +37,7 @@ tb_status tbc_stream_open(tbc_client *client, const char *method,
     return TB_OK;
 }
 
-/* Waits for the end of the call and tells how it was. */
+/* Waits for the end of the call and returns its status. */
 static tb_status finish(tbc_stream *s, tb_error *error)
 {
     tbc_exchange_finish(s->exchange);
@@ -58,7 +58,7 @@ tb_status tbc_stream_send(tbc_stream *s, const ProtobufCMessage *request, tb_err
     }
     const bool sent = tbc_exchange_send(s->exchange, bytes, size, false);
     free(bytes);
-    /* why it failed is in the call's status, which receive tells */
+    /* receive returns the call's status with the reason */
     return sent ? TB_OK : tb_fail(error, TB_UNAVAILABLE, "%s has ended", s->method);
 }
 

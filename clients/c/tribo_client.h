@@ -45,9 +45,9 @@ tb_status tbc_connect(const tbc_options *, tbc_client **, tb_error *);
 void tbc_disconnect(tbc_client *); /* after all calls and streams have ended; NULL is fine */
 
 /* One request, one response. `*response` is the caller's and freed by tbc_free, NULL after an
- * error; it is unpacked as the descriptor says. timeout in s, for all attempts together; 0: the client's.
- * Repeats by itself only where that is safe: what was refused unseen (a full queue, a server that
- * stops), or methods that only read. */
+ * error; the descriptor defines its type. timeout in s, for all attempts together; 0: the client's.
+ * Repeats an attempt only if that is safe: the server refused it unprocessed (a full queue, a
+ * stopping server), or the method only reads. */
 tb_status tbc_call(tbc_client *, const char *method, const ProtobufCMessage *request,
                    const ProtobufCMessageDescriptor *descriptor, double timeout,
                    ProtobufCMessage **response, tb_error *);
@@ -60,8 +60,8 @@ void tbc_free(void *message); /* NULL is fine */
 tb_status tbc_stream_open(tbc_client *, const char *method,
                           const ProtobufCMessageDescriptor *response_descriptor, double timeout,
                           tbc_stream **, tb_error *);
-/* Sends one message; waits until the transport took it. UNAVAILABLE if the call has ended: receive
- * tells why. */
+/* Sends one message; waits until the transport accepts it. UNAVAILABLE if the call has ended:
+ * receive returns the reason. */
 tb_status tbc_stream_send(tbc_stream *, const ProtobufCMessage *request, tb_error *);
 /* Says that no more will be sent. */
 tb_status tbc_stream_half_close(tbc_stream *, tb_error *);
@@ -85,10 +85,9 @@ typedef struct tbc_files {
     char (*sha256)[65];
 } tbc_files;
 
-/* Uploads a MJCF, URDF, OBJ or STL file and everything it refers to. Reads the model with the
- * library's own importer to learn what that is. package_path: ':'-separated roots of package://
- * addresses, beside the model's own folder and those above it; NULL: none. Free by
- * tbc_files_free. */
+/* Uploads a MJCF, URDF, OBJ or STL file and every file it refers to. The library's own importer
+ * reads the model to find them. package_path: ':'-separated roots of package:// addresses, searched
+ * in addition to the model's folder and its parents; NULL: none. Free by tbc_files_free. */
 tb_status tbc_upload_model(tbc_client *, const char *path, const char *package_path,
                            char sha256[65], tbc_files *, tb_error *);
 void tbc_files_free(tbc_files *);
@@ -96,8 +95,9 @@ void tbc_files_free(tbc_files *);
 /* The same, then CreateScene. */
 tb_status tbc_load_scene(tbc_client *, const char *path, const char *package_path,
                          char scene_id[65], tb_error *);
-/* The same with the importer's options: package_path, density, fixed_base, balance_inertia, overlaps
- * and overlap_keyframe are sent; limits, files and log are those of the daemon and of this client. */
+/* The same with the importer's options. The client sends package_path, density, fixed_base,
+ * balance_inertia, overlaps and overlap_keyframe; the daemon's limits and files and this client's
+ * log apply. */
 tb_status tbc_load_scene_as(tbc_client *, const char *path, const tb_import_options *,
                             char scene_id[65], tb_error *);
 

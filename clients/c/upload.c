@@ -32,7 +32,7 @@ tb_status tbc_put_asset(tbc_client *client, const char *name, const void *bytes,
         piece.data.len = size - at < CHUNK_BYTES ? size - at : CHUNK_BYTES;
         piece.data.data = (uint8_t *)(uintptr_t)bytes + at;
         at += piece.data.len;
-        /* a refused piece ends the call: its status tells why */
+        /* a refused piece ends the call: its status has the reason */
         if (tbc_stream_send(stream, &piece.base, NULL) != TB_OK) break;
     } while (at < size);
     tbc_stream_half_close(stream, NULL);
@@ -80,8 +80,8 @@ static bool locate_below(const char *roots, const char *address, char path[PATH_
     return false;
 }
 
-/* Where a reference lies on disk. PACKAGE/REST of package:// is looked for in the package path,
- * beside the model and in the folders above it, as the importer does. */
+/* Finds a reference on disk. PACKAGE/REST of package:// is searched in the package path, beside the
+ * model and in its parent folders, as the importer does. */
 static bool locate(const recorder *r, const char *reference, char path[PATH_MAX])
 {
     const char *rest = strstr(reference, "://");
@@ -131,7 +131,7 @@ static tb_status remember(tbc_files *files, const char *reference, const char sh
     return TB_OK;
 }
 
-/* tb_file_source.read: the file from the disk, uploaded on the way. */
+/* tb_file_source.read: reads the file from the disk and uploads it. */
 static tb_status record(void *context, const char *reference, unsigned char **bytes, size_t *size,
                         tb_error *error)
 {

@@ -1,11 +1,11 @@
-/* Admission: who calls, what that caller may do, and how often.
+/* Admission: identifies the caller and checks its scope and its rate.
  *
- * A secret of 256 random bits needs no slow hash to resist guessing; argon2id at a low cost (8 MiB)
- * is there because the store may leak and keys may one day be chosen by people. Slow verifications
- * run one at a time and are rationed, so that a flood of wrong keys costs a bounded share of one
- * core and 8 MiB. Verified and refused keys are remembered under a keyed hash whose key never
- * leaves the process: neither a core's string table nor timing tells a key. Everything is bounded:
- * fixed tables, the least recently used entry of a set goes first. */
+ * A secret of 256 random bits needs no slow hash to resist guessing. argon2id at a low cost (8 MiB)
+ * protects against a leaked store and against keys that people may choose one day. Slow
+ * verifications run one at a time and are rationed, so that a flood of wrong keys costs a bounded
+ * share of one core and 8 MiB. Verified and refused keys are cached under a keyed hash whose key
+ * never leaves the process: neither a core dump's strings nor timing reveals a key. Every table has
+ * a fixed size; the least recently used entry of a set is replaced first. */
 #include "call/auth.h"
 
 #include <ctype.h>
@@ -33,7 +33,7 @@ static const char EXPIRED[] = "expired";
 typedef struct remembered {
     uint8_t digest[DIGEST_SIZE];
     int64_t until_ns, used_ns; /* 0: free */
-    int64_t noted_ns;          /* the use that the store was told of last; 0: none */
+    int64_t noted_ns;          /* the last use written to the store; 0: none */
     int64_t expire_us;         /* UTC; 0: never */
     bool valid;
     const char *refusal; /* why it is not valid */
@@ -52,7 +52,7 @@ struct td_auth {
     td_scope anonymous;
     bool anonymous_remote;
     double calls_per_second;
-    int64_t generation; /* grows at each reload: what was read before may be stale */
+    int64_t generation; /* grows at each reload: rows read before may be stale */
     remembered keys[SETS][WAYS];
     td_bucket_table buckets;
     td_audit audit;
@@ -84,7 +84,7 @@ tb_status td_auth_create(const td_config *config, struct db *store, td_auth **cr
     return TB_OK;
 }
 
-/* Tells the store of uses of keys: of each key once a minute at most, or of all when `all`. */
+/* Writes uses of keys to the store: of each key once a minute at most, or of all when `all`. */
 static void store_uses(td_auth *auth, bool all)
 {
     enum { AT_ONCE = 64 };
@@ -181,7 +181,7 @@ static remembered *find(td_auth *auth, const uint8_t digest[DIGEST_SIZE], int64_
     return oldest;
 }
 
-/* Reads the key's row and compares the token with its hash; *valid tells the outcome. */
+/* Reads the key's row and compares the token with its hash; *valid is the result. */
 static tb_status verify(td_auth *auth, const char *token, const char *id, remembered *what,
                         tb_error *error)
 {
@@ -340,8 +340,8 @@ static const char *scope_name(td_scope scope)
     return NAMES[scope >= TD_SCOPE_NONE && scope <= TD_SCOPE_ADMIN ? scope : TD_SCOPE_NONE];
 }
 
-/* Refuses a key: counted in the audit, and told to the log ten times a second at most: the id, which
- * is no secret, why and whence. */
+/* Refuses a key. Counts the refusal in the audit, and logs at most ten a second: the id (not
+ * secret), the reason and the peer. */
 static tb_status refuse_key(td_auth *auth, td_call *call, const char *id, const char *reason,
                             tb_error *error)
 {

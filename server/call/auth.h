@@ -1,10 +1,10 @@
-/* Who may call what: API keys, scopes, rates and quotas.
+/* Authentication and authorization: API keys, scopes, rates and quotas.
  *
- * Keys are stored as argon2id hashes (libsodium) in the store's api_key table. A key is
- * "tribo_" + an 8-digit id + "_" + a random secret: the id finds the row, the secret is verified.
- * Verified keys are remembered for a while by a keyed hash, so that the slow hash is paid once. A key
- * may expire; the store knows its last use, and which keys were refused, why and whence.
- * Anonymous callers have the configuration's scope on loopback, and none elsewhere. */
+ * Keys are stored as argon2id hashes (libsodium) in the store's api_key table. A key is "tribo_" +
+ * an 8-digit id + "_" + a random secret: the id finds the row, the secret is verified. Verified
+ * keys are cached for a while under a keyed hash, so that the slow hash runs once. A key may
+ * expire; the store records its last use, and refused keys with reason and peer. Anonymous callers
+ * have the configuration's scope on loopback, and none elsewhere. */
 #ifndef SERVER_AUTH_H
 #define SERVER_AUTH_H
 
@@ -30,8 +30,8 @@ void td_auth_follow_store(td_auth *, const td_config *);
  * take tens of milliseconds for a key seen for the first time. */
 tb_status td_auth_admit(td_auth *, td_call *, const char *authorization, bool peer_loopback,
                         double *retry_after, tb_error *);
-/* What an idle connection is worth when others want its place: by the best caller that was admitted
- * on it. Those below TD_STANDING_KEY make room, the least first. */
+/* Rank of an idle connection for eviction: that of the best caller admitted on it. Connections
+ * below TD_STANDING_KEY are evicted when the limit is reached, the lowest rank first. */
 typedef enum td_standing {
     TD_STANDING_NONE,      /* no call was admitted */
     TD_STANDING_ANONYMOUS, /* calls without a key */

@@ -5,7 +5,7 @@
 
 #include "call/auth_internal.h"
 
-/* The row that stands for all that find no other. */
+/* The row that counts refusals without a row of their own. */
 static const char OTHERS[] = "others";
 
 static db_key_refusal *find_row(td_audit *audit, const char *key, const char *peer,

@@ -21,7 +21,7 @@ double td_bucket_take(td_bucket *bucket, double per_second, double burst, int64_
 
 td_bucket *td_bucket_find(td_bucket_table *table, const char *name, const uint8_t *secret)
 {
-    /* keyed, so that nobody can choose names that share a set with another's */
+    /* keyed, so that a caller cannot choose names that share a set with another caller's */
     uint8_t digest[crypto_shorthash_BYTES];
     uint64_t hash;
     crypto_shorthash(digest, (const uint8_t *)name, strlen(name), secret);

@@ -21,7 +21,7 @@ double td_bucket_take(td_bucket *, double per_second, double burst, int64_t now_
 
 enum { TD_BUCKET_SETS = 256, TD_BUCKET_WAYS = 4 };
 
-/* Buckets by name, of bounded number: the one that was used longest ago makes room. */
+/* Buckets by name, of bounded number: the least recently used one is replaced. */
 typedef struct td_bucket_table {
     struct {
         uint64_t name; /* its keyed hash */
@@ -36,8 +36,8 @@ td_bucket *td_bucket_find(td_bucket_table *, const char *name, const uint8_t *se
 
 enum { TD_AUDIT_ROWS = 64 };
 
-/* Refusals that the store was not told of yet, one row for each key, peer and reason. A flood of
- * others than fit is counted in one row. */
+/* Refusals not yet written to the store, one row for each key, peer and reason. Refusals beyond the
+ * table share one row. */
 typedef struct td_audit {
     db_key_refusal rows[TD_AUDIT_ROWS];
     int32_t count;

@@ -1,4 +1,4 @@
-/* Making and revoking keys: what `tribod --create-key` and `--revoke-key` do. */
+/* Makes and revokes keys, for `tribod --create-key` and `--revoke-key`. */
 #include <ctype.h>
 #include <math.h>
 #include <sodium.h>

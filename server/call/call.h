@@ -1,15 +1,15 @@
-/* A call: one request of a client, whatever transport carried it.
+/* A call: one request of a client, independent of its transport.
  *
- * Transports (rpc_grpc.c, http.c) make a `td_call` for every request they accept, find its method
- * in the table of methods.c, unpack request messages and hand them to the method's functions. Those
- * answer by td_call_send and td_call_finish, at once or later and from any thread; they know
- * nothing of gRPC or HTTP. A call is counted: the transport holds one reference until the call is
- * off the wire, a handler that answers later takes another.
+ * Transports (transport/grpc, transport/http) make a `td_call` for every request they accept, find
+ * its method in the table of handlers/methods.c, unpack request messages and pass them to the
+ * method's functions. The functions answer by td_call_send and td_call_finish, at once or later and
+ * from any thread; they must not depend on gRPC or HTTP. A call is reference-counted: the transport
+ * holds one reference until the call is off the wire, a handler that answers later takes another.
  *
  * Flow. Unary and server-streaming calls get exactly one request message. A method with a request
  * stream gets the first message by itself and each further one after td_call_read. td_call_send
  * never blocks: it packs and queues. A method that sends many messages watches td_call_queued and
- * goes on in `writable`, so that a reader that stalls costs no memory. */
+ * continues in `writable`, so that a stalled reader costs no memory. */
 #ifndef SERVER_CALL_H
 #define SERVER_CALL_H
 
@@ -26,7 +26,7 @@ typedef struct td_method td_method;
 
 enum { TD_CALLER_NAME_SIZE = 64 };
 
-/* Who calls. Filled by td_auth_admit before a method sees the call. */
+/* The authenticated caller. td_auth_admit fills it before a method sees the call. */
 typedef struct td_caller {
     char name[TD_CALLER_NAME_SIZE]; /* owner of what the call makes: the key's name, "anonymous" */
     /* the account in the queues: the key's name, or "anonymous" with the address; "": name */
@@ -75,8 +75,8 @@ struct td_call {
     int64_t arrival_ns;  /* monotonic, when its headers were there */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
     char peer[64];       /* address, for logs */
-    /* The transport's thread had nothing else to do when the message came that is being told, so it
-     * may work on it for some microseconds. */
+    /* The transport's thread was otherwise idle when this message arrived, so the thread may work
+     * on it for some microseconds. */
     bool at_leisure;
     atomic_int references;
     atomic_int queued;                  /* messages sent and not yet taken by the wire */
@@ -94,7 +94,7 @@ void td_call_release(td_call *);
 /* Packs and queues one response message; silently nothing once the call is gone or finished. */
 void td_call_send(td_call *, const ProtobufCMessage *response);
 /* Ends the call, once; later calls are ignored. `error` may be NULL. With RESOURCE_EXHAUSTED or
- * UNAVAILABLE, `retry_after` > 0 (s) tells the client when to come back. */
+ * UNAVAILABLE, `retry_after` > 0 (s) is the client's retry delay. */
 void td_call_finish(td_call *, tb_status, const tb_error *error, double retry_after);
 /* Sends and ends well, or ends with the error: the end of every unary method. */
 void td_call_reply(td_call *, const ProtobufCMessage *response);
@@ -105,7 +105,7 @@ static inline int td_call_queued(td_call *call)
 {
     return atomic_load_explicit(&call->queued, memory_order_acquire);
 }
-/* Whether anybody still waits: neither gone nor past the deadline at `now_ns`. */
+/* True if the client still waits: it has not gone, and the deadline is after `now_ns`. */
 bool td_call_wanted(td_call *, int64_t now_ns);
 
 /* ---- for transports ---- */
@@ -113,11 +113,11 @@ bool td_call_wanted(td_call *, int64_t now_ns);
 /* Hands one message to the method after the caller was admitted, counts and times the call. A call
  * that is over or past its deadline takes no message: the request is freed. */
 void td_call_dispatch(td_call *, td_request *);
-/* The client went away or its deadline passed; further times do nothing. A call whose method has
- * not seen a message ends here, any other is told by `cancelled`. */
+/* Cancels the call because the client disconnected or the deadline passed; idempotent. A call
+ * without a delivered message ends here; any other method receives `cancelled`. */
 void td_call_cancel(td_call *);
-/* The transport cannot take the client's message: ends the call with the error; a method that has
- * seen the call is told by `cancelled`. */
+/* Ends the call with the error because the transport cannot take the client's message; a method
+ * that has seen the call receives `cancelled`. */
 void td_call_refuse(td_call *, const tb_error *);
 
 /* The error as google.rpc.Status bytes (ErrorInfo, BadRequest, RetryInfo as they apply), malloc'ed;

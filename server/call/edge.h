@@ -9,10 +9,10 @@
 /* Whether a header's name is one that proxies add: one of [http] forwarding_headers, whatever the
  * case. */
 bool td_edge_forwards(const td_config *, const char *name, size_t size);
-/* Whether the caller counts as being on loopback: the connection does, no proxy stands before the
- * server ([http] behind_proxy) or has left a header (`forwarded`), and `host` (Host or :authority,
- * NULL: none) names this machine's loopback. A page on the Internet whose name was made to point here
- * (DNS rebinding) is not a caller on loopback. */
+/* True if the caller counts as on loopback: the connection is, no proxy is configured ([http]
+ * behind_proxy) or has left a header (`forwarded`), and `host` (Host or :authority, NULL: none)
+ * names this machine's loopback. A page on the Internet that resolves its name to this machine (DNS
+ * rebinding) does not count. */
 bool td_edge_is_loopback(const td_config *, bool connection, bool forwarded, const char *host);
 /* Whether a Host or :authority is HOST or HOST:PORT, without user-info, paths or control bytes
  * (RFC 9112 3.2). */
@@ -20,7 +20,7 @@ bool td_edge_host_is_sound(const char *host);
 /* Whether a header's name consists of the characters of a token (RFC 9110 5.6.2). */
 bool td_edge_name_is_sound(const char *name, size_t size);
 
-/* Headers of one HTTP/1.1 request that bear on where the request ends. */
+/* Headers of one HTTP/1.1 request that determine the request's end. */
 typedef struct td_framing {
     int lengths, hosts, codings; /* how many Content-Length, Host, Transfer-Encoding there are */
     bool unknown_coding;         /* one that is not "chunked" */

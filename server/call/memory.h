@@ -1,8 +1,7 @@
-/* The budget of memory: of a session, of a client, of the process ([limits] memory_bytes and its
- * siblings). What takes much memory is estimated and booked here before anything is allocated, and
- * refused with RESOURCE_EXHAUSTED and the number of bytes wanted. The process is judged by the
- * larger of what is booked and what it has resident, so that estimates that are too small do not
- * add up. */
+/* Memory budgets of a session, of a client, and of the process ([limits] memory_bytes and its
+ * siblings). Large requests are estimated and booked here before allocation, or refused with
+ * RESOURCE_EXHAUSTED and the number of bytes. The process's use is the larger of its booked and its
+ * resident bytes, so that low estimates do not add up. */
 #ifndef SERVER_MEMORY_H
 #define SERVER_MEMORY_H
 
@@ -22,8 +21,8 @@ tb_status td_memory_take(td_server *, const char *client, uint64_t bytes, const 
 void td_memory_give_back(td_server *, const char *client, uint64_t bytes);
 uint64_t td_memory_booked(td_server *);
 
-/* Bytes that the process may take: [limits] memory_bytes, or three quarters of what the machine or
- * the control group has. */
+/* Bytes that the process may take: [limits] memory_bytes, or three quarters of the memory of the
+ * machine or the control group. */
 uint64_t td_memory_limit(const td_server *);
 /* Bytes of the process in memory, as /proc/self/statm says; 0 where there is none. */
 uint64_t td_memory_resident(void);

@@ -1,4 +1,4 @@
-/* What handlers share. Those that may wait for the disk or work for milliseconds do so on a
+/* Runs handlers on workers. Handlers that may wait for the disk or run for milliseconds use a
  * worker. */
 #ifndef SERVER_OFFLOAD_H
 #define SERVER_OFFLOAD_H
@@ -7,9 +7,9 @@
 #include "call/call.h"
 #include "ops/daemon.h"
 
-/* Runs `work` on a worker, which answers the call (now or later) and owns the request. The call is
- * held until `work` returns. Without room the call fails with RESOURCE_EXHAUSTED and the request is
- * freed. */
+/* Runs `work` on a worker, which answers the call (now or later) and owns the request. The worker
+ * holds the call until `work` returns. With a full queue the call fails with RESOURCE_EXHAUSTED and
+ * the request is freed. */
 void td_offload(td_call *, td_request *, void (*work)(td_call *, td_request *));
 
 /* A call's state where `cancelled` may look for it while `message` still makes it. After setting

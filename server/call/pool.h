@@ -1,10 +1,9 @@
-/* A pool of threads for work that takes long and comes from callers: parsing and compiling scenes,
- * decoding large bodies.
+/* A pool of threads for long work of callers: parsing and compiling scenes, decoding large bodies.
  *
- * The queue is bounded for each caller and as a whole. Callers take turns: the next job is one of
- * the caller with the fewest jobs at work, of these the caller who was served longest ago. The
- * threads may run at a lower priority than all others of the process, so that parsing leaves
- * the processors to steps and reads. */
+ * The queue is bounded for each caller and as a whole. Callers alternate: the next job is from the
+ * caller with the fewest running jobs, and among these from the caller served longest ago. The
+ * threads may have a lower priority than all others of the process, so that parsing leaves the
+ * processors to steps and reads. */
 #ifndef SERVER_POOL_H
 #define SERVER_POOL_H
 
@@ -24,8 +23,8 @@ typedef struct td_pool_options {
 } td_pool_options;
 
 tb_status td_pool_create(const td_pool_options *, td_pool **, tb_error *);
-/* Runs `work` on a thread of the pool. `caller` is copied. RESOURCE_EXHAUSTED: too many jobs wait,
- * and the message says whose. */
+/* Runs `work` on a thread of the pool. `caller` is copied. RESOURCE_EXHAUSTED: too many jobs wait;
+ * the message names the exceeded queue. */
 tb_status td_pool_post(td_pool *, const char *caller, void (*work)(void *context), void *context,
                        tb_error *);
 

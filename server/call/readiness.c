@@ -1,4 +1,4 @@
-/* Readiness, as /readyz, gRPC health and the log tell it. */
+/* Readiness, as reported by /readyz, gRPC health and the log. */
 #include "call/readiness.h"
 
 #include "base/error.h"

@@ -1,4 +1,4 @@
-/* tribo bench: what a step costs here, in ratios that carry over to other machines. */
+/* tribo bench: the cost of a step on this machine, in ratios that carry over to other machines. */
 #include "bench/bench.h"
 
 #include <float.h>

@@ -1,6 +1,6 @@
-/* Small benchmarks. Times on a shared machine mean little alone, so each case is repeated, the
- * cases take turns, and what is told is the median with the smallest and the largest, and ratios
- * within one turn. */
+/* Small benchmarks. Times on a shared machine are noisy, so each case is repeated and the cases
+ * alternate; the report is the median with the smallest and the largest, and ratios within one
+ * round. */
 #ifndef CLI_BENCH_H
 #define CLI_BENCH_H
 
@@ -24,7 +24,8 @@ typedef struct bench {
     double exponent; /* of the time in `size`; 0: not asked */
 } bench;
 
-/* Runs the case once and returns the seconds; a negative number is a failure, told in `error`. */
+/* Runs the case once and returns the seconds; a negative number is a failure, with the reason in
+ * `error`. */
 typedef double bench_function(void *context, tb_error *error);
 
 /* Runs all cases in turn, `repeats` times after one warm-up. */

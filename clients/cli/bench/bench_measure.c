@@ -9,8 +9,8 @@
 
 static const double PILE_RADIUS_M = 0.1;
 static const double PILE_MASS_KG = 10;
-/* Spheres stand this much off their places, or a sweep along the
- * columns would solve the pile exactly. */
+/* Offset of spheres from the lattice; without it a sweep along the columns solves the pile
+ * exactly. */
 static const double PILE_DISORDER_M = 1e-3;
 
 /* ---- measuring ---- */

@@ -1,4 +1,4 @@
-/* Litven's table 7.1: what SCHURPA saves against a factorization for every iteration. */
+/* Litven's table 7.1: savings of SCHURPA against a factorization in every iteration. */
 #ifndef CLI_BENCH_SCHURPA_H
 #define CLI_BENCH_SCHURPA_H
 

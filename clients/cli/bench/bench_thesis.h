@@ -4,7 +4,7 @@
 
 #include <stdbool.h>
 
-/* Whether the name is that of a thesis whose tables can be run. */
+/* True if the name is that of a thesis with reproducible tables. */
 bool bench_thesis_is(const char *name);
 int command_bench_thesis(int argc, char **argv);
 

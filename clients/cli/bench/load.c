@@ -73,7 +73,7 @@ static json_t *history_json(const load_figures *windows, int count)
     return history;
 }
 
-/* Of windows that agree, the last stands for all. */
+/* Of windows that agree, the last is the result. */
 static void print_level(const load_command *l, int32_t callers, const load_figures *all,
                         int windows, bool stable)
 {

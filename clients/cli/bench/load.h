@@ -10,7 +10,7 @@
 
 typedef enum load_method {
     LOAD_STEP,   /* unary Step */
-    LOAD_STREAM, /* StepStream, one on the way at a time */
+    LOAD_STREAM, /* StepStream, one in flight at a time */
     LOAD_INFO    /* GetServerInfo: the wire alone */
 } load_method;
 

@@ -62,7 +62,7 @@ static tb_status call_stream(caller *c, tb_error *error)
             tbc_stream_open(c->owner->client, "tribo.v1.Simulation/StepStream",
                             &tribo__v1__step_stream_response__descriptor, 0, &c->stream, error);
     if (status == TB_OK) {
-        /* what was not sent is told by the receive */
+        /* receive returns the reason of a failed send */
         tbc_stream_send(c->stream, &request.base, NULL);
         status = tbc_stream_receive(c->stream, &answer, error);
     }

@@ -1,8 +1,8 @@
-/* What a window tells, and when there were enough.
+/* Statistics of a measuring window, and the test for a settled load.
  *
- * A daemon that warms up, a cache that fills, a neighbour that comes and goes: one window says
- * little. Three in a row that say the same, each with each so that no drift passes for rest, are
- * taken for what the daemon does at this load. */
+ * A warm-up, a filling cache or another process disturbs a single window. Three consecutive windows
+ * that agree pairwise, so that a slow drift does not pass as steady, are taken as the daemon's
+ * behaviour at this load. */
 #include "bench/load_settle.h"
 
 #include <math.h>

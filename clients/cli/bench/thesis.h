@@ -1,7 +1,7 @@
-/* Tables of the theses, run again: tribo bench betz|poulsen|nuetzi.
+/* Tables of the theses, reproduced: tribo bench betz|poulsen|nuetzi.
  *
- * A table has rows with a label and columns with two numbers each: what was measured here, and what the
- * thesis has (NAN: nothing). It is printed as text with the thesis's numbers in parentheses, as one JSON
+ * A table has rows with a label and columns with two numbers each: the measured number and the
+ * thesis's (NAN: none). It is printed as text with the thesis's numbers in parentheses, as one JSON
  * object a row, drawn as SVG, and recorded in a daemon's store. */
 #ifndef CLI_THESIS_H
 #define CLI_THESIS_H
@@ -23,12 +23,12 @@ typedef struct thesis_row {
     double here[THESIS_COLUMNS], thesis[THESIS_COLUMNS];
     double residual;   /* of the worst step; NAN: not measured */
     double iterations; /* likewise */
-    json_t *more;      /* an object whose members the row's JSON has too, or NULL; the table's */
+    json_t *more;      /* an object with further members of the row's JSON, or NULL; the table's */
 } thesis_row;
 
 typedef struct thesis_table {
     const char *bench, *name; /* "betz", "group" */
-    const char *title;        /* what stands above it: scene, units, source */
+    const char *title;        /* the heading: scene, units, source */
     const char *row_key;      /* "scene": the label's name in JSON */
     int columns, rows;
     thesis_column column[THESIS_COLUMNS];

@@ -241,7 +241,7 @@ args_outcome args_parse(const args_command *command, const args_group *groups, i
     int count = 0;
     bool only_operands = false;
 
-    /* help wins over everything wrong beside it */
+    /* --help takes precedence over every other error */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
             print_help(command, groups);

@@ -1,7 +1,7 @@
-/* The command `tribo`: what its parts share.
+/* The command `tribo`: declarations shared by its parts.
  *
- * The command is a caller of libtribo like any other and includes nothing of it but tribo.h. Each
- * subcommand is a function with main's signature that returns an exit code. */
+ * The command uses libtribo through tribo.h alone, as any other caller does. Each subcommand is a
+ * function with main's signature that returns an exit code. */
 #ifndef CLI_H
 #define CLI_H
 
@@ -13,7 +13,7 @@
 #define CLI_PRINTF(text, first)
 #endif
 
-/* Exit codes, as every --help tells them. */
+/* Exit codes, as documented by every --help. */
 enum {
     CLI_OK = 0,
     CLI_FAILED = 1,       /* a file could not be read, written or understood */

@@ -15,7 +15,7 @@
 tb_status files_read(const char *path, size_t limit, char **text, size_t *size, tb_error *error)
 {
     struct stat about;
-    /* without O_NONBLOCK a pipe would be waited for until somebody writes */
+    /* without O_NONBLOCK, opening a pipe would block until a writer opens it */
     const int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     FILE *file = descriptor >= 0 ? fdopen(descriptor, "rb") : NULL;
     if (file == NULL || fstat(descriptor, &about) != 0) {
@@ -52,8 +52,8 @@ tb_status files_read(const char *path, size_t limit, char **text, size_t *size, 
     return TB_OK;
 }
 
-/* Where the content of a path is written until it is whole, malloc'ed: beside the file that a link
- * leads to. NULL: the path is written itself, as devices and pipes are. */
+/* Temporary path for new content, malloc'ed: in the folder of the file that a link leads to. NULL:
+ * the path is written directly, as for devices and pipes. */
 static char *place_beside(const char *path)
 {
     struct stat about;
@@ -86,7 +86,7 @@ tb_status files_create(const char *path, FILE **file, tb_error *error)
     return TB_OK;
 }
 
-/* Moves what was written beside the path into its place; true where nothing was. */
+/* Renames the temporary file to its path; true if there was none. */
 static bool put_in_place(const char *path)
 {
     char *beside = place_beside(path);

@@ -6,12 +6,11 @@
 
 #include "tribo.h"
 
-/* Reads a regular file of at most `limit` bytes; a zero byte stands behind the last. The caller
- * frees *text. */
+/* Reads a regular file of at most `limit` bytes and appends a zero byte. The caller frees *text. */
 tb_status files_read(const char *path, size_t limit, char **text, size_t *size, tb_error *error);
 
-/* Opens a file for writing, "-" for stdout. A regular file is written beside its place and takes it
- * with files_close, so that nothing is lost before the new content is whole. */
+/* Opens a file for writing, "-" for stdout. A regular file is written under a temporary name and
+ * renamed by files_close, so that the old content is kept until the new content is complete. */
 tb_status files_create(const char *path, FILE **file, tb_error *error);
 /* Closes what files_create opened for this path and puts it in place, or says if not everything
  * could be written. NULL is fine. */

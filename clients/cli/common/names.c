@@ -37,7 +37,7 @@ tb_status name_list_create(const tb_model *model, tb_handle_kind kind, name_list
             const int number = (int)(kind == TB_HANDLE_BODY ? i : i + 1);
             snprintf(made, sizeof made, "%s%d", word, number);
             if (world) snprintf(made, sizeof made, "world");
-            /* some other thing may bear this very name */
+            /* another object may have this very name */
             while (tb_model_find(model, kind, made) >= 0 && strlen(made) < sizeof made - 1)
                 strcat(made, "_");
             given = made;

@@ -1,4 +1,4 @@
-/* Names to show: what the model calls a thing, or "body1" where it has no name. */
+/* Names for display: the model's name of an object, or "body1" if it has none. */
 #ifndef CLI_NAMES_H
 #define CLI_NAMES_H
 

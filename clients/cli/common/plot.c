@@ -60,7 +60,7 @@ int32_t plot_add_series(plot *p, int32_t panel, const char *name)
     return to->series++;
 }
 
-/* Halves the number of points, so that each stands for twice as many samples. */
+/* Halves the number of points; each remaining point represents twice as many samples. */
 static void thin(plot *p)
 {
     const int32_t half = p->samples / 2;

@@ -1,8 +1,8 @@
 /* Line plots as SVG files: panels above one another over a common x axis, each with ticks, a legend
- * and up to sixteen series in colours that colour-blind readers can tell apart (Okabe and Ito).
+ * and up to sixteen series in colours that colour-blind readers can distinguish (Okabe and Ito).
  *
  * Samples are thinned as they come: a series never keeps more than PLOT_SAMPLES points. A thinned
- * point is the last one of its stretch, or the largest where a panel shows peaks. */
+ * point is the last one of its stretch, or the largest in a panel that shows peaks. */
 #ifndef CLI_PLOT_H
 #define CLI_PLOT_H
 
@@ -15,7 +15,7 @@ typedef struct plot_panel {
     bool logarithmic; /* decades; values of 0 and less lie on the lower rim */
     bool peaks;       /* thinning keeps the largest value */
     int32_t series;
-    int32_t left_out; /* series that found no room */
+    int32_t left_out; /* series beyond the table's size */
     char *names[PLOT_SERIES];
     double *values[PLOT_SERIES]; /* PLOT_SAMPLES each */
 } plot_panel;
@@ -36,7 +36,7 @@ void plot_free(plot *p);
 
 /* Index of a new panel, or -1 where PLOT_PANELS are full. */
 int32_t plot_add_panel(plot *p, const char *title, bool logarithmic, bool peaks);
-/* Index of a new series; -1 where there is no room: its values are then not asked for. */
+/* Index of a new series; -1 if the table is full: the caller then adds no values for it. */
 int32_t plot_add_series(plot *p, int32_t panel, const char *name);
 
 /* One sample: x, then every panel's values in the order of panels and series. */

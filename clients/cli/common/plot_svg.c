@@ -13,7 +13,7 @@
 enum {
     PAGE_WIDTH = 900,
     LEFT = 80,
-    RIGHT = 230, /* the legend's room */
+    RIGHT = 230, /* height for the legend */
     TOP = 56,
     PANEL_HEIGHT = 230,
     PANEL_GAP = 52,

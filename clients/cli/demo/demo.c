@@ -1,5 +1,5 @@
-/* tribo demo: plays the grasps and tells of each whether the mug was held, how far it slipped, with
- * what forces, and how exact the steps were. */
+/* tribo demo: plays the grasps and reports for each if the hand held the mug, the mug's slip, the
+ * forces, and the residuals of the steps. */
 #include "demo/demo.h"
 
 #include <float.h>

@@ -10,9 +10,9 @@
 
 /* ---- demo_data.c ---- */
 
-/* Folder for the demo's files beside the running program; made if it is not there. Has the
- * generators built beside it write mug.obj, hand.xml, hand.urdf and grasp.xml there,
- * with this friction. */
+/* Returns the folder for the demo's files in the folder of the running program, creating it if
+ * missing. The generators there write mug.obj, hand.xml, hand.urdf and grasp.xml into it, with this
+ * friction. */
 tb_status demo_make_data(double friction, char *folder, size_t size, tb_error *error);
 
 /* ---- demo_script.c: when what happens ---- */

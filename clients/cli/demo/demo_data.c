@@ -1,5 +1,5 @@
-/* The demo's scene is made by the generators of tests/data,
- * which the build puts beside the program. */
+/* Runs the generators of tests/data, which the build puts beside the program, to make the demo's
+ * scene. */
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>

@@ -222,7 +222,7 @@ int command_grasp(int argc, char **argv)
     if (status == TB_OK)
         status = remote.address != NULL ? grasp_play_remote(&remote, &o, &task, report, &error)
                                         : play(&o, &task, report, &error);
-    /* the report stands; a residual above the tolerance is the command's failure */
+    /* the report is complete; a residual above the tolerance fails the command */
     const double tolerance = task.request.step.solve.tolerance;
     if (status == TB_OK && !(grasp_report_residual(report) <= tolerance))
         status = cli_fail(&error, TB_NOT_CONVERGED, "", 0, "residual",

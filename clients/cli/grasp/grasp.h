@@ -1,4 +1,4 @@
-/* tribo grasp: what its files share. */
+/* tribo grasp: declarations shared by its files. */
 #ifndef CLI_GRASP_H
 #define CLI_GRASP_H
 
@@ -66,8 +66,8 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
 void grasp_report_add(grasp_report *report, const tb_grasp_result *result,
                       const tb_grasp_pose *pose);
 /* The last lines; writes the files. seconds: of the wall clock. */
-/* The worst residual of all trials so far, but for those that began with the hand in the object or in
- * the table: nothing is played there. */
+/* The worst residual of all trials so far, except trials that began with the hand in the object or
+ * in the table: no steps are played there. */
 double grasp_report_residual(const grasp_report *report);
 tb_status grasp_report_end(grasp_report *report, const tb_grasp_progress *done, double seconds,
                            const char *model_sha256, tb_error *error);

@@ -1,6 +1,6 @@
-/* tribo grasp with a daemon: the request goes out as EvaluateGrasps, and what comes back is told by
- * the same report. What the wire does not carry (bodies and margins of single contacts, residuals
- * of single trials) the report leaves out. */
+/* tribo grasp with a daemon: sends the request as EvaluateGrasps and prints the response in the
+ * same report. The report omits data that the protocol does not carry (bodies and margins of single
+ * contacts, residuals of single trials). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -212,7 +212,7 @@ static tb_status send_request(tbc_stream *stream, outgoing *o, const grasp_optio
     device_name(&options->device, device);
     request.device = device;
     const tb_status status = tbc_stream_send(stream, &request.base, error);
-    /* what could not be sent is told by the receive */
+    /* receive returns the reason of a failed send */
     if (status == TB_OK) tbc_stream_half_close(stream, NULL);
     return TB_OK;
 }

@@ -182,7 +182,7 @@ static void record(FILE *csv, const tb_grasp_result *g, const tb_grasp_pose *pos
                 (int)g->number_of_contacts);
         for (int k = 0; k < 3; k++) fprintf(csv, "%.17g,", pose->position[k]);
         for (int k = 0; k < 4; k++) fprintf(csv, "%.17g,", pose->orientation[k]);
-        /* a daemon does not tell these of single trials */
+        /* a daemon does not report these for single trials */
         if (t->steps < 0)
             fputs(",,\n", csv);
         else
@@ -203,7 +203,7 @@ static double residual_of_played(const tb_grasp_result *g)
         if (t->verdict != TB_GRASP_COLLIDED && t->steps >= 0)
             worst = fmax(worst, t->certificate.residual);
     }
-    /* a daemon tells the residual of all trials together */
+    /* a daemon reports one residual for all trials */
     return single || collided ? worst : g->certificate.residual;
 }
 

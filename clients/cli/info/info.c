@@ -1,5 +1,5 @@
-/* tribo info: what a model holds, for people and for programs that compare importers; or what a
- * daemon is and allows. */
+/* tribo info: contents of a model, as text and as JSON for comparing importers; or a daemon's
+ * version, devices and limits. */
 #include <errno.h>
 #include <math.h>
 #include <stdio.h>
@@ -192,7 +192,7 @@ static json_t *joints_json(const info *m)
     return object;
 }
 
-/* Mass matrix (rows of numbers) and acceleration, those that were asked for. */
+/* Adds the mass matrix (rows of numbers) and the acceleration, each if requested. */
 static tb_status add_dynamics(info *m, json_t *object)
 {
     const int32_t n = tb_model_count(m->model).dofs;

@@ -1,5 +1,6 @@
-/* tribo info --server: what a daemon is, has and allows. It answers every caller, even one without
- * a key, so this is also the way to see whether it is there and which build runs. */
+/* tribo info --server: version, devices and permissions of a daemon. The daemon answers every
+ * caller, even without a key, so the command also checks that a daemon is reachable and reports its
+ * build. */
 #include "info/info_server.h"
 
 #include <stdio.h>

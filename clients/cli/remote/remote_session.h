@@ -12,7 +12,7 @@
 typedef struct remote_session remote_session;
 
 typedef struct remote_step {
-    const tb_step_options *options; /* backend and device are those of this machine: not sent */
+    const tb_step_options *options; /* backend and device name this machine's devices: not sent */
     const char *device;             /* of the daemon; "": it chooses */
     int32_t worlds;
     int32_t keyframe;                /* -1: the reference pose */

@@ -195,7 +195,7 @@ static int execute(run *r)
         cli_complain(&r->error);
         return cli_exit_code(status);
     }
-    /* what nobody was told yet */
+    /* status not reported yet */
     const tb_status solved = r->simulation.merged.status;
     if (solved != TB_OK && r->options.quiet && !r->json)
         fprintf(stderr, "tribo: %s: %s\n", r->options.path, tb_status_text(solved));

@@ -94,7 +94,7 @@ static void print_result(solve *s, const char *path, const tb_problem_info *info
     fflush(stdout);
 }
 
-/* The file goes to the daemon, which reads it anew. */
+/* Sends the file to the daemon, which parses it again. */
 static tb_status solve_remote(solve *s, const char *path, tb_problem_result *result,
                               tb_error *error)
 {
@@ -167,7 +167,7 @@ int command_solve(int argc, char **argv)
     shared.tolerance = DEFAULT_TOLERANCE;
     shared.maximum_iterations = DEFAULT_ITERATIONS;
 
-    /* of the stepping options those that mean something to a problem on its own */
+    /* the stepping options that apply to a single problem */
     static const char *const WANTED[] = {"solver",  "tolerance", "max-iterations", "omega",
                                          "storage", "r",         "threads",        NULL};
     solve s = {.options = tb_solve_defaults()};
@@ -180,7 +180,7 @@ int command_solve(int argc, char **argv)
         for (int k = 0; WANTED[k] != NULL; k++) {
             if (strcmp(list[i].name, WANTED[k]) != 0) continue;
             options[count] = list[i];
-            /* the defaults are not those of a step */
+            /* defaults differ from a step's */
             if (list[i].target == &shared.tolerance) options[count].help = tolerance;
             if (list[i].target == &shared.maximum_iterations) options[count].help = iterations;
             count++;

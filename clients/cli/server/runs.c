@@ -1,4 +1,4 @@
-/* tribo runs: what ran on a daemon, and how exact and how fast it was. */
+/* tribo runs: runs of a daemon, with their residuals and speed. */
 #include <stdio.h>
 #include <string.h>
 

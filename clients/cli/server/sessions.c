@@ -1,4 +1,4 @@
-/* tribo sessions: what is open on a daemon, and ending or following it. */
+/* tribo sessions: lists a daemon's open sessions, ends or follows one. */
 #include <stdio.h>
 #include <string.h>
 

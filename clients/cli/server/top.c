@@ -24,7 +24,7 @@ static const args_command COMMAND = {
 
 enum { ROWS = 20, REMEMBERED = 4096 };
 
-/* Steps of a session at the last look, to tell its speed. */
+/* Steps of a session at the last refresh, to compute its speed. */
 typedef struct seen {
     char id[33];
     int64_t steps;

@@ -1,5 +1,5 @@
-/* A strict reader: whoever drives a hand with numbers from a file wants to hear of the one that is
- * not a number. Needs nothing but the C library, so that the fuzzer can have it alone. */
+/* A strict reader: a file that drives a hand must fail on the first field that is not a number.
+ * Depends on the C library alone, so that the fuzzer can link it by itself. */
 #include "simulation/controls.h"
 
 #include <math.h>
@@ -65,8 +65,8 @@ static bool next_line(reader *r, const char **begin, const char **end)
     return false;
 }
 
-/* Copies the field at *text without its blanks and quotes, and moves behind its comma. *last tells
- * that the line ended with it. */
+/* Copies the field at *text without its blanks and quotes, and moves past its comma. *last is true
+ * if the field ends the line. */
 static tb_status next_field(reader *r, const char **text, const char *end, char field[FIELD_SIZE],
                             bool *last)
 {
@@ -167,8 +167,8 @@ static tb_status parse_header(reader *r)
 
 /* ---- rows ---- */
 
-/* Plain decimal numbers only: what strtod takes beyond them (nan, inf, hexadecimal) is a mistake in
- * a file like this. */
+/* Plain decimal numbers only: strtod's other forms (nan, inf, hexadecimal) are mistakes in a
+ * controls file. */
 static tb_status parse_number(reader *r, const char *field, const char *column, double *value)
 {
     char *end = NULL;

@@ -1,12 +1,12 @@
-/* Controls files: what the actuators are told, and when.
+/* Controls files: values of the actuators over time.
  *
  *     time,lift,close
  *     0,0,20
  *     1.5,0.2,20
  *
- * CSV with a header. Each row holds from its time until the next row's; before the first row and
- * for actuators without a column the state's own controls hold. Times strictly increase. Blank
- * lines and lines that begin with '#' do not count. */
+ * CSV with a header. Each row applies from its time until the next row's; before the first row and
+ * for actuators without a column the state's own controls apply. Times strictly increase. Blank
+ * lines and lines that begin with '#' are ignored. */
 #ifndef CLI_CONTROLS_H
 #define CLI_CONTROLS_H
 

@@ -1,8 +1,9 @@
-/* Which device steps: the options --backend and --device, for commands that step here and for those
- * that have a daemon step.
+/* Selects the stepping device: the options --backend and --device, for commands that step here and
+ * for commands that use a daemon.
  *
- * Here the processors step unless a card is asked for. A daemon chooses by the work, unless one of
- * its devices is asked for by name; so it matters whether the option was given. */
+ * Here the processors step unless the user selects a card. A daemon chooses by the size of the
+ * request, unless the user names one of its devices; so the code records if the option was
+ * given. */
 #ifndef CLI_DEVICE_H
 #define CLI_DEVICE_H
 

@@ -18,8 +18,8 @@ enum { IMPORTING_OPTIONS = 4 };
 /* The command-line options that fill `i`: package-path, balance-inertia, overlaps. */
 void importing_option_list(importing *i, args_option list[IMPORTING_OPTIONS]);
 
-/* The importer's options, borrowed from `i`: package folders are those of --package-path, then of
- * ROS_PACKAGE_PATH (ROS 1) and the share folders of AMENT_PREFIX_PATH (ROS 2). */
+/* Fills the importer's options, borrowed from `i`: package folders come from --package-path, then
+ * from ROS_PACKAGE_PATH (ROS 1) and the share folders of AMENT_PREFIX_PATH (ROS 2). */
 tb_status importing_fill(importing *i, tb_import_options *options, tb_error *error);
 void importing_free(importing *i);
 

@@ -212,7 +212,7 @@ void simulation_close(simulation *s)
 
 /* ---- running ---- */
 
-/* Tells every world what the row says, and how many steps it holds from here on. */
+/* Sets the row's controls in every world; lowers *steps to the steps until the next row. */
 static tb_status apply_controls(simulation *s, const control_table *controls, int64_t *steps,
                                 tb_error *error)
 {
@@ -256,7 +256,7 @@ tb_status simulation_run(simulation *s, int64_t steps, const control_table *cont
                             "interrupted after %lld of %lld steps", (long long)done,
                             (long long)steps);
 
-        /* the last step goes alone, so that its certificate can be told apart */
+        /* the last step runs alone, so that its certificate is separate */
         int64_t now = watch != NULL ? 1 : portion;
         if (now > steps - done) now = steps - done;
         if (now > 1 && now == steps - done) now--;

@@ -37,7 +37,7 @@ bool simulation_check_solver(const char *command, const char *solver);
 
 typedef struct simulation {
     tb_model *model;
-    tb_stepper *stepper;    /* NULL where a daemon steps: what it can need not be here */
+    tb_stepper *stepper;    /* NULL if a daemon steps: its device may be absent here */
     importing import;       /* how the model was read */
     remote_session *remote; /* steps the worlds instead of the stepper; or NULL */
     tb_state **worlds;
@@ -67,7 +67,7 @@ tb_status simulation_find_keyframe(const tb_model *model, const char *keyframe, 
 typedef bool simulation_watch(void *context, simulation *s);
 
 /* Steps all worlds `steps` times under the controls (may be NULL). `watch` may be NULL. Returns the
- * first failure: CANCELLED after Ctrl-C, DIVERGED, ... ; what was done until then stands. */
+ * first failure: CANCELLED after Ctrl-C, DIVERGED, ...; steps done until then are kept. */
 tb_status simulation_run(simulation *s, int64_t steps, const control_table *controls,
                          simulation_watch *watch, void *context, progress *bar, tb_error *error);
 
