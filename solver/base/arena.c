@@ -1,9 +1,8 @@
 /* Arenas: see arena.h.
  *
- * Blocks hang on each other, newest first. Each is at least as large as all before it together, so
- * that a cold arena asks the system a logarithmic number of times. A mark returned to frees the
- * blocks taken after it; `peak` remembers their size, and the next reset makes one block for all of
- * it.
+ * Blocks form a list, newest first. Each block is at least as large as all before it together, so a
+ * cold arena makes a logarithmic number of allocations. Returning to a mark frees the blocks taken
+ * after it; `peak` keeps their size, and the next reset makes one block of that size.
  *
  * Under AddressSanitizer, bytes that are not taken are poisoned: a read past an array's end or
  * after a reset is reported as if each array came from malloc. */
@@ -36,14 +35,14 @@
 #endif
 
 enum {
-    FIRST_BLOCK_SIZE = 4096, /* a page; most arenas that matter outgrow it at once */
+    FIRST_BLOCK_SIZE = 4096, /* bytes, a page; most arenas outgrow it at once */
     HUGE_PAGE_SIZE = 2 << 20
 };
 
 struct tb_arena_block {
     tb_arena_block *older;
     size_t size;   /* bytes behind the header */
-    size_t offset; /* of which taken */
+    size_t offset; /* bytes taken */
 };
 
 /* The header takes a whole alignment unit, so that what stands behind it is aligned too. */
@@ -80,7 +79,7 @@ static bool push_block(tb_arena *arena, size_t size)
         return false;
     }
 #ifdef MADV_HUGEPAGE
-    if (alignment == HUGE_PAGE_SIZE) (void)madvise(block, total, MADV_HUGEPAGE); /* only a wish */
+    if (alignment == HUGE_PAGE_SIZE) (void)madvise(block, total, MADV_HUGEPAGE); /* a hint */
 #endif
     block->older = arena->current;
     block->size = size;
@@ -121,7 +120,7 @@ void *tb_arena_take(tb_arena *arena, size_t bytes)
     const size_t size = bytes == 0 ? unit : (bytes + unit - 1) / unit * unit;
 
     if (arena->current == NULL || arena->current->size - arena->current->offset < size) {
-        /* double what is held; where that is too much, take just what is needed */
+        /* double the held memory; if that is too much, take only the needed bytes */
         const size_t more =
             arena->capacity > FIRST_BLOCK_SIZE ? arena->capacity / unit * unit : FIRST_BLOCK_SIZE;
         if (!(more > size && push_block(arena, more)) && !push_block(arena, size)) return NULL;
@@ -163,13 +162,13 @@ void tb_arena_reset(tb_arena *arena)
     tb_arena_block *block = arena->current;
     if (block == NULL) return;
 
-    /* room for all that was ever in use at once, without the blocks' lost ends */
+    /* one block for the peak use, without the unused ends of the blocks */
     size_t size = 0;
     for (const tb_arena_block *b = block; b != NULL; b = b->older) size += b->size;
     if (size < arena->peak) size = arena->peak;
     if (block->older != NULL || block->size < size) {
-        /* freed first, so that the peak of the process does not double; where the system then
-         * refuses, the arena is empty and asks again when something is taken */
+        /* free first, so that the peak of the process does not double; if the system then
+         * refuses, the arena is empty and allocates again on the next take */
         while (arena->current != NULL) pop_block(arena);
         push_block(arena, size);
         return;
@@ -215,7 +214,7 @@ void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size)
     if (count < 0 || size == 0) return NULL;
     if (items != NULL && count <= *capacity) return items;
 
-    /* half as much again, at least eight */
+    /* grow by half, to at least eight */
     int64_t wanted = (int64_t)*capacity + *capacity / 2;
     if (wanted < 8) wanted = 8;
     if (wanted < count) wanted = count;

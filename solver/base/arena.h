@@ -1,8 +1,8 @@
-/* Arenas: memory that is taken piece by piece and given back at once.
+/* Arenas: memory allocated piece by piece and freed all at once.
  *
- * A step takes all its scratch from one arena and resets it at its end. An arena that overflowed
- * took extra blocks; the next reset joins them into one, so that a warm step takes nothing from the
- * system. Arenas count what they do, and tests read the counts. */
+ * A step takes all its scratch from one arena and resets it at its end. An arena that overflows
+ * takes extra blocks; the next reset joins them into one, so that a warm step allocates nothing
+ * from the system. Arenas count their allocations for tests. */
 #ifndef TB_ARENA_H
 #define TB_ARENA_H
 
@@ -24,7 +24,7 @@ typedef struct tb_arena {
     size_t used;             /* bytes taken since the last reset, with padding */
     size_t peak;             /* largest `used` ever */
     size_t capacity;         /* bytes held from the system */
-    int64_t allocations;     /* times the system was asked */
+    int64_t allocations;     /* allocations from the system */
     size_t limit;            /* bytes that may be held; 0: no limit */
 } tb_arena;
 
@@ -32,20 +32,20 @@ typedef struct tb_arena {
 void tb_arena_init(tb_arena *arena, size_t limit);
 void tb_arena_destroy(tb_arena *arena);
 
-/* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL where the system or the limit
+/* Uninitialised memory, aligned to TB_ARENA_ALIGNMENT, or NULL if the system or the limit
  * refuses. A size of 0 gives a valid pointer. */
 TB_EXTERN void *tb_arena_take(tb_arena *arena, size_t bytes);
-/* count x size bytes, zeroed; NULL also where the product overflows. */
+/* count x size bytes, zeroed; NULL also if the product overflows. */
 TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size);
-/* count x size bytes, not zeroed; NULL also where the product overflows. */
+/* count x size bytes, not zeroed; NULL also if the product overflows. */
 TB_EXTERN void *tb_arena_take_array(tb_arena *arena, size_t count, size_t size);
 /* A copy of a string. */
 char *tb_arena_string(tb_arena *arena, const char *text);
 
-/* Gives everything back; keeps the memory for the next round, joined into one block. */
+/* Frees every piece; keeps the memory, joined into one block, for later use. */
 TB_EXTERN void tb_arena_reset(tb_arena *arena);
 
-/* A place to return to: everything taken after the mark is given back at once. */
+/* A position in the arena: returning to the mark frees everything taken after it. */
 typedef struct tb_arena_mark {
     tb_arena_block *block;
     size_t offset, used;
@@ -59,12 +59,13 @@ TB_EXTERN void tb_arena_return_to(tb_arena *arena, tb_arena_mark mark);
 #define TB_ARENA_ZEROED(arena, type, count)                                                        \
     ((type *)tb_arena_take_zeroed((arena), (size_t)(count), sizeof(type)))
 
-/* Asks the system for huge pages behind a block from malloc that a step walks through, before it is
- * first written; small blocks are left alone. Only a wish. */
+/* Advises the system to back a malloc block with huge pages. The caller does this before the
+ * first write to a block that a step reads in order. Small blocks are skipped; the system may
+ * ignore the advice. */
 void tb_wish_huge_pages(void *memory, size_t bytes);
 
-/* A heap array that grows by half: room for `count` items of `size` bytes, kept content, new
- * capacity in *capacity. NULL (and nothing changed) where memory is refused. */
+/* Grows a heap array by half, to at least `count` items of `size` bytes, keeps its content and
+ * writes the new capacity to *capacity. NULL, and no change, if memory is refused. */
 void *tb_grow(void *items, int32_t count, int32_t *capacity, size_t size);
 
 #endif

@@ -1,4 +1,4 @@
-/* The ground floor of libtribo: everything that the other rooms share and that knows no physics. */
+/* Umbrella header of solver/base: utilities that the other folders share, without physics. */
 #ifndef TB_BASE_H
 #define TB_BASE_H
 

@@ -1,9 +1,8 @@
 /* Filling errors and sending log messages.
  *
- * What a message quotes (names, values, paths) often comes from a stranger's file, and the message
- * goes to a terminal, a log and the wire. So it is made one line of valid UTF-8 here, once: control
- * characters become spaces, bytes that are no UTF-8 become '?',
- * and a cut never splits a character. */
+ * A message quotes names, values and paths from untrusted files, and goes to terminals, logs and
+ * the wire. This file therefore makes every message one line of valid UTF-8: control characters
+ * become spaces, invalid bytes become '?', and a cut never splits a character. */
 #include "base/error.h"
 
 #include <stdarg.h>
@@ -12,9 +11,9 @@
 
 enum { LOG_LINE_SIZE = 1024 };
 
-/* Bytes of the UTF-8 character at `text` (1 to 4), 0 where there is none. RFC 3629: no overlong
- * forms, no surrogates, nothing above U+10FFFF.
- * The zero at the end ends a character that was cut. */
+/* Bytes of the UTF-8 character at `text` (1 to 4), 0 if no character begins there. RFC 3629: no
+ * overlong forms, no surrogates, nothing above U+10FFFF. The zero at the end ends a character
+ * that was cut. */
 static size_t utf8_length(const unsigned char *text)
 {
     const unsigned char c = text[0];
@@ -39,7 +38,7 @@ static size_t utf8_length(const unsigned char *text)
     return length;
 }
 
-/* Whether a character that is whole so far runs into the end of the text. */
+/* Whether the end of the text cuts a character that is valid so far. */
 static bool is_cut(const unsigned char *text)
 {
     const size_t wanted = text[0] >= 0xF0 ? 4 : (text[0] >= 0xE0 ? 3 : 2);
@@ -48,8 +47,8 @@ static bool is_cut(const unsigned char *text)
     return text[0] >= 0xC2 && length < wanted && text[length] == 0;
 }
 
-/* Makes text one line of valid UTF-8, in place. `cut`: it filled its buffer, so that its last
- * character may be a part of one, which is dropped. */
+/* Makes text one line of valid UTF-8, in place. `cut`: the text filled its buffer, so an
+ * incomplete last character is dropped. */
 static void make_clean(char *text, bool cut)
 {
     unsigned char *p = (unsigned char *)text;
@@ -79,8 +78,8 @@ static void copy_clean(char *to, size_t size, const char *from)
     make_clean(to, kept < length);
 }
 
-/* Fills an error. Everything is put together before the error is touched, since the arguments may
- * point into it: that is how a message is wrapped in another. */
+/* Fills an error. The message is complete before the error changes, because the arguments may
+ * point into the error: a caller wraps one message in another so. */
 TB_PRINTF(6, 0)
 static tb_status fail(tb_error *error, tb_status status, const char *file, int line,
                       const char *field, const char *format, va_list arguments)

@@ -7,7 +7,7 @@
 
 #ifdef TB_DEVICE
 
-/* An error bears its status: its text is made by whoever reads it, if at all. */
+/* On a device an error carries its status only; the host adds the text. */
 TB_FN tb_status tb_fail_status(tb_error *error, tb_status status)
 {
     if (error) error->status = status;
@@ -28,9 +28,9 @@ TB_FN tb_status tb_fail_status(tb_error *error, tb_status status)
 
 /* Fills `error` (may be NULL) and returns `status`, so that a failure is one line:
  *     return tb_fail(error, TB_NOT_FOUND, "no body named '%s'", name);
- * Whatever is quoted, the message is one line of valid UTF-8; long ones are cut at the buffer's
- * end. The arguments may point into `error` itself: "%s",
- * error->message wraps a message in another. */
+ * The message is one line of valid UTF-8 for any arguments; a long message is cut at the
+ * buffer's end. The arguments may point into `error` itself: "%s", error->message wraps a
+ * message in another. */
 tb_status tb_fail(tb_error *error, tb_status status, const char *format, ...) TB_PRINTF(3, 4);
 
 /* The same with the field at fault. */
@@ -42,10 +42,11 @@ tb_status tb_fail_field(tb_error *error, tb_status status, const char *field, co
 tb_status tb_fail_file(tb_error *error, tb_status status, const char *file, int line,
                        const char *field, const char *format, ...) TB_PRINTF(6, 7);
 
-/* RESOURCE_EXHAUSTED for an allocation that failed; says how many bytes of what (0: not known). */
+/* RESOURCE_EXHAUSTED for a failed allocation; the message has the bytes (0: unknown) and their
+ * purpose. */
 tb_status tb_fail_memory(tb_error *error, size_t bytes, const char *what);
 
-/* Sends one line to the hook; nothing happens where there is none. */
+/* Sends one line to the hook; a zeroed hook is silent. */
 void tb_log_write(const tb_log *log, tb_log_level level, const char *format, ...) TB_PRINTF(3, 4);
 
 #endif

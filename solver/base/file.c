@@ -20,14 +20,14 @@ void tb_bytes_free(tb_bytes *bytes)
     memset(bytes, 0, sizeof *bytes);
 }
 
-/* Room for `more` bytes and the zero behind them. */
+/* Reserves `more` bytes and the zero behind them. */
 static tb_status reserve(tb_bytes *bytes, size_t more)
 {
     if (more > (size_t)PTRDIFF_MAX - 1 - bytes->size) return TB_RESOURCE_EXHAUSTED;
     const size_t needed = bytes->size + more + 1;
     if (bytes->base != NULL && needed <= bytes->capacity) return TB_OK;
 
-    /* half as much again, or just what is needed where that is refused */
+    /* grow by half, or to the needed size if that is refused */
     size_t wanted = bytes->capacity + bytes->capacity / 2;
     if (wanted < 64) wanted = 64;
     if (wanted < needed || wanted > PTRDIFF_MAX) wanted = needed;
@@ -51,7 +51,7 @@ tb_status tb_bytes_append(tb_bytes *bytes, const void *data, size_t size)
 
 /* ---- files ----------------------------------------------------------------------------------- */
 
-/* Fills the error for a system call on a file that failed, by errno. */
+/* Fills the error of a failed system call on a file from errno. */
 static tb_status fail_system(tb_error *error, const char *path, const char *verb)
 {
     const int number = errno;
@@ -76,7 +76,8 @@ static tb_status fail_system(tb_error *error, const char *path, const char *verb
     default: break;
     }
     char text[128];
-    const char *reason = strerror_r(number, text, sizeof text); /* GNU's, which returns the text */
+    /* the GNU version, which returns the text */
+    const char *reason = strerror_r(number, text, sizeof text);
     return tb_fail_file(error, status, path, 0, NULL, "cannot %s: %s", verb, reason);
 }
 
@@ -92,13 +93,13 @@ static tb_status fail_too_large(tb_error *error, const char *path, size_t size, 
                         "has %zu bytes or more, %zu are allowed", size, limit);
 }
 
-/* Appends all of an open file to `bytes`. Its size is only a hint: the file may grow while it is
- * read, and files of /proc say 0. */
+/* Appends all of an open file to `bytes`. The size is only a hint: the file may grow while it is
+ * read, and files of /proc have size 0. */
 static tb_status read_all(int file, size_t hint, size_t limit, const char *path, tb_bytes *bytes,
                           tb_error *error)
 {
     enum { CHUNK = 65536 };
-    size_t room = hint + 1; /* one more, to meet the end without growing */
+    size_t room = hint + 1; /* one more byte, to detect the end without growing */
     for (;;) {
         if (reserve(bytes, room) != TB_OK) return tb_fail_memory(error, bytes->size + room, path);
         const size_t free_bytes = bytes->capacity - 1 - bytes->size;
@@ -118,7 +119,7 @@ static tb_status read_all(int file, size_t hint, size_t limit, const char *path,
 tb_status tb_file_read(const char *path, size_t limit, tb_bytes *bytes, tb_error *error)
 {
     bytes->size = 0;
-    /* O_NONBLOCK: a pipe without a writer must not hold us up before we can see what it is */
+    /* O_NONBLOCK: a pipe without a writer must not block before fstat finds its type */
     const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (file < 0) return fail_system(error, path, "open");
 
@@ -168,7 +169,7 @@ static bool write_all(int file, const unsigned char *data, size_t size)
     return true;
 }
 
-/* Makes the renaming last: the folder is what changed. Folders that cannot be synced are left. */
+/* Makes the rename durable by syncing the folder. A folder that cannot be synced is ignored. */
 static void sync_folder_of(const char *path)
 {
     char folder[PATH_MAX];
@@ -181,7 +182,7 @@ static void sync_folder_of(const char *path)
 
 tb_status tb_file_write(const char *path, const void *data, size_t size, tb_error *error)
 {
-    /* rename would put a file in the place of a device just as well */
+    /* rename would also replace a device by a file */
     struct stat about;
     const bool exists = stat(path, &about) == 0;
     if (exists && !S_ISREG(about.st_mode)) return fail_not_regular(error, path, about.st_mode);
@@ -190,7 +191,7 @@ tb_status tb_file_write(const char *path, const void *data, size_t size, tb_erro
     const int file = open_beside(path, temporary, sizeof temporary);
     if (file < 0) return fail_system(error, path, "write");
 
-    /* whole and on disk before it takes the old one's name and permissions */
+    /* the new file is complete and on disk before it takes the old file's name and permissions */
     bool ok = write_all(file, data, size);
     if (ok && exists) ok = fchmod(file, about.st_mode & 07777) == 0;
     ok = ok && fsync(file) == 0;
@@ -264,12 +265,13 @@ static void make_plain_locale(void)
 
 bool tb_parse_number(const char **text, double *number)
 {
-    /* The program's locale may write numbers with a comma, and belongs to the program: so the "C"
-     * locale is asked for by name. It is built into the C library and cannot be refused. */
+    /* The program's locale may have a decimal comma, and the library must not change it. The
+     * library therefore uses its own "C" locale, which is built into the C library and always
+     * available. */
     static pthread_once_t once = PTHREAD_ONCE_INIT;
     pthread_once(&once, make_plain_locale);
 
-    /* strtod passes white space, across lines too; here a number begins where it is asked for */
+    /* strtod skips white space, including newlines; this function must not */
     const unsigned char first = (unsigned char)**text;
     if (first <= ' ') return false;
     char *end;

@@ -1,13 +1,12 @@
-/* The lanes of a whole card that work on one world.
+/* Lanes of a whole GPU that step one large world.
  *
- * A stage is a function that all lanes of a launch run. TB_GRID_EACH deals the indices of a loop out
- * among them; between the loops of one launch stands tb_grid_sync, which all lanes reach, where a
- * stage is launched so that they can (TB_GRID_TOGETHER in gpu/large/field_stages.h). Nothing whose order
- * matters is left to chance: numbers that lanes share are found by maxima and minima, which do not
- * depend on it, and sums are taken over chunks of a fixed size, each in a fixed order, so they are
- * the same on any number of lanes.
+ * A stage is a function that all lanes of a launch run. TB_GRID_EACH distributes the indices of a
+ * loop over the lanes. tb_grid_sync, which all lanes must reach, separates the loops of one launch;
+ * the stage must be launched for it (TB_GRID_TOGETHER in gpu/large/field_stages.h). Results are
+ * deterministic: shared numbers are maxima and minima, which do not depend on order, and sums run
+ * over chunks of a fixed size in a fixed order, so they are the same on any number of lanes.
  *
- * Without a card there is one lane: loops are plain loops. Tests also play a card with threads. */
+ * Without a GPU there is one lane: loops are plain loops. Tests also emulate a GPU with threads. */
 #ifndef TB_BASE_GRID_H
 #define TB_BASE_GRID_H
 
@@ -16,14 +15,14 @@
 
 #include "base/device.h"
 
-#if defined(TB_GRID_PLAYED) /* few lanes, which are to have several of each */
+#if defined(TB_GRID_PLAYED) /* few lanes, so that each lane has several indices */
 enum { TB_GRID_CHUNK = 16, TB_GRID_SLICE = 8, TB_GRID_SLOTS = 4 };
 #else
 enum { TB_GRID_CHUNK = 1024, TB_GRID_SLICE = 32, TB_GRID_SLOTS = 4096 };
 #endif
 enum { TB_GRID_MOST_WARPS = 32 };
 
-/* TB_LANE    a function that only lanes of a card run */
+/* TB_LANE    a function that only GPU lanes run */
 #if defined(TB_DEVICE) && defined(__CUDACC__)
 
 #include <cooperative_groups.h>
@@ -65,12 +64,12 @@ static __device__ inline void tb_grid_sync(void)
     cooperative_groups::this_grid().sync();
 }
 
-/* The sum of all lanes of a block, in every one of them; reached by all. */
+/* The sum over all lanes of a block, returned to every lane; all lanes must call it. */
 static __device__ inline double tb_block_sum(double x)
 {
     __shared__ double parts[TB_GRID_MOST_WARPS];
     for (int k = 16; k > 0; k /= 2) x += __shfl_xor_sync(~0u, x, k);
-    __syncthreads(); /* the last sum has been read */
+    __syncthreads(); /* every lane has read the last sum */
     if (threadIdx.x % 32 == 0) parts[threadIdx.x / 32] = x;
     __syncthreads();
     double sum = 0;
@@ -78,7 +77,7 @@ static __device__ inline double tb_block_sum(double x)
     return sum;
 }
 
-/* A warp works on slices: nobody waits for other warps between two of them. */
+/* A warp takes a slice: no warp waits for another between two slices. */
 static __device__ inline int32_t tb_slice_team(void)
 {
     return tb_grid_lane() / TB_GRID_SLICE;
@@ -125,7 +124,7 @@ static __device__ inline void tb_grid_add(int32_t *into, int32_t x)
     atomicAdd(into, x);
 }
 
-/* What another lane may write, or write as well, at the same time. */
+/* Reads and writes of memory that another lane may write at the same time. */
 static __device__ inline int32_t tb_grid_read(const int32_t *from)
 {
     return *(const volatile int32_t *)from;
@@ -136,7 +135,8 @@ static __device__ inline void tb_grid_write(int32_t *to, int32_t x)
     *(volatile int32_t *)to = x;
 }
 
-/* How often this was asked before; what lanes wrote before they asked, the last one may read. */
+/* The number of earlier arrivals; the last lane to arrive may read all that lanes wrote before
+ * they arrived. */
 static __device__ inline int32_t tb_grid_arrive(int32_t *counter)
 {
     __threadfence();
@@ -161,7 +161,7 @@ static __device__ inline int32_t tb_trailing_zeros(uint64_t x)
 
 #define TB_LANE static inline
 
-#if defined(TB_GRID_PLAYED) /* threads of a test play the lanes of a card's blocks */
+#if defined(TB_GRID_PLAYED) /* threads of a test emulate the lanes of GPU blocks */
 
 int32_t tb_grid_lane(void);
 int32_t tb_grid_lanes(void);
@@ -257,7 +257,7 @@ TB_FN int32_t tb_grid_arrive(int32_t *counter)
 
 #endif
 
-/* A block works on slices. */
+/* A block takes a slice. */
 TB_FN int32_t tb_slice_team(void)
 {
     return tb_grid_block();
@@ -298,7 +298,7 @@ TB_FN int32_t tb_trailing_zeros(uint64_t x)
 #define TB_GRID_EACH(i, n) for (int32_t i = tb_grid_lane(); i < (n); i += tb_grid_lanes())
 #define TB_GRID_LEADER     (tb_grid_lane() == 0)
 
-/* chunks of TB_GRID_CHUNK indices, each of which one block works on */
+/* chunks of TB_GRID_CHUNK indices, one block each */
 #define TB_GRID_CHUNKS(chunk, n)                                                                   \
     for (int32_t chunk = tb_grid_block(); chunk < tb_grid_chunks(n); chunk += tb_grid_blocks())
 #define TB_CHUNK_EACH(i, chunk, n)                                                                 \

@@ -5,8 +5,8 @@
 
 uint16_t tb_handle_owner(void)
 {
-    /* The one counter of the process, so that stamps differ between scenes that know nothing of
-     * each other. 64 bits never come round, so the cycle of 65,535 stamps never stutters. */
+    /* One counter per process, so that stamps differ between independent scenes. The 64-bit
+     * counter never wraps, so the cycle of 65,535 stamps has no gap. */
     static atomic_uint_least64_t given;
     return (uint16_t)(1 + atomic_fetch_add_explicit(&given, 1, memory_order_relaxed) % 65535);
 }

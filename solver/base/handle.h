@@ -1,5 +1,6 @@
-/* Handles: what a caller holds instead of a pointer. The stamp of the owner and the kind are part
- * of the handle, so a wrong one is refused with a status and never read through. */
+/* Handles: checked references that callers hold instead of pointers. A handle contains its
+ * owner's stamp and its kind, so functions refuse a wrong handle with a status and never
+ * dereference it. */
 #ifndef TB_HANDLE_H
 #define TB_HANDLE_H
 
@@ -15,8 +16,8 @@ static inline bool tb_handle_is_none(tb_handle handle)
     return handle.index == 0;
 }
 
-/* The 0-based index in *index if the handle is one of this owner's `count` things of this kind,
- * else INVALID_ARGUMENT naming `field`. */
+/* Writes the 0-based index to *index if the handle refers to one of this owner's `count`
+ * elements of this kind, else INVALID_ARGUMENT naming `field`. */
 tb_status tb_handle_index(tb_handle handle, tb_handle_kind kind, uint16_t owner, int32_t count,
                           const char *field, int32_t *index, tb_error *error);
 

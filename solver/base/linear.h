@@ -69,8 +69,8 @@ TB_FN void tb_m33_eigen(const tb_mat33 *symmetric, tb_real values[3], tb_mat33 *
                                   (tb_abs(theta) + tb_sqrt(theta * theta + 1));
                 const tb_real c = 1 / tb_sqrt(t * t + 1), s = t * c;
 
-                /* a <- J' a J. What becomes zero is set to zero: were it computed, its rounding
-                 * would be rotated again sweep after sweep where values are repeated. */
+                /* a <- J' a J. The eliminated element is set to zero: a computed one keeps a
+                 * rounding error, which repeated eigenvalues would rotate in every sweep. */
                 const int r = 3 - p - q;
                 const tb_real arp = a.m[3 * r + p], arq = a.m[3 * r + q];
                 a.m[4 * p] -= t * apq;

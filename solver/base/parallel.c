@@ -1,19 +1,19 @@
 /* Parallel loops by OpenMP: see parallel.h.
  *
- * Inside a parallel region a loop runs in its caller: a batch of worlds is parallel over the
- * worlds, and the loops of each world then have nothing to gain from threads of their own. */
+ * Inside a parallel region a loop runs in its calling thread: a batch of worlds is parallel over
+ * the worlds, and the loops of each world gain nothing from more threads. */
 #include "base/parallel.h"
 
 #include <omp.h>
 
-/* More threads than machines have would only bring OpenMP to end the process when it cannot start
- * them: the stacks of a thousand fill 8 GB of addresses. */
+/* OpenMP ends the process when it cannot start a thread. This limit is above the processors of a
+ * machine and keeps the stacks, 8 MB each, within the address space. */
 enum { THREAD_LIMIT = 512 };
 
 int32_t tb_parallel_threads(int32_t threads)
 {
     if (omp_in_parallel()) return 1;
-    /* OpenMP's own number is all processors, or what OMP_NUM_THREADS says */
+    /* OpenMP's default is all processors, or OMP_NUM_THREADS */
     const int32_t wanted = threads > 0 ? threads : (int32_t)omp_get_max_threads();
     if (wanted < 1) return 1;
     return wanted < THREAD_LIMIT ? wanted : THREAD_LIMIT;

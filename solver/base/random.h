@@ -31,7 +31,7 @@ TB_FN tb_random4 tb_philox(const uint32_t counter[4], const uint32_t key[2])
     return c;
 }
 
-/* A stream of numbers: (seed, stream) choose it, `position` counts what was drawn. */
+/* A stream of random numbers: (seed, stream) select it, `position` counts the numbers drawn. */
 typedef struct tb_random {
     uint64_t seed, stream, position;
 } tb_random;

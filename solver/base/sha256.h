@@ -1,4 +1,4 @@
-/* SHA-256 of bytes (libsodium's), as models are named by it. */
+/* SHA-256 of bytes (by libsodium), the name of a model. */
 #ifndef TB_SHA256_H
 #define TB_SHA256_H
 

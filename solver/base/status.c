@@ -1,4 +1,4 @@
-/* Names, texts and wire codes of the statuses, all from the one list in tribo.h. */
+/* Names, texts and wire codes of the statuses, from TB_STATUS_LIST in tribo.h. */
 #include "tribo.h"
 
 typedef struct status_row {
@@ -6,8 +6,8 @@ typedef struct status_row {
     int grpc, http;
 } status_row;
 
-/* The row of a status, or that of an unknown one:
- * a status may come from a file or from the wire. */
+/* The row of a status, or the row of an unknown one: a status may come from a file or from the
+ * wire. */
 static const status_row *row_of(tb_status status)
 {
     static const status_row rows[] = {

@@ -1,29 +1,29 @@
-/* The lanes that step one world together.
+/* Teams: the lanes that step one world together.
  *
- * On a card several lanes can take one world: a team. All of them run the same functions with the
- * same arguments, so what a function computes into its own variables every lane has; what lies in
- * memory that they share (arrays of the arena, the state) is written by one lane only and read by
- * others after the next tb_team_sync. Three forms say who works:
+ * On a GPU several lanes, a team, step one world. All lanes run the same functions with the same
+ * arguments, so every lane has a function's local variables. Shared memory (arrays of the arena,
+ * the state) is written by one lane and read by the others after the next tb_team_sync. Three forms
+ * distribute the computation:
  *
- *     TB_EACH(i, n) { ... }         the indices of a loop dealt out among the lanes; an index must
- *                                   read nothing that another index of the loop writes
- *     if (TB_LEADER) { ... }        one lane for all: what must be done in order
- *     otherwise                     every lane, in its own variables; into memory that they share
- *                                   only where all write the same and nobody reads another value
+ *     TB_EACH(i, n) { ... }         loop indices distributed over the lanes; an index must read
+ *                                   nothing that another index of the loop writes
+ *     if (TB_LEADER) { ... }        one lane, for sequential code
+ *     otherwise                     every lane, in its own variables; into shared memory only if
+ *                                   all lanes write the same value and no lane reads another value
  *                                   there between the syncs before and after
  *
- * Arrays of the arena all lanes take together: its account is one, and taking syncs.
+ * All lanes take an array of the arena together; taking it syncs.
  *
- * and tb_team_sync() stands between a write and a read by others, reached by all lanes alike.
- * tb_team_share hands the leader's bytes to the others' variables, tb_team_pass those of any lane.
- * Sums over a loop that was dealt out are taken in the order of its indices, so bytes do not depend
- * on how many lanes there are.
+ * tb_team_sync(), which all lanes must reach, separates a write from reads by other lanes.
+ * tb_team_share copies the leader's bytes to the variables of all lanes, tb_team_pass the bytes of
+ * any lane. Sums over a distributed loop run in the order of its indices, so results are the same
+ * bytes for any number of lanes.
  *
- * A card has memory beside its processors that is as near as a cache's and is never taken away while
- * a kernel runs. What a launch gives of it to each team is tb_team_fast's, for one user at a time.
+ * A GPU has on-chip shared memory for the time of a kernel. tb_team_fast returns each team's part
+ * of it, for one function at a time.
  *
- * A processor's thread is a team of one: the loops are plain loops there, syncs are nothing, and its
- * caches are all the fast memory there is. */
+ * A CPU thread is a team of one: loops are plain loops, syncs do nothing, and there is no shared
+ * memory beside the caches. */
 #ifndef TB_TEAM_H
 #define TB_TEAM_H
 
@@ -61,7 +61,7 @@ static __device__ inline void tb_team_sync(void)
     __syncwarp(tb_team_mask());
 }
 
-/* One lane's `bytes` (a multiple of four, aligned so) to every lane's own `data`. */
+/* Copies one lane's `bytes` (a multiple of four, aligned to four) to every lane's own `data`. */
 static __device__ inline void tb_team_pass(void *data, size_t bytes, int32_t from)
 {
     unsigned *words = (unsigned *)data;
@@ -70,26 +70,26 @@ static __device__ inline void tb_team_pass(void *data, size_t bytes, int32_t fro
         words[k] = __shfl_sync(mask, words[k], from, (int)blockDim.x);
 }
 
-/* The leader's, likewise. */
+/* The same with the leader's bytes. */
 static __device__ inline void tb_team_share(void *data, size_t bytes)
 {
     tb_team_pass(data, bytes, 0);
 }
 
-/* The team's part of the fast memory that this launch has, for all its lanes: *bytes of it, aligned
- * to 16; NULL where there is none. It holds what was written until the kernel ends. The kernel's
- * source has it, which knows what else stands there. */
+/* The team's part of the launch's shared memory, for all its lanes: *bytes, aligned to 16; NULL
+ * if there is none. Its content lasts until the kernel ends. The kernel's source defines this
+ * function, because it knows the layout of the shared memory. */
 static __device__ void *tb_team_fast(size_t *bytes);
 
-/* As near, for a few numbers that lanes show each other: so many for each lane, aligned to 16. For one
- * user at a time, who syncs around what the lanes write there. */
+/* Shared memory for a few numbers that lanes exchange: a fixed number for each lane, aligned to
+ * 16. For one function at a time, which syncs before and after the lanes write there. */
 static __device__ inline tb_real *tb_team_near(void)
 {
     __shared__ __align__(16) tb_real numbers[TB_TEAM_NUMBERS_OF_A_LANE * 32];
     return numbers + TB_TEAM_NUMBERS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
 }
 
-#elif defined(TB_TEAM_PLAYED) /* a test plays the lanes of a card */
+#elif defined(TB_TEAM_PLAYED) /* a test emulates the lanes of a GPU */
 
 int32_t tb_team_lane(void);
 int32_t tb_team_lanes(void);
@@ -158,11 +158,11 @@ typedef uint32_t tb_team_word;
 #else
 #define TB_TEAM_FN       static inline
 #define TB_TEAM_FN_LARGE static inline
-typedef uint32_t __attribute__((may_alias)) tb_team_word; /* of whatever lies there */
+typedef uint32_t __attribute__((may_alias)) tb_team_word; /* aliases data of any type */
 #endif
 
-/* Whether there is no other lane, where that has code of its own. A card has the team's alone, also
- * for a team of one. */
+/* Whether the team has one lane, for code with a separate serial path. A GPU always takes the
+ * team's path. */
 TB_TEAM_FN bool tb_team_is_one(void)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -172,13 +172,13 @@ TB_TEAM_FN bool tb_team_is_one(void)
 #endif
 }
 
-/* Room near the lanes for so many numbers; NULL where there is not. */
+/* Shared memory for `count` numbers; NULL if the team has less. */
 TB_TEAM_FN tb_real *tb_team_numbers(int32_t count)
 {
     return count <= TB_TEAM_NUMBERS_OF_A_LANE * tb_team_lanes() ? tb_team_near() : NULL;
 }
 
-/* Whether it is true for every lane. */
+/* Whether `own` is true in every lane. */
 TB_TEAM_FN bool tb_team_all(bool own)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -194,7 +194,7 @@ TB_TEAM_FN bool tb_team_all(bool own)
 #endif
 }
 
-/* Whether it is true for some lane. */
+/* Whether `own` is true in any lane. */
 TB_TEAM_FN bool tb_team_any(bool own)
 {
     return !tb_team_all(!own);
@@ -226,7 +226,7 @@ TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
 #endif
 }
 
-/* The largest of a number over the lanes; none is NaN. */
+/* The largest number over the lanes; no number may be NaN. */
 TB_TEAM_FN double tb_team_largest(double own)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -246,7 +246,7 @@ TB_TEAM_FN double tb_team_largest(double own)
 #endif
 }
 
-/* The bits that an odd number of lanes have. */
+/* The exclusive or over the lanes. */
 TB_TEAM_FN uint64_t tb_team_xor(uint64_t own)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -264,7 +264,7 @@ TB_TEAM_FN uint64_t tb_team_xor(uint64_t own)
 #endif
 }
 
-/* The index that goes with the largest of the lanes' values; of equal ones the lowest. */
+/* The index of the largest of the lanes' values; of equal values the lowest index. */
 TB_TEAM_FN int32_t tb_team_place_of_largest(tb_real value, int32_t index)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
@@ -297,10 +297,10 @@ TB_TEAM_FN int32_t tb_team_place_of_largest(tb_real value, int32_t index)
 #endif
 }
 
-/* A loop within a loop, dealt out: where the outer one has fewer turns than there are lanes, several
- * share a turn of it and deal out the inner one. */
+/* A distributed nested loop: if the outer loop has fewer indices than there are lanes, several
+ * lanes share an outer index and distribute the inner loop. */
 typedef struct tb_team_nest {
-    int32_t outer, outer_step; /* this lane's first turn, and how far it is to the next */
+    int32_t outer, outer_step; /* this lane's first outer index, and the step to the next */
     int32_t inner, inner_step;
 } tb_team_nest;
 
@@ -317,7 +317,7 @@ TB_TEAM_FN tb_team_nest tb_team_nest_of(int32_t outer_turns)
     return nest;
 }
 
-/* tb_all_finite by all lanes, of numbers that all see. */
+/* tb_all_finite computed by all lanes, for numbers that all lanes can read. */
 TB_TEAM_FN_LARGE bool tb_team_all_finite(const tb_real *x, int32_t count)
 {
     if (tb_team_is_one()) return tb_all_finite(x, count);
@@ -327,7 +327,8 @@ TB_TEAM_FN_LARGE bool tb_team_all_finite(const tb_real *x, int32_t count)
 }
 
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-/* A copy of `count` units by the lanes. Each asks for four before it waits for the first. */
+/* A copy of `count` units by the lanes. Each lane issues four loads before it waits for the
+ * first. */
 #define TB_TEAM_MOVE(name, unit)                                                                   \
     static __device__ inline void name(unit *to, const unit *from, int32_t count)                  \
     {                                                                                              \
@@ -347,7 +348,7 @@ TB_TEAM_MOVE(tb_team_move_quads, uint4)
 #undef TB_TEAM_MOVE
 #endif
 
-/* Bytes become zero, dealt out by words: for all lanes after the next sync. */
+/* Zeroes bytes, words distributed over the lanes; visible to all lanes after the next sync. */
 TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
 {
     if (tb_team_is_one()) {
@@ -367,7 +368,7 @@ TB_TEAM_FN_LARGE void tb_team_clear(void *data, size_t bytes)
     if (TB_LEADER) memset((unsigned char *)data + 4 * (size_t)words, 0, bytes % 4);
 }
 
-/* Likewise a copy; both aligned to words. */
+/* Copies bytes in the same way; both addresses are aligned to words. */
 TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
 {
     if (tb_team_is_one()) {
@@ -394,8 +395,8 @@ TB_TEAM_FN_LARGE void tb_team_copy(void *to, const void *from, size_t bytes)
         memcpy((unsigned char *)to + 4 * words, (const unsigned char *)from + 4 * words, bytes % 4);
 }
 
-/* Asks for memory that is about to be read, all of it at once: where it comes from afar, the wait for
- * one piece is the wait for all. Only a wish, and none of a processor, which looks ahead itself. */
+/* Prefetches memory that is read soon, so that its cache misses overlap. A hint; the CPU
+ * prefetches by itself and ignores it. */
 TB_TEAM_FN_LARGE void tb_team_fetch(const void *memory, size_t bytes)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)

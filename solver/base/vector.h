@@ -107,7 +107,7 @@ TB_FN tb_real tb_v3_length(tb_vec3 a)
     return tb_sqrt(tb_v3_dot(a, a));
 }
 
-/* the unit vector along a, or `fallback` where a has no direction */
+/* the unit vector along a, or `fallback` if a has no direction */
 TB_FN_LARGE tb_vec3 tb_v3_normalize(tb_vec3 a, tb_vec3 fallback)
 {
     /* scale first: squares of tiny or huge components leave the range of floats */
@@ -219,8 +219,8 @@ TB_FN tb_real tb_m33_determinant(const tb_mat33 *a)
            m[2] * (m[3] * m[7] - m[4] * m[6]);
 }
 
-/* Inverse by cofactors; returns the determinant. Where that is no normal number, so that its
- * reciprocal could not be used, returns 0 and leaves r untouched. */
+/* Inverse by cofactors; returns the determinant. If the determinant is not a normal number, so
+ * that its reciprocal is unusable, returns 0 and leaves r unchanged. */
 TB_FN tb_real tb_m33_inverse(const tb_mat33 *a, tb_mat33 *r)
 {
     const tb_real *m = a->m;
@@ -285,7 +285,7 @@ TB_FN tb_quaternion tb_q_mul(tb_quaternion a, tb_quaternion b)
                 a.w * b.z + a.x * b.y - a.y * b.x + a.z * b.w);
 }
 
-/* unit length; the identity where q is zero or not finite */
+/* unit length; the identity if q is zero or not finite */
 TB_FN_LARGE tb_quaternion tb_q_normalize(tb_quaternion q)
 {
     tb_real length2 = q.w * q.w + q.x * q.x + q.y * q.y + q.z * q.z;

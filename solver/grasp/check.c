@@ -1,5 +1,5 @@
-/* Defaults, and checking a request before anything is compiled. Fields are named as a caller
- * writes them: "poses[3].position". */
+/* Defaults, and checking a request before anything is compiled. Errors name fields in the
+ * caller's notation: "poses[3].position". */
 #include <stdio.h>
 #include <string.h>
 

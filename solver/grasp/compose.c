@@ -28,7 +28,7 @@ tb_status grasp_plan_warn(tb_grasp_plan *plan, tb_error *error, const char *form
     return TB_OK;
 }
 
-/* ---- copies of what the caller lent ---- */
+/* ---- copies of the caller's arrays ---- */
 
 static tb_status keep_poses(const tb_grasp_request *request, tb_grasp_plan *plan, tb_error *error)
 {
@@ -134,7 +134,7 @@ static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, co
     plan->object_mass = merge.mass_scale * file->total_mass;
     if (merge.recentre) plan->object_origin = tb_v3_load(file->bodies[merge.base].com);
 
-    /* its body is the first to come */
+    /* the object's root is the first body after the hand */
     plan->object = plan->hand_end;
     plan->object_end = plan->object + file->number_of_bodies - 1;
     status = tb_scene_add_model(scene, file, &merge, error);
@@ -144,7 +144,7 @@ static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, co
 
 /* ---- the world ---- */
 
-/* Lowest point of the object as it stands at the beginning, m. */
+/* Lowest point of the object in its initial pose, m. */
 static double lowest(const tb_grasp_plan *plan, const tb_body_motion *motions)
 {
     const tb_model *m = plan->model;
@@ -159,7 +159,7 @@ static double lowest(const tb_grasp_plan *plan, const tb_body_motion *motions)
     return bottom;
 }
 
-/* What is known once the object is compiled: where it reaches, what its surface is like. */
+/* Measures the compiled object: its extent and its surface. */
 static tb_status measure_object(tb_grasp_plan *plan, tb_error *error)
 {
     const tb_model *m = plan->model;
@@ -201,8 +201,8 @@ static tb_status add_table(tb_scene *scene, const tb_grasp_request *request,
     return tb_scene_add_shape(scene, &def, NULL, error);
 }
 
-/* Everything in one world. The table's height is known only once the object is compiled, so that
- * with a table this runs twice. */
+/* Builds hand, object and table into one world. The table's height needs the compiled object, so
+ * with a table this function runs twice. */
 static tb_status build(const tb_grasp_request *request, tb_grasp_plan *plan, const grasp_hand *hand,
                        const tb_model *object, bool table, tb_error *error)
 {
@@ -263,7 +263,7 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     if (status == TB_OK && plan->table) {
         const int32_t warnings = plan->number_of_warnings;
         status = build(request, plan, &hand, object, true, error);
-        while (plan->number_of_warnings > warnings) /* said once is enough */
+        while (plan->number_of_warnings > warnings) /* the second run repeats no warning */
             free(plan->warnings[--plan->number_of_warnings]);
     }
     if (status == TB_OK) status = check_numbering(plan, error);

@@ -1,16 +1,17 @@
-/* The hand on its carrier: which of its bodies is the base, which actuators close it and how, what
- * it looks like when it is open.
+/* The hand on its carrier: finds the base, the closing actuators, their controls, and the open
+ * pose.
  *
- * What open means is found by trying: the hand alone, without gravity, is given its open controls
- * until it rests. Where nobody says which end of a control range opens it, both are tried, and it
- * is open where its outermost bodies stand farther apart. */
+ * The open pose comes from a simulation: the hand alone, without gravity, holds its open
+ * controls until it rests. If neither request nor keyframes tell which end of a control range
+ * opens the hand, both ends are simulated; the open end is the one with the outermost bodies
+ * farther apart. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/error.h"
 #include "grasp/grasp.h"
 
-/* what the hand alone is given to come to rest */
+/* limits of the simulation in which the hand comes to rest */
 static const double SETTLE_S = 2, SETTLE_DT_S = 5e-4, REST_SPEED = 1e-4;
 enum { SETTLE_CHUNK = 25 };
 
@@ -92,7 +93,7 @@ static tb_status build_bare(grasp_hand *hand, double dt, tb_error *error)
 
 /* ---- actuators ---- */
 
-/* The controls that an actuator takes: its range, or what a plain motor's force limits leave. */
+/* The control range of an actuator: its own, or the one that a plain motor's force limits imply. */
 static bool control_range(const tb_model_actuator *a, double *lower, double *upper)
 {
     const bool motor = a->gain[0] > 0 && a->gain[1] == 0 && a->gain[2] == 0 && a->bias[0] == 0 &&
@@ -102,7 +103,7 @@ static bool control_range(const tb_model_actuator *a, double *lower, double *upp
     return a->control_limited || (motor && a->force_limited);
 }
 
-/* Control that asks for no motion: a position servo's is where its joint is described. */
+/* Control that causes no motion: for a position servo, the joint's described position. */
 static double idle_control(const tb_model *m, const tb_model_actuator *a)
 {
     double control = 0;
@@ -170,9 +171,9 @@ static tb_status find_closing(const tb_grasp_hand *from, tb_grasp_plan *plan,
     return TB_OK;
 }
 
-/* ---- trying ---- */
+/* ---- simulating the open hand ---- */
 
-/* Coordinates of the bare hand from those of its file: the base's own are left out. */
+/* Coordinates of the bare hand from those of its file: without the base's own coordinates. */
 static void bare_coordinates(const grasp_hand *hand, const double *q, double *bare)
 {
     const tb_model *m = hand->file;
@@ -193,16 +194,16 @@ static bool rests(const tb_state *state, int32_t dofs)
     return true;
 }
 
-/* Gives the hand these controls of its closing actuators until it rests; *spread (m) is how far
- * apart its outermost bodies are then, q where its joints are. */
+/* Simulates the hand with these controls of its closing actuators until it rests; then *spread
+ * (m) is the distance of its outermost bodies and q its joint coordinates. */
 static tb_status settle(const tb_grasp_plan *plan, const grasp_hand *hand, const double *start,
                         const double *closing, double *q, double *spread, tb_error *error)
 {
     const tb_model *m = hand->bare;
     tb_step_options options = plan->step;
-    options.backend = TB_BACKEND_CPU; /* it is one small world, and the same for every backend */
+    options.backend = TB_BACKEND_CPU; /* one small world, with the same result for every backend */
     options.device = 0;
-    options.dt = fmax(plan->dt, SETTLE_DT_S); /* nobody waits for a million steps here */
+    options.dt = fmax(plan->dt, SETTLE_DT_S); /* bounds the number of steps */
     const int64_t most = (int64_t)(SETTLE_S / options.dt);
     tb_state *state = NULL;
     tb_stepper *stepper = NULL;
@@ -309,7 +310,7 @@ static tb_status find_controls(const tb_grasp_hand *from, tb_grasp_plan *plan,
     return TB_OK;
 }
 
-/* Controls of all actuators with the hand open, but for those that close it. */
+/* Controls of all actuators except the closing ones, with the hand open. */
 static void idle_controls(tb_grasp_plan *plan, const grasp_hand *hand)
 {
     const tb_model_keyframe *open = find_keyframe(hand->file, "open");

@@ -1,5 +1,4 @@
-/* How far shapes reach: support and farthest points of a model's shapes. Used when a job is made,
- * never in a step. */
+/* Extents of shapes: support and farthest points. Used when a job is created, never in a step. */
 #include "grasp/grasp.h"
 
 grasp_frame grasp_frame_make(const double position[3], const double orientation[4])
@@ -92,7 +91,7 @@ double grasp_reach(const tb_model *model, int32_t index, tb_vec3 from)
     if (vertices != NULL) return largest;
 
     /* the farthest point is the support along the direction that leads to it: iterate from the
-     * eight octants, each round moves no nearer */
+     * eight octants; the distance never decreases */
     for (int corner = 0; corner < 8; corner++) {
         tb_vec3 n = tb_v3(corner & 1 ? 1 : -1, corner & 2 ? 1 : -1, corner & 4 ? 1 : -1);
         for (int round = 0; round < 50; round++) {

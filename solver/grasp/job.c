@@ -1,9 +1,9 @@
 /* A grasp job: all copies of all grasps, played in slices by all threads.
  *
- * Every thread has one world in play and takes the next when it is done; worlds know nothing of
- * each other, so it does not matter who plays which when. Results come out in the order of the
- * poses, each put together from its trials in the order of the copies: the same bytes whatever the
- * threads and slices. On a card all worlds take their steps together (rounds.c). */
+ * Every thread steps one world and takes the next trial when it is done. Worlds are independent,
+ * so the assignment of worlds to threads has no effect. Results are delivered in the order of
+ * the poses, each merged from its trials in the order of the copies: the same bytes for any
+ * threads and slices. On a GPU all worlds step together (rounds.c). */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,8 +14,8 @@
 #include "grasp/grasp.h"
 
 enum {
-    CHUNK = 4,         /* steps between two looks at the clock */
-    CARD_WORLDS = 8192 /* in play at once on a card */
+    CHUNK = 4,         /* steps between two reads of the clock */
+    CARD_WORLDS = 8192 /* active worlds on a GPU */
 };
 
 /* ---- life ---- */
@@ -41,7 +41,7 @@ static tb_status make_steppers(tb_grasp_job *job, int32_t threads, tb_error *err
     return tb_stepper_create(&options, &job->card, error);
 }
 
-/* A world for each thread, or as many as a card takes at once. */
+/* Allocates a world for each thread, or CARD_WORLDS for a GPU. */
 static tb_status make_slots(tb_grasp_job *job, int32_t threads, tb_error *error)
 {
     tb_status status = TB_OK;
@@ -61,7 +61,7 @@ tb_status tb_grasp_job_create(const tb_grasp_request *request, tb_grasp_job **jo
     *job = NULL;
     tb_stepper *trial = NULL;
     tb_status status = grasp_check(request, error);
-    /* says what is wrong with the step's options before anything is compiled */
+    /* checks the step's options before anything is compiled */
     if (status == TB_OK) status = tb_stepper_create(&request->step, &trial, error);
     const bool on_card = trial != NULL && strcmp(tb_stepper_measure(trial).backend, "cpu") != 0;
     tb_stepper_destroy(trial);

@@ -1,5 +1,5 @@
-/* What a grasp's world shows: who touches whom, how far the object has moved in the hand, what the
- * contacts do to it. */
+/* Measurements of a grasp's world: touching bodies, the object's displacement in the hand, and
+ * the contacts' wrenches on the object. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -40,7 +40,7 @@ void grasp_watch(const tb_grasp_plan *plan, tb_watch watches[GRASP_WATCHES])
     watches[GRASP_BEHIND] = (tb_watch){first, end, end, plan->model->number_of_bodies};
 }
 
-/* Fingers may meet each other. */
+/* Contacts between fingers do not count. */
 bool grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth)
 {
     return fmin(touches[GRASP_BEFORE].gap, touches[GRASP_BEHIND].gap) < -depth;
@@ -82,7 +82,8 @@ static void object_points(const grasp_world *world, tb_vec3 points[POINTS])
     for (int i = 0; i < POINTS; i++) points[i] = tb_v3_add(com, tb_q_rotate(turn, arms[i]));
 }
 
-/* Whether points are followed in this body's frame: the base, and what held the object. */
+/* Whether points are tracked in this body's frame: the base, and every body that held the
+ * object. */
 static bool follows(const grasp_world *world, int32_t i)
 {
     return i == 0 || world->holds[i];
@@ -132,7 +133,7 @@ tb_status grasp_slip(grasp_world *world, double *slip, tb_error *error)
 
 /* ---- contacts noted ---- */
 
-/* What a contact does to the object. */
+/* Records a contact's wrench on the object. */
 static void note(const grasp_world *world, const tb_contact_info *c, int32_t body, bool flipped,
                  tb_grasp_contact *out)
 {

@@ -1,14 +1,14 @@
-/* When what happens, and where the hand is then.
+/* Phases of the protocol, and the hand's frame in each step.
  *
- * All motions begin and end with zero velocity and acceleration (s^3 (10 - 15 s + 6 s^2)), shakes
- * under the envelope sin^2: so that the hand asks of the fingers what a real arm would. Phases are
+ * All motions begin and end with zero velocity and acceleration (s^3 (10 - 15 s + 6 s^2)),
+ * shakes have the envelope sin^2: the fingers bear the accelerations of a real arm. Phases are
  * whole steps. */
 #include "base/error.h"
 #include "grasp/grasp.h"
 
 static const double PI = 3.14159265358979323846;
 
-/* more steps than this in one world are refused */
+/* largest number of steps in one world */
 static const double STEP_LIMIT = 1e8;
 
 static double smooth(double s)
@@ -38,7 +38,9 @@ tb_status grasp_phases_make(tb_grasp_plan *plan, tb_error *error)
     at->approach =
         p->approach_distance > 0 ? steps_of(p->approach_distance / p->approach_speed, plan->dt) : 0;
     at->close = at->approach + steps_of(p->close_seconds, plan->dt);
-    if (at->close == at->approach) at->close++; /* when it ends, the fingers are looked at */
+    if (at->close == at->approach)
+        at->close++; /* at least one step, after which the fingers are
+                                                   checked */
     at->lift = at->close + steps_of(p->lift_seconds, plan->dt);
     at->shake = at->lift;
     for (int32_t i = 0; i < p->number_of_shakes; i++) {

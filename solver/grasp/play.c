@@ -1,4 +1,4 @@
-/* One world of a grasp job: set up, played course by course, judged. */
+/* One world of a grasp job: sets it up, steps it course by course, and judges the trial. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -6,12 +6,12 @@
 #include "base/random.h"
 #include "grasp/grasp.h"
 
-/* deeper than this the hand counts as inside of what it touches before it closes */
+/* beyond this depth, before it closes, the hand counts as colliding */
 static const double COLLISION_DEPTH_M = 1e-3;
-/* the hand has let go when it has not touched the object for this long: at the end of the hold, and
- * with the object away from its place, so that the rest need not be played */
+/* the hand has lost the object when it has not touched it for this long: LET_GO_S at the end of
+ * the hold; GONE_S, with the object away from its place, ends the trial early */
 static const double LET_GO_S = 0.05, GONE_S = 0.1;
-/* of the lift: an object that rose less was left behind */
+/* fraction of the lift: an object that rose less was dropped */
 static const double LEAST_RISE = 0.25;
 static const double LEAST_MASS_FACTOR = 0.01;
 enum { SLIP_EVERY = 5 }; /* steps between measurements of the slip */
@@ -77,7 +77,7 @@ void grasp_world_give(grasp_world *world)
 
 /* ---- setting up ---- */
 
-/* What makes a copy differ from the first. */
+/* Perturbation of a copy. */
 typedef struct noise {
     tb_vec3 shift, turn; /* m; rotation vector, rad; in the object's frame */
     double friction, mass;
@@ -87,7 +87,7 @@ static noise draw(const tb_grasp_perturbation *p, int32_t copy)
 {
     noise n = {tb_v3(0, 0, 0), tb_v3(0, 0, 0), 1, 1};
     if (copy == 0) return n;
-    /* always the same numbers in the same order, whatever is used */
+    /* draws the same numbers in the same order, even if some are unused */
     tb_random random = tb_random_stream(p->seed, (uint64_t)copy);
     double z[9];
     for (int i = 0; i < 9; i++) z[i] = tb_random_normal(&random);
@@ -116,7 +116,7 @@ static tb_status make_variant(grasp_world *world, const noise *n, tb_error *erro
     return tb_model_vary(plan->model, &variation, &world->variant, error);
 }
 
-/* Puts the weight of the object on it upwards, or takes that away. */
+/* Applies the object's weight upwards, or removes this force. */
 static tb_status hold_up(grasp_world *world, bool on, tb_error *error)
 {
     const tb_grasp_plan *plan = world->plan;
@@ -131,8 +131,8 @@ static tb_status hold_up(grasp_world *world, bool on, tb_error *error)
     return status;
 }
 
-/* Whether what is fixed to the carrier reaches into the table: two things that cannot give way make
- * no contact. */
+/* Whether a body fixed to the carrier penetrates the table: two immovable bodies make no
+ * contact, so the stepper does not detect it. */
 static bool base_in_table(const grasp_world *world)
 {
     const tb_grasp_plan *plan = world->plan;
@@ -204,8 +204,8 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
 
 /* ---- courses ---- */
 
-/* Sends the carrier to where it is to be at the end of a step, with the acceleration that it has then:
- * 13 and 6 numbers. */
+/* Writes the carrier's motion that ends a step in its prescribed frame, and its acceleration
+ * then: 13 and 6 numbers. */
 static void carry(grasp_world *world, int64_t step, double *motion, double *acceleration)
 {
     const tb_grasp_plan *plan = world->plan;
@@ -234,8 +234,8 @@ static void close_fingers(const grasp_world *world, int64_t step, double *contro
         controls[plan->closing[i]] = plan->open[i] + share * (plan->close[i] - plan->open[i]);
 }
 
-/* Steps up to the next that something happens after which no course tells: the fingers have closed,
- * the carrier has come to rest, it is over. */
+/* Steps up to the next event that a course cannot include: the fingers have closed, the carrier
+ * has come to rest, or the trial ends. */
 static int32_t steps_ahead(const grasp_world *world, int32_t most)
 {
     const grasp_phases *at = &world->plan->phases;
@@ -283,7 +283,7 @@ static void drop(grasp_world *world)
     world->trial.drop_time = (double)when * plan->dt;
 }
 
-/* Whether the object has left the hand for good: untouched for a while, and away from its place. */
+/* Whether the object has left the hand: untouched for GONE_S, and away from its place. */
 static bool is_gone(const grasp_world *world)
 {
     const tb_grasp_plan *plan = world->plan;
@@ -309,8 +309,7 @@ static tb_status judge_end(grasp_world *world, tb_error *error)
     return TB_OK;
 }
 
-/* Looks at the world after a step, which its course has noted; *done when nothing more needs to be
- * played. */
+/* Judges the world after a recorded step of its course; *done when the trial is decided. */
 static tb_status look(grasp_world *world, int32_t noted, bool *done, tb_error *error)
 {
     const tb_grasp_plan *plan = world->plan;

@@ -1,18 +1,18 @@
 /* The quality of a grasp from its contacts: primitive wrenches of their friction cones, then the
  * hull (wrench_space.c).
  *
- * A contact with a unit normal force can add any tangential force of up to mu: the rim of that disk
- * becomes an octagon, from inside, so that qualities are never too good. Where the surface says so,
- * torques about the normal and rolling torques belong to it too. Torques are about the centre of
- * mass, divided by the object's radius. */
+ * A contact with a unit normal force can add any tangential force of up to mu: an inscribed
+ * octagon replaces the rim of that disk, so epsilon and volume are lower bounds. Torques about
+ * the normal and rolling torques are added if the surface has them. Torques are about the centre
+ * of mass, divided by the object's radius. */
 #include <stdlib.h>
 
 #include "base/error.h"
 #include "grasp/grasp.h"
 
 static const double PI = 3.14159265358979323846;
-/* EDGES of the friction disk. A hull in six dimensions costs the square of its points or more: of
- * more contacts than MOST_CONTACTS those stay that lie farthest from each other. */
+/* EDGES of the friction disk. A hull in six dimensions costs the square of its points or more:
+ * beyond MOST_CONTACTS only the contacts farthest from each other are used. */
 enum { EDGES = 8, MOST_CONTACTS = 8 };
 
 typedef struct primitives {
@@ -53,7 +53,7 @@ static void add_contact(primitives *p, const tb_grasp_contact *c, const tb_surfa
     }
 }
 
-/* How different two contacts are: places in radii, and normals. */
+/* Distance of two contacts: of their places, in radii, and of their normals. */
 static double distance(const grasp_world *world, int32_t a, int32_t b)
 {
     const tb_grasp_contact *p = &world->contacts[a], *q = &world->contacts[b];
@@ -62,7 +62,7 @@ static double distance(const grasp_world *world, int32_t a, int32_t b)
     return tb_v3_length(way) / world->plan->object_radius + tb_v3_length(turn);
 }
 
-/* Which contacts count: all, or one after the other the one farthest from those that do. */
+/* Selects contacts: all, or repeatedly the one farthest from the selected ones. */
 static int32_t spread_out(const grasp_world *world, int32_t kept[MOST_CONTACTS])
 {
     const int32_t n = world->number_of_contacts;

@@ -1,11 +1,10 @@
-/* Grasps on a card: rounds of some steps of all worlds in play.
+/* Grasps on a GPU: rounds of some steps of all active worlds.
  *
- * A card takes a thousand worlds in the time of one, so they go together, each at its own place of
- * the protocol: the processors lay out what every world is to do, the card takes them through it,
- * the processors look at what was noted on the way, and a world that is done makes room for the next
- * trial. Worlds stay on the card; only where the fingers have closed and at the end are they fetched.
- * A world's numbers depend on nobody else and not on how its steps are dealt out to rounds, so results
- * are those of one that is played alone on the same card. */
+ * A GPU steps a thousand worlds in the time of one, so all worlds step together, each in its own
+ * phase. CPU threads write the course of every world, the GPU steps the worlds, CPU threads
+ * judge the recordings, and a finished world's slot takes the next trial. Worlds stay on the
+ * GPU; the job fetches them only when the fingers have closed and at the end. A world's results
+ * do not depend on other worlds or on the division into rounds. */
 #include <string.h>
 
 #include "base/error.h"
@@ -14,10 +13,10 @@
 
 enum { GRAIN = 8 };
 
-/* What a round is to take at most where a slice is longer. */
+/* Longest round, if a slice is longer. */
 static const int64_t ROUND_NS = 20000000;
 
-/* Trials for the slots that have none, and the list of those that are in play. */
+/* Assigns trials to free slots and lists the active slots. */
 static int32_t fill(tb_grasp_job *job)
 {
     int32_t n = 0;
@@ -37,7 +36,7 @@ static int32_t fill(tb_grasp_job *job)
     return n;
 }
 
-/* Begins a new world; lays out what any is to do in this round. */
+/* Begins a new world if needed; writes the world's course of this round. */
 static void tell(void *context, int32_t index, int32_t thread)
 {
     (void)thread;
@@ -69,7 +68,7 @@ static void end(void *context, int32_t index, int32_t thread)
     if (slot->done) slot->busy = false;
 }
 
-/* All slots in play; false after a failure, which is the job's. */
+/* Runs a function for all active slots; false after a failure, which the job keeps. */
 static bool for_live(tb_grasp_job *job, int32_t count, tb_parallel_function *function)
 {
     tb_parallel_for(count, GRAIN, job->threads, function, job);
@@ -79,7 +78,7 @@ static bool for_live(tb_grasp_job *job, int32_t count, tb_parallel_function *fun
     return job->status == TB_OK;
 }
 
-/* Worlds that have something to do, in front; the others are done and end. */
+/* Moves worlds with steps left to the front; the others end. */
 static bool drop_done(tb_grasp_job *job, int32_t *count)
 {
     int32_t n = 0;
@@ -90,7 +89,7 @@ static bool drop_done(tb_grasp_job *job, int32_t *count)
     return true;
 }
 
-/* Worlds that are about to be read come from the card together. */
+/* Fetches all worlds that are read next from the GPU in one call. */
 static tb_status fetch(tb_grasp_job *job, int32_t count, tb_error *error)
 {
     int32_t n = 0;
@@ -101,8 +100,8 @@ static tb_status fetch(tb_grasp_job *job, int32_t count, tb_error *error)
     return tb_states_fetch(job->states, n, true, error);
 }
 
-/* Steps of the next round, a power of two, so that slices end in time: as many as the rest of this one
- * has room for, by what a step of the last round took. Of the first nobody knows. */
+/* Steps of the next round, a power of two: as many as fit into the rest of the slice at the step
+ * time of the last round. The first round takes one step. */
 static int32_t choose_ahead(const tb_grasp_job *job)
 {
     const int64_t left = job->until - grasp_job_now();
@@ -112,7 +111,7 @@ static int32_t choose_ahead(const tb_grasp_job *job)
     return ahead;
 }
 
-/* A world that diverged says so in its certificate, and the others have been stepped. */
+/* A diverged world has its flag in the certificate; the other worlds are stepped. */
 static tb_status step(tb_grasp_job *job, int32_t count, tb_error *error)
 {
     for (int32_t i = 0; i < count; i++) {
@@ -125,7 +124,7 @@ static tb_status step(tb_grasp_job *job, int32_t count, tb_error *error)
     return fetch(job, count, error);
 }
 
-/* Steps of the trials in play that count. */
+/* Steps of the active trials, for the progress. */
 static int64_t count_steps(const tb_grasp_job *job, int32_t count)
 {
     int64_t steps = 0;

@@ -1,9 +1,9 @@
 /* Antipodal grasps: two points of the surface whose line lies in both friction cones hold an object
  * between two fingers (V. Nguyen, Constructing force-closure grasps, IJRR 7, 1988).
  *
- * A point is drawn by area, a line through it from its friction cone; wherever the line leaves the
- * surface within the hand's opening, steep enough, a pair is found. About the closing axis the hand
- * comes at an angle drawn among those that are allowed. */
+ * The sampler draws a point by area and a line through it from its friction cone. Every exit of
+ * the line within the hand's opening, inside the friction cone there, gives a pair. The approach
+ * angle about the closing axis is drawn from the allowed angles. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -67,7 +67,7 @@ static const grasp_triangle *triangle_at(const grasp_surface *s, double area)
     return &s->triangles[lower];
 }
 
-/* Distance along a unit direction at which a ray meets a triangle; negative: not. T. Möller,
+/* Distance along a unit direction at which a ray meets a triangle; negative: no hit. T. Möller,
  * B. Trumbore, Fast, minimum storage ray-triangle intersection, 1997. */
 static double meets(const grasp_triangle *t, tb_vec3 from, tb_vec3 way)
 {
@@ -103,7 +103,7 @@ static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_ran
     d = tb_v3_add_scaled(d, t2, slope * sin(angle));
     *way = tb_v3_normalize(d, tb_v3_negate(t->normal));
 
-    /* of the ways out within reach, one at random: reservoir of one */
+    /* one of the exits within the opening at random: reservoir of one */
     const double steepest = 1 / sqrt(1 + o->friction * o->friction);
     int32_t found = 0;
     for (int32_t i = 0; i < s->count; i++) {
@@ -116,7 +116,7 @@ static bool draw_pair(const grasp_surface *s, const tb_grasp_sampling *o, tb_ran
     return found > 0;
 }
 
-/* A direction to come from, normal to the closing axis and allowed. */
+/* An allowed approach direction, normal to the closing axis. */
 static bool draw_approach(const tb_grasp_sampling *o, tb_random *random, tb_vec3 axis,
                           tb_vec3 *approach)
 {
@@ -162,7 +162,7 @@ tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *sampl
                                          -tb_v3_dot(axis, tb_v3_load(sampling->approach))),
                         up);
     for (int32_t i = 0; i < sampling->count; i++) {
-        /* a stream for each: more samples do not change the first ones */
+        /* one stream per sample: a larger count does not change the first samples */
         tb_random random = tb_random_stream(sampling->seed, (uint64_t)i);
         bool good = false;
         for (int attempt = 0; attempt < TRIES_FOR_ONE && !good; attempt++) {

@@ -1,5 +1,5 @@
-/* Closing to a width: the two fingers of a parallel jaw get stops at which the faces that they turn
- * to each other are this far apart. */
+/* Closing to a width: limits the two fingers of a parallel jaw so that their facing surfaces
+ * stop at this distance. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -28,7 +28,7 @@ static int32_t joint_of(const tb_model *m, int32_t dof)
     return m->dofs[dof].joint;
 }
 
-/* Slides that the closing actuators move: their own, their tendons', and those that follow. */
+/* Slides that the closing actuators move: directly, through tendons, and through equalities. */
 static slides find_slides(const tb_grasp_plan *plan, const tb_model *m)
 {
     slides s = {.count = 0};
@@ -57,7 +57,7 @@ static bool hangs_on(const tb_model *m, int32_t body, int32_t on)
     return body == on;
 }
 
-/* How far the shapes of a body and its children reach along n, m. */
+/* Largest extent of the shapes of a body and its children along n, m. */
 static double reach_along(const tb_model *m, const tb_body_motion *motions, int32_t body, tb_vec3 n)
 {
     double largest = -INFINITY;

@@ -1,4 +1,4 @@
-/* An object's colliding surface as triangles in its own frame: what grasps are sampled on. Round
+/* An object's colliding surface as triangles in its own frame, for sampling grasps. Round
  * primitives become polyhedra inscribed in them. */
 #include <stdlib.h>
 #include <string.h>
@@ -7,7 +7,7 @@
 #include "grasp/surface.h"
 
 static const double PI = 3.14159265358979323846;
-enum { ROUND = 32, HALF_ROUND = 16 }; /* parts of a circle, and of a meridian */
+enum { ROUND = 32, HALF_ROUND = 16 }; /* segments of a circle, and of a meridian */
 
 static bool reserve(grasp_surface *s, int32_t extra)
 {
@@ -32,7 +32,7 @@ static bool add(grasp_surface *s, const grasp_frame *frame, tb_vec3 a, tb_vec3 b
     if (!(length > 1e-14)) return true;
     t->normal = tb_v3_scale(normal, 1 / length);
     s->area += length / 2;
-    t->area = s->area; /* of this and those before */
+    t->area = s->area; /* cumulative area */
     s->count++;
     return true;
 }
@@ -128,7 +128,8 @@ static bool add_mesh(grasp_surface *s, const grasp_frame *f, const tb_triangle_m
     return true;
 }
 
-/* Frame of a body in the root's, all joints as described; in the world's if it does not hang there. */
+/* Frame of a body in the root's, all joints as described; in the world's frame if the body is
+ * not below the root. */
 static grasp_frame in_root(const tb_model *m, int32_t body, int32_t root)
 {
     grasp_frame frame = {tb_v3(0, 0, 0), tb_q_identity()};
@@ -145,7 +146,7 @@ tb_status grasp_surface_make(const tb_model *m, grasp_surface *s, tb_error *erro
     int32_t root = 0;
     bool done = true;
     memset(s, 0, sizeof *s);
-    /* in the frame of two bodies that move apart there is no surface */
+    /* bodies that move relative to each other have no common frame */
     const tb_status status = grasp_object_root(m, &root, error);
     if (status != TB_OK) return status;
     for (int32_t i = 0; i < m->number_of_shapes && done; i++) {

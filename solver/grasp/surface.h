@@ -6,7 +6,7 @@
 
 typedef struct grasp_triangle {
     tb_vec3 corner, edge1, edge2, normal; /* m, the object's frame; normal outward, unit */
-    double area;                          /* m^2, of this one and all before it */
+    double area;                          /* m^2, area of this triangle and all before it */
 } grasp_triangle;
 
 typedef struct grasp_surface {
@@ -15,8 +15,8 @@ typedef struct grasp_surface {
     double area; /* m^2 */
 } grasp_surface;
 
-/* All shapes of a model's bodies that can collide, in the frame of the one that hangs on its world;
- * INVALID_ARGUMENT if several do, or if nothing collides. */
+/* Surface of all shapes that can collide, in the frame of the world's only child;
+ * INVALID_ARGUMENT if the world has several children, or if no shape collides. */
 tb_status grasp_surface_make(const tb_model *model, grasp_surface *surface, tb_error *error);
 void grasp_surface_free(grasp_surface *surface);
 

@@ -1,6 +1,6 @@
 /* Wilson's score interval: E. B. Wilson, Probable inference, the law of succession, and statistical
- * inference, JASA 22, 1927. Unlike the textbook interval it holds for few trials and for rates of 0
- * and 1. */
+ * inference, JASA 22, 1927. Unlike the textbook interval, it is valid for few trials and for
+ * rates of 0 and 1. */
 #include <math.h>
 
 #include "tribo.h"

@@ -1,5 +1,5 @@
-/* The grasp wrench space: the convex hull of what contacts can do to an object, and how large a
- * disturbance from any direction it withstands.
+/* The grasp wrench space: the convex hull of the wrenches that contacts exert on an object, and the
+ * largest disturbance from any direction that the contacts resist.
  *
  * C. Ferrari, J. Canny: Planning optimal grasps, ICRA 1992: with all normal forces together bounded
  * by one (L1), the set is the hull of the primitive wrenches; epsilon is the distance of its
@@ -17,7 +17,7 @@
 
 enum { DIMENSION = 6 };
 
-/* Points are flat if they leave a direction of which they see less than this part of their size. */
+/* Points are flat if their extent in some direction is below this fraction of their size. */
 static const double FLATNESS = 1e-7;
 
 /* Rank of the points about their mean, by Gram and Schmidt with pivoting; stops at 6. */
@@ -81,7 +81,7 @@ static void read_hull(qhT *qh, hull_answer *answer)
     answer->volume = qh->totvol > 0 ? qh->totvol : 0;
 }
 
-/* qhull's exit code, 0 for success. Its messages go nowhere. */
+/* qhull's exit code, 0 for success. Its messages are discarded. */
 static int run_qhull(double *points, int32_t count, char *command, hull_answer *answer)
 {
     qhT qh_memory, *qh = &qh_memory;

@@ -5,7 +5,7 @@
 
 /* ---- references ---- */
 
-/* Numbers of things in the bytes: 1-based in the model's order, 0 for none or the world. */
+/* References in the bytes: 1-based in the model's order, 0 for none or the world. */
 typedef struct reference_maps {
     const tb_compiler *c;
     int32_t *joint; /* scene joint -> place in the bytes */
@@ -132,8 +132,8 @@ static void put_parts(tb_canonical *io, const reference_maps *maps)
     }
 }
 
-/* Marks an exclude's end as a shape; without it the end is a body. Bytes of models without excluded
- * shapes are those of the first version. */
+/* Marks an end of an exclude as a shape; an end without it is a body. Models without excluded
+ * shapes keep the bytes of the first version. */
 #define SHAPE_EXCLUDE 0x80000000u
 
 static void put_exclude(tb_canonical *io, uint32_t a, uint32_t b)
@@ -142,7 +142,7 @@ static void put_exclude(tb_canonical *io, uint32_t a, uint32_t b)
     tb_canonical_u32(io, &b);
 }
 
-/* Pairs and excludes go as the model has them: sorted, without repetition. */
+/* Writes pairs and excludes in the model's order: sorted, without repetition. */
 static void put_filters(tb_canonical *io, const tb_compiler *c)
 {
     const tb_model *m = c->model;
@@ -232,7 +232,7 @@ tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *er
 
 /* ---- reading ---- */
 
-/* What the builder says about a thing is damage here. */
+/* Turns the builder's refusal of an element into DATA_LOSS. */
 static void added(tb_canonical *io, tb_status status)
 {
     if (io->status == TB_OK) io->status = status;
@@ -448,7 +448,7 @@ tb_status tb_model_from_bytes(const unsigned char *bytes, size_t size, tb_model 
         return tb_fail_field(error, TB_DATA_LOSS, "bytes",
                              "model bytes are damaged: they are not in canonical form");
     }
-    /* the builder and the compiler blame an argument; here it is the bytes that are at fault */
+    /* the builder and the compiler blame an argument; here the bytes are at fault */
     if (status == TB_INVALID_ARGUMENT) {
         if (error != NULL) error->status = TB_DATA_LOSS;
         status = TB_DATA_LOSS;

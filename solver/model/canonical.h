@@ -1,15 +1,15 @@
-/* The layout of canonical bytes, read and written by the same description.
+/* Layout of canonical bytes; one description reads and writes them.
  *
  *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then the
  *   SHA-256 of all bytes before it.
  *
  * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a
- * text is its length (u32) and its bytes. Things stand in the model's numbering, so the bytes do
- * not depend on the order in which a scene was described. References are numbers in that order,
- * plus 1, 0 for none.
+ * text is its length (u32) and its bytes. Elements are in the model's numbering, so the bytes do
+ * not depend on the order of the scene's description. References are indices in that order plus 1,
+ * 0 for none.
  *
- * One function per kind walks its fields with a `tb_canonical`, which either writes or reads them:
- * so the two directions cannot differ. */
+ * One function per kind visits its fields with a `tb_canonical`, which either writes or reads
+ * them, so the two directions cannot differ. */
 #ifndef TB_CANONICAL_H
 #define TB_CANONICAL_H
 
@@ -28,11 +28,12 @@ typedef struct tb_canonical {
 void tb_canonical_fail(tb_canonical *io, const char *what);
 void tb_canonical_u32(tb_canonical *io, uint32_t *x);
 void tb_canonical_bool(tb_canonical *io, bool *x);
-/* A count of things that take at least `least` bytes each,
- * so that a false count asks for no memory. */
+/* A count of elements of at least `least` bytes each; a count that exceeds the input fails
+ * before any allocation. */
 void tb_canonical_count(tb_canonical *io, int32_t *count, size_t least);
 
-/* Fields of the definitions. Names included, handles not: those are references of their own. */
+/* Fields of the definitions. Names are included; handles are not, they are written as
+ * references. */
 void tb_canonical_options(tb_canonical *io, tb_scene_def *x);
 void tb_canonical_body(tb_canonical *io, tb_body_def *x);
 void tb_canonical_mesh(tb_canonical *io, tb_mesh_def *x);

@@ -1,4 +1,4 @@
-/* A compiled model without the contacts of some pairs of shapes, and warnings that come after its
+/* A compiled model without the contacts of some pairs of shapes, and warnings added after its
  * compilation: see merge.h. */
 #include "model/canonical.h"
 #include "model/merge.h"

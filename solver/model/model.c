@@ -1,4 +1,4 @@
-/* Questions to a compiled model. */
+/* Public getters of a compiled model. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -41,7 +41,7 @@ tb_model_counts tb_model_count(const tb_model *model)
 
 bool tb_model_has_meshes(const tb_model *model)
 {
-    /* only those of shapes that can collide are compiled */
+    /* only assets of shapes that can collide are compiled */
     return model->number_of_meshes > 0 || model->number_of_height_fields > 0;
 }
 

@@ -1,9 +1,9 @@
-/* The compiled model: everything about a scene that does not change while it is stepped.
+/* The compiled model: the immutable data of a scene.
  *
- * Structure of arrays in double, indexed by body, joint, dof, shape, ... Body 0 is the world.
- * Bodies are numbered depth first, so a parent has a smaller number than its children and every
- * kinematic tree owns a contiguous range of bodies, joints, coordinates and dofs. Nothing here is
- * precision-dependent: the float build converts as it loads. */
+ * Arrays in double, indexed by body, joint, dof, shape, ... Body 0 is the world. Bodies are
+ * numbered depth first, so a parent has a smaller number than its children and every kinematic
+ * tree owns a contiguous range of bodies, joints, coordinates and dofs. The float build uses the
+ * same model and converts on load. */
 #ifndef TB_MODEL_H
 #define TB_MODEL_H
 
@@ -21,22 +21,24 @@ typedef struct tb_hull {
     const int32_t *neighbour_start; /* number_of_vertices + 1, into neighbours: along edges */
     const int32_t *neighbours;
     double centre[3]; /* m, mean of the vertices: inside */
-    double thickness; /* m, least distance of the centre from a face's plane */
-    double middle[3]; /* m, of the box along the axes that holds all vertices */
+    double thickness; /* m, smallest distance from the centre to a face's plane */
+    double middle[3]; /* m, centre of the axis-aligned bounding box */
     double half[3];   /* m, its half extents */
 
-    /* Faces that pass a vertex, ascending: those that meet there and those so nearly level with them
-     * that the vertex is in their plane to rounding. NULL: not listed, all have to be asked. */
+    /* Faces whose plane contains a vertex to rounding, ascending: the faces that meet there, and
+     * faces nearly coplanar with them. NULL: not listed, the caller tests all faces. */
     const int32_t *vertex_face_start; /* number_of_vertices + 1, into vertex_faces */
     const int32_t *vertex_faces;
     const int32_t *climb_start; /* number_of_vertices + 1, into climbs; NULL: no hill climbing */
-    const int32_t *climbs;      /* along the edges of the vertices' hull before faces are merged */
-    const int32_t *starts; /* 6 x cells x cells: where climbs begin, by tb_hull_cell; NULL: at 0 */
-    int32_t cells;         /* 0: nothing from `thickness` on is known */
+    const int32_t *climbs;      /* neighbours along the edges of the hull before faces are merged */
+    const int32_t *starts; /* 6 x cells x cells: first vertices of climbs, by tb_hull_cell; NULL:
+                              vertex 0 */
+    int32_t cells;         /* 0: the fields from `thickness` on are not set */
 } tb_hull;
 
-/* Cell of a direction among 6 x cells x cells: the sides of a cube by axis, the lower one first, and
- * on them the other two axes in cyclic order, the first of them innermost. 0 for no direction. */
+/* Cell of a direction among 6 x cells x cells: the sides of a cube by axis, lower side first; on
+ * a side the other two axes in cyclic order, the first of the two innermost. 0 for a zero
+ * direction. */
 TB_FN int32_t tb_hull_cell(tb_vec3 direction, int32_t cells)
 {
     const tb_real x = direction.x, y = direction.y, z = direction.z;
@@ -60,8 +62,8 @@ typedef struct tb_tree_node {
     int32_t first, count; /* leaf: range in tree_triangles */
 } tb_tree_node;
 
-/* Triangles with topology. A triangle of zero area stays in the list (so that numbers hold) but is
- * left out of the tree. */
+/* Triangles with topology. A triangle of zero area stays in the list, so that indices hold, but
+ * not in the tree. */
 typedef struct tb_triangle_mesh {
     int32_t number_of_vertices, number_of_triangles, number_of_nodes, number_of_tree_triangles;
     const double *vertices;   /* x 3, m; equal vertices merged */
@@ -88,7 +90,7 @@ typedef struct tb_height_field {
     double highest; /* m, largest height */
 } tb_height_field;
 
-/* Numbers that a joint adds to q and to u, planar joints being taken apart. */
+/* Number of entries that a joint adds to q and to u, after planar joints are split. */
 TB_FN int32_t tb_joint_coordinates(tb_joint_type type)
 {
     return type == TB_JOINT_FREE ? 7 : (type == TB_JOINT_BALL ? 4 : 1);
@@ -99,7 +101,7 @@ TB_FN int32_t tb_joint_dofs(tb_joint_type type)
     return type == TB_JOINT_FREE ? 6 : (type == TB_JOINT_BALL ? 3 : 1);
 }
 
-/* One joint after planar joints were taken apart. */
+/* One joint, after planar joints are split. */
 typedef struct tb_model_joint {
     tb_joint_type type; /* HINGE, SLIDE, BALL or FREE */
     int32_t body, coordinate, dof;
@@ -108,7 +110,7 @@ typedef struct tb_model_joint {
     double lower, upper;
     double stiffness, spring_reference, reference;
     double stiffness_polynomial[2];
-    bool force_limited; /* of all its actuators together */
+    bool force_limited; /* bound on the sum of all its actuators */
     double force_lower, force_upper;
     bool actuators_compensate_gravity;
 } tb_model_joint;
@@ -120,8 +122,10 @@ typedef struct tb_model_body {
     int32_t dof, number_of_dofs;     /* first own dof, -1 if none */
     int32_t last_dof;  /* nearest dof at or above the body, -1: none; dofs[].parent leads on */
     int32_t kinematic; /* index among kinematic bodies, -1 */
-    int32_t fixed_to;  /* nearest body at or above it with joints or kinematic; 0: the world */
-    int32_t level; /* bodies above it whose poses come first: 0 for the world and kinematic ones */
+    int32_t fixed_to;  /* nearest body, itself or an ancestor, with joints or kinematic; 0: the
+                          world */
+    int32_t level; /* number of ancestors whose poses must be computed first: 0 for the world and
+                      kinematic bodies */
     double position[3], orientation[4]; /* in the parent's frame at the reference coordinates */
     double mass;                        /* kg */
     double com[3];                      /* m, body frame */
@@ -130,14 +134,14 @@ typedef struct tb_model_body {
     int32_t fluid, number_of_fluids; /* first in fluids, and how many */
 } tb_model_body;
 
-/* A part that the medium acts on: a body as a box of its inertia, or a shape as an ellipsoid. */
+/* A part with fluid forces: a body as a box of its inertia, or a shape as an ellipsoid. */
 typedef struct tb_model_fluid {
     int32_t body;
     bool ellipsoid;
-    double position[3], rotation[9];        /* its frame in the body's */
+    double position[3], rotation[9];        /* part frame in the body frame */
     double size[3];                         /* m: edges of the box, or semi-axes */
-    double coefficients[5];                 /* of the ellipsoid, as in tb_shape_def */
-    double added_mass[3], added_inertia[3]; /* of the ellipsoid, over the medium's density */
+    double coefficients[5];                 /* coefficients of the ellipsoid, as in tb_shape_def */
+    double added_mass[3], added_inertia[3]; /* of the ellipsoid, divided by the medium's density */
 } tb_model_fluid;
 
 typedef struct tb_model_tree {
@@ -155,7 +159,7 @@ typedef struct tb_model_tree {
 
 typedef struct tb_model_dof {
     int32_t body, joint, tree;
-    int32_t parent; /* dof before it on the way to the root, -1: none */
+    int32_t parent; /* next dof towards the root, -1: none */
     double armature, damping, dry_friction;
     double damping_polynomial[2];
 } tb_model_dof;
@@ -177,25 +181,25 @@ typedef struct tb_model_shape {
     double surface_velocity[6]; /* see tb_shape_def */
 } tb_model_shape;
 
-/* What decides whether two shapes may touch, in 20 bytes: a broad phase asks about many pairs in no
- * order, and should not wait for whole shapes and bodies. */
+/* Collision filter of a shape in 20 bytes. A broad phase tests many pairs in random order;
+ * compact filters cause fewer cache misses than whole shapes and bodies. */
 typedef struct tb_model_filter {
     int32_t root;  /* fixed_to of the shape's body */
-    int32_t above; /* root of the root's parent; -1: none, the world, or no parent is left out */
+    int32_t above; /* root of the root's parent; -1: none, the world, or parents are not filtered */
     uint32_t category, mask;
-    bool moves; /* some dof moves it */
+    bool moves; /* a dof moves it */
 } tb_model_filter;
 
 typedef struct tb_model_tendon {
-    /* in tendon_dofs, tendon_coordinates, tendon_coefficients; a spatial tendon has only the dofs
-     * there, ascending, that can change its length */
+    /* range in tendon_dofs, tendon_coordinates, tendon_coefficients; for a spatial tendon only
+     * tendon_dofs is used: the dofs that can change its length, ascending */
     int32_t first, count;
-    int32_t first_point, number_of_points; /* in tendon_points; none: a fixed tendon */
+    int32_t first_point, number_of_points; /* range in tendon_points; empty for a fixed tendon */
     bool limited;
     double lower, upper, stiffness, damping, dry_friction, spring_lower, spring_upper, armature;
 } tb_model_tendon;
 
-/* One thing on a spatial tendon's path; see tb_tendon_point. */
+/* One element of a spatial tendon's path; see tb_tendon_point. */
 typedef struct tb_model_tendon_point {
     tb_tendon_point_kind kind;
     int32_t body;
@@ -205,26 +209,26 @@ typedef struct tb_model_tendon_point {
     double side[3];    /* m, in its frame */
 } tb_model_tendon_point;
 
-/* What an actuator acts on. All but fixed ones move with the pose: the step finds their lengths and
- * moments, one for each dof that moment_dofs lists. */
+/* Target kind of an actuator. The lengths and moments of all kinds except FIXED depend on the
+ * pose; the step computes them, one moment for each dof in moment_dofs. */
 typedef enum tb_transmission_kind {
     TB_TRANSMISSION_FIXED, /* joint or tendon, moments are constant */
     TB_TRANSMISSION_JOINT, /* ball or free, torque in the parent's axes */
     TB_TRANSMISSION_SITE,
     TB_TRANSMISSION_SITE_TO_SITE,
     TB_TRANSMISSION_CRANK,
-    TB_TRANSMISSION_BODY /* adhesion: no moments, its contacts feel it */
+    TB_TRANSMISSION_BODY /* adhesion: no moments, the force acts on the body's contacts */
 } tb_transmission_kind;
 
 typedef struct tb_model_actuator {
     tb_transmission_kind transmission;
-    int32_t joint, tendon, site, body; /* one of them, the others -1 */
+    int32_t joint, tendon, site, body; /* one index is set, the others are -1 */
     int32_t reference;                 /* site, -1: none */
-    /* range in moment_dofs; not FIXED. The first own_moments belong to the site, the others to the
-     * reference. */
+    /* range in moment_dofs; not for FIXED. The first own_moments belong to the site, the others
+     * to the reference. */
     int32_t moment, number_of_moments, own_moments;
     double rod_length;
-    double period;      /* > 0: a servo's target counts modulo this, rad */
+    double period;      /* rad, > 0: period of a servo's target */
     int32_t activation; /* index in activations, -1: none */
     tb_activation activation_kind;
     double time_constant, muscle_times[3];
@@ -247,7 +251,7 @@ typedef struct tb_model_equality {
     bool disabled;
 } tb_model_equality;
 
-/* Shapes of a listed pair, or a pair of bodies left out; sorted by (a, b) with a < b. */
+/* Shapes of a listed pair, or an excluded pair of bodies; sorted by (a, b) with a < b. */
 typedef struct tb_model_pair {
     int32_t a, b;
     tb_surface surface;
@@ -264,7 +268,7 @@ typedef struct tb_model_site {
 
 typedef struct tb_model_keyframe {
     double time;
-    /* shared by the keyframes that leave them out */
+    /* keyframes without an array share the default */
     const double *q, *u, *controls, *activations;
     const double *kinematic; /* kinematic bodies x 7 */
 } tb_model_keyframe;
@@ -275,10 +279,10 @@ struct tb_model {
     double gravity[3], dt, total_mass;
     double density, viscosity, wind[3]; /* of the medium */
     bool filter_parent;
-    bool compensates_gravity; /* some body does, and there is gravity */
-    bool has_polynomials;     /* some spring or damper of a joint has */
-    bool has_adhesion;        /* some actuator's transmission is a body */
-    bool has_joint_forces;    /* some joint bounds the sum of its actuators' forces in every step */
+    bool compensates_gravity; /* a body has gravity_compensation, and gravity is not zero */
+    bool has_polynomials;     /* a spring or damper of a joint has a polynomial */
+    bool has_adhesion;        /* an actuator's transmission is a body */
+    bool has_joint_forces;    /* a joint bounds the sum of its actuators' forces in every step */
 
     int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,
@@ -294,9 +298,9 @@ struct tb_model {
     const tb_model_joint *joints;
     const tb_model_dof *dofs;
     const tb_model_tree *trees;
-    const int32_t *jointed_trees;  /* trees that are no single free body, ascending */
+    const int32_t *jointed_trees;  /* trees other than single free bodies, ascending */
     const int32_t *dry_dofs;       /* dofs with dry friction, ascending */
-    const int32_t *limited_joints; /* joints that have limits, ascending; of no single free body */
+    const int32_t *limited_joints; /* joints with limits, ascending; none of single free bodies */
     const int32_t
         *chain_start; /* dofs + 1: first of its chain in `chains`; none in single free bodies */
     const int32_t *chains; /* number_of_chain_dofs: a dof, its parent, ... its root */
@@ -312,23 +316,25 @@ struct tb_model {
     const double *tendon_coefficients;          /* number_of_tendon_terms; 0 of spatial tendons */
     const tb_model_tendon_point *tendon_points; /* number_of_tendon_points */
     const tb_model_actuator *actuators;
-    const int32_t *moment_dofs;   /* number_of_moments: what actuators with moments act on */
+    const int32_t *moment_dofs;   /* number_of_moments: dofs of the actuators with moments */
     const tb_model_fluid *fluids; /* by body; none without a medium */
     const tb_model_equality *equalities;
     const tb_model_pair *pairs;
     const tb_model_exclude *excludes;
-    const tb_model_exclude *shape_excludes; /* shapes that never collide, whatever else is said */
+    const tb_model_exclude *shape_excludes; /* shapes that never collide, regardless of pairs and
+                                               masks */
     const tb_model_keyframe *keyframes;
     const int32_t *kinematic_bodies; /* body indices */
     const double *q_reference;       /* number_of_coordinates: the described pose */
     const char *const *warnings;
-    const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" where none */
-    int32_t number_of_names[TB_HANDLE_KEYFRAME + 1];  /* things of each kind */
+    const char *const *names[TB_HANDLE_KEYFRAME + 1]; /* by tb_handle_kind, "" for an unnamed
+                                                         element */
+    int32_t number_of_names[TB_HANDLE_KEYFRAME + 1];  /* elements of each kind */
     struct tb_names *name_index;                      /* for tb_model_find */
     const int32_t *shape_pair_start; /* shapes + 1: first listed pair with this shape as a */
     const int32_t *colliding_shapes; /* shapes that can collide at all, ascending */
 
-    /* of a variant: the model whose arrays it borrows but for those that differ; else NULL */
+    /* variants only: the model whose unchanged arrays the variant borrows; else NULL */
     const tb_model *origin;
 
     unsigned char *bytes; /* canonical */
@@ -337,16 +343,16 @@ struct tb_model {
 };
 
 /* Whether two shapes may touch at all, as model indices. Never: shapes of one body or of bodies
- * fixed to each other, shapes that both cannot give way, and pairs of shapes that are left out. Else
- * listed pairs always; the rest by masks, parent and child, excludes. */
+ * fixed to each other, two immovable shapes, and excluded pairs of shapes. Otherwise listed
+ * pairs always may; other pairs by masks, parent and child, and excludes. */
 TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t b);
-/* The surface of their contact: the listed pair's, else that of the shape of higher priority, else
- * the larger of both in every number. */
+/* The contact surface of two shapes: the listed pair's, else the surface of the shape with
+ * higher priority, else the larger of both in every number. */
 TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int32_t b);
 /* The listed pair of two shapes in either order, NULL if there is none. */
 TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b);
 
-/* ---- mesh work, shared by the compiler, tests and importers ---- */
+/* ---- meshes, shared by the compiler, tests and importers ---- */
 
 /* Hull of a point cloud, from the arena. INVALID_ARGUMENT for fewer than 4 points, points that are
  * not finite, or a flat cloud (use a mesh shape for those).
@@ -354,11 +360,11 @@ TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t
 tb_status tb_hull_build(const double *points, int32_t count, tb_arena *arena, tb_hull *hull,
                         tb_error *error);
 /* The same with at most `most` vertices (0: all): the points that qhull adds first, each the
- * farthest from the hull so far. */
+ * farthest from the current hull. */
 tb_status tb_hull_build_within(const double *points, int32_t count, int32_t most, tb_arena *arena,
                                tb_hull *hull, tb_error *error);
 
-/* Vertices merged, topology, normals, edge kinds and tree, from the arena. */
+/* Builds merged vertices, topology, normals, edge kinds and tree, from the arena. */
 tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_vertices,
                                  const int32_t *triangles, int32_t number_of_triangles,
                                  tb_arena *arena, tb_triangle_mesh *mesh, tb_error *error);
@@ -369,7 +375,8 @@ typedef struct tb_mass_properties {
     double inertia[6]; /* about the centre of mass: xx, yy, zz, xy, xz, yz */
 } tb_mass_properties;
 
-/* Of a closed surface at density 1 by signed tetrahedra (Göteman and Roxling 3.11; Tonon). */
+/* Mass properties of a closed surface at density 1 by signed tetrahedra (Göteman and Roxling
+ * 3.11; Tonon). */
 tb_mass_properties tb_mesh_mass_properties(const double *vertices, int32_t number_of_vertices,
                                            const int32_t *triangles, int32_t number_of_triangles,
                                            tb_mesh_inertia kind);

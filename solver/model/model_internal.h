@@ -1,4 +1,4 @@
-/* Inside of the model room: what a scene holds, and the stages of its compilation.
+/* Private header of solver/model: the content of a scene, and the stages of its compilation.
  *
  * scene*.c       builder: every definition is checked and normalised as it is added
  * compile*.c     scene to model, in stages that all work in the model's numbering
@@ -14,10 +14,10 @@
 
 /* ---- scene ---- */
 
-/* Most vertices, triangles or heights of one asset: three times as many still count in 32 bits. */
+/* Most vertices, triangles or heights of one asset: three times as many still fit 32 bits. */
 enum { TB_MESH_LIMIT = 1 << 24 };
 
-/* Inertia as given with a body; kept apart so that a body without one stays small. */
+/* Inertia given with a body; stored separately, so that a body without one stays small. */
 typedef struct scene_inertia {
     double mass, com[3], frame[4], inertia[6];
 } scene_inertia;
@@ -29,18 +29,18 @@ typedef struct scene_body {
     double position[3], orientation[4];
     double gravity_compensation;
     bool kinematic;
-    bool has_free, has_ball; /* summary of its joints, for the rules about their combination */
+    bool has_free, has_ball; /* joint types of the body, for the rules about combining joints */
     uint8_t number_of_dofs;
 } scene_body;
 
-/* Exclude as added: scene body indices, -1 for the world; or scene shape indices. */
+/* Exclude in scene numbering: body indices, -1 for the world; or shape indices. */
 typedef struct scene_exclude {
     int32_t a, b;
     bool shapes;
 } scene_exclude;
 
-/* Things are kept as their public definitions: names point into `names` ("" if none), arrays into
- * `data`, quaternions and axes are unit, numbers that have no effect are zero. */
+/* A scene stores elements as their public definitions: names point into `names` ("" if none),
+ * arrays into `data`, quaternions and axes are unit, unused numbers are zero. */
 struct tb_scene {
     uint16_t owner;
     tb_scene_def options;
@@ -71,7 +71,7 @@ struct tb_scene {
         pair_capacity, exclude_capacity, keyframe_capacity, warning_capacity;
 };
 
-/* Scene index of a handle that was accepted before; -1 for a zeroed one. */
+/* Scene index of a valid handle; -1 for a zeroed one. */
 static inline int32_t scene_index(tb_handle handle)
 {
     return (int32_t)handle.index - 1;
@@ -79,18 +79,18 @@ static inline int32_t scene_index(tb_handle handle)
 
 /* ---- checks of definitions ---- */
 
-/* Collects the first thing that is wrong with one definition; later checks then do nothing. */
+/* Records the first fault of one definition; later checks then do nothing. */
 typedef struct tb_check {
     tb_status status;
     tb_error *error;
     tb_handle_kind kind;
     const char *name; /* of the thing, "" if none */
-    int32_t index;    /* its index, for messages about things without a name */
+    int32_t index;    /* its index, for messages about unnamed elements */
 } tb_check;
 
-/* Geometry and masses beyond this are refused: products of several stay finite. */
+/* Geometry and masses beyond this are refused, so that products of several numbers stay finite. */
 #define TB_LARGEST_NUMBER 1e30
-/* Smallest length of an axis or a quaternion that still has a direction. */
+/* Smallest valid length of an axis or a quaternion. */
 #define TB_SMALLEST_DIRECTION 1e-10
 
 tb_check tb_check_begin(tb_handle_kind kind, const char *name, int32_t index, tb_error *error);
@@ -103,15 +103,15 @@ void tb_check_not_negative(tb_check *check, const char *field, double *x, int co
 void tb_check_positive(tb_check *check, const char *field, double *x, int count);
 /* Finite bounds with lower <= upper if `on`, else both set to 0. */
 void tb_check_bounds(tb_check *check, const char *field, bool on, double *lower, double *upper);
-/* Makes them unit; a vector that is unit to rounding stays as it is,
- * so that this can be repeated. */
+/* Normalises a vector; a vector that is unit to rounding stays unchanged, so that the check is
+ * idempotent. */
 void tb_check_quaternion(tb_check *check, const char *field, double q[4]);
 void tb_check_axis(tb_check *check, const char *field, double v[3]);
 void tb_check_surface(tb_check *check, tb_surface *surface);
 /* Scene index of a handle; `optional` lets a zeroed handle pass as -1. */
 void tb_check_handle(tb_check *check, const tb_scene *scene, const char *field, tb_handle handle,
                      tb_handle_kind kind, bool optional, int32_t *index);
-/* UTF-8 without control characters, not used in its kind. */
+/* Requires UTF-8 without control characters and a name not yet used in its kind. */
 void tb_check_name(tb_check *check, const tb_scene *scene);
 /* Principal moments >= 0 that obey the triangle inequality after the scene's minimum and balancing;
  * see tb_inertia_is_physical. */
@@ -119,10 +119,10 @@ void tb_check_inertia(tb_check *check, const tb_scene_def *options, const scene_
 
 /* ---- adding, shared by scene.c and scene_parts.c ---- */
 
-/* Room for one more thing in *items: grows it, or RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT. */
+/* Grows *items for one more element; RESOURCE_EXHAUSTED beyond TB_SCENE_LIMIT. */
 tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t size,
                            tb_handle_kind kind, tb_error *error);
-/* Keeps a name and enters it; *kept becomes "" where there is none. */
+/* Copies a name and enters it; *kept becomes "" without a name. */
 tb_status tb_scene_enter_name(tb_scene *scene, tb_handle_kind kind, const char *name, int32_t index,
                               const char **kept, tb_error *error);
 
@@ -137,8 +137,8 @@ void tb_inertia_rotate(const double r[9], const double in[6], double out[6]);
 /* Adds mass m at offset d from the reference point to an inertia about that point. */
 void tb_inertia_add_offset(double inertia[6], double mass, const double d[3]);
 
-/* What `minimum` and `balance` make of principal moments; false if they break the triangle
- * inequality (by more than 1e-9 of the largest) or are negative. */
+/* Applies `minimum` and `balance` to principal moments; false if the result breaks the triangle
+ * inequality (by more than 1e-9 of the largest) or is negative. */
 bool tb_moments_repair(double moments[3], double minimum, bool balance);
 
 /* Mass properties of a shape in its own frame, from its mass or density. INVALID_ARGUMENT for a
@@ -146,27 +146,27 @@ bool tb_moments_repair(double moments[3], double minimum, bool balance);
 tb_status tb_shape_mass(const tb_shape_def *shape, const tb_mass_properties *mesh,
                         tb_mass_properties *result, tb_error *error);
 
-/* Of a mesh asset, at density 1; hulls its vertices where its definition says so. */
+/* Mass properties of a mesh asset at density 1, or of its hull if the definition says so. */
 tb_status tb_mesh_asset_mass(const tb_mesh_def *mesh, tb_mass_properties *result, tb_error *error);
 
 /* ---- geometry ---- */
 
 /* Facets of a convex hull as qhull finds them, polygons counter-clockwise seen from outside, by the
- * indices of the points. Nothing is merged but what is coplanar to rounding. Heap. */
+ * indices of the points. Only facets that are coplanar to rounding are merged. Heap. */
 typedef struct tb_facets {
     int32_t number_of_faces;
     int32_t *face_start; /* number_of_faces + 1 */
     int32_t *face_vertices;
 } tb_facets;
 
-/* The hull stops growing at `most` vertices; 0: it is kept whole. INVALID_ARGUMENT for fewer than 4
- * points, points that are not finite, or a flat cloud. */
+/* Builds the facets of a hull of at most `most` vertices; 0: no limit. INVALID_ARGUMENT for
+ * fewer than 4 points, points that are not finite, or a flat cloud. */
 tb_status tb_facets_build(const double *points, int32_t count, int32_t most, tb_facets *facets,
                           tb_error *error);
 void tb_facets_free(tb_facets *facets);
 
-/* Sets what a finished hull's questions need beyond its topology: thickness, faces at vertices,
- * climbs, starts. merged: faces are of several facets. Arrays come from `arena`, working memory from
+/* Sets the query data of a hull with topology: thickness, faces at vertices, climbs, starts.
+ * merged: faces consist of several facets. Arrays come from `arena`, temporary memory from
  * `scratch`. False if memory is refused. */
 bool tb_hull_index(tb_hull *hull, bool merged, tb_arena *scratch, tb_arena *arena);
 
@@ -178,8 +178,8 @@ tb_status tb_mesh_tree_build(const double *vertices, const int32_t *triangles, c
 
 /* ---- compilation ---- */
 
-/* A compilation under way. Arrays named scene_* give the scene index of a model index, model_* the
- * model index of a scene index; body indices in the model count the world as 0. */
+/* State of a compilation. Arrays named scene_* give the scene index of a model index, model_*
+ * the model index of a scene index; body indices in the model count the world as 0. */
 typedef struct tb_compiler {
     const tb_scene *scene;
     tb_model *model;
@@ -194,15 +194,15 @@ typedef struct tb_compiler {
     int32_t *body_joints; /* model bodies + 1: first joint of a body in scene_joint */
     int32_t *model_joint; /* scene joints; -1 for fixed joints, the first part of planar joints */
     int32_t *scene_site;
-    int32_t *scene_pair; /* of the pairs that were kept, sorted */
+    int32_t *scene_pair; /* scene indices of the kept pairs, sorted */
 
-    /* the model's arrays, still writable */
+    /* writable views of the model's arrays */
     tb_model_body *bodies;
     tb_model_joint *joints;
     tb_model_dof *dofs;
     tb_model_tree *trees;
     tb_model_shape *shapes;
-    tb_pose *poses; /* of the bodies in the described pose, world */
+    tb_pose *poses; /* world poses of the bodies in the described pose */
     const char **warnings;
     int32_t warning_capacity;
 } tb_compiler;
@@ -213,9 +213,10 @@ tb_status tb_compile_tree(tb_compiler *compiler);  /* bodies, joints, dofs, tree
 tb_status tb_compile_mass(tb_compiler *compiler);  /* masses and inertias of bodies */
 tb_status tb_compile_geometry(tb_compiler *compiler); /* shapes, hulls, meshes, height fields */
 tb_status tb_compile_parts(tb_compiler *compiler); /* tendons, actuators, equalities, pairs, ... */
-tb_status tb_compile_tendons(tb_compiler *compiler);   /* one of the parts; after the tree */
-tb_status tb_compile_actuators(tb_compiler *compiler); /* behind joints, sites and tendons */
-tb_status tb_compile_fluid(tb_compiler *compiler);     /* what the medium acts on; behind masses */
+tb_status tb_compile_tendons(tb_compiler *compiler);   /* called by tb_compile_parts; after the
+                                                          tree */
+tb_status tb_compile_actuators(tb_compiler *compiler); /* after joints, sites and tendons */
+tb_status tb_compile_fluid(tb_compiler *compiler);     /* parts with fluid forces; after masses */
 tb_status
 tb_compile_dynamics(tb_compiler *compiler); /* free bodies' inverses; M must be invertible */
 
@@ -226,9 +227,9 @@ const char *tb_compile_body_name(const tb_compiler *compiler, int32_t body);
 
 /* ---- canonical bytes ---- */
 
-/* Scene in the compiler's numbering to bytes (heap). */
+/* Writes a scene in the compiler's numbering as bytes (heap). */
 tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_error *error);
-/* Bytes without their checksum to a scene; for tb_model_from_bytes and fuzzing. */
+/* Reads bytes without their checksum into a scene; for tb_model_from_bytes and fuzzing. */
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 

@@ -16,7 +16,7 @@ enum { NAME_BLOCK_SIZE = 32768 };
 void tb_names_init(tb_names *names)
 {
     memset(names, 0, sizeof *names);
-    /* randombytes_buf works without sodium_init, which only picks faster code */
+    /* randombytes_buf works without sodium_init, which only selects faster code */
     randombytes_buf(names->key, sizeof names->key);
 }
 

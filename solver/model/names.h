@@ -1,8 +1,8 @@
-/* Names of things: storage that never moves, and a table from (kind, name) to index.
+/* Names of elements: storage with stable addresses, and a table from (kind, name) to index.
  *
- * Names come from strangers, so the hash is keyed at random (SipHash): nobody can choose names that
- * all fall into one slot. The order of the table is never visible,
- * so results stay deterministic. */
+ * Names come from untrusted clients, so the hash has a random key (SipHash): no client can
+ * choose names that collide in one slot. The order of the table is never visible, so results
+ * stay deterministic. */
 #ifndef TB_NAMES_H
 #define TB_NAMES_H
 
@@ -32,15 +32,14 @@ void tb_names_destroy(tb_names *names);
 /* A copy of a text that lives as long as the names; NULL if memory is refused. */
 const char *tb_names_keep(tb_names *names, const char *text);
 
-/* Index of the thing of this kind and name, -1 if there is none. */
+/* Index of the element of this kind and name, -1 if there is none. */
 int32_t tb_names_find(const tb_names *names, tb_handle_kind kind, const char *name);
 
-/* Enters a name that is not there yet. `name` must outlive the table (tb_names_keep). False if
- * memory is refused. */
+/* Enters a new name. `name` must outlive the table (tb_names_keep). False if memory is refused. */
 bool tb_names_insert(tb_names *names, tb_handle_kind kind, const char *name, int32_t index);
 
-/* Whether a text is UTF-8 without control characters and not too long;
- * else *why says what is wrong. */
+/* Whether a text is UTF-8 without control characters and not too long; else *why names the
+ * fault. */
 bool tb_name_is_valid(const char *name, const char **why);
 
 #endif

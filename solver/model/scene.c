@@ -1,7 +1,8 @@
 /* The scene builder: creation, options, bodies, joints, shapes, sites; names and warnings.
  *
- * Every definition is checked as it is added, so an error names the line of the caller who made it
- * and a scene that exists is sound but for what only the whole can show (see compile.c). */
+ * The builder checks every definition when it is added, so an error points at the call that
+ * caused it. A scene is therefore valid, except for faults that only the whole scene shows (see
+ * compile.c). */
 #include "base/budget.h"
 #include "model/model_internal.h"
 
@@ -140,7 +141,7 @@ void tb_scene_destroy(tb_scene *scene)
     free(scene);
 }
 
-/* ---- shared by all that is added ---- */
+/* ---- shared by all elements ---- */
 
 tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t size,
                            tb_handle_kind kind, tb_error *error)
@@ -270,7 +271,7 @@ static void check_joint(tb_check *check, tb_joint_def *joint)
     if (scalar || joint->type == TB_JOINT_PLANAR) {
         tb_check_axis(check, "axis", joint->axis);
     } else {
-        /* the axis of the others is not looked at; MJCF fixes it to Z */
+        /* the other types ignore the axis; the canonical form has Z */
         joint->axis[0] = joint->axis[1] = 0;
         joint->axis[2] = 1;
     }
@@ -335,7 +336,7 @@ tb_status tb_scene_add_joint(tb_scene *scene, const tb_joint_def *def, tb_handle
 
 /* ---- shapes and sites ---- */
 
-/* Sizes by type; those that a type does not have become 0. */
+/* Sizes by type; unused sizes become 0. */
 static void check_size(tb_check *check, tb_shape_def *shape)
 {
     int used = 0;
@@ -348,7 +349,7 @@ static void check_size(tb_check *check, tb_shape_def *shape)
     default: break;
     }
     for (int i = used; i < 3; i++) shape->size[i] = 0;
-    if (shape->type == TB_SHAPE_CAPSULE) { /* its segment may be a point */
+    if (shape->type == TB_SHAPE_CAPSULE) { /* the segment may be a point */
         tb_check_positive(check, "size", shape->size, 1);
         tb_check_not_negative(check, "size", shape->size + 1, 1);
     } else {
@@ -470,7 +471,7 @@ bool tb_scene_has_meshes(const tb_scene *scene)
         const tb_shape_def *shape = &scene->shapes[i];
         found = is_mesh(shape) && (shape->category != 0 || shape->mask != 0);
     }
-    /* whatever the masks say */
+    /* listed pairs collide regardless of masks */
     for (int32_t i = 0; i < scene->number_of_pairs && !found; i++)
         found = is_mesh(&scene->shapes[scene_index(scene->pairs[i].a)]) ||
                 is_mesh(&scene->shapes[scene_index(scene->pairs[i].b)]);

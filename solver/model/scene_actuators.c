@@ -46,8 +46,8 @@ static bool is_zero(const double *x, int count)
     return zero;
 }
 
-/* A pull on a body's contacts is a control times a gain: without length and velocity, and never a
- * push. */
+/* An adhesion force is a control times a constant gain, without length and velocity terms, and
+ * never pushes. */
 static void check_adhesion(tb_check *check, const tb_actuator_def *a)
 {
     if (a->gain_curve != TB_CURVE_AFFINE || a->bias_curve != TB_CURVE_AFFINE ||
@@ -59,7 +59,7 @@ static void check_adhesion(tb_check *check, const tb_actuator_def *a)
                       "is a body, which needs a gain and control limits that are not negative");
 }
 
-/* Checks what the actuator acts on, and clears the gears that it does not have. */
+/* Checks the actuator's target, and clears unused gears. */
 static void check_target(tb_check *check, const tb_scene *scene, tb_actuator_def *actuator)
 {
     const tb_handle none = {0};

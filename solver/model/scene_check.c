@@ -1,5 +1,5 @@
-/* Checks of definitions. Scenes come from files and networks, so everything that a definition can
- * get wrong is refused here, with the thing and the field named, before any arithmetic sees it. */
+/* Checks of definitions. Scenes come from files and networks. This file refuses every invalid
+ * field, naming element and field, before any arithmetic uses it. */
 #include "model/model_internal.h"
 
 #include <stdarg.h>
@@ -72,7 +72,7 @@ void tb_check_bounds(tb_check *check, const char *field, bool on, double *lower,
     *upper += 0.0;
 }
 
-/* Unit length in place; left as it is where it already has it to rounding. */
+/* Normalises in place; a vector of unit length to rounding stays unchanged. */
 static void make_unit(tb_check *check, const char *field, double *x, int count)
 {
     tb_check_numbers(check, field, x, count);

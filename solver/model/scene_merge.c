@@ -1,7 +1,7 @@
-/* A compiled model into a scene: see merge.h.
+/* Adds a compiled model to a scene: see merge.h.
  *
- * The model's canonical bytes give back its scene in the model's own numbering; every definition of
- * that goes through the builder again, with its references moved over. */
+ * The model's canonical bytes give its scene in the model's own numbering; the builder adds
+ * every definition of that scene again, with mapped references. */
 #include "model/merge.h"
 #include "model/model_internal.h"
 
@@ -11,14 +11,14 @@
 
 enum { NAME_SIZE = 2 * TB_NAME_LENGTH_LIMIT };
 
-/* A merge under way. Handles by index in `from`; a zeroed one was left behind. */
+/* State of a merge. Handles by index in `from`; zeroed: left out. */
 typedef struct merge {
     tb_scene *into, *from;
     const tb_model *model;
     const tb_merge_def *def;
     tb_error *error;
     tb_handle *bodies, *joints, *shapes, *meshes, *height_fields, *tendons, *sites;
-    double shift[3]; /* m, of what hangs on the base, by recentring */
+    double shift[3]; /* m, shift of the elements on the base, by recentring */
     char name[NAME_SIZE];
 } merge;
 
@@ -44,7 +44,7 @@ static bool is_base(const merge *m, tb_handle body)
     return m->def->base > 0 && scene_index(body) + 1 == m->def->base;
 }
 
-/* The body that a handle of `from` means in the scene; the world is the parent. */
+/* The scene's body for a handle of `from`; the world maps to the parent. */
 static tb_handle body_of(const merge *m, tb_handle handle)
 {
     return tb_handle_is_none(handle) ? m->def->parent : m->bodies[scene_index(handle)];
@@ -182,7 +182,7 @@ static tb_status add_shapes(merge *m)
 
 /* ---- tendons, actuators, equalities ---- */
 
-/* A place on a body of `from`, moved over. */
+/* Maps a position on a body of `from` to the scene. */
 static void move_place(const merge *m, tb_handle *body, double position[3])
 {
     if (is_base(m, *body))
@@ -272,7 +272,7 @@ static tb_status add_equalities(merge *m)
         const bool bodies = def.type == TB_EQUALITY_CONNECT || def.type == TB_EQUALITY_WELD;
         const bool has_b = !tb_handle_is_none(def.b);
         if (bodies) {
-            /* the base is placed anew, so where it stood to the world means nothing any more */
+            /* the base has a new pose, so its old pose relative to the world is meaningless */
             if (m->def->base > 0 && (tb_handle_is_none(def.a) || !has_b)) continue;
             def.a = body_of(m, def.a);
             def.b = body_of(m, def.b);

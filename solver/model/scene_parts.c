@@ -1,5 +1,5 @@
 /* The scene builder, second half: assets, tendons, actuators, equalities, pairs, excludes,
- * keyframes. These refer to bodies, joints and shapes, and own arrays of their own. */
+ * keyframes. These refer to bodies, joints and shapes, and own arrays. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -54,7 +54,8 @@ tb_keyframe_def tb_keyframe_defaults(void)
 
 /* ---- common ---- */
 
-/* Reserves a place, keeps the name; what every function here does last before it commits. */
+/* Reserves an entry and copies the name: the last step that can fail in every function of this
+ * file. */
 static tb_status enter(tb_scene *scene, void *items, int32_t count, int32_t *capacity, size_t size,
                        tb_handle_kind kind, const char *name, const char **kept, tb_error *error)
 {
@@ -69,7 +70,7 @@ static void give_handle(const tb_scene *scene, tb_handle_kind kind, int32_t inde
     if (handle != NULL) *handle = tb_handle_make(kind, scene->owner, index);
 }
 
-/* A copy in the scene's memory; *status tells of failure. NULL for no items. */
+/* A copy in the scene's memory; *status receives a failure. NULL for no items. */
 static void *keep(tb_scene *scene, const void *items, int32_t count, size_t size, tb_status *status,
                   tb_error *error)
 {
@@ -280,7 +281,7 @@ tb_status tb_scene_add_equality(tb_scene *scene, const tb_equality_def *def, tb_
     tb_check check = tb_check_begin(TB_HANDLE_EQUALITY, def->name, index, error);
     check_ends(&check, scene, def);
 
-    /* what the type does not have is cleared, so that equal models have equal bytes */
+    /* clear fields that the type does not use, so that equal models have equal bytes */
     const bool bodies = def->type == TB_EQUALITY_CONNECT || def->type == TB_EQUALITY_WELD;
     equality.has_anchor_b = bodies && def->has_anchor_b;
     equality.has_orientation = def->type == TB_EQUALITY_WELD && def->has_orientation;
@@ -366,7 +367,7 @@ tb_status tb_scene_exclude_shapes(tb_scene *scene, tb_handle shape_a, tb_handle 
 
 /* ---- keyframes ---- */
 
-/* One array of a keyframe; its length is compared with the model's when that is known. */
+/* One array of a keyframe; the compiler compares its length with the model's. */
 static const double *keep_key(tb_scene *scene, tb_check *check, const char *field,
                               const double *numbers, int32_t *count)
 {

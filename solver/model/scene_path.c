@@ -1,9 +1,10 @@
-/* Paths of spatial tendons in the scene builder: what they may be, and a copy in the scene's memory. */
+/* Paths of spatial tendons in the scene builder: checks a path and copies it into the scene's
+ * memory. */
 #include "model/model_internal.h"
 
 #include <string.h>
 
-/* Clears what the kind does not have, so that equal models have equal bytes. */
+/* Clears fields that the kind does not use, so that equal models have equal bytes. */
 static void check_point(tb_check *check, const tb_scene *scene, tb_tendon_point *p)
 {
     const bool round = p->kind == TB_TENDON_SPHERE || p->kind == TB_TENDON_CYLINDER;
@@ -48,7 +49,8 @@ static bool is_joined(const tb_tendon_point *points, int32_t count, int32_t i)
     return i >= 0 && i < count && points[i].kind != TB_TENDON_PULLEY;
 }
 
-/* Every branch has two sites at least, at both ends, and one on either side of what it goes around. */
+/* Every branch has at least two sites, one at each end, and a site on either side of a sphere or
+ * cylinder. */
 static void check_order(tb_check *check, const tb_tendon_point *points, int32_t count)
 {
     for (int32_t i = 0; i < count && check->status == TB_OK; i++) {

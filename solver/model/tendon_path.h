@@ -1,22 +1,23 @@
-/* The way of a spatial tendon through space, from the poses of the bodies that it touches.
+/* Path of a spatial tendon, from the poses of the bodies that it touches.
  *
- * The tendon is a string under tension: straight from site to site, and around a sphere or a cylinder
- * that stands between two of them. On a sphere the bend lies in the plane of both sites and the
- * centre; on a cylinder its image along the axis does, and the height rises evenly with the length.
- * Both are problems of a circle in a plane. The bent part has no ends of its own that could move
- * its length to first order, so a change of length is that of the straight pieces, with their ends
- * held by the bodies that they touch.
+ * The tendon is a string under tension: straight from site to site, and around a sphere or a
+ * cylinder between two sites. On a sphere the bend lies in the plane of both sites and the centre.
+ * On a cylinder its projection along the axis is the bend around a circle, and the height rises
+ * linearly with the length. Both reduce to a circle in a plane. To first order the length of the
+ * bend does not change with its end points, so the length changes only by the straight pieces,
+ * whose ends move with the bodies that they touch.
  *
- * Rules of choice as in MuJoCo 4.0 (documentation, "tendon/spatial", and its answers where that is
- * silent): the shorter way, and only where the shape is in the way; but the longer one, and always,
- * where a side point is opposite to it as the centre sees them. A side point inside the shape keeps
- * the string inside, where it touches the surface in one point. */
+ * Choice of the path as in MuJoCo 4.0 (documentation, "tendon/spatial", and its measured results
+ * where the documentation is silent): the shorter path, only if the shape obstructs the straight
+ * line; but always the longer path if a side point lies opposite to the shorter one, seen from
+ * the centre. A side point inside the shape keeps the string inside, where it touches the
+ * surface in one point. */
 #ifndef TB_TENDON_PATH_H
 #define TB_TENDON_PATH_H
 
 #include "model/model.h"
 
-/* Lengths below this (m) are none. */
+/* Lengths below this (m) count as zero. */
 #define TB_TENDON_LEAST TB_R(1e-15)
 
 /* A point in the plane of a circle about the origin. */
@@ -47,15 +48,15 @@ TB_FN tb_real tb_flat_cross(tb_flat a, tb_flat b)
     return a.x * b.y - a.y * b.x;
 }
 
-/* Unit length; along x where there is no direction. */
+/* Normalises to unit length; returns the x axis for a zero vector. */
 TB_FN tb_flat tb_flat_unit(tb_flat a)
 {
     const tb_real length = tb_sqrt(tb_flat_dot(a, a));
     return length < TB_TENDON_LEAST ? tb_flat_of(1, 0) : tb_flat_of(a.x / length, a.y / length);
 }
 
-/* Where the tangent through p touches the circle: ahead of p counter-clockwise for turn = 1, behind
- * for -1. */
+/* Point where the tangent through p touches the circle: counter-clockwise from p for turn = 1,
+ * clockwise for -1. */
 TB_FN tb_flat tb_circle_touch(tb_flat p, tb_real radius, tb_real turn)
 {
     const tb_real square = tb_flat_dot(p, p), along = radius * radius / square;
@@ -64,8 +65,8 @@ TB_FN tb_flat tb_circle_touch(tb_flat p, tb_real radius, tb_real turn)
     return tb_flat_of(along * p.x - across * p.y, along * p.y + across * p.x);
 }
 
-/* Length of the arc from p to q, clockwise for turn = 1. Touching points that rounding has put behind
- * one another are no whole turn apart. */
+/* Length of the arc from p to q, clockwise for turn = 1. Rounding may swap two touching points;
+ * their arc is then 0, not a whole turn. */
 TB_FN tb_real tb_circle_arc(tb_flat p, tb_flat q, tb_real radius, tb_real turn)
 {
     const tb_real angle = tb_atan2(-turn * tb_flat_cross(p, q), tb_flat_dot(p, q));
@@ -74,11 +75,11 @@ TB_FN tb_real tb_circle_arc(tb_flat p, tb_flat q, tb_real radius, tb_real turn)
 }
 
 /* Around the circle from a to b. side: NULL, or a direction. Returns the length of the arc and the
- * touching points, or -1 where the straight way is free.
+ * touching points, or -1 if the straight line is free.
  *
- * The centre sees a and b under an angle of less than a half turn, within which lie the straight way
- * and the shorter one around. The string goes the other way where the side points away from that
- * angle, which is where its opposite lies within. */
+ * Seen from the centre, a and b span an angle of less than a half turn, which contains the
+ * straight line and the shorter path. The string takes the longer path if the opposite of the
+ * side direction lies within that angle. */
 TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb_real radius,
                                    tb_flat touch[2])
 {
@@ -93,12 +94,12 @@ TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb
     const tb_real opening = tb_flat_cross(a, b);
     const int away = opening > 0 ? from_a < 0 && to_b < 0 : from_a > 0 && to_b > 0;
 
-    /* the point of the straight way that is nearest to the centre */
+    /* the point of the straight line nearest to the centre */
     const tb_real s = tb_clamp(-tb_flat_dot(ab, a) / apart, TB_R(0), TB_R(1));
     const tb_flat nearest = tb_flat_of(a.x + s * ab.x, a.y + s * ab.y);
     if (!away && tb_flat_dot(nearest, nearest) > square) return -1;
 
-    /* of two ways that are as long the one on the side */
+    /* of two equally long paths, take the one on the side */
     int clockwise = opening < 0;
     if (away) clockwise = !clockwise;
     if (opening == 0) clockwise = from_a < 0;
@@ -113,8 +114,8 @@ TB_FN_LARGE tb_real tb_wrap_circle(tb_flat a, tb_flat b, const tb_flat *side, tb
  *     asin(A sin x) + asin(B sin x) - 2 x + G = 0,
  *
  * with A, B the radius over the distance of each end and G the angle between them, as the centre sees
- * them. Newton from the right end: the left side falls and is concave, so every step stays behind the
- * root. */
+ * them. Newton starts at the right end: the left-hand side is decreasing and concave, so every
+ * iterate stays to the right of the root. */
 TB_FN_LARGE tb_real tb_wrap_angle(tb_real a, tb_real b, tb_real g)
 {
     enum { STEPS = 50 };
@@ -130,8 +131,8 @@ TB_FN_LARGE tb_real tb_wrap_angle(tb_real a, tb_real b, tb_real g)
     return tb_max(x, TB_R(0));
 }
 
-/* Inside of the circle from a to b, both outside: touches its inner side in one point. Returns 0, or
- * -1 where the straight way passes inside. */
+/* Inside of the circle from a to b, both outside: the string touches its inner side in one
+ * point. Returns 0, or -1 if the straight line passes inside. */
 TB_FN_LARGE tb_real tb_wrap_inside(tb_flat a, tb_flat b, tb_real radius, tb_flat touch[2])
 {
     const tb_real from = tb_sqrt(tb_flat_dot(a, a)), to = tb_sqrt(tb_flat_dot(b, b));

@@ -1,4 +1,4 @@
-/* Which shapes may touch, and with what surface. */
+/* Pairs of shapes that may collide, and their contact surface. */
 #include "model/model.h"
 
 TB_EXTERN const tb_model_pair *tb_model_find_pair(const tb_model *model, int32_t a, int32_t b)
@@ -37,7 +37,7 @@ TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t
 {
     const tb_model_filter *p = &model->filters[a], *q = &model->filters[b];
 
-    /* no joint between the two, or none that can give way: nothing to solve for, listed or not */
+    /* no joint moves one shape relative to the other: such pairs never collide, listed or not */
     if (p->root == q->root) return false;
     if (!p->moves && !q->moves) return false;
     if (model->number_of_shape_excludes > 0 &&
@@ -46,14 +46,14 @@ TB_EXTERN bool tb_model_shapes_collide(const tb_model *model, int32_t a, int32_t
     if (model->number_of_pairs > 0 && tb_model_find_pair(model, a, b) != NULL) return true;
     if (!(p->category & q->mask) && !(q->category & p->mask)) return false;
 
-    /* parent and child, bodies fixed to each other counting as one */
+    /* parent and child; bodies fixed to each other count as one */
     if (p->above == q->root || q->above == p->root) return false;
     return model->number_of_excludes == 0 ||
            !is_excluded(model->excludes, model->number_of_excludes, model->shapes[a].body,
                         model->shapes[b].body);
 }
 
-/* the rest of the model is double in every build, and so is this */
+/* double in every build, like the rest of the model */
 TB_STATIC double larger(double a, double b)
 {
     return a > b ? a : b;
@@ -71,7 +71,7 @@ TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int
     surface.kind = p->kind > q->kind ? p->kind : q->kind;
     surface.friction = larger(p->friction, q->friction);
     surface.restitution = larger(p->restitution, q->restitution);
-    /* the larger torque counts, and a torque is friction times radius */
+    /* the larger torque applies; a torque is friction times radius */
     const double torque = larger(p->friction * p->spin_radius, q->friction * q->spin_radius);
     surface.spin_radius = surface.friction > 0 ? torque / surface.friction : 0;
     surface.rolling_length = larger(p->rolling_length, q->rolling_length);

@@ -68,7 +68,8 @@ static bool limit_force(tb_model *v, const tb_variation *variation)
     return true;
 }
 
-/* Whoever finds models by their hash, as a card does, must not take a variant for its origin. */
+/* Gives the variant its own hash: a cache by hash, such as a GPU's, must not confuse a variant
+ * with its origin. */
 static void name_variant(tb_model *v, const tb_variation *variation)
 {
     struct {
@@ -99,7 +100,7 @@ tb_status tb_model_vary(const tb_model *model, const tb_variation *variation, tb
     *v = *model;
     if (v->origin == NULL) v->origin = model;
     tb_arena_init(&v->arena, 0);
-    v->bytes = NULL; /* not its own: the model it was made of frees them */
+    v->bytes = NULL; /* the origin owns and frees them */
     v->bytes_size = 0;
     v->name_index = NULL;
     bool done = variation->friction_scale == 1 || scale_friction(v, variation->friction_scale);

@@ -1,5 +1,5 @@
-/* Compiling a scene into a model, stage by stage; see model_internal.h. A model never changes after
- * it leaves here, and the scene is never changed. */
+/* Compiling a scene into a model, stage by stage; see model_internal.h. A compiled model never
+ * changes, and compiling never changes the scene. */
 #include "model/model_internal.h"
 
 #include "base/budget.h"
@@ -37,7 +37,7 @@ const char *tb_compile_body_name(const tb_compiler *c, int32_t body)
     return body == 0 ? "world" : c->scene->bodies[c->scene_body[body]].name;
 }
 
-/* Enters a thing's name for tb_model_find and tb_model_thing_name. */
+/* Enters an element's name for tb_model_find and tb_model_thing_name. */
 static bool enter(tb_compiler *c, tb_handle_kind kind, const char **list, int32_t index,
                   const char *name)
 {
@@ -46,7 +46,7 @@ static bool enter(tb_compiler *c, tb_handle_kind kind, const char **list, int32_
     if (name[0] == 0) return true;
     list[index] = tb_names_keep(names, name);
     if (list[index] == NULL) return false;
-    /* "NAME_x" of a planar joint may also be the name of another: the first counts */
+    /* "NAME_x" of a planar joint may also be another joint's name: the first joint keeps it */
     if (tb_names_find(names, kind, name) >= 0) return true;
     return tb_names_insert(names, kind, list[index], index);
 }

@@ -1,9 +1,8 @@
-/* Compiling actuators: what they act on, and the dofs that feel them.
+/* Compiles actuators: their transmissions and the dofs of their moments.
  *
- * An actuator on a hinge, a slide, a fixed tendon, or along axes that its own joint carries has a
- * constant moment. All others have moments that the step finds anew, one for each dof of a list
- * that is made here: the chain above a site, and for a pair of sites the dofs that move one of them
- * and not both. */
+ * An actuator on a hinge, a slide, a fixed tendon, or along axes of its own joint has constant
+ * moments. The step computes all other moments, one for each dof of a list built here: the chain
+ * above a site, and for a pair of sites the dofs that move exactly one of the two. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -83,8 +82,8 @@ static double norm3(const double *x)
     return sqrt(x[0] * x[0] + x[1] * x[1] + x[2] * x[2]);
 }
 
-/* A position servo about one axis of a rotation knows its target up to whole turns (MuJoCo 4.0,
- * XML reference, general/joint): the turn as the servo counts it, or 0. */
+/* Period of a position servo about one axis of a rotation, whose target is defined up to whole
+ * turns (MuJoCo 4.0, XML reference, general/joint), in the servo's length unit; 0: no period. */
 static double period_of(const tb_compiler *c, const tb_model_actuator *a)
 {
     const double turn = 2 * 3.14159265358979323846;
@@ -146,7 +145,7 @@ static bool moves(const tb_compiler *c, const tb_model_actuator *a, int32_t dof)
     return false;
 }
 
-/* Narrows the actuator's own limits to what its joint lets through: first its own, then these. */
+/* Clamps the actuator's limits to the joint's limits: its own limits first, then the joint's. */
 static void narrow(tb_model_actuator *a, const tb_model_joint *joint)
 {
     if (a->gear[0] == 0) return;
@@ -157,8 +156,8 @@ static void narrow(tb_model_actuator *a, const tb_model_joint *joint)
     a->force_limited = true;
 }
 
-/* A bound on the sum of a joint's actuator forces is one on the only actuator of the joint, if that
- * acts on nothing else; else the step looks at the sum. */
+/* If a joint has one actuator, which acts on this joint alone, the joint's bound becomes the
+ * actuator's limit; otherwise the step bounds the sum. */
 static void bound_joints(tb_compiler *c, tb_model_actuator *actuators)
 {
     tb_model *m = c->model;

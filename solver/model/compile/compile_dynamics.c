@@ -1,8 +1,8 @@
-/* Compiling what the dynamics need to know at once: that the mass matrix can be inverted, and the
- * constant inverses of bodies that fly free.
+/* Compiles data for the dynamics: checks that the mass matrix is invertible, and computes the
+ * constant inverses of single free bodies.
  *
- * A massless body is fine where others hang on it and no motion of its own joints is free of
- * inertia; so the test is not on masses but on the articulated-body inertias of the described pose
+ * A massless body is valid if its descendants give inertia to every motion of its joints. The
+ * check is therefore not on masses but on the articulated-body inertias of the described pose
  * (Featherstone, Rigid Body Dynamics Algorithms, ch. 7): every joint's block D = S' I_A S +
  * armature must be positive definite. Inertias are in world axes about the origin of their body,
  * and are moved to the parent's. */
@@ -10,7 +10,7 @@
 
 #include <string.h>
 
-/* Pivots of D below this fraction of the largest entry that they came from count as zero. */
+/* Pivots of D below this fraction of their largest summand count as zero. */
 #define SMALLEST_PIVOT 1e-12
 
 /* Rows and columns 0 to 2 are rotation, 3 to 5 translation of the reference point. */
@@ -38,8 +38,8 @@ static void add_rigid(spatial_inertia *into, const tb_model_body *body, const tb
     }
 }
 
-/* Moves the reference point by -r, where it then sees the old one at r, and adds the result. With
- * blocks A (rotation), B, C (translation) and S = r x: A - B S + S B' - S C S, B + S C, C. */
+/* Moves the reference point by -r (the old point is then at r) and adds the result. With blocks
+ * A (rotation), B, C (translation) and S = r x: A - B S + S B' - S C S, B + S C, C. */
 static void add_moved(spatial_inertia *into, const spatial_inertia *from, tb_vec3 r)
 {
     tb_mat33 s = {{0, -r.z, r.y, r.z, 0, -r.x, -r.y, r.x, 0}}, a, b, c;
@@ -85,9 +85,9 @@ static void motion_of(const tb_model_joint *joint, const tb_pose *pose, int k, t
     tb_v3_store(s + 3, v);
 }
 
-/* Takes one dof out of an articulated inertia: I -= U U' / D. False where D is not positive. A
- * joint of several dofs is taken out dof by dof, the last first, which is the Cholesky elimination
- * of its block. */
+/* Eliminates one dof from an articulated inertia: I -= U U' / D. False if D is not positive. A
+ * joint of several dofs is eliminated dof by dof, the last first, which is the Cholesky
+ * elimination of its block. */
 static bool remove_dof(spatial_inertia *inertia, const double s[6], double armature)
 {
     double u[6], d = armature, largest = armature;
@@ -147,7 +147,7 @@ static bool has_passive_forces(const tb_compiler *c, int32_t index)
            dof->damping_polynomial[0] != 0 || dof->damping_polynomial[1] != 0;
 }
 
-/* The constant inverses of a lone free body, and their roots. */
+/* The constant inverses of a single free body, and their roots. */
 static void set_single_free(tb_compiler *c, tb_model_tree *tree)
 {
     tb_model_body *body = &c->bodies[tree->body];
@@ -156,7 +156,8 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
         return;
     if (c->model->number_of_fluids > 0 || has_passive_forces(c, body->joint)) return;
 
-    /* a centre that is off by rounding alone is at the origin: 1e-12 of the radius of gyration */
+    /* a centre within rounding of the origin counts as the origin: 1e-12 of the radius of
+     * gyration */
     const double gyration2 = (body->inertia[0] + body->inertia[1] + body->inertia[2]) / body->mass;
     const tb_vec3 com = tb_v3_load(body->com);
     if (!(tb_v3_length2(com) <= 1e-24 * gyration2)) return;
@@ -178,14 +179,14 @@ static void set_single_free(tb_compiler *c, tb_model_tree *tree)
     memcpy(tree->inverse_root, root.m, sizeof tree->inverse_root);
 }
 
-/* A free joint has none, whatever is said of it. */
+/* A free joint has no limits, even if its definition sets them. */
 static bool has_limits(const tb_model_joint *joint)
 {
     return joint->limited && (joint->type == TB_JOINT_HINGE || joint->type == TB_JOINT_SLIDE ||
                               joint->type == TB_JOINT_BALL);
 }
 
-/* Lists of the few things that a step would look for among many free bodies. */
+/* Builds lists of rare elements, so that a step does not search many free bodies. */
 static tb_status add_lists(tb_compiler *c)
 {
     tb_model *model = c->model;
@@ -206,7 +207,7 @@ static tb_status add_lists(tb_compiler *c)
     return TB_OK;
 }
 
-/* Chains of dofs from each to its root; the length of one is one more than its parent's. */
+/* Chains of dofs from each dof to its root; a chain is one longer than the parent's. */
 static tb_status add_chains(tb_compiler *c)
 {
     tb_model *m = c->model;

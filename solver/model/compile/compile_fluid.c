@@ -1,16 +1,15 @@
-/* Compiling the medium: what it acts on, body by body.
+/* Compiles fluid forces: the parts of each body that the medium acts on.
  *
- * MuJoCo's two models (documentation, "Fluid forces"): a body whose shapes say nothing is a box
- * with the body's mass and inertia; a body with shapes that are declared ellipsoids is acted on
- * through those alone. The box's edges follow from the principal moments, I_x = m (y^2 + z^2) / 12.
+ * MuJoCo's two models (documentation, "Fluid forces"): a body without fluid shapes is a box with
+ * the body's mass and inertia; on a body with fluid ellipsoids the medium acts through the
+ * ellipsoids alone. The box's edges follow from the principal moments, I_x = m (y^2 + z^2) / 12.
  * The added mass and inertia of an ellipsoid in potential flow are Lamb's (Hydrodynamics, art. 114;
  * Tuckerman, Inertia factors of ellipsoids, 1925); they depend on
  *
  *     kappa_x = x y z int_0^inf dl / ((x^2 + l) sqrt((x^2 + l) (y^2 + l) (z^2 + l)))
  *
- * which is taken by the Gauss-Kronrod rule of 15 points (QUADPACK's constants) after
- * l = s t^3 / (1 - t)^2, s = (x^3 y z)^(2/5), as MuJoCo has it, so that both have the same
- * coefficients. */
+ * computed by the Gauss-Kronrod rule of 15 points (QUADPACK's constants) after l = s t^3 / (1 -
+ * t)^2, s = (x^3 y z)^(2/5), as in MuJoCo, so that the coefficients agree. */
 #include "model/model_internal.h"
 
 #include <string.h>
@@ -100,8 +99,8 @@ static bool weighs(const tb_scene_def *options, const tb_shape_def *shape)
            (shape->mass > 0 || (shape->mass < 0 && shape->density > 0));
 }
 
-/* Axes that the inertia was described in: those given with it, or those of the only shape that
- * weighs something. They decide where two moments are equal. */
+/* Axes of the described inertia: the given axes, or the axes of the only shape with mass. The
+ * axes matter if two moments are equal. */
 static tb_mat33 described_axes(const tb_compiler *c, int32_t body)
 {
     const tb_scene_def *options = &c->scene->options;

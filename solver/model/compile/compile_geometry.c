@@ -1,11 +1,11 @@
 /* Compiling geometry: shapes in their bodies, and the hulls, triangle meshes and height fields that
- * they share. An asset is built once, and only if a shape that can collide uses it: what is only
- * there to be looked at may be flat, open or huge. */
+ * they share. An asset is built once, and only if a shape that can collide uses it: a visual
+ * mesh may be flat, open or huge. */
 #include "model/model_internal.h"
 
 #include <string.h>
 
-/* Farther than any scene, near enough that its square is a float. */
+/* Larger than any scene, small enough that its square fits a float. */
 #define UNBOUNDED_M 1e15
 
 /* Built index of each asset, -1 before it is built. */
@@ -74,7 +74,7 @@ static double reach_of(const tb_scene *scene, const tb_shape_def *shape)
 
 /* ---- assets ---- */
 
-/* The arena is the model's: an error half-way is followed by its destruction. */
+/* The model owns the arena: after an error the caller destroys both. */
 static tb_status build_hull(tb_compiler *c, geometry *g, int32_t asset, int32_t *index)
 {
     const tb_mesh_def *def = &c->scene->meshes[asset];
@@ -187,7 +187,7 @@ static tb_status add_filters(tb_compiler *c)
         f->moves = body->last_dof >= 0;
         if (!model->filter_parent || f->root == 0) continue;
         const int32_t above = c->bodies[c->bodies[f->root].parent].fixed_to;
-        if (above != 0) f->above = above; /* what cannot move is no parent */
+        if (above != 0) f->above = above; /* an immovable body is not a parent */
     }
     model->filters = filters;
     return TB_OK;

@@ -1,18 +1,17 @@
-/* Compiling masses: what every body weighs, in MuJoCo's order. Given inertia or the shapes' sum;
- * then the smallest mass and moments, the triangle inequality,
- * and last the scaling to a total mass. */
+/* Compiles the masses of bodies, in MuJoCo's order: given inertia or the shapes' sum; then the
+ * minimum mass and moments, the triangle inequality, and last the scaling to a total mass. */
 #include "model/model_internal.h"
 
 #include <string.h>
 
-/* Mass properties of a mesh asset, worked out once. On a body that cannot move, a mesh that has
- * none (a terrain, a plate) weighs nothing; on one that can it is an error. */
+/* Mass properties of a mesh asset, computed once. A mesh without volume (a terrain, a plate) has
+ * no mass on an immovable body; on a moving body it is an error. */
 static tb_status asset_mass(tb_compiler *c, const tb_shape_def *shape, tb_mass_properties *cache,
                             bool *known, tb_mass_properties *result, tb_error *error)
 {
     tb_status status = TB_OK;
     const int32_t mesh = scene_index(shape->asset);
-    if (shape->shell) { /* the shape asks for what its asset does not say */
+    if (shape->shell) { /* the shape overrides the asset's inertia kind */
         tb_mesh_def def = c->scene->meshes[mesh];
         def.inertia = TB_MESH_INERTIA_SHELL;
         return tb_mesh_asset_mass(&def, result, error);
@@ -23,8 +22,8 @@ static tb_status asset_mass(tb_compiler *c, const tb_shape_def *shape, tb_mass_p
     return status;
 }
 
-/* Adds a shape's mass at its place in the body: mass, first moment,
- * and inertia about the body origin. */
+/* Adds a shape's mass at its pose in the body: mass, first moment, and inertia about the body
+ * origin. */
 static void place(const tb_shape_def *shape, const tb_mass_properties *own, double com[3],
                   double inertia[6])
 {
@@ -35,7 +34,7 @@ static void place(const tb_shape_def *shape, const tb_mass_properties *own, doub
     tb_inertia_rotate(rotation.m, own->inertia, inertia);
 }
 
-/* Says whose mass cannot be told: a mesh has a name, other shapes seldom do. */
+/* Names the shape without mass properties: by its mesh, since other names are rare. */
 static tb_status fail_shape(tb_compiler *c, const tb_shape_def *shape, int32_t body,
                             tb_status status, const tb_error *why)
 {
@@ -46,7 +45,7 @@ static tb_status fail_shape(tb_compiler *c, const tb_shape_def *shape, int32_t b
                          tb_compile_body_name(c, body), why->message);
 }
 
-/* Sums the shapes of a body that count for inertia; *found says whether there was one. */
+/* Sums the shapes of a body that count for inertia; *found: at least one shape counts. */
 static tb_status sum_shapes(tb_compiler *c, int32_t body, tb_mass_properties *cache, bool *known,
                             bool *found)
 {

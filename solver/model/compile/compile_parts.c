@@ -1,6 +1,6 @@
-/* Compiling what refers to bodies, joints and shapes: sites, actuators, equalities, pairs, excludes
- * and keyframes; tendons in compile_tendons.c. Reference values are those of the pose that the scene
- * describes. */
+/* Compiles elements that refer to bodies, joints and shapes: sites, actuators, equalities,
+ * pairs, excludes and keyframes; tendons are in compile_tendons.c. Reference values belong to
+ * the described pose. */
 #include "base/budget.h"
 #include "model/model_internal.h"
 
@@ -30,7 +30,7 @@ static tb_status compile_sites(tb_compiler *c)
 
 /* ---- equalities ---- */
 
-/* Where the anchor of A and the frame of A lie in B, as the scene describes it. */
+/* Pose of A's anchor and of A's frame in B, in the described pose. */
 static void set_body_equality(tb_compiler *c, const tb_equality_def *def, tb_model_equality *into)
 {
     into->a = body_of(c, def->a);
@@ -104,7 +104,7 @@ static int compare_excludes(const void *left, const void *right)
     return (l->b > r->b) - (l->b < r->b);
 }
 
-/* Of several definitions of one pair the first counts. */
+/* Of several definitions of one pair the first applies. */
 static tb_status compile_pairs(tb_compiler *c)
 {
     const int32_t count = c->scene->number_of_pairs, shapes = c->model->number_of_shapes;
@@ -148,7 +148,7 @@ static tb_status compile_pairs(tb_compiler *c)
     return TB_OK;
 }
 
-/* Sorts pairs of indices and drops those of a thing with itself and repetitions. */
+/* Sorts pairs of indices, and drops repetitions and pairs of an element with itself. */
 static int32_t sort_excludes(tb_model_exclude *excludes, int32_t count)
 {
     int32_t kept = 0;
@@ -189,7 +189,7 @@ static tb_status compile_excludes(tb_compiler *c)
 
 /* ---- keyframes ---- */
 
-/* A copy of a keyframe's array, or `rest`, which all share, where the keyframe has none. */
+/* A copy of a keyframe's array, or the shared default `rest` if the keyframe has none. */
 static tb_status key_array(tb_compiler *c, const tb_keyframe_def *def, int32_t index,
                            const char *field, const double *numbers, int32_t count,
                            int32_t expected, const double *rest, const double **result)

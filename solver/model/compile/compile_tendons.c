@@ -1,5 +1,5 @@
-/* Compiling tendons: terms of fixed ones, and of spatial ones the path in bodies of the model with the
- * dofs that can change its length. */
+/* Compiles tendons: the terms of fixed tendons; for spatial tendons the path in model bodies and
+ * the dofs that can change its length. */
 #include "model/model_internal.h"
 #include "model/tendon_path.h"
 
@@ -13,7 +13,7 @@ static int32_t body_of(const tb_compiler *c, tb_handle body)
 /* ---- dofs of spatial tendons ---- */
 
 /* Counts, for each dof, how many bodies of a branch it moves; returns the number of these bodies.
- * *end is behind the branch, which begins behind a pulley or at the path's start. */
+ * *end is the point after the branch, which begins after a pulley or at the path's start. */
 static int32_t count_branch(const tb_compiler *c, const tb_tendon_def *def, int32_t first,
                             int32_t *end, int32_t *moved)
 {
@@ -27,7 +27,7 @@ static int32_t count_branch(const tb_compiler *c, const tb_tendon_def *def, int3
 }
 
 /* Marks the dofs that change the length: in some branch they move some bodies, but not all.
- * moved: dofs, scratch. Returns how many there are. */
+ * moved: dofs, scratch. Returns their number. */
 static int32_t mark_dofs(const tb_compiler *c, const tb_tendon_def *def, int32_t *moved,
                          bool *marks)
 {

@@ -1,17 +1,16 @@
-/* Compiling the tree: the model's numbering, its joints and dofs, and the pose that the scene
- * describes.
+/* Compiles the tree: the model's numbering, its joints and dofs, and the described pose.
  *
  * Bodies are numbered depth first and children in the order in which they were added, as MuJoCo
- * numbers them. Joints, shapes and sites are grouped by body in that order. A scene that was
- * described in another order but means the same therefore compiles to the same model, with the same
- * canonical bytes. */
+ * numbers them. Joints, shapes and sites are grouped by body in that order. Two descriptions of
+ * the same scene in different order therefore compile to the same model, with the same canonical
+ * bytes. */
 #include "model/model_internal.h"
 
 #include <string.h>
 
 /* ---- numbering ---- */
 
-/* Depth-first order by an explicit walk: chains may be 100,000 bodies long. */
+/* Depth-first order without recursion: chains may be 100,000 bodies long. */
 static tb_status order_bodies(tb_compiler *c)
 {
     const tb_scene *scene = c->scene;
@@ -35,7 +34,8 @@ static tb_status order_bodies(tb_compiler *c)
     c->scene_body[count++] = -1;
     while (true) {
         int32_t to = first[at + 1];
-        while (to < 0 && at >= 0) { /* no child: the next sibling of the nearest one that has one */
+        while (to < 0 && at >= 0) { /* no child: the next sibling of the nearest ancestor that
+                                       has one */
             to = next[at + 1];
             if (to < 0) at = scene->bodies[at].parent;
         }
@@ -48,8 +48,8 @@ static tb_status order_bodies(tb_compiler *c)
     return TB_OK;
 }
 
-/* Groups `count` things by their body (model index), stably: sorted gets their scene indices, start
- * the first of each body. */
+/* Groups `count` elements by their body (model index), stably: sorted receives their scene
+ * indices, start the first of each body. */
 static void group_by_body(const int32_t *body, int32_t count, int32_t bodies, int32_t *start,
                           int32_t *sorted)
 {
@@ -131,7 +131,7 @@ static void count_joints(tb_compiler *c)
 
 /* ---- joints and dofs ---- */
 
-/* Where the next joint, coordinate and dof go. */
+/* Indices of the next joint, coordinate and dof. */
 typedef struct tree_cursor {
     int32_t joint, coordinate, dof, tree;
     double *q;
