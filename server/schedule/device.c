@@ -15,8 +15,8 @@
 /* Worlds from which on a card gets a session where nothing has been measured. */
 static const int64_t USUAL_CARD_WORLDS = 1024;
 
-/* How many times slower a device may be, by size alone, that is tried to know: a job ends and comes
- * again, a session stays. So it is jobs that try again what has not been measured for so long. */
+/* Acceptable slowdown, by size alone, of a trial on an unmeasured device: a job ends and comes
+ * again, a session stays. Only jobs therefore repeat trials whose measurement is old. */
 static const double LOSS_OF_A_JOB = 4, LOSS_OF_A_SESSION = 2;
 static const int64_t AGE_NS = 600000000000;
 
@@ -61,7 +61,8 @@ tb_status td_devices_find(td_server *server, tb_error *error)
         if (status == TB_OK && gpu.devices == 0 && config->backend == TB_BACKEND_GPU)
             status = tb_fail_field(error, TB_UNAVAILABLE, "server.backend",
                                    "[server] backend = gpu, but there is none: %.300s", gpu.reason);
-        /* usual on a machine without cards, and all that tells why one with cards uses none */
+        /* usual on a machine without cards; on a machine with cards, the log's only reason why none
+         * is used */
         if (status == TB_OK && gpu.devices == 0)
             td_log_write(server->log, TB_LOG_INFO, "devices.no_card", "reason=%s", gpu.reason);
     }
@@ -118,7 +119,8 @@ void td_devices_end(td_server *server)
 
 /* ---- choosing ---- */
 
-/* The card for which the fewest wait, of these the one with the fewest sessions; NULL: none. */
+/* The card with the fewest waiting jobs, among these the one with the fewest sessions; NULL:
+ * none. */
 static td_device *freest_card(td_server *server)
 {
     td_device *best = NULL;
@@ -152,20 +154,20 @@ int64_t td_device_card_worlds(const td_server *server)
     return worlds < 2 ? 2 : worlds < 1e6 ? (int64_t)worlds : 1000000;
 }
 
-/* By size, and by what steps of the same scene took, where they are known (`*known`). */
+/* Decides by size, or by measured step times of the same scene where both are known (`*known`). */
 static bool is_for_card(const td_server *server, const td_device *card, const td_device *cpu,
                         const td_device_wish *wish, bool *known)
 {
     *known = false;
     if (server->config->backend == TB_BACKEND_GPU) return true;
-    /* 64 grasps of a mug of triangles: 1,048 world-steps/s on an H200, 12,900 on 16 threads */
+    /* meshes are slower on a card (tests/bench/gpu/results/README.md) */
     if (wish->meshes || (wish->options != NULL && wish->options->scheme == TB_SCHEME_PLANAR))
         return false;
     if (wish->bodies >= server->config->gpu_bodies) return true;
-    /* who has to wait gains less */
+    /* waiting jobs reduce a device's gain */
     const double card_wait = 1 + td_scheduler_queued(card->scheduler);
     const double cpu_wait = 1 + td_scheduler_queued(cpu->scheduler);
-    /* how much quicker the card would be, were it a matter of size alone */
+    /* the card's speedup, estimated by size alone */
     const double gain =
         (double)wish->worlds * cpu_wait / ((double)td_device_card_worlds(server) * card_wait);
     if (server->config->gpu_worlds > 0) return gain >= 1;
@@ -181,7 +183,7 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     if (*known) return card_ns * card_wait <= cpu_ns * cpu_wait;
     if (card_ns + cpu_ns == 0) return gain >= 1;
 
-    /* the one of which nothing is known: because it is for so many, or to know */
+    /* the unmeasured device: chosen because size favours it, or as a trial */
     const tb_backend_choice other = card_ns > 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
     const double lost = other == TB_BACKEND_CPU ? gain : 1 / gain;
     const double most = wish->ends ? LOSS_OF_A_JOB : LOSS_OF_A_SESSION;
@@ -190,7 +192,7 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     return goes == (other == TB_BACKEND_GPU);
 }
 
-/* Whether a stepper with these options can be had there. */
+/* True if a stepper with these options can be made on the device. */
 static tb_status try_options(const td_device *device, const tb_step_options *options,
                              tb_error *error)
 {

@@ -1,19 +1,18 @@
 /* The devices of the daemon: the processors of this machine and its cards, each with a scheduler
- * whose thread owns it; and which of them a session or a job gets.
+ * and its owner thread; and the choice of a device for a session or a job.
  *
- * The caller may insist on one by its name. Otherwise the configuration decides whether cards are
- * used at all, and then size and load do: a card takes as long for one small world as for hundreds,
- * so it gets those that have many worlds, or very large ones, and fewer while others wait for it;
- * none whose shapes collide as meshes (tb_model_has_meshes says why).
+ * The caller may name a device. Otherwise the configuration decides if cards are used at all, and
+ * then size and load decide: a card takes as long for one small world as for hundreds, so it gets
+ * sessions with many worlds or with very large ones, and fewer while others wait for it; none with
+ * shapes that collide as meshes (tb_model_has_meshes has the reason).
  *
- * How many are many differs from scene to scene. By the warm-up's box an H200 overtakes 16 threads at
- * 532 worlds; but of Shadow hands in motion 1,024 make 74 thousand steps a second there, and one on one
- * core makes 11 (tests/bench/gpu/results). So what was stepped on both is given to the one that was
- * quicker (pace.h). What was stepped on one of them tries the other where that would, by size, take no
- * more than four times as long for a job of grasps, twice for a session, one caller at a time.
+ * The break-even number of worlds varies strongly between scenes (tests/bench/gpu/results). A scene
+ * measured on both kinds of device therefore goes to the faster (pace.h). A scene measured on one
+ * kind tries the other if that, by size, takes at most four times as long for a job of grasps,
+ * twice for a session, one caller at a time.
  *
- * A session stays where it began, so that its bytes do not depend on what came later; the answer
- * says where that is. */
+ * A session keeps its device, so that its bytes do not depend on later load; the response names the
+ * device. */
 #ifndef SERVER_DEVICE_H
 #define SERVER_DEVICE_H
 
@@ -36,7 +35,7 @@ typedef struct td_device_wish {
     int32_t bodies;
     bool meshes;   /* tb_model_has_meshes */
     bool ends;     /* by itself, unlike a session: to try a device that may be slow costs less */
-    uint64_t pace; /* td_pace_key; 0: nobody knows */
+    uint64_t pace; /* td_pace_key; 0: unknown */
     const tb_step_options *options;
 } td_device_wish;
 

@@ -1,5 +1,5 @@
-/* The devices' part of the metrics page: who waits for which, and what a card holds and does. Read
- * anew for each page. */
+/* The devices' part of the metrics page: queue lengths, and sessions, memory and activity of each
+ * device. Read again for each page. */
 #include <inttypes.h>
 #include <stdio.h>
 

@@ -8,16 +8,16 @@
 #include "base/error.h"
 #include "schedule/scheduler_internal.h"
 
-/* Keys find their place in one of the sets; the one that was longest in no use makes room. */
+/* A key selects one of the sets; the least recently used entry of the set is replaced. */
 enum { SETS = 64, WAYS = 4, OCTAVES = 24 };
 
 /* Octaves of worlds that a card's measurement reaches on both sides. */
 enum { REACH = 2 };
 
-/* So long nobody else tries what somebody does. */
+/* One caller's trial blocks all other callers' trials of the key for this time. */
 static const int64_t TRIAL_NS = 30000000000;
 
-/* The last measurement's part of what is remembered: scenes come to rest and move again. */
+/* Weight of the latest measurement in the running average: scenes settle and move again. */
 static const double NEWS = 0.25;
 
 /* Averages, and when the last part of them was measured; worlds == 0: none. */

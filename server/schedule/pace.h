@@ -1,9 +1,9 @@
-/* Paces: what a step took on the processors and on a card, of each scene that was stepped, so that
- * `auto` (device.h) need not conclude from the warm-up's one box where a hand is quicker.
+/* Paces: measured step times of each scene on the processors and on a card. `auto` (device.h)
+ * prefers them to the warm-up, which measures one box.
  *
- * The processors take so long a world, whatever their number. A card takes about as long for few
- * worlds as for many until it is full, so its times are kept by the number of worlds, in octaves, and
- * say something of numbers up to four times as large or small. Nothing of it outlives the process. */
+ * The processors' time a world does not depend on the number of worlds. A card's step time is
+ * nearly constant until the card is full, so its times are kept by the number of worlds, in
+ * octaves, and apply to numbers up to four times as large or small. Paces end with the process. */
 #ifndef SERVER_PACE_H
 #define SERVER_PACE_H
 
@@ -18,8 +18,8 @@ typedef struct td_paces td_paces;
 tb_status td_paces_create(td_paces **, tb_error *);
 void td_paces_destroy(td_paces *); /* NULL is fine */
 
-/* What is stepped: any bytes that tell the scene from others, and the options that decide over the
- * work. Bytes may come piece by piece: start from TD_PACE_SEED, and end with the key, never 0. */
+/* Key of the stepped worlds: bytes that identify the scene, and the options that determine the
+ * cost. Bytes may come piece by piece: start from TD_PACE_SEED, and end with the key, never 0. */
 static const uint64_t TD_PACE_SEED = 0xcbf29ce484222325u;
 uint64_t td_pace_hash(uint64_t hash, const void *bytes, size_t size);
 uint64_t td_pace_key(uint64_t hash, const tb_step_options *);
@@ -31,8 +31,8 @@ void td_pace_note(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds, d
 /* The same for `worlds`, as far as it was measured since; 0: it is not known. */
 double td_pace_step_ns(td_paces *, uint64_t key, tb_backend_choice, int64_t worlds,
                        int64_t since_ns);
-/* Whether a key of which something is known may be tried where nothing is: true for one caller, who
- * leaves a note of it, and for nobody else for half a minute. */
+/* True if a key measured on one kind of device may be tried on this other kind: true for one
+ * caller, which records the trial, and false for all others for half a minute. */
 bool td_pace_try(td_paces *, uint64_t key, tb_backend_choice, int64_t now_ns);
 
 #endif

@@ -1,9 +1,9 @@
-/* The scheduler: the thread that owns the device, and those who lease it. See scheduler.h.
+/* The scheduler's owner thread, and leases of the device by other threads. See scheduler.h.
  *
- * The owner takes the leader (highest priority, then least used client), gathers who can share its
- * launch, lets them advance by a slice, answers those that are done and puts the others back at the
- * end of their lists: processor sharing with steps as its grain. When nothing is left it looks for
- * a few microseconds before it sleeps, since a client in a loop comes back at once. */
+ * The owner takes the leader (highest priority, then least used client), gathers jobs that can
+ * share its launch, advances them by a slice, answers finished jobs and puts the others at the end
+ * of their lists: processor sharing with a granularity of steps. With an empty queue the owner
+ * polls for a few microseconds before it sleeps, since a client in a loop submits again at once. */
 #include "schedule/scheduler_internal.h"
 
 #include <errno.h>
@@ -21,7 +21,7 @@
 static const int64_t LONGEST_SPIN_NS = 100000, SHORTEST_SPIN_NS = 5000;
 /* A wait for companions that is not worth the while. */
 static const int64_t SHORTEST_WAIT_NS = 5000;
-/* Worlds that a batch has room for at first. */
+/* Initial capacity of a batch in worlds. */
 enum { FIRST_WORLDS = 256 };
 
 static struct timespec to_timespec(int64_t ns)
@@ -54,15 +54,15 @@ static double take(td_scheduler *s, td_job *job)
     return remaining;
 }
 
-/* What is left of a job that ends will not be done: under the mutex, and before the job is
- * answered, since whoever comes back at once must not be told to wait for it. */
+/* Removes the rest of an ending job from the backlog. Caller holds the mutex. Runs before the job's
+ * answer, since its client may submit again at once and must not be refused because of it. */
 static void unbook(td_account *account, int priority, double backlog_ns)
 {
     double *backlog = &account->backlog_ns[priority];
     *backlog = *backlog > backlog_ns ? *backlog - backlog_ns : 0;
 }
 
-/* Whose job it was no longer has it: under the mutex. */
+/* Removes a job from its account. Caller holds the mutex. */
 static void forget(td_scheduler *s, td_account *account, int priority)
 {
     /* nothing is left; rounding may have left something */
@@ -76,7 +76,8 @@ static td_job *find_leader(td_scheduler *s)
     return p >= 0 ? td_queue_next(&s->queue, p, NULL)->first[p] : NULL;
 }
 
-/* A job that nobody wants any longer: answers it. Called with the mutex, which it lets go. */
+/* Answers a job that is cancelled or past its deadline. Caller holds the mutex, which the function
+ * releases meanwhile. */
 static void drop(td_scheduler *s, td_job *job, tb_status status, const tb_error *error)
 {
     td_account *account = job->account;
@@ -102,7 +103,7 @@ static bool can_join(const td_scheduler *s, const td_job *leader, const td_job *
      * dilute the leader's share, and its client's */
     const int32_t left = leader->steps - leader->steps_done;
     if (!beside && step_ns * left > (double)TD_SLICE_NS * s->threads) return false;
-    /* those of lower priority may only fill processors that would stand idle */
+    /* jobs of lower priority may only fill processors that would be idle */
     if (job->priority < leader->priority && !beside) return false;
     tb_error ignored;
     return td_job_wanted(job, td_monotonic_ns(), &ignored) == TB_OK &&
@@ -117,7 +118,7 @@ static bool add_to_batch(td_scheduler *s, td_job *job)
     return true;
 }
 
-/* Fills the batch with the leader and those that can share its launch, in their order. */
+/* Fills the batch with the leader and the jobs that can share its launch, in their order. */
 static bool gather(td_scheduler *s, td_job *leader)
 {
     td_batch_clear(&s->batch);
@@ -163,7 +164,7 @@ static void account_batch(td_scheduler *s, int64_t took_ns)
     }
 }
 
-/* The average over all worlds, for jobs that nobody has measured. */
+/* Averages over all worlds, as an estimate for jobs without a measurement. */
 static void learn(td_scheduler *s)
 {
     double step_ns = 0;
@@ -175,7 +176,7 @@ static void learn(td_scheduler *s)
     if (q->measured < INT32_MAX) q->measured++;
 }
 
-/* Called with the mutex, which is let go while the device works. */
+/* Caller holds the mutex, which is released while the device computes. */
 static void run_batch(td_scheduler *s)
 {
     td_batch *batch = &s->batch;
@@ -188,7 +189,7 @@ static void run_batch(td_scheduler *s)
     const int64_t took = td_batch_launch(batch, s->metrics);
     if (batch->error.status == TB_ABORTED) atomic_store(&s->server->alive, false);
 
-    /* who is answered may come back at once, and finds its place free */
+    /* an answered client may submit again at once and must find its slot free */
     pthread_mutex_lock(&s->mutex);
     if (took > 0) learn(s);
     for (int32_t i = 0; i < batch->jobs; i++) {
@@ -248,8 +249,8 @@ static void run_slice(td_scheduler *s, td_job *job)
 
 /* ---- a lease ---- */
 
-/* Launches until the job has ended, somebody else waits, or it takes longer than it should. True if
- * it has ended. */
+/* Launches until the job has ended, another job waits, or the job exceeds its time. True if it has
+ * ended. */
 static bool work_on_lease(td_scheduler *s, td_job *job, int64_t *took, tb_status *status,
                           tb_error *error)
 {
@@ -267,8 +268,8 @@ static bool work_on_lease(td_scheduler *s, td_job *job, int64_t *took, tb_status
     }
 }
 
-/* The device is free, and the owner learns of what has come meanwhile: under the mutex. True if it
- * is to be woken. */
+/* Frees the device and informs the owner of jobs that arrived meanwhile. Caller holds the mutex.
+ * True if the owner must be woken. */
 static bool end_lease(td_scheduler *s)
 {
     s->held = false;
@@ -297,7 +298,7 @@ void td_lease_run(td_scheduler *s, td_job *job)
 
     pthread_mutex_lock(&s->mutex);
     if (!finished && s->ended) {
-        /* nobody would go on with it */
+        /* no thread would continue it */
         status = tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");
         finished = true;
     }
@@ -392,7 +393,7 @@ static bool wait_for_companion(td_scheduler *s, td_job *leader)
     return true;
 }
 
-/* Until whoever has leased the device is done. */
+/* Waits for the end of the lease. */
 static void wait_for_lease(td_scheduler *s)
 {
     s->sleeping = true;
@@ -568,7 +569,7 @@ void td_scheduler_destroy(td_scheduler *s)
     atomic_fetch_add(&s->arrivals, 1);
     pthread_cond_signal(&s->work);
     pthread_join(s->owner, NULL);
-    /* whoever leased the device may still be answering */
+    /* the leasing thread may still be answering */
     pthread_mutex_lock(&s->mutex);
     while (s->unfinished > 0) pthread_cond_wait(&s->idle, &s->mutex);
     pthread_mutex_unlock(&s->mutex);

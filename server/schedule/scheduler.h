@@ -1,22 +1,22 @@
-/* The scheduler: one thread at a time has the device, as a rule its owner thread.
+/* The scheduler: one thread at a time has the device, normally its owner thread.
  *
- * Where a job allows it (`at_once`), is short, and finds nobody working or waiting, the thread that
- * submits it leases the device and does the work before td_scheduler_submit returns: for a step of a
- * few microseconds, waking the owner and being woken by its answer would take longer than the work.
- * Whatever comes meanwhile queues up for the owner.
+ * If a job allows it (`at_once`), is short, and no job runs or waits, the submitting thread leases
+ * the device and computes before td_scheduler_submit returns: for a step of a few microseconds,
+ * waking the owner and being woken by its answer takes longer than the step. Jobs that arrive
+ * meanwhile queue for the owner.
  *
- * Two kinds of jobs. Step jobs advance worlds by a number of steps under the same options; those
- * that are waiting together are merged into one batch, which changes no result. Slice jobs (grasps,
- * problem files) do a few milliseconds of work of their own at each call. The owner picks by
- * priority, then by fair share: the client that has used the least device time of late goes first.
- * It looks at cancellation and deadlines before launch and between steps. A full queue refuses at
- * once and says when to come back.
+ * There are two kinds of jobs. Step jobs advance worlds by a number of steps under the same
+ * options; waiting step jobs are merged into one batch, which changes no result. Slice jobs
+ * (grasps, problem files) compute for a few milliseconds at each call. The owner selects by
+ * priority, then by fair share: the client with the least recent device time goes first. The owner
+ * checks cancellation and deadlines before launch and between steps. A full queue refuses at once
+ * and gives a retry time.
  *
  * A step job runs in chunks of about a millisecond, so that jobs with different numbers of steps
- * share batches and nobody waits for somebody else's thousand steps. A slice of a job that is alone
- * is long, since the end of each costs its threads a wait for the last of them, and ends as soon as
- * other work comes. A world that diverges stays where it is and says so in its certificate; its job
- * and its neighbours go on. */
+ * share batches and no client waits for another client's thousand steps. A slice of a lone job is
+ * long, since its threads wait for the slowest at each slice's end, and ends early when another job
+ * arrives. A diverged world keeps its state and reports it in its certificate; its job and the
+ * other worlds continue. */
 #ifndef SERVER_SCHEDULER_H
 #define SERVER_SCHEDULER_H
 
@@ -33,7 +33,7 @@ typedef struct td_job td_job;
 struct td_job {
     td_priority priority;
     const td_caller *client; /* for fair share; borrowed */
-    td_call *call;           /* whose deadline and cancellation count; may be NULL */
+    td_call *call;           /* its deadline and cancellation apply; may be NULL */
 
     /* a step job: `worlds` states that no one else touches until done */
     tb_state *const *states;
@@ -43,20 +43,20 @@ struct td_job {
     tb_certificate *certificates; /* worlds; merged over the steps */
     const atomic_bool *stop;      /* true ends the job as CANCELLED; NULL: never */
     bool at_once;                 /* the submitting thread may do it, and call `done` */
-    bool patient;                 /* no wait is too long: streams, and who has waited already */
+    bool patient;                 /* accepts any wait: streams, jobs that have waited */
     /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
     uint64_t pace; /* what paces know the worlds by (pace.h); 0: nothing is noted */
 
-    /* a slice job (steps == 0): works for about `budget_ns`, and less where td_job_yields says so;
-     * true when it is finished. A status other than OK in *status ends it. Runs on the owner
+    /* a slice job (steps == 0): computes for about `budget_ns`, less if td_job_yields is true;
+     * returns true when finished. A status other than OK in *status ends it. Runs on the owner
      * thread. */
     bool (*slice)(td_job *, int64_t budget_ns, tb_status *status, tb_error *);
 
     /* Called once, on the owner thread or, before td_scheduler_submit returns, on the submitter's
-     * (`at_once`); with no lock of the scheduler. DEADLINE_EXCEEDED and CANCELLED tell how many steps were
-     * taken in `steps_done`. Must not block. */
+     * (`at_once`); with no lock of the scheduler. With DEADLINE_EXCEEDED and CANCELLED,
+     * `steps_done` has the number of steps taken. Must not block. */
     void (*done)(td_job *, tb_status, const tb_error *);
     void *context; /* the caller's own */
 
@@ -71,8 +71,8 @@ struct td_job {
     unsigned arrivals_seen; /* when its slice began */
 };
 
-/* Whether a slice should end before its time: other work has come, or nobody waits for this job any
- * longer. From any thread that works for the slice. */
+/* True if a slice should end early: another job waits, or this job is cancelled or past its
+ * deadline. From any thread that computes for the slice. */
 static inline bool td_job_yields(const td_job *job)
 {
     return atomic_load_explicit(job->arrivals, memory_order_relaxed) != job->arrivals_seen ||

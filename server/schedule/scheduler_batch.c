@@ -1,10 +1,10 @@
 /* A batch: the worlds of several step jobs with equal options, advanced together by some steps.
  *
- * A world is stepped start to end by one thread and meets nobody else's numbers, so a batch is
- * only a matter of speed: its bytes are those of each job alone. Small batches are stepped by the
- * one who has the device; waking other threads would take longer than the work. Certificates of
- * chunks are merged step by step in the same order as those of one long call; where energies are
- * summed up, chunks are of one step, so that the order of the additions is the same too. */
+ * One thread steps a world from start to end and reads no other world, so batching affects speed
+ * alone: a batch's bytes are those of each job alone. The thread that has the device steps small
+ * batches itself; waking other threads would take longer. Certificates of chunks are merged step by
+ * step in the same order as in one long call; with energy sums, a chunk is one step, so that the
+ * order of the additions is the same too. */
 #include "schedule/scheduler_internal.h"
 
 #include <math.h>
@@ -215,7 +215,7 @@ static void count_results(const td_job *job, td_metrics *metrics)
     if (not_converged > 0) td_metrics_add(metrics, TD_METRIC_NOT_CONVERGED, 1);
 }
 
-/* Whether it is nobody's first launch, which loads models and makes room. */
+/* True if every job has launched before; a first launch also loads models and allocates. */
 static bool is_known(const td_batch *batch)
 {
     for (int32_t i = 0; i < batch->jobs; i++)
@@ -238,7 +238,7 @@ static void note_pace(const td_batch *batch, int32_t steps, int64_t took_ns, dou
                  (double)took_ns * threads / steps, td_monotonic_ns());
 }
 
-/* After a launch: what each job has of it. */
+/* Distributes a launch's steps, times and results over its jobs. */
 static void settle(td_batch *batch, int32_t steps, int64_t took_ns, double threads,
                    td_metrics *metrics)
 {

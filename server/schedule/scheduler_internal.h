@@ -1,6 +1,6 @@
-/* What the files of the scheduler share: the queue with its accounts (scheduler_queue.c), the batch
- * that is being computed (scheduler_batch.c), the owner thread over both (scheduler.c), and those
- * who bring it work and may do it themselves (scheduler_submit.c). */
+/* Declarations shared by the files of the scheduler: the queue with its accounts
+ * (scheduler_queue.c), the running batch (scheduler_batch.c), the owner thread over both
+ * (scheduler.c), and submitting threads, which may lease the device (scheduler_submit.c). */
 #ifndef SERVER_SCHEDULER_INTERNAL_H
 #define SERVER_SCHEDULER_INTERNAL_H
 
@@ -8,7 +8,7 @@
 
 #include "schedule/scheduler.h"
 
-/* Of the device's time, by priority: what is left to it while higher ones want everything. */
+/* Share of device time, by priority, that remains for it under full load of higher priorities. */
 extern const double TD_PRIORITY_SHARES[];
 
 enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
@@ -32,7 +32,7 @@ typedef struct td_account {
     int32_t jobs;                     /* waiting or running */
 } td_account;
 
-/* Someone who submits again and again, so that the next time can be foretold. */
+/* A client that submits repeatedly, so that its next submission can be predicted. */
 typedef struct td_submitter {
     const void *key; /* its states */
     uint64_t options;
@@ -47,7 +47,7 @@ typedef struct td_queue {
     int32_t waiting;               /* jobs in lists */
     int64_t epoch_ns;              /* usage is counted in the worth of a nanosecond at this time */
     double step_ns;                /* average device time of one step of one world */
-    double owed_ns[TD_PRIORITIES]; /* device time due to those that higher ones have passed */
+    double owed_ns[TD_PRIORITIES]; /* device time owed to jobs that higher priorities overtook */
     int32_t measured;              /* chunks behind that average */
     td_submitter submitters[TD_SUBMITTERS];
 } td_queue;
@@ -56,14 +56,15 @@ td_account *td_queue_account(td_queue *, const td_caller *);
 /* Adds at the end of its account's list. */
 void td_queue_push(td_queue *, td_job *);
 void td_queue_remove(td_queue *, td_job *);
-/* The account whose turn it is at this priority: the least used with jobs; NULL if there is none.
- * `skip` (may be NULL) says which accounts (by index) not to look at. */
+/* The next account of this priority: the least used with jobs; NULL if there is none. `skip` (may
+ * be NULL) marks accounts (by index) to ignore. */
 td_account *td_queue_next(td_queue *, int priority, const bool *skip);
-/* The priority whose turn it is: the highest with jobs that wait, but for a lower one that has been
- * kept from its share of the device (TD_PRIORITY_SHARES). -1: nothing waits. */
+/* The next priority: the highest with waiting jobs, except when a lower one is owed its share of
+ * the device (TD_PRIORITY_SHARES). -1: the queue is empty. */
 int td_queue_priority(const td_queue *);
 bool td_queue_waits(const td_queue *, int priority);
-/* Books a launch under a leader of this priority: those below that wait are owed their share. */
+/* Books a launch under a leader of this priority: lower priorities that wait are owed their
+ * share. */
 void td_queue_owe(td_queue *, int priority, int64_t used_ns);
 /* Books device time; later use weighs more (half-life of two seconds). */
 void td_queue_charge(td_queue *, td_account *, int64_t used_ns, int64_t now_ns);
@@ -77,14 +78,14 @@ double td_queue_completion_ns(const td_queue *, const td_job *, const td_account
  * takes as much as `job` still needs, or all that it needs itself where that is less. */
 double td_queue_turns_ns(const td_queue *, const td_job *, const td_account *);
 double td_queue_backlog_ns(const td_queue *);
-/* Remembers a submission; how long the next one of somebody else with equal options is likely to
- * take, if that is below `limit_ns`, else 0. */
+/* td_queue_note records a submission; td_queue_companion_ns returns the time until the next
+ * predicted submission of other states with equal options, if at most `limit_ns`, else 0. */
 void td_queue_note(td_queue *, const td_job *, int64_t now_ns);
 int64_t td_queue_companion_ns(const td_queue *, const td_job *, int64_t now_ns, int64_t limit_ns);
 uint64_t td_options_hash(const tb_step_options *);
 bool td_options_equal(const tb_step_options *, const tb_step_options *);
 
-/* ---- the batch: of the one who holds the device ---- */
+/* ---- the batch: of the thread that has the device ---- */
 
 typedef struct td_batch_entry {
     td_job *job;
@@ -140,32 +141,32 @@ struct td_scheduler {
     td_queue queue;
     int32_t open;       /* accepted and not at their end: waiting, or in the launch */
     int32_t unfinished; /* accepted, and `done` has not returned */
-    bool held;          /* the device is at work, for the owner or for who has leased it */
+    bool held;          /* the device computes, for the owner or a lease */
     bool owner_only;    /* no leases */
     bool sleeping, ended;
     int32_t published; /* waiting, as the metrics have it */
-    int64_t empty_ns;  /* when a job last came in and found nobody waiting */
+    int64_t empty_ns;  /* last arrival of a job at an empty queue */
     /* read without it */
     atomic_uint arrivals;
     atomic_int waiting;
     atomic_llong jobs_done, wait_ns, busy_ns;
-    /* of the one who holds the device */
+    /* of the thread that has the device */
     td_batch batch;
     /* the owner's */
     int64_t idle_ns; /* average time between the last work and the next */
 };
 
-/* Whether somebody still wants the job: OK, or why not. (scheduler_queue.c) */
+/* OK if the job is still wanted, otherwise CANCELLED or DEADLINE_EXCEEDED. (scheduler_queue.c) */
 tb_status td_job_wanted(const td_job *, int64_t now_ns, tb_error *);
 /* Longest wait that a call may be made to: the configuration's bound, and a fifth of it, or the time
  * of the call's own work if that is more, once there has been a queue for as long as that: a burst is
  * borne, an overload that lasts is not made to wait in line. INT64_MAX: no bound. */
 int64_t td_wait_limit(const td_config *, int64_t empty_ns, int64_t now_ns, double needed_ns);
-/* Tells how many wait. With the mutex. */
+/* Publishes the number of waiting jobs. Caller holds the mutex. */
 void td_scheduler_publish(td_scheduler *);
-/* How long this job, which has not begun, should wait for company, ns: 0 unless some is likely to
- * come, a processor would stand idle without it, and the wait is short against the work. `others`:
- * jobs that wait beside it. With the mutex. (scheduler.c) */
+/* Time (ns) for a job that has not begun to wait for companions: 0 unless a companion is likely, a
+ * processor would be idle without it, and the wait is short against the job's duration. `others`:
+ * further waiting jobs. Caller holds the mutex. (scheduler.c) */
 int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
 /* Takes the idle device for a job that is in no list. False without memory. With the mutex. Then the
  * job is booked. td_lease_run, called without the mutex, answers the job, or gives the rest of it to

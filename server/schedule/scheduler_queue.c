@@ -1,9 +1,9 @@
 /* The scheduler's queue: lists by client and priority, fair share, estimates.
  *
- * Fair share. Each client's device time is booked, and who has the least of it goes first. Only
- * use of late shall count. Instead of letting every account decay at every look, a booking weighs
- * 2^(t / half-life) more the later it is made; the order of the accounts is the same, and the
- * weights are brought back to 1 before they grow too large. */
+ * Fair share. Each client's device time is booked, and the client with the least goes first. Only
+ * recent use counts. Instead of decaying every account at every look, a booking is weighted by 2^(t
+ * / half-life) at its time t; the order of the accounts is the same, and the weights are scaled
+ * back to 1 before they grow too large. */
 #include "base/error.h"
 #include "schedule/scheduler_internal.h"
 
@@ -14,7 +14,7 @@
 static const double HALF_LIFE_NS = 2e9;
 enum { LARGEST_EXPONENT = 100 };
 
-/* Of the device's time while higher priorities want all of it: what low, normal and high keep. */
+/* Shares that low, normal and high keep under full load of higher priorities. */
 const double TD_PRIORITY_SHARES[TD_PRIORITIES] = {0.05, 0.2, 1};
 
 /* A first guess at a step of one world, until one has been measured. */
@@ -37,7 +37,7 @@ static td_account *recycle(td_queue *queue)
     for (td_account *a = queue->accounts; a <= last; a++)
         if (a->jobs == 0 && (idle == NULL || a->used < idle->used)) idle = a;
     if (idle == NULL) return last;
-    /* whoever comes back after being forgotten must not gain by it */
+    /* a client must not gain by a dropped account */
     *idle = (td_account){.used = idle->used};
     return idle;
 }
@@ -116,7 +116,7 @@ void td_queue_owe(td_queue *queue, int priority, int64_t used_ns)
         else if (p < priority && td_queue_waits(queue, p))
             *owed += (double)used_ns * share / (1 - share);
         else if (p < priority)
-            *owed = 0; /* nobody waited */
+            *owed = 0; /* no other job waited */
     }
 }
 
@@ -160,7 +160,7 @@ double td_queue_step_ns(const td_queue *queue, const td_job *job)
 
 double td_queue_remaining_ns(const td_queue *queue, const td_job *job)
 {
-    if (job->steps == 0) return (double)TD_SLICE_NS; /* nobody knows; the next slice counts */
+    if (job->steps == 0) return (double)TD_SLICE_NS; /* unknown; the next slice counts */
     return td_queue_step_ns(queue, job) * (double)(job->steps - job->steps_done);
 }
 
@@ -207,7 +207,7 @@ double td_queue_completion_ns(const td_queue *queue, const td_job *job, const td
         if (a->jobs == 0) continue;
         for (int p = priority + 1; p < TD_PRIORITIES; p++) above += a->backlog_ns[p];
         if (a == account) continue;
-        /* who has used more of late waits until this client has caught up, and the other way round */
+        /* a client with more recent use waits until this client has caught up, and vice versa */
         const double ahead = (a->used - account->used) * weight;
         all += fmin(a->backlog_ns[priority], fmax(own - ahead, 0));
     }
@@ -224,7 +224,7 @@ double td_queue_backlog_ns(const td_queue *queue)
     return sum;
 }
 
-/* ---- who comes next ---- */
+/* ---- prediction of submissions ---- */
 
 void td_queue_note(td_queue *queue, const td_job *job, int64_t now_ns)
 {

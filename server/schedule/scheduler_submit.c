@@ -1,14 +1,14 @@
-/* Submitting: who may come in, and by which way a job gets to the device.
+/* Submitting: admits a job, and either queues it or leases the device for it.
  *
- * As a rule it is queued and the owner is woken. That costs two switches of threads, there and back
- * with the answer, several times what a step of a small world takes. So a submitter that allows it
- * leases an idle device for a short job and does the work itself, on the thread that has just read
- * the request and will write the answer. Whoever comes meanwhile queues up, and the owner finds all
- * of them when the lease ends: merging, order and shares are those of a device that is busy. */
+ * Normally a job is queued and the owner is woken. That costs two thread switches, to the owner and
+ * back with the answer, several times a step of a small world. A submitter that allows it therefore
+ * leases an idle device for a short job and computes on its own thread, which has just read the
+ * request and will write the answer. Jobs that arrive meanwhile queue, and the owner finds them
+ * when the lease ends: merging, order and shares are those of a busy device. */
 #include "base/error.h"
 #include "schedule/scheduler_internal.h"
 
-/* Launches measured before estimates refuse anybody. */
+/* Launches measured before estimates may refuse a job. */
 enum { TRUSTED_MEASUREMENTS = 16 };
 
 static tb_status check_job(const td_job *job, tb_error *error)
@@ -77,16 +77,16 @@ double td_scheduler_wait_ns(td_scheduler *s, const td_job *job)
     return wait > 0 ? wait : 0;
 }
 
-/* Room in the queue and time enough: under the mutex. */
+/* Checks the queue's free slots and the estimated wait. Caller holds the mutex. */
 static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_after,
                        tb_error *error)
 {
     if (s->ended) return tb_fail(error, TB_UNAVAILABLE, "the scheduler has ended");
     job->account = td_queue_account(&s->queue, job->client);
 
-    /* Jobs between two of their slices wait like those that have not begun: a launch takes many,
-     * and if only those left behind counted, there would be no bound. A client that waits for
-     * nothing yet may pass a queue that others have filled. */
+    /* Jobs between two slices count as waiting, like jobs that have not begun: a launch takes many,
+     * and counting only the jobs left behind would set no bound. A client with no waiting job may
+     * pass a queue that others have filled. */
     const int32_t waiting = s->open - s->threads;
     const int32_t limit = job->account->jobs > 0 ? s->queue_length : s->queue_length + TD_ACCOUNTS;
     if (waiting >= limit) {
@@ -128,8 +128,8 @@ static void book(td_scheduler *s, td_job *job, int64_t now)
     s->unfinished++;
 }
 
-/* Adds it to those that the owner looks at: under the mutex. True if the owner is to be woken; while
- * the device is leased, the end of the lease does that. */
+/* Queues the job for the owner. Caller holds the mutex. True if the owner must be woken; while the
+ * device is leased, the end of the lease wakes it. */
 static bool enqueue(td_scheduler *s, td_job *job)
 {
     const bool wake = s->sleeping && !s->held;

@@ -1,8 +1,8 @@
-/* Bundles: files of a scene that lie in the catalog under paths of the client's choice.
+/* Bundles: files of a scene, stored in the catalog under paths that the client chooses.
  *
- * An importer asks for a path that is joined to the folder of the file that names it. What it asks
- * for is found as it stands ("package://..." too), without its "." and ".." parts, or relative to
- * the folder of the main file. Nothing outside of the bundle is ever read. */
+ * An importer requests a path joined to the folder of the file that names it. The bundle looks for
+ * the path unchanged ("package://..." too), without its "." and ".." parts, and relative to the
+ * folder of the main file. The bundle must never read a file outside of itself. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,5 @@
-/* A cache of immutable things by digest: counted while somebody holds them, and kept for a while
- * after, least recently used first out when the idle ones take too much memory. */
+/* A cache of immutable objects by digest. Referenced objects stay; unreferenced ones stay until
+ * they exceed the memory limit and are then evicted, least recently used first. */
 #ifndef SERVER_CACHE_H
 #define SERVER_CACHE_H
 
@@ -9,7 +9,7 @@
 
 enum { TD_CACHE_BUCKETS = 1024 };
 
-/* Embedded as the first member of what is cached. */
+/* Embedded as the first member of a cached object. */
 typedef struct td_cached td_cached;
 struct td_cached {
     char key[65];

@@ -1,7 +1,7 @@
 /* Assets and scenes: two caches over the store. See catalog.h.
  *
- * The store's writer works in the order in which it is told, so a session that is durable implies
- * that its scene is: nobody has to wait for a scene before using it. */
+ * The store's writer works in order of submission, so a durable session implies a durable scene: no
+ * caller has to wait for a scene before using it. */
 #include "session/catalog.h"
 
 #include <sodium.h>
@@ -221,7 +221,7 @@ static bool is_due(td_catalog *c, atomic_llong *put_us)
            atomic_compare_exchange_strong(put_us, &last, now);
 }
 
-/* Tells the store of a use. A store that does not take it now is told by the next use. */
+/* Records a use in the store. If the store refuses now, the next use records it. */
 static void use_asset(td_catalog *c, td_cached *cached)
 {
     asset_entry *entry = (asset_entry *)cached;
@@ -372,7 +372,7 @@ tb_status td_catalog_add_scene_durably(td_catalog *c, tb_model *model, const td_
     *scene = NULL;
     tb_status status = add_model(c, model, &entry, error);
     if (status != TB_OK) return status;
-    *scene = scene_of(entry); /* `done` may be told before this returns */
+    *scene = scene_of(entry); /* `done` may be called before this returns */
     status = put_scene(c, entry, done, context, error);
     if (status == TB_OK) return TB_OK;
     td_cache_release(&c->scenes, entry);
@@ -405,7 +405,7 @@ static tb_status load_scene(td_catalog *c, const db_sha256 *digest, tb_budget *b
     return add_model(c, model, entry, error);
 }
 
-/* A digest as it stands, or of the one scene in the store that begins so. */
+/* Resolves a full digest, or the prefix of exactly one scene's digest in the store. */
 static tb_status resolve_scene(td_catalog *c, const char *id, db_sha256 *digest, tb_error *error)
 {
     db_sha256 lower, upper;

@@ -1,7 +1,7 @@
 /* The catalog: assets and compiled scenes, content-addressed, in memory and in the store.
  *
- * Models are compiled once, shared by every session and job that uses them, and kept warm while
- * anybody holds them and for a while after (least recently used go first). */
+ * Models are compiled once, shared by every session and job that uses them, and kept in memory
+ * while referenced and for a while after (least recently used are evicted first). */
 #ifndef SERVER_CATALOG_H
 #define SERVER_CATALOG_H
 
@@ -36,9 +36,9 @@ typedef struct td_scene {
 tb_status td_catalog_create(td_server *, td_catalog **, tb_error *);
 void td_catalog_destroy(td_catalog *);
 
-/* Keeps a copy of the bytes, at once in memory and soon in the store; whatever is written to the
- * store later is durable later than this. `expected` is "" or the digest the client promised. Tells
- * `done` once the asset is durable, unless it failed at once. */
+/* Keeps a copy of the bytes, at once in memory and soon in the store; every later write to the
+ * store becomes durable later than this. `expected` is "" or the digest that the client promised.
+ * Calls `done` once the asset is durable, unless it failed at once. */
 tb_status td_catalog_put_durably(td_catalog *, const char *name, const unsigned char *bytes,
                                  size_t size, const char *expected, char sha256[TD_SHA256_TEXT],
                                  db_done *done, void *context, tb_error *);
@@ -54,7 +54,7 @@ tb_status td_catalog_scene(td_catalog *, const char *id, tb_budget *, const td_s
 const td_scene *td_catalog_warm_scene(td_catalog *, const char *id);
 /* Takes over a model (destroys it if the catalog has an equal one, or on failure), stores it. */
 tb_status td_catalog_add_scene(td_catalog *, tb_model *, const td_scene **, tb_error *);
-/* The same, and tells `done` once the scene is durable, unless it failed at once; *scene is set
+/* The same, and calls `done` once the scene is durable, unless it failed at once; *scene is set
  * before that. */
 tb_status td_catalog_add_scene_durably(td_catalog *, tb_model *, const td_scene **, db_done *done,
                                        void *context, tb_error *);

@@ -365,7 +365,7 @@ static bool end_session(td_session *s, Tribo__V1__SessionEvent event, const char
     pthread_mutex_unlock(&all->mutex);
     if (!there) return false;
 
-    /* whoever closes it sees this, since `ended` below is set later */
+    /* the closing thread sees this, since `ended` below is set later */
     if (deletion != NULL) td_call_hold(deletion);
     s->deletion = deletion;
     atomic_store(&s->stop, true);
@@ -402,7 +402,7 @@ bool td_session_end(td_session *s, Tribo__V1__SessionEvent event, const char *re
 
 void td_session_delete(td_session *s, td_call *call)
 {
-    /* somebody else's: only an admin gets here */
+    /* another owner's session: only an administrator reaches this */
     const bool mine = strcmp(s->owner, call->caller.name) == 0;
     const bool ended =
         mine ? end_session(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_DELETED, "by its owner", call)

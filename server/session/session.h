@@ -19,10 +19,10 @@ tb_status td_sessions_create(td_server *, td_sessions **, tb_error *);
 /* Brings back the sessions that the store says were open; their worlds load at first use. */
 tb_status td_sessions_recover(td_sessions *, tb_error *);
 int32_t td_sessions_count(const td_sessions *);
-/* Ends sessions whose lease has run out by the server's clock; also done by a thread of its own. */
+/* Ends sessions with an expired lease by the server's clock; the reaper thread also does this. */
 void td_sessions_reap(td_sessions *);
-/* Checkpoints every session that changed since its last checkpoint and waits until it is durable;
- * tells watchers DRAINED. */
+/* Checkpoints every session that changed since its last checkpoint and waits until each is durable;
+ * sends DRAINED to watchers. */
 tb_status td_sessions_checkpoint_all(td_sessions *, double seconds, tb_error *);
 void td_sessions_destroy(td_sessions *);
 

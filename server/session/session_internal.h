@@ -1,14 +1,14 @@
-/* What the files of the sessions share.
+/* Declarations shared by the files of the sessions.
  *
  *   session.c          the table: identity, owner, lease, quota, the end of a session
- *   session_reaper.c   what happens by the clock, and at a drain
- *   session_turn.c     one thing at a time on each session; loading its worlds when they are needed
- *   session_store.c    rows, checkpoints; session_recover.c: coming back, and the end
+ *   session_reaper.c   actions by the clock, and at a drain
+ *   session_turn.c     one task at a time on each session; loading its worlds when they are needed
+ *   session_store.c    rows, checkpoints; session_recover.c: recovery, and the end
  *   session_watch.c    watchers: the latest state, and events
  *
- * Turn. Whoever works on a session's worlds has its turn, and gives it back by td_session_leave.
- * What is marked (turn) below belongs to the one who has it. Locks: the table's, then a session's;
- * neither is held while anything is called that could wait or call back. */
+ * Turn. A task on a session's worlds has the session's turn, and returns it by td_session_leave.
+ * Members marked (turn) below belong to the task with the turn. Locks: the table's, then a
+ * session's; no thread holds either while it calls a function that could wait or call back. */
 #ifndef SERVER_SESSION_INTERNAL_H
 #define SERVER_SESSION_INTERNAL_H
 
@@ -34,8 +34,8 @@ struct td_task {
     bool at_once;      /* its turn came when it did: it runs on the thread that brought it */
 };
 
-/* The snapshot that a fork goes back to until it has a checkpoint of its own. It hangs on a session
- * row that nobody sees, which ends when the last fork no longer needs it. */
+/* The snapshot that a fork falls back to until it has its own checkpoint. It belongs to a hidden
+ * session row, which ends when the last fork no longer needs it. */
 typedef struct td_origin {
     db_id id;
     atomic_int references;
@@ -82,7 +82,7 @@ struct td_session {
     const td_scene *scene;
     tb_state **states;     /* worlds; NULL: not loaded */
     uint64_t memory_bytes; /* booked for them */
-    td_call *deletion;     /* held; answered when the end is durable; NULL: nobody asked */
+    td_call *deletion;     /* held; answered when the end is durable; NULL: no such call */
     tb_certificate *certificates;
     int64_t step_estimate_ns, changes;
     td_run_account run;
@@ -111,8 +111,8 @@ struct td_session {
     uint64_t sequence;
 };
 
-/* A stream that wants to be told when the server drains. It takes its node out of the list before
- * it finishes its call. */
+/* A stream to notify when the server drains. The stream removes its node from the list before it
+ * finishes its call. */
 typedef struct td_drain_node {
     struct td_drain_node *next, *previous;
     td_call *call;
@@ -148,7 +148,7 @@ struct td_sessions {
     td_wire wires[8];
     int number_of_wires;
 
-    /* the reaper, and watchers that are to be told at a certain time; under reaper_mutex */
+    /* the reaper, and watchers with a due time; under reaper_mutex */
     pthread_t reaper;
     pthread_mutex_t reaper_mutex;
     pthread_cond_t reaper_wake;
@@ -169,16 +169,16 @@ void td_session_hold(td_session *);
 void td_session_release(td_session *);
 /* A new session with all that never changes still zero, held once, in no table. NULL: no memory. */
 td_session *td_session_new(td_sessions *, tb_error *);
-/* Room for `count` more sessions of a client, or RESOURCE_EXHAUSTED; given back by _unreserve or
- * used up by _insert. */
+/* Reserves `count` more sessions of a client, or RESOURCE_EXHAUSTED; returned by _unreserve or
+ * consumed by _insert. */
 tb_status td_sessions_reserve(td_sessions *, const td_caller *, int32_t count, tb_error *);
 void td_sessions_unreserve(td_sessions *, const char *owner, int32_t count);
 /* Puts a session with a reservation into the table, which holds it. */
 void td_sessions_insert(td_sessions *, td_session *);
 /* The same for one that comes back from the store, which no quota keeps out. */
 void td_sessions_adopt(td_sessions *, td_session *);
-/* The caller's session of this id, held and its lease renewed. INVALID_ARGUMENT for what is no id,
- * NOT_FOUND for a session of somebody else (but for admins). */
+/* The caller's session of this id, held and its lease renewed. INVALID_ARGUMENT for a malformed id,
+ * NOT_FOUND for another owner's session (except for administrators). */
 tb_status td_sessions_find(td_sessions *, const td_caller *, const char *id, td_session **,
                            tb_error *);
 void td_session_renew(td_session *);
@@ -188,8 +188,8 @@ uint64_t td_session_pace(const td_session *);
 void td_session_set_device(td_session *, td_device *);
 /* Brings what an answer wants of the worlds from the device at once. (turn) */
 tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
-/* Ends a session: out of the table, work on it stops, watchers are told, the store knows. False if
- * it had ended before. */
+/* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.
+ * False if it had ended before. */
 bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
 /* The same for a DeleteSession call, which is answered once the store has it. */
 void td_session_delete(td_session *, td_call *);
@@ -209,8 +209,8 @@ void td_reaper_stop(td_sessions *);
 
 /* ---- session_turn.c ---- */
 
-/* Runs the task when its turn comes, at once if nobody has it. NOT_FOUND when the session has
- * ended, RESOURCE_EXHAUSTED when too much is waiting; then no function of the task is called. */
+/* Runs the task when its turn comes, at once if the turn is free. NOT_FOUND when the session has
+ * ended, RESOURCE_EXHAUSTED when the queue is full; then no function of the task is called. */
 tb_status td_session_enter(td_session *, td_task *, tb_error *);
 void td_session_leave(td_session *);
 /* Worlds in the state in which the session was created. (turn) */
@@ -253,8 +253,8 @@ void td_session_account(td_session *, int32_t steps, int64_t compute_ns);
 tb_status td_session_load(td_session *, tb_error *);
 /* (turn) Its scene, within the budget of an upload. */
 tb_status td_session_load_scene(td_session *, tb_error *);
-/* Has a checkpoint made when the turn comes; `told` (may be NULL) hears when it is durable or was
- * not needed. */
+/* Makes a checkpoint when the turn comes; calls `told` (may be NULL) when it is durable or was not
+ * needed. */
 typedef struct td_checkpoint_wait td_checkpoint_wait;
 void td_session_checkpoint(td_session *, td_checkpoint_wait *told);
 void td_checkpoint_begin(td_checkpoint_wait *); /* NULL is fine */
@@ -272,9 +272,10 @@ void td_origin_release(td_sessions *, td_origin *);
 
 /* ---- session_watch.c ---- */
 
-/* Told after every change. (turn) */
+/* Notifies watchers after every change. (turn) */
 void td_session_publish(td_session *);
-/* Before the worlds go: who has not got the latest state gets it if its call has room. (turn) */
+/* Before the worlds are freed: sends the latest state to each watcher that has not got it, if its
+ * call's queue has space. (turn) */
 void td_session_publish_last(td_session *);
 /* An event for all watchers; with `last` their calls end. */
 void td_session_tell(td_session *, Tribo__V1__SessionEvent, const char *message, bool last);
@@ -288,7 +289,7 @@ void td_sessions_wake_at(td_sessions *, int64_t due_ns);
 
 /* ---- session_transients.c ---- */
 
-/* Takes over the bytes, also on failure. The oldest snapshots make room. */
+/* Takes over the bytes, also on failure. Evicts the oldest snapshots if the limit is reached. */
 tb_status td_transient_keep(td_sessions *, const db_id *id, const db_id *session,
                             unsigned char *bytes, size_t size, tb_error *);
 /* A malloc'ed copy of the bytes, and the session it is of; false if there is none of this id. */

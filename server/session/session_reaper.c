@@ -1,5 +1,5 @@
-/* The reaper: a thread that ends sessions whose lease has run out, has changed ones checkpointed,
- * and wakes watchers when their interval is over; and what happens to all sessions at a drain. */
+/* The reaper: a thread that ends sessions with an expired lease, checkpoints changed ones, and
+ * wakes watchers when their interval is over; and the drain of all sessions. */
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -64,7 +64,7 @@ void td_sessions_reap(td_sessions *all)
         for (int32_t i = 0; i < n; i++) {
             td_session *s = found[i];
             pthread_mutex_lock(&s->mutex);
-            const bool busy = s->busy; /* somebody's call is at work */
+            const bool busy = s->busy; /* a call is running on the session */
             pthread_mutex_unlock(&s->mutex);
             if (!busy && has_expired(s, now) &&
                 td_session_end(s, TRIBO__V1__SESSION_EVENT__SESSION_EVENT_EXPIRED,
@@ -109,8 +109,8 @@ void td_checkpoint_failed(td_session *s, const tb_error *error)
                  "session=%s message=%s", s->text, error != NULL ? error->message : "");
 }
 
-/* Looks back at the last round. After failures the next rounds come later, twice as late each time,
- * up to CHECKPOINT_BACKOFF_S; the first round without any is told. */
+/* Evaluates the last round. Each round with failures doubles the interval, up to CHECKPOINT_BACKOFF_S; the
+ * first round without failures is logged. */
 static double checkpoint_interval(td_sessions *all, double every)
 {
     enum { DOUBLINGS = 10 };
@@ -221,7 +221,7 @@ struct td_checkpoint_wait {
     pthread_mutex_t mutex;
     pthread_cond_t told;
     int32_t open;
-    int references; /* who waits, and each checkpoint */
+    int references; /* of the waiting thread, and of each checkpoint */
     tb_status status;
     tb_error error;
 };

@@ -5,7 +5,7 @@
 
 #include "session/session_internal.h"
 
-/* What a session's row keeps beside its columns. */
+/* Options of a session's row that have no column. */
 typedef struct td_row_options {
     char magic[4]; /* "TDS1" */
     int32_t keyframe;

@@ -11,7 +11,7 @@
 /* An answer that takes longer to pack than a thread takes to wake is packed by a worker. */
 enum { HEAVY_BYTES = 128 << 10 };
 
-/* The step no longer stands before others of its session. */
+/* Removes the step from the estimate for later steps of its session. */
 static void unbook(td_step *step)
 {
     td_session *s = step->session;
@@ -106,7 +106,7 @@ static void on_done(td_job *job, tb_status status, const tb_error *error)
                                job->steps_done, job->steps);
     if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
     s->step_estimate_ns = job->step_estimate_ns;
-    unbook(step); /* before the answer: who has it may send the next step at once */
+    unbook(step); /* before the answer: its receiver may send the next step at once */
     if (job->steps_done > 0) {
         td_session_account(s, job->steps_done, job->compute_ns);
         td_session_renew(s);
@@ -136,8 +136,8 @@ static void run_step(td_session *s, td_task *task)
         job->step_estimate_ns = s->step_estimate_ns;
         job->pace = s->pace;
         job->stop = &s->stop;
-        /* one that waited for its turn runs on a thread that had something else to do, and after it
-         * there may be more: what a thread computes for others has a bound */
+        /* a step that waited for its turn runs on a thread with other work, and more steps may
+         * follow: a thread's computation for other callers must be bounded */
         job->at_once = task->at_once && step->at_leisure;
         job->done = on_done;
         job->context = step;
@@ -154,7 +154,7 @@ static void refuse_step(td_session *s, td_task *task, const tb_error *error)
 {
     (void)s;
     td_step *step = (td_step *)task;
-    /* nobody's turn: the answer may be told, but nothing else */
+    /* without the turn: the answer may be sent, and nothing else */
     step->status = error->status;
     step->error = *error;
     step->task.run = NULL;
@@ -204,8 +204,8 @@ td_step *td_step_create(td_call *call, td_request *request, const Tribo__V1__Ste
     return NULL;
 }
 
-/* Refuses a step that would wait too long behind others of its session. Those of a stream wait: the
- * stream takes no more of them than it can carry. */
+/* Refuses a step that would wait too long behind others of its session. A stream's steps wait: the
+ * stream accepts no more than its window. */
 static tb_status check_wait(td_step *step, double needed_ns, double *retry_after, tb_error *error)
 {
     td_session *s = step->session;
@@ -232,8 +232,8 @@ static tb_status check_wait(td_step *step, double needed_ns, double *retry_after
                    1e-9 * (double)(deadline - now), 1e-9 * ((double)wait + needed_ns));
 }
 
-/* Device time (ns) that the session expects of the call; a call of INT32_MAX steps, whose length is
- * unknown, counts as none. */
+/* Device time (ns) that the session expects for the call; a call of INT32_MAX steps, of unknown
+ * duration, counts as zero. */
 static double expected_ns(td_step *step)
 {
     td_session *s = step->session;

@@ -1,5 +1,5 @@
-/* Sessions in the store: their rows and runs, their worlds' bytes, checkpoints. How they come back
- * is in session_recover.c; see session_internal.h for whose turn it is. */
+/* Sessions in the store: rows and runs, bytes of worlds, checkpoints. session_recover.c restores
+ * them; session_internal.h defines turns. */
 #include "session/session_row.h"
 
 #include <stdio.h>
@@ -359,7 +359,7 @@ static tb_status store_checkpoint(td_session *s, td_checkpoint_wait *told, bool 
     if (status != TB_OK) {
         atomic_store(&s->dirty, true);
         on_checkpoint(c, status, error);
-        return TB_OK; /* told already */
+        return TB_OK; /* already reported */
     }
     /* from here on the session goes back to this, not to where it was forked */
     td_origin *origin = s->origin;

@@ -1,9 +1,9 @@
-/* Turns: one thing at a time on each session, in the order of arrival.
+/* Turns: one task at a time on each session, in the order of arrival.
  *
  * A task may end its turn before its `run` returns, or later on another thread (a step, which the
- * device ends). Whoever comes second of the two, the end of `run` or td_session_leave, goes on with
- * the next task; so the stack does not grow with the queue. Tasks that take long do not run on the
- * device's thread or the store's, where turns are given back, but on a worker. */
+ * device ends). The later of the two, the end of `run` or td_session_leave, starts the next task;
+ * so the stack does not grow with the queue. Long tasks run on a worker, not on the device's or the
+ * store's thread, where turns are returned. */
 #include <stdlib.h>
 
 #include "base/error.h"
@@ -15,8 +15,8 @@ enum { TURN_AWAY, TURN_RUNNING, TURN_LEFT };
 
 /* ---- running ---- */
 
-/* The next task; NULL if there is none, and then the turn is nobody's. With a session that has
- * ended the turn is kept for good, and *close says that it is this caller's to close. */
+/* The next task; NULL if there is none, and then the turn is free. An ended session keeps its turn
+ * for good, and *close is true if this caller must close it. */
 static td_task *next_task(td_session *s, bool *close)
 {
     pthread_mutex_lock(&s->mutex);
@@ -36,7 +36,7 @@ static td_task *next_task(td_session *s, bool *close)
 
 static void load_and_run(void *context);
 
-/* Gives the task to a worker; false if there is no room there. */
+/* Passes the task to a worker; false if the workers' queue is full. */
 static bool hand_over(td_session *s, td_task *task)
 {
     tb_error ignored;

@@ -1,8 +1,8 @@
-/* Watchers: who follows a session that others step.
+/* Watchers: clients that follow a session stepped by other clients.
  *
- * Nothing is kept for a reader: when it may have a state (its interval has passed, and what it got
- * before has left), it gets the one of that moment. So a reader that stalls costs no memory, and
- * misses states, which are counted, but no events. States are sent by whoever has the turn. */
+ * No state is queued for a reader: once a watcher may have a state (its interval has passed, and
+ * its last message was sent), it gets the current one. So a stalled reader costs no memory, and
+ * misses states, which are counted, but no events. The task with the turn sends states. */
 #include "session/session_watch.h"
 
 #include <stdlib.h>
@@ -52,8 +52,8 @@ static void send_state(td_watcher *w, uint64_t skipped)
 /* When a watcher gets a state: when it is due; or at once, since there will be none later. */
 typedef enum urgency { WHEN_DUE, LAST_CHANCE } urgency;
 
-/* Sends to those who may have a state now; those who have to wait for their interval are told later
- * by the reaper, those whose call is full when it has room. (turn) */
+/* Sends to every watcher that is due. The reaper later serves watchers that are still within their
+ * interval; a watcher with a full call is served when the call has space. (turn) */
 static void send_due(td_session *s, bool changed, urgency when)
 {
     struct {

@@ -15,7 +15,7 @@ struct td_watcher {
     /* under the session's mutex */
     int64_t last_ns;                /* when it got a state */
     uint64_t unsent;                /* states since then */
-    Tribo__V1__SessionEvent missed; /* one that found no room; the same again counts once */
+    Tribo__V1__SessionEvent missed; /* an event that did not fit; repeated ones count once */
     bool listed;
 };
 

@@ -17,8 +17,8 @@
 
 /* The pool of a server with this configuration. */
 tb_status td_uploads_create(const td_config *, td_pool **, tb_error *);
-/* Runs `work` on the pool; otherwise as td_offload. A call that nobody waits for any more is ended
- * instead. */
+/* Runs `work` on the pool; otherwise as td_offload. A call that is cancelled or past its deadline
+ * ends instead. */
 void td_upload(td_call *, td_request *, void (*work)(td_call *, td_request *));
 
 /* The budget of one upload; bind it around what parses. It looks at the call and at the drain. */
@@ -35,7 +35,7 @@ void td_upload_for_scene(td_call *, td_request *, const char *scene_id,
 /* The scene, compiled within the call's budget if need be. */
 tb_status td_upload_scene(td_call *, const char *scene_id, const td_scene **, tb_error *);
 
-/* A name for the callers of one queue: the key's, or the address of who has none. */
+/* Account name in a queue: the key's name, or the address of a caller without a key. */
 void td_caller_key(const td_call *, char key[TD_POOL_CALLER_SIZE]);
 
 #endif
