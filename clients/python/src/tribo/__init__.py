@@ -9,7 +9,7 @@
             print(answer.q, answer.certificates[0].residual)
 
 SI units, radians, seconds; world frame right-handed with Z up; quaternions are (w, x, y, z).
-Every answer carries certificates that say how exact it is.
+Every answer carries certificates with its residuals and errors.
 """
 
 from tribo import aio

@@ -74,7 +74,7 @@ def connect(
 
 
 class Client:
-    """A connection to a daemon, for asyncio. See `tribo.Client` for what the arguments mean."""
+    """A connection to a daemon, for asyncio. `tribo.Client` documents the arguments."""
 
     def __init__(
         self,
@@ -111,7 +111,7 @@ class Client:
         await self.close()
 
     async def close(self) -> None:
-        """Closes the connection; sessions live on until their leases end."""
+        """Closes the connection; sessions continue until their leases end."""
         await self._channel.close()
 
     async def _call(self, method: Any, request: Any, timeout: float | None = None) -> Any:
@@ -123,7 +123,7 @@ class Client:
             )
 
     async def _pages(self, method: Any, request: Any, items: str) -> AsyncIterator[Any]:
-        """What comes in pages, one item after the other."""
+        """Iterates over the items of a paged list."""
         while True:
             page = await self._call(method, request)
             for item in getattr(page, items):
@@ -148,7 +148,7 @@ class Client:
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
         data, name, others = await asyncio.to_thread(requests.read_source, source, name, default)
-        # a file may be asked for under several paths
+        # several paths may refer to one file
         digests = {
             file: await self.put_asset(file.name, await asyncio.to_thread(file.read_bytes))
             for file in set(others.values())
@@ -167,7 +167,7 @@ class Client:
         overlap_keyframe: str = "",
         balance_inertia: bool = False,
     ) -> Scene:
-        """Uploads a model with everything it refers to, and compiles it."""
+        """Uploads a model with every file it refers to, and compiles it."""
         digest, name, files = await self._upload(source, name, "model.xml")
         request = requests.create_scene(
             digest,
@@ -220,7 +220,7 @@ class Client:
         return Session(self, answer.session_id)
 
     def session(self, session_id: str) -> Session:
-        """A session that exists already."""
+        """Attaches to an existing session."""
         return Session(self, session_id)
 
     def sessions(self) -> AsyncIterator[simulation_pb2.SessionInfo]:
@@ -287,7 +287,7 @@ class Client:
         return answer
 
     def runs(self, scene: Scene | str = "") -> AsyncIterator[runs_pb2.Run]:
-        """What ran, newest first."""
+        """Runs, newest first."""
         return self._pages(
             self._runs.ListRuns,
             runs_pb2.ListRunsRequest(scene_id=_scene_id(scene) if scene else ""),
@@ -309,7 +309,7 @@ class Client:
         return answer
 
     async def record_benchmark(self, benchmark: runs_pb2.Benchmark) -> runs_pb2.Benchmark:
-        """Keeps a measurement; comes back with its id, time and what was left to the server."""
+        """Stores a measurement; returns it with its id, its time and the server's statistics."""
         answer = await self._call(
             self._runs.RecordBenchmark, runs_pb2.RecordBenchmarkRequest(benchmark=benchmark)
         )
@@ -324,9 +324,9 @@ class Client:
 
 
 class GraspJob(AsyncIterator[GraspResult]):
-    """Results of a grasp job as they come. After the last one, `summary` is there.
+    """Iterates over results of a grasp job; `summary` is set after the last one.
 
-    As a context manager it is cancelled at the end, if it has not finished by then.
+    Leaving its context manager cancels a job that has not finished.
     """
 
     def __init__(self, call: Any, progress: Progress) -> None:
@@ -354,7 +354,7 @@ class GraspJob(AsyncIterator[GraspResult]):
             with translated():
                 return await self._call.read()
         except asyncio.CancelledError:
-            # gRPC raises the same whether the call or the task that waits for it was cancelled
+            # gRPC raises the same error for a cancelled call and for a cancelled waiting task
             if self._cancelled:
                 raise CancelledError("cancelled by the caller", grpc.StatusCode.CANCELLED) from None
             self._call.cancel()
@@ -379,14 +379,14 @@ class GraspJob(AsyncIterator[GraspResult]):
                 self.summary = GraspSummary.from_message(event.summary)
 
     def cancel(self) -> None:
-        """Stops the rest of the job on the server; what comes next is a `CancelledError`."""
+        """Stops the rest of the job on the server; the next result raises `CancelledError`."""
         self._cancelled = True
         self._progress.close()
         self._call.cancel()
 
 
 class Session:
-    """Worlds that live on the server. As a context manager it is deleted at the end."""
+    """Worlds on the server. Leaving its context manager deletes the session."""
 
     def __init__(self, client: Client, session_id: str) -> None:
         self._client = client
@@ -404,7 +404,7 @@ class Session:
         try:
             await self.delete()
         except Exception:
-            # the first error is the one to be seen
+            # the first error must reach the caller
             if error is None:
                 raise
 
@@ -439,7 +439,7 @@ class Session:
         single: bool = False,
         timeout: float | None = None,
     ) -> StepStream:
-        """Opens a stream on which steps go back and forth without a call for each."""
+        """Opens a stream that carries many steps in one call."""
         return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
 
     async def watch(
@@ -450,7 +450,7 @@ class Session:
         bodies: bool = False,
         minimum_interval: float = 0.0,
     ) -> AsyncIterator[simulation_pb2.WatchResponse]:
-        """Follows the session while others step it: states, and events when it ends."""
+        """Follows a session stepped by other clients: its states, and events when it ends."""
         request = simulation_pb2.WatchRequest(
             session_id=self.id,
             want=requests.want(state, contacts, bodies, False),
@@ -472,7 +472,7 @@ class Session:
             call.cancel()
 
     async def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
-        """The state as it is, with the certificates of the last step."""
+        """The current state, with the certificates of the last step."""
         wanted = requests.want(True, contacts, bodies, False)
         m = await self._call(
             "GetState", simulation_pb2.GetStateRequest(session_id=self.id, want=wanted)
@@ -497,7 +497,7 @@ class Session:
         )
 
     async def reset(self, keyframe: int | None = None) -> None:
-        """Back to the reference pose, or to a keyframe."""
+        """Resets to the reference pose, or to a keyframe."""
         await self._call(
             "Reset",
             simulation_pb2.ResetRequest(
@@ -515,7 +515,7 @@ class Session:
     async def snapshot(
         self, label: str = "", *, transient: bool = False, data: bool = False
     ) -> simulation_pb2.SnapshotResponse:
-        """Keeps everything that the next step depends on; durable once this returns."""
+        """Stores the full state that the next step depends on; durable on return."""
         answer: simulation_pb2.SnapshotResponse = await self._call(
             "Snapshot",
             simulation_pb2.SnapshotRequest(
@@ -525,7 +525,7 @@ class Session:
         return answer
 
     async def restore(self, snapshot: str | Sequence[bytes]) -> None:
-        """Back to a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
+        """Restores a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
         request = simulation_pb2.RestoreRequest(session_id=self.id)
         if isinstance(snapshot, str):
             request.snapshot_id = snapshot
@@ -534,7 +534,7 @@ class Session:
         await self._call("Restore", request)
 
     async def fork(self, count: int = 1) -> list[Session]:
-        """New sessions that go on from here on their own."""
+        """Makes new sessions that continue independently from the current state."""
         answer = await self._call(
             "Fork", simulation_pb2.ForkRequest(session_id=self.id, count=count)
         )
@@ -591,7 +591,7 @@ class StepStream:
         controls: npt.ArrayLike | None = None,
         forces: npt.ArrayLike | None = None,
     ) -> int:
-        """Sends a step without waiting; returns the tag that its answer will bear."""
+        """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
         request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
         with translated():
@@ -622,12 +622,12 @@ class StepStream:
         return await self.receive()
 
     async def close(self) -> None:
-        """Waits for what is on the way and ends the stream; the session goes on."""
+        """Waits for the pending answers and ends the stream; the session continues."""
         with translated():
             await self._call.done_writing()
             while await self._call.read() is not grpc.aio.EOF:
                 pass
 
     def cancel(self) -> None:
-        """Breaks the stream off: what the session then does was said by `on_disconnect`."""
+        """Breaks the stream off; `on_disconnect` then determines the session's action."""
         self._call.cancel()

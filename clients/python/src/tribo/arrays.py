@@ -1,4 +1,4 @@
-"""numpy arrays on the wire, without a copy where the layout allows."""
+"""Converts numpy arrays to and from messages, without a copy if the layout allows."""
 
 from __future__ import annotations
 

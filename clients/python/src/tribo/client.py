@@ -112,7 +112,7 @@ class Client:
         self.close()
 
     def close(self) -> None:
-        """Closes the connection; sessions live on until their leases end."""
+        """Closes the connection; sessions continue until their leases end."""
         self._channel.close()
 
     # ---- server, assets, scenes ----
@@ -139,7 +139,7 @@ class Client:
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
         data, name, others = requests.read_source(source, name, default)
-        # a file may be asked for under several paths
+        # several paths may refer to one file
         digests = {
             file: self.put_asset(file.name, file.read_bytes()) for file in set(others.values())
         }
@@ -157,18 +157,18 @@ class Client:
         overlap_keyframe: str = "",
         balance_inertia: bool = False,
     ) -> Scene:
-        """Uploads MJCF, URDF, OBJ or STL with everything it refers to, and compiles it.
+        """Uploads MJCF, URDF, OBJ or STL with every file it refers to, and compiles it.
 
         Args:
-            source: a path, or the file's bytes (then `name` tells the format).
+            source: a path, or the file's bytes (then `name` gives the format).
             name: file name; a path's own if empty.
             density: kg/m^3 for OBJ and STL.
             floating_base: URDF: the root link is free.
-            overlaps: of shapes that overlap in the first pose: "keep" lets them collide, "ignore"
-                leaves out links of one mechanism and what no joint parts, "error" raises
+            overlaps: for shapes that overlap in the first pose: "keep" lets them collide, "ignore"
+                excludes links of one mechanism and pairs that no joint separates, "error" raises
                 `FailedPreconditionError`. `Scene.overlaps` lists the pairs that collide.
             overlap_keyframe: name or number of the first pose; "": the reference pose.
-            balance_inertia: repair moments of inertia that no body can have by averaging them.
+            balance_inertia: repair physically impossible moments of inertia by averaging them.
         """
         digest, name, files = self._upload(source, name, "model.xml")
         request = requests.create_scene(
@@ -227,9 +227,9 @@ class Client:
         """Opens a session of `worlds` worlds.
 
         Args:
-            scene: what `load` returned, or a scene id.
-            worlds: how many copies are stepped side by side.
-            options: how they are stepped.
+            scene: the result of `load`, or a scene id.
+            worlds: number of copies, stepped in parallel.
+            options: stepping options.
             ttl: s; the lease, renewed by every call. 0: the server's default.
             on_disconnect: "keep", "pause" or "delete" when a stream breaks.
             keyframe: the state to start from; None: the reference pose.
@@ -246,7 +246,7 @@ class Client:
         return Session(self, answer.session_id)
 
     def session(self, session_id: str) -> Session:
-        """A session that exists already."""
+        """Attaches to an existing session."""
         return Session(self, session_id)
 
     def sessions(self) -> Iterator[simulation_pb2.SessionInfo]:
@@ -273,21 +273,21 @@ class Client:
         timeout: float | None = None,
         progress: bool | Callable[[int, int], None] = False,
     ) -> GraspJob:
-        """Plays every grasp through the protocol; iterate over the job for results as they come.
+        """Plays every grasp through the protocol; iterate over the job for its results.
 
         Args:
-            target: what is grasped.
-            hand: what grasps it.
+            target: the object to grasp.
+            hand: the grasping hand.
             poses: of the hand's tool frame in the object's frame.
             protocol: approach, closing, lift, shakes, hold.
             perturbation: copies of every grasp with other poses, friction and mass.
-            solve: how exact the contact problems are solved.
+            solve: tolerance and solver of the contact problems.
             confidence: of the interval of the success probability; 0: 0.95.
             priority: "low", "normal" or "high".
             label: for people; kept with the run.
             device: "" lets the server choose.
             timeout: s, for the whole job; None: the client's.
-            progress: True shows a bar (tqdm's where it is installed); a function is called with
+            progress: True shows a bar (tqdm's if installed); a function is called with
                 world steps done and in all.
         """
         object_asset = self._grasp_asset(target.source, target.name, "object.obj")
@@ -335,7 +335,7 @@ class Client:
         return answer
 
     def runs(self, scene: Scene | str = "") -> Iterator[runs_pb2.Run]:
-        """What ran, newest first."""
+        """Runs, newest first."""
         return self._pages(
             self._runs.ListRuns,
             runs_pb2.ListRunsRequest(scene_id=_scene_id(scene) if scene else ""),
@@ -363,7 +363,7 @@ class Client:
         return answer
 
     def record_benchmark(self, benchmark: runs_pb2.Benchmark) -> runs_pb2.Benchmark:
-        """Keeps a measurement; comes back with its id, time and what was left to the server."""
+        """Stores a measurement; returns it with its id, its time and the server's statistics."""
         with translated():
             answer = self._runs.RecordBenchmark(
                 runs_pb2.RecordBenchmarkRequest(benchmark=benchmark),
@@ -380,7 +380,7 @@ class Client:
         )
 
     def _pages(self, method: Any, request: Any, items: str) -> Iterator[Any]:
-        """What comes in pages, one item after the other."""
+        """Iterates over the items of a paged list."""
         while True:
             with translated():
                 page = method(request, timeout=self._timeout, metadata=self._metadata)

@@ -1,4 +1,4 @@
-"""A daemon of one's own: for tests, notebooks and scripts without a server."""
+"""Starts a private daemon for tests, notebooks and scripts without a server."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def find_binary() -> str:
-    """Where tribod is: $TRIBOD, then PATH, then a checkout's build folder."""
+    """Finds tribod: $TRIBOD, then PATH, then a checkout's build folder."""
     named = os.environ.get("TRIBOD")
     if named:
         return named
@@ -37,7 +37,7 @@ def find_binary() -> str:
 
 
 class Daemon:
-    """A private daemon on loopback with ports and data of its own; stopped at the end.
+    """A private daemon on loopback with its own ports and data; stopped at the end.
 
         with tribo.Daemon() as daemon, daemon.connect() as client:
             ...
@@ -64,7 +64,7 @@ class Daemon:
             data: folder of its store; None: a temporary one, removed at the end.
             arguments: further flags.
             environment: further variables.
-            seconds: how long it may take to be ready.
+            seconds: time limit for its start.
         """
         self._folder: tempfile.TemporaryDirectory[str] | None = None
         if data is None:
@@ -115,7 +115,7 @@ class Daemon:
         reader.start()
         reader.join(seconds)
         if lines and not lines[0]:
-            # the output has ended, and so will the process: its status is worth the wait
+            # the output has ended, so the process will exit soon: wait for its status
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(1.0)
         return lines[0].decode("utf-8", "replace") if lines else ""
@@ -145,11 +145,11 @@ class Daemon:
         return status
 
     def wait(self, seconds: float = 30.0) -> int:
-        """Waits until it has ended by itself. Returns its exit status."""
+        """Waits until the process exits by itself. Returns its exit status."""
         return self._process.wait(seconds)
 
     def _end(self) -> None:
-        """Leaves nothing behind: no process, no pipe, no temporary folder."""
+        """Releases the process, the pipe and the temporary folder."""
         if self._process.poll() is None:
             self._process.kill()
             self._process.wait()
@@ -160,7 +160,7 @@ class Daemon:
             self._folder = None
 
     def kill(self) -> None:
-        """Ends it as a crash would (SIGKILL); its data stays if a folder was given."""
+        """Kills the process (SIGKILL) as a crash would; keeps its data if a folder was given."""
         self._process.kill()
         self._process.wait()
 

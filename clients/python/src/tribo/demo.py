@@ -1,6 +1,6 @@
 """The demo: grasps of a mug, evaluated by a daemon over gRPC.
 
-`python -m tribo.demo --data FOLDER` starts a daemon of its own (or uses --server), uploads the hand
+`python -m tribo.demo --data FOLDER` starts a private daemon (or uses --server), uploads the hand
 and the mug from FOLDER, plays every grasp with perturbed copies, prints a table and stops the
 daemon again.
 """
@@ -85,7 +85,7 @@ def _row(result: GraspResult) -> str:
         row += f"{_microns(result.slip)}   {forces:<12} "
         row += f"{result.epsilon_quality:8.4f} {result.weakest_margin:7.3f} "
     else:
-        # nothing is in the hand that could slip or be pressed
+        # the hand holds no object, so slip and forces are undefined
         row += f"{'-':>10}   {'-':<12} {'-':>8} {'-':>7} "
     return f"{row}{result.certificate.residual:9.1e}"
 

@@ -1,4 +1,4 @@
-"""Exceptions: one class per status that the server gives, all of them `TriboError`."""
+"""Exceptions: one class per status of the server, each derived from `TriboError`."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class TriboError(Exception):
 
     Attributes:
         code: the gRPC status code.
-        message: what went wrong, one line.
+        message: description of the error, one line.
         field: the request field at fault, or "".
         reason: the server's own status name ("DIVERGED"), or "".
         retry_after: seconds after which to try again, or None.
@@ -50,7 +50,7 @@ class FailedPreconditionError(TriboError):
 
 
 class ResourceExhaustedError(TriboError):
-    """A limit, quota or queue is full; `retry_after` says when to come back."""
+    """A limit, quota or queue is full; `retry_after` is the retry delay (s)."""
 
 
 class UnauthenticatedError(TriboError):
@@ -78,7 +78,7 @@ class UnavailableError(TriboError):
 
 
 class AbortedError(TriboError):
-    """The work ended on its way: a world diverged, or a device was lost."""
+    """The request stopped before its end: a world diverged, or a device was lost."""
 
 
 class DataLossError(TriboError):
@@ -125,7 +125,7 @@ def _varint(data: bytes, at: int) -> tuple[int, int]:
 
 
 def _fields(data: bytes) -> Iterator[tuple[int, int | bytes]]:
-    """The fields of a message: numbers and lengths as they come."""
+    """Iterates over the fields of a message in wire order."""
     at = 0
     while at < len(data):
         key, at = _varint(data, at)

@@ -27,7 +27,7 @@ def _resolve(folder: Path, root: Path, reference: str) -> Path:
 
 
 def _parse(text: bytes) -> ElementTree.Element:
-    """A model's tree; like the importer, without a strange declaration and text behind the end."""
+    """Parses a model's XML; like the importer, ignores odd declarations and trailing text."""
     try:
         return ElementTree.fromstring(text)
     except ElementTree.ParseError:
@@ -84,12 +84,12 @@ def collect(path: Path) -> dict[str, Path]:
             if folder and folder not in mesh_folders:
                 mesh_folders.append(folder)
         for kind, reference in references:
-            # an include's meshdir counts for meshes that another file names
+            # an include's meshdir also applies to meshes named by other files
             candidates = [reference]
             if kind == "mesh" and not reference.startswith("package://"):
                 candidates += [posixpath.join(folder, reference) for folder in mesh_folders]
             if kind == "mesh" and tree.tag == "robot":
-                # where MuJoCo looks: the bare name in the meshdir, or beside the URDF
+                # MuJoCo's search path: the bare name in the meshdir, or beside the URDF
                 name = posixpath.basename(reference)
                 candidates += [posixpath.join(folder, name) for folder in mesh_folders]
             for candidate in candidates:

@@ -1,4 +1,4 @@
-"""Puts answers together that came in pieces: consecutive worlds, message after message."""
+"""Joins answers that arrive in pieces, each with consecutive worlds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _join_states(into: simulation_pb2.State, pieces: Sequence[simulation_pb2.Sta
 
 
 def join_steps(pieces: Sequence[simulation_pb2.StepResponse]) -> simulation_pb2.StepResponse:
-    """The whole answer to a step. A single piece is given back as it is, without a copy."""
+    """Joins the pieces of a step's answer. Returns a single piece unchanged, without a copy."""
     whole = pieces[0]
     if len(pieces) == 1:
         return whole
@@ -32,7 +32,7 @@ def join_steps(pieces: Sequence[simulation_pb2.StepResponse]) -> simulation_pb2.
 
 
 def join_watched(pieces: Sequence[simulation_pb2.WatchResponse]) -> simulation_pb2.WatchResponse:
-    """The whole of what a watcher was told at once."""
+    """Joins the pieces of one message to a watcher."""
     whole = pieces[0]
     if len(pieces) == 1:
         return whole

@@ -1,4 +1,4 @@
-"""Progress of long calls: tqdm's bar where it is installed, a plain line where it is not."""
+"""Progress of long calls: tqdm's bar if installed, else a plain line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _INTERVAL_S = 0.5
 
 
 class Progress:
-    """Shows how far something is; a no-op unless asked for."""
+    """Shows the progress of a call; does nothing unless enabled."""
 
     def __init__(self, wanted: bool | Callable[[int, int], None], unit: str) -> None:
         self._callback = wanted if callable(wanted) else None

@@ -1,4 +1,4 @@
-"""Requests that the blocking and the asyncio client build alike."""
+"""Builds the requests of the blocking and the asyncio client."""
 
 from __future__ import annotations
 
@@ -67,19 +67,19 @@ _Number = TypeVar("_Number", bound=int)
 
 
 def _chosen(what: str, name: str, choices: Mapping[str, _Number]) -> _Number:
-    """The wire's value behind a word."""
+    """Converts a word to its enumeration value."""
     if name not in choices:
         raise ValueError(f"{what} is {name!r}, expected one of {', '.join(choices)}")
     return choices[name]
 
 
 def stub(make: Callable[..., Any], channel: Any) -> Any:
-    """A generated stub, which bears no types of its own."""
+    """A generated stub, which has no type annotations."""
     return make(channel)
 
 
 def service_config(attempts: int) -> str:
-    """gRPC's retry policy. A call refused by a full queue was not started: any may be retried."""
+    """gRPC's retry policy. A call refused by a full queue never began, so it is safe to retry."""
     backoff = {"initialBackoff": "0.05s", "maxBackoff": "2s", "backoffMultiplier": 2}
 
     def policy(codes: Sequence[str]) -> dict[str, object]:
@@ -120,7 +120,7 @@ def channel_options(message_bytes: int, attempts: int) -> list[tuple[str, object
 
 
 def metadata(api_key: str | None) -> list[tuple[str, str]] | None:
-    """What every call carries."""
+    """Metadata of every call."""
     return [("authorization", f"Bearer {api_key}")] if api_key else None
 
 
@@ -170,7 +170,7 @@ def create_session(
 
 
 def want(state: bool, contacts: bool, bodies: bool, single: bool) -> simulation_pb2.StepReturn:
-    """What an answer is to hold."""
+    """Selects the contents of an answer."""
     return simulation_pb2.StepReturn(
         state=state,
         contacts=contacts,

@@ -1,4 +1,4 @@
-"""What a blocking client hands out: sessions, streams of steps, grasp jobs."""
+"""Objects of the blocking client: sessions, streams of steps, grasp jobs."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 
 
 class GraspJob(Iterator[GraspResult]):
-    """Results of a grasp job as they come. After the last one, `summary` is there.
+    """Iterates over results of a grasp job; `summary` is set after the last one.
 
-    As a context manager it is cancelled at the end, if it has not finished by then.
+    Leaving its context manager cancels a job that has not finished.
     """
 
     def __init__(self, call: Any, progress: Progress) -> None:
@@ -70,13 +70,13 @@ class GraspJob(Iterator[GraspResult]):
                 self.summary = GraspSummary.from_message(event.summary)
 
     def cancel(self) -> None:
-        """Stops the rest of the job on the server; what comes next is a `CancelledError`."""
+        """Stops the rest of the job on the server; the next result raises `CancelledError`."""
         self._progress.close()
         self._call.cancel()
 
 
 class Session:
-    """Worlds that live on the server. As a context manager it is deleted at the end."""
+    """Worlds on the server. Leaving its context manager deletes the session."""
 
     def __init__(self, client: Client, session_id: str) -> None:
         self._client = client
@@ -94,7 +94,7 @@ class Session:
         try:
             self.delete()
         except Exception:
-            # the first error is the one to be seen
+            # the first error must reach the caller
             if error is None:
                 raise
 
@@ -150,7 +150,7 @@ class Session:
         single: bool = False,
         timeout: float | None = None,
     ) -> StepStream:
-        """Opens a stream on which steps go back and forth without a call for each."""
+        """Opens a stream that carries many steps in one call."""
         return StepStream(self, requests.want(state, contacts, bodies, single), timeout)
 
     def watch(
@@ -161,7 +161,7 @@ class Session:
         bodies: bool = False,
         minimum_interval: float = 0.0,
     ) -> Iterator[simulation_pb2.WatchResponse]:
-        """Follows the session while others step it: states, and events when it ends.
+        """Follows a session stepped by other clients: its states, and events when it ends.
 
         Args:
             state: q and u with every state.
@@ -191,7 +191,7 @@ class Session:
             call.cancel()
 
     def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
-        """The state as it is, with the certificates of the last step."""
+        """The current state, with the certificates of the last step."""
         request = simulation_pb2.GetStateRequest(
             session_id=self.id, want=requests.want(True, contacts, bodies, False)
         )
@@ -220,7 +220,7 @@ class Session:
             )
 
     def reset(self, keyframe: int | None = None) -> None:
-        """Back to the reference pose, or to a keyframe."""
+        """Resets to the reference pose, or to a keyframe."""
         request = simulation_pb2.ResetRequest(
             session_id=self.id, keyframe=keyframe or 0, use_keyframe=keyframe is not None
         )
@@ -242,7 +242,7 @@ class Session:
     def snapshot(
         self, label: str = "", *, transient: bool = False, data: bool = False
     ) -> simulation_pb2.SnapshotResponse:
-        """Keeps everything that the next step depends on; durable once this returns."""
+        """Stores the full state that the next step depends on; durable on return."""
         request = simulation_pb2.SnapshotRequest(
             session_id=self.id, label=label, transient=transient, want_data=data
         )
@@ -253,7 +253,7 @@ class Session:
         return answer
 
     def restore(self, snapshot: str | Sequence[bytes]) -> None:
-        """Back to a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
+        """Restores a snapshot (its id, or the bytes it returned); resumes bit-exactly."""
         request = simulation_pb2.RestoreRequest(session_id=self.id)
         if isinstance(snapshot, str):
             request.snapshot_id = snapshot
@@ -265,7 +265,7 @@ class Session:
             )
 
     def fork(self, count: int = 1) -> list[Session]:
-        """New sessions that go on from here on their own."""
+        """Makes new sessions that continue independently from the current state."""
         request = simulation_pb2.ForkRequest(session_id=self.id, count=count)
         with translated():
             answer = self._client._simulation.Fork(
@@ -303,9 +303,9 @@ class Session:
 
 
 class StepStream:
-    """A stream of steps. `step` sends one and waits; `send` and `receive` keep several on the way.
+    """A stream of steps. `step` sends one and waits; `send` and `receive` keep several in flight.
 
-    As a context manager it closes at the end, or is cancelled if something was raised.
+    Leaving its context manager closes it, or cancels it after an exception.
     """
 
     def __init__(
@@ -346,7 +346,7 @@ class StepStream:
         controls: npt.ArrayLike | None = None,
         forces: npt.ArrayLike | None = None,
     ) -> int:
-        """Sends a step without waiting; returns the tag that its answer will bear."""
+        """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
         request = requests.step(self._session_id, steps, controls, forces, self._want, "normal")
         self._outgoing.put(simulation_pb2.StepStreamRequest(step=request, tag=self._tag))
@@ -376,13 +376,13 @@ class StepStream:
         return self.receive()
 
     def close(self) -> None:
-        """Waits for what is on the way and ends the stream; the session goes on."""
+        """Waits for the pending answers and ends the stream; the session continues."""
         self._outgoing.put(None)
         with translated():
             for _ in self._call:
                 pass
 
     def cancel(self) -> None:
-        """Breaks the stream off: what the session then does was said by `on_disconnect`."""
+        """Breaks the stream off; `on_disconnect` then determines the session's action."""
         self._call.cancel()
         self._outgoing.put(None)

@@ -1,4 +1,4 @@
-"""What calls take and return: plain dataclasses around the wire's messages."""
+"""Arguments and results of calls: plain dataclasses around the protobuf messages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Source = Union[str, Path, bytes]
 
 
 class Outcome(enum.IntEnum):
-    """What became of a step."""
+    """Outcome of a step."""
 
     UNSPECIFIED = 0
     OK = 1
@@ -26,7 +26,7 @@ class Outcome(enum.IntEnum):
 
 
 class Verdict(enum.IntEnum):
-    """What became of a grasp."""
+    """Outcome of a grasp."""
 
     UNSPECIFIED = 0
     HELD = 1
@@ -52,7 +52,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How exact an answer is; over several steps the worst errors and the sums of iterations.
+    """Error measures of an answer; over several steps the worst errors and the sums of iterations.
 
     Lengths in m, impulses in N s, energies in J, time in s. `residual` is the natural map at
     rho = 1 in De Saxcé form over the norm of c, without unit.
@@ -165,11 +165,11 @@ class Contacts:
 
 @dataclass(frozen=True)
 class StepAnswer:
-    """The answer to a step: certificates of every world, and the state that was asked for.
+    """The answer to a step: certificates of every world, and the requested state.
 
     q (worlds, coordinates), u (worlds, dofs), controls (worlds, actuators), bodies
     (worlds, bodies, 13): position, orientation, linear and angular velocity in world axes. Arrays
-    are read-only views; None where they were not asked for.
+    are read-only views; None if not requested.
     """
 
     certificates: list[Certificate]
@@ -191,7 +191,7 @@ class StepAnswer:
         certificates: Sequence[common_pb2.Certificate],
         contacts: Sequence[common_pb2.Contacts],
     ) -> StepAnswer:
-        """Reads what the answers to Step, GetState and Watch have in common."""
+        """Reads the common parts of the answers to Step, GetState and Watch."""
 
         def array(name: str) -> Floats | None:
             return decode(getattr(state, name)) if state.HasField(name) else None
@@ -233,7 +233,7 @@ class Overlap:
     `shapes` are names ("" where there is none), `indices` and `bodies` belong to them. `depth` is
     in m; `joints` counts the bodies with joints between the two (1: neighbours across a joint);
     `linked` says that both belong to one mechanism. `least_depth` (m) is the smallest over 64
-    sampled poses of the joints, and `persists` says that none of these parts the two.
+    sampled poses of the joints, and `persists` says that none of these separates the two.
     """
 
     shapes: tuple[str, str]
@@ -302,7 +302,7 @@ class Scene:
 
 @dataclass(frozen=True)
 class SolveOptions:
-    """How contact problems are solved; zeros take the server's defaults."""
+    """Options of the contact solver; zeros take the server's defaults."""
 
     solver: str = ""
     tolerance: float = 0.0
@@ -321,7 +321,7 @@ class SolveOptions:
 
 @dataclass(frozen=True)
 class StepOptions:
-    """How worlds are stepped; dt in s, 0 for the scene's own; recovery_speed in m/s."""
+    """Options of stepping; dt in s, 0 for the scene's own; recovery_speed in m/s."""
 
     dt: float = 0.0
     scheme: Literal["", "stewart-trinkle", "moreau", "planar"] = ""
@@ -365,7 +365,7 @@ def pose_message(
 
 @dataclass(frozen=True)
 class GraspObject:
-    """What is grasped: a mesh or model file (or its bytes, with `name`), and what it is made of.
+    """Object to grasp: a mesh or model file (or its bytes, with `name`), and its material.
 
     mass in kg (0: from density in kg/m^3), friction is mu (0: 0.7, or as the model says).
     """
@@ -385,7 +385,7 @@ class GraspObject:
 class Hand:
     """The hand: MJCF or URDF, and which actuators close it from which to which control.
 
-    `overlaps` says what becomes of contacts between its own links that overlap in its reference
+    `overlaps` selects the treatment of contacts between links that overlap in the hand's reference
     pose, as in `Client.load`.
     """
 
@@ -430,7 +430,7 @@ class Shake:
 
 @dataclass(frozen=True)
 class Protocol:
-    """What is done with every grasp: approach, close, lift, shake, hold. Zeros: the defaults."""
+    """Phases of every grasp: approach, close, lift, shake, hold. Zeros: the defaults."""
 
     dt: float = 0.0
     approach: Sequence[float] = ()
@@ -508,7 +508,7 @@ class GraspTrial:
 
 @dataclass(frozen=True)
 class GraspResult:
-    """What came of one grasp. Forces in N, lengths in m, times in s.
+    """Result of one grasp. Forces in N, lengths in m, times in s.
 
     wrenches (n, 6) about the object's centre of mass, world axes; contact_positions and
     contact_normals (n, 3) in the object's frame; `success_interval` is Wilson's.
@@ -559,7 +559,7 @@ class GraspResult:
 
 @dataclass(frozen=True)
 class GraspSummary:
-    """The end of a grasp job; `run_id` finds it again among the server's runs."""
+    """The end of a grasp job; `run_id` identifies its run on the server."""
 
     run_id: str
     grasps: int
