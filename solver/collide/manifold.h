@@ -1,10 +1,9 @@
-/* Contact points and their names: what every narrow-phase pair writes.
+/* Contact points and their feature ids, the output of every narrow-phase pair.
  *
- * A point is named by the topological features that make it: a vertex of one shape on a face of the
- * other, an edge on an edge. The name does not say which of the two shapes was taken as the
- * reference of clipping, so it survives a change of reference. A pair that can only have one point
- * of a kind that slides (a sphere rolling over a box) calls it 0 throughout,
- * because it is one contact. */
+ * The feature id of a point names the topological features that make it: a vertex of one shape
+ * on a face of the other, an edge on an edge. The id does not depend on the reference shape of
+ * clipping, so it survives a change of reference. A pair with a single sliding point (a sphere
+ * rolling over a box) always uses id 0, because it is one contact. */
 #ifndef TB_COLLIDE_MANIFOLD_H
 #define TB_COLLIDE_MANIFOLD_H
 
@@ -18,9 +17,9 @@
 #define TB_FEATURE_NUMBER  0x3FFFFFFFu
 
 /* Tolerances relative to the size of the shapes. TIE: a face normal is preferred over a better axis
- * by this much, so that rounding does not make the normal flip. NOISE: what rounding leaves of
- * lengths. PARALLEL: sine of an angle that counts as none. FLAT: likewise for faces, and the
- * width by which points count as over a face. ROUND: how near a curved surface EPA comes. */
+ * by this much, so that rounding does not make the normal flip. NOISE: rounding error of
+ * lengths. PARALLEL: sine of an angle that counts as zero. FLAT: the same for faces, and the
+ * margin within which points count as over a face. ROUND: accuracy of EPA on a curved surface. */
 #ifdef TB_SINGLE
 #define TB_COLLIDE_TIE      TB_R(1e-5)
 #define TB_COLLIDE_NOISE    TB_R(2e-6)
@@ -51,7 +50,7 @@ TB_FN uint32_t tb_feature_edge(uint32_t v0, uint32_t v1)
     return TB_FEATURE_EDGE | (((high << 15) | low) & TB_FEATURE_NUMBER);
 }
 
-/* Writes one point from its place on A. */
+/* Writes one point from its position on A. */
 TB_FN void tb_contact_set_a(tb_contact_point *c, tb_vec3 normal, tb_vec3 on_a, tb_real gap,
                             uint64_t feature)
 {
@@ -62,7 +61,7 @@ TB_FN void tb_contact_set_a(tb_contact_point *c, tb_vec3 normal, tb_vec3 on_a, t
     c->feature = feature;
 }
 
-/* Writes one point from its place on B. */
+/* Writes one point from its position on B. */
 TB_FN void tb_contact_set_b(tb_contact_point *c, tb_vec3 normal, tb_vec3 on_b, tb_real gap,
                             uint64_t feature)
 {
@@ -73,7 +72,7 @@ TB_FN void tb_contact_set_b(tb_contact_point *c, tb_vec3 normal, tb_vec3 on_b, t
     c->feature = feature;
 }
 
-/* Sees the same contacts from the other shape. */
+/* Exchanges the roles of A and B in the contacts. */
 TB_FN void tb_contact_mirror(tb_contact_point *points, int count)
 {
     for (int i = 0; i < count; i++) {
@@ -85,8 +84,8 @@ TB_FN void tb_contact_mirror(tb_contact_point *points, int count)
 }
 
 /* Keeps at most TB_MANIFOLD_POINTS of `count` points (at most 160), in place and in their order:
- * the deepest, then again and again the one farthest from all kept. Points that tie within a
- * tolerance go by their order, so that rounding does not reshuffle a flat contact. */
+ * the deepest, then repeatedly the point farthest from all kept points. Ties within a tolerance
+ * follow the order of the points, so that rounding does not reshuffle a flat contact. */
 TB_FN_LARGE int tb_manifold_reduce(tb_contact_point *points, int count)
 {
     if (count <= TB_MANIFOLD_POINTS) return count;

@@ -1,5 +1,5 @@
-/* The narrow phase of one pair: which function serves which two shapes.
- * The mathematics is in the headers. */
+/* The narrow phase of one pair: dispatches on the types of the two shapes. The mathematics is in
+ * the headers. */
 #include "collide/convex/box_box.h"
 #include "collide/convex/capsule_box.h"
 #include "collide/convex/convex_pair.h"
@@ -76,7 +76,7 @@ TB_EXTERN int32_t tb_collide_convex(const tb_posed_shape *a, const tb_posed_shap
     return tb_collide_convex_in(a, b, margin, points, flags, &room);
 }
 
-#ifndef TB_DEVICE /* there pairs with meshes are a team's: mesh_team.c */
+#ifndef TB_DEVICE /* on a device a team takes pairs with meshes: mesh_team.c */
 TB_EXTERN int32_t tb_collide_pair(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                   tb_contact_point *points, int32_t capacity, tb_arena *scratch,
                                   uint32_t *flags)
@@ -137,7 +137,7 @@ TB_EXTERN tb_real tb_convex_distance(const tb_posed_shape *a, const tb_posed_sha
     return gap;
 }
 
-/* Tight, from the extreme vertices along the world's axes. */
+/* Tight box, from the extreme vertices along the world's axes. */
 TB_STATIC tb_box box_by_climbs(const tb_posed_shape *shape)
 {
     const tb_real *m = shape->pose.rotation.m;

@@ -1,13 +1,13 @@
-/* Colours for one world's units of contacts: units of one colour share no body that can move, so a
- * sweep may take them in any order or at once and is still Gauss-Seidel (Poulsen ch. 4).
+/* Colours for the contact units of one world: units of one colour share no movable body, so a sweep
+ * may process them in any order or in parallel and is still Gauss-Seidel (Poulsen ch. 4).
  *
  * A unit is all contacts of one pair of shapes. In each round every unit without a colour claims its
  * bodies with its own number, mixed so that neighbours differ at random; a unit that holds both of
  * its bodies takes the first colour that neither has (greedy; the rounds are those of Jones and
- * Plassmann, SIAM J. Sci. Comput. 14, 1993). Claims are maxima, so the colours do not depend on the
- * order of the lanes. Bodies that cannot move claim nothing: Poulsen's hubs. A body with more than
- * 64 neighbours runs out of its colours; the units that come after get one for their round, whose
- * winners share nothing by themselves. */
+ * Plassmann, SIAM J. Sci. Comput. 14, 1993). Claims are maxima, so the colours do not depend on
+ * the order of the lanes. Immovable bodies (Poulsen's hubs) are ignored. A body with more than
+ * 64 neighbours exhausts its 64 colours; later units take a colour of their round, because the
+ * winners of one round share no body. */
 #ifndef TB_COLOURING_H
 #define TB_COLOURING_H
 
@@ -15,7 +15,7 @@
 
 enum { TB_COLOUR_MASK_BITS = 64 };
 
-/* Two bodies of a unit by their places, -1: one that cannot move. */
+/* Indices of a unit's two bodies, -1: an immovable body. */
 typedef struct tb_field_link {
     int32_t a, b;
 } tb_field_link;
@@ -24,8 +24,8 @@ typedef struct tb_colouring {
     int32_t units, bodies;
     const tb_field_link *links; /* units */
     uint32_t *colours;          /* units */
-    uint32_t *claims[2];        /* bodies: of this round and of the next */
-    uint64_t *masks;            /* bodies: colours that their units have */
+    uint32_t *claims[2];        /* bodies: claims of this round and of the next */
+    uint64_t *masks;            /* bodies: set of the colours of their units */
     int32_t *left;              /* 3: units without a colour after each round, in turn */
 } tb_colouring;
 
@@ -64,7 +64,7 @@ TB_LANE void tb_colour_claim_bodies(const tb_colouring *c, int32_t round)
     if (TB_GRID_LEADER) c->left[(round + 1) % 3] = 0;
 }
 
-/* Units that hold their bodies take a colour; the bodies' next claims are made empty. */
+/* Colours the units that hold their bodies, and clears the bodies' claims of the next round. */
 TB_LANE void tb_colour_take(const tb_colouring *c, int32_t round)
 {
     const uint32_t *claims = c->claims[round % 2];
@@ -74,7 +74,7 @@ TB_LANE void tb_colour_take(const tb_colouring *c, int32_t round)
         if (c->colours[i] != TB_COLOUR_NONE) continue;
         const int32_t a = c->links[i].a, b = c->links[i].b;
         const uint32_t claim = tb_colour_claim(i);
-        /* what the next round begins with; several may say it */
+        /* the claim that the next round begins with; several lanes may write the same value */
         if (a >= 0) tb_grid_write((int32_t *)&c->claims[(round + 1) % 2][a], 0);
         if (b >= 0) tb_grid_write((int32_t *)&c->claims[(round + 1) % 2][b], 0);
         if ((a >= 0 && claims[a] != claim) || (b >= 0 && claims[b] != claim)) {
@@ -94,7 +94,7 @@ TB_LANE void tb_colour_take(const tb_colouring *c, int32_t round)
     if (tb_block_lane() == 0 && left > 0) tb_grid_add(&c->left[round % 3], left);
 }
 
-/* All rounds; reached by all lanes. Returns the number of rounds. */
+/* Runs all rounds; all lanes must call it. Returns the number of rounds. */
 TB_LANE int32_t tb_colour_all(const tb_colouring *c)
 {
     tb_colour_begin(c);

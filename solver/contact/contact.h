@@ -15,19 +15,19 @@ TB_EXTERN double tb_problem_c_squared(const tb_problem *problem);
 
 typedef struct tb_residuals {
     /* || lambda - proj_K(lambda - (xi + mu |xi_T| e_N)) || / || c ||, rho = 1 (De Saxcé); laws
-     * without that form by lambda - prox_C(lambda - xi). Not divided where c = 0 */
+     * without that form use lambda - prox_C(lambda - xi). Not divided if c = 0 */
     double natural;
-    double natural_absolute;     /* the same, not divided */
+    double natural_absolute;     /* the same without the division */
     double complementarity;      /* largest |lambda_n xi_n|, J */
     double cone;                 /* largest excess of friction over its set, N s */
     double penetration_velocity; /* largest -xi_n, m/s */
 } tb_residuals;
 
-/* Largest finite double stands for a residual that is not a number, so that none ever leaves. */
+/* Replaces a residual that is not a number, so that callers never receive NaN. */
 #define TB_RESIDUAL_UNKNOWN DBL_MAX
 
-/* An impulse in double: what a float leaves of it may stand in `fine` (rows, or NULL). In double
- * there is nothing left. */
+/* An impulse in double: `fine` (rows, or NULL) holds the remainder that the float `lambda`
+ * rounds away. The double build has no remainder. */
 TB_FN double tb_impulse_at(const tb_real *lambda, const tb_real *fine, int32_t row)
 {
 #ifdef TB_SINGLE
@@ -38,10 +38,10 @@ TB_FN double tb_impulse_at(const tb_real *lambda, const tb_real *fine, int32_t r
 #endif
 }
 
-/* Judges lambda, with what `fine` adds to it (see tb_impulse_at), on its own: computes xi (rows, may
- * be NULL to discard) in double from the problem's numbers, whatever the solver believed. `s` (dofs,
- * may be NULL) receives the Y lambda that it came by in the factorized form. `scratch` gives
- * max(rows, dofs) doubles. */
+/* Computes the residuals of lambda plus `fine` (see tb_impulse_at), independently of the solver:
+ * computes xi (rows, may be NULL to discard) in double from the problem's numbers. `s` (dofs,
+ * may be NULL) receives Y lambda in the factorized form. `scratch` gives max(rows, dofs)
+ * doubles. */
 #define tb_problem_judge TB_SYMBOL(tb_problem_judge)
 TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *lambda,
                                      const tb_real *fine, tb_arena *scratch, double *s, tb_real *xi,
@@ -51,11 +51,10 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
 TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_real *lambda,
                                          tb_arena *scratch, tb_real *xi, tb_residuals *residuals);
 
-/* The other measures of the literature, all in double,
- * from impulses and the xi that belongs to them. */
+/* Other measures of the literature, all in double, from impulses and their xi. */
 
 /* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all
- * rows (he takes 100; it must be at least ten times the solver's r). */
+ * rows (Poulsen uses 100; R must be at least ten times the solver's r). */
 #define TB_POULSEN_R             100.0
 #define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
 TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda,
@@ -80,8 +79,8 @@ TB_EXTERN bool tb_increment_norm_test(const tb_real *lambda, const tb_real *prev
 TB_EXTERN bool tb_problem_one_sided_test(const tb_problem *problem, const tb_real *lambda,
                                          const tb_real *xi, const tb_real *r, double tolerance);
 
-/* What follows a team does together: each function is reached by all lanes with the same arguments,
- * and what it writes they all see when it returns. */
+/* A team computes the following functions together: all lanes call each function with the same
+ * arguments, and all lanes see its results when it returns. */
 
 /* xi = G lambda + E lambda + c, in working precision. `s` (dofs) receives Y lambda in the
  * factorized form. */
@@ -92,7 +91,7 @@ TB_EXTERN void tb_problem_apply(const tb_problem *problem, const tb_real *lambda
 /* s = Y lambda (dofs), the factorized form only. */
 #define tb_problem_whiten TB_SYMBOL(tb_problem_whiten)
 TB_EXTERN void tb_problem_whiten(const tb_problem *problem, const tb_real *lambda, tb_real *s);
-/* s += what the blocks from `first` on before `end` add to it. */
+/* s += the contribution of the blocks first to end - 1 to Y lambda. */
 #define tb_problem_whiten_blocks TB_SYMBOL(tb_problem_whiten_blocks)
 TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first, int32_t end,
                                         const tb_real *lambda, tb_real *s);
@@ -101,7 +100,8 @@ TB_EXTERN void tb_problem_whiten_blocks(const tb_problem *problem, int32_t first
 #define tb_problem_delassus TB_SYMBOL(tb_problem_delassus)
 TB_EXTERN tb_status tb_problem_delassus(const tb_problem *problem, tb_real *g);
 
-/* The diagonal block of one block, rows x rows, compliance on the diagonal. One lane's work. */
+/* The diagonal block of one block, rows x rows, compliance on the diagonal. Computed by one
+ * lane. */
 #define tb_problem_local_block TB_SYMBOL(tb_problem_local_block)
 TB_EXTERN void tb_problem_local_block(const tb_problem *problem, int32_t block, tb_real *g);
 
@@ -113,7 +113,7 @@ TB_EXTERN void tb_problem_statuses(const tb_problem *problem, const tb_real *lam
 /* ---- contact graph ---- */
 
 /* Blocks that share a dof: for colouring, ordering and islands. CSR over blocks,
- * self left out, sorted. */
+ * without self, sorted. */
 typedef struct tb_contact_graph {
     int32_t number_of_blocks;
     const int32_t *start; /* number_of_blocks + 1 */
@@ -127,12 +127,12 @@ TB_EXTERN tb_status tb_contact_graph_build(const tb_problem *problem, tb_arena *
 /* ---- files (double only) ---- */
 
 #ifndef TB_SINGLE
-/* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Coulomb contacts with
- * frictionless ones (padded by two rows that do nothing), or planar ones; bilateral rows are
- * eliminated. Other laws are refused with UNSUPPORTED naming the law. */
+/* Writes a problem as ".dat" or ".hdf5": the Delassus matrix is assembled. Takes Coulomb
+ * contacts with frictionless ones (padded by two inactive rows), or planar ones; bilateral rows
+ * are eliminated. UNSUPPORTED names any other law. */
 TB_EXTERN tb_status tb_problem_write(const tb_problem *problem, const char *path, tb_error *error);
 
-/* The local problem that a file holds, or that its global form reduces to. Borrowed. */
+/* The local problem of a file, given or reduced from its global form. Borrowed. */
 TB_EXTERN const tb_problem *tb_problem_file_local(const tb_problem_file *file);
 #endif
 

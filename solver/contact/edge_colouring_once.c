@@ -10,7 +10,7 @@ tb_status tb_edge_table_build(const tb_edge_graph *g, tb_arena *arena, tb_edge_t
     table->start = TB_ARENA_ZEROED(arena, int32_t, (size_t)g->bodies + 2);
     table->edge = TB_ARENA_ARRAY(arena, int32_t, 2 * (size_t)g->edges);
     if (!table->start || !table->edge) return TB_RESOURCE_EXHAUSTED;
-    int32_t *end = table->start + 1; /* of each body while the lists fill */
+    int32_t *end = table->start + 1; /* current end of each body's list while filling */
     for (int32_t k = 0; k < g->edges; k++) {
         if (g->a[k] >= 0) end[g->a[k] + 1]++;
         if (g->b[k] >= 0) end[g->b[k] + 1]++;
@@ -53,7 +53,7 @@ int64_t tb_edge_blocks(const tb_edge_graph *g, const tb_edge_table *table)
 
 /* ---- colours ---- */
 
-/* Marks with `stamp` the colours that coloured edges of a body have. */
+/* Marks with `stamp` the colours of a body's coloured edges. */
 static void mark(const tb_edge_table *table, int32_t body, const int32_t *colour, int32_t stamp,
                  int32_t *marks)
 {
@@ -64,7 +64,7 @@ static void mark(const tb_edge_table *table, int32_t body, const int32_t *colour
     }
 }
 
-/* Sorts edges by colour, edge order kept. */
+/* Sorts edges by colour, stably. */
 static tb_status sort_by_colour(int32_t edges, int32_t colours, const int32_t *colour,
                                 tb_arena *arena, tb_edge_colouring *c)
 {

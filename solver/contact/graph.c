@@ -1,6 +1,5 @@
-/* The contact graph: which blocks share a dof (Nützi 4.7, Poulsen 3.10). Kinematic bodies have no
- * dofs, so a floor joins nothing. In the given form, blocks are joined by the numbers of G that are
- * not zero. */
+/* The contact graph joins blocks that share a dof (Nützi 4.7, Poulsen 3.10). Kinematic bodies
+ * have no dofs, so a floor joins no blocks. In the given form, nonzero entries of G join blocks. */
 #include "contact/contact.h"
 
 #include <stdlib.h>
@@ -11,12 +10,12 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* For every key (dof or row's block) the blocks that touch it, as CSR. */
+/* Blocks that touch each key (dof or row's block), as CSR. */
 typedef struct touches {
     int32_t *start, *block;
 } touches;
 
-/* blocks by dof; a block that has a dof in several runs stands there once for each */
+/* blocks by dof; a block with a dof in several runs is listed once per run */
 static tb_status touches_of_dofs(const tb_problem *problem, tb_arena *arena, touches *t)
 {
     t->start = TB_ARENA_ZEROED(arena, int32_t, (size_t)problem->number_of_dofs + 2);
@@ -46,8 +45,8 @@ static tb_status touches_of_dofs(const tb_problem *problem, tb_arena *arena, tou
     return TB_OK;
 }
 
-/* calls for each neighbour of block b once, in no order; returns their number,
- * and lists them if asked */
+/* counts each neighbour of block b once, in no particular order; lists them if the list is not
+ * NULL */
 static int32_t neighbours_by_dofs(const tb_problem *problem, const touches *t, int32_t b,
                                   int32_t stamp, int32_t *seen, int32_t *list)
 {

@@ -1,5 +1,5 @@
-/* One block's impulses judged: how wrong they are, in double whatever the working precision, and
- * whether the contact is open, sticks or slips. */
+/* Residuals of one block's impulses, in double for any working precision, and the contact's
+ * status: open, stick or slip. */
 #ifndef TB_JUDGE_H
 #define TB_JUDGE_H
 
@@ -7,13 +7,13 @@
 
 #include <math.h>
 
-/* fmax, without a call: of two numbers that are not both one, the one that is */
+/* fmax without a call: if one argument is NaN, the result is the other */
 TB_FN double tb_larger(double known, double other)
 {
     return other > known || known != known ? other : known;
 }
 
-/* the double twin of tb_project_cone: residuals stay double in the float build */
+/* tb_project_cone in double: residuals stay double in the float build */
 TB_FN void tb_project_cone_double(double *x, int rows, double mu)
 {
     const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
@@ -35,7 +35,7 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
     const int32_t n = block->rows;
     for (int32_t i = 0; i < n; i++) {
         x[i] = lambda[i] - xi[i];
-        if (isnan(x[i])) return NAN; /* a projection could hide it */
+        if (isnan(x[i])) return NAN; /* a projection could hide a NaN */
     }
     switch (block->law) {
     case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0.0); break;
@@ -66,7 +66,7 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
     return sum;
 }
 
-/* how far the block's friction lies outside of its set, N s */
+/* excess of the block's friction over its set, N s */
 TB_FN double tb_block_cone_excess(const tb_block *block, const double *lambda)
 {
     const double mu = (double)block->mu, normal = tb_larger(0, lambda[0]);
@@ -97,8 +97,8 @@ TB_FN double tb_residual_known(double x)
     return isfinite(x) ? x : TB_RESIDUAL_UNKNOWN;
 }
 
-/* OPEN, STICK or SLIP from the impulses: on the rim to within rounding is slip, since a stuck contact
- * lies inside by more than that. */
+/* OPEN, STICK or SLIP from the impulses: friction on the rim to within rounding is slip, because
+ * a stuck contact lies farther inside. */
 TB_FN uint8_t tb_block_status(const tb_block *block, const tb_real *l)
 {
     const tb_real rim = 1 - 16 * TB_REAL_EPSILON;

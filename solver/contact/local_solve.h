@@ -1,18 +1,18 @@
-/* One contact alone, exactly: the 3x3 Coulomb problem
+/* Exact solution of one contact: the 3x3 Coulomb problem
  *
  *     u = W lambda + b,     K contains lambda,  orthogonal to  u + mu |u_T| e_N  in K*.
  *
- * Three cases. Open: lambda = 0 where b_N >= 0. Stick: u = 0 and lambda in the cone. Slip: u_N = 0
- * and the friction on the rim against the slip velocity, u_T = -alpha lambda_T with alpha > 0. With
+ * Three cases. Open: lambda = 0 if b_N >= 0. Stick: u = 0 and lambda in the cone. Slip: u_N = 0 and
+ * friction on the rim, opposite to the slip velocity, u_T = -alpha lambda_T with alpha > 0. With
  * the normal row eliminated,
  *
  *     lambda_T(alpha) = -inverse(A + alpha 1) beta,          A = W_TT - W_TN W_NT / W_NN,
  *     lambda_N(alpha) = -(b_N + W_NT lambda_T) / W_NN,    beta = b_T - W_TN b_N / W_NN,
  *
  * and the rim condition |lambda_T| = mu lambda_N is one equation in alpha (the quartic of Bonnefon
- * and Daviet, RR-7923, in secular form). psi = mu lambda_N / |lambda_T| - 1 is nearly straight in
- * alpha, so Newton on it takes a few steps; a bracket keeps it safe, also for W that is not
- * symmetric. Where the equation fails (W singular or indefinite) damped projections take its place.
+ * and Daviet, RR-7923, in secular form). psi = mu lambda_N / |lambda_T| - 1 is nearly linear in
+ * alpha, so Newton's method takes a few steps; a bracket makes it converge, also for W that is not
+ * symmetric. If the equation fails (W singular or indefinite), damped projections replace it.
  *
  * Floor on alpha: a few ulps of W, so that a singular A gives a finite stick. */
 #ifndef TB_LOCAL_SOLVE_H
@@ -28,7 +28,7 @@ typedef struct tb_local_contact {
     int valid;              /* 0: W_NN <= 0 or not finite; use projections */
 } tb_local_contact;
 
-/* What the cases share, from W (row-major 3x3) and 1 / W_NN (anything where W_NN <= 0). */
+/* Data shared by the three cases, from W (row-major 3x3) and 1 / W_NN (ignored if W_NN <= 0). */
 TB_FN tb_local_contact tb_local_prepare(const tb_real w[9], tb_real inverse_normal)
 {
     tb_local_contact local;
@@ -47,7 +47,7 @@ TB_FN tb_local_contact tb_local_prepare(const tb_real w[9], tb_real inverse_norm
     return local;
 }
 
-/* lambda(alpha), and the slope of psi; returns psi, or -1 where A + alpha 1 is not definite. */
+/* lambda(alpha), and the slope of psi; returns psi, or -1 if A + alpha 1 is not definite. */
 TB_FN tb_real tb_local_rim(const tb_local_contact *local, const tb_real beta[2], tb_real b_normal,
                            tb_real mu, tb_real alpha, tb_real lambda[3], tb_real *slope)
 {
@@ -75,7 +75,7 @@ TB_FN tb_real tb_local_rim(const tb_local_contact *local, const tb_real beta[2],
     return mu * normal * over - 1;
 }
 
-/* The impulse that stops the contact dead; true where it lies in the cone. */
+/* The impulse that gives zero contact velocity; true if the impulse lies in the cone. */
 TB_FN int tb_local_stick(const tb_local_contact *local, const tb_real beta[2], tb_real b_normal,
                          tb_real mu, tb_real lambda[3])
 {
@@ -92,8 +92,8 @@ TB_FN int tb_local_stick(const tb_local_contact *local, const tb_real beta[2], t
     return radius >= 0 && x * x + y * y <= radius * radius;
 }
 
-/* Damped projections lambda <- prox(lambda - r (W lambda + b)), normal first, for matrices that the
- * rim equation cannot take. Leaves lambda in the cone whatever W is. */
+/* Damped projections lambda <- prox(lambda - r (W lambda + b)), normal first, for matrices
+ * without a solvable rim equation. Leaves lambda in the cone for any W. */
 TB_FN_LARGE void tb_local_project(const tb_real w[9], const tb_real b[3], tb_real mu,
                                   tb_real lambda[3])
 {
@@ -121,10 +121,10 @@ TB_FN_LARGE void tb_local_project(const tb_real w[9], const tb_real b[3], tb_rea
 }
 
 /* Solves one contact. `b` is the velocity without its own impulse. `alpha` (in and out, may start
- * at 0) is the slip parameter of the last solve: a good first guess. `newton` bounds the steps on
- * the rim equation; 60 makes it exact to rounding, and 2 or 3 are enough within a sweep, since the
- * answer is brought back into the cone. `lambda` comes in as the last
- * impulse and goes out as the solution. */
+ * at 0) is the slip parameter of the last solve, the first guess. `newton` bounds the Newton
+ * steps on the rim equation; 60 make it exact to rounding, and 2 or 3 suffice within a sweep,
+ * because the result is projected to the cone. `lambda` is the last impulse on entry and the
+ * solution on return. */
 TB_FN_LARGE tb_contact_status tb_local_solve(const tb_local_contact *local, const tb_real w[9],
                                              const tb_real b[3], tb_real mu, int newton,
                                              tb_real *alpha, tb_real lambda[3])
@@ -167,7 +167,7 @@ TB_FN_LARGE tb_contact_status tb_local_solve(const tb_local_contact *local, cons
             next = high < TB_REAL_MAX ? tb_sqrt(low) * tb_sqrt(high)
                                       : 4 * at + local->a[0] + local->a[3];
             if (!(next > low) || !(next < high)) {
-                found = 1; /* nothing lies between */
+                found = 1; /* no number lies between the bounds */
                 break;
             }
         }

@@ -1,10 +1,10 @@
-/* Applying a contact problem's matrix, assembling it, and reading statuses off a solution. */
+/* Applies and assembles a contact problem's matrix, and reads contact statuses from a solution. */
 #include "base/team.h"
 #include "contact/judge.h"
 
 #include <string.h>
 
-/* sum + what column k of blocks that stand on the same runs adds to it, in their order */
+/* sum + the terms of column k over blocks with the same runs, in block order */
 TB_STATIC tb_real scatter_column(const tb_problem *problem, int32_t first, int32_t end, int32_t k,
                                  const tb_real *lambda, tb_real sum)
 {
@@ -27,8 +27,8 @@ TB_STATIC tb_real scatter_column(const tb_problem *problem, int32_t first, int32
     return sum;
 }
 
-/* s += (rows of the blocks)' lambda by a team, of blocks that stand on the same runs: a lane takes
- * columns, so that each number has its sum in the order of the rows */
+/* s += (rows of the blocks)' lambda by a team, for blocks with the same runs: a lane takes
+ * columns, so that each sum runs in the order of the rows */
 TB_STATIC void scatter_together(const tb_problem *problem, int32_t first, int32_t end,
                                 const tb_real *lambda, tb_real *s)
 {
@@ -47,7 +47,7 @@ TB_STATIC void block_scatter(const tb_problem *problem, const tb_block *block,
 {
     const tb_real *value = problem->values + block->value;
     int32_t first = 0;
-#ifndef TB_DEVICE /* three rows side by side; each number of s takes them in order */
+#ifndef TB_DEVICE /* three rows at once; each element of s adds them in order */
     if (block->rows == 3) {
         const tb_real *l = lambda + block->row;
         const tb_real *y0 = value, *y1 = y0 + block->width, *y2 = y1 + block->width;
@@ -148,7 +148,7 @@ TB_EXTERN void tb_problem_apply(const tb_problem *problem, const tb_real *lambda
     tb_team_sync();
 }
 
-/* the k-th number of a block's row and the dof that it stands at, walking both blocks' runs */
+/* product of two rows by the dofs that both blocks' runs share */
 TB_STATIC tb_real rows_product(const tb_problem *problem, const tb_block *a, int32_t i,
                                const tb_block *b, int32_t j)
 {
@@ -193,7 +193,7 @@ TB_STATIC void three_rows_product(const tb_real *y, int32_t width, tb_real g[9])
     g[8] = cc;
 }
 
-/* rows i and j of one block: its runs are the same, and each dof stands there once */
+/* product of rows i and j of one block: same runs, each dof once */
 TB_CALLED tb_real own_rows_product(const tb_problem *problem, const tb_block *block, int32_t i,
                                    int32_t j)
 {

@@ -1,4 +1,4 @@
-/* The contact problem, free of bodies and shapes: what every solver sees.
+/* The contact problem, independent of bodies and shapes: the input of every solver.
  *
  *     xi = G lambda + E lambda + c,     per block:  lambda = prox_C(lambda - r xi)  for any r > 0
  *
@@ -10,9 +10,8 @@
  * Factorized: G = Y' Y with Y = L^-T W where M = L' L (or Y = M^-1/2 W). Each block's rows touch a
  * few contiguous runs of dofs, and Y has the sparsity of W because L is sparse along the kinematic
  * chains. A sweep keeps the whitened velocity s = Y lambda (dofs): a row's xi is
- * Y_row . s + E lambda + c, an update adds Y_row dlambda. One array does the work of both W and
- * M^-1 W, halving the traffic.
- * Given: G itself, dense or sparse, as a file had it, symmetric or not.
+ * Y_row . s + E lambda + c, an update adds Y_row dlambda. One array replaces both W and M^-1 W and
+ * halves the memory traffic. Given: G itself from a file, dense or sparse, symmetric or not.
  *
  * Everything is in working precision. The problem borrows all its arrays. */
 #ifndef TB_PROBLEM_H
@@ -24,11 +23,11 @@ typedef enum tb_law {
     TB_LAW_UNILATERAL, /* 1 row: lambda >= 0 (frictionless contact, limit) */
     TB_LAW_PLANAR,     /* 2 rows: normal, tangent; |lambda_t| <= mu lambda_n */
     TB_LAW_COULOMB,    /* 3 rows: normal, tangents; disk of radius mu lambda_n */
-    /* 4 rows: and spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin row is
+    /* 4 rows: plus spin; ellipsoid with semi-axes mu, mu, 2/3 mu times lambda_n. The spin row is
      * scaled by the spin radius, so that it is a velocity in m/s and lambda in N s */
     TB_LAW_SPIN,
-    /* 6 rows: and rolling about both tangents; disk of radius lambda_n; rows scaled by the rolling
-     * length */
+    /* 6 rows: plus rolling about both tangents; disk of radius lambda_n; rows scaled by the
+     * rolling length */
     TB_LAW_ROLLING,
     TB_LAW_BILATERAL, /* 1 to 6 rows: lambda free, xi = 0 */
     TB_LAW_BOX        /* 1 row: lower <= lambda <= upper (dry friction, motor with force limit) */
@@ -54,7 +53,7 @@ typedef struct tb_segment {
     int32_t dof, count;
 } tb_segment;
 
-/* A matrix as a file gave it: dense row-major, or compressed rows. */
+/* A matrix from a file: dense row-major, or compressed rows. */
 typedef struct tb_matrix {
     int32_t rows, columns;
     const tb_real *dense;     /* rows x columns, or NULL */
@@ -72,21 +71,22 @@ typedef struct tb_problem {
     const tb_matrix *matrix;   /* G; NULL in the factorized form */
     const tb_real *c;          /* rows, m/s */
     const tb_real *compliance; /* rows, 1/kg; NULL: none */
-    /* blocks x stride, the dof of each column of a block with at most so many; NULL: not listed */
+    /* blocks x stride: the dof of each column, for blocks of at most `stride` columns; NULL: not
+     * listed */
     const uint16_t *columns;
     int32_t stride;
-    double c_squared; /* sum of the squares of c, where somebody has made it; else 0 */
+    double c_squared; /* sum of the squares of c, or 0: not computed */
 } tb_problem;
 
-/* The dofs of a block's columns, or NULL where they have not been listed. */
+/* The dofs of a block's columns, or NULL if they are not listed. */
 TB_FN const uint16_t *tb_block_columns(const tb_problem *problem, int32_t block)
 {
     if (!problem->columns || problem->blocks[block].width > problem->stride) return NULL;
     return problem->columns + (int64_t)block * problem->stride;
 }
 
-/* The end of the blocks that stand on the same runs as block `first` and have as many rows, as the
- * contacts of a pair do that follow each other. */
+/* The end of the consecutive blocks with the same runs and number of rows as block `first`, such
+ * as the contacts of one pair. */
 TB_FN int32_t tb_blocks_alike(const tb_problem *problem, int32_t first, int32_t end)
 {
     const tb_block *block = &problem->blocks[first];
@@ -101,7 +101,7 @@ TB_FN int32_t tb_blocks_alike(const tb_problem *problem, int32_t first, int32_t 
     return b;
 }
 
-/* The dof that a column of a block stands for. */
+/* The dof of a column of a block. */
 TB_FN int32_t tb_block_dof(const tb_problem *problem, const tb_block *block, int32_t column)
 {
     const tb_segment *run = problem->segments + block->segment;

@@ -9,7 +9,7 @@
 
 #include "contact/problem.h"
 
-/* sqrt(x^2 + y^2) without overflow or underflow on the way */
+/* sqrt(x^2 + y^2) without intermediate overflow or underflow */
 TB_FN_LARGE tb_real tb_hypot2(tb_real x, tb_real y)
 {
     const tb_real a = tb_abs(x), b = tb_abs(y);
@@ -40,11 +40,11 @@ TB_FN void tb_prox_disk(tb_real x[2], tb_real radius)
         if (length2 <= radius * radius) return;
         length = tb_sqrt(length2);
     } else {
-        /* squares have left the range */
+        /* the squares overflow or underflow */
         length = tb_hypot2(x[0], x[1]);
         if (length <= radius) return;
     }
-    /* of nothing, which many contacts come to, a card divides the long way */
+    /* radius 0, a common case, skips the division, which is slow on a GPU for zero */
     const tb_real scale = radius == 0 ? radius : radius / length;
     x[0] *= scale;
     x[1] *= scale;
@@ -77,13 +77,13 @@ TB_FN void tb_prox_coulomb(tb_real x[3], tb_real mu)
 /* Nearest point of the Contensou ellipsoid with semi-axes (radius, radius, 2/3 radius), in place:
  * x = (tangent 1, tangent 2, scaled spin). Outside, the projection is x_i a_i^2 / (a_i^2 + d) with
  * d > 0 the root of the secular equation S(d) = sum (a_i x_i / (a_i^2 + d))^2 = 1 (Poulsen 3.5).
- * S is convex and falls, and 1 / sqrt(S) is nearly straight, so Newton on it from a point left of
- * the root runs up to the root and never past it but for rounding. */
+ * S is convex and falls, and 1 / sqrt(S) is nearly straight, so Newton's method from the left of
+ * the root approaches it monotonically, up to rounding. */
 TB_FN_LARGE void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
 {
     const tb_real axis = TB_R(2.0 / 3.0);
 
-    /* in units of the radius; too small a radius to divide by is none */
+    /* in units of the radius; a radius too small to divide by counts as zero */
     if (!(radius > TB_REAL_MIN_NORMAL)) {
         x[0] = x[1] = x[2] = 0;
         return;
@@ -96,7 +96,7 @@ TB_FN_LARGE void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
     const tb_real s = spin / axis;
     if (slide <= 1 && s <= 1 && slide * slide + s * s <= 1) return;
 
-    /* left of the root: where one term alone makes 1 */
+    /* left of the root: the point where one term alone equals 1 */
     tb_real d = tb_max(0, tb_max(slide - 1, axis * spin - axis * axis));
     for (int i = 0; i < 40; i++) {
         const tb_real t = slide / (1 + d), p = axis * spin / (axis * axis + d);
@@ -113,8 +113,8 @@ TB_FN_LARGE void tb_prox_ellipsoid(tb_real x[3], tb_real radius)
     x[2] *= axis * axis / (axis * axis + d);
 }
 
-/* Projects a whole block: x (rows numbers) is replaced by prox_C(x). Blocks with friction take
- * their normal row first. Bilateral rows are free and stay. */
+/* Projects a whole block: x (rows numbers) is replaced by prox_C(x). Blocks with friction
+ * project their normal row first. Bilateral rows are free and unchanged. */
 TB_FN_LARGE void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_real upper,
                                tb_real *x)
 {

@@ -1,7 +1,7 @@
-/* How wrong a proposed solution is, in the measures of the field and of the theses.
+/* Residuals of a proposed solution, in the measures of the field and of the theses.
  *
  * Every sum is in double, whatever the working precision, and starts from the problem's own
- * numbers: nothing that a solver carried along is believed. */
+ * numbers, never from a solver's intermediate results. */
 #include "base/team.h"
 #include "contact/judge.h"
 
@@ -9,13 +9,13 @@
 #include <string.h>
 
 #ifdef TB_DEVICE
-enum { UNROLLS = 0 }; /* short code is what matters there */
+enum { UNROLLS = 0 }; /* on a device short code is faster */
 #else
 enum { UNROLLS = 1 };
 #endif
 
-/* sum + what column k of blocks that stand on the same runs adds to it, in their order. Rows without
- * load are passed over. */
+/* sum + the terms of column k over blocks with the same runs, in block order. Rows with zero
+ * impulse are skipped. */
 TB_STATIC double whiten_column(const tb_problem *problem, int32_t first, int32_t end, int32_t k,
                                const tb_real *lambda, const tb_real *fine, double sum)
 {
@@ -44,7 +44,7 @@ TB_STATIC double whiten_column(const tb_problem *problem, int32_t first, int32_t
     return sum;
 }
 
-/* The same by a team: a lane takes columns of blocks that stand on the same runs. */
+/* The same by a team: a lane takes columns of blocks with the same runs. */
 TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda,
                                const tb_real *fine, double *s)
 {
@@ -62,8 +62,8 @@ TB_STATIC void whiten_together(const tb_problem *problem, const tb_real *lambda,
     }
 }
 
-/* Up to three rows of a block from `first` on, side by side: each number of s takes them in order.
- * The runs of a free body, which are most, have a loop of fixed length. */
+/* Up to three rows of a block from `first` on at once: each element of s adds them in order. The
+ * runs of free bodies, the most common, have a loop of fixed length. */
 TB_STATIC void whiten_rows(const tb_problem *problem, const tb_block *block, int32_t first,
                            const double l[3], double *s)
 {
@@ -74,7 +74,7 @@ TB_STATIC void whiten_rows(const tb_problem *problem, const tb_block *block, int
     for (int32_t k = 0; k < block->segments; k++) {
         double *to = s + run[k].dof;
         if (UNROLLS && run[k].count == 6) {
-            double sum[6]; /* apart from s, which a compiler must take for a part of Y */
+            double sum[6]; /* local sums, because the compiler must assume that s aliases Y */
             for (int j = 0; j < 6; j++)
                 sum[j] = to[j] + l[0] * (double)y0[j] + l[1] * (double)y1[j] + l[2] * (double)y2[j];
             for (int j = 0; j < 6; j++) to[j] = sum[j];
@@ -112,7 +112,7 @@ TB_STATIC void whiten(const tb_problem *problem, const tb_real *lambda, const tb
     }
 }
 
-/* up to three rows of the factorized form from `first` on, side by side */
+/* up to three rows of the factorized form from `first` on, at once */
 TB_STATIC void factorized_rows(const tb_problem *problem, const tb_block *block, int32_t first,
                                const double *s, double *x)
 {
@@ -171,7 +171,7 @@ TB_STATIC TB_NO_INLINE double matrix_row_xi(const tb_problem *problem, int32_t r
     return (double)problem->c[row] + part;
 }
 
-/* What the residuals sum and compare, of one block or of all. */
+/* Sums and maxima of the residuals, of one block or of all. */
 typedef struct tb_judgement {
     double natural, complementarity, cone, penetration;
 } tb_judgement;
@@ -184,7 +184,7 @@ TB_STATIC void add_judgement(tb_judgement *all, const tb_judgement *one)
     all->penetration = tb_larger(all->penetration, one->penetration);
 }
 
-/* One block, with its rows of xi on the way out. */
+/* Judges one block, and writes its rows of xi. */
 TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *block,
                                    const tb_real *lambda, const tb_real *fine, const double *s,
                                    tb_real *xi)
@@ -210,8 +210,8 @@ TB_STATIC tb_judgement judge_block(const tb_problem *problem, const tb_block *bl
     return own;
 }
 
-/* All blocks by a team. Lanes note what they find, for a sum in the order of the blocks; which is the
- * largest does not depend on an order. */
+/* All blocks by a team. Lanes store their terms, so that sums run in the order of the blocks;
+ * maxima do not depend on the order. */
 TB_STATIC tb_status judge_together(const tb_problem *problem, const tb_real *lambda,
                                    const tb_real *fine, tb_arena *scratch, const double *s,
                                    tb_real *xi, tb_judgement *all)
@@ -274,7 +274,7 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
         }
     }
     const double c2 = tb_problem_c_squared(problem);
-    tb_team_sync(); /* what is returned here others may take */
+    tb_team_sync(); /* other lanes may reuse the returned memory */
     tb_arena_return_to(scratch, mark);
 
     residuals->natural_absolute = tb_residual_known(sqrt(all.natural));
@@ -321,7 +321,7 @@ TB_EXTERN double tb_increment_epsilon(const tb_real *lambda, const tb_real *prev
     double largest = 0;
     for (int32_t i = 0; i < rows; i++) {
         const double e = fabs((double)lambda[i] - (double)previous[i]);
-        if (!(e <= largest)) largest = e; /* NaN gets through and stays */
+        if (!(e <= largest)) largest = e; /* NaN passes this test and stays */
         if (isnan(e)) return TB_RESIDUAL_UNKNOWN;
     }
     return tb_residual_known(largest);

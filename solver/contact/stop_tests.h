@@ -4,7 +4,7 @@
 
 #include "contact/prox.h"
 
-/* Nützi 4.49: |new - old| <= |old| relative + absolute. False where a number is not one. */
+/* Nützi 4.49: |new - old| <= |old| relative + absolute. False for NaN. */
 TB_FN int tb_element_converged(tb_real value, tb_real previous, double relative, double absolute)
 {
     const double e = (double)value - (double)previous, size = (double)previous;
@@ -12,7 +12,7 @@ TB_FN int tb_element_converged(tb_real value, tb_real previous, double relative,
 }
 
 /* Betz 3.8 for one block: no approach faster than the tolerance; friction at rest, at its bound, or
- * without a normal impulse. r has a number a row. */
+ * without a normal impulse. r has one number per row. */
 TB_FN int tb_block_one_sided(int law, int rows, tb_real mu, tb_real lower, tb_real upper,
                              const tb_real *lambda, const tb_real *xi, const tb_real *r,
                              double tolerance)

@@ -1,11 +1,11 @@
-/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a counting sort that puts the
- * pairs in order. broad.h has the method and its source.
+/* Broad phase on the CPU: intervals, a radix sort, one sweep, and a counting sort that orders the
+ * pairs. broad.h has the method and its source.
  *
- * Time goes into instructions and into guesses of branches that fail, so the sweep takes a cube at
- * a time: the boxes of one cube are eight bytes each, compared with sixteen others at once
- * (broad_lanes.h), and what remains is a list without a branch a pair. The grid is chosen from a
- * sample of the boxes by order statistics, so that one body that flew away does not spoil it; a
- * poor choice costs time and never a pair. */
+ * Instructions and branch mispredictions dominate the time, so the sweep takes a cube at a time:
+ * the boxes of one cube are eight bytes each, compared with sixteen others at once
+ * (broad_lanes.h), without a branch per pair. The grid is chosen from order statistics of a
+ * sample of the boxes, so that one distant body does not spoil it; a poor grid costs time but
+ * never misses a pair. */
 #include "collide/broad/broad.h"
 
 #include "collide/broad/broad_lanes.h"
@@ -13,21 +13,21 @@
 #include <string.h>
 
 enum {
-    BRUTE_BOXES = 128, /* up to so many boxes brute force is faster */
+    BRUTE_BOXES = 128, /* up to this number of boxes brute force is faster */
     SAMPLE_SIZE = 64,
     MOST_LEVEL = 12,        /* of the smallest cubes */
     CHUNK_INTERVALS = 1024, /* the sweep's unit of parallel work */
     CHUNK_BOXES = 512,
-    CHUNK_PAIRS = 6, /* room for pairs, in pairs per interval, before a chunk is done again */
+    CHUNK_PAIRS = 6, /* capacity for pairs, in pairs per interval, before a chunk is repeated */
     MOST_DIGIT_BITS = 11,
     MOST_ENCLOSING = TB_LARGE_LEVEL + 1 /* cubes around a cube */
 };
 
 /* cube edge over the size of the smallest boxes of the sample: large cubes make few intervals,
- * small ones few candidates; measured, flat between 2.5 and 6 */
+ * small cubes few candidates; the time is flat between 2.5 and 6 */
 #define CUBE_EDGE_PER_SIZE TB_R(3.5)
 
-/* Pairs of one chunk, in no order: `count` were found, and stored if they fit `capacity`. */
+/* Pairs of one chunk, unordered: `count` pairs were found, and stored if they fit `capacity`. */
 typedef struct pair_list {
     uint64_t *pairs; /* a | b << 32, a < b */
     int64_t count, capacity;
@@ -40,12 +40,12 @@ typedef struct sweep {
     tb_grid grid;
     tb_key_layout layout;
     bool levels_vary;
-    const tb_item *items; /* sorted, and behind them one that is of no cube */
+    const tb_item *items; /* sorted, followed by one sentinel that belongs to no cube */
     int32_t number_of_items;
     pair_list *lists; /* one a chunk */
 } sweep;
 
-/* What a chunk of boxes gives. */
+/* Result of a chunk of boxes. */
 typedef struct chunk_items {
     size_t first; /* place of its items */
     int32_t count, number_of_large;
@@ -58,7 +58,7 @@ typedef struct generation {
     int32_t number_of_boxes;
     tb_box_reader reader;
     tb_item *items;
-    int32_t *large; /* each chunk's from the place of its first box */
+    int32_t *large; /* each chunk's large boxes begin at the index of its first box */
     chunk_items *chunks;
 } generation;
 
@@ -84,8 +84,7 @@ static digits digits_of(uint64_t varying, int32_t number_of_items)
     int32_t top = 64, low = 0;
     while (!(varying >> (top - 1) & 1)) top--;
     while (!(varying >> low & 1)) low++;
-    /* a table of counts should not be longer than what is counted,
-     * nor spread writes beyond the cache */
+    /* the count table must not exceed the number of items, nor spread writes beyond the cache */
     const int32_t most = number_of_items < 1024 ? 8 : MOST_DIGIT_BITS;
     const int32_t passes = (top - low + most - 1) / most;
     d.bits = (top - low + passes - 1) / passes;
@@ -104,7 +103,7 @@ static void counts_to_places(uint32_t *places, int32_t buckets)
     }
 }
 
-/* By radix, stable; the sorted items are in the array that is returned, `items` or `other`. */
+/* Stable radix sort; returns the array that holds the sorted items, `items` or `other`. */
 static inline tb_item *sort_items(tb_item *items, tb_item *other, int32_t count, uint64_t varying)
 {
     uint32_t places[1 << MOST_DIGIT_BITS];
@@ -152,8 +151,8 @@ static void sort_by_a(const pair_list *lists, int32_t number_of_lists, tb_pair *
         }
 }
 
-/* Puts pairs that are sorted by a in order of b within each a, by insertion, while that is cheap:
- * most boxes have few pairs and meet them in order. Says whether it came to the end. */
+/* Sorts pairs that are sorted by a also by b, by insertion, while that is cheap: most boxes have
+ * few pairs, nearly in order. Returns whether it finished. */
 static bool insert_by_b(tb_pair *pairs, int32_t count)
 {
     int64_t moves = 16 * (int64_t)count;
@@ -188,14 +187,13 @@ static tb_real largest_extent(const tb_box *b)
                   tb_max(b->upper.y - b->lower.y, b->upper.z - b->lower.z));
 }
 
-/* The grid for these boxes, from a sample. Boxes are known to be valid where they are sampled;
- * those that have no bounds are passed over. */
+/* The grid for these boxes, from a sample. Sampled boxes are valid; unbounded boxes are skipped. */
 static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t least_level)
 {
     tb_real sizes[SAMPLE_SIZE], centres[3][SAMPLE_SIZE];
     int32_t number_of_sizes = 0, number_of_centres = 0;
     for (int32_t i = 0; i < SAMPLE_SIZE; i++) {
-        /* one of each stratum, at a place that does not step with the rows of a stack */
+        /* one box per stratum, at an index that does not align with the rows of a stack */
         const int64_t first = (int64_t)number_of_boxes * i / SAMPLE_SIZE;
         const int64_t next = (int64_t)number_of_boxes * (i + 1) / SAMPLE_SIZE;
         const uint32_t hash = (uint32_t)(i + 1) * 2654435769u;
@@ -284,7 +282,7 @@ static void generate_chunk(void *context, int32_t chunk, int32_t thread)
     chunk_items result = {.first = g->chunks[chunk].first, .all = ~(uint64_t)0, .valid = true};
     tb_item *out = g->items + result.first;
     int32_t *large = g->large + first;
-    const tb_box_reader reader = g->reader; /* nothing that is written changes this one */
+    const tb_box_reader reader = g->reader; /* a local copy, which no write aliases */
     tb_box_check check;
     memset(&check, 0, sizeof check);
     for (int32_t i = first; i < last; i++) {
@@ -306,7 +304,7 @@ static void generate_chunk(void *context, int32_t chunk, int32_t thread)
 
 /* ---- pairs ----------------------------------------------------------------------------------- */
 
-/* What a thread needs to take a cube apart. */
+/* Scratch of a thread that processes cubes. */
 typedef struct workshop {
     tb_tile tile, queries;
     uint16_t hits[TB_TILE_HITS];
@@ -314,9 +312,9 @@ typedef struct workshop {
     uint64_t pairs[TB_TILE_HITS]; /* as in a pair_list */
 } workshop;
 
-/* Matches boxes with those of a tile, asks the boxes where their bytes do not tell, and the filter.
- * Pairs stay in the order of the hits, which is nearly the one they end in.
- * query_boxes: of the queries; own: the queries are the tile's boxes, which ascend. */
+/* Matches boxes with the boxes of a tile, compares the boxes themselves if their bytes are
+ * inconclusive, and applies the filter. Pairs stay in the order of the hits, which is nearly the
+ * final order. query_boxes: of the queries; own: the queries are the tile's boxes, which ascend. */
 static inline __attribute__((always_inline)) void match(const sweep *s, workshop *w,
                                                         pair_list *list, const tb_item *queries,
                                                         const uint32_t *query_boxes,
@@ -360,7 +358,7 @@ static inline __attribute__((always_inline)) void match(const sweep *s, workshop
     list->count += count;
 }
 
-/* The two kinds of it. */
+/* The two instances of match. */
 static void match_own(const sweep *s, workshop *w, pair_list *list, const tb_item *queries)
 {
     match(s, w, list, queries, w->tile.box, w->tile.count, true);
@@ -389,13 +387,13 @@ static void match_cube(const sweep *s, workshop *w, pair_list *list, const tb_it
     }
 }
 
-/* Items of one cube, around the one that is looked at. */
+/* Items of one cube that encloses the current cube. */
 typedef struct enclosing {
     int32_t first, last; /* exclusive */
     uint64_t end;        /* last cube inside */
 } enclosing;
 
-/* The items of one cube with the boxes of the cubes around it that reach into it. */
+/* Matches the items of one cube with the boxes of the enclosing cubes that reach into it. */
 static void match_enclosing(const sweep *s, workshop *w, pair_list *list, const tb_item *items,
                             int32_t count, const enclosing *around, int32_t number_around)
 {
@@ -432,7 +430,7 @@ static void match_enclosing(const sweep *s, workshop *w, pair_list *list, const 
         }
 }
 
-/* Of the first `count` items, the first whose cube is not less. */
+/* The first of the first `count` items with a cube >= `cube`. */
 static int32_t first_of_cube(const sweep *s, int32_t count, uint64_t cube)
 {
     int32_t low = 0, high = count;
@@ -465,14 +463,15 @@ static int32_t find_enclosing(const sweep *s, int32_t i, enclosing around[MOST_E
     return count;
 }
 
-/* All cubes that begin in the chunk: the items of each with one another, and with those of the
- * larger cubes around it. */
+/* Processes all cubes that begin in the chunk: matches the items of each with one another, and
+ * with the items of the enclosing cubes. */
 static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
 {
     (void)thread;
     const sweep *s = context;
     pair_list *list = &s->lists[chunk];
-    if (list->count <= list->capacity && list->count > 0) return; /* only what overflowed, again */
+    /* the second run repeats only lists that overflowed */
+    if (list->count <= list->capacity && list->count > 0) return;
     list->count = 0;
 
     workshop w;
@@ -482,7 +481,7 @@ static void sweep_chunk(void *context, int32_t chunk, int32_t thread)
     int32_t last = i + CHUNK_INTERVALS;
     if (last > s->number_of_items) last = s->number_of_items;
     while (i > 0 && i < last && items[i].key >> bits == items[i - 1].key >> bits)
-        i++; /* the chunk before has these */
+        i++; /* the previous chunk has these */
     if (i == last) return;
     enclosing around[MOST_ENCLOSING];
     int32_t number_around = s->levels_vary ? find_enclosing(s, i, around) : 0;
@@ -526,7 +525,7 @@ static void pairs_of_large(const sweep *s, const int32_t *large, int32_t number_
     }
 }
 
-/* All lists into one array, in order. */
+/* Joins all lists into one ordered array. */
 static tb_status pairs_join(const pair_list *lists, int32_t number_of_lists,
                             int32_t number_of_boxes, tb_arena *arena, tb_pair **pairs,
                             int32_t *count)
@@ -569,8 +568,8 @@ static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t thread
     g.chunks = TB_ARENA_ARRAY(arena, chunk_items, chunks);
     if (!g.items || !g.large || !g.chunks) return TB_RESOURCE_EXHAUSTED;
 
-    /* one thread writes items one after another; of several, each chunk has the room it may need,
-     * and what it wrote is moved together */
+    /* one thread writes items consecutively; with several threads each chunk has its full
+     * capacity, and the written items are compacted */
     const bool alone = chunks == 1 || tb_parallel_threads(threads) == 1;
     if (!alone) {
         for (int32_t c = 0; c < chunks; c++) g.chunks[c].first = 8 * (size_t)c * CHUNK_BOXES;
@@ -596,12 +595,12 @@ static tb_status sweep_prepare(sweep *s, int32_t number_of_boxes, int32_t thread
     }
     *large = g.large;
 
-    /* boxes are in order within a cube as it is */
+    /* boxes are already in order within a cube */
     tb_item *other = TB_ARENA_ARRAY(arena, tb_item, n + 16);
     if (!other) return TB_RESOURCE_EXHAUSTED;
     const uint64_t varying = n > 0 ? (any ^ all) >> s->layout.box_bits : 0;
     tb_item *sorted = sort_items(g.items, other, (int32_t)n, varying << s->layout.box_bits);
-    /* what a tile may read behind the last item is of no cube */
+    /* items that a tile may read beyond the last one belong to no cube */
     memset(sorted + n, 0xff, sizeof(tb_item) * 16);
     s->items = sorted;
     s->number_of_items = (int32_t)n;
@@ -623,7 +622,8 @@ tb_status tb_broad_phase(const tb_box *boxes, int32_t number_of_boxes, tb_pair_f
         sweep_prepare(&s, number_of_boxes, threads, arena, &large, &number_of_large);
     if (status != TB_OK) return status;
 
-    /* a first round with room for the usual; what did not fit is done again with the right room */
+    /* a first run with the usual capacity; chunks that overflow run again with the needed
+     * capacity */
     const int32_t chunks = (s.number_of_items + CHUNK_INTERVALS - 1) / CHUNK_INTERVALS;
     s.lists = TB_ARENA_ZEROED(arena, pair_list, chunks + 1);
     if (!s.lists) return TB_RESOURCE_EXHAUSTED;

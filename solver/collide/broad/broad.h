@@ -1,6 +1,6 @@
 /* The broad phase one element at a time: a box to cells, cells to Morton intervals, and the test of
- * two boxes in one cube. Plain C in the common part of C and CUDA, so that a GPU schedules the same
- * functions; broad_lanes.h has the ones that matter for sixteen bytes at a time.
+ * two boxes in one cube. The functions are valid C and CUDA, so that a GPU runs the same ones;
+ * broad_lanes.h has vector versions of the expensive ones.
  *
  * A grid of 2^21 cells an axis covers the boxes. A box is covered by 1 to 8 cubes of one size, the
  * smallest power of two of cells that is not less than the box's largest extent, and a cube on the
@@ -9,14 +9,14 @@
  * and of these one interval contains the other; so sorted intervals that overlap give every pair.
  *
  * A pair can be met in several cubes. Instead of sorting pairs and dropping equal neighbours as the
- * thesis does (A12, quadratic in the run), a pair counts only in the cube, the smaller one where
- * they are nested, that holds the lower corner of the boxes' intersection: one exactly. Quantizing
- * is monotonic, so the corner is the larger of the two lower cells on each axis, and it lies in a
- * cube that both boxes reach unless, on some axis, both begin below the cube.
+ * thesis does (A12, quadratic in the run), a pair counts only in the cube (the smaller one of
+ * nested cubes) that holds the lower corner of the boxes' intersection: exactly one cube.
+ * Quantizing is monotonic, so the corner is the larger of the two lower cells on each axis, and it
+ * lies in a cube that both boxes reach unless, on some axis, both begin below the cube.
  *
- * In a cube a box is eight bytes: its corners in 64ths of the cube's edge, and where it begins
- * below. Quantizing being monotonic, corners in different 64ths decide the test for good, one way
- * or the other; only boxes with an end in the same one are looked at themselves. */
+ * In a cube a box is eight bytes: its corners in 64ths of the cube's edge. Quantizing is
+ * monotonic, so corners in different 64ths decide the test; only boxes with an end in the same
+ * 64th are compared themselves. */
 #ifndef TB_BROAD_H
 #define TB_BROAD_H
 
@@ -25,12 +25,12 @@
 enum {
     TB_GRID_BITS = 21,
     TB_GRID_CELLS = 1 << TB_GRID_BITS,
-    TB_LOCAL_BITS = 6,  /* a cube's edge in its own units, and the least level of cubes */
+    TB_LOCAL_BITS = 6,  /* log2 of a cube's edge in local units, and the smallest level of cubes */
     TB_LEVEL_BITS = 4,  /* of a key */
-    TB_LARGE_LEVEL = 18 /* boxes of larger cubes are not put into cubes */
+    TB_LARGE_LEVEL = 18 /* boxes with larger cubes are tested against all others */
 };
 
-/* A grid of 2^21 cells an axis. What lies outside belongs to the outermost cells. */
+/* A grid of 2^21 cells an axis. Points outside belong to the outermost cells. */
 typedef struct tb_grid {
     tb_vec3 origin;        /* m, lower corner */
     tb_real inverse_cell;  /* 1/m */
@@ -42,7 +42,7 @@ typedef struct tb_cells {
     uint32_t lower[4], upper[4];
 } tb_cells;
 
-/* Bit k of x to bit 3k, of the 21 that there are. */
+/* Moves bit k of x to bit 3k, for 21 bits. */
 TB_FN uint64_t tb_morton_spread(uint32_t x)
 {
     uint64_t v = x & 0x1fffff;
@@ -105,14 +105,14 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
     if (c->upper[1] - c->lower[1] > extent) extent = c->upper[1] - c->lower[1];
     if (c->upper[2] - c->lower[2] > extent) extent = c->upper[2] - c->lower[2];
     int32_t level = minimum_level;
-    /* an extent beyond the grid is that of a box inside out: its level is as good as any */
+    /* an extent beyond the grid belongs to an inverted box, for which any level will do */
     while (level < TB_GRID_BITS && (1u << level) < extent) level++;
     return level;
 }
 
-/* How a cube of a box is one word: from the top, the cube's code in units of the smallest cubes; 15
- * less its level above theirs, so that a cube stands before the smaller ones that begin with it;
- * the box. At most 63 bits, which bounds the smallest level from below. */
+/* Layout of a cube of a box in one word, from the top: the cube's code in units of the smallest
+ * cubes; 15 minus its level above the smallest, so that a cube sorts before smaller cubes with
+ * the same code; the box. At most 63 bits, which bounds the smallest level from below. */
 typedef struct tb_key_layout {
     int32_t box_bits, minimum_level;
 } tb_key_layout;
@@ -123,22 +123,22 @@ TB_FN int32_t tb_key_least_level(int32_t box_bits)
     return fits > TB_LOCAL_BITS ? fits : TB_LOCAL_BITS;
 }
 
-/* Of a cube, which is a key without its box. */
+/* Level of a cube, which is a key without its box. */
 TB_FN int32_t tb_cube_level(uint64_t cube, int32_t minimum_level)
 {
     return minimum_level + 15 - (int32_t)(cube & 15);
 }
 
-/* Of the cubes inside it, the last. */
+/* The last of the cubes inside a cube. */
 TB_FN uint64_t tb_cube_end(uint64_t cube)
 {
     return (tb_morton_end(cube >> TB_LEVEL_BITS, 15 - (int32_t)(cube & 15)) << TB_LEVEL_BITS) | 15;
 }
 
 /* One cube of one box. `local` are eight bytes, the first the lowest: the lower corner's x, y, z in
- * 64ths of the cube's edge, a zero, the upper corner's, a zero. Corners may lie up to a cube below
- * or above the cube, what is further off counts as just outside or as one cube off; so that no byte
- * is negative, all bear TB_LOCAL_ZERO. */
+ * 64ths of the cube's edge, a zero, the upper corner's, a zero. Corners may lie up to a cube
+ * below or above the cube; corners farther away are clamped to just outside or one cube off.
+ * TB_LOCAL_ZERO is added to every byte, so that none is negative. */
 typedef struct tb_item {
     uint64_t key, local;
 } tb_item;
@@ -162,7 +162,7 @@ TB_FN uint64_t tb_cells_local(const tb_cells *c, const uint32_t base[3], int32_t
     return local;
 }
 
-/* The cubes of a box: 1, 2, 4 or 8. Writes that many, returns how many. */
+/* The cubes of a box: 1, 2, 4 or 8. Writes the items and returns their number. */
 TB_FN int32_t tb_cells_items(const tb_cells *c, int32_t level, tb_key_layout layout, uint32_t box,
                              tb_item out[8])
 {
@@ -186,7 +186,7 @@ TB_FN int32_t tb_cells_items(const tb_cells *c, int32_t level, tb_key_layout lay
 }
 
 /* Two boxes in one cube by their `local`: negative if they do not overlap or the pair belongs to
- * another cube, 0 if the boxes themselves must tell whether they overlap, positive if they do. */
+ * another cube, 0 if the boxes themselves must be compared, positive if they overlap. */
 TB_FN int32_t tb_local_overlap(uint64_t a, uint64_t b)
 {
     int32_t least = TB_LOCAL_MOST;

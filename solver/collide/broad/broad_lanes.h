@@ -1,8 +1,7 @@
-/* What broad.h does to one box or one pair, done to the six faces of a box or to sixteen boxes at
- * once, with the same results to the bit: a tile of up to 64 boxes of one cube, and the cubes of a
- * box. By SSE4.1 where the compiler has it, which is what a default build for x86-64 asks for; in
- * plain C elsewhere. What counts is the number of instructions, and that none branches on data: a
- * guess that fails costs as much as a box. */
+/* Vector versions of broad.h, for the six faces of a box or for sixteen boxes at once, with
+ * bit-identical results: a tile of up to 64 boxes of one cube, and the cubes of a box. They use
+ * SSE4.1 if the compiler has it (the default build for x86-64 does) and plain C elsewhere. The
+ * code has no branches on data: a misprediction costs as much as a box. */
 #ifndef TB_BROAD_LANES_H
 #define TB_BROAD_LANES_H
 
@@ -15,13 +14,13 @@
 
 enum {
     TB_TILE_BOXES = 64,
-    TB_TILE_HITS = TB_TILE_BOXES * TB_TILE_BOXES + 16, /* room that a tile's matches may need */
+    TB_TILE_HITS = TB_TILE_BOXES * TB_TILE_BOXES + 16, /* largest number of matches of a tile */
     TB_HIT_UNSURE = 128,
     TB_SPREAD_BITS = 9,
     TB_READER_TABLE = (1 << TB_SPREAD_BITS) + 1
 };
 
-/* Boxes of one cube, their bytes by kind. Places after the last one hold boxes that meet none. */
+/* Boxes of one cube, as arrays by byte. Entries after the last one hold boxes that overlap none. */
 typedef struct tb_tile {
     _Alignas(16) int8_t local[8][TB_TILE_BOXES + 16]; /* less TB_LOCAL_ZERO */
     uint32_t box[TB_TILE_BOXES];
@@ -30,18 +29,19 @@ typedef struct tb_tile {
 
 /* ---- plain C --------------------------------------------------------------------------------- */
 
-/* Turns boxes into items, and notes whether one of them may be out of order. */
+/* Turns boxes into items, and records whether a box may be invalid. */
 typedef struct tb_box_reader {
     tb_grid grid;
     tb_key_layout layout;
 #ifdef TB_LANES_SSE
-    uint64_t key;           /* of no box in the cube with code 0 */
-    bool narrow;            /* the smallest cubes are so few that the table has them all */
+    uint64_t key;           /* key without box for the cube with code 0 */
+    bool narrow;            /* the table contains every smallest cube */
     const uint64_t *spread; /* digits of a cube's number at their place in a key */
 #endif
 } tb_box_reader;
 
-/* What was seen of the boxes: no extent is negative, and none less itself is anything but zero. */
+/* Check of the boxes read so far: no extent is negative, and every extent minus itself is zero
+ * (finite). */
 typedef struct tb_box_check {
     tb_real least, nothing;
 #ifdef TB_LANES_SSE
@@ -78,7 +78,7 @@ static inline int32_t tb_box_items_plain(const tb_box_reader *reader, tb_box_che
     return level > TB_LARGE_LEVEL ? 0 : tb_cells_items(&cells, level, reader->layout, number, out);
 }
 
-/* Whether all boxes that were read are valid. If not, they may still be. */
+/* True only if all boxes read are valid; false is inconclusive. */
 static inline bool tb_box_check_passed(const tb_box_check *check)
 {
 #ifdef TB_LANES_SSE
@@ -90,7 +90,7 @@ static inline bool tb_box_check_passed(const tb_box_check *check)
     return check->least >= 0 && check->nothing == 0;
 }
 
-/* Takes `count` items of one cube; up to 15 behind them are read, whatever they are. */
+/* Loads `count` items of one cube; also reads up to 15 items beyond them, of any content. */
 static inline void tb_tile_load_plain(tb_tile *tile, const tb_item *items, int32_t count,
                                       uint64_t box_mask)
 {
@@ -103,9 +103,9 @@ static inline void tb_tile_load_plain(tb_tile *tile, const tb_item *items, int32
     }
 }
 
-/* Finds which boxes of the tile each query meets: those after it if the queries are the tile's own
- * boxes. Writes query << 8 | place in the tile | TB_HIT_UNSURE if the boxes themselves must tell;
- * by query, then place. Returns how many. */
+/* Finds the boxes of the tile that each query overlaps; if the queries are the tile's own boxes,
+ * only the boxes after the query. Writes query << 8 | index in the tile | TB_HIT_UNSURE if the
+ * boxes themselves must be compared; ordered by query, then index. Returns the number of hits. */
 static inline int32_t tb_tile_match_plain(const tb_tile *tile, const tb_item *queries,
                                           int32_t number_of_queries, bool own,
                                           uint16_t hits[TB_TILE_HITS])
@@ -127,9 +127,9 @@ static inline int32_t tb_tile_match_plain(const tb_tile *tile, const tb_item *qu
 
 #ifdef TB_LANES_SSE
 
-/* As the plain one, with a box's faces in two vectors. Key and bytes of an item are one vector: the
- * cube one further along an axis is one addition away. Always writes eight, and lets the list begin
- * anew where the box reaches no further along an axis. */
+/* As the plain one, with a box's faces in two vectors. Key and bytes of an item are one vector:
+ * one addition gives the next cube along an axis. Always writes eight items, and overwrites the
+ * second half if the box reaches no farther along an axis. */
 #ifndef TB_SINGLE
 static inline int32_t tb_box_items_sse(const tb_box_reader *reader, tb_box_check *check,
                                        const tb_box *box, uint32_t number, tb_item out[8])
@@ -251,7 +251,7 @@ static inline void tb_tile_load_sse(tb_tile *tile, const tb_item *items, int32_t
     for (int32_t i = 0; i < count; i++) tile->box[i] = (uint32_t)(items[i].key & box_mask);
 }
 
-/* The places of the bits that are set in a byte, lowest first, one a byte. */
+/* The indices of the set bits of a byte, lowest first, one per byte. */
 #define BELOW(m, b) ((m) & ((1u << (b)) - 1))
 #define SUM(m)                                                                                     \
     (((m)&1) + ((m) >> 1 & 1) + ((m) >> 2 & 1) + ((m) >> 3 & 1) + ((m) >> 4 & 1) +                 \

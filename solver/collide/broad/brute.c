@@ -1,8 +1,8 @@
-/* The broad phase of few boxes: every one with every other. */
+/* The broad phase for few boxes: compares every box with every other. */
 #include "collide/broad/broad.h"
 
-/* The inner loop is so short that it takes up to 1.6 times as long by its place in a cache line;
- * its place is fixed, or what is compared with it would change with the code around. */
+/* The speed of the short inner loop depends on its alignment in a cache line. A fixed alignment
+ * keeps comparisons with it independent of the surrounding code. */
 TB_EXTERN TB_ALIGNED_CODE tb_status tb_broad_phase_brute(const tb_box *boxes,
                                                          int32_t number_of_boxes,
                                                          tb_pair_filter *filter,
@@ -14,7 +14,7 @@ TB_EXTERN TB_ALIGNED_CODE tb_status tb_broad_phase_brute(const tb_box *boxes,
     for (int32_t i = 0; i < number_of_boxes; i++)
         if (!tb_box_valid(&boxes[i])) return TB_INVALID_ARGUMENT;
 
-    /* once with the usual room, and again with enough where that was too little */
+    /* run with the usual capacity, and again with the needed capacity if it was too small */
     int64_t capacity = (int64_t)number_of_boxes * 8, found = 0;
     do {
         if (found > INT32_MAX) return TB_RESOURCE_EXHAUSTED;

@@ -1,11 +1,11 @@
-/* A tree of boxes for one world that fills a card, and what a box meets in it.
+/* A bounding-volume tree for a large world on a GPU, and its overlap queries.
  *
  * Boxes are sorted by the Morton codes of their centres, and the binary radix tree over the sorted
  * codes is built with every inner node on its own (Karras, Maximizing parallelism in the construction
- * of BVHs, octrees and k-d trees, HPG 2012): no level waits for another. Equal codes are told apart
- * by their places. Nodes hold the boxes of both children as floats, rounded outwards, so that a step
- * down is one read of 64 bytes; whether two boxes overlap is in the end asked of the boxes
- * themselves, so the pairs are those of tb_broad_phase. */
+ * of BVHs, octrees and k-d trees, HPG 2012): no level waits for another. The index breaks ties
+ * of equal codes. Nodes hold the boxes of both children as floats, rounded outwards, so that a
+ * descent is one read of 64 bytes. The final test compares the boxes themselves, so the pairs
+ * are the pairs of tb_broad_phase. */
 #ifndef TB_FIELD_TREE_H
 #define TB_FIELD_TREE_H
 
@@ -19,13 +19,13 @@ typedef struct tb_field_node {
     float lower[2][3], upper[2][3];
     int32_t child[2];
     int32_t parent; /* -1: none */
-    int32_t side;   /* which child of its parent it is */
+    int32_t side;   /* index of this node among its parent's children */
 } tb_field_node;
 
 typedef struct tb_field_tree {
     int32_t leaves;
     const uint32_t *codes; /* leaves, sorted */
-    const int32_t *order;  /* leaves: the box at each place */
+    const int32_t *order;  /* leaves: box of each leaf */
     tb_field_node *nodes;  /* leaves - 1 */
     int32_t *parents;      /* leaves: node times two, plus the side */
     int32_t *arrivals;     /* leaves - 1 */
@@ -98,7 +98,7 @@ TB_LANE void tb_field_tree_link(const tb_field_tree *t, int32_t i)
     t->arrivals[i] = 0;
 }
 
-/* Box of the leaf at a place on its way up: the second child to come to a node takes it on. */
+/* Propagates a leaf's box upwards: the second child to arrive at a node continues to the parent. */
 TB_LANE void tb_field_tree_climb(const tb_field_tree *t, int32_t place, const tb_box *box)
 {
     float lower[3], upper[3];
@@ -123,7 +123,7 @@ TB_LANE void tb_field_tree_climb(const tb_field_tree *t, int32_t place, const tb
     }
 }
 
-/* Where a walk through the tree is. */
+/* State of a walk through the tree. */
 typedef struct tb_field_walk {
     float lower[3], upper[3];
     int32_t stack[TB_FIELD_TREE_DEPTH];
@@ -139,7 +139,7 @@ TB_LANE void tb_field_walk_begin(const tb_field_tree *t, tb_field_walk *w, const
     if (t->leaves > 0) w->stack[w->depth++] = t->leaves > 1 ? 0 : -1;
 }
 
-/* The next box, by its number, that may overlap; -1: there are no more. */
+/* Index of the next box that may overlap; -1: no more boxes. */
 TB_LANE int32_t tb_field_walk_next(const tb_field_tree *t, tb_field_walk *w)
 {
     while (w->depth > 0) {
