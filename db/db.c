@@ -158,8 +158,8 @@ static tb_status set_pragmas(db *store, tb_error *error)
     return status;
 }
 
-/* What the last process left running has been interrupted; sessions come back, and so their runs do
- * not end. */
+/* Marks runs that the last process left running as interrupted; runs of sessions stay open, since
+ * sessions are recovered. */
 static tb_status mark_interrupted(db *store, tb_error *error)
 {
     db_connection *connection = &store->writer.connection;

@@ -56,7 +56,7 @@ typedef struct db_options {
  * process holds, DATA_LOSS for a damaged one. With a full disk the store opens for reading, and
  * writes are refused with RESOURCE_EXHAUSTED until the disk has free space. */
 tb_status db_open(const db_options *, db **, tb_error *);
-/* Commits what is queued, then closes. */
+/* Commits queued writes, then closes. */
 void db_close(db *);
 
 typedef struct db_counters {
@@ -87,7 +87,7 @@ typedef struct db_asset {
     int64_t create_time_us;
 } db_asset;
 
-/* Borrows `bytes` until `done` is called. Putting what is there already counts as a use. */
+/* Borrows `bytes` until `done` is called. A put of an existing asset counts as a use. */
 tb_status db_put_asset(db *, const db_asset *, const void *bytes, db_done *, void *context,
                        tb_error *);
 /* malloc'ed bytes; NOT_FOUND. */
@@ -101,7 +101,7 @@ typedef struct db_scene {
     int64_t create_time_us;
 } db_scene;
 
-/* Copies the bytes. Putting what is there already counts as a use. */
+/* Copies the bytes. A put of an existing scene counts as a use. */
 tb_status db_put_scene(db *, const db_scene *, const void *canonical_bytes, db_done *,
                        void *context, tb_error *);
 tb_status db_get_scene(db *, const db_sha256 *, db_scene *, unsigned char **bytes, tb_error *);

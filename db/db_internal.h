@@ -76,7 +76,7 @@ typedef struct db_job db_job;
 struct db_job {
     /* Runs inside a transaction; may be called twice, when a transaction had to be repeated. */
     tb_status (*write)(db_connection *, db_job *, tb_error *);
-    /* Frees what it owns and itself; NULL: free(). */
+    /* Frees the job and its members; NULL: free(). */
     void (*release)(db_job *);
     db_done *done; /* NULL: no caller waits */
     void *context;
@@ -138,7 +138,7 @@ typedef struct db_writer {
 tb_status db_writer_start(db *, tb_error *);
 /* Sets up a connection that was just opened. */
 tb_status db_writer_adopt(db *, tb_error *);
-void db_writer_stop(db *); /* commits what is queued */
+void db_writer_stop(db *); /* commits queued jobs */
 
 /* ---- the store (db.c) ---- */
 
@@ -217,8 +217,8 @@ void db_log(const db *, tb_log_level, const char *format, ...) TB_PRINTF(3, 4);
 
 /* ---- pages (page.c) ---- */
 
-/* What a page is of: the list's letter and a hash of its filter, so that the token of one list is
- * refused by another. */
+/* Identity of a page's list: its letter and a hash of its filter, so that a list refuses another
+ * list's token. */
 typedef struct db_page {
     char list;
     uint32_t filter;

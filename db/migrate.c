@@ -30,7 +30,7 @@ static tb_status migrate_once(db_connection *connection, int from, tb_error *err
     status = db_execute(connection, STEPS[from], error);
     if (status == TB_OK) status = db_execute(connection, version, error);
 
-    /* foreign keys are off meanwhile, so what a step broke shows only now */
+    /* foreign keys are off during a step, so violations show only now */
     int64_t broken = 0;
     if (status == TB_OK)
         status = db_ask_number(connection, "SELECT count(*) FROM pragma_foreign_key_check", &broken,

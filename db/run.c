@@ -1,4 +1,4 @@
-/* Runs and what happened in them: step summaries and events. */
+/* Rows of runs and their history: step summaries and events. */
 #include <stdlib.h>
 #include <string.h>
 

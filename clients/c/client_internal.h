@@ -48,7 +48,7 @@ int64_t tbc_deadline_ns(double seconds);
 
 /* ---- coding.c ---- */
 
-/* Appends a grpc-message decoded: %41 is A; what is no such code stays. */
+/* Appends a grpc-message decoded: %41 is A; an invalid code is copied unchanged. */
 bool tbc_percent_decode(tb_bytes *to, const uint8_t *text, size_t size);
 /* Appends the bytes of base64, padded or not; false if it is none. */
 bool tbc_base64_decode(tb_bytes *to, const uint8_t *text, size_t size);
@@ -101,14 +101,14 @@ tbc_line *tbc_line_open(const tbc_target *, int64_t deadline_ns, char reason[TBC
 void tbc_line_free(tbc_line *);
 /* Whether a new call may begin here. */
 bool tbc_line_usable(tbc_line *);
-/* Reads what came without waiting, and keeps the connection alive: about once a second. */
+/* Reads without waiting, and keeps the connection alive: about once a second. */
 void tbc_line_tick(tbc_line *);
 
 /* The following want the line's lock. */
 
-/* Writes what libnghttp2 has, as far as the socket takes it. */
+/* Writes libnghttp2's pending bytes until the socket would block. */
 void tbc_line_flush(tbc_line *);
-/* Reads what is there. */
+/* Reads the bytes that have arrived. */
 void tbc_line_receive(tbc_line *);
 /* Makes the driver poll again, because another thread changed its events. */
 void tbc_line_kick(tbc_line *);
@@ -165,7 +165,7 @@ bool tbc_exchange_receive(tbc_exchange *, tb_bytes *message);
 /* Waits for the end; gives gRPC's code. */
 int tbc_exchange_finish(tbc_exchange *);
 void tbc_exchange_cancel(tbc_exchange *);
-/* Cancels what has not ended, and frees. */
+/* Cancels an unfinished exchange, and frees it. */
 void tbc_exchange_close(tbc_exchange *);
 
 /* For session.c, under the line's lock. */

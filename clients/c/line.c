@@ -45,7 +45,7 @@ static ssize_t write_some(tbc_line *line, const uint8_t *bytes, size_t size)
     return taken >= 0 ? taken : errno == EAGAIN || errno == EINTR ? 0 : -1;
 }
 
-/* Collects frames until there are enough for one write; false without memory. */
+/* Collects frames until there are enough for one write; false if out of memory. */
 static bool collect(tbc_line *line)
 {
     while (line->unsent.size < WRITE_BYTES) {

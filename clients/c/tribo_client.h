@@ -70,9 +70,9 @@ tb_status tbc_stream_receive(tbc_stream *, ProtobufCMessage **response, tb_error
 /* Stops the call on the server; receive then gives CANCELLED. May come from another thread, but not
  * while the stream is closed. */
 void tbc_stream_cancel(tbc_stream *);
-void tbc_stream_close(tbc_stream *); /* cancels what has not ended; NULL is fine */
+void tbc_stream_close(tbc_stream *); /* cancels an unfinished stream; NULL is fine */
 
-/* ---- what most programs do first ---- */
+/* ---- common first steps of a program ---- */
 
 /* Uploads a file in pieces. */
 tb_status tbc_put_asset(tbc_client *, const char *name, const void *bytes, size_t size,

@@ -1,8 +1,8 @@
-/* Uploading models: the file, and every file that it refers to.
+/* Uploads models: the file, and every file that it refers to.
  *
- * What it refers to is learnt by importing it here with a source of files that reads the disk and
- * writes down what it was asked for. So the client knows exactly the names under which the server's
- * importer, which is the same one, will ask for them. */
+ * The client imports the model locally through a file source that reads the disk and records every
+ * requested name. So the client knows the exact names that the server's importer, which is the same
+ * code, will request. */
 #include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,7 +48,7 @@ tb_status tbc_put_asset(tbc_client *client, const char *name, const void *bytes,
     return status;
 }
 
-/* ---- what a model refers to ---- */
+/* ---- files of a model ---- */
 
 typedef struct recorder {
     tbc_client *client;

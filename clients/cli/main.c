@@ -35,7 +35,7 @@ static const subcommand SUBCOMMANDS[] = {
 };
 enum { COUNT = sizeof SUBCOMMANDS / sizeof SUBCOMMANDS[0] };
 
-/* ---- what the other files share ---- */
+/* ---- functions shared by the other files ---- */
 
 int cli_exit_code(tb_status status)
 {

@@ -29,7 +29,7 @@ static const double SLOW_BURST = 20, SLOW_PER_SECOND = 20;
 
 static const char EXPIRED[] = "expired";
 
-/* What is known of one token. */
+/* Cached data of one token. */
 typedef struct remembered {
     uint8_t digest[DIGEST_SIZE];
     int64_t until_ns, used_ns; /* 0: free */

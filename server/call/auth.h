@@ -19,8 +19,8 @@ void td_auth_destroy(td_auth *);
 /* After a change of keys or configuration. */
 void td_auth_reload(td_auth *, const td_config *);
 
-/* Looks whether keys were made or revoked by another process, and forgets what it remembers of them if
- * so; writes uses and refusals of keys to the store. From one thread, about once a second. */
+/* Clears cached keys if another process made or revoked keys; writes uses and refusals of keys to
+ * the store. From one thread, about once a second. */
 void td_auth_follow_store(td_auth *, const td_config *);
 
 /* Decides over one call before its first message is dispatched. `authorization` is the value of
@@ -43,11 +43,11 @@ td_standing td_auth_standing(const td_caller *);
  * key is remembered. Transports that must not wait hand the others to a worker. */
 bool td_auth_quick(td_auth *, const char *authorization);
 
-/* What the key is stored under: 8 hexadecimal digits and a zero, taken from a key, from "tribo_" and
- * the digits, or from the digits alone. False if it is none of these. */
+/* A key's row id: 8 hexadecimal digits and a zero, taken from a key, from "tribo_" and the digits,
+ * or from the digits alone. False for any other text. */
 bool td_auth_key_id(const char *text, char id[16]);
 
-/* What a key may do, and for how long. */
+/* Permissions of a key, and its expiry. */
 typedef struct td_key_terms {
     td_scope scope;
     double calls_per_second; /* 0: the configuration's */

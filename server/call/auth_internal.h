@@ -1,4 +1,5 @@
-/* What the files of admission share: the form of keys, and rationing by token buckets. */
+/* Declarations shared by the files of admission: the form of keys, and rationing by token
+ * buckets. */
 #ifndef SERVER_AUTH_INTERNAL_H
 #define SERVER_AUTH_INTERNAL_H
 
@@ -45,7 +46,7 @@ typedef struct td_audit {
 
 void td_audit_note(td_audit *, const char *key, const char *peer, const char *reason,
                    int64_t utc_us);
-/* Puts the rows. What the store does not take is lost; it was in the log. */
+/* Puts the rows. Rows that the store refuses are lost; the log has them. */
 void td_audit_store(const td_audit *, struct db *);
 
 #endif

@@ -28,7 +28,7 @@ enum { TD_CALLER_NAME_SIZE = 64 };
 
 /* The authenticated caller. td_auth_admit fills it before a method sees the call. */
 typedef struct td_caller {
-    char name[TD_CALLER_NAME_SIZE]; /* owner of what the call makes: the key's name, "anonymous" */
+    char name[TD_CALLER_NAME_SIZE]; /* owner of the call's objects: the key's name, "anonymous" */
     /* the account in the queues: the key's name, or "anonymous" with the address; "": name */
     char account[TD_CALLER_NAME_SIZE];
     td_scope scope;
@@ -55,9 +55,9 @@ struct td_method {
     void (*cancelled)(td_call *);
 };
 
-/* What a transport puts behind a call. td_call_send has added one to `queued` before `send`; the
- * transport takes one off for each message that the wire took (or that it dropped), and calls the
- * method's `writable` when none is left. */
+/* The transport's part of a call. td_call_send has added one to `queued` before `send`; the
+ * transport subtracts one for each message that was sent (or dropped), and calls the method's
+ * `writable` at zero. */
 typedef struct td_call_transport {
     void (*send)(td_call *, const ProtobufCMessage *);
     void (*finish)(td_call *, tb_status, const tb_error *, double retry_after);
@@ -121,7 +121,7 @@ void td_call_cancel(td_call *);
 void td_call_refuse(td_call *, const tb_error *);
 
 /* The error as google.rpc.Status bytes (ErrorInfo, BadRequest, RetryInfo as they apply), malloc'ed;
- * for `grpc-status-details-bin` and Connect's details. NULL without memory. */
+ * for `grpc-status-details-bin` and Connect's details. NULL if out of memory. */
 uint8_t *td_status_details(tb_status, const tb_error *, double retry_after, size_t *size);
 
 #endif

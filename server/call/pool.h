@@ -34,7 +34,7 @@ typedef struct td_pool_use {
 } td_pool_use;
 
 td_pool_use td_pool_measure(td_pool *);
-/* Runs what is queued, then ends the threads; later posts get UNAVAILABLE. NULL is fine. */
+/* Runs queued jobs, then ends the threads; later posts get UNAVAILABLE. NULL is fine. */
 void td_pool_stop(td_pool *);
 /* The same, and frees it. */
 void td_pool_destroy(td_pool *);

@@ -24,7 +24,7 @@ typedef struct detail_list {
     size_t count;
 } detail_list;
 
-/* Appends a detail; false without memory. */
+/* Appends a detail; false if out of memory. */
 static bool add(detail_list *list, const ProtobufCMessage *message)
 {
     const size_t size = protobuf_c_message_get_packed_size(message);

@@ -108,7 +108,7 @@ static void on_stored(void *context, tb_status status, const tb_error *error)
     td_call_release(call); /* and with it the evaluation, which is its state */
 }
 
-/* What a step of all trials took on average, though some ended before others, or all of them before
+/* Records the average time of a step of all trials, though some trials end before others or before
  * their time. */
 static void note_pace(const evaluation *e, const tb_grasp_progress *progress)
 {
@@ -189,7 +189,7 @@ static void send_progress(evaluation *e, const tb_grasp_progress *progress)
     td_call_send(e->call, &response.base);
 }
 
-/* Sends what is ready, as far as the reader keeps up; whether nothing was left. */
+/* Sends finished results while the reader keeps up; true if none is left. */
 static bool send_ready(evaluation *e, tb_status *status, tb_error *error)
 {
     while (td_call_queued(e->call) < WINDOW) {
@@ -301,7 +301,7 @@ static tb_status check_copies(const td_config *config, const Tribo__V1__Evaluate
                          (int)m->perturbation->count, (long long)most);
 }
 
-/* What the run remembers of the request: all but the files and the poses. */
+/* The run's record of the request: all but the files and the poses. */
 static char *options_json(const Tribo__V1__EvaluateGraspsRequest *m)
 {
     Tribo__V1__EvaluateGraspsRequest kept = *m;

@@ -55,7 +55,7 @@ static tb_status read_pose(const Tribo__V1__Pose *pose, const char *field, doubl
     return tb_fail_field(error, TB_INVALID_ARGUMENT, name, "%s is zero", name);
 }
 
-/* Zero keeps what is there. */
+/* Zero keeps the default. */
 static void set(double *number, double value)
 {
     if (value != 0) *number = value;

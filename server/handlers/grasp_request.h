@@ -8,7 +8,7 @@
 #include "schedule/device.h"
 #include "tribo/v1/grasp.pb-c.h"
 
-/* The library's request with what it points at. Names and controls are the message's. */
+/* The library's request with the data that it points at. Names and controls are the message's. */
 typedef struct td_grasp_request {
     tb_grasp_request request;
     tb_scene *hand, *object;
@@ -21,7 +21,7 @@ typedef struct td_grasp_request {
 tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
                                 td_grasp_request *, tb_error *);
 void td_grasp_request_free(td_grasp_request *);
-/* What paces know such requests by (pace.h): by all but the poses and their copies. */
+/* Pace key of such requests (pace.h): all members but the poses and their copies. */
 uint64_t td_grasp_request_pace(const Tribo__V1__EvaluateGraspsRequest *, const tb_step_options *);
 /* The library's name of a field as the wire calls it, in place. */
 void td_grasp_rename_field(tb_error *);

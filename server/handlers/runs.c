@@ -155,7 +155,7 @@ static tb_status find_run(const td_call *call, const char *id_text, const char *
 
 enum { USUAL_SUMMARIES = 100, MOST_SUMMARIES = 1000, MOST_EVENTS = 1000 };
 
-/* What happened in a run, with the messages over it. */
+/* Summaries and events of a run, with their messages. */
 typedef struct history {
     db_step_summary *summaries;
     db_event *events;

@@ -31,7 +31,7 @@ static tb_status read_ttl(const td_config *config, double asked, double *ttl, tb
                          config->session_maximum_ttl_seconds);
 }
 
-/* What needs no scene. */
+/* Reads the members that need no scene. */
 static tb_status read_request(td_session *s, const td_config *config,
                               const Tribo__V1__CreateSessionRequest *m, tb_error *error)
 {

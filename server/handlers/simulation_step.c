@@ -102,7 +102,7 @@ static void end_stream(stream *t, tb_status status, const tb_error *error, doubl
     if (first) finish_stream(t, status, error, retry_after);
 }
 
-/* Goes on as far as the window allows, or ends what is over. */
+/* Continues as far as the window allows, or ends a finished stream. */
 static void go_on(stream *t)
 {
     td_call *call = t->call;
@@ -153,7 +153,7 @@ static void drain_stream(td_call *call)
     if (t != NULL) go_on(t);
 }
 
-/* What the session wants to happen when its stream breaks. */
+/* Applies the session's policy for a broken stream. */
 static void disconnect(td_session *s)
 {
     if (s->on_disconnect == TRIBO__V1__ON_DISCONNECT__ON_DISCONNECT_PAUSE)

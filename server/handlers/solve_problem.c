@@ -27,7 +27,7 @@ static const double RETRY_AFTER_S = 1;
 static const double DEFAULT_TOLERANCE = 1e-8;
 enum { DEFAULT_ITERATIONS = 100000 };
 
-/* A problem while it is solved, then what is answered when the run's row is durable. */
+/* A problem during its solve, then its response until the run's row is durable. */
 typedef struct solving {
     td_call *call;
     td_server *server;
@@ -61,8 +61,8 @@ static bool is_cancelled(void *context)
 
 /* ---- reading ---- */
 
-/* What the problem and its solver take: the numbers that were read, once more for the solver's copy,
- * and some for each row. */
+/* Memory of the problem and its solver: the parsed numbers, the solver's copy, and some for each
+ * row. */
 static tb_status book_memory(solving *s, size_t read_bytes, tb_error *error)
 {
     enum { ROW_BYTES = 256 };
@@ -217,7 +217,7 @@ static void end(solving *s)
     if (stored != TB_OK) on_stored(s, stored, &failure);
 }
 
-/* What the run remembers of the request: all but the file. */
+/* The run's record of the request: all but the file. */
 static char *options_json(const Tribo__V1__SolveProblemRequest *m)
 {
     Tribo__V1__SolveProblemRequest kept = *m;
@@ -233,7 +233,7 @@ static int solving_at_once(const td_server *server)
     return workers > 1 ? workers - 1 : 1;
 }
 
-/* On a worker: solves what was read. */
+/* On a worker: solves the parsed problem. */
 static void solve_and_end(void *context)
 {
     solving *s = context;

@@ -90,7 +90,7 @@ void td_metrics_on_refresh(td_metrics *, td_metrics_refresh *, void *context);
 /* Called at the end of each page to print metrics with their own labels. Set before sharing. */
 typedef void td_metrics_print(void *context, FILE *out);
 void td_metrics_on_print(td_metrics *, td_metrics_print *, void *context);
-/* The whole page, malloc'ed; NULL without memory. */
+/* The whole page, malloc'ed; NULL if out of memory. */
 char *td_metrics_text(const td_metrics *, size_t *size);
 
 #endif

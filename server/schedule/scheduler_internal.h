@@ -120,7 +120,7 @@ tb_status td_batch_create(td_batch *, const td_device *, int32_t threads, int32_
                           tb_error *);
 void td_batch_destroy(td_batch *);
 void td_batch_clear(td_batch *);
-/* False without memory. */
+/* False if out of memory. */
 bool td_batch_add(td_batch *, td_job *, double step_ns, double backlog_ns);
 /* Computes some steps of every entry; counts them in the jobs' steps_done, merges certificates,
  * and sets each entry's status and whether it is finished. Returns the time it took, ns. */
@@ -168,7 +168,7 @@ void td_scheduler_publish(td_scheduler *);
  * processor would be idle without it, and the wait is short against the job's duration. `others`:
  * further waiting jobs. Caller holds the mutex. (scheduler.c) */
 int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
-/* Takes the idle device for a job that is in no list. False without memory. With the mutex. Then the
+/* Takes the idle device for a job that is in no list. False if out of memory. With the mutex. Then the
  * job is booked. td_lease_run, called without the mutex, answers the job, or gives the rest of it to
  * the owner. (scheduler.c) */
 bool td_lease_take(td_scheduler *, td_job *);

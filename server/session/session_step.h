@@ -35,7 +35,7 @@ td_step *td_step_create(td_call *, td_request *request, const Tribo__V1__StepReq
 /* Enters the session, if its turn comes soon enough ([limits] queue_wait_seconds): else
  * RESOURCE_EXHAUSTED or DEADLINE_EXCEEDED at once. On failure the step is freed and `answer` is not called. */
 tb_status td_step_start(td_step *, double *retry_after, tb_error *);
-/* The worlds [first, first + count) of the answer, in `wire`. False without memory. */
+/* The worlds [first, first + count) of the answer, in `wire`. False if out of memory. */
 bool td_step_fill(td_step *, td_wire *wire, int32_t first, int32_t count,
                   Tribo__V1__StepResponse *);
 /* About how many bytes the whole answer has. */

@@ -5,7 +5,7 @@
 #include "tribo/v1/grasp.pb-c.h"
 #include "wire/wire.h"
 
-/* A message in the arena that borrows the result; NULL without memory. */
+/* A message in the arena that borrows the result; NULL if out of memory. */
 Tribo__V1__GraspResult *td_grasp_result_message(td_wire *, const tb_grasp_result *);
 void td_grasp_progress_message(const tb_grasp_progress *, Tribo__V1__GraspProgress *);
 

@@ -11,7 +11,7 @@
 #include "base/file.h"
 #include "wire/request.h"
 
-/* Appends a message as JSON. RESOURCE_EXHAUSTED without memory; INTERNAL if the message holds what
+/* Appends a message as JSON. RESOURCE_EXHAUSTED if out of memory; INTERNAL if the message holds what
  * its descriptor does not allow. */
 tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *, tb_error *);
 

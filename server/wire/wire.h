@@ -49,7 +49,7 @@ typedef struct td_wire_want {
 /* Of a StepReturn (NULL: nothing wanted). INVALID_ARGUMENT for another dtype, with `field`. */
 tb_status td_wire_read_want(const Tribo__V1__StepReturn *, td_wire_want *, tb_error *);
 
-/* The worlds `states[0..worlds)` as one message; time and steps always. NULL without memory. */
+/* The worlds `states[0..worlds)` as one message; time and steps always. NULL if out of memory. */
 Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worlds, td_wire_want);
 /* The contacts of each world's last step. */
 Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds);

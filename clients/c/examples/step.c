@@ -28,7 +28,7 @@ int main(int argc, char **argv)
     options.api_key = getenv("TRIBO_API_KEY");
     tb_status status = tbc_connect(&options, &client, &error);
 
-    /* the model and what it refers to go to the daemon, and become a session of one world */
+    /* uploads the model and its files to the daemon and opens a session of one world */
     if (status == TB_OK) status = tbc_load_scene(client, argv[2], NULL, scene, &error);
     create.scene_id = scene;
     if (status == TB_OK)

@@ -187,7 +187,7 @@ static tb_status set_up_model(bench *b, bench_run *runs, const char *path, tb_er
     return TB_OK;
 }
 
-/* ---- what it says ---- */
+/* ---- reports ---- */
 
 static void print_text(const bench *b)
 {

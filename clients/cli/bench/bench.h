@@ -10,7 +10,7 @@ enum { BENCH_CASES = 8, BENCH_REPEATS = 101 };
 
 typedef struct bench_case {
     char label[48];
-    double amount; /* what a time is divided by: contacts and sweeps, worlds and steps, ... */
+    double amount; /* divisor of a time: contacts and sweeps, worlds and steps, ... */
     double size;   /* contacts, for growth */
     double seconds[BENCH_REPEATS];
     void *context;

@@ -45,7 +45,7 @@ static tb_step_options thesis_step(const char *solver, int32_t iterations, doubl
     return step;
 }
 
-/* Solved until the certificate's residual says so. */
+/* Options that solve until the certificate's residual meets the tolerance. */
 static tb_step_options exact_step(const char *solver, double tolerance, int32_t iterations)
 {
     tb_step_options step = tb_step_defaults();

@@ -1,6 +1,6 @@
 /* The experiment of Litven's section 7.1. A random program with a band and x >= 0 is solved once;
- * then the first delta bounds of the solution's set are made wrong and both methods start from
- * there. They run in turns, so that what else the machine does falls on both. */
+ * then the first delta bounds of the solution's set are flipped and both methods start from that
+ * set. The methods alternate, so that other load on the machine affects both. */
 #include "bench/bench_schurpa.h"
 #include "tribo_qp.h"
 
@@ -19,7 +19,7 @@ enum { MOST_DELTAS = 6, DELTA_STEP = 10, METHODS = 2 };
 
 static const char *const METHOD_NAMES[METHODS] = {"DIRECT", "SCHURPA"};
 
-/* What one method made of one start. */
+/* Measurements of one method from one start. */
 typedef struct measure {
     tb_qp_result result;          /* of the last turn */
     double factor[BENCH_REPEATS]; /* s */
@@ -137,7 +137,7 @@ static tb_status run_experiment(experiment *e, tb_error *error)
     return status;
 }
 
-/* ---- what it says ---- */
+/* ---- reports ---- */
 
 static int compare(const void *a, const void *b)
 {

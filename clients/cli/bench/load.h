@@ -1,5 +1,5 @@
-/* Load on a daemon: callers of their own threads, each with a session of its own, that step as fast
- * as answers come (closed loop) or at given times whatever comes back (open loop). */
+/* Load on a daemon: callers with their own threads and sessions step as fast as answers come
+ * (closed loop) or at fixed times regardless of answers (open loop). */
 #ifndef CLI_LOAD_H
 #define CLI_LOAD_H
 

@@ -227,7 +227,7 @@ static int compare(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Takes what the callers have noted since the last time. */
+/* Collects the callers' measurements since the last window. */
 static tb_status collect(load *l, load_window *window, tb_error *error)
 {
     *window = (load_window){0};

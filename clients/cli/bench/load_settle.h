@@ -4,7 +4,7 @@
 
 #include "bench/load.h"
 
-/* What the table shows of a window: calls a second; latencies in s. */
+/* The table's figures of a window: calls a second; latencies in s. */
 typedef struct load_figures {
     double rate, p50, p90, p99, worst;
     int64_t refused, failed, count;

@@ -1,4 +1,4 @@
-/* What all tables of theses share: text, JSON, drawing. */
+/* Output shared by all tables of theses: text, JSON, drawing. */
 #include "bench/thesis.h"
 
 #include <math.h>

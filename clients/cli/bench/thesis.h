@@ -36,7 +36,7 @@ typedef struct thesis_table {
     char notes[4][160]; /* lines below the text, "" past the last */
 } thesis_table;
 
-/* What the commands share. */
+/* Options shared by the commands. */
 typedef struct thesis_options {
     const char *table; /* NULL: all that are quick */
     bool json;

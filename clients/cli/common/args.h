@@ -1,4 +1,4 @@
-/* Command lines: a table of options says what there is, and parsing, help and complaints follow. */
+/* Command lines: a table of options drives parsing, help and error messages. */
 #ifndef CLI_ARGS_H
 #define CLI_ARGS_H
 

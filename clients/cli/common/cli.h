@@ -19,7 +19,7 @@ enum {
     CLI_FAILED = 1,       /* a file could not be read, written or understood */
     CLI_USAGE = 2,        /* the command line makes no sense */
     CLI_UNSOLVED = 3,     /* diverged, or the tolerance was not reached */
-    CLI_INTERRUPTED = 130 /* Ctrl-C; what was done until then is reported */
+    CLI_INTERRUPTED = 130 /* Ctrl-C; results until then are reported */
 };
 
 int command_run(int argc, char **argv);
@@ -42,7 +42,7 @@ const char *cli_commit(void);
 /* The exit code that a status deserves. */
 int cli_exit_code(tb_status status);
 
-/* Says on stderr what went wrong: "tribo: MESSAGE". */
+/* Prints an error on stderr: "tribo: MESSAGE". */
 void cli_complain(const tb_error *error);
 
 /* Fills an error whose message begins "FILE: " (or "FILE:LINE: " where line > 0) and returns the

@@ -12,10 +12,10 @@ tb_status files_read(const char *path, size_t limit, char **text, size_t *size, 
 /* Opens a file for writing, "-" for stdout. A regular file is written under a temporary name and
  * renamed by files_close, so that the old content is kept until the new content is complete. */
 tb_status files_create(const char *path, FILE **file, tb_error *error);
-/* Closes what files_create opened for this path and puts it in place, or says if not everything
- * could be written. NULL is fine. */
+/* Closes a file of files_create and renames it to its path, or fails if a write failed. NULL is
+ * fine. */
 tb_status files_close(FILE *file, const char *path, tb_error *error);
-/* Closes it and leaves what was at the path before. NULL is fine. */
+/* Closes the file and keeps the path's old content. NULL is fine. */
 void files_abandon(FILE *file, const char *path);
 
 /* INVALID_ARGUMENT for an output that is one of the inputs or another output, by whatever name.

@@ -1,4 +1,4 @@
-/* Ctrl-C: long work looks here between its parts and ends with what it has. */
+/* Ctrl-C: long computations check it between their parts and stop with partial results. */
 #ifndef CLI_INTERRUPT_H
 #define CLI_INTERRUPT_H
 

@@ -6,7 +6,7 @@
 
 #include "common/cli.h"
 
-/* How many things of a kind the model has, and what one without a name is called. */
+/* Number of the model's objects of a kind, and the default name of one without a name. */
 static int32_t kind_count(const tb_model *model, tb_handle_kind kind, const char **word)
 {
     const tb_model_counts counts = tb_model_count(model);

@@ -16,7 +16,7 @@ double progress_clock(void);
 
 progress progress_begin(const char *label, double total, bool quiet);
 void progress_update(progress *bar, double done);
-/* Wipes the bar, so that what is printed next starts on a clean line. */
+/* Erases the bar, so that later output starts on a clean line. */
 void progress_end(progress *bar);
 
 #endif

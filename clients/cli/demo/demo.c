@@ -99,7 +99,7 @@ static bool note_step(void *context, const demo *d, double time)
     return !ferror(r->csv);
 }
 
-/* ---- what it says ---- */
+/* ---- reports ---- */
 
 static void print_grasp(const demo_grasp *g)
 {

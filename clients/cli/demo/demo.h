@@ -15,7 +15,7 @@
  * friction. */
 tb_status demo_make_data(double friction, char *folder, size_t size, tb_error *error);
 
-/* ---- demo_script.c: when what happens ---- */
+/* ---- demo_script.c: the schedule of a grasp ---- */
 
 enum { DEMO_HAND_AXES = 5 }; /* x, y, lift (m), turn, tilt (rad) */
 
@@ -40,7 +40,7 @@ typedef enum demo_outcome {
 
 extern const double DEMO_HELD_M;
 
-/* One grasp while it is played, and what came of it. */
+/* One grasp during simulation, and its result. */
 typedef struct demo_grasp {
     const char *name;   /* of the keyframe; borrowed from the model */
     double command;     /* N, that each finger closes with */

@@ -58,7 +58,7 @@ static grasp_options defaults(void)
                            .confidence = r.confidence};
 }
 
-/* Checks what one option alone cannot show. */
+/* Checks combinations of options. */
 static bool is_whole(const grasp_options *o, bool remote)
 {
     const char *objection = remote ? device_objection(&o->device) : NULL;

@@ -9,7 +9,7 @@
 #include "remote/remote.h"
 #include "tribo.h"
 
-/* What the command line says. Texts are borrowed from argv. */
+/* Options of the command line. Texts are borrowed from argv. */
 typedef struct grasp_options {
     const char *hand, *object, *poses;
     importing import; /* overlaps: of the hand's links */

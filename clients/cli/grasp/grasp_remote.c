@@ -12,7 +12,7 @@
 #include "remote/remote_session.h"
 #include "tribo/v1/grasp.pb-c.h"
 
-/* A file and what it refers to, uploaded. */
+/* An uploaded file and the files that it refers to. */
 typedef struct asset {
     char sha256[65];
     tbc_files files;

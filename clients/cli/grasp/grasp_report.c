@@ -1,4 +1,4 @@
-/* What tribo grasp says: a table as results come, JSON lines, a CSV of every trial, a plot. */
+/* Output of tribo grasp: a table as results come, JSON lines, a CSV of every trial, a plot. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

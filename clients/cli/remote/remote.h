@@ -1,4 +1,4 @@
-/* Commands that talk to a daemon: their common options, and what they need of every answer. */
+/* Commands that use a daemon: their common options, and common checks of answers. */
 #ifndef CLI_REMOTE_H
 #define CLI_REMOTE_H
 

@@ -63,7 +63,7 @@ int command_export(int argc, char **argv)
     progress_end(&bar);
     if (status == TB_OK) status = tb_export_problem(s.stepper, s.worlds[0], problem, &error);
 
-    /* read back what was written: a problem that cannot be read is no export */
+    /* reads the file back: an unreadable problem is no export */
     if (status == TB_OK) status = tb_problem_load(problem, &file, &error);
     if (status == TB_OK && !options.quiet) {
         const tb_problem_info info = tb_problem_describe(file);

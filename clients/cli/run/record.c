@@ -111,7 +111,7 @@ static void write_header(record *r, const tb_model *model)
           r->file);
 }
 
-/* 17 digits; nothing at all for what is not finite. */
+/* 17 digits; an empty field for a number that is not finite. */
 static void write_number(FILE *file, double value)
 {
     fputc(',', file);

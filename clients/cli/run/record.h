@@ -17,7 +17,7 @@ typedef struct record record;
 tb_status record_open(const char *path, const simulation *s, const name_list *bodies,
                       const name_list *joints, record **recording, tb_error *error);
 tb_status record_step(record *recording, const simulation *s, tb_error *error);
-/* Closes a recording that is not wanted; what was at its path before stays. NULL is fine. */
+/* Discards a recording; keeps the old content of its path. NULL is fine. */
 void record_abandon(record *recording);
 tb_status record_close(record *recording, tb_error *error); /* NULL is fine */
 

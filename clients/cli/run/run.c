@@ -114,7 +114,7 @@ static bool count_steps(run *r)
     return true;
 }
 
-/* ---- what it says ---- */
+/* ---- reports ---- */
 
 static double world_steps_per_second(const simulation *s)
 {
@@ -163,7 +163,7 @@ static void print_text(const run *r)
     if (r->plot_path != NULL) printf("plotted in %s\n", r->plot_path);
 }
 
-/* Steps, then writes what the caller asked for, whole or not. */
+/* Steps, then writes the requested outputs, complete or not. */
 static int execute(run *r)
 {
     const bool watched = r->recording != NULL || r->plot_path != NULL;

@@ -1,4 +1,4 @@
-/* What `tribo run --plot` draws: heights of free bodies, slides, hinges, and the residual. */
+/* Plot of `tribo run --plot`: heights of free bodies, slides, hinges, and the residual. */
 #ifndef CLI_RUN_PLOT_H
 #define CLI_RUN_PLOT_H
 

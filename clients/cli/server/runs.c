@@ -64,7 +64,7 @@ static json_t *run_json(const Tribo__V1__Run *run)
     return object;
 }
 
-/* A run with what happened in it. */
+/* A run with its summaries and events. */
 static json_t *history_json(const Tribo__V1__GetRunResponse *answer)
 {
     json_t *object = run_json(answer->run), *events = json_array(), *summaries = json_array();

@@ -23,9 +23,9 @@ void device_option_list(device_options *options, args_option list[DEVICE_OPTIONS
 
 /* The device that steps here; whether it is there the library says. */
 void device_apply(const device_options *options, tb_step_options *step);
-/* What a daemon calls the device: "cpu", "gpu:1"; "" lets it choose. Returns `name`. */
+/* The daemon's name of the device: "cpu", "gpu:1"; "" lets it choose. Returns `name`. */
 const char *device_name(const device_options *options, char name[DEVICE_NAME]);
-/* What is wrong with asking a daemon for this device; NULL: nothing. */
+/* The reason why a daemon cannot use this device; NULL: none. */
 const char *device_objection(const device_options *options);
 
 #endif

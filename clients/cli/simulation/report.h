@@ -1,4 +1,4 @@
-/* What a person reads after a run. */
+/* Text report after a run. */
 #ifndef CLI_REPORT_H
 #define CLI_REPORT_H
 

@@ -301,7 +301,7 @@ void rpc_loop_accept(rpc_loop *, bool on);
 
 /* ---- connection.c ---- */
 
-/* A connection on this socket, which it takes over; NULL without memory. */
+/* A connection on this socket, which it takes over; NULL if out of memory. */
 rpc_connection *rpc_connection_make(td_rpc *, int socket, bool local,
                                     const struct sockaddr_storage *);
 void rpc_connection_open(rpc_connection *);
@@ -326,7 +326,7 @@ void rpc_broken_add(rpc_connection *, int32_t stream);
 
 tb_status rpc_session_prepare(td_rpc *, tb_error *);
 void rpc_session_dispose(td_rpc *);
-/* Makes the connection's nghttp2_session and its settings; false without memory. */
+/* Makes the connection's nghttp2_session and its settings; false if out of memory. */
 bool rpc_session_make(rpc_connection *);
 
 /* ---- limits.c ---- */
@@ -354,7 +354,7 @@ void rpc_connection_goodbye(rpc_connection *, int64_t now_ns);
  * again when their files change. */
 tb_status rpc_tls_create(const td_config *, rpc_tls **, tb_error *);
 void rpc_tls_destroy(rpc_tls *);
-/* Gives the connection a session of TLS; false without memory. */
+/* Gives the connection a session of TLS; false if out of memory. */
 bool rpc_tls_begin(rpc_tls *, rpc_connection *);
 /* Goes on with the handshake: 1 done, 0 wait, -1 failed. */
 int rpc_tls_handshake(rpc_connection *);
@@ -384,7 +384,7 @@ void rpc_flat_free(td_rpc *, rpc_flat *);
 
 /* ---- send.c ---- */
 
-/* Packs a message behind its prefix; compressed if it is worth it. NULL without memory. */
+/* Packs a message behind its prefix; compressed if it is worth it. NULL if out of memory. */
 rpc_message *rpc_pack(const ProtobufCMessage *, bool gzip);
 /* Hands the call's answers to libnghttp2, as far as it asks for them. */
 void rpc_send(rpc_call *);
