@@ -37,6 +37,15 @@ says "--table NAME is missing"
 run 2 bench betz --table slide --plot x.png
 says ".svg"
 
+# Nützi's variants over a random system, and what does not fit
+run 0 bench nuetzi --table variants --contacts 40 --repeats 1 --json
+has '"variant":"full-sor-32"'
+has '"time_over_jor5":2'
+run 0 bench nuetzi --table crosscheck --contacts 40
+has 'sparse-relaxed-sor-128'
+run 1 bench nuetzi --table variants --contacts 20000 --solver jor5
+says 'T needs 30400000000 bytes'
+
 # a planar scene steps by its scheme, with what does not fit named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
 run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"

@@ -1,4 +1,4 @@
-/* Nützi's tables: the sampled sphere scene of section 6.2 on the processor. */
+/* Nützi's tables, and the sampled sphere scene of section 6.2 on the processor. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -7,6 +7,7 @@
 #include "common/interrupt.h"
 #include "common/progress.h"
 #include "bench/thesis.h"
+#include "bench/bench_nuetzi_random.h"
 
 enum { SAMPLES = 10, SAMPLE_STEPS = 55, MOST_SWEEPS = 5000 };
 static const double JOR_ALPHA = 0.35, STOP_TOLERANCE = 1e-7;
@@ -86,5 +87,9 @@ static tb_status fill_spheres(const thesis_options *o, thesis_table *t, tb_error
 }
 
 const thesis_entry thesis_nuetzi[] = {
+    {"variants", "time of an iteration of each variant, random systems (6.1)", false,
+     nuetzi_fill_variants},
+    {"crosscheck", "each variant on the device and on the processor (3.7.1)", false,
+     nuetzi_fill_crosscheck},
     {"spheres", "the sampled sphere scene of section 6.2, processor", true, fill_spheres},
     {NULL, NULL, false, NULL}};

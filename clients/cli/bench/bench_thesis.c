@@ -95,6 +95,8 @@ int command_bench_thesis(int argc, char **argv)
         {"scene", "NAME", "only this named scene", ARGS_TEXT, &o.scene, 0, 0, NULL},
         {"solver", "NAME", "in the place of the table's own", ARGS_TEXT, &o.solver, 0, 0, NULL},
         {"steps", "N", "of each scene (as the thesis has)", ARGS_INTEGER, &o.steps, 1, 1e9, NULL},
+        {"contacts", "N", "of Nützi's random systems (500)", ARGS_INTEGER, &o.contacts, 1, 20000,
+         NULL},
         {"threads", "N", "of one solve (all processors)", ARGS_INTEGER, &o.threads, 0, 4096, NULL},
         {"repeats", "N", "of every time (3)", ARGS_INTEGER, &o.repeats, 1, 1000, NULL},
         {"backend", "NAME", "where it is run (cpu)", ARGS_CHOICE, &o.backend, 0, 0, BACKENDS},

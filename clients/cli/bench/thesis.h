@@ -46,6 +46,7 @@ typedef struct thesis_options {
     remote_options remote;
     int backend; /* tb_backend_choice */
     int64_t threads, steps, repeats;
+    int64_t contacts; /* of random systems; 0: the table's own */
     const char *solver, *scene;
 } thesis_options;
 

@@ -1,0 +1,214 @@
+/* Nützi's random systems (section 6.1): the time of an iteration of every variant, figures 6.1 to 6.3,
+ * and the cross-check of section 3.7.1 against the processor's loops in the card's order. */
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "bench/bench_nuetzi_random.h"
+#include "common/cli.h"
+#include "common/interrupt.h"
+#include "common/progress.h"
+
+enum { USUAL_CONTACTS = 500, ITERATIONS = 10, MOST_REPEATS = 101, SEED = 5 };
+
+/* What the thesis says of a variant's iteration on a GTX 580 in double (section 6.3, appendix B):
+ * speedup over one core, and time over that of variant 5. 0: only a curve is given, which is lost. */
+static const struct {
+    const char *variant;
+    double speedup, over_jor5;
+} THESIS[] = {{"jor1", 0, 1},          {"jor2", 0, 1},           {"jor5", 16, 1},
+              {"jor7", 1.5, 0},        {"full-sor-32", 0, 2},    {"full-sor-64", 0, 2},
+              {"relaxed-sor-4", 0, 2}, {"relaxed-sor-128", 0, 1}};
+
+typedef struct experiment {
+    tb_prox_system *system;
+    double *lambda, *other; /* 3 numbers a contact */
+    size_t rows;
+} experiment;
+
+static tb_status open_experiment(experiment *e, const thesis_options *o, tb_error *error)
+{
+    const int32_t contacts = o->contacts > 0 ? (int32_t)o->contacts : USUAL_CONTACTS;
+    e->rows = 3 * (size_t)contacts;
+    e->lambda = calloc(e->rows, sizeof *e->lambda);
+    e->other = calloc(e->rows, sizeof *e->other);
+    if (!e->lambda || !e->other)
+        return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory for %d contacts",
+                        (int)contacts);
+    return tb_prox_system_random(contacts, SEED, 1, &e->system, error);
+}
+
+static void close_experiment(experiment *e)
+{
+    tb_prox_system_destroy(e->system);
+    free(e->lambda);
+    free(e->other);
+}
+
+/* Ten iterations from zero without a stop test. */
+static tb_status run_once(experiment *e, const char *variant, tb_backend_choice backend,
+                          const thesis_options *o, tb_prox_result *result, tb_error *error)
+{
+    tb_prox_options options = tb_prox_defaults();
+    options.variant = variant;
+    options.backend = backend;
+    options.threads = (int32_t)o->threads;
+    options.iterations = ITERATIONS;
+    options.check_period = 0;
+    if (interrupt_requested()) return TB_CANCELLED;
+    memset(e->lambda, 0, e->rows * sizeof *e->lambda);
+    return tb_prox_iterate(e->system, &options, e->lambda, result, error);
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* Median and largest time of an iteration, and bytes and copies of the last run. */
+typedef struct measure {
+    double median, high, copy;
+    int64_t bytes;
+} measure;
+
+static tb_status measure_variant(experiment *e, const char *variant, tb_backend_choice backend,
+                                 const thesis_options *o, measure *m, tb_error *error)
+{
+    double seconds[MOST_REPEATS];
+    const int repeats = o->repeats < MOST_REPEATS ? (int)o->repeats : MOST_REPEATS;
+    tb_prox_result result = {0};
+    /* the first run pays for what a card loads once */
+    tb_status status = run_once(e, variant, backend, o, &result, error);
+    for (int k = 0; k < repeats && status == TB_OK; k++) {
+        status = run_once(e, variant, backend, o, &result, error);
+        seconds[k] = result.seconds / ITERATIONS;
+    }
+    if (status != TB_OK) return status;
+    qsort(seconds, (size_t)repeats, sizeof *seconds, compare);
+    *m = (measure){.median = (seconds[(repeats - 1) / 2] + seconds[repeats / 2]) / 2,
+                   .high = seconds[repeats - 1],
+                   .copy = result.copy_seconds,
+                   .bytes = result.bytes};
+    return TB_OK;
+}
+
+static bool is_wanted(const thesis_options *o, const char *variant)
+{
+    return o->solver == NULL || strcmp(o->solver, variant) == 0;
+}
+
+static void fill_row(thesis_row *row, const char *variant, const measure *m, double core,
+                     double jor5)
+{
+    row->here[0] = 1e6 * m->median;
+    row->here[1] = 1e6 * m->high;
+    row->here[2] = 1e-9 * (double)m->bytes / m->median;
+    row->here[3] = core / m->median;
+    if (jor5 > 0) row->here[4] = m->median / jor5;
+    if (m->copy > 0 && core > m->median) row->here[5] = ceil(m->copy / (core - m->median));
+    for (size_t i = 0; i < sizeof THESIS / sizeof THESIS[0]; i++) {
+        if (strcmp(THESIS[i].variant, variant) != 0) continue;
+        if (THESIS[i].speedup > 0) row->thesis[3] = THESIS[i].speedup;
+        if (THESIS[i].over_jor5 > 0) row->thesis[4] = THESIS[i].over_jor5;
+    }
+}
+
+tb_status nuetzi_fill_variants(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    const tb_backend_choice backend = (tb_backend_choice)o->backend;
+    experiment e = {0};
+    measure core = {0}, jor5 = {0}, m;
+    t->row_key = "variant";
+    thesis_add_column(t, "median", "us");
+    thesis_add_column(t, "slowest", "us");
+    thesis_add_column(t, "rate", "GB/s");
+    thesis_add_column(t, "over_core", "");
+    thesis_add_column(t, "time_over_jor5", "");
+    thesis_add_column(t, "pays_from", "iterations");
+    tb_status status = open_experiment(&e, o, error);
+    progress bar = progress_begin("variants", 24, o->json);
+    if (status == TB_OK) status = measure_variant(&e, "jor5", TB_BACKEND_CPU, o, &core, error);
+    if (status == TB_OK) status = measure_variant(&e, "jor5", backend, o, &jor5, error);
+    for (int v = 0; tb_prox_variant_name(v) != NULL && status == TB_OK; v++) {
+        const char *variant = tb_prox_variant_name(v);
+        /* a random T has no zeros: what is sparse has nothing to save there */
+        if (!is_wanted(o, variant) || strncmp(variant, "sparse", 6) == 0) continue;
+        status = measure_variant(&e, variant, backend, o, &m, error);
+        if (status == TB_OK)
+            fill_row(thesis_add_row(t, variant), variant, &m, core.median, jor5.median);
+        if (status == TB_UNSUPPORTED) {
+            thesis_note(t, "skipped: %s: %s", variant, error->message);
+            status = TB_OK;
+        }
+        progress_update(&bar, v + 1);
+    }
+    progress_end(&bar);
+    if (status == TB_OK)
+        thesis_note(t,
+                    "%zu contacts, dense T in double, %d iterations a run; one core, jor5: %.4g us",
+                    e.rows / 3, ITERATIONS, 1e6 * core.median);
+    close_experiment(&e);
+    return status;
+}
+
+/* ---- cross-check ---- */
+
+/* Numbers of double precision between two numbers. */
+static double apart(double a, double b)
+{
+    if (a == b) return 0;
+    const double size = fmax(fabs(a), fabs(b));
+    return fabs(a - b) / (nextafter(size, INFINITY) - size);
+}
+
+static void compare_rows(const experiment *e, thesis_row *row)
+{
+    double mean = 0, most = 0, failing = 0, finite = 1;
+    for (size_t i = 0; i < e->rows; i++) {
+        const double a = e->other[i], b = e->lambda[i], ulp = apart(a, b);
+        if (!isfinite(a) || !isfinite(b)) finite = 0;
+        mean += ulp / (double)e->rows;
+        most = fmax(most, ulp);
+        if (!(fabs(a - b) <= 1e-12 * fabs(b) + 1e-16)) failing++;
+    }
+    row->here[0] = mean;
+    row->here[1] = most;
+    row->here[2] = failing;
+    row->here[3] = finite;
+}
+
+tb_status nuetzi_fill_crosscheck(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    experiment e = {0};
+    bool agree = true;
+    t->row_key = "variant";
+    thesis_add_column(t, "mean", "ULP");
+    thesis_add_column(t, "largest", "ULP");
+    thesis_add_column(t, "failing_rows", "");
+    thesis_add_column(t, "finite", "");
+    tb_status status = open_experiment(&e, o, error);
+    for (int v = 0; tb_prox_variant_name(v) != NULL && status == TB_OK; v++) {
+        const char *variant = tb_prox_variant_name(v);
+        tb_prox_result result;
+        if (!is_wanted(o, variant)) continue;
+        status = run_once(&e, variant, (tb_backend_choice)o->backend, o, &result, error);
+        if (status == TB_UNSUPPORTED) {
+            thesis_note(t, "skipped: %s: %s", variant, error->message);
+            status = TB_OK;
+            continue;
+        }
+        memcpy(e.other, e.lambda, e.rows * sizeof *e.other);
+        if (status == TB_OK) status = run_once(&e, variant, TB_BACKEND_CPU, o, &result, error);
+        if (status != TB_OK) continue;
+        thesis_row *row = thesis_add_row(t, variant);
+        compare_rows(&e, row);
+        agree = agree && row->here[2] == 0 && row->here[3] == 1;
+    }
+    thesis_note(t, "T_rel 1e-12, T_abs 1e-16 N s; the processor sums in the card's order");
+    close_experiment(&e);
+    if (status != TB_OK || agree) return status;
+    return cli_fail(error, TB_NOT_CONVERGED, "", 0, NULL,
+                    "the device and the processor do not agree");
+}
