@@ -2,12 +2,13 @@
  * GPU, RPI 2011, chapter 4): Friction Angle and Large Group.
  *
  * The thesis gives bodies of 1 kg and 30 kg cm^2, hexagons of 10 cm x 16 cm with two longer sides,
- * regular octagons of unstated size, slopes of 0.09 and 0.18 rad, 25 bodies called by their first X in
- * cm of which 17 and 209 are told, and groups of 7 x 75 hexagons over three surfaces that lean by 0.02
- * rad with a slight step between them. Chosen here: hexagon vertices (+-8, 0), (+-5, +-5) cm and an
- * octagon of 8 cm circumradius; two staggered rows 8 cm apart, since 17 to 209 in steps of 8 are 25
- * bodies; a platform that ends at X = 295, which a frictionless body from 209 reaches after about 1 s
- * at 10 degrees; g = 9.81 m/s^2, a step of 0.01 s, drop heights, the pitch of rows and the step of 2 cm.
+ * regular octagons of unstated size, slopes of 0.09 and 0.18 rad, 25 bodies named by their first X
+ * in cm, of which it gives 17 and 209, and groups of 7 x 75 hexagons over three surfaces that lean
+ * by 0.02 rad with a slight step between them. Chosen here: hexagon vertices (+-8, 0), (+-5, +-5)
+ * cm and an octagon of 8 cm circumradius; two staggered rows 8 cm apart, since 17 to 209 in steps
+ * of 8 are 25 bodies; a platform that ends at X = 295, which a frictionless body from 209 reaches
+ * after about 1 s at 10 degrees; g = 9.81 m/s^2, a step of 0.01 s, drop heights, the pitch of rows
+ * and the step of 2 cm.
  *
  * Motion is in the x-z plane: every body has slides along x and z and a hinge about -y, so that a
  * positive angle turns x towards z. Outlines are prisms of 4 cm depth. */
@@ -55,7 +56,8 @@ static void put_head(tb_scene_text *t, const tb_scene_recipe *recipe)
     tb_scene_put(t, "  </asset>\n  <worldbody>\n");
 }
 
-/* A box whose top begins at (x, z) and runs for `length` down a slope of `angle` towards +x. */
+/* Writes a box; its top begins at (x, z) and runs for `length` down a slope of `angle` towards
+ * +x. */
 static void put_platform(tb_scene_text *t, double x, double z, double length, double angle)
 {
     const double along[2] = {cos(angle), -sin(angle)}, up[2] = {sin(angle), cos(angle)};
@@ -84,7 +86,8 @@ static void put_body(tb_scene_text *t, const char *shape, const char *name, doub
         cos(turn), sin(turn), -sin(turn), cos(turn), shape);
 }
 
-/* size: bodies; 1: a body that lies on the slope already, for the accelerations that theory gives. */
+/* size: number of bodies; 1: one body that starts on the slope, for comparing its acceleration
+ * with theory. */
 static void write_angle(tb_scene_text *t, const tb_scene_recipe *recipe)
 {
     const bool hexagons = strcmp(recipe->detail, "hexagon") == 0;

@@ -9,9 +9,9 @@
  * leg, scattered over the lattice by a seeded generator. Spheres of a component move together until
  * they touch; all others keep their gaps.
  *
- * Contacts come in the order that the thesis's colour sizes ask for: bottom-up, then along y, then along
- * x, and of a sphere the contact with the ground, then those along +x, +y and +z. Not in the thesis:
- * radius 1 m, 20 kg, a step of 0.01 s (found by fitting its residuals), mu 0.5. */
+ * Contacts have the order that reproduces the thesis's colour sizes: bottom-up, then along y,
+ * then along x, and of a sphere the contact with the ground, then those along +x, +y and +z. Not
+ * in the thesis: radius 1 m, 20 kg, a step of 0.01 s (found by fitting its residuals), mu 0.5. */
 #include "scenes/poulsen.h"
 
 #include <stdlib.h>
@@ -31,7 +31,7 @@ typedef enum component {
     COMPONENTS
 } component;
 
-/* How many components of each kind make the thesis's counts. */
+/* Numbers of components of each kind that give the thesis's counts. */
 typedef struct pile_recipe {
     int32_t edge;
     int32_t count[COMPONENTS];
@@ -39,8 +39,8 @@ typedef struct pile_recipe {
 
 static const pile_recipe PILES[] = {{40, {5805, 385, 10, 0, 0}}, {80, {47270, 2705, 73, 2, 1}}};
 
-/* A member's place from the component's first (steps along the component's axes), and how far it moves
- * towards the others (gaps). */
+/* A member's offset from the component's first member (steps along the component's axes), and
+ * its displacement towards the others (gaps). */
 typedef struct member {
     int8_t along, across;
     double moves;
@@ -101,7 +101,7 @@ static bool make_grid(tb_poulsen_scene *s, int32_t n)
 
 /* ---- piles ---- */
 
-/* Where a component stands: members lie along x, or along y where it is turned. */
+/* Site of a component: members lie along x, or along y if the component is turned. */
 typedef struct site {
     int32_t x, y, z;
     bool turned;
@@ -114,7 +114,7 @@ static int32_t member_body(int32_t n, const site *at, const member *m)
     return x < n && y < n ? place(n, x, y, at->z) : -1;
 }
 
-/* Puts a component where all its places are free: marks them and moves their spheres. */
+/* Puts a component at free lattice sites: marks them and moves their spheres. */
 static void scatter(tb_poulsen_scene *s, int32_t n, component kind, tb_random *random,
                     uint8_t *taken)
 {

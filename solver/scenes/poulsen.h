@@ -17,7 +17,8 @@ typedef struct tb_poulsen_scene {
 #define TB_POULSEN_MASS_KG  20.0
 #define TB_POULSEN_DT_S     0.01
 
-/* The scene of this name; NOT_FOUND where it is none of Poulsen's. The caller destroys it. */
+/* Creates the scene of this name; NOT_FOUND if it is not one of Poulsen's. The caller destroys
+ * it. */
 tb_status tb_poulsen_scene_create(const char *name, tb_poulsen_scene *scene, tb_error *error);
 void tb_poulsen_scene_destroy(tb_poulsen_scene *scene);
 

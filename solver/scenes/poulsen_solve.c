@@ -1,8 +1,8 @@
 /* Poulsen's solvers on his scenes.
  *
  * Every sphere weighs 20 kg and has the radius 1 m; a step of 0.01 s lets gravity pull the balls of a
- * grid on the ground, b = -0.0981 m/s there and 0 elsewhere. Those of a pile are given seeded velocities
- * of 0.05 m/s (standard deviation), since the thesis's are not known. */
+ * grid on the ground, b = -0.0981 m/s there and 0 elsewhere. The balls of a pile get seeded
+ * velocities of 0.05 m/s (standard deviation), because the thesis does not give its velocities. */
 #include <math.h>
 #include <string.h>
 

@@ -1,8 +1,8 @@
 /* The scenes of README.md: boxes on an incline, and two fingers around a mug of primitives.
  *
- * The grasp has the geometry, masses and names of the scene that contact solvers are timed on
- * (tests/data/jaw_mug.c): a mug of 0.3 kg, a palm on a vertical slide with a position servo, fingers
- * on slides with force motors. */
+ * The grasp has the geometry, masses and names of the benchmark scene tests/data/jaw_mug.c: a
+ * mug of 0.3 kg, a palm on a vertical slide with a position servo, fingers on slides with force
+ * motors. */
 #include <math.h>
 
 #include "scenes/scenes.h"

@@ -1,15 +1,15 @@
-/* Named scenes: generators that write MJCF, each by a name of its own (tb_named_scene_mjcf).
+/* Named scenes: generators that write MJCF, each with its own name (tb_named_scene_mjcf).
  *
  * A family of scenes is one file of this folder: it ends in an array of recipes, and the array stands
- * in TB_SCENE_FAMILIES. Scenes of a thesis say in their file which numbers the thesis gives and which
- * ones are chosen here. */
+ * in TB_SCENE_FAMILIES. The file of a thesis's scenes lists the numbers of the thesis and the
+ * numbers chosen here. */
 #ifndef TB_SCENES_H
 #define TB_SCENES_H
 
 #include "base/base.h"
 
-/* A text that grows. The first failure stays in `status`, and everything after it is dropped, so that
- * generators need not look. */
+/* A growing text. `status` keeps the first failure, and later writes are dropped, so that
+ * generators need not check. */
 typedef struct tb_scene_text {
     tb_bytes bytes;
     tb_status status;
@@ -18,7 +18,7 @@ typedef struct tb_scene_text {
 /* Appends formatted text, at most 1,000 characters a call. */
 void tb_scene_put(tb_scene_text *text, const char *format, ...) TB_PRINTF(2, 3);
 
-/* One named scene. `write` gets the recipe, so that one function may serve a whole family. */
+/* One named scene. `write` receives the recipe, so that one function can write a whole family. */
 typedef struct tb_scene_recipe {
     const char *name, *summary, *source;
     void (*write)(tb_scene_text *text, const struct tb_scene_recipe *recipe);

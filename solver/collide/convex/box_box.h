@@ -1,15 +1,15 @@
 /* Box against box: fifteen axes, then face over face or edge over edge.
  *
  * The largest separation over the face normals and the crossed edges is the exact depth in
- * penetration (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996). Apart, it is the distance only
- * where the features that it names lie over each other; where they do not, the pair is left to the
- * general method. */
+ * penetration (Gottschalk, Lin, Manocha, OBBTree, SIGGRAPH 1996). For separated boxes it is the
+ * distance only if the features of that axis lie over each other; otherwise the general method
+ * handles the pair. */
 #ifndef TB_COLLIDE_BOX_BOX_H
 #define TB_COLLIDE_BOX_BOX_H
 
 #include "collide/convex/clip.h"
 
-/* What box-box found. */
+/* Result of box-box. */
 enum { TB_BOX_BOX_GENERAL = -1 }; /* the features of the best axis do not lie over each other */
 
 TB_FN uint32_t tb_box_face_feature(int axis, int positive)
@@ -27,10 +27,10 @@ TB_FN uint32_t tb_box_face_corner(int axis, int positive, int k)
     return (uint32_t)(((positive ? 1 : 0) << axis) | (plus_u << u) | (plus_v << v));
 }
 
-/* Clips the face of box `i` that looks against face (axis, positive) of box `r`, and writes the
+/* Clips the face of box `i` that faces face (axis, positive) of box `r`, and writes the
  * contacts. t: centre of i minus centre of r in r's axes. q: r's axes against i's, q[3 k + l] =
- * r_k . i_l. swapped: r is shape B. Returns how many points have gap <= margin;
- * *least is the smallest gap. */
+ * r_k . i_l. swapped: r is shape B. Returns the number of points with gap <= margin; *least is
+ * the smallest gap. */
 TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_shape *i, int axis,
                                      int positive, tb_vec3 t, const tb_real q[9], int swapped,
                                      tb_real margin, tb_contact_point *points, tb_real *least)
@@ -80,7 +80,7 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     *least = TB_REAL_MAX;
     if (!(lowest <= margin)) return 0;
 
-    /* cut by those sides of the reference face that it sticks out of */
+    /* cut by the sides of the reference face that it extends beyond */
     const tb_real slack = TB_COLLIDE_FLAT * (hr[u] + hr[v]);
     int count = 4, at = 0;
     for (int s = 0; s < 4 && count > 0; s++) {
@@ -101,7 +101,7 @@ TB_FN_LARGE int tb_box_face_contacts(const tb_posed_shape *r, const tb_posed_sha
     const tb_vec3 av = tb_m33_column(&r->pose.rotation, v);
     const tb_vec3 n = swapped ? tb_v3_negate(un) : un;
     const tb_vec3 origin = tb_v3_add_scaled(r->pose.position, un, hr[axis]);
-    /* more than there is room for are reduced beside it */
+    /* more points than the manifold holds are reduced in a spare array */
     tb_contact_point spare[16], *all = count > TB_MANIFOLD_POINTS ? spare : points;
     int written = 0;
     for (int k = 0; k < count; k++) {
@@ -176,7 +176,7 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     const tb_real *ma = a->pose.rotation.m, *mb = b->pose.rotation.m;
     tb_real q[9], w[9]; /* q: A's axes against B's; w: its absolute values */
 
-    /* near ties go by number, so that rounding does not change the axis */
+    /* the axis number decides near ties, so that rounding does not change the axis */
     const tb_real tie = TB_COLLIDE_TIE * (ha[0] + ha[1] + ha[2] + hb[0] + hb[1] + hb[2]);
 
     /* faces of A, each with an early out */
@@ -252,7 +252,7 @@ TB_FN_LARGE int tb_box_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_
         count = tb_box_face_contacts(b, a, face_b, u[face_b] < 0, tb_v3_negate(tb), p, 1, margin,
                                      points, &least);
     }
-    /* the axis tells the distance only if some point of the overlap has it */
+    /* the axis gives the distance only if a point of the overlap has that gap */
     if (least > separation + 4 * tie) return TB_BOX_BOX_GENERAL;
     if (ta.x == 0 && ta.y == 0 && ta.z == 0) *flags |= TB_CONTACT_DEGENERATE;
     return count;

@@ -1,9 +1,10 @@
 /* Capsule against box: the segment and the box by six axes, then the segment over a face or across
  * an edge.
  *
- * The three face normals and the three crossings of edges with the segment hold the shallowest way
- * out of penetration, as for two boxes. Apart, the same features are taken where they lie over each
- * other; the rest (corners, ends beyond an edge, parallel edges) goes to the general method. */
+ * The three face normals and the three crossings of edges with the segment contain the axis of
+ * least penetration, as for two boxes. If the shapes are separated, the same features are used
+ * if they lie over each other; the general method handles the rest (corners, ends beyond an
+ * edge, parallel edges). */
 #ifndef TB_COLLIDE_CAPSULE_BOX_H
 #define TB_COLLIDE_CAPSULE_BOX_H
 

@@ -1,9 +1,9 @@
-/* Two faces laid over each other: where a convex polygon of one shape lies over that of the other.
+/* Clipping of two faces: the overlap of two convex polygons, one of each shape.
  *
  * The reference face gives the contact normal. The incident face of the other shape is projected
  * along it and cut by the sides of the reference face (Sutherland and Hodgman, Reentrant Polygon
- * Clipping, CACM 1974). Corners that survive keep their exact height over the reference face;
- * corners that arise carry the names of the features that cross there. */
+ * Clipping, CACM 1974). Kept corners retain their exact height over the reference face; new
+ * corners carry the ids of the features that cross there. */
 #ifndef TB_COLLIDE_CLIP_H
 #define TB_COLLIDE_CLIP_H
 
@@ -25,7 +25,7 @@ typedef struct tb_clip_side {
     uint32_t edge; /* its feature */
 } tb_clip_side;
 
-/* where two cuts along reference edges meet: the vertex that both have, else the pair of edges */
+/* feature where two cuts along reference edges meet: their common vertex, else the pair of edges */
 TB_FN uint32_t tb_clip_corner(uint32_t edge_a, uint32_t edge_b)
 {
     const uint32_t a0 = edge_a & 0x7FFFu, a1 = (edge_a >> 15) & 0x7FFFu;
@@ -37,7 +37,7 @@ TB_FN uint32_t tb_clip_corner(uint32_t edge_a, uint32_t edge_b)
 
 /* Cuts a polygon by one side; `from` and `to` are different buffers, `to` of `capacity` points.
  * Returns the new count. face: feature of the incident face.
- * slack: points so little outside are inside. */
+ * slack: points outside by up to this count as inside. */
 TB_FN_LARGE int tb_clip_by_side(const tb_clip_point *from, int count, const tb_clip_side *side,
                                 uint32_t face, tb_real slack, tb_clip_point *to, int capacity)
 {
@@ -50,7 +50,7 @@ TB_FN_LARGE int tb_clip_by_side(const tb_clip_point *from, int count, const tb_c
         if (p_in && n < capacity) to[n++] = *p;
         if (p_in == q_in || n >= capacity) continue;
 
-        /* the crossing; always reckoned from the inner end, so that both ways round agree */
+        /* the crossing, computed from the inner end so that both directions agree */
         const tb_clip_point *in = p_in ? p : q, *out = p_in ? q : p;
         const tb_real d_in = p_in ? dp : dq, d_out = p_in ? dq : dp;
         const tb_real f = tb_clamp(d_in / (d_in - d_out), 0, 1);

@@ -1,5 +1,5 @@
-/* The best separating direction of two convex cores, to rounding: GJK or EPA,
- * then what their features say. */
+/* The best separating direction of two convex cores, to rounding: GJK or EPA, then refinement by
+ * the nearest features. */
 #ifndef TB_COLLIDE_CLOSEST_H
 #define TB_COLLIDE_CLOSEST_H
 
@@ -14,9 +14,9 @@ typedef struct tb_closest {
     int degenerate;
 } tb_closest;
 
-/* How well the extreme point along a unit direction is defined: 0 if a whole cap or a line on the
- * side of a cylinder is extreme, or (flat shapes) nobody has looked; 1 if it is one point of a
- * curved surface. */
+/* How well the extreme point along a unit direction is defined: 0 if a whole cap or a line on
+ * the side of a cylinder is extreme, or for flat shapes, which are not tested; 1 if it is one
+ * point of a curved surface. */
 TB_FN int tb_core_sharp(const tb_core *core, tb_vec3 out)
 {
     if (core->type == TB_SHAPE_SPHERE || core->type == TB_SHAPE_ELLIPSOID) return 1;
@@ -56,8 +56,8 @@ TB_FN_LARGE int tb_core_holds(const tb_core *core, tb_vec3 point)
     return 1;
 }
 
-/* Points of a cap of one core (of: 1 A, 2 B) and of what lies on it: of the features in the
- * simplex, the point nearest to the cap's middle. */
+/* Nearest points for a cap of one core (of: 1 A, 2 B) and the other core's features on it: of
+ * the features in the simplex, the point nearest to the cap's middle. */
 TB_FN_LARGE void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, tb_closest *c)
 {
     const tb_core *cap = of == 1 ? a : b, *other = of == 1 ? b : a;
@@ -83,7 +83,7 @@ TB_FN_LARGE void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, t
     tb_vec3 on = tb_v3_scale(p[0], w[0]);
     for (int k = 1; k < count; k++) on = tb_v3_add_scaled(on, p[k], w[k]);
     if (round && !lying) {
-        /* two caps: the middle of what they share between their middles */
+        /* two caps: the middle of their overlap along the line of their centres */
         tb_vec3 d = tb_v3_sub(other->centre, cap->centre);
         d = tb_v3_add_scaled(d, c->normal, -tb_v3_dot(d, c->normal));
         const tb_vec3 u = tb_v3_normalize(d, tb_v3(0, 0, 0));
@@ -99,11 +99,11 @@ TB_FN_LARGE void tb_closest_on_cap(const tb_core *a, const tb_core *b, int of, t
     c->on_b = of == 1 ? on : opposite;
 }
 
-/* Takes the exact normal of a flat face, A's before B's, if it separates better than what was
- * found. One that separates as well but for a little more than rounding is taken if it is also
- * nearly the same direction: so faces that lie flat on each other keep one normal. Returns 0 if the
- * face was taken and yet cannot be the nearest feature,
- * because the other's extreme point lies beside it. */
+/* Takes the exact normal of a flat face, A's before B's, if it separates better than the current
+ * normal. A face normal that separates worse by little more than rounding is also taken if it
+ * has nearly the same direction, so that faces flat on each other keep one normal. Returns 0 if
+ * the face was taken but cannot be the nearest feature, because the other shape's extreme point
+ * lies beside it. */
 TB_FN_LARGE int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
 {
     const tb_real tie = TB_COLLIDE_TIE * (a->extent + b->extent + a->radius + b->radius);
@@ -143,8 +143,8 @@ TB_FN_LARGE int tb_closest_take_face(tb_core *a, tb_core *b, tb_closest *c)
     return 1;
 }
 
-/* Where the other's extreme point lies beside a cap, the normal leans from the cap's towards that
- * point: over the rim there, by as much as the normal found before. */
+/* If the other shape's extreme point lies beside a cap, tilts the cap's normal towards that
+ * point, over the rim there, by the tilt of the previous normal. */
 TB_FN tb_vec3 tb_closest_over_rim(const tb_core *a, const tb_core *b, const tb_closest *c,
                                   tb_vec3 found)
 {
@@ -170,7 +170,7 @@ TB_FN_LARGE void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c, tb_ve
     for (int i = 0; i < count_a; i++) {
         for (int k = 0; k < count_b; k++) {
             const int straight = tb_part_straight(&parts_a[i]) && tb_part_straight(&parts_b[k]);
-            /* two flat parts: GJK and EPA are exact but for edges that cross */
+            /* two flat parts: GJK and EPA are exact, except for crossing edges */
             if (!curved && !(straight && count_a == 3 && count_b == 3)) continue;
             if (straight && parts_a[i].kind == TB_PART_EDGE && parts_b[k].kind == TB_PART_EDGE &&
                 tb_v3_length2(tb_v3_cross(parts_a[i].u, parts_b[k].u)) <=
@@ -195,7 +195,7 @@ TB_FN_LARGE void tb_closest_sharpen(tb_core *a, tb_core *b, tb_closest *c, tb_ve
     *c = best;
 }
 
-/* A point core inside a hull: the face that it is least below. */
+/* A point core inside a hull: the face of least depth. */
 TB_FN void tb_closest_point_in_hull(const tb_core *a, const tb_core *b, tb_closest *c)
 {
     const tb_vec3 local = tb_m33_tmul_v3(b->rotation, tb_v3_sub(a->centre, b->centre));
@@ -213,9 +213,9 @@ TB_FN void tb_closest_point_in_hull(const tb_core *a, const tb_core *b, tb_close
     c->face = 2;
 }
 
-/* Two ellipsoids by Newton's method from the line of their middles. Apart, a normal that solves the
- * equation is the only one; in shallow penetration (a tenth of the smallest semi-axis)
- * it is the nearest. */
+/* Two ellipsoids by Newton's method from the line of their middles. For separated ellipsoids the
+ * normal that solves the equation is unique; in shallow penetration (a tenth of the smallest
+ * semi-axis) it is the nearest. */
 TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
 {
     const tb_vec3 none = tb_v3(0, 0, 0), ahead = tb_v3_sub(b->centre, a->centre);
@@ -233,8 +233,8 @@ TB_FN int tb_closest_ellipsoids(tb_core *a, tb_core *b, tb_closest *c)
            c->separation > TB_R(-0.1) * least;
 }
 
-/* False if the cores are farther apart than `limit`. `room` is for cores that overlap; where it is
- * NULL, these give TB_CLOSEST_NO_ROOM, and nothing is known of them. */
+/* False if the cores are farther apart than `limit`. Overlapping cores need the scratch `room`;
+ * with NULL they give TB_CLOSEST_NO_ROOM and no result. */
 enum { TB_CLOSEST_NO_ROOM = -1 };
 TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closest *c, tb_epa *room)
 {
@@ -262,8 +262,8 @@ TB_FN_LARGE int tb_closest_find(tb_core *a, tb_core *b, tb_real limit, tb_closes
     tb_simplex_points(&c->simplex, &c->on_a, &c->on_b);
     c->separation = tb_core_separation(a, b, c->normal);
 
-    /* flat shapes: edges that cross, then faces. Curved ones: a face if it is certain,
-     * else their parts */
+    /* flat shapes: crossing edges, then faces. Curved shapes: a face if it is certain, else the
+     * parts */
     const int curved = tb_core_curved(a) || tb_core_curved(b);
     if (!curved) tb_closest_sharpen(a, b, c, c->normal);
     const tb_vec3 found = c->normal;

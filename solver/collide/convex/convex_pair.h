@@ -1,16 +1,16 @@
-/* Any two convex shapes: nearest features by GJK or EPA, then contacts where the features lie over
- * each other.
+/* Any two convex shapes: nearest features by GJK or EPA, then contacts on the overlap of these
+ * features.
  *
- * If a flat face's own normal separates as well as the best direction found, that normal is taken,
- * exactly, and the shapes' patches are laid over each other along it. Else edges side by side give
- * two points, and all other features one. */
+ * If a flat face's own normal separates as well as the best direction, that exact normal is
+ * used, and the shapes' patches are overlaid along it. Otherwise parallel edges give two points,
+ * and all other features one. */
 #ifndef TB_COLLIDE_CONVEX_PAIR_H
 #define TB_COLLIDE_CONVEX_PAIR_H
 
 #include "collide/convex/face_first.h"
 #include "collide/convex/overlay.h"
 
-/* the name of what a shape has in the simplex */
+/* feature id of a shape's vertices in the simplex */
 TB_FN uint32_t tb_simplex_feature(const tb_simplex *s, const tb_core *core, int of_b)
 {
     if (core->type == TB_SHAPE_CAPSULE || tb_core_curved(core)) return TB_FEATURE_SURFACE;
@@ -53,7 +53,7 @@ TB_FN void tb_overlay_on_face(tb_overlay *o, const tb_patch *ref, int ref_is_b, 
     }
 }
 
-/* Contacts along the normal of a flat face, the one that c names. Returns the smallest gap. */
+/* Contacts along the normal of the flat face c->face. Returns the smallest gap. */
 TB_FN_LARGE tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *c, tb_overlay *o)
 {
     tb_patch patch_a, patch_b;
@@ -70,7 +70,7 @@ TB_FN_LARGE tb_real tb_convex_on_face(tb_core *a, tb_core *b, const tb_closest *
     return least;
 }
 
-/* Contacts of any features: on a face, along edges side by side, or at the nearest points. */
+/* Contacts of any features: on a face, along parallel edges, or at the nearest points. */
 TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest *c, tb_real tie,
                                        tb_overlay *o)
 {
@@ -88,7 +88,7 @@ TB_FN_LARGE void tb_convex_on_features(tb_core *a, tb_core *b, const tb_closest 
         for (int k = 0; k < o->count; k++) least = tb_min(least, o->points[k].gap);
     }
     if (least <= gap + 4 * tie) return;
-    /* nothing there has the distance: the nearest points do */
+    /* no point of the overlay has the distance, so use the nearest points */
     tb_overlay_add(o, tb_v3_add_scaled(c->on_a, c->normal, a->radius), 0, gap,
                    tb_simplex_feature(&c->simplex, a, 0), tb_simplex_feature(&c->simplex, b, 1));
 }

@@ -3,13 +3,13 @@
  * are signed.
  *
  * The polytope lies inside the obstacle A - B and grows towards its support planes. The face with
- * the least signed distance is grown, whether the origin is inside the polytope or not. So it needs
- * no start that encloses the origin, and shapes that touch or are apart by a rounding error give
- * the same normal as shapes that overlap by one. A flat obstacle (two crossing segments) has its
- * plane's normal.
+ * the least signed distance is grown, whether or not the origin is inside the polytope. The start
+ * therefore need not enclose the origin, and shapes that touch or are apart by a rounding error
+ * give the same normal as shapes that overlap by one. A flat obstacle (two crossing segments) gives
+ * its plane's normal.
  *
- * The polytope stands where the caller has room for it: it is ten times what all else of a narrow
- * phase keeps, and a card reserves the stack of its deepest function for every lane that it has. */
+ * The caller provides the polytope's memory: it is ten times the size of all other narrow-phase
+ * data, and a GPU reserves the stack of its deepest function for every lane. */
 #ifndef TB_COLLIDE_EPA_H
 #define TB_COLLIDE_EPA_H
 
@@ -18,7 +18,7 @@
 enum { TB_EPA_VERTICES = 128, TB_EPA_FACES = 256, TB_EPA_EDGES = 256 };
 
 typedef struct tb_epa_face {
-    tb_vec3 normal; /* unit, outward; zero where the face has no area */
+    tb_vec3 normal; /* unit, outward; zero for a face without area */
     tb_real height; /* signed distance of the origin below the face */
     int16_t v[3];   /* v[0] < 0: free */
 } tb_epa_face;
@@ -27,18 +27,18 @@ typedef struct tb_epa {
     tb_vertex vertices[TB_EPA_VERTICES];
     tb_epa_face faces[TB_EPA_FACES];
     int number_of_vertices, number_of_faces; /* faces: highest in use + 1 */
-    /* while it grows: the rim's edges, and which faces see the new vertex */
+    /* during growth: the rim's edges, and the faces that see the new vertex */
     int16_t from[TB_EPA_EDGES], to[TB_EPA_EDGES];
     uint8_t seen[TB_EPA_FACES];
 } tb_epa;
 
-/* 3: a tetrahedron stands in vertices[0..3]; less: the obstacle is flat, a line or a point */
+/* returns 3: vertices[0..3] is a tetrahedron; less: the obstacle is flat, a line or a point */
 TB_FN_LARGE int tb_epa_start(tb_core *a, tb_core *b, const tb_simplex *s, tb_real scale, tb_epa *e)
 {
     const tb_real noise = 16 * TB_COLLIDE_NOISE * scale;
     tb_vertex *v = e->vertices;
     v[0] = s->v[0];
-    int known = s->count; /* vertices of s that may still serve */
+    int known = s->count; /* usable vertices of s */
 
     /* a second point */
     int next = 1;
@@ -120,7 +120,7 @@ TB_FN int tb_epa_nearest(const tb_epa *e)
 }
 
 /* Replaces the faces that see vertex `apex`, `seed` among them, by the cone over their rim.
- * 0: no room. */
+ * 0: no memory left. */
 TB_FN_LARGE int tb_epa_grow(tb_epa *e, int seed, int apex, tb_real noise)
 {
     int16_t *from = e->from, *to = e->to;
@@ -170,9 +170,9 @@ TB_FN void tb_epa_give(const tb_epa *e, const tb_epa_face *face, tb_simplex *s)
     tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
 }
 
-/* Normal of the shallowest way out: the unit direction in which A - B reaches least. `s` holds the
- * simplex that GJK ended with, and gets the face found with its weights; `e` is scratch. Returns the
- * rank of the obstacle: below 3 it is flat, below 2 the normal is one of many. */
+/* Normal of least penetration: the unit direction with the smallest support of A - B. `s` is
+ * GJK's last simplex on entry, and receives the final face with its weights; `e` is scratch.
+ * Returns the rank of the obstacle: below 3 it is flat, below 2 the normal is not unique. */
 TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex *s, tb_vec3 *normal,
                               tb_epa *e)
 {
@@ -186,7 +186,7 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
         for (int k = 0; k <= rank; k++) s->v[k] = e->vertices[k];
         if (rank == 2)
             n = tb_v3_cross(tb_v3_sub(s->v[1].w, s->v[0].w), tb_v3_sub(s->v[2].w, s->v[0].w));
-        if (rank == 1) { /* across the line, towards B as far as it goes */
+        if (rank == 1) { /* perpendicular to the line, as close to B's direction as possible */
             const tb_vec3 line = tb_v3_normalize(tb_v3_sub(s->v[1].w, s->v[0].w), toward);
             tb_v3_tangents(line, &t1, &t2);
             const tb_real c1 = tb_v3_dot(toward, t1), c2 = tb_v3_dot(toward, t2);
@@ -235,7 +235,8 @@ TB_FN_LARGE int tb_epa_normal(tb_core *a, tb_core *b, tb_real scale, tb_simplex 
     }
     tb_epa_give(e, &best, s);
 
-    /* a flat side of the obstacle is many faces: the one that the origin's foot is on */
+    /* a flat side of the obstacle consists of many faces: take the face with the origin's
+     * projection */
     *normal = best.normal;
     tb_real least = TB_REAL_MAX;
     const tb_real level = best.height + TB_COLLIDE_NOISE * 8 * scale;

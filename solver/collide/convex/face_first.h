@@ -1,15 +1,15 @@
-/* The flat faces of a pair, tried before anything iterates.
+/* Tests the flat faces of a pair before any iterative method.
  *
- * Most pairs of a scene are apart by a face's plane, or rest on one. The separation along a face
- * normal is a lower bound of the distance: above the margin the pair is done, and if points of both
- * shapes really are that far apart along it, it is the distance. In shallow penetration the same
- * holds as long as the shapes are much thicker than the penetration is deep. */
+ * Most pairs of a scene are separated by a face's plane, or rest on one. The separation along a
+ * face normal is a lower bound of the distance: above the margin the pair is done, and if
+ * contact points have that separation, it is the distance. In shallow penetration the same holds
+ * if the shapes are much thicker than the penetration. */
 #ifndef TB_COLLIDE_FACE_FIRST_H
 #define TB_COLLIDE_FACE_FIRST_H
 
 #include "collide/convex/closest.h"
 
-/* hulls of more faces are tried along one */
+/* hulls with more faces are tested along one face only */
 enum { TB_FACE_FIRST_FACES = 24 };
 
 /* Depth, relative to the thickness of the thinner shape, up to which a face is trusted. */
@@ -34,8 +34,8 @@ TB_FN int tb_face_first_try(tb_core *a, tb_core *b, tb_vec3 normal, tb_real tie,
     return 1;
 }
 
-/* The faces of A (of 1) or B (of 2) that look towards the other.
- * 0 if one separates by more than `limit`. */
+/* Tests the faces of A (of 1) or B (of 2) that face the other shape. 0 if one separates by more
+ * than `limit`. */
 TB_FN_LARGE int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb_real limit,
                                  tb_face_first *best)
 {
@@ -76,8 +76,8 @@ TB_FN_LARGE int tb_face_first_of(tb_core *a, tb_core *b, int of, tb_real tie, tb
     return 1;
 }
 
-/* 0: farther apart than `limit`. 1: nothing found. 2: *c holds the best face's normal and
- * separation; the pair is solved by it if contacts at that separation are found. */
+/* 0: farther apart than `limit`. 1: no usable face. 2: *c holds the best face's normal and
+ * separation, which solve the pair if contacts with that separation exist. */
 TB_FN_LARGE int tb_face_first_find(tb_core *a, tb_core *b, tb_real tie, tb_real limit,
                                    tb_closest *c)
 {

@@ -1,4 +1,4 @@
-/* The flat face of a convex core that looks most along a direction. */
+/* The flat face of a convex core with its normal closest to a direction. */
 #ifndef TB_COLLIDE_FACES_H
 #define TB_COLLIDE_FACES_H
 
@@ -7,9 +7,9 @@
 /* A cylinder shows its cap above this cosine between axis and direction, else its side. */
 #define TB_PATCH_CAP TB_R(0.7)
 
-/* Number of the hull face that looks most along a local direction among those at the vertex
- * farthest along it: a face elsewhere may look there better and yet lie behind. Ties by number.
- * `from`: where to begin. */
+/* Index of the hull face closest to a local direction among the faces at the vertex farthest
+ * along it: a face elsewhere may be closer in direction but lie behind. Ties by index. `from`:
+ * first vertex of the search. */
 TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t from)
 {
     const int32_t vertex = tb_hull_support(hull, local, from);
@@ -33,8 +33,7 @@ TB_FN int32_t tb_hull_face_towards(const tb_hull *hull, tb_vec3 local, int32_t f
     return best < 0 ? 0 : best;
 }
 
-/* The unit normal of the flat face that looks most along `towards`;
- * 0 where the shape has none near it. */
+/* The unit normal of the flat face closest to `towards`; 0 if the shape has none near it. */
 TB_FN_LARGE int tb_core_face_normal(const tb_core *core, tb_vec3 towards, tb_vec3 *normal)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, towards);

@@ -2,8 +2,8 @@
  * Automation 4, 1988), with the nearest point of a simplex by its Voronoi regions (Ericson,
  * Real-Time Collision Detection, 5.1).
  *
- * All tests are relative to the size of what is tested. The loop ends by convergence, by a support
- * point that is no news, by a distance that no longer falls, and at the latest by its count. */
+ * All tests are relative to the sizes of their operands. The loop ends by convergence, by a
+ * repeated support point, by a distance that no longer decreases, or by its iteration limit. */
 #ifndef TB_COLLIDE_GJK_H
 #define TB_COLLIDE_GJK_H
 
@@ -12,8 +12,8 @@
 enum { TB_GJK_ITERATIONS = 64 };
 
 typedef enum tb_gjk_end {
-    TB_GJK_APART,   /* distance and nearest points hold */
-    TB_GJK_BEYOND,  /* farther apart than the limit; nothing else is known */
+    TB_GJK_APART,   /* distance and nearest points are valid */
+    TB_GJK_BEYOND,  /* farther apart than the limit; no other result */
     TB_GJK_TOUCHING /* overlapping, or too near for a direction */
 } tb_gjk_end;
 
@@ -67,8 +67,8 @@ TB_FN_LARGE tb_vec3 tb_nearest_triangle(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_real
     return best;
 }
 
-/* Nearest point of the simplex to the origin; drops the vertices that it does not need.
- * *inside: the origin is in the tetrahedron. */
+/* Nearest point of the simplex to the origin; drops unused vertices. *inside: the origin is in
+ * the tetrahedron. */
 TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
 {
     *inside = 0;
@@ -79,7 +79,7 @@ TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
     } else if (s->count == 3) {
         best = tb_nearest_triangle(s->v[0].w, s->v[1].w, s->v[2].w, s->weight);
     } else if (s->count == 4) {
-        /* the faces whose outer side holds the origin; all of them if the tetrahedron is flat */
+        /* faces with the origin on their outer side; all faces if the tetrahedron is flat */
         tb_real least = TB_REAL_MAX;
         tb_real best_weight[4] = {0, 0, 0, 0};
         for (int k = 0; k < 4; k++) {
@@ -116,12 +116,12 @@ TB_FN_LARGE tb_vec3 tb_simplex_nearest(tb_simplex *s, int *inside)
 }
 
 /* Distance of two cores. *nearest is the point of A - B nearest to the origin. limit: distances
- * above it need not be known. scale: size of both, m. */
+ * above it are not computed. scale: size of both, m. */
 TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real scale, tb_simplex *s,
                               tb_vec3 *nearest)
 {
     const tb_real touching = TB_COLLIDE_TIE * scale;
-    /* curved surfaces are approached without end; the normal is polished afterwards */
+    /* on curved surfaces convergence has no end; later code refines the normal */
     const tb_real loose =
         tb_core_curved(a) || tb_core_curved(b) ? TB_COLLIDE_TIE * TB_COLLIDE_FLAT : 0;
     const tb_real tolerance = tb_max(8 * TB_REAL_EPSILON, loose * 1000);
@@ -160,7 +160,7 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
             return TB_GJK_TOUCHING;
         }
         const tb_real p2 = tb_v3_length2(p);
-        /* near the end the direction still turns while the length no longer changes */
+        /* near the end the direction still changes while the length does not */
         stalled = p2 < v2 ? 0 : stalled + 1;
         if (!(p2 <= v2 * (1 + 4 * TB_REAL_EPSILON)) || stalled > 3) break;
         *s = next;
@@ -171,7 +171,7 @@ TB_FN_LARGE tb_gjk_end tb_gjk(tb_core *a, tb_core *b, tb_real limit, tb_real sca
     return TB_GJK_APART;
 }
 
-/* the points of both cores that the simplex's weights make */
+/* the points of both cores from the simplex's weights */
 TB_FN void tb_simplex_points(const tb_simplex *s, tb_vec3 *on_a, tb_vec3 *on_b)
 {
     *on_a = tb_v3(0, 0, 0);

@@ -30,7 +30,7 @@ TB_FN_LARGE void tb_overlay_add(tb_overlay *o, tb_vec3 p, int on_b, tb_real gap,
 }
 
 /* Height of p, a point of the patch that is not `base`, over base's plane along the normal.
- * out: the normal as base sees it, outward. */
+ * out: the normal, outward from base. */
 TB_FN tb_real tb_overlay_height(const tb_patch *base, tb_vec3 out, tb_vec3 p)
 {
     return tb_v3_dot(base->normal,
@@ -193,9 +193,9 @@ TB_FN_LARGE void tb_overlay_segment(tb_overlay *o, const tb_patch *ref, int ref_
     }
 }
 
-/* The four named points of a disc, and the point of its rim that is nearest to the other plane
- * unless the two are level. Returns how many (4 or 5), in *x and *y of the disc's axes;
- * id: features. */
+/* The four fixed points of a disc, and the point of its rim nearest to the other plane unless
+ * the two are level. Returns their number (4 or 5), in *x and *y of the disc's axes; id:
+ * features. */
 TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5], tb_real y[5],
                          uint32_t id[5])
 {
@@ -205,7 +205,7 @@ TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5
         y[k] = k & 2 ? at : TB_R(0);
         id[k] = TB_FEATURE_VERTEX | disc->id[k];
     }
-    /* the other plane's outward normal looks back: it rises along its own tilt */
+    /* the other plane's outward normal points back, so the plane rises along its own tilt */
     const tb_real mx = -tb_v3_dot(other_normal, disc->ax), my = -tb_v3_dot(other_normal, disc->ay);
     const tb_real tilt = tb_sqrt(mx * mx + my * my);
     if (!(tilt > TB_COLLIDE_FLAT)) return 4;
@@ -217,8 +217,8 @@ TB_FN int tb_disc_points(const tb_patch *disc, tb_vec3 other_normal, tb_real x[5
     return 5;
 }
 
-/* A disc and a polygon. Everything is reckoned in the disc's plane,
- * to which the polygon is projected. */
+/* A disc and a polygon. All computations are in the disc's plane, onto which the polygon is
+ * projected. */
 TB_FN_LARGE void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, int disc_is_b,
                                          const tb_patch *polygon)
 {
@@ -273,7 +273,7 @@ TB_FN_LARGE void tb_overlay_disc_polygon(tb_overlay *o, const tb_patch *disc, in
     }
 }
 
-/* Two discs: named points of each over the other, and where the rims cross. */
+/* Two discs: fixed points of each over the other, and crossings of the rims. */
 TB_FN_LARGE void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 {
     const tb_real slack = TB_COLLIDE_FLAT * (a->radius + b->radius);
@@ -288,13 +288,14 @@ TB_FN_LARGE void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_pat
                 tb_v3_add_scaled(tb_v3_add_scaled(own->centre, own->ax, x[i]), own->ay, y[i]);
             const tb_real gap = tb_overlay_height(other, back, p);
             const tb_vec3 foot = tb_v3_sub(tb_v3_add_scaled(p, back, -gap), other->centre);
-            /* equal discs over each other: B's points alone would do, A's are taken */
+            /* equal discs over each other: only A's points are used */
             const tb_real reach = other->radius + (side ? -slack : slack);
             if (tb_v3_length2(foot) <= reach * reach)
                 tb_overlay_add(o, p, side, gap, id[i], other->face);
         }
     }
-    /* where the rims cross: as for circles in A's plane, then by Newton's method for B's tilt */
+    /* crossings of the rims: of circles in A's plane, then refined by Newton's method for B's
+     * tilt */
     const tb_real h = tb_overlay_height(a, o->normal, b->centre);
     const tb_vec3 c = tb_v3_sub(tb_v3_add_scaled(b->centre, o->normal, -h), a->centre);
     const tb_real d2 = tb_v3_length2(c), d = tb_sqrt(d2);
@@ -327,8 +328,7 @@ TB_FN_LARGE void tb_overlay_discs(tb_overlay *o, const tb_patch *a, const tb_pat
     }
 }
 
-/* Edges side by side: both ends of the stretch that they share.
- * Nothing if they cross or only meet. */
+/* Parallel edges: both ends of their common stretch. No points if they cross or only touch. */
 TB_FN_LARGE void tb_overlay_edges(tb_overlay *o, const tb_patch *a, const tb_patch *b)
 {
     const tb_vec3 ea = tb_v3_sub(a->p[1], a->p[0]), eb = tb_v3_sub(b->p[1], b->p[0]);

@@ -1,10 +1,10 @@
 /* Parts of convex cores, and the common normal of two of them.
  *
- * GJK and EPA give the normal of curved shapes to about half the digits, and say which parts are
- * near: corners, edges, rims, sides. For two parts the normal obeys a smooth equation: the line
- * between their extreme points along n is n itself, apart from what edges let slide. Newton's
- * method solves it in a few steps, because a part, unlike its shape, has no kinks. The answer
- * counts if the parts are extreme in their shapes along it. */
+ * GJK and EPA give the normal of curved shapes to about half the digits, and the nearest parts:
+ * corners, edges, rims, sides. For two parts the normal solves a smooth equation: the line
+ * between their extreme points along n is parallel to n, except for components along edges.
+ * Newton's method takes a few steps, because a part, unlike its shape, has no kinks. The
+ * solution is valid if both parts are extreme in their shapes along it. */
 #ifndef TB_COLLIDE_PARTS_H
 #define TB_COLLIDE_PARTS_H
 
@@ -89,8 +89,7 @@ TB_FN_LARGE int tb_core_parts(const tb_core *core, const tb_simplex *s, int of_b
     return count;
 }
 
-/* point of the part farthest along n; of a straight part that is level with n,
- * one at its beginning */
+/* point of the part farthest along n; for a straight part perpendicular to n, its first point */
 TB_FN_LARGE tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 n)
 {
     uint32_t id;
@@ -101,7 +100,7 @@ TB_FN_LARGE tb_vec3 tb_part_support(const tb_part *part, tb_core *core, tb_vec3 
     return tb_v3_add_scaled(part->p, tb_v3_normalize(across, tb_v3(0, 0, 0)), core->size.x);
 }
 
-/* How that point moves when n moves by m: its derivative. */
+/* Derivative of that point along m, a change of n. */
 TB_FN_LARGE tb_vec3 tb_part_slope(const tb_part *part, const tb_core *core, tb_vec3 n, tb_vec3 m)
 {
     if (part->kind == TB_PART_POINT || part->kind == TB_PART_EDGE) return tb_v3(0, 0, 0);
@@ -164,10 +163,10 @@ TB_FN_LARGE int tb_parts_newton(const tb_part *pa, tb_core *a, const tb_part *pb
         const tb_real x0 = (j[1] * r[1] - j[3] * r[0]) / determinant;
         const tb_real x1 = (j[2] * r[0] - j[0] * r[1]) / determinant;
         const tb_real length = tb_sqrt(x0 * x0 + x1 * x1);
-        /* at the floor that rounding makes, or lost */
+        /* at the rounding floor, or diverging */
         if (before < TB_R(1e-3) && length > TB_R(0.5) * before) return 1;
         if (!(length <= TB_REAL_MAX)) return 0;
-        /* a rim turns fast where n is near its axis: no step beyond half of what is left */
+        /* a rim point moves fast for n near the axis: limit steps to half the remaining angle */
         const tb_real trust = TB_R(0.5) * tb_min(tb_part_tilt(pa, a, n), tb_part_tilt(pb, b, n));
         const tb_real f = length > trust ? trust / length : TB_R(1);
         before = f < 1 ? TB_REAL_MAX : length;
@@ -187,9 +186,9 @@ TB_FN int tb_part_beside(const tb_part *part, tb_vec3 p)
     return s >= -slack && s <= part->length + slack;
 }
 
-/* The common normal of two parts, from a guess, with the nearest points. Returns 1 if it is one:
- * both parts extreme in their shapes and the points on the parts; *normal and *separation are set
- * if they could be had. */
+/* The common normal of two parts, from a guess, with the nearest points. Returns 1 if the normal
+ * is valid: both parts are extreme in their shapes and the points lie on the parts; *normal and
+ * *separation are set if Newton's method converged. */
 TB_FN_LARGE int tb_parts_normal(const tb_part *pa, tb_core *a, const tb_part *pb, tb_core *b,
                                 tb_vec3 *normal, tb_real *separation, tb_vec3 *on_a, tb_vec3 *on_b)
 {
@@ -213,14 +212,14 @@ TB_FN_LARGE int tb_parts_normal(const tb_part *pa, tb_core *a, const tb_part *pb
     *normal = n;
     *separation = full;
 
-    tb_real level = 0; /* a straight part that is not quite level is seen at its beginning */
+    tb_real level = 0; /* a straight part that is not quite level uses its first point */
     if (straight_a) level += tb_abs(tb_v3_dot(n, pa->u)) * pa->length;
     if (straight_b) level += tb_abs(tb_v3_dot(n, pb->u)) * pb->length;
     const tb_real noise = TB_COLLIDE_NOISE * 4 * (a->extent + b->extent);
     if (tb_abs(full - reduced) > noise + 2 * level) return 0;
     if (level > TB_COLLIDE_FLAT * (a->extent + b->extent)) return 0;
 
-    if (parallel) { /* in the middle of the stretch that they share */
+    if (parallel) { /* in the middle of their common stretch */
         const tb_real from = tb_v3_dot(pa->u, tb_v3_sub(pb->p, pa->p));
         const tb_real to = from + tb_v3_dot(pa->u, pb->u) * pb->length;
         const tb_real low = tb_max(0, tb_min(from, to)),

@@ -1,5 +1,5 @@
-/* What a convex shape turns towards a direction: a point, a segment, a disc or a polygon. Contacts
- * of two shapes along a common normal are where their patches lie over each other. */
+/* The patch of a convex shape that faces a direction: a point, a segment, a disc or a polygon.
+ * Two shapes touch along a common normal on the overlap of their patches. */
 #ifndef TB_COLLIDE_PATCH_H
 #define TB_COLLIDE_PATCH_H
 
@@ -15,7 +15,7 @@ typedef enum tb_patch_kind {
 
 typedef struct tb_patch {
     tb_patch_kind kind;
-    int count;                 /* corners; DISC: its four named points */
+    int count;                 /* corners; DISC: its four fixed points */
     tb_vec3 p[TB_CLIP_FACE];   /* m, on the surface, relative to the common origin */
     uint32_t id[TB_CLIP_FACE]; /* numbers of the vertices, without their kind */
     uint32_t face;             /* feature of the whole patch */
@@ -24,7 +24,7 @@ typedef struct tb_patch {
     tb_real radius;            /* DISC */
 } tb_patch;
 
-/* A vertical capsule is a point: cosine above which the upper end is left out. */
+/* A vertical capsule counts as a point: cosine above which the upper end is dropped. */
 #define TB_PATCH_UPRIGHT TB_R(0.8)
 
 TB_FN void tb_patch_box(const tb_core *core, tb_vec3 d, tb_patch *p)
@@ -102,7 +102,7 @@ TB_FN void tb_patch_cylinder(const tb_core *core, tb_vec3 d, tb_patch *p)
     }
 }
 
-/* The patch that looks along the unit direction `out`. */
+/* The patch that faces the unit direction `out`. */
 TB_FN_LARGE void tb_patch_of(tb_core *core, tb_vec3 out, tb_patch *p)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, out);
@@ -134,7 +134,8 @@ TB_FN_LARGE void tb_patch_of(tb_core *core, tb_vec3 out, tb_patch *p)
     }
 }
 
-/* The edge of the core that is extreme along `out` and level with it: 0 where only a point is. */
+/* The edge of the core that is extreme along `out` and perpendicular to it: 0 if only a point is
+ * extreme. */
 TB_FN_LARGE int tb_patch_edge(tb_core *core, tb_vec3 out, tb_patch *p)
 {
     const tb_vec3 d = tb_m33_tmul_v3(core->rotation, out);

@@ -6,8 +6,8 @@
 
 #include "collide/convex/faces.h"
 
-/* Cosines between a shape's axis and the normal: above UPRIGHT a cylinder stands on its cap and a
- * box on its face, so far that the far end is left out; below LYING a cylinder lies on its side. */
+/* Cosines between a shape's axis and the normal: above UPRIGHT a cylinder is on its cap and a
+ * box on its face, and the far end is dropped; below LYING a cylinder is on its side. */
 #define TB_COLLIDE_UPRIGHT TB_R(0.8)
 #define TB_COLLIDE_LYING   TB_R(0.7)
 
@@ -46,8 +46,8 @@ TB_FN int tb_plane_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_
     return count;
 }
 
-/* Corners by their number's bits: bit i set is the + side of axis i. Of a box that stands on a face
- * the upper corners are left out: they could only touch after a turn of half a right angle. */
+/* Corners by their number's bits: bit i set is the + side of axis i. The upper corners of an
+ * upright box are dropped: they can only touch after a turn of half a right angle. */
 TB_FN_LARGE int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                              tb_contact_point *points)
 {
@@ -57,8 +57,7 @@ TB_FN_LARGE int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, t
     const tb_vec3 rise = tb_v3(cosine.x * b->size.x, cosine.y * b->size.y, cosine.z * b->size.z);
     if (!(height - tb_abs(rise.x) - tb_abs(rise.y) - tb_abs(rise.z) <= margin)) return 0;
 
-    uint32_t upright = 0,
-             upper = 0; /* bit of the axis that stands, and its value at the upper end */
+    uint32_t upright = 0, upper = 0; /* bit of the upright axis, and its value at the upper end */
     if (tb_abs(cosine.x) > TB_COLLIDE_UPRIGHT) upright = 1, upper = cosine.x > 0 ? 1u : 0u;
     if (tb_abs(cosine.y) > TB_COLLIDE_UPRIGHT) upright = 2, upper = cosine.y > 0 ? 2u : 0u;
     if (tb_abs(cosine.z) > TB_COLLIDE_UPRIGHT) upright = 4, upper = cosine.z > 0 ? 4u : 0u;
@@ -82,8 +81,9 @@ TB_FN_LARGE int tb_plane_box(const tb_posed_shape *a, const tb_posed_shape *b, t
     return count;
 }
 
-/* The lowest point of each rim, and, of a cylinder that stands, four points fixed to the lower cap:
- * they keep their names while it stands, and the lowest point of the rim makes tipping exact. */
+/* The lowest point of each rim, and, for an upright cylinder, four points fixed to the lower
+ * cap: these keep their feature ids while the cylinder is upright, and the lowest point of the
+ * rim makes tipping exact. */
 TB_FN_LARGE int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                   tb_contact_point *points)
 {
@@ -113,7 +113,7 @@ TB_FN_LARGE int tb_plane_cylinder(const tb_posed_shape *a, const tb_posed_shape 
         const int standing = i == 0 && tb_abs(cosine) > TB_COLLIDE_UPRIGHT;
         if (i == 1 && tb_abs(cosine) > TB_COLLIDE_LYING) break;
 
-        /* a rim point that is one of the fixed four would only double it */
+        /* skip a rim point that coincides with one of the four fixed points */
         const int fixed = standing && tb_min(tb_abs(dx), tb_abs(dy)) < TB_R(1e-4);
         const tb_real gap = level - radius * sine;
         if (!fixed && !(standing && sine <= TB_COLLIDE_FLAT) && gap <= margin) {
@@ -151,7 +151,7 @@ TB_FN int tb_plane_ellipsoid(const tb_posed_shape *a, const tb_posed_shape *b, t
     return 1;
 }
 
-/* The lowest vertex and the vertices of the face that looks down most. */
+/* The lowest vertex and the vertices of the lowest-facing face. */
 TB_FN_LARGE int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                 tb_contact_point *points)
 {
@@ -161,7 +161,7 @@ TB_FN_LARGE int tb_plane_convex(const tb_posed_shape *a, const tb_posed_shape *b
     if (!hull || hull->number_of_vertices <= 0) return 0;
     const tb_real height = tb_plane_height(a, n, b->pose.position);
 
-    if (hull->cells > 0) { /* mostly its box is above already */
+    if (hull->cells > 0) { /* in most cases the hull's box is above the margin */
         const tb_vec3 half = tb_v3_load(hull->half);
         const tb_real middle = height + tb_v3_dot(local, tb_v3_load(hull->middle));
         const tb_real reach =

@@ -1,8 +1,8 @@
 /* Spheres and capsules among themselves, a sphere against cylinder, box, ellipsoid and hull, and a
  * capsule beside a cylinder.
  *
- * A sphere has one contact with a convex shape, at the point nearest to its centre; it is named 0
- * wherever it is, because a rolling sphere keeps it. */
+ * A sphere has one contact with a convex shape, at the point nearest to its centre; its feature
+ * id is always 0, because a rolling sphere keeps the contact. */
 #ifndef TB_COLLIDE_ROUND_PAIRS_H
 #define TB_COLLIDE_ROUND_PAIRS_H
 
@@ -49,8 +49,8 @@ TB_FN int tb_sphere_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb
                         margin, tb_m33_column(&b->pose.rotation, 0), 0, points, flags);
 }
 
-/* Writes the contact of a sphere A with the surface point `surface` of B, whose outward normal
- * there is `outward` and over which the centre stands by `height`; all but height in B's frame. */
+/* Writes the contact of a sphere A with the surface point `surface` of B, with outward normal
+ * `outward` there; the centre is at `height` over the surface. All but height in B's frame. */
 TB_FN int tb_sphere_contact(const tb_posed_shape *a, const tb_posed_shape *b, tb_vec3 surface,
                             tb_vec3 outward, tb_real height, tb_real margin,
                             tb_contact_point *point)
@@ -90,11 +90,11 @@ TB_FN_LARGE int tb_sphere_cylinder(const tb_posed_shape *a, const tb_posed_shape
                              margin, points);
 }
 
-/* A capsule beside a cylinder: where its segment comes nearest to the cylinder without its caps.
- * No points of the two are nearer, so beyond the margin they are apart; and if that point has the
- * side next to it, the contact is that of a sphere there. A segment that enters the side, passes a
- * cap or runs along the axis is left to the general method.
- * Number of points, or TB_CAPSULE_CYLINDER_GENERAL. */
+/* A capsule beside a cylinder: finds the segment point nearest to the infinite cylinder. Its
+ * distance is a lower bound, so beyond the margin the shapes are apart; if the side is the
+ * nearest feature of that point, the contact is that of a sphere there. The general method
+ * handles a segment that enters the side, passes a cap or runs along the axis. Returns the
+ * number of points, or TB_CAPSULE_CYLINDER_GENERAL. */
 enum { TB_CAPSULE_CYLINDER_GENERAL = -1 };
 TB_FN_LARGE int tb_capsule_cylinder(const tb_posed_shape *a, const tb_posed_shape *b,
                                     tb_real margin, tb_contact_point *points)
@@ -111,7 +111,7 @@ TB_FN_LARGE int tb_capsule_cylinder(const tb_posed_shape *a, const tb_posed_shap
     const tb_vec3 p = tb_v3_add_scaled(c, u, s);
     const tb_real rho = tb_sqrt(p.x * p.x + p.y * p.y), side = rho - radius;
     if (side > reach) return 0;
-    /* so near to the side, or beyond a cap, another feature may be the one */
+    /* this near to the side, or beyond a cap, another feature may be the nearest */
     if (!(side > TB_COLLIDE_FLAT * (radius + half + length)) || tb_abs(p.z) > half)
         return TB_CAPSULE_CYLINDER_GENERAL;
     const tb_vec3 radial = tb_v3(p.x / rho, p.y / rho, 0);
@@ -154,8 +154,8 @@ TB_FN_LARGE int tb_sphere_box(const tb_posed_shape *a, const tb_posed_shape *b, 
 
 /* Point of the surface of an ellipsoid nearest to `p`, both in its axes, by the root of
  * sum (e_i p_i / (t + e_i^2))^2 = 1 in scaled form (Eberly, Distance from a Point to an Ellipse, an
- * Ellipsoid, or a Hyperellipsoid, 2013). The sum is convex and falling and Newton's method starts
- * above it, so that it runs straight to the root. */
+ * Ellipsoid, or a Hyperellipsoid, 2013). The sum is convex and decreasing, and Newton's method
+ * starts where it exceeds 1, so it converges monotonically to the root. */
 TB_FN_LARGE tb_vec3 tb_ellipsoid_nearest(tb_vec3 size, tb_vec3 p)
 {
     tb_real e[3] = {size.x, size.y, size.z}, y[3] = {tb_abs(p.x), tb_abs(p.y), tb_abs(p.z)}, x[3];
@@ -262,9 +262,9 @@ TB_FN void tb_segment_segment(tb_vec3 offset, tb_vec3 axis_a, tb_real half_a, tb
     *at_b = t;
 }
 
-/* Crossing capsules touch in one point. Capsules within a few degrees of parallel touch as well at
- * the two ends of the stretch they share; each end is a ball against the other capsule,
- * exact for itself. */
+/* Crossing capsules touch in one point. Capsules within a few degrees of parallel also touch at
+ * the two ends of their common stretch; each end is an exact contact of a ball with the other
+ * capsule. */
 TB_FN_LARGE int tb_capsule_capsule(const tb_posed_shape *a, const tb_posed_shape *b, tb_real margin,
                                    tb_contact_point *points, uint32_t *flags)
 {

@@ -3,7 +3,7 @@
  * A sphere is a point and a capsule a segment, each with a radius around it; the radius is added in
  * closed form afterwards, so their distances are as exact as those of polytopes. Coordinates are in
  * world axes relative to a common origin near both shapes, so that a scene far from the world's
- * origin loses nothing. */
+ * origin loses no digits. */
 #ifndef TB_COLLIDE_SUPPORT_H
 #define TB_COLLIDE_SUPPORT_H
 
@@ -13,12 +13,12 @@ typedef struct tb_core {
     tb_shape_type type;
     tb_vec3 size;
     tb_vec3 centre;           /* of the shape frame, relative to the common origin, m */
-    tb_vec3 inside;           /* a point inside the shape, likewise */
+    tb_vec3 inside;           /* m, a point inside the shape, relative to the common origin */
     const tb_mat33 *rotation; /* shape frame to world axes */
     const tb_hull *hull;
     tb_real radius; /* m, around the core */
     tb_real extent; /* m, largest distance of the core from its inside point: scales tolerances */
-    int32_t last;   /* hull: vertex found last, where the next climb begins */
+    int32_t last;   /* hull: last vertex found, the start of the next climb */
 } tb_core;
 
 /* hulls of fewer vertices are scanned, others climbed */
@@ -46,7 +46,7 @@ TB_FN_LARGE tb_core tb_core_of(const tb_posed_shape *shape, tb_vec3 origin)
     } else if (shape->type == TB_SHAPE_CONVEX) {
         const tb_vec3 middle = tb_v3_load(shape->hull->centre);
         c.inside = tb_v3_add(c.centre, tb_m33_mul_v3(c.rotation, middle));
-        for (int k = 0; k < 3; k++) { /* a few vertices tell the size well enough */
+        for (int k = 0; k < 3; k++) { /* a few vertices estimate the size well enough */
             const int32_t v = (shape->hull->number_of_vertices - 1) * k / 2;
             const tb_vec3 d = tb_v3_sub(tb_v3_load(&shape->hull->vertices[3 * v]), middle);
             c.extent = tb_max(c.extent, tb_abs(d.x) + tb_abs(d.y) + tb_abs(d.z));
@@ -63,9 +63,9 @@ TB_FN int tb_core_curved(const tb_core *core)
     return core->type == TB_SHAPE_CYLINDER || core->type == TB_SHAPE_ELLIPSOID;
 }
 
-/* The vertex farthest along a local direction. Where several are equally far, a scan prefers `from`
- * and then the first; a climb ends at the one that it comes to, which depends on the direction alone
- * where the hull has starts. */
+/* The vertex farthest along a local direction. Of equally far vertices a scan prefers `from`,
+ * then the first; a climb ends at the first one that it reaches, which depends on the direction
+ * alone if the hull has starts. */
 TB_FN int32_t tb_hull_support(const tb_hull *hull, tb_vec3 local, int32_t from)
 {
     const tb_real dx = local.x, dy = local.y, dz = local.z;
@@ -141,8 +141,8 @@ TB_FN tb_vertex tb_cso_support(tb_core *a, tb_core *b, tb_vec3 direction)
     return v;
 }
 
-/* Separation of the cores along a unit normal from A to B: positive where a plane fits between
- * them. The signed distance is its largest value over all normals. */
+/* Separation of the cores along a unit normal from A to B: positive if a plane separates them.
+ * The signed distance is its largest value over all normals. */
 TB_FN tb_real tb_core_separation(tb_core *a, tb_core *b, tb_vec3 normal)
 {
     const tb_vertex v = tb_cso_support(a, b, normal);

@@ -1,11 +1,11 @@
-/* Triangle meshes and height fields against everything: the pair, its room and its points.
+/* Triangle meshes and height fields against every shape: sets up the pair and its memory, and
+ * writes its points.
  *
- * A pair is looked at from the other shape's position, in world axes. The tree gives the triangles
- * near it (mesh_walk.c), each triangle its points (mesh_triangle.c), and mesh_reduce.c makes
- * manifolds of them. The surface is one-sided: what lies behind a triangle is
- * not pushed by it, so a thin wall pushes to the side that was touched. Only where the shape's
- * centre itself lies inside the mesh does the nearest piece of surface push it out
- * (mesh_convex.c). */
+ * A pair uses world axes, with the other shape's position as origin. The tree gives the
+ * triangles near that shape (mesh_walk.c), each triangle gives points (mesh_triangle.c), and
+ * mesh_reduce.c reduces them to manifolds. The surface is one-sided: a triangle does not push
+ * shapes behind it, so a thin wall pushes to the touched side. Only if the shape's centre lies
+ * inside the mesh does the nearest surface push it out (mesh_convex.c). */
 #include "collide/mesh/mesh_internal.h"
 
 TB_STATIC tb_mesh_view view_of(const tb_triangle_mesh *mesh, const tb_pose *pose, tb_vec3 origin)
@@ -84,8 +84,8 @@ TB_STATIC void bounds_in(const tb_posed_shape *a, const tb_posed_shape *b, tb_re
                       upper);
 }
 
-/* Length below which rounding hides differences: of both sizes and of how far they lie from their
- * frames' origins. */
+/* Length below which rounding hides differences: relative to both sizes and to the distances
+ * from their frames' origins. */
 TB_STATIC tb_real noise_of(const tb_mesh_job *j)
 {
     double size = 0;
@@ -95,7 +95,7 @@ TB_STATIC tb_real noise_of(const tb_mesh_job *j)
     return TB_R(size) * TB_MESH_LENGTH + TB_R(far) * TB_REAL_EPSILON * 4;
 }
 
-/* Where the second mesh stands in the frame of the first. */
+/* Pose of the second mesh in the frame of the first. */
 TB_STATIC void join_frames(tb_mesh_job *j)
 {
     const tb_mesh_view *other = j->other_view;
@@ -146,7 +146,7 @@ TB_EXTERN bool tb_mesh_parts(tb_mesh_task *task, tb_arena *arena)
 {
     tb_mesh_job *j = &task->job;
     j->view.mesh = mesh_of(task->shape, j->lower, j->upper, arena, &task->parts[0], &task->names);
-    if (j->kind == TB_MESH_ON_PLANE) task->names = NULL; /* corners have other names */
+    if (j->kind == TB_MESH_ON_PLANE) task->names = NULL; /* corners use other feature ids */
     if (j->kind != TB_MESH_ON_MESH) return j->view.mesh != NULL;
     double lower[3], upper[3];
     const int32_t *names = NULL;

@@ -1,7 +1,7 @@
-/* A mesh against a convex shape whose centre lies inside it: the way out.
+/* Contacts of a mesh with a convex shape whose centre lies inside the mesh.
  *
- * Each triangle near the shape says how far the centre is from it, and how far over its plane; the
- * nearest tells which side the centre is on, and where out is. */
+ * Each triangle near the shape gives the centre's distance and its height over the plane; the
+ * nearest triangle decides the side of the centre and the direction out. */
 #include "collide/mesh/mesh_internal.h"
 
 /* From the centre to the nearest point of a triangle. */

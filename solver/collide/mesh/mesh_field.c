@@ -26,7 +26,8 @@ TB_STATIC void part_triangle(field_part *p, int32_t a, int32_t b, int32_t c, int
     p->names[p->number_of_triangles++] = name;
 }
 
-/* A side of the solid under the surface's edge from a to b, outward to the right of that way. */
+/* A side of the solid under the surface's edge from a to b; outward is to the right of that
+ * direction. */
 TB_STATIC void part_side(field_part *p, int32_t row_a, int32_t column_a, int32_t row_b,
                          int32_t column_b, int32_t name)
 {
@@ -119,7 +120,7 @@ TB_STATIC bool part_link(const field_part *p, int32_t *adjacent, tb_arena *arena
 TB_STATIC uint8_t part_edge_kind(const field_part *p, const double *normals, int32_t e,
                                  int32_t across)
 {
-    /* without a neighbour: where the part was cut out of the field, which goes on there */
+    /* without a neighbour: the cut of the part, beyond which the field continues */
     if (across < 0) return TB_EDGE_FLAT;
     const tb_vec3 n = tb_v3_load(&normals[3 * (e / 3)]), m = tb_v3_load(&normals[3 * across]);
     const tb_vec3 turn = tb_v3_cross(n, m);
@@ -165,7 +166,7 @@ TB_EXTERN bool tb_field_part(const tb_height_field *field, const double lower[3]
     part_fill(&p);
     if (!part_link(&p, adjacent, arena)) return false;
 
-    /* normals in double, whatever the working precision */
+    /* normals in double for any working precision */
     int32_t kept = 0;
     for (int32_t t = 0; t < p.number_of_triangles; t++) {
         const double *a = &p.vertices[3 * p.triangles[3 * t]];

@@ -1,11 +1,11 @@
-/* A triangle of a mesh against a polytope: which normal, and where.
+/* A triangle of a mesh against a polytope: the contact normal and the points.
  *
  * The polytope is a box, a hull, or a triangle of another mesh. The normal is the direction of
  * greatest separation among those that both surfaces allow: the triangle's own, the polytope's
  * faces where the mesh is a local summit, and crossings of two edges whose arcs of normals cross
  * (Gregorius, The Separating Axis Test between Convex Polyhedra, GDC 2013, with the arcs of the
- * mesh instead of the triangle's). The points are those of one face clipped by the sides of the
- * other, or of the two edges.
+ * mesh instead of the triangle's). The points come from one face clipped by the sides of the other,
+ * or from the two edges.
  *
  * Normals point from the mesh to the polytope. */
 #ifndef TB_MESH_PAIR_H
@@ -24,26 +24,27 @@ typedef struct tb_polytope {
     const tb_vec3 *edge_normals; /* x 2, of the faces beside each edge */
     tb_vec3 centre;
     tb_real reach;            /* m, of the whole shape around the centre */
-    const tb_mesh_view *view; /* of a mesh triangle, else NULL */
+    const tb_mesh_view *view; /* view of a mesh triangle, else NULL */
     const tb_mesh_triangle *triangle;
 } tb_polytope;
 
-/* A point found on one triangle, not yet compared with its neighbours. */
+/* A point of one triangle, not yet compared with its neighbours. */
 typedef struct tb_mesh_contact {
     tb_vec3 normal, on_mesh, on_shape; /* from the mesh to the shape */
     tb_real gap;
-    tb_real height; /* offset of the triangle's plane along the normal: names the region with it */
+    tb_real height; /* offset of the triangle's plane along the normal: identifies the region
+                       together with it */
     int32_t triangle;
-    uint32_t feature; /* number of the shape's feature */
-    uint8_t code;     /* which way the point arose, and the triangle's feature */
+    uint32_t feature; /* id of the shape's feature */
+    uint8_t code;     /* kind of the point, and the triangle's feature */
     bool of_face;     /* the normal is the triangle's */
-    bool cut;     /* of_face: lies on an edge of the mesh beyond which the shape goes on deeper */
-    bool witness; /* only there to judge the face by: the triangle touches along another normal */
-    int32_t
-        instead_of; /* -1, or a point: this one counts where that one's face is not what touches */
+    bool cut;     /* of_face: lies on an edge of the mesh beyond which the shape reaches deeper */
+    bool witness; /* used only to judge the face: the triangle touches along another normal */
+    int32_t instead_of; /* -1, or index of a point: this point replaces it if that point's face does
+                       not touch */
 } tb_mesh_contact;
 
-/* codes: the second half of a point's name */
+/* codes: the second half of a point's feature id */
 enum {
     TB_CODE_SHAPE_VERTEX = 0, /* on the triangle's face */
     TB_CODE_SIDE = 1,         /* + edge: the shape's outline over an edge of the triangle */
@@ -54,17 +55,16 @@ enum {
     TB_CODE_INSIDE = 14   /* the shape's centre is inside the mesh */
 };
 
-/* A corner of a polygon that is clipped: its place, its name, and the side that cut it
- * off (-1: none). */
+/* A corner of a clipped polygon: its position, its feature, and the side that cut it (-1: none). */
 typedef struct tb_mesh_corner {
     tb_vec3 x;
     uint32_t feature;
     int32_t cut;
 } tb_mesh_corner;
 
-/* Keeps what lies on the inner side of a plane (normal . x <= offset + slack) of a polygon, a
- * segment or a point; returns the count. `to` has room for count + 1. New corners get the name of
- * the corner where their edge begins, in the order in which the polygon is given. */
+/* Clips a polygon, a segment or a point to the inner side of a plane (normal . x <= offset +
+ * slack); returns the count. `to` holds count + 1 corners. New corners take the feature of the
+ * corner where their edge begins, in the order of the polygon. */
 TB_FN_LARGE int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_vec3 normal,
                                  tb_real offset, tb_real slack, int32_t side, tb_mesh_corner *to)
 {
@@ -78,7 +78,7 @@ TB_FN_LARGE int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_v
         const tb_real dq = tb_v3_dot(normal, q->x) - offset;
         if ((dp <= slack) == (dq <= slack)) continue;
 
-        /* the crossing, reckoned from the inner end so that both ways round agree */
+        /* the crossing, computed from the inner end so that both directions agree */
         const tb_mesh_corner *in = dp <= slack ? p : q, *out = dp <= slack ? q : p;
         const tb_real d_in = dp <= slack ? dp : dq, d_out = dp <= slack ? dq : dp;
         const tb_real f = tb_clamp(d_in / (d_in - d_out), 0, 1);
@@ -90,8 +90,8 @@ TB_FN_LARGE int32_t tb_mesh_clip(const tb_mesh_corner *from, int32_t count, tb_v
     return n;
 }
 
-/* Where the segments p + s u and q + t v, s and t in 0 to 1, come nearest inside both; false where
- * the lines come nearest elsewhere. */
+/* Nearest points of the segments p + s u and q + t v, s and t in 0 to 1; false if the nearest
+ * points of the lines lie outside a segment. */
 TB_FN bool tb_mesh_edges_cross(tb_vec3 p, tb_vec3 u, tb_vec3 q, tb_vec3 v, tb_real *s, tb_real *t)
 {
     const tb_vec3 w = tb_v3_sub(q, p);
@@ -103,7 +103,7 @@ TB_FN bool tb_mesh_edges_cross(tb_vec3 p, tb_vec3 u, tb_vec3 q, tb_vec3 v, tb_re
     return *s >= -slack && *s <= 1 + slack && *t >= -slack && *t <= 1 + slack;
 }
 
-/* What separates a triangle and a polytope best. */
+/* Axis of greatest separation of a triangle and a polytope. */
 typedef enum tb_mesh_axis_kind {
     TB_MESH_AXIS_NONE,     /* farther apart than the margin, or not facing each other */
     TB_MESH_AXIS_TRIANGLE, /* the triangle's face */
@@ -116,11 +116,11 @@ typedef struct tb_mesh_axis {
     tb_vec3 normal;
     tb_real separation;
     int32_t index, other;
-    int32_t lowest;  /* vertex of the polytope nearest to the triangle's plane, or below it most */
+    int32_t lowest;  /* lowest vertex of the polytope over the triangle's plane */
     bool behind;     /* the polytope's middle lies behind the triangle */
     bool faces_it;   /* the polytope is on the front of the triangle */
-    int32_t reserve; /* another face of the polytope that would do nearly as well, or -1 */
-    bool touching;   /* no axis shows the two apart by more than the margin */
+    int32_t reserve; /* another face of the polytope with nearly the same separation, or -1 */
+    bool touching;   /* no axis separates the two by more than the margin */
 } tb_mesh_axis;
 
 /* Whether arcs of normals (a, b) of the mesh and (c, d) of the other shape, both as directions of
@@ -133,10 +133,10 @@ TB_FN bool tb_mesh_arcs_cross(tb_vec3 a, tb_vec3 b, tb_vec3 c, tb_vec3 d)
     return cba * dba < 0 && adc * bdc < 0 && cba * bdc > 0;
 }
 
-/* Whether the mesh has a summit along d under or over face f: at this corner of the triangle, or,
- * where the triangle is nearly level with the face, up the mesh from it. The second is what keeps
- * the far corners of a nearly level foot in touch: only one triangle has the summit, but all of
- * them share its normal. */
+/* Whether the mesh has a summit along d under or over face f: at this corner of the triangle,
+ * or, if the triangle is nearly level with the face, at a climb from it. The climb keeps the far
+ * corners of a nearly level foot in contact: one triangle has the summit, but all of them share
+ * its normal. */
 TB_FN bool tb_mesh_summit_holds(const tb_mesh_view *view, const tb_mesh_triangle *t, int corner,
                                 tb_vec3 d, const tb_polytope *s, int32_t f)
 {
@@ -175,7 +175,7 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
     best.reserve = -1;
     best.touching = best.faces_it = false;
 
-    /* the triangle's face: everything is before it, around it or behind it */
+    /* the triangle's face: the polytope is in front of it, across it or behind it */
     tb_real lowest = TB_REAL_MAX, highest = -TB_REAL_MAX;
     for (int32_t i = 0; i < s->number_of_vertices; i++) {
         const tb_real h = tb_v3_dot(t->normal, s->vertices[i]) - t->offset;
@@ -183,7 +183,8 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
         highest = tb_max(highest, h);
     }
     best.behind = tb_v3_dot(t->normal, s->centre) - t->offset < 0;
-    /* a solid behind the plane is inside or beyond a wall; a triangle there may be what went in */
+    /* a solid behind the plane is inside or beyond a wall; a triangle there may be the
+     * penetrating part */
     if (lowest > margin || (!s->triangle && highest < -noise)) return best;
     best.faces_it = s->triangle ? tb_v3_dot(s->triangle->normal, t->normal) < TB_R(-0.01) ||
                                       tb_mesh_vertex_holds(s->view, s->triangle->index, best.lowest,
@@ -211,8 +212,8 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
         if (tb_mesh_same_direction(d, t->normal) && best.kind == TB_MESH_AXIS_TRIANGLE) continue;
         const bool better =
             separation > best.separation + noise + TB_R(1e-6) * tb_abs(best.separation);
-        /* Of two triangles that are nearly level neither shows by itself which face the other side
-         * stands on; both are noted, and all triangles together tell. */
+        /* Two nearly level triangles alone do not decide which face carries the contact; both
+         * are recorded, and the comparison of all triangles decides. */
         const bool level = s->triangle && tb_v3_dot(d, t->normal) > TB_R(0.9);
         if (!(better || level) || !tb_mesh_summit_holds(view, t, corner, d, s, f)) continue;
         if (!better) {
@@ -259,17 +260,17 @@ TB_FN_LARGE tb_mesh_axis tb_mesh_find_axis(const tb_mesh_view *view, const tb_me
     return best;
 }
 
-/* Points of the triangle's face against a polygon, segment or point that the shape turns to it. The
- * polygon lies in `from` and is lost; `from` and `to` have room for count + 3. slope: unit normal
- * of the polygon's plane, or NULL. Returns how many points were written to `out`, which has room
- * for count + 3. */
+/* Points of the triangle's face against the facing polygon, segment or point of the shape. The
+ * polygon is in `from` and is overwritten; `from` and `to` hold count + 3 corners. slope: unit
+ * normal of the polygon's plane, or NULL. Returns the number of points written to `out`, which
+ * holds count + 3. */
 TB_FN_LARGE int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mesh_corner *from,
                                                int32_t count, const tb_vec3 *slope, tb_real margin,
                                                tb_real noise, tb_mesh_corner *to,
                                                tb_mesh_contact *out)
 {
-    /* how the shape's height over the plane changes outward across each edge; a slope that counts
-     * as level elsewhere must do so here, or neither normal would be left */
+    /* change of the shape's height over the plane outward across each edge; the tolerance for
+     * level slopes must be the same as elsewhere, or both normals would be dropped */
     bool deeper[3];
     for (int k = 0; k < 3; k++) {
         tb_real run = 1, rise = 0;
@@ -313,7 +314,7 @@ TB_FN_LARGE int32_t tb_mesh_points_on_triangle(const tb_mesh_triangle *t, tb_mes
 }
 
 /* The triangle against a flat face of the shape, given by its corners counter-clockwise from
- * outside, which is the reference. Buffers `from`, `to` and `out` have room for sides + 3. */
+ * outside, which is the reference. Buffers `from`, `to` and `out` hold sides + 3. */
 TB_FN_LARGE int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 normal,
                                            tb_real offset, const tb_vec3 *corners, int32_t sides,
                                            uint32_t face, tb_real margin, tb_real noise,
@@ -354,7 +355,7 @@ TB_FN_LARGE int32_t tb_mesh_points_on_face(const tb_mesh_triangle *t, tb_vec3 no
     return n;
 }
 
-/* One edge of each; false where they pass each other outside their ends. */
+/* The point of one edge of each; false if the lines cross outside the edges. */
 TB_FN_LARGE bool tb_mesh_point_of_edges(const tb_mesh_triangle *t, const tb_polytope *s,
                                         const tb_mesh_axis *axis, tb_mesh_contact *c)
 {

@@ -1,11 +1,11 @@
-/* From points of single triangles to manifolds.
+/* Reduces the points of single triangles to manifolds.
  *
- * Three things only show when triangles are compared. A face that lies deepest at a convex edge
- * beyond which the shape goes on is not where the shape touches: the edge is, and its own points
- * say so. A depth that disappears once a far smaller one is undone was never a contact: the side of
- * a block that overlaps another by a millimetre also lies half a metre under its top. And triangles
- * of one plane, or all that touch one flat face, make one manifold: its hull, its deepest point,
- * nothing twice. */
+ * Comparing triangles decides three cases. First, a face whose deepest point is on a convex edge
+ * beyond which the shape continues is not the contact: the edge is, and has its own points.
+ * Second, a depth that disappears when a far smaller depth is resolved is not a contact: the
+ * side of a block that overlaps another by a millimetre also lies half a metre under its top.
+ * Third, triangles of one plane, or all that touch one flat face, give one manifold: the hull
+ * and the deepest point, without duplicates. */
 #include "collide/mesh/mesh_internal.h"
 
 TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
@@ -33,14 +33,14 @@ struct tb_mesh_region {
     int32_t deepest_point, first; /* `first` and `next` chain the points in order */
     int32_t last, count;
     bool of_face, dropped;
-    int32_t spots; /* where its own begin, of all */
+    int32_t spots; /* index of the region's first spot */
     int32_t chosen[TB_MANIFOLD_POINTS + 1], kept;
 };
 
 typedef struct regions {
     tb_mesh_region *items;
     int32_t count;
-    int32_t *next; /* of each point, -1 at the end */
+    int32_t *next; /* next point of the region, -1 at the end */
 } regions;
 
 TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, bool by_plane,
@@ -48,7 +48,7 @@ TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, 
 {
     const tb_mesh_contact *c = &points[p];
     r->next[p] = -1;
-    /* neighbours come one after another, so the newest regions are the likeliest */
+    /* neighbours come in sequence, so search the newest regions first */
     for (int32_t i = r->count - 1; i >= 0; i--) {
         tb_mesh_region *g = &r->items[i];
         if (!tb_mesh_same_direction(g->normal, c->normal)) continue;
@@ -70,7 +70,7 @@ TB_STATIC void region_add(regions *r, const tb_mesh_contact *points, int32_t p, 
     g->dropped = false;
 }
 
-/* Whether a face is deepest at a convex edge beyond which the shape goes on. */
+/* Whether a face is deepest at a convex edge beyond which the shape continues. */
 TB_STATIC bool region_is_cut(const regions *r, const tb_mesh_region *g,
                              const tb_mesh_contact *points, tb_real noise)
 {
@@ -109,8 +109,8 @@ TB_STATIC bool outside_solid(const tb_polytope *s, tb_vec3 x)
     return false;
 }
 
-/* Whether a contact is gone when the shape moves by `way`: its point then lies beside the face that
- * it was under, or its point of the mesh outside the shape. */
+/* Whether a contact ends when the shape moves by `way`: its point then lies beside its face, or
+ * its mesh point outside the shape. */
 TB_STATIC bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, tb_vec3 way)
 {
     if (c->of_face) return leaves_face(pair->view, c->triangle, tb_v3_add(c->on_shape, way));
@@ -120,7 +120,7 @@ TB_STATIC bool contact_ends(const tb_mesh_contact *c, const tb_mesh_pair *pair, 
     return false;
 }
 
-/* Drops points that a smaller depth elsewhere explains. */
+/* Drops points whose depth disappears when a smaller depth is resolved. */
 TB_STATIC int32_t drop_explained(tb_mesh_contact *points, int32_t count, const regions *r,
                                  const tb_mesh_pair *pair, tb_real noise)
 {
@@ -132,7 +132,8 @@ TB_STATIC int32_t drop_explained(tb_mesh_contact *points, int32_t count, const r
             const tb_mesh_region *g = &r->items[i];
             if (g->dropped || g->deepest >= -noise || g->deepest < TB_R(0.25) * c.gap) continue;
             if (tb_v3_dot(g->normal, c.normal) > TB_R(0.7)) continue;
-            /* a little farther than the small depth: over a great one, a slight tilt counts */
+            /* a little farther than the small depth, in proportion to the large one, for slight
+             * tilts */
             const tb_real way = 4 * noise - g->deepest - c.gap / 64;
             explained = contact_ends(&c, pair, tb_v3_scale(g->normal, way));
         }
@@ -178,8 +179,8 @@ TB_STATIC void sort_spots(tb_mesh_spot *s, int32_t count)
     }
 }
 
-/* The same order by all lanes of a team: Batcher's bitonic network (1968), whose places behind the
- * last spot would never change. */
+/* The same order by all lanes of a team: Batcher's bitonic network (1968); indices beyond the
+ * last spot never exchange. */
 TB_STATIC void sort_spots_together(tb_mesh_spot *s, int32_t count)
 {
     for (int32_t block = 2; block < 2 * count; block *= 2)
@@ -195,7 +196,7 @@ TB_STATIC void sort_spots_together(tb_mesh_spot *s, int32_t count)
         }
 }
 
-/* Turn from a to b to c, as twice an area less what rounding could make of a straight line. */
+/* Whether a, b, c turn left: twice the area exceeds the rounding error of a straight line. */
 TB_STATIC bool turns_left(const tb_mesh_spot *a, const tb_mesh_spot *b, const tb_mesh_spot *c,
                           tb_real noise)
 {
@@ -204,8 +205,8 @@ TB_STATIC bool turns_left(const tb_mesh_spot *a, const tb_mesh_spot *b, const tb
     return x1 * y2 - y1 * x2 > 4 * noise * length;
 }
 
-/* Abscissas that rounding alone tells apart become equal, or points on one vertical would come in
- * any order and the chain lose its ends. */
+/* Makes abscissas equal that differ only by rounding; otherwise points on one vertical would
+ * sort arbitrarily and the chain would lose its ends. */
 TB_STATIC void level_spots(tb_mesh_spot *s, int32_t count, tb_real noise)
 {
     for (int32_t i = 1, first = 0; i < count; i++) {
@@ -214,8 +215,8 @@ TB_STATIC void level_spots(tb_mesh_spot *s, int32_t count, tb_real noise)
     }
 }
 
-/* Sorts spots, so that equal abscissas are next to each other. together: by a team, which all lanes
- * of it call; else by one lane. */
+/* Sorts spots, so that equal abscissas are next to each other. together: all lanes of a team
+ * call it; else one lane. */
 TB_STATIC void arrange_spots(tb_mesh_spot *s, int32_t count, tb_real noise, bool together)
 {
     if (together)
@@ -232,7 +233,7 @@ TB_STATIC void arrange_spots(tb_mesh_spot *s, int32_t count, tb_real noise, bool
 }
 
 /* Convex hull of arranged spots by Andrew's monotone chain (1979), without corners on straight
- * sides; of points in one place the deepest. `hull` has room for 2 x count. Returns its size. */
+ * sides; of coincident points the deepest. `hull` holds 2 x count. Returns its size. */
 TB_STATIC int32_t hull_of_spots(tb_mesh_spot *s, int32_t count, const tb_mesh_contact *points,
                                 tb_real noise, tb_mesh_spot *hull)
 {
@@ -291,8 +292,8 @@ TB_STATIC void choose_from_hull(const tb_mesh_spot *hull, int32_t size, int32_t 
     }
 }
 
-/* One pass over a region: all its points as spots, or those not farther than `most`. Returns how
- * many. */
+/* Writes the points of a region as spots, all or only up to depth bound `most`. Returns their
+ * number. */
 TB_STATIC int32_t lay_spots(const tb_mesh_region *g, const tb_mesh_contact *points,
                             const int32_t *next, tb_real most, tb_mesh_spot *spots)
 {
@@ -309,8 +310,8 @@ TB_STATIC int32_t lay_spots(const tb_mesh_region *g, const tb_mesh_contact *poin
     return n;
 }
 
-/* Of arranged spots: the hull, and in the first pass the deepest point of the region if the hull has
- * not its depth already. */
+/* Selects the hull of arranged spots, and in the first pass the deepest point of the region if
+ * the hull lacks its depth. */
 TB_STATIC void choose_spots(tb_mesh_region *g, const tb_mesh_contact *points, tb_real noise,
                             bool first, tb_mesh_spot *spots, int32_t count, tb_mesh_spot *hull)
 {
@@ -321,8 +322,8 @@ TB_STATIC void choose_spots(tb_mesh_region *g, const tb_mesh_contact *points, tb
     choose_from_hull(hull, size, g->chosen, &g->kept);
 }
 
-/* What was chosen in order, and no two in one place: a point of the second hull may lie where one of
- * the first does. */
+/* Sorts the chosen points and drops coincident ones: a point of the second hull may coincide
+ * with one of the first. */
 TB_STATIC void order_chosen(tb_mesh_region *g, const tb_mesh_contact *points, tb_real noise)
 {
     int32_t *chosen = g->chosen, kept = 0;
@@ -334,7 +335,7 @@ TB_STATIC void order_chosen(tb_mesh_region *g, const tb_mesh_contact *points, tb
         }
         if (!twice) chosen[kept++] = chosen[i];
     }
-    /* in the order in which they were found */
+    /* in the original order */
     for (int32_t i = 1; i < kept; i++) {
         const int32_t p = chosen[i];
         int32_t k = i;
@@ -356,7 +357,8 @@ TB_EXTERN void tb_mesh_choose(const tb_mesh_contact *points, tb_real noise,
     const tb_real near_gap = g->deepest + (farthest - g->deepest) / 8 + 4 * noise;
     if (own) g->kept = 0;
 
-    /* the hull of what lies nearly as deep as the deepest; the hull of all, if that is more */
+    /* first the hull of the points nearly as deep as the deepest; then the hull of all, if
+     * larger */
     for (int pass = 0; pass < 2; pass++) {
         int32_t n = 0;
         if (own && !(pass == 1 && farthest <= near_gap))
@@ -372,7 +374,7 @@ TB_EXTERN void tb_mesh_choose(const tb_mesh_contact *points, tb_real noise,
     if (own) order_chosen(g, points, noise);
 }
 
-/* Gives points that arose the same way names of their own, in order. */
+/* Gives points with equal feature ids distinct ids, in order. */
 TB_STATIC void name_apart(tb_mesh_contact *c, int32_t count)
 {
     for (int32_t i = 1; i < count; i++)
@@ -407,7 +409,7 @@ TB_EXTERN int32_t tb_mesh_group(tb_mesh_contact *points, int32_t count, const tb
 {
     regions r = {.items = desk->regions, .next = desk->next};
 
-    /* faces that are not where the shape touches, and depths that others explain */
+    /* drop faces that are not the contact, and depths that smaller depths explain */
     for (int32_t p = 0; p < count; p++) region_add(&r, points, p, true, noise);
     for (int32_t i = 0; i < r.count; i++) {
         tb_mesh_region *g = &r.items[i];
@@ -423,7 +425,7 @@ TB_EXTERN int32_t tb_mesh_group(tb_mesh_contact *points, int32_t count, const tb
         if (!points[p].cut && !points[p].witness) points[kept++] = points[p];
     kept = drop_explained(points, kept, &r, pair, noise);
 
-    /* what is left, by normal */
+    /* group the rest by normal */
     r.count = 0;
     for (int32_t p = 0; p < kept; p++) region_add(&r, points, p, false, noise);
     for (int32_t i = 0, spots = 0; i < r.count; spots += r.items[i++].count)

@@ -1,5 +1,5 @@
-/* Boxes and hulls as a mesh pair sees them: polytopes in the pair's coordinates, with the arcs of
- * normals of their edges, so that one routine serves both. */
+/* Boxes and hulls as polytopes in a mesh pair's coordinates, with the arcs of normals of their
+ * edges, so that one routine handles both. */
 #include "collide/mesh/mesh_internal.h"
 
 /* corners of a box in the order of bits x, y, z; its faces counter-clockwise from outside */
@@ -7,7 +7,7 @@ TB_TABLE int32_t box_face_start[7] = {0, 4, 8, 12, 16, 20, 24};
 TB_TABLE int32_t box_face_corners[24] = {0, 4, 6, 2, 1, 3, 7, 5, 0, 1, 5, 4,
                                          2, 6, 7, 3, 0, 2, 3, 1, 4, 5, 7, 6};
 
-/* Arrays for so many vertices, faces and edges, which are then the polytope's. */
+/* Arrays of a polytope with these numbers of vertices, faces and edges. */
 typedef struct solid_arrays {
     tb_vec3 *vertices, *normals, *edge_normals;
     tb_real *offsets;
@@ -41,7 +41,7 @@ TB_STATIC bool solid_of_box(tb_mesh_job *j, tb_arena *arena)
     }
     tb_team_sync();
     TB_EACH (e, 12) {
-        /* four edges an axis, from corners that have not its bit */
+        /* four edges per axis, from corners without its bit */
         const int axis = e / 4, b = (axis + 1) % 3, c = (axis + 2) % 3;
         const int low = e % 4 & ((1 << axis) - 1), v = (e % 4 - low) << 1 | low;
         s.edges[2 * e] = v;

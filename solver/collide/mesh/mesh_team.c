@@ -1,12 +1,12 @@
-/* Many pairs with meshes by a team of lanes (base/team.h): what tb_collide_mesh does for one pair on
- * a processor, with the triangles of all pairs dealt out.
+/* Many pairs with meshes by a team of lanes (base/team.h): tb_collide_mesh for many pairs, with the
+ * triangles of all pairs distributed over the lanes.
  *
- * Few pairs of a world have meshes, and one of them can have hundreds of triangles to look at. So
- * the stages of mesh_internal.h are gone through with all pairs at once: the trees are descended
- * level by level, every level a list of nodes in the order in which one lane would come to them
- * depth first; the leaves give a list of triangles that may meet; and each lane takes one of these
- * after another, with scratch of its own. Lists are written at places that are counted before, so
- * points come in the order of the processor, whatever the number of lanes. */
+ * Few pairs of a world have meshes, and one of them can have hundreds of candidate triangles.
+ * The stages of mesh_internal.h therefore run for all pairs at once. The trees are descended
+ * level by level; every level is a list of nodes in depth-first order. The leaves give a list of
+ * triangles that may meet, and each lane takes one of these after another, with its own scratch.
+ * Positions in the lists are counted before writing, so points have the order of the CPU for any
+ * number of lanes. */
 #ifdef TB_DEVICE
 
 #include "collide/mesh/mesh_internal.h"
@@ -23,16 +23,16 @@ typedef struct team_range {
     int32_t first, end;
 } team_range;
 
-/* What a task has in the lists. */
+/* A task's part of the lists. */
 typedef struct team_share {
     team_range leaves, met, near, points;
-    bool behind;     /* its centre may be inside the mesh */
+    bool behind;     /* the shape's centre may be inside the mesh */
     int32_t regions; /* of its points */
     int32_t kept;    /* points of its manifolds */
-    int32_t written; /* number of the first of them */
+    int32_t written; /* index of the first written point */
 } team_share;
 
-/* How a triangle of a task lies to the shape's centre. */
+/* Position of the shape's centre relative to a triangle of a task. */
 typedef struct team_near {
     int32_t task;
     tb_mesh_nearest nearest;
@@ -43,18 +43,18 @@ typedef struct mesh_team {
     tb_mesh_task *tasks;
     team_share *shares; /* tasks */
     int32_t number_of_tasks;
-    team_place *leaves, *met; /* met: triangles that may meet, the bits of them in `behind` */
+    team_place *leaves, *met; /* met: triangles that may meet, with their bits in `behind` */
     int32_t number_of_leaves, number_of_met;
     bool *behind;
     tb_mesh_contact *points;
     int32_t number_of_points, capacity;
-    tb_epa *rooms; /* for so many lanes at once; NULL until they are needed */
+    tb_epa *rooms; /* scratch for a number of lanes; NULL until needed */
     int32_t number_of_rooms;
     unsigned char *scratch; /* lanes x scratch_bytes */
     size_t scratch_bytes;
 } mesh_team;
 
-/* What a lane has of its own. */
+/* Data of one lane. */
 typedef struct mesh_lane {
     tb_mesh_job job; /* of `task` */
     int32_t task;    /* -1: none yet */
@@ -73,7 +73,7 @@ TB_STATIC bool ends_task(const team_place *list, int32_t count, int32_t i)
     return i + 1 == count || list[i + 1].task != list[i].task;
 }
 
-/* ---- what stands before the walk ---- */
+/* ---- before the walk ---- */
 
 /* Memory of one lane for one triangle: clipping, faces and points. */
 TB_STATIC size_t scratch_of(const tb_mesh_job *j)
@@ -84,11 +84,11 @@ TB_STATIC size_t scratch_of(const tb_mesh_job *j)
            2 * (size_t)corners * sizeof(tb_vec3) + 8 * TB_ARENA_ALIGNMENT;
 }
 
-/* Height fields make their triangles: work of one lane, whose memory stays taken for all. */
+/* One lane builds the triangles of a height field; the memory stays allocated for all lanes. */
 TB_STATIC bool make_parts(mesh_team *m, int32_t task)
 {
     int32_t made = 1;
-    tb_team_sync(); /* all are done with the account */
+    tb_team_sync(); /* all lanes have used the arena's counters */
     if (TB_LEADER) {
         tb_arena alone = tb_arena_alone(m->arena);
         made = tb_mesh_parts(&m->tasks[task], &alone);
@@ -125,7 +125,7 @@ TB_CALLED bool begin_tasks(mesh_team *m, const tb_mesh_question *asked)
 
 /* ---- the walk ---- */
 
-/* What comes of an item: itself if it is a leaf, its halves, or nothing. */
+/* Descends an item: writes the item if it is a leaf, its halves, or nothing. */
 TB_STATIC int32_t descend_item(const mesh_team *m, const team_place *item, team_place next[2])
 {
     next[0] = next[1] = *item;
@@ -138,7 +138,7 @@ TB_STATIC int32_t descend_item(const mesh_team *m, const team_place *item, team_
     return found;
 }
 
-/* Level by level until there are leaves alone. */
+/* Descends level by level until only leaves remain. */
 TB_CALLED bool find_leaves(mesh_team *m)
 {
     int32_t count = m->number_of_tasks;
@@ -177,7 +177,7 @@ TB_CALLED bool find_leaves(mesh_team *m)
     return true;
 }
 
-/* Triangles of a leaf that may meet; they are written from `to` on, or only counted. */
+/* Writes the triangles of a leaf that may meet from `to` on, or only counts them. */
 TB_STATIC int32_t meet_leaf(const mesh_team *m, const team_place *leaf, team_place *to)
 {
     const tb_mesh_job *j = &m->tasks[leaf->task].job;
@@ -229,7 +229,7 @@ TB_CALLED bool find_met(mesh_team *m)
 
 /* ---- points ---- */
 
-/* Makes a task's job the lane's, without points. */
+/* Copies a task's job to the lane, without points. */
 TB_STATIC void take_job(const mesh_team *m, mesh_lane *lane, int32_t task)
 {
     tb_mesh_job *j = &lane->job;
@@ -256,13 +256,13 @@ TB_CALLED void meet_item(const mesh_team *m, mesh_lane *lane, int32_t i, tb_epa 
     tb_mesh_meet(&lane->job, &lane->facing, m->met[i].place);
 }
 
-/* Rooms for as many of `wanted` lanes as the arena has memory for, and at least for one. */
+/* Allocates scratch for as many of `wanted` lanes as the arena's memory allows, at least one. */
 TB_STATIC bool take_rooms(mesh_team *m, int32_t wanted)
 {
     const tb_arena *arena = m->arena;
     const size_t used = arena->used + TB_ARENA_ALIGNMENT;
     const size_t fitting = arena->capacity > used ? (arena->capacity - used) / sizeof(tb_epa) : 0;
-    tb_team_sync(); /* all have read the account */
+    tb_team_sync(); /* all lanes have read the arena's counters */
     if (m->number_of_rooms >= wanted) return true;
     if (m->rooms && fitting <= (size_t)m->number_of_rooms) return true;
     m->number_of_rooms = fitting < 1 ? 1 : (size_t)wanted < fitting ? wanted : (int32_t)fitting;
@@ -270,7 +270,7 @@ TB_STATIC bool take_rooms(mesh_team *m, int32_t wanted)
     return m->rooms != NULL;
 }
 
-/* Lanes whose triangle missed the scratch of overlapping cores do it again. */
+/* Repeats triangles that lacked the scratch for overlapping cores. */
 TB_STATIC bool meet_deep(mesh_team *m, mesh_lane *lane, int32_t i)
 {
     int32_t wanted;
@@ -286,7 +286,7 @@ TB_STATIC bool meet_deep(mesh_team *m, mesh_lane *lane, int32_t i)
     return true;
 }
 
-/* Room for so many more points of all. */
+/* Reserves `more` points in the common list. */
 TB_STATIC bool reserve_points(mesh_team *m, int32_t more)
 {
     if (m->number_of_points + more <= m->capacity) return true;
@@ -302,8 +302,8 @@ TB_STATIC bool reserve_points(mesh_team *m, int32_t more)
     return true;
 }
 
-/* Puts the points of the lanes, `count` of this one, behind those of all. begins, ends: whether they
- * are the first and the last of the lane's task. Their numbers are those within the task. */
+/* Appends the points of the lanes, `count` of this lane, to the common list. begins, ends:
+ * whether they are the first and the last of the lane's task. Indices are relative to the task. */
 TB_STATIC bool append_points(mesh_team *m, const mesh_lane *lane, int32_t count, bool begins,
                              bool ends)
 {
@@ -342,12 +342,13 @@ TB_CALLED tb_status meet_all(mesh_team *m, mesh_lane *lane, uint32_t *flags)
                            own && ends_task(m->met, count, i)))
             return TB_RESOURCE_EXHAUSTED;
     }
-    return tb_team_any(failed) ? TB_INTERNAL : TB_OK; /* a triangle has no more points than that */
+    return tb_team_any(failed) ? TB_INTERNAL : TB_OK; /* exceeds the largest number of points of
+                                                         a triangle */
 }
 
 /* ---- centres inside a mesh ---- */
 
-/* Which tasks' centres may be inside: those behind some triangle that is met. */
+/* Finds tasks whose centre may be inside: centres behind a triangle in contact. */
 TB_STATIC bool judge_behind(mesh_team *m)
 {
     bool any = false;
@@ -361,7 +362,7 @@ TB_STATIC bool judge_behind(mesh_team *m)
     return tb_team_any(any);
 }
 
-/* How all triangles near such a centre lie to it; NULL where the arena refused. */
+/* Measures all triangles near such a centre; NULL if the arena refuses. */
 TB_STATIC team_near *measure_near(mesh_team *m)
 {
     int32_t found = 0, own = 0, all;
@@ -398,7 +399,7 @@ TB_STATIC team_near *measure_near(mesh_team *m)
     return near;
 }
 
-/* Pushes shapes out whose centre is inside: their points take the place of what they had. */
+/* Pushes out shapes whose centre is inside: new points replace their old points. */
 TB_CALLED bool push_out_all(mesh_team *m, mesh_lane *lane)
 {
     if (!judge_behind(m)) return true;
@@ -423,10 +424,11 @@ TB_CALLED bool push_out_all(mesh_team *m, mesh_lane *lane)
 
 /* ---- manifolds ---- */
 
-/* Regions of more points are chosen from by all lanes together. */
+/* All lanes process a region with more points together. */
 enum { TEAM_REGION = 48 };
 
-/* The regions of all tasks, dealt out; `together`, those of many points one after another. */
+/* Processes the regions of all tasks: distributed over the lanes, or, with `together`, the large
+ * regions in sequence. */
 TB_CALLED void choose_all(const mesh_team *m, const tb_mesh_desk *desk, bool together)
 {
     for (int32_t t = 0, dealt = 0; t < m->number_of_tasks; t++) {
@@ -467,7 +469,7 @@ TB_CALLED bool reduce_all(mesh_team *m, tb_mesh_desk *desk)
     return true;
 }
 
-/* The points of all tasks, behind all other memory. */
+/* Writes the points of all tasks behind all other memory. */
 TB_CALLED tb_contact_point *write_points(mesh_team *m, const tb_mesh_desk *desk, int32_t *count)
 {
     int32_t own = 0;
@@ -492,7 +494,7 @@ TB_CALLED tb_contact_point *write_points(mesh_team *m, const tb_mesh_desk *desk,
 
 /* ---- all ---- */
 
-/* Points of all tasks; where each task's stand is in `shares`. */
+/* Points of all tasks; `shares` has each task's range. */
 TB_STATIC tb_status find_mesh_points(mesh_team *m, const tb_mesh_question *asked,
                                      tb_contact_point **points, int32_t *count, uint32_t *flags)
 {
@@ -522,7 +524,8 @@ TB_EXTERN tb_status tb_collide_meshes(tb_mesh_question *asked, int32_t number, t
     TB_EACH (i, number) asked[i].count = m.shares[i].kept;
     TB_EACH (i, number) asked[i].first = m.shares[i].written;
 
-    /* They go where the scratch began. It is larger than they are, so the two do not overlap. */
+    /* Moves the points to the start of the scratch. The scratch is larger than the points, so
+     * the two do not overlap. */
     tb_arena_return_to(arena, mark);
     tb_contact_point *kept = TB_ARENA_ARRAY(arena, tb_contact_point, count);
     tb_team_copy(kept, points, (size_t)count * sizeof *kept);

@@ -1,9 +1,9 @@
 /* One triangle of a mesh against one shape.
  *
- * Against boxes, hulls and triangles of other meshes the axes of mesh_pair.h tell which features
- * meet, and clipping gives the points. Round shapes have no axes to try: the nearest points of GJK
- * and EPA give the direction, and what the shape turns that way is laid on the triangle. Either
- * way a direction counts only if the mesh can touch something along it (mesh_view.h). */
+ * Against boxes, hulls and triangles of other meshes the axes of mesh_pair.h give the touching
+ * features, and clipping gives the points. Round shapes have no such axes: the nearest points of
+ * GJK and EPA give the direction, and the shape's facing patch is clipped to the triangle. In
+ * both cases a direction is valid only if the mesh can touch along it (mesh_view.h). */
 #include "collide/mesh/mesh_internal.h"
 
 /* sine below which a line of a shape lies along an edge */
@@ -53,7 +53,7 @@ TB_STATIC void flat_hull_of(const tb_mesh_triangle *t, flat_hull *f)
     f->shape.pose = tb_pose_identity();
 }
 
-/* Whether d is a direction in which the mesh can touch something at point q of the triangle. */
+/* Whether the mesh can touch along d at point q of the triangle. */
 TB_STATIC bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 q, tb_vec3 d)
 {
     if (tb_v3_dot(d, t->normal) < -TB_MESH_ANGLE) return false;
@@ -68,8 +68,8 @@ TB_STATIC bool point_holds(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_v
     return false;
 }
 
-/* Nearest points of the triangle and a convex core, as of tb_closest_find: 0 if they are farther
- * apart than the margin, and without `room` that alone is found where they overlap. */
+/* Nearest points of the triangle and a convex core, by tb_closest_find: 0 if they are farther
+ * apart than the margin; without `room`, overlapping cores give no more than that. */
 TB_STATIC int nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
                             tb_closest *c, tb_epa *room)
 {
@@ -79,7 +79,7 @@ TB_STATIC int nearest_point(const tb_mesh_job *j, const tb_mesh_triangle *t, tb_
     return tb_closest_find(core, &triangle, j->margin + core->radius, c, room);
 }
 
-/* The same where it matters how deep they overlap; without room the job notes that it is wanted. */
+/* The same if the depth of the overlap matters; without room the job sets wants_room. */
 TB_STATIC bool nearest_if_room(tb_mesh_job *j, const tb_mesh_triangle *t, tb_core *core,
                                tb_closest *c)
 {
@@ -108,8 +108,8 @@ TB_STATIC void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on
 
 /* ---- boxes, hulls and triangles ---- */
 
-/* The face of the polytope that looks at the triangle, and if its lowest corner is
- * another, that too. */
+/* Points of the polytope's face towards the triangle, and of its lowest corner if that is not on
+ * the face. */
 TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triangle *t,
                                             int32_t lowest)
 {
@@ -165,8 +165,8 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
     const tb_polytope *s = &j->polytope;
     const tb_mesh_axis axis = tb_mesh_find_axis(&j->view, t, s, j->margin, j->noise);
     if (!axis.touching) return;
-    /* A triangle knows nothing of the solid behind it: a depth beyond the margin is only believed
-     * where the two really meet. Where it is real, some triangle does. */
+    /* A triangle has no solid behind it, so a depth beyond the margin is accepted only if
+     * triangle and shape intersect. A real penetration has an intersecting triangle. */
     tb_closest c;
     flat_hull flat;
     tb_core triangle;
@@ -176,7 +176,8 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
         triangle = tb_core_of(&flat.shape, tb_v3(0, 0, 0));
         core = &triangle;
     } else {
-        core->last = axis.lowest; /* not where the triangle before this one left it */
+        core->last = axis.lowest; /* resets the start of the search, so that the result does not
+                                     depend on the previous triangle */
     }
     if (axis.separation < -j->margin && nearest_point(j, t, core, &c, NULL) == 0) return;
     j->behind = j->behind || axis.behind;
@@ -200,19 +201,18 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
     if (axis.kind != TB_MESH_AXIS_TRIANGLE && axis.faces_it) {
         const int32_t first = j->points.count;
         tb_mesh_polytope_on_triangle(j, t, axis.lowest);
-        /* unless the better axis has nearly the same normal and runs where nothing touches */
+        /* unless the better axis has nearly the same normal and gives no points */
         const bool real = first == before && tb_v3_dot(axis.normal, t->normal) > TB_R(0.9);
         for (int32_t i = first; i < j->points.count; i++) j->points.items[i].witness = !real;
     }
 
-    /* Apart, and no point has the gap that the planes have: corners or edges are nearest
-     * to each other. */
+    /* Apart, and no point has the gap of the planes: corners or edges are the nearest features. */
     if (least <= axis.separation + j->noise || !(t->open[0] || t->open[1] || t->open[2])) return;
     if (!nearest_if_room(j, t, core, &c) || c.degenerate || c.separation <= j->noise) return;
     const tb_vec3 d = tb_v3_negate(c.normal);
     if (!point_holds(j, t, c.on_b, d)) return;
     if (s->triangle) {
-        /* the other mesh must hold the direction too */
+        /* the direction must be valid for the other mesh too */
         tb_mesh_job back = *j;
         back.view = *s->view;
         if (!point_holds(&back, s->triangle, c.on_a, c.normal)) return;
@@ -222,8 +222,8 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
 
 /* ---- round shapes ---- */
 
-/* What a round shape turns towards `out`, as corners for clipping; returns how many. *flat: whether
- * they bound a flat face, whose normal is in patch->normal. */
+/* The patch of a round shape towards `out`, as corners for clipping; returns their number.
+ * *flat: whether they bound a flat face, whose normal is in patch->normal. */
 TB_STATIC int32_t corners_of_patch(tb_mesh_job *j, tb_vec3 out, tb_patch *patch, bool *flat)
 {
     tb_patch_of(&j->core, out, patch);
@@ -265,8 +265,7 @@ TB_EXTERN void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle 
                                                   j->margin, j->noise, j->to, out);
 }
 
-/* A line of the shape along an edge of the triangle: the two ends of where they run
- * beside each other. */
+/* A line of the shape along an edge of the triangle: the two ends of their common stretch. */
 TB_STATIC bool add_line_on_edge(tb_mesh_job *j, const tb_mesh_triangle *t, const tb_patch *patch,
                                 tb_vec3 d)
 {

@@ -1,12 +1,11 @@
-/* A triangle mesh as a pair sees it, and the directions in which its surface can
- * touch something.
+/* A triangle mesh in a pair's coordinates, and the valid contact directions of its surface.
  *
  * A contact normal d belongs to a point of a surface only if the point is farthest along d among
- * its neighbours (the point's normal cone, its Voronoi region for distances). For a face that
- * leaves the face normal; for a convex edge the arc between the normals of its two faces; for a
- * vertex the cone of the fan around it; for flat and concave edges nothing. A triangle by itself
- * would allow far more, and that is where the bumps of internal edges come from: here every
- * direction is asked of the mesh.
+ * its neighbours (the point's normal cone, its Voronoi region for distances). For a face this is
+ * the face normal; for a convex edge the arc between the normals of its two faces; for a vertex the
+ * cone of the fan around it; for flat and concave edges the set is empty. A triangle alone would
+ * allow more directions, which cause bumps at internal edges; this file therefore tests every
+ * direction against the mesh.
  *
  * Coordinates are in world axes relative to the other shape's position, so that a mesh that is
  * large or far away costs no digits. */
@@ -25,7 +24,7 @@
 #define TB_MESH_LENGTH TB_R(1e-11)
 #endif
 
-enum { TB_MESH_FAN = 1024 }; /* triangles looked at around one vertex */
+enum { TB_MESH_FAN = 1024 }; /* largest number of triangles visited around one vertex */
 
 typedef struct tb_mesh_view {
     const tb_triangle_mesh *mesh;
@@ -40,7 +39,7 @@ typedef struct tb_mesh_triangle {
     tb_real offset;   /* m: normal . x = offset on the plane */
     tb_vec3 side[3];  /* unit, in the plane, outward across the edges (v0 v1), (v1 v2), (v2 v0) */
     tb_vec3 other[3]; /* the far end of each edge's arc of normals, which begins at `normal` */
-    bool open[3];     /* whether that arc is more than a point: convex and boundary edges */
+    bool open[3];     /* the arc is longer than a point: convex and boundary edges */
     int32_t index;    /* in the mesh */
 } tb_mesh_triangle;
 
@@ -80,11 +79,11 @@ TB_FN_LARGE void tb_mesh_triangle_load(const tb_mesh_view *view, int32_t index, 
     }
 }
 
-/* Where a climb stands: the highest neighbour of a vertex so far. */
+/* State of a climb: the highest neighbour of a vertex so far. */
 typedef struct tb_mesh_climber {
     tb_vec3 d;       /* unit, mesh frame */
     const double *p; /* the vertex */
-    tb_real most;    /* m, height of the best over it */
+    tb_real most;    /* m, height of the best neighbour over it */
     int32_t triangle;
     int corner;
 } tb_mesh_climber;
@@ -101,8 +100,8 @@ TB_FN void tb_mesh_climber_try(tb_mesh_climber *c, const tb_triangle_mesh *mesh,
     c->corner = corner;
 }
 
-/* The neighbour of a corner that is highest along the unit direction d, as a corner of some
- * triangle; false where the corner is itself the highest of its fan. */
+/* The neighbour of a corner that is highest along the unit direction d, as a corner of a
+ * triangle; false if the corner itself is the highest of its fan. */
 TB_FN_LARGE bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int *corner, tb_vec3 d)
 {
     const tb_triangle_mesh *mesh = view->mesh;
@@ -114,7 +113,7 @@ TB_FN_LARGE bool tb_mesh_climb(const tb_mesh_view *view, int32_t *triangle, int 
     c.triangle = -1;
     c.corner = 0;
 
-    /* around one way until the fan closes or ends, then from the start the other way */
+    /* around in one direction until the fan closes or ends, then from the start in the other */
     bool closed = false;
     for (int way = 0; way < 2 && !closed; way++) {
         int32_t t = *triangle;

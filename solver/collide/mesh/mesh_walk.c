@@ -1,8 +1,8 @@
-/* Which triangles of a mesh may meet the other shape: the walk down its tree, and down both trees
- * where the other is a mesh too, and what a triangle is then held against.
+/* Finds the triangles of a mesh that may meet the other shape: walks down its tree, or down both
+ * trees for two meshes, and passes each triangle to the narrow phase.
  *
- * Each step of the walk stands by itself, so that one lane can go depth first, and many level by
- * level: both come to the same triangles in the same order. */
+ * Each step of the walk is independent, so one lane can go depth first, and many lanes level by
+ * level: both find the same triangles in the same order. */
 #include "collide/mesh/mesh_internal.h"
 
 /* ---- trees ---- */
@@ -170,7 +170,7 @@ TB_STATIC void corners_on_plane(tb_mesh_job *j, int32_t triangle)
         c->on_shape = tb_v3_add_scaled(x, g.up, -gap);
         c->gap = gap;
         c->height = 0;
-        c->triangle = v; /* a corner of a mesh on a plane is named by itself */
+        c->triangle = v; /* the corner's index is the feature id on a plane */
         c->feature = 0;
         c->code = TB_CODE_CORNER;
         c->of_face = c->cut = c->witness = false;
@@ -195,7 +195,7 @@ TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_plac
         face_triangle(j, facing, triangles.b);
     const int32_t before = j->points.count;
     tb_mesh_triangle_and_polytope(j, &t);
-    /* the other mesh's triangle goes into the name, four corners to a triangle */
+    /* the feature id includes the other mesh's triangle, four corners to a triangle */
     for (int32_t i = before; i < j->points.count && j->kind == TB_MESH_ON_MESH; i++)
         j->points.items[i].feature =
             ((uint32_t)triangles.b << 2) | (j->points.items[i].feature & 3);

@@ -1,18 +1,18 @@
 /* Convex polyhedra for collision: qhull's facets made into clean polygons with full topology.
  *
  * Files give coordinates as floats or decimals, so the six sides of a box arrive as facets that
- * differ in direction by rounding. Contact manifolds and feature ids want six faces. So facets grow
- * into faces: starting from the largest, neighbours join whose vertices lie in its plane to
- * MERGE_DISTANCE; vertices left between two faces only lie on an edge and are dropped. A region
- * that does not come out as one polygon, or a polyhedron that does not close, is taken back and
- * stays as qhull had it. */
+ * differ in direction by rounding. Contact manifolds and feature ids want six faces. Facets
+ * therefore grow into faces: starting from the largest, neighbours join if their vertices lie in
+ * its plane to MERGE_DISTANCE; vertices between only two faces lie on an edge and are dropped.
+ * If a region is not one polygon, or the polyhedron does not close, the merge is undone and
+ * qhull's facets stay. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 /* Distance from the plane at which a vertex still lies in a face, over the largest half extent:
- * above the rounding of floats, below what is made on purpose. */
+ * above the rounding of floats, below intended features. */
 #define MERGE_DISTANCE 1e-6
 /* Cosine of the largest angle between the planes of facets that are merged (0.57 degrees). */
 #define MERGE_COSINE 0.99995
@@ -21,10 +21,10 @@
 typedef struct hull_edge {
     int32_t from, to; /* points */
     int32_t facet;
-    int32_t twin; /* index of the edge the other way */
+    int32_t twin; /* index of the edge in the opposite direction */
 } hull_edge;
 
-/* Everything is heap memory in one arena. */
+/* All arrays are in one arena. */
 typedef struct hull_work {
     tb_arena arena;
     const double *points;
@@ -57,7 +57,7 @@ static int compare_edges(const void *left, const void *right)
     return (l1 > r1) - (l1 < r1);
 }
 
-/* Directed edges with their twins: tb_facets_build has made sure that each has one. */
+/* Directed edges with their opposite edges: tb_facets_build ensures that each has one. */
 static bool link_edges(hull_work *w)
 {
     hull_edge **sorted = TB_ARENA_ARRAY(&w->arena, hull_edge *, w->corners);
@@ -122,7 +122,7 @@ static bool measure_facets(hull_work *w)
 
 static bool belongs(const hull_work *w, int32_t facet, tb_vec3 normal, double offset)
 {
-    /* the direction of a sliver is mostly rounding: it must only not face away */
+    /* the normal of a sliver is mostly rounding error: it must only not face away */
     const double cosine = tb_v3_dot(w->normals[facet], normal);
     if (cosine < (w->widths[facet] > 10 * w->distance ? MERGE_COSINE : 0)) return false;
     for (int32_t i = w->facets.face_start[facet]; i < w->facets.face_start[facet + 1]; i++)
@@ -206,8 +206,8 @@ static int32_t next_border(const hull_work *w, int32_t edge)
     return edge;
 }
 
-/* Traces each face's border. Vertices with `degree` below 3 are left out. *sound tells whether
- * every face is one polygon of at least 3 corners. */
+/* Traces each face's border. Vertices with `degree` below 3 are dropped. *sound: every face is
+ * one polygon of at least 3 corners. */
 static bool trace_loops(hull_work *w, const int32_t *degree, bool *sound)
 {
     int32_t *borders = TB_ARENA_ZEROED(&w->arena, int32_t, w->number_of_faces); /* edges in all */
@@ -263,7 +263,7 @@ static int compare_loop_edges(const void *left, const void *right)
     return (int)r->forward - (int)l->forward;
 }
 
-/* Edges of the loops in pairs, forward first; false in *sound if some edge is not walked exactly
+/* Edges of the loops in pairs, forward first; *sound is false if an edge does not occur exactly
  * once in each direction or Euler's formula does not hold. */
 static loop_edge *pair_edges(hull_work *w, int32_t vertices, bool *sound)
 {
@@ -376,7 +376,7 @@ static bool fill_hull(hull_work *w, const int32_t *number, int32_t points, int32
     return true;
 }
 
-/* One way to make faces of facets. *sound is false if they do not fit together. */
+/* Makes faces of facets in one of several ways. *sound is false if they do not fit together. */
 static bool make_hull(hull_work *w, int32_t points, bool merge, bool drop, tb_arena *arena,
                       tb_hull *hull, bool *sound)
 {

@@ -1,9 +1,9 @@
 /* Facets of a convex hull by qhull (Barber, Dobkin, Huhdanpaa, The quickhull algorithm for convex
  * hulls, ACM TOMS 22, 1996), in its reentrant form.
  *
- * qhull is given distinct points, sorted, moved to the middle and scaled to one: so its answer does
- * not depend on the order or the repetition of points, nor on how far from the origin they lie. It
- * reports failures by longjmp and prints them; both end here. */
+ * qhull receives distinct points, sorted, centred and scaled to one, so its result does not
+ * depend on the order, the repetition or the offset of the points. qhull reports failures by
+ * longjmp and prints them; this file catches both. */
 #include "base/budget.h"
 #include "model/model_internal.h"
 
@@ -127,8 +127,8 @@ static void copy_facets(hull_run *run)
     facets->face_start[facets->number_of_faces] = at;
 }
 
-/* qhull reports its progress to a stream (option TF). That is where the thread's budget is asked:
- * once the budget has ended, qhull is told to stop after as many vertices as it has already. */
+/* qhull reports its progress to a stream (option TF), where this function checks the thread's
+ * budget: once the budget has ended, it makes qhull stop at the current number of vertices. */
 static ssize_t hear_qhull(void *context, const char *text, size_t size)
 {
     hull_run *run = context;
@@ -145,10 +145,10 @@ static FILE *open_stream(hull_run *run)
     return stream;
 }
 
-/* Runs qhull with its messages going nowhere; its exit code, 0 for success. */
+/* Runs qhull and discards its messages; returns the exit code, 0 for success. */
 static int run_qhull(hull_run *run)
 {
-    /* TA: so many points are added to the first simplex; Q9: the farthest of all comes next */
+    /* TA: number of points added to the first simplex; Q9: the farthest of all points is next */
     char command[64] = "qhull Pp TF100";
     if (run->most > HULL_SIMPLEX)
         snprintf(command, sizeof command, "qhull Pp TF100 Q9 TA%d",
@@ -174,7 +174,7 @@ static int run_qhull(hull_run *run)
     return code;
 }
 
-/* Whether every edge is walked once in each direction: the facets close. */
+/* Whether every edge occurs once in each direction: the facets close. */
 static int compare_edges(const void *left, const void *right)
 {
     const uint64_t l = *(const uint64_t *)left, r = *(const uint64_t *)right;

@@ -2,11 +2,11 @@
  * begins, faces by vertex, the thickness and the bounding box.
  *
  * Faces are merged where their corners are level to MERGE_DISTANCE (hull.c), so that the polyhedron
- * of merged faces is convex to that distance only: along its edges a climb can end below the top. So
- * climbs go along the edges of the vertices' own hull, of which nothing is merged.
+ * of merged faces is convex to that distance only: along its edges a climb can end below the top.
+ * Climbs therefore use the edges of the unmerged hull of the vertices.
  *
  * The directions of space are cut into the cells of a cube's six sides; every cell keeps the vertex
- * that is extreme along its middle, so that a climb from there is a few edges long whatever the
+ * that is extreme along its middle, so that a climb from there is a few edges long for any
  * number of vertices, and depends on the direction alone. */
 #include "model/model_internal.h"
 
@@ -14,7 +14,8 @@
 #include <string.h>
 
 /* Distance of a face's plane from a vertex up to which the face is listed with the vertex, over the
- * vertex's distance from the centre: above what the narrow phase takes for flat in double. */
+ * vertex's distance from the centre: above the narrow phase's tolerance for flat faces in
+ * double. */
 #define LISTED_DISTANCE 2e-6
 
 enum { VERTICES_OF_A_CELL = 12, MOST_CELLS = 24 };
@@ -27,7 +28,7 @@ static int compare_numbers(const void *left, const void *right)
     return (l > r) - (l < r);
 }
 
-/* Vertices joined by an edge of these facets, ascending; a vertex that none of them has keeps its
+/* Vertices joined by an edge of these facets, ascending; a vertex of no facet keeps its
  * neighbours. */
 static bool fill_climbs(tb_hull *hull, const tb_facets *facets, tb_arena *arena)
 {
@@ -62,8 +63,8 @@ static bool fill_climbs(tb_hull *hull, const tb_facets *facets, tb_arena *arena)
     return true;
 }
 
-/* The edges to climb along, which are the hull's own unless faces were merged. Vertices that have no
- * hull to rounding keep these too. */
+/* The edges of climbs: the hull's own edges unless faces were merged, or if the vertices have no
+ * hull to rounding. */
 static bool find_climbs(tb_hull *hull, bool merged, tb_arena *arena)
 {
     tb_facets facets;

@@ -1,8 +1,8 @@
 /* Mass properties of shapes and meshes.
  *
- * The importers' results are compared with MuJoCo's to 1e-9, so where a shape has no closed form
- * (the shell of an ellipsoid) or a mesh is not a closed surface, the definition is MuJoCo's;
- * everything else is the analytic value. Meshes: signed tetrahedra, Göteman and Roxling 3.11;
+ * Tests compare the importers' results with MuJoCo's to 1e-9. If a shape has no closed form (the
+ * shell of an ellipsoid) or a mesh is not a closed surface, the definition is therefore
+ * MuJoCo's; all other values are analytic. Meshes: signed tetrahedra, Göteman and Roxling 3.11;
  * Tonon, Explicit exact formulas for the 3-D tetrahedron inertia tensor, 2004. */
 #include "model/model_internal.h"
 
@@ -158,7 +158,7 @@ tb_status tb_shape_mass(const tb_shape_def *shape, const tb_mass_properties *mes
                                  shape->name, mesh->mass);
         *result = *mesh;
         break;
-    default: return TB_OK; /* planes and height fields weigh nothing */
+    default: return TB_OK; /* planes and height fields have no mass */
     }
     const bool is_mesh = shape->type == TB_SHAPE_CONVEX || shape->type == TB_SHAPE_MESH;
     const double measure = is_mesh ? mesh->mass : result->volume;
@@ -271,7 +271,7 @@ tb_status tb_mesh_asset_mass(const tb_mesh_def *mesh, tb_mass_properties *result
         return TB_OK;
     }
 
-    /* the hull's triangles stand in for those of the mesh */
+    /* the hull's triangles replace the mesh's triangles */
     tb_facets facets = {0};
     const tb_status status = tb_facets_build(mesh->vertices, mesh->number_of_vertices,
                                              mesh->most_hull_vertices, &facets, error);

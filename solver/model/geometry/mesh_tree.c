@@ -1,10 +1,10 @@
 /* Bounding-volume tree of a triangle mesh.
  *
- * Nodes are split where the surface-area heuristic is least along the longest axis of the
- * centroids, with at least a quarter of the triangles on either side: so the tree is good where
- * triangles differ in size, and its depth stays below 2.5 log2(n), which callers rely on for stacks
- * of fixed size. Triangles are sorted once an axis and then partitioned stably, so the same mesh
- * gives the same tree everywhere. */
+ * The surface-area heuristic splits nodes along the longest axis of the centroids, with at least
+ * a quarter of the triangles on either side. The tree is efficient for triangles of different
+ * sizes, and its depth stays below 2.5 log2(n), on which the fixed stacks of callers rely.
+ * Triangles are sorted once an axis and then partitioned stably, so the same mesh gives the same
+ * tree everywhere. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
@@ -52,7 +52,7 @@ static double area_of(const tree_box *box)
     return d.x * d.y + d.y * d.z + d.z * d.x;
 }
 
-/* Number of triangles that go left, of `count` in sorted order. */
+/* Number of triangles in the left child, of `count` in sorted order. */
 static int32_t best_split(tree_work *w, const int32_t *order, int32_t count)
 {
     const int32_t least = count / 4 > 0 ? count / 4 : 1;

@@ -1,16 +1,16 @@
 /* Triangle meshes for collision: vertices merged, neighbours found, edges classified, tree built.
  *
- * The kind of an edge is what keeps contacts off internal edges: on a flat or concave edge no
- * contact normal but a face's is possible. It is found from the height of the neighbour's far
- * vertex over the triangle's plane. Triangles without area (needles) keep their place in the list;
- * an edge that two others share is theirs whatever needles lie on it, and where a needle stands
- * between triangles, as at a corner on a long edge, their edges look through it. */
+ * The kind of an edge prevents contacts at internal edges: a flat or concave edge allows only
+ * face normals. The height of the neighbour's far vertex over the triangle's plane gives the
+ * kind. Triangles without area (needles) stay in the list. An edge shared by two triangles with
+ * area belongs to these two, regardless of needles on it; if a needle lies between two
+ * triangles, as at a corner on a long edge, the triangles become neighbours through it. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* Twice the area over the square of the longest edge, below which a triangle has none. */
+/* Twice the area over the square of the longest edge, below which the area counts as zero. */
 #define SMALLEST_SHAPE 1e-12
 /* Sine of the largest angle between neighbours in one plane. */
 #define FLAT_SINE 1e-4
@@ -91,7 +91,7 @@ static int32_t set_normals(mesh_work *w)
     for (int32_t t = 0; t < w->number_of_triangles; t++) {
         const tb_vec3 a = corner(w, t, 0), b = corner(w, t, 1), c = corner(w, t, 2);
         const tb_vec3 ab = tb_v3_sub(b, a), ac = tb_v3_sub(c, a), bc = tb_v3_sub(c, b);
-        /* about the shortest edges, whose cross product is rounded least */
+        /* use the shortest edges: their cross product has the smallest rounding error */
         const double l_ab = tb_v3_length2(ab), l_ac = tb_v3_length2(ac), l_bc = tb_v3_length2(bc);
         const double longest = tb_max(l_ab, tb_max(l_ac, l_bc));
         const tb_vec3 area = longest == l_bc   ? tb_v3_cross(ab, ac)
@@ -127,7 +127,7 @@ static int32_t edge_start(const mesh_work *w, int32_t place)
     return w->triangles[place];
 }
 
-/* Links two places of one edge if their triangles walk it in opposite directions. */
+/* Links two entries of one edge if their triangles have it in opposite directions. */
 static bool link_places(mesh_work *w, int32_t a, int32_t b)
 {
     if (a / 3 == b / 3 || edge_start(w, a) == edge_start(w, b)) return false;
@@ -136,16 +136,17 @@ static bool link_places(mesh_work *w, int32_t a, int32_t b)
     return true;
 }
 
-/* Whether two corners are one: such a needle walks its edge both ways and has nothing behind it. */
+/* Whether two corners coincide: such a needle has its edge in both directions and no triangle
+ * behind it. */
 static bool is_folded(const mesh_work *w, int32_t triangle)
 {
     const int32_t *v = w->triangles + 3 * (size_t)triangle;
     return v[0] == v[1] || v[1] == v[2] || v[2] == v[0];
 }
 
-/* Links the triangles of one edge. Those with area come first: where two of them share the edge,
- * the needles that lie on it change nothing. One alone, or none, is linked to a needle. An edge of
- * three triangles with area, or of two that disagree about outside, is a boundary to all. */
+/* Links the triangles of one edge. Triangles with area come first: if two of them share the
+ * edge, needles on it have no effect. A single one, or none, is linked to a needle. An edge of
+ * three triangles with area, or of two with inconsistent orientation, is a boundary for all. */
 static void link_edge(mesh_work *w, const mesh_edge *edges, int32_t count)
 {
     int32_t sound[2] = {-1, -1}, number_of_sound = 0;
@@ -186,8 +187,8 @@ static bool link_triangles(mesh_work *w)
     return true;
 }
 
-/* The neighbour of a needle away from the triangle that one comes from: across the longest of its
- * other edges, since the short ones lie side by side against the long one. */
+/* The neighbour of a needle on the side away from triangle `from`: across the longest of its
+ * other edges, because the short edges lie against the long one. */
 static int32_t through(const mesh_work *w, int32_t needle, int32_t from)
 {
     int32_t next = -1;
@@ -203,8 +204,7 @@ static int32_t through(const mesh_work *w, int32_t needle, int32_t from)
     return next;
 }
 
-/* The nearest triangle with area behind an edge, through neighbours without;
- * -1 if there is none. */
+/* The nearest triangle with area behind an edge, through needles; -1 if there is none. */
 static int32_t behind(const mesh_work *w, int32_t place)
 {
     int32_t from = place / 3, at = w->adjacent[place];
@@ -223,7 +223,7 @@ static tb_edge_kind kind_of(const mesh_work *w, int32_t place)
     const tb_vec3 n = normal_of(w, a), m = normal_of(w, b);
     if (tb_v3_length(tb_v3_cross(n, m)) <= FLAT_SINE) /* or folded back on itself: a sharp edge */
         return tb_v3_dot(n, m) > 0 ? TB_EDGE_FLAT : TB_EDGE_CONVEX;
-    /* the corner of b that is farthest from a's plane tells the side */
+    /* the corner of b farthest from a's plane decides the side */
     const tb_vec3 origin = corner(w, a, place % 3);
     double height = 0;
     for (int k = 0; k < 3; k++) {
