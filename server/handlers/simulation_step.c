@@ -102,7 +102,7 @@ static void end_stream(stream *t, tb_status status, const tb_error *error, doubl
     if (first) finish_stream(t, status, error, retry_after);
 }
 
-/* Continues as far as the window allows, or ends a finished stream. */
+/* Reads on while the window allows; ends a stream that is complete or idle during a drain. */
 static void go_on(stream *t)
 {
     td_call *call = t->call;

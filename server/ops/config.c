@@ -93,7 +93,7 @@ static size_t field_size(const option *o)
 
 /* ---- values from text ------------------------------------------------------------------------- */
 
-/* Each gives NULL, or what is wrong with the value. `why` holds 256 bytes. */
+/* Each returns NULL, or the reason why the value is invalid. `why` holds 256 bytes. */
 
 static const char *set_text(char *field, const char *value, char *why)
 {
@@ -103,7 +103,7 @@ static const char *set_text(char *field, const char *value, char *why)
     }
     for (const char *c = value; *c != '\0'; c++)
         if (iscntrl((unsigned char)*c)) return "holds a control character";
-    /* what a line of a file could not hold would not survive --print-config */
+    /* a value that a line of a file cannot hold would not survive --print-config */
     if (strchr(value, ';') != NULL) return "holds a ';', which begins a comment";
     if (isspace((unsigned char)*value) ||
         (*value != '\0' && isspace((unsigned char)value[strlen(value) - 1])))

@@ -94,7 +94,7 @@ tb_status td_config_parse(td_config *, const char *text, size_t size, const char
 /* Takes the TRIBOD_SECTION_NAME of a NULL-terminated list of "NAME=value". INVALID_ARGUMENT for a
  * TRIBOD_ variable that is no option; names without TRIBOD_ are ignored. */
 tb_status td_config_environment(td_config *, char *const *environment, tb_error *);
-/* Checks what one option alone cannot know: files exist, addresses parse, limits fit together. */
+/* Checks relations beyond a single option: files exist, addresses parse, limits are consistent. */
 tb_status td_config_check(const td_config *, tb_error *);
 /* As an INI file that td_config_read takes. */
 void td_config_print(const td_config *, FILE *);

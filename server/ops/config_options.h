@@ -1,6 +1,6 @@
 /* Every option of the configuration, listed once: section, name, field of td_config, kind, default,
- * smallest and largest value, what a reload can change (LIVE, FIXED), and one line of help. For
- * config.c alone. */
+ * smallest and largest value, effect of a reload (LIVE: changes; FIXED: needs a start), and one
+ * line of help. For config.c alone. */
 #ifndef SERVER_CONFIG_OPTIONS_H
 #define SERVER_CONFIG_OPTIONS_H
 

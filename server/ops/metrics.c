@@ -154,7 +154,7 @@ static call_row *row_find(td_metrics *metrics, const char *method, const char *t
                 made = row_create(method, transport);
                 if (made == NULL) break;
             }
-            /* fails if another thread was quicker: then `row` is what that one made */
+            /* fails if another thread was quicker: then `row` is that thread's */
             if (atomic_compare_exchange_strong(&metrics->rows[slot], &row, made)) {
                 atomic_fetch_add_explicit(&metrics->rows_used, 1, memory_order_relaxed);
                 return made;
@@ -268,7 +268,7 @@ static void print_calls(FILE *out, const td_metrics *metrics)
     }
 }
 
-/* What Prometheus's client libraries report of every process. */
+/* Process metrics, as in Prometheus's client libraries. */
 static void print_process(FILE *out, const td_metrics *metrics)
 {
     struct timespec cpu;

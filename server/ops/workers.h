@@ -18,7 +18,7 @@ typedef struct td_workers_use {
 } td_workers_use;
 
 td_workers_use td_workers_measure(td_workers *);
-/* Finishes what was posted, then ends the threads. */
+/* Finishes posted jobs, then ends the threads. */
 void td_workers_destroy(td_workers *);
 
 #endif

@@ -28,7 +28,7 @@ bool td_devices_drain(struct td_server *, double seconds);
 int32_t td_devices_queued(const struct td_server *);
 void td_devices_end(struct td_server *);
 
-/* What is to be done: `worlds` of `bodies` each, with these options. */
+/* A request for a device: `worlds` of `bodies` each, with these options. */
 typedef struct td_device_wish {
     const char *name; /* "": any */
     int64_t worlds;
@@ -42,7 +42,7 @@ typedef struct td_device_wish {
 /* The device of a name, or one by size and load that takes the options. NOT_FOUND; UNSUPPORTED where
  * the one that was named does not take the options. */
 tb_status td_device_choose(struct td_server *, const td_device_wish *, td_device **, tb_error *);
-/* What a step of all worlds took there, ns of the device, or of one of its threads (td_job). */
+/* Records the time of a step of all worlds: ns of the device, or of one of its threads (td_job). */
 void td_device_note(struct td_server *, const td_device *, uint64_t pace, int64_t worlds,
                     double step_ns);
 /* The processors, which every daemon has. */
@@ -51,7 +51,7 @@ td_device *td_device_cpu(struct td_server *);
 int64_t td_device_card_worlds(const struct td_server *);
 /* Options for steps there. */
 void td_device_apply(const td_device *, tb_step_options *);
-/* What a session's row remembers of it, and back; NULL for a device that is no longer there. */
+/* A session row's code of a device, and back; NULL for a device that no longer exists. */
 uint8_t td_device_code(const td_device *);
 td_device *td_device_coded(struct td_server *, uint8_t code);
 

@@ -6,7 +6,7 @@
 
 #include "tribo/v1/simulation.pb-c.h"
 
-/* INVALID_ARGUMENT for what is no priority; PERMISSION_DENIED for PRIORITY_HIGH where the caller's
+/* INVALID_ARGUMENT for an unknown priority; PERMISSION_DENIED for PRIORITY_HIGH if the caller's
  * scope is below [auth] high_priority. */
 tb_status td_priority_read(const td_call *, Tribo__V1__Priority from, td_priority *to, tb_error *);
 

@@ -47,7 +47,7 @@ struct td_job {
     /* ns of device time that one step of all worlds takes; 0: unknown. The scheduler learns it and
      * leaves it here, the caller may carry it on to its next job of the same worlds. */
     int64_t step_estimate_ns;
-    uint64_t pace; /* what paces know the worlds by (pace.h); 0: nothing is noted */
+    uint64_t pace; /* the worlds' pace key (pace.h); 0: not recorded */
 
     /* a slice job (steps == 0): computes for about `budget_ns`, less if td_job_yields is true;
      * returns true when finished. A status other than OK in *status ends it. Runs on the owner
@@ -98,7 +98,7 @@ int32_t td_scheduler_queued(const td_scheduler *);
 const char *td_scheduler_device(const td_scheduler *);
 int32_t td_scheduler_threads(const td_scheduler *);
 
-/* What it has done so far. */
+/* Totals of a scheduler. */
 typedef struct td_scheduler_use {
     int32_t waiting;
     int64_t jobs;

@@ -17,13 +17,13 @@ enum { TD_PRIORITIES = 3, TD_ACCOUNTS = 256, TD_SUBMITTERS = 16 };
 static const int64_t TD_SLICE_NS = 1000000;
 /* The same for one slice of a job that yields to others. */
 static const int64_t TD_SLICE_ALONE_NS = 50000000;
-/* A launch on a card: long against what the launch itself takes. */
+/* A launch on a card: long against the cost of the launch itself. */
 static const int64_t TD_CARD_SLICE_NS = 4000000;
-/* Work that a submitter may do itself: some ten times what a switch of threads takes, so that beyond
- * it there is little to gain, and short enough for a thread that has others to serve. */
+/* Longest computation on a submitter's thread: some ten times a thread switch, so that a longer
+ * lease gains little, and short enough for a thread that serves other callers. */
 static const int64_t TD_LEASE_NS = 100000;
 
-/* What one client has used of late, and its jobs that wait. */
+/* One client's recent use, and its waiting jobs. */
 typedef struct td_account {
     char name[TD_CALLER_NAME_SIZE];
     double used; /* ns, grown instead of decayed: see charge */
@@ -71,8 +71,8 @@ void td_queue_charge(td_queue *, td_account *, int64_t used_ns, int64_t now_ns);
 /* Estimated device time that a job still needs. */
 double td_queue_remaining_ns(const td_queue *, const td_job *);
 double td_queue_step_ns(const td_queue *, const td_job *);
-/* When a job that arrived now would be done, from now on: after all of a higher priority, and after
- * what fair sharing among the clients, and turns among the jobs of its own, let come before. */
+/* Time until the completion of a job that arrives now: after all jobs of a higher priority, after
+ * the fair share of other clients, and after the turns of its own client's jobs. */
 double td_queue_completion_ns(const td_queue *, const td_job *, const td_account *, int64_t now_ns);
 /* Device time (ns) that the other jobs of the same client and priority take while all take turns: each
  * takes as much as `job` still needs, or all that it needs itself where that is less. */
@@ -91,7 +91,7 @@ typedef struct td_batch_entry {
     td_job *job;
     td_account *account;
     double step_ns;    /* its estimate before the launch: its weight in the batch */
-    double backlog_ns; /* what it was booked with */
+    double backlog_ns; /* its booked backlog */
     int priority;
     tb_status status; /* of the launch */
     bool moved;       /* a world of it has made a step */
@@ -109,7 +109,7 @@ typedef struct td_batch {
     int64_t slice_ns;              /* a launch's work */
     bool card;
     td_paces *paces;   /* NULL: nothing is noted */
-    tb_state **states; /* of a parallel launch, with what comes back */
+    tb_state **states; /* of a parallel launch, with its results */
     tb_certificate *certificates;
     int64_t *expected; /* step that each state must have reached */
     int32_t worlds_capacity;
@@ -168,9 +168,9 @@ void td_scheduler_publish(td_scheduler *);
  * processor would be idle without it, and the wait is short against the job's duration. `others`:
  * further waiting jobs. Caller holds the mutex. (scheduler.c) */
 int64_t td_companion_wait(const td_scheduler *, const td_job *, int32_t others, int64_t now_ns);
-/* Takes the idle device for a job that is in no list. False if out of memory. With the mutex. Then the
- * job is booked. td_lease_run, called without the mutex, answers the job, or gives the rest of it to
- * the owner. (scheduler.c) */
+/* Takes the idle device for a job that is in no list. False if out of memory. Caller holds the
+ * mutex. Then the job is booked. td_lease_run, called without the mutex, answers the job, or gives
+ * the rest of it to the owner. (scheduler.c) */
 bool td_lease_take(td_scheduler *, td_job *);
 void td_lease_run(td_scheduler *, td_job *);
 

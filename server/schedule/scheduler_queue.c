@@ -164,8 +164,9 @@ double td_queue_remaining_ns(const td_queue *queue, const td_job *job)
     return td_queue_step_ns(queue, job) * (double)(job->steps - job->steps_done);
 }
 
-/* What its own client's jobs of the same priority take before a job that needs `needed` ns is done.
- * They take turns, a slice each, so none gets more than this one and the slice before it. */
+/* Time that the client's other jobs of the same priority take before a job that needs `needed` ns
+ * is done. They alternate, a slice each, so none gets more than this one and the slice before
+ * it. */
 static double own_share_ns(const td_queue *queue, const td_account *account, int priority,
                            double needed)
 {
@@ -309,7 +310,7 @@ uint64_t td_options_hash(const tb_step_options *o)
     return hash;
 }
 
-/* ---- what both the owner and submitters ask ---- */
+/* ---- checks of both the owner and submitters ---- */
 
 tb_status td_job_wanted(const td_job *job, int64_t now, tb_error *error)
 {

@@ -1,7 +1,7 @@
-/* Warm-up: on every device, what a step may need is run once over nothing, then one box on a floor is
- * stepped through the scheduler, as a client's worlds will be, in both precisions. It starts the
- * device's threads, loads its kernels, grows its working memory, and measures what a step takes, by
- * which sessions find their device. */
+/* Warm-up: on every device, runs each routine of a step once over an empty scene, then steps one
+ * box on a floor through the scheduler, as a client's worlds, in both precisions. The warm-up
+ * starts the device's threads, loads its kernels, allocates its working memory, and measures the
+ * step time by which sessions choose their device. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -10,7 +10,7 @@
 #include "base/error.h"
 #include "schedule/scheduler.h"
 
-/* a second time in double what the first has warmed up is measured */
+/* the second double-precision round is measured, on a warm device */
 enum { WARM_UP_STEPS = 20, ROUNDS = 3 };
 static const tb_precision PRECISIONS[ROUNDS] = {TB_DOUBLE, TB_FLOAT, TB_DOUBLE};
 

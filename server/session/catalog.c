@@ -14,14 +14,14 @@
 #include "session/cache.h"
 #include "session/session.h"
 
-/* What may lie about unused. */
+/* Limit of unreferenced cached bytes. */
 static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)128 << 20;
 /* A compiled model against its canonical bytes, with its trees and hulls; and what the smallest one
  * takes, which has a few arenas of its own. */
 enum { MODEL_OVER_BYTES = 4, MODEL_LEAST_BYTES = 32 << 10 };
 
-/* Retention leaves what was put into the store within the last hour (db/retain.c). What is used from
- * memory is put again after this time: it may be gone from the store, and its use must be known. */
+/* Retention keeps rows put into the store within the last hour (db/retain.c). An object used from
+ * memory is put again after this time: its row may be gone, and the store must record the use. */
 static const int64_t PUT_AGAIN_US = INT64_C(1200) * 1000000;
 
 typedef struct asset_entry {
@@ -117,7 +117,7 @@ tb_status td_catalog_create(td_server *server, td_catalog **catalog, tb_error *e
 void td_catalog_destroy(td_catalog *c)
 {
     if (c == NULL) return;
-    /* writes on their way borrow what is cached */
+    /* pending writes borrow cached bytes */
     db_flush(c->server->db, NULL);
     td_cache_destroy(&c->assets);
     td_cache_destroy(&c->scenes);
@@ -442,7 +442,7 @@ static bool wait_for_other(td_catalog *c, const char *id, const tb_budget *budge
     return true;
 }
 
-/* Many sessions of one scene may come back at once: the first compiles it, the others wait. */
+/* Many sessions of one scene may be recovered at once: the first compiles it, the others wait. */
 static tb_status find_or_load(td_catalog *c, const char *id, const db_sha256 *digest,
                               tb_budget *budget, td_cached **entry, tb_error *error)
 {

@@ -485,7 +485,7 @@ void td_sessions_destroy(td_sessions *all)
     if (all == NULL) return;
     td_reaper_stop(all);
 
-    /* work that is still on its way holds sessions: the device's, then the store's */
+    /* pending jobs hold sessions: the device's, then the store's */
     for (td_session *s = all->oldest; s != NULL; s = s->newer) atomic_store(&s->stop, true);
     td_devices_drain(all->server, 60);
     if (all->server->db != NULL) db_flush(all->server->db, NULL);

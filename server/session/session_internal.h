@@ -43,7 +43,7 @@ typedef struct td_origin {
 
 typedef struct td_watcher td_watcher;
 
-/* What a run's row says, and what a summary of the last second would say. (turn) */
+/* Contents of a run's row, and of a summary of the last second. (turn) */
 typedef struct td_run_account {
     int64_t start_time_us, steps, compute_ns;
     tb_certificate certificate;
@@ -95,15 +95,15 @@ struct td_session {
     int32_t waiting;
     char end_reason[64];
     td_watcher *watchers;
-    bool flushing; /* the flush task is on its way */
+    bool flushing; /* the flush task is queued */
 
-    /* steps that were taken in and have not ended: how many, and the time that they are expected to
-     * take with what they wait for */
+    /* accepted steps that have not ended: their number, and the expected time including their
+     * wait */
     atomic_int open_steps;
     atomic_llong open_steps_ns, idle_ns; /* idle: when a step last found no other */
 
-    td_task flush;     /* of the watchers: at most one is on its way */
-    td_task *loading;  /* (turn) what waits for a worker */
+    td_task flush;     /* of the watchers: at most one is queued */
+    td_task *loading;  /* (turn) the task that waits for a worker */
     tb_error *failure; /* (turn) why its scene could not be compiled for that; NULL: it could */
 
     /* under the table's mutex */
@@ -157,7 +157,7 @@ struct td_sessions {
     int64_t next_checkpoint_us;      /* of the steady clock; the reaper's */
     int64_t next_trim_ns;            /* monotonic; the reaper's */
     atomic_int watching;             /* watchers in all */
-    atomic_int checkpoints;          /* on their way to the store */
+    atomic_int checkpoints;          /* queued in the store */
     atomic_int failed_checkpoints;   /* since the last round of them */
     atomic_bool checkpoints_failing; /* said in the log; until a round without failures */
     int32_t failed_rounds;           /* one after the other; the reaper's */
@@ -167,7 +167,7 @@ struct td_sessions {
 
 void td_session_hold(td_session *);
 void td_session_release(td_session *);
-/* A new session with all that never changes still zero, held once, in no table. NULL: no memory. */
+/* A new zeroed session with its constant members, held once, in no table. NULL if out of memory. */
 td_session *td_session_new(td_sessions *, tb_error *);
 /* Reserves `count` more sessions of a client, or RESOURCE_EXHAUSTED; returned by _unreserve or
  * consumed by _insert. */
@@ -175,18 +175,18 @@ tb_status td_sessions_reserve(td_sessions *, const td_caller *, int32_t count, t
 void td_sessions_unreserve(td_sessions *, const char *owner, int32_t count);
 /* Puts a session with a reservation into the table, which holds it. */
 void td_sessions_insert(td_sessions *, td_session *);
-/* The same for one that comes back from the store, which no quota keeps out. */
+/* The same for a session recovered from the store, without a quota check. */
 void td_sessions_adopt(td_sessions *, td_session *);
 /* The caller's session of this id, held and its lease renewed. INVALID_ARGUMENT for a malformed id,
  * NOT_FOUND for another owner's session (except for administrators). */
 tb_status td_sessions_find(td_sessions *, const td_caller *, const char *id, td_session **,
                            tb_error *);
 void td_session_renew(td_session *);
-/* What paces know its steps by (pace.h). */
+/* The pace key of its steps (pace.h). */
 uint64_t td_session_pace(const td_session *);
 /* Where its steps are made from now on: once, when all its other options are known. */
 void td_session_set_device(td_session *, td_device *);
-/* Brings what an answer wants of the worlds from the device at once. (turn) */
+/* Copies all requested parts of the worlds from the device at once. (turn) */
 tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
 /* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.
  * False if it had ended before. */
@@ -216,8 +216,8 @@ void td_session_leave(td_session *);
 /* Worlds in the state in which the session was created. (turn) */
 tb_status td_session_make_worlds(td_session *, tb_state ***, tb_error *);
 void td_session_destroy_worlds(td_session *, tb_state **);
-/* Books what the worlds will take before they are made; a session that has worlds has booked them
- * already. RESOURCE_EXHAUSTED. (turn) */
+/* Books the memory of the worlds before they are made; a loaded session has booked it already.
+ * RESOURCE_EXHAUSTED. (turn) */
 tb_status td_session_book_memory(td_session *, tb_error *);
 /* After the worlds have gone. (turn) */
 void td_session_give_memory_back(td_session *);
@@ -258,14 +258,14 @@ tb_status td_session_load_scene(td_session *, tb_error *);
 typedef struct td_checkpoint_wait td_checkpoint_wait;
 void td_session_checkpoint(td_session *, td_checkpoint_wait *told);
 void td_checkpoint_begin(td_checkpoint_wait *); /* NULL is fine */
-/* Counts a checkpoint that failed, and says so if it is the first since one succeeded. */
+/* Counts a failed checkpoint, and logs the first one after a success. */
 void td_checkpoint_failed(td_session *, const tb_error *);
 void td_checkpoint_told(td_checkpoint_wait *, tb_status, const tb_error *);
 /* Checkpoints, then frees the worlds, unless they change meanwhile. */
 void td_session_pause(td_session *);
 /* Has the row of a fork's run written. */
 void td_session_write_run(td_session *);
-/* The session's last part: its run ends, its rows end, its memory goes. (turn, kept for good) */
+/* Ends the session's run and rows and frees its memory. (turn, kept for good) */
 void td_session_close(td_session *);
 td_origin *td_origin_new(const db_id *);
 void td_origin_release(td_sessions *, td_origin *);
@@ -279,10 +279,10 @@ void td_session_publish(td_session *);
 void td_session_publish_last(td_session *);
 /* An event for all watchers; with `last` their calls end. */
 void td_session_tell(td_session *, Tribo__V1__SessionEvent, const char *message, bool last);
-/* Has what is due sent when the turn comes. */
+/* Sends due states when the turn comes. */
 void td_session_flush(td_session *);
-/* Sends what is due to watchers that waited for their interval: from the reaper. The time of the
- * next one, INT64_MAX if there is none. */
+/* Sends due states to watchers that waited for their interval: from the reaper. Returns the time of
+ * the next one, INT64_MAX if there is none. */
 int64_t td_sessions_flush_watchers(td_sessions *, int64_t now_ns);
 /* Wakes the reaper at this time at the latest. */
 void td_sessions_wake_at(td_sessions *, int64_t due_ns);

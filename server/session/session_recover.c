@@ -1,5 +1,5 @@
-/* Sessions that come back from the store, and how they leave it: after a crash or a pause the
- * worlds load at first use, from the newest snapshot or checkpoint. */
+/* Recovers sessions from the store, and ends them there: after a crash or a pause the worlds load
+ * at first use, from the newest snapshot or checkpoint. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

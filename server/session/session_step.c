@@ -79,7 +79,7 @@ static tb_status apply_inputs(td_step *step, td_wire *wire)
     return status;
 }
 
-/* Refuses what could not be answered before it is computed. */
+/* Refuses a step with an answer over the limit before it is computed. */
 static tb_status check_size(td_step *step)
 {
     const td_config *config = step->session->all->server->config;

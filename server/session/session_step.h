@@ -1,5 +1,5 @@
-/* One request to step a session, for Step and StepStream: checked, queued behind what the session
- * is doing, handed to the device, counted, answered. */
+/* One request to step a session, for Step and StepStream: checked, queued behind the session's
+ * task, submitted to the device, counted, answered. */
 #ifndef SERVER_SESSION_STEP_H
 #define SERVER_SESSION_STEP_H
 

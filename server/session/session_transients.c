@@ -6,7 +6,7 @@
 #include "base/error.h"
 #include "session/session_internal.h"
 
-/* What transient snapshots may take together. */
+/* Limit of all transient snapshots together. */
 static const size_t TRANSIENT_BYTES = (size_t)256 << 20;
 
 struct td_transient {

@@ -21,7 +21,7 @@ tb_status td_uploads_create(const td_config *, td_pool **, tb_error *);
  * ends instead. */
 void td_upload(td_call *, td_request *, void (*work)(td_call *, td_request *));
 
-/* The budget of one upload; bind it around what parses. It looks at the call and at the drain. */
+/* The budget of one upload; bind it around parsing. It checks the call and the drain. */
 tb_budget td_upload_budget(td_call *);
 /* The same for work that no call waits for: it ends with the server's drain alone. */
 tb_budget td_upload_budget_of_server(td_server *);

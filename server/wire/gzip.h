@@ -4,8 +4,9 @@
 
 #include "base/file.h"
 
-/* Appends what gzip bytes unpack to. RESOURCE_EXHAUSTED above `limit` bytes, however small the
- * packed form is; INVALID_ARGUMENT if they are no gzip, cut off, or followed by something else. */
+/* Appends the bytes that a gzip body unpacks to. RESOURCE_EXHAUSTED above `limit` bytes, however
+ * small the packed form is; INVALID_ARGUMENT if it is not gzip, truncated, or followed by other
+ * bytes. */
 tb_status http_gunzip(const unsigned char *packed, size_t size, uint64_t limit, tb_bytes *,
                       tb_error *);
 /* Appends the bytes packed. */

@@ -1,4 +1,4 @@
-/* What printing and parsing JSON share: names, map entries, the types of error details. */
+/* Helpers shared by printing and parsing JSON: names, map entries, the types of error details. */
 #include "wire/json.h"
 
 #include <string.h>

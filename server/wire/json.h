@@ -28,7 +28,7 @@ void td_json_use_budgets(void);
 tb_status td_json_parse(const char *text, size_t size, int nesting, uint64_t memory, td_request *,
                         tb_error *);
 
-/* Appends the JSON string of `size` bytes, quotes included; what is not UTF-8 becomes U+FFFD. */
+/* Appends the JSON string of `size` bytes, quotes included; invalid UTF-8 becomes U+FFFD. */
 tb_status td_json_print_string(tb_bytes *text, const char *bytes, size_t size);
 
 /* ---- shared by both directions ---- */

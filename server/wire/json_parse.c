@@ -16,11 +16,11 @@
 #include "base/budget.h"
 #include "base/error.h"
 
-/* What one node of jansson's tree takes at most, with the allocator's overhead: an object with its
- * first buckets, a key's pair in the hash table, a number or short string with its place in an
- * array that has just doubled. */
+/* Upper bounds of the memory of jansson's nodes, with the allocator's overhead: an object with its
+ * first buckets, a key's pair in the hash table, a number or short string with its slot in an array
+ * that has just doubled. */
 enum { OBJECT_BYTES = 320, KEY_BYTES = 128, ELEMENT_BYTES = 96 };
-/* Beyond 2^53 a number that was written without quotes may have been rounded on its way. */
+/* Beyond 2^53 a number without quotes may have been rounded by its sender. */
 static const double EXACT_LIMIT = 9007199254740992.0;
 enum { MAXIMUM_FIELDS = 256 };
 

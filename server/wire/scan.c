@@ -1,5 +1,5 @@
-/* The walk over an encoded message. Wire format: protobuf.dev/programming-guides/encoding. What
- * protobuf-c allocates for what it finds: protobuf_c_message_unpack of protobuf-c 1.4. */
+/* Scans an encoded message. Wire format: protobuf.dev/programming-guides/encoding. The memory
+ * estimate follows protobuf_c_message_unpack of protobuf-c 1.4. */
 #include "wire/scan.h"
 
 #include <stdio.h>
@@ -17,7 +17,7 @@ enum {
     ALIGNMENT = 16
 };
 
-/* What one message needs. */
+/* Memory needs of one message. */
 typedef struct needs {
     size_t memory;
     size_t members, unknown;
@@ -190,7 +190,7 @@ static tb_status scan_known(const ProtobufCFieldDescriptor *known, const td_wire
     return status;
 }
 
-/* Working memory for the records of fields, and what unknown fields leave behind. */
+/* Working memory for the records of fields, and the memory of unknown fields. */
 static size_t record_memory(const needs *need)
 {
     size_t memory = aligned(need->unknown * sizeof(ProtobufCMessageUnknownField));

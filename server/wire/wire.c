@@ -106,7 +106,7 @@ Tribo__V1__Array *td_wire_array(td_wire *wire, Tribo__V1__DataType dtype, const 
     made->array.n_shape = columns > 0 ? 2 : 1;
     made->array.data.len =
         (size_t)rows * (columns > 0 ? (size_t)columns : 1) * element_bytes(dtype);
-    /* protobuf-c only reads what a message points at */
+    /* protobuf-c only reads the data that a message points at */
     made->array.data.data = (uint8_t *)(uintptr_t)data;
     return &made->array;
 }

@@ -40,7 +40,7 @@ Tribo__V1__Certificate **td_wire_certificates(td_wire *, const tb_certificate *,
 
 Tribo__V1__Outcome td_wire_outcome(tb_status);
 
-/* What an answer holds of a state. */
+/* The parts of a state that an answer holds. */
 typedef struct td_wire_want {
     bool state, controls, contacts, bodies;
     Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */

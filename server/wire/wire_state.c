@@ -39,7 +39,7 @@ static Tribo__V1__Array *narrow(td_wire *wire, const double *numbers, int64_t ro
     return td_wire_array(wire, FLOAT32, copy, rows, columns);
 }
 
-/* worlds x columns of what `part` lends of each state */
+/* gathers one part of each state as worlds x columns */
 static Tribo__V1__Array *gather(td_wire *wire, tb_state *const *states, int32_t worlds,
                                 const double *(*part)(const tb_state *), int32_t columns,
                                 Tribo__V1__DataType dtype)

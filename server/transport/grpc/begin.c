@@ -165,7 +165,7 @@ static void begin_admission(rpc_call *call)
     td_call_release(base);
 }
 
-/* Checks the headers and keeps what they say; TB_OK where they are right. */
+/* Checks the headers and stores their values; TB_OK if they are valid. */
 static tb_status check(rpc_call *call, tb_error *error)
 {
     const rpc_head *head = &call->head;

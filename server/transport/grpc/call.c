@@ -8,7 +8,7 @@
 #include "base/error.h"
 #include "transport/grpc/grpc_internal.h"
 
-/* ---- what handlers call ---- */
+/* ---- functions that handlers call ---- */
 
 static void transport_send(td_call *base, const ProtobufCMessage *response)
 {

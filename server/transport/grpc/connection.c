@@ -126,8 +126,8 @@ void rpc_connection_close(rpc_connection *c)
     loop->ended = c;
 }
 
-/* Everything is written: the client reads it to the end and closes. To close at once would throw
- * away what the client has not read, since bytes of its own may still be on their way. */
+/* Everything is written: the client reads it to the end and closes. Closing at once would discard
+ * data that the client has not read, since its own bytes may still arrive. */
 static void say_last_words(rpc_connection *c)
 {
     while (c->calls != NULL) rpc_call_close(c->calls, true);

@@ -139,7 +139,7 @@ struct td_rpc {
     struct rpc_connection *everybody; /* all connections, linked by peer_next */
 };
 
-/* Streams that the server ended before their client had. The client's frames that were on their way
+/* Streams that the server ended before their client had. Frames that the client had already sent
  * are ignored; on any other closed stream DATA and HEADERS end the connection (RFC 9113 5.1). */
 typedef struct rpc_broken_streams {
     int32_t recent[RPC_BROKEN_STREAMS];
@@ -279,7 +279,7 @@ struct rpc_call {
 
 tb_status rpc_listen(td_rpc *, const td_config *, tb_error *);
 void rpc_unlisten(td_rpc *);
-/* Takes what waits at a listener. */
+/* Accepts the connections that wait at a listener. */
 void rpc_accept(rpc_loop *, int listener_index);
 
 /* ---- loop.c ---- */
@@ -378,20 +378,20 @@ void rpc_receive_bytes(rpc_call *, const uint8_t *bytes, size_t size);
 void rpc_receive(rpc_call *);
 /* Notifies the method that all of its messages were sent. */
 void rpc_tell_writable(rpc_call *);
-/* Gives up what came and was not read. */
+/* Drops received bytes that were not read. */
 void rpc_receive_drop(rpc_call *);
 void rpc_flat_free(td_rpc *, rpc_flat *);
 
 /* ---- send.c ---- */
 
-/* Packs a message behind its prefix; compressed if it is worth it. NULL if out of memory. */
+/* Packs a message after its prefix; compressed if that saves enough. NULL if out of memory. */
 rpc_message *rpc_pack(const ProtobufCMessage *, bool gzip);
 /* Hands the call's answers to libnghttp2, as far as it asks for them. */
 void rpc_send(rpc_call *);
 /* Answers a request that is not gRPC by `http_status` and a line of text, once the request is
  * complete or too large to read on. */
 void rpc_send_http(rpc_call *);
-/* Forgets what was not sent; gives the number of messages. The call's lock is held. */
+/* Drops unsent messages; returns their number. Caller holds the call's lock. */
 int rpc_send_drop(rpc_call *);
 
 /* ---- call.c ---- */

@@ -131,7 +131,7 @@ static void tell_on_worker(void *context)
 
 /* ---- messages ---- */
 
-/* Opens the stream's window by what was taken, all but `kept` bytes. */
+/* Opens the stream's window by the consumed bytes, all but `kept`. */
 static void consume(rpc_call *call, size_t kept)
 {
     if (call->unconsumed <= kept) return;

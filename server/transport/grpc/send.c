@@ -161,7 +161,7 @@ static void submit_trailers(rpc_call *call, nghttp2_session *session)
     free_texts(&texts);
 }
 
-/* Copies what waits into the frame; takes out the messages that are through. The lock is held. */
+/* Copies waiting bytes into the frame; removes complete messages. Caller holds the lock. */
 static size_t copy_messages(rpc_call *call, uint8_t *to, size_t room)
 {
     size_t filled = 0;

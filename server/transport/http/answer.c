@@ -234,7 +234,7 @@ static enum next out_next(http_exchange *x, bool may_wait)
             x->waiting_bytes -= item->size;
             pthread_mutex_unlock(&x->lock);
             if (out_message(x, item, &error) == TB_OK) return NEXT_OUT;
-            /* what cannot be encoded ends the stream, and says why */
+            /* an encoding error ends the stream, with its reason */
             td_call_cancel(&x->call);
             td_call_finish(&x->call, error.status, &error, 0);
             pthread_mutex_lock(&x->lock);

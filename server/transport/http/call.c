@@ -1,6 +1,6 @@
-/* A request as a call: admitted, decoded, dispatched, and what its handler sends, queued for the
- * thread that writes it. What is sent waits packed; JSON and compression are made when the wire
- * takes it, so that a device's owner thread never pays for them. */
+/* A request as a call: admitted, decoded, dispatched; its handler's messages are queued for the
+ * thread that writes them. Queued messages are packed protobuf; JSON and compression happen when
+ * the connection takes them, so that a device's owner thread never pays for them. */
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -14,11 +14,11 @@
 
 /* Larger bodies are decoded by a worker. */
 enum { QUICK_BODY_BYTES = 1 << 16 };
-/* What may wait for a reader, in messages of the largest size, before the next one. Handlers look
- * at td_call_queued and stay far below. */
+/* Limit of bytes that wait for a reader, in messages of the largest size, before the next one.
+ * Handlers look at td_call_queued and stay far below. */
 enum { QUEUE_LARGEST_MESSAGES = 4 };
 
-/* ---- what handlers send ---------------------------------------------------------------------- */
+/* ---- functions that handlers call ----------------------------------------------------------- */
 
 bool http_call_answerable(const http_exchange *x)
 {

@@ -1,4 +1,4 @@
-/* Cross-origin requests: which origins a browser may call from, and the headers that say so
+/* Cross-origin requests: the origins from which a browser may call, and their headers
  * (fetch.spec.whatwg.org, "CORS protocol"). */
 #include <string.h>
 #include <strings.h>

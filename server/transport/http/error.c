@@ -68,7 +68,7 @@ void http_retry_text(double retry_after, char text[16])
 
 /* ---- Connect --------------------------------------------------------------------------------- */
 
-/* One detail: its type, its bytes, and as "debug" what they say. */
+/* One detail: its type, its bytes, and its content as "debug". */
 static tb_status put_detail(tb_bytes *text, const Google__Protobuf__Any *any)
 {
     const char *slash = strrchr(any->type_url, '/');

@@ -1,4 +1,4 @@
-/* What every file of the HTTP transport may ask of one exchange. Calls no other file of it. */
+/* Queries of one exchange for every file of the HTTP transport. Must not call the other files. */
 #include "transport/http/http_internal.h"
 
 const char *http_header(const http_exchange *x, const char *name)

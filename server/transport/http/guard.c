@@ -24,7 +24,7 @@ static const int64_t LONGEST_SLEEP_NS = 1000000000; /* configuration and clock m
 static const int64_t SHORTEST_SLEEP_NS = 1000000;
 static const int64_t COMPLAINT_NS = INT64_C(60000000000); /* between two lines of the log */
 
-/* What the guard found out under its lock and does without it. */
+/* The guard's decisions under its lock, which it carries out without the lock. */
 typedef struct verdict {
     http_exchange *exchange;
     bool expired, broken, overflow;
@@ -140,7 +140,7 @@ static void leave(td_http *http, http_connection *connection)
     if (connection->next != NULL) connection->next->previous = connection->previous;
     guard->count--;
     guard->leaving -= connection->leaving;
-    /* an event of it may be on its way to the guard, which frees it when none can be any more */
+    /* a queued event may still name it; the guard frees it when no event can */
     connection->closed = true;
     connection->next = guard->closed;
     guard->closed = connection;

@@ -52,7 +52,7 @@ typedef struct http_format {
     bool response_gzip; /* the client takes compressed answers */
 } http_format;
 
-/* What is asked for. */
+/* The requested route. */
 typedef enum http_route {
     HTTP_ROUTE_REFUSED, /* see the exchange's refusal */
     HTTP_ROUTE_CALL,
@@ -162,7 +162,7 @@ struct td_http {
     tb_bytes certificate, key, client_ca; /* PEM, with a zero behind */
     char *page_policy;                    /* Content-Security-Policy of the status page */
     atomic_bool draining;                 /* refuses new calls */
-    atomic_bool stopping;                 /* takes none at all, also of requests on their way */
+    atomic_bool stopping;                 /* refuses all calls, also of requests in progress */
     pthread_mutex_t calls_lock;
     pthread_cond_t calls_done;
     int32_t calls; /* on the wire, under calls_lock */
@@ -230,7 +230,7 @@ typedef struct http_pair {
     const char *name, *value;
 } http_pair;
 
-/* Queues a body; takes it over, also on failure. Adds what every answer has: CORS and so on. */
+/* Queues a body; takes it over, also on failure. Adds the common headers, such as CORS. */
 enum MHD_Result http_answer_bytes(http_exchange *, int http_status, const char *type,
                                   tb_bytes *body, const http_pair *headers);
 /* The same, packed if the client takes gzip and it is worth it. */

@@ -1,4 +1,4 @@
-/* What is not a call: liveness, readiness, metrics, the status page. */
+/* Pages that are not calls: liveness, readiness, metrics, the status page. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>

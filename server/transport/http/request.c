@@ -15,7 +15,7 @@
 #include "wire/envelope.h"
 #include "transport/http/http_internal.h"
 
-/* What is read of a body only to be thrown away. */
+/* Limit of bytes that are read of a body only to be discarded. */
 static const uint64_t DISCARD_LIMIT = 1 << 20;
 
 static const char UNARY_TYPES[] = "application/json, application/proto, application/grpc-web, "
