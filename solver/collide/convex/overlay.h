@@ -1,4 +1,4 @@
-/* Patches laid over each other along a common normal: the contact points of a convex pair.
+/* Overlays of two patches along a common normal: the contact points of a convex pair.
  *
  * Every function takes the patch of A and that of B in either role, writes the points of their
  * overlap with the gap between both surfaces along the normal,

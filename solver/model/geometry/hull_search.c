@@ -1,5 +1,5 @@
-/* Search tables of a hull: edges that a climb to the extreme vertex goes along and vertices where it
- * begins, faces by vertex, the thickness and the bounding box.
+/* Search tables of a hull: edges and first vertices of climbs to the extreme vertex, faces by
+ * vertex, the thickness and the bounding box.
  *
  * Faces are merged where their corners are level to MERGE_DISTANCE (hull.c), so that the polyhedron
  * of merged faces is convex to that distance only: along its edges a climb can end below the top.

@@ -1,5 +1,5 @@
-/* The front door of the importers: a path goes in, a scene comes out. What the file is, is decided
- * by its content; the extension only tells meshes apart where more than one format is possible. */
+/* Entry point of the importers: loads a scene from a path. The content decides the file's
+ * format; the extension only distinguishes mesh formats. */
 #include "model/import/import.h"
 
 #include <stdio.h>
@@ -12,7 +12,7 @@
 #include "model/model.h"
 #include "model/import/xml.h"
 
-/* A mesh whose volume is this close to its hull's, relative, is its hull. */
+/* Relative difference of volumes below which a mesh counts as its hull. */
 static const double CONVEX_VOLUME_TOLERANCE = 1e-5;
 
 tb_import_options tb_import_defaults(void)
@@ -186,8 +186,7 @@ static tb_status warn_about(tb_scene *scene, const char *path, const char *text,
     return tb_scene_warn(scene, line, error);
 }
 
-/* One free body made of the mesh: its convex hull if that is what the mesh is,
- * else its triangles. */
+/* One free body of the mesh: its convex hull if the mesh is convex, else its triangles. */
 static tb_status scene_from_mesh(tb_mesh_data *mesh, const char *path,
                                  const tb_import_options *options, tb_scene **scene,
                                  tb_error *error)

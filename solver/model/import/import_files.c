@@ -1,4 +1,4 @@
-/* Where the importers' files come from: the disk, or the source that the caller gave.
+/* Files of the importers: from the disk, or from the caller's source.
  *
  * With a source, paths are keys and nothing else: they are normalised as text, symbolic links are
  * unknown to them, and nothing here or behind touches the disk. A leading ".." stays where it is:

@@ -1,4 +1,4 @@
-/* Reading XML that comes from strangers: see xml.h. */
+/* Reads XML from untrusted clients: see xml.h. */
 #include "model/import/xml.h"
 
 #include "base/budget.h"
@@ -12,7 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A node's private word says where it comes from: the file's index above, the line below. */
+/* A node's private word holds its origin: file index in the upper half, line in the lower. */
 #define FILE_SHIFT 32
 #define LINE_MASK  (((intptr_t)1 << FILE_SHIFT) - 1)
 _Static_assert(sizeof(intptr_t) >= 8, "a node's private word holds a file and a line");
@@ -20,7 +20,7 @@ _Static_assert(sizeof(intptr_t) >= 8, "a node's private word holds a file and a 
 /* Far beyond what any element of a scene has. */
 enum { ATTRIBUTE_LIMIT = 1000 };
 
-/* What the parser's callbacks need to know and want to say. */
+/* Input and results of the parser's callbacks. */
 typedef struct xml_watch {
     int depth_limit;
     bool keep_text; /* characters between tags stay in the tree */

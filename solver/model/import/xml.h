@@ -1,10 +1,9 @@
-/* Reading XML that comes from strangers, for the MJCF and URDF importers.
+/* Reads XML from untrusted clients, for the MJCF and URDF importers.
  *
- * libxml2 builds the tree; this file keeps it on a lead. No network, no files, no entities: a
- * document with a DOCTYPE is refused, because entities are what XML bombs are made of and no scene
- * needs them. Size and depth are limited. Every failure says "file:line: element: what", and
- * readers refuse what they do not know, so that a misspelt attribute is never taken for an absent
- * one.
+ * libxml2 builds the tree; this file restricts it. No network, no files, no entities: a document
+ * with a DOCTYPE is refused, because XML bombs use entities and no scene needs them. Size and depth
+ * are limited. Every failure reads "file:line: element: fault", and readers refuse unknown
+ * attributes, so that a misspelt attribute never counts as absent.
  *
  * A node knows its document, so errors need the node alone. */
 #ifndef TB_XML_H
@@ -61,11 +60,11 @@ tb_status tb_xml_graft(tb_xml *into, xmlNode *place, const tb_xml *from, xmlNode
 
 /* Takes over the names of `from`'s files; *first is the number of the first of them in `into`. */
 tb_status tb_xml_adopt_files(tb_xml *into, const tb_xml *from, int32_t *first, tb_error *error);
-/* A copy of an element with all below it, which belongs to `into` and stands nowhere yet: the
- * caller links it or frees it by xmlFreeNode. Its files' numbers grow by `first_file`. NULL without
- * memory. */
+/* An unlinked copy of an element and its descendants, which belongs to `into`: the caller links
+ * it or frees it by xmlFreeNode. Its files' numbers grow by `first_file`. NULL without memory. */
 xmlNode *tb_xml_copy(tb_xml *into, const xmlNode *node, int32_t first_file);
-/* Has a new element stand, for messages, where `like` does; files are counted as in tb_xml_copy. */
+/* Gives a new element the file and line of `like` for messages; files are counted as in
+ * tb_xml_copy. */
 void tb_xml_set_origin(xmlNode *node, const xmlNode *like, int32_t first_file);
 
 /* The root element, the first element below a node, the next one beside it; NULL where there is
@@ -79,7 +78,7 @@ xmlNode *tb_xml_next_named(const xmlNode *node, const char *name);
 
 const char *tb_xml_name(const xmlNode *node);
 bool tb_xml_is(const xmlNode *node, const char *name);
-int tb_xml_line(const xmlNode *node); /* where the element's tag begins */
+int tb_xml_line(const xmlNode *node); /* line of the element's tag */
 const char *tb_xml_file(const xmlNode *node);
 int32_t tb_xml_file_number(const xmlNode *node); /* index in its document's files */
 /* An attribute's value as it stands, borrowed; NULL if absent. */

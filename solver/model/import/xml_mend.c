@@ -1,6 +1,6 @@
-/* Texts that are not quite XML, as robot descriptions in the wild are: a declaration of an unknown version
- * or behind the first line, and text behind the end. Nothing that has a meaning is touched; lines keep their
- * numbers. Each mended place is remarked. */
+/* Repairs robot descriptions that are not quite XML: a declaration of an unknown version or
+ * behind the first line, and text behind the end. Repairs never change the meaning or the line
+ * numbers. Each repair is remarked. */
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>

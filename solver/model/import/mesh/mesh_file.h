@@ -1,8 +1,8 @@
-/* Mesh files from strangers, read from memory into plain arrays.
+/* Reads untrusted mesh files from memory into plain arrays.
  *
- * OBJ and STL know no units: numbers are taken as metres. Only what has shape is kept, so groups,
- * materials, normals and texture coordinates are passed over. Every failure names file and line, or
- * the byte where a binary file goes wrong. */
+ * OBJ and STL know no units: numbers are taken as metres. Readers keep the geometry only and
+ * ignore groups, materials, normals and texture coordinates. Every failure names file and line,
+ * or the byte offset of a binary file. */
 #ifndef TB_MESH_FILE_H
 #define TB_MESH_FILE_H
 

@@ -2,7 +2,7 @@
  *
  * Two passes over the text: the first reads vertices, the second faces, so that a face may name a
  * vertex that comes later in the file (positive indices count from the file's start) and is cut
- * into triangles with all coordinates at hand. Statement names as in the format's description by
+ * into triangles with all coordinates known. Statement names as in the format's description by
  * Wavefront (Advanced Visualizer manual, appendix B). */
 #include "base/budget.h"
 #include "model/import/mesh/mesh_file.h"
@@ -30,7 +30,7 @@ typedef struct obj_reader {
     int32_t vertices_seen; /* before the statement at hand, for negative indices */
     int32_t *triangles;
     int32_t number_of_triangles, triangle_capacity;
-    int32_t *face; /* vertex indices of the face at hand */
+    int32_t *face; /* vertex indices of the current face */
     int32_t face_capacity;
 } obj_reader;
 
@@ -241,7 +241,7 @@ static bool is_among(const char *const *names, size_t count, const char *word, s
     return false;
 }
 
-/* Reads the statement at hand: vertices in the first pass, faces in the second. */
+/* Reads the current statement: vertices in the first pass, faces in the second. */
 static tb_status read_statement(obj_reader *r, bool faces)
 {
     const char *word = r->at;

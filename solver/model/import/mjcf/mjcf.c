@@ -166,7 +166,7 @@ tb_status mjcf_for_section(mjcf *m, const char *section, const mjcf_reference_ki
     return status;
 }
 
-/* ---- what is read past ---- */
+/* ---- ignored elements ---- */
 
 tb_status mjcf_note_past(mjcf *m, const xmlNode *node, const char *what, const char *why)
 {

@@ -1,22 +1,24 @@
-/* The MJCF importer's own floor: what its files share. Nothing here is for other rooms.
+/* Private header of the MJCF importer.
  *
- * A document goes through these hands: mjcf.c opens it and calls the others in turn; mjcf_include.c
- * assembles included files, import/mjcf_attach.c attached models; mjcf_defaults.c resolves an element against its default classes and
- * reads attributes; mjcf_frame.c turns MJCF's ways to say a pose into position and quaternion;
- * mjcf_options.c reads compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height
- * fields, import/mjcf_fit.c primitives fitted to meshes; mjcf_bodies.c the kinematic tree with
- * mjcf_joints.c and mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with
- * mjcf_gains.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c
- * the reflected inertias that damping ratios need.
+ * Files, in the order in which they process a document: mjcf.c opens it and calls the others in
+ * turn; mjcf_include.c assembles included files, import/mjcf_attach.c attached models;
+ * mjcf_defaults.c resolves an element against its default classes and reads attributes;
+ * mjcf_frame.c converts MJCF's pose notations to position and quaternion; mjcf_options.c reads
+ * compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height fields, import/mjcf_fit.c
+ * primitives fitted to meshes; mjcf_bodies.c the kinematic tree with mjcf_joints.c and
+ * mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with mjcf_gains.c,
+ * mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected
+ * inertias that damping ratios need.
  *
- * Semantics are those of MuJoCo 4.0 (its XML reference, and its answers where that is silent). */
+ * Semantics are those of MuJoCo 4.0 (its XML reference, and its measured behaviour where the
+ * reference is silent). */
 #ifndef TB_MJCF_H
 #define TB_MJCF_H
 
 #include "model/names.h"
 #include "model/import/xml.h"
 
-/* Returns from the function where a call fails: everything is owned by the context. */
+/* Returns from the function if a call fails: the context owns all memory. */
 #define MJCF_TRY(call)                                                                             \
     do {                                                                                           \
         const tb_status try_status = (call);                                                       \
@@ -26,17 +28,16 @@
 /* more replicas than this in one model are refused: nested replicates multiply */
 enum { MJCF_REPLICA_LIMIT = 100000, MJCF_ACTUATOR_PARAMETERS = 10 };
 
-/* What an element may say. Each is a list of space-separated attribute names. */
+/* Attributes that an element may have. Each field is a list of space-separated names. */
 typedef struct mjcf_words {
     const char *used;   /* read */
     const char *silent; /* has no effect on motion */
-    const char *soft;   /* belongs to soft contacts: said once to be without effect */
+    const char *soft;   /* belongs to soft contacts: ignored with one warning */
     const char
         *zero; /* changes physics in a way that is not supported: refused unless zero or false */
 } mjcf_words;
 
-/* An element with the defaults that stand behind it, weakest first;
- * the element itself is the last. */
+/* An element with its defaults, weakest first; the element itself is the last. */
 typedef struct mjcf_element {
     const xmlNode *node;
     const xmlNode **sources; /* borrowed from the context, until the next mjcf_open */
@@ -47,7 +48,7 @@ typedef struct mjcf_class {
     const char *name;
     int32_t parent; /* -1: none */
     const xmlNode *node;
-    int32_t first_setting, number_of_settings; /* its children but for inner classes */
+    int32_t first_setting, number_of_settings; /* its children except inner classes */
 } mjcf_class;
 
 /* A frame in its parent. */
@@ -58,14 +59,14 @@ typedef struct mjcf_pose {
 
 typedef enum mjcf_limited { MJCF_LIMITED_FALSE, MJCF_LIMITED_TRUE, MJCF_LIMITED_AUTO } mjcf_limited;
 
-/* Joints wait here until actuators and damping ratios have had their say. */
+/* A joint before it is added to the scene: actuators and damping ratios change it. */
 typedef struct mjcf_joint {
     tb_joint_def def; /* name kept by the context's names */
     const xmlNode *node;
     int32_t body_order;                  /* of its body, for sorting */
     double reference_pose[7];            /* FREE: the body's pose in the world */
     double time_constant, damping_ratio; /* springdamper; 0: none */
-    bool aligned; /* FREE: moves to the inertia's frame if nothing hangs on */
+    bool aligned; /* FREE: moves to the inertia frame if the body has no children */
     tb_handle handle;
 } mjcf_joint;
 
@@ -129,14 +130,14 @@ enum {
 
 /* MuJoCo's general actuator, as far as it is supported. */
 typedef struct mjcf_general {
-    int type; /* the kind of element that spoke last */
+    int type; /* kind of the last element that set the actuator */
     int32_t gain_type, bias_type, dynamics_type;
     double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
         dynamics[MJCF_ACTUATOR_PARAMETERS];
     double inherit_range;
 } mjcf_general;
 
-/* How large a mesh is in the axes of its inertia, for primitives that are fitted to it. */
+/* Extent of a mesh in the axes of its inertia, for primitives fitted to it. */
 typedef struct mjcf_extent {
     mjcf_pose principal;       /* centre of mass and principal axes, largest moment first */
     double half[3];            /* m, of the box of equal inertia */
@@ -149,7 +150,7 @@ typedef struct mjcf_mesh {
     int32_t class_index;
     bool loaded;
     tb_handle handle;
-    mjcf_pose offset; /* what refpos and refquat left for the shape's pose */
+    mjcf_pose offset; /* remainder of refpos and refquat for the shape's pose */
     bool measured;
     mjcf_extent extent;
 } mjcf_mesh;
@@ -161,8 +162,8 @@ typedef struct mjcf_hfield {
     tb_handle handle;
 } mjcf_hfield;
 
-/* The compiler's rules for reading a document. Attached models keep their own; the rules of the
- * element at hand are those in the context (mjcf_enter). */
+/* The compiler's rules for reading a document. Attached models keep their own; the context holds
+ * the rules of the current element (mjcf_enter). */
 #define MJCF_RULES                                                                                 \
     bool degrees, autolimits, strip_path, fit_aabb, exact_mesh_inertia, align_free;                \
     tb_inertia_source inertia_source;                                                              \
@@ -173,8 +174,8 @@ typedef struct mjcf_rules {
     MJCF_RULES
 } mjcf_rules;
 
-/* The documents that an assembled tree is made of: the main one first, then one for each model
- * asset that was attached. Destroyed after the tree, which they share texts with. */
+/* The documents of an assembled tree: the main one first, then one for each attached model
+ * asset. Destroyed after the tree, which shares their texts. */
 typedef struct mjcf_models {
     mjcf_rules *rules; /* number_of_rules; the first is set by mjcf_read_options */
     int32_t number_of_rules, rules_capacity;
@@ -186,7 +187,7 @@ typedef struct mjcf_models {
     int32_t depth;  /* of models inside of models */
 } mjcf_models;
 
-/* A named geom that a spatial tendon may go around. */
+/* A named geom that a spatial tendon may wrap around. */
 typedef struct mjcf_round {
     tb_handle body;
     tb_shape_type type;
@@ -194,7 +195,7 @@ typedef struct mjcf_round {
     double radius;
 } mjcf_round;
 
-/* Things that are read past, and where. */
+/* An ignored element or attribute, and its position. */
 typedef struct mjcf_note {
     const char *what; /* element or attribute; borrowed */
     const char *why;
@@ -218,7 +219,7 @@ typedef struct mjcf {
         names; /* keeps strings; finds joints, tendons, meshes, height fields and geoms of pairs */
     tb_scene_def scene_def;
 
-    /* the rules of the document that the element at hand stems from */
+    /* the rules of the current element's document */
     union {
         struct {
             MJCF_RULES
@@ -234,7 +235,7 @@ typedef struct mjcf {
 
     mjcf_class *classes;
     int32_t number_of_classes, class_capacity, main_class;
-    const xmlNode **settings; /* of the classes, one class after the other */
+    const xmlNode **settings; /* settings of the classes, class after class */
     int32_t number_of_settings, setting_capacity;
     mjcf_general *class_actuators; /* number_of_classes */
     const xmlNode **sources;
@@ -264,28 +265,27 @@ typedef struct mjcf {
     int32_t number_of_mocaps, mocap_capacity;
     mjcf_aligned *aligned; /* found by this reading, bodies in order */
     int32_t number_of_aligned, aligned_capacity;
-    int32_t
-        number_of_weighing; /* geoms of the body that is being read that count for its inertia */
-    tb_quaternion weighing_axes; /* of the last of them, in the body as described */
+    int32_t number_of_weighing;  /* geoms of the current body that count for its inertia */
+    tb_quaternion weighing_axes; /* axes of the last such geom, in the body as described */
     bool weighing_mesh;          /* it is a mesh */
 
     const char
         *suffix; /* of the names in the replica being made, or resolved against; "" outside */
-    const struct mjcf_reference_kind *mixed; /* references that may mean things outside of it */
+    const struct mjcf_reference_kind *mixed; /* references that may be to elements outside the
+                                                replica */
 
-    /* the second round has the reflected inertias that the first one found;
-     * per joint and actuator */
+    /* the second reading uses the reflected inertias of the first; per joint and actuator */
     bool needs_inertia;
     const double *joint_inertia, *actuator_inertia;
-    /* and where the frames of aligned bodies belong */
+    /* and the frames of aligned bodies */
     const mjcf_aligned *alignments;
     int32_t number_of_alignments;
 } mjcf;
 
 /* ---- mjcf_include.c ---- */
 
-/* Replaces every include by what it includes, and checks the assembled tree: depth, and that no
- * number is NaN or infinite. */
+/* Replaces every include by the included elements, and checks the assembled tree: depth, and
+ * that no number is NaN or infinite. */
 tb_status mjcf_assemble(mjcf *m);
 tb_status mjcf_check_tree(mjcf *m); /* the second half alone */
 /* Full path of a file named in the document, from the main file's folder; refused where no_files is
@@ -295,8 +295,9 @@ tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char
 
 /* ---- import/mjcf_attach.c ---- */
 
-/* Replaces every attach by what it attaches, and adds to the document's sections what goes with it:
- * assets, default classes, contacts, equalities, tendons and actuators, all under prefixed names. */
+/* Replaces every attach by the attached elements, and adds related elements to the document's
+ * sections: assets, default classes, contacts, equalities, tendons and actuators, all under
+ * prefixed names. */
 tb_status mjcf_attach(mjcf *m);
 /* Makes the rules of the node's document the context's. */
 void mjcf_enter(mjcf *m, const xmlNode *node);
@@ -310,15 +311,15 @@ tb_status mjcf_read_defaults(mjcf *m);
 /* The class's index in *index; INVALID_ARGUMENT naming `attribute` if there is none. */
 tb_status mjcf_find_class(mjcf *m, const xmlNode *node, const char *attribute, const char *name,
                           int32_t *index);
-/* Collects the sources of an element whose defaults stand under `tag` (NULL: it has none) in its
- * own class, else in `childclass`; checks the attributes of all of them. */
+/* Collects the sources of an element with defaults under `tag` (NULL: it has none) in its own
+ * class, else in `childclass`; checks the attributes of all of them. */
 tb_status mjcf_open(mjcf *m, const xmlNode *node, const char *tag, int32_t childclass,
                     const mjcf_words *words, mjcf_element *element);
 tb_status mjcf_check_attributes(mjcf *m, const xmlNode *node, const mjcf_words *words);
-/* The attribute's last word, or NULL. */
+/* The attribute's value in its strongest source, or NULL. */
 const char *mjcf_text(const mjcf_element *element, const char *name);
-/* Lists may be given in part: the rest keeps what weaker sources said. *count (may be NULL) is the
- * largest number of entries that any source gave. */
+/* A source may give a part of a list: the rest keeps the values of weaker sources. *count (may
+ * be NULL) is the largest number of entries in any source. */
 tb_status mjcf_numbers(mjcf *m, const mjcf_element *element, const char *name, int32_t least,
                        int32_t most, double *numbers, int32_t *count);
 tb_status mjcf_number(mjcf *m, const mjcf_element *element, const char *name, double *number);
@@ -327,7 +328,7 @@ tb_status mjcf_bool(mjcf *m, const mjcf_element *element, const char *name, bool
 tb_status mjcf_choice(mjcf *m, const mjcf_element *element, const char *name, const char *words,
                       int32_t *choice);
 /* Reads `NAMElimited` and `NAMErange` by autolimits;
- * `range` keeps its value where none is given. */
+ * `range` keeps its value if none is given. */
 tb_status mjcf_limits(mjcf *m, const mjcf_element *element, const char *limited_name,
                       const char *range_name, bool *limited, double range[2]);
 
@@ -343,7 +344,7 @@ tb_status mjcf_orientation(mjcf *m, const mjcf_element *element, tb_quaternion *
                            bool *given);
 /* pos and orientation. */
 tb_status mjcf_read_pose(mjcf *m, const mjcf_element *element, mjcf_pose *pose);
-/* fromto: pose in the middle, half the length; *given is false where there is none. */
+/* fromto: pose in the middle, half the length; *given is false without fromto. */
 tb_status mjcf_fromto(mjcf *m, const mjcf_element *element, mjcf_pose *pose, double *half_length,
                       bool *given);
 
@@ -356,23 +357,23 @@ tb_status mjcf_read_assets(mjcf *m);
 /* The mesh or height field of that name, loaded on first use. */
 tb_status mjcf_use_mesh(mjcf *m, const xmlNode *node, const char *name, const mjcf_mesh **mesh);
 tb_status mjcf_use_hfield(mjcf *m, const xmlNode *node, const char *name, tb_handle *handle);
-/* How large the mesh of that name is; it does not become part of the scene. */
+/* Extent of the mesh of that name; the mesh is not added to the scene. */
 tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
                             const mjcf_extent **extent);
 /* An asset's name: its own, else its file's without folder and extension; NULL if there is none. */
 tb_status mjcf_asset_name(mjcf *m, const xmlNode *node, const char **name);
-/* Enters an asset's name; INVALID_ARGUMENT where it is taken. NULL is passed over. */
+/* Enters an asset's name; INVALID_ARGUMENT if it is taken. NULL is ignored. */
 tb_status mjcf_enter_name(mjcf *m, const xmlNode *node, tb_handle_kind kind, const char *name,
                           int32_t index);
 tb_status mjcf_read_hfield(mjcf *m, const xmlNode *node);
 
 /* ---- import/mjcf_fit.c ---- */
 
-/* Measures a mesh whose vertices lie where they belong in the geom's frame. */
+/* Measures a mesh with vertices in the geom's frame. */
 tb_status mjcf_find_extent(mjcf *m, const xmlNode *node, const tb_mesh_def *mesh,
                            mjcf_extent *extent);
 /* Sets the size of a primitive of type `def->type` to fit the mesh of that name by the compiler's
- * rule, and moves *pose to where it lies. INVALID_ARGUMENT where the mesh has no volume. */
+ * rule, and moves *pose to the fitted pose. INVALID_ARGUMENT if the mesh has no volume. */
 tb_status mjcf_fit(mjcf *m, const xmlNode *node, const char *mesh, double scale, tb_shape_def *def,
                    mjcf_pose *pose);
 
@@ -380,7 +381,7 @@ tb_status mjcf_fit(mjcf *m, const xmlNode *node, const char *mesh, double scale,
 
 /* Notes a body that is to be aligned; `frame` is not set yet. */
 tb_status mjcf_note_aligned(mjcf *m, const mjcf_aligned *aligned);
-/* Where the first reading found the body's inertia; NULL for bodies that are not aligned. */
+/* Frame of the body's inertia from the first reading; NULL for bodies that are not aligned. */
 const mjcf_pose *mjcf_find_alignment(const mjcf *m, int32_t body);
 /* Compiles the scene, whose joints are added, and sets the frames of the noted bodies. */
 tb_status mjcf_find_alignments(mjcf *m);
@@ -396,12 +397,12 @@ int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
 
 tb_status mjcf_read_tendons(mjcf *m);
 tb_status mjcf_add_tendons(mjcf *m);
-/* Notes a geom, if it has a name, for the tendons that may go around it. */
+/* Records a named geom for the tendons that may wrap around it. */
 tb_status mjcf_note_round(mjcf *m, const tb_shape_def *def, tb_shape_type type,
                           const mjcf_pose *pose);
 /* The path of a <spatial>. */
 tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon);
-/* Whether a joint moves what a tendon hangs on. */
+/* Whether a joint moves an attachment of a tendon. */
 bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joint);
 /* Sets the spring lengths that follow from the joints' spring references; the joints are added. */
 tb_status mjcf_rest_tendons(mjcf *m);
@@ -413,7 +414,7 @@ tb_status mjcf_read_class_actuators(mjcf *m);
 tb_status mjcf_read_general(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_general *g);
 tb_status mjcf_read_actuators(mjcf *m);
 tb_status mjcf_add_actuators(mjcf *m);
-/* Notes the names of geoms in pairs, which are kept whatever their masks say. */
+/* Records the names of geoms in pairs, which are kept regardless of their masks. */
 tb_status mjcf_note_pairs(mjcf *m);
 tb_status mjcf_read_contacts(mjcf *m);
 tb_status mjcf_read_equalities(mjcf *m);
@@ -430,20 +431,20 @@ tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double slid
 
 /* ---- mjcf.c ---- */
 
-/* Passes on the builder's refusal with the element's place. */
+/* Reports the builder's failure with the element's file and line. */
 tb_status mjcf_refused(mjcf *m, const xmlNode *node, const tb_error *refusal);
 /* The name of an element with the replica's suffix, kept; NULL if it has none. */
 tb_status mjcf_name(mjcf *m, const xmlNode *node, const char **name);
-/* The name that a reference means in the replica being resolved, kept. */
+/* The target name of a reference in the current replica, kept. */
 tb_status mjcf_reference(mjcf *m, const xmlNode *node, const char *attribute, const char **name);
-/* Counts something that is read past, for one warning at the end. */
+/* Counts an ignored element or attribute, for one warning at the end. */
 tb_status mjcf_note_past(mjcf *m, const xmlNode *node, const char *what, const char *why);
 tb_status mjcf_grow(mjcf *m, void **items, int32_t count, int32_t *capacity, size_t size);
 
-/* Calls `read` for every child element of the document's sections `section`: first for those whose
- * references (the attributes in `references`, also of their children) mean things outside replicas,
- * then once for each replica in which all of them are found, as MuJoCo orders them. Of contacts and
- * tendons some references may mean things outside of the replica. */
+/* Calls `read` for every child element of the document's sections `section`: first for elements
+ * with references (the attributes in `references`, also of their children) to elements outside
+ * replicas, then once for each replica that contains all references, in MuJoCo's order. Contacts
+ * and tendons may also have some references outside the replica. */
 typedef tb_status mjcf_reader(mjcf *m, const xmlNode *node);
 typedef struct mjcf_reference_kind {
     const char *attribute;

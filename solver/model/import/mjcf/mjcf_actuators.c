@@ -1,9 +1,9 @@
-/* MJCF actuators: what they act on, their limits, and what they add to joints and tendons. Gain,
+/* MJCF actuators: their targets, their limits, and their additions to joints and tendons. Gain,
  * bias and activation are read in mjcf_gains.c; a damping ratio, kept as a positive bias[2],
  * becomes damping once the reflected inertia is known.
  *
- * What an actuator adds to its joint (armature, damping times the square of the gear) goes there; a
- * limit of a tendon's total actuator force becomes the actuator's, where it is the only one. */
+ * The joint receives the actuator's armature and damping, times the square of the gear; a limit
+ * of a tendon's total actuator force becomes the limit of the tendon's only actuator. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -236,8 +236,8 @@ static tb_status read_muscle(mjcf *m, const xmlNode *node, const char *field, co
     return TB_OK;
 }
 
-/* Lengths between which a muscle works. MuJoCo finds those that are not given by pulling at the
- * model; here the limits of the joint or tendon stand in, which is where such a search ends. */
+/* Length range of a muscle. MuJoCo finds a missing range by simulating pulls; this importer
+ * takes the limits of the joint or tendon, where such a search ends. */
 static tb_status read_lengths(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator)
 {
     tb_actuator_def *def = &actuator->def;
@@ -330,7 +330,7 @@ static tb_status translate(mjcf *m, const mjcf_element *element, const mjcf_gene
     return TB_OK;
 }
 
-/* Narrows the actuator's force to what its tendon lets through. */
+/* Clamps the actuator's force limits to its tendon's limits. */
 static tb_status narrow_force(mjcf *m, mjcf_actuator *actuator, double lower, double upper,
                               int32_t others)
 {

@@ -1,6 +1,6 @@
-/* Free bodies with align="true": MuJoCo puts their frame where the inertia's is, at the centre of
- * mass and in the principal axes, and everything that the document says of coordinates (keyframes,
- * anchors of equalities) is meant in that frame.
+/* Free bodies with align="true": MuJoCo moves their frame to the inertia's frame, at the centre of
+ * mass and in the principal axes; coordinates in the document (keyframes, anchors of equalities)
+ * refer to that frame.
  *
  * The first reading of a document finds the bodies and compiles the scene for their inertias; the
  * second one reads the same document with the frames moved. The axes are MuJoCo's, signs included:

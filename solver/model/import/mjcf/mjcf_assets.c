@@ -1,4 +1,4 @@
-/* MJCF meshes, read when a geom first asks for them, and the section that they stand in.
+/* MJCF meshes, read on a geom's first use, and the asset section.
  *
  * A mesh's vertices are moved by -refpos, turned by the inverse of refquat, then scaled. Where
  * scaling and turning commute, the file is scaled as it is and the rest goes into the pose of the
@@ -83,7 +83,7 @@ static tb_status read_mesh(mjcf *m, const xmlNode *node)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "file",
                            "none of file, vertex and builtin is given");
     if (has_file) {
-        /* a file that is not there is said now, also where only unseen geoms use it */
+        /* report a missing file now, even if only visual geoms use it */
         char path[PATH_SIZE];
         MJCF_TRY(mjcf_path(m, node, m->mesh_directory, tb_xml_attribute(node, "file"), path,
                            sizeof path));
@@ -201,7 +201,7 @@ static void place_vertices(tb_mesh_data *data, tb_vec3 refpos, tb_quaternion ref
         }
 }
 
-/* Reads a mesh's data and what its element says of it; *def borrows from *data. */
+/* Reads a mesh's data and its element's attributes; *def borrows from *data. */
 static tb_status load_mesh(mjcf *m, const mjcf_mesh *mesh, tb_mesh_data *data, mjcf_pose *offset,
                            tb_mesh_def *def)
 {

@@ -1,11 +1,11 @@
 /* MJCF attach: a subtree of another model, or of the same one, under prefixed names.
  *
- * An attach element becomes a frame that holds copies of what it names: a body, a frame, or all of
- * the other model's world. Names and references in the copies get the prefix. What refers to the
- * subtree from outside of it comes along, if all that it refers to does: contacts, equalities,
- * tendons and actuators; so do all assets and default classes of the other model. All this is done
- * on the tree of elements, before anything is read: the rest of the importer sees one document.
- * Elements remember their file, and files the rules of their document (degrees, folders, ...).
+ * An attach element becomes a frame with copies of its target: a body, a frame, or all of the other
+ * model's world. Names and references in the copies get the prefix. Contacts, equalities, tendons
+ * and actuators outside the subtree are copied too if all their references are; all assets and
+ * default classes of the other model are copied. This happens on the tree of elements before any
+ * reading: the rest of the importer sees one document. Elements remember their file, and files the
+ * rules of their document (degrees, folders, ...).
  *
  * Source: MuJoCo's XML reference, body/attach and asset/model, and "Attachment" in its manual. */
 #include <stdio.h>
@@ -144,7 +144,7 @@ static tb_status append_copy(attachment *a, xmlNode *parent, const xmlNode *sour
     return rename_all(a, made);
 }
 
-/* A new element that stands where `place` does in the file, linked to nothing. */
+/* A new unlinked element with the file and line of `place`. */
 static xmlNode *new_element(mjcf *m, const xmlNode *place, const char *name)
 {
     xmlNode *node = xmlNewDocNode(m->xml->document, NULL, (const xmlChar *)name, NULL);
@@ -160,7 +160,7 @@ static tb_status append_section(mjcf *m, const xmlNode *place, const char *name,
     return TB_OK;
 }
 
-/* ---- what refers to the subtree ---- */
+/* ---- references to the subtree ---- */
 
 static tb_handle_kind kind_of_reference(const char *attribute)
 {
@@ -260,7 +260,7 @@ static tb_status attach_classes(attachment *a, const xmlNode *root)
 {
     xmlNode *into = NULL;
     MJCF_TRY(append_section(a->m, a->node, "default", &into));
-    tb_xml_set_origin(into, root, a->model->first_file); /* wherever the attach stands */
+    tb_xml_set_origin(into, root, a->model->first_file); /* at any position of the attach */
     MJCF_TRY(set_attribute(a->m, into, "class", a->prefix, a->model->root_class));
     for (const xmlNode *s = tb_xml_first_named(root, "default"); s != NULL;
          s = tb_xml_next_named(s, "default")) {
@@ -444,7 +444,7 @@ static const xmlNode *find_element(const xmlNode *node, const char *tag, const c
     return NULL;
 }
 
-/* The class of elements without one where the source stands. */
+/* The class that applies to classless elements at the source. */
 static const char *class_around(const attachment *a, const xmlNode *source)
 {
     for (const xmlNode *n = source->parent; n != NULL && n->type == XML_ELEMENT_NODE;
@@ -517,7 +517,7 @@ static tb_status fill(attachment *a, xmlNode *frame)
     return TB_OK;
 }
 
-/* Puts a frame with the copies in the place of an attach element. */
+/* Replaces an attach element by a frame with the copies. */
 static tb_status expand(mjcf *m, xmlNode *node, xmlNode **frame)
 {
     const char *name = tb_xml_attribute(node, "model");

@@ -1,10 +1,10 @@
-/* MJCF defaults: what an element says where it says nothing.
+/* MJCF defaults: values of attributes that an element does not give.
  *
- * A class inherits from the class that it stands in, the outermost is "main". Instead of filling a
- * dummy element for every class, an element is read through the list of everything that speaks for
- * it, weakest first: the defaults of its class from the root down, then itself. A list of numbers
- * given in part replaces the front part only,
- * which is what copying defaults and overwriting them comes to. */
+ * A class inherits from the enclosing class, the outermost is "main". Instead of filling a dummy
+ * element for every class, the importer reads an element through the list of its sources,
+ * weakest first: the defaults of its class from the root down, then itself. A list of numbers
+ * given in part replaces the front part only, which is what copying defaults and overwriting
+ * them comes to. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const char *const ACTUATOR_TAGS = "general motor position velocity intvel
                                          "cylinder muscle adhesion pid orientation dcmotor "
                                          "plugin";
 
-/* what may stand in a default class */
+/* elements that a default class may contain */
 static const char *const DEFAULT_TAGS =
     "default mesh material texture joint geom site camera light pair equality tendon general motor "
     "position velocity intvelocity damper cylinder muscle adhesion pid orientation dcmotor plugin";
@@ -68,7 +68,7 @@ tb_status mjcf_read_defaults(mjcf *m)
     const xmlNode *root = tb_xml_root(m->xml);
     for (const xmlNode *node = tb_xml_first_named(root, "default"); node != NULL;
          node = tb_xml_next_named(node, "default")) {
-        /* several outermost classes are one; those further down speak louder */
+        /* several outermost classes are one; later ones override */
         const char *name = tb_xml_attribute(node, "class");
         if (name == NULL) name = "main";
         if (m->models->of_file[tb_xml_file_number(node)] != 0) {

@@ -1,11 +1,11 @@
-/* What MJCF actuators do with their input: one general form and the shortcuts to it.
+/* Gain, bias and activation of MJCF actuators: one general form and its shortcuts.
  *
  * All kinds share one actuator in each default class. A general element changes what it says and
  * leaves the rest; a shortcut sets gain, bias and activation, and builds on what it finds if that
  * came from its own kind or from a general element. Where the class's last word was another
  * shortcut, it looks for such a find in the classes around, outwards, and else starts anew. A
- * damping ratio is kept as a positive bias[2], as MuJoCo keeps it. These rules are read off MuJoCo
- * 4.0's answers. */
+ * damping ratio is kept as a positive bias[2], as MuJoCo keeps it. These rules follow the
+ * measured behaviour of MuJoCo 4.0. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,7 +15,7 @@ static const char *const TAGS = "general motor position velocity intvelocity dam
                                 "muscle adhesion pid orientation dcmotor "
                                 "plugin";
 
-/* Parameters as MuJoCo has them before anything is said; the types stay. */
+/* MuJoCo's initial parameters; the types stay. */
 static void reset(mjcf_general *g)
 {
     memset(g->gain, 0, sizeof g->gain);
@@ -210,7 +210,7 @@ static bool is_base(const mjcf_general *g, int type)
     return g->type == type || (g->type == MJCF_GENERAL && g->gain_type == gain_type);
 }
 
-/* What a shortcut builds on: what stands there, what a class around has, or nothing. */
+/* The base of a shortcut: the current values, an enclosing class's values, or none. */
 static void find_base(const mjcf *m, int type, int32_t class_index, mjcf_general *g)
 {
     if (is_base(g, type)) return;
@@ -224,8 +224,8 @@ static void find_base(const mjcf *m, int type, int32_t class_index, mjcf_general
     reset(g);
 }
 
-/* What one source says of gain, bias and activation;
- * `class_index` is the class to look for others in. */
+/* Applies one source's gain, bias and activation; `class_index` is the class to search for
+ * bases. */
 static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_general *g)
 {
     const int type = mjcf_actuator_type(node);

@@ -1,4 +1,4 @@
-/* MJCF contact and equality: what relates two things that exist already. */
+/* MJCF contact and equality: relations between two existing elements. */
 #include <string.h>
 
 #include "model/import/mjcf/mjcf.h"

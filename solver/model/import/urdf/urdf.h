@@ -32,7 +32,7 @@ typedef struct urdf_link {
     double com[3], frame[4], inertia[6];
     tb_surface surface;
 
-    int32_t joint; /* that it hangs on, -1: the root */
+    int32_t joint; /* joint to its parent, -1: the root */
     int32_t group; /* of the links that are fixed to one another, the one nearest to the root */
     int32_t
         collider; /* nearest link with collisions, itself or above, that it is fixed to; -1: none */
@@ -57,7 +57,7 @@ typedef struct urdf_joint {
     tb_handle handle; /* none for fixed joints */
 } urdf_joint;
 
-/* Something that is passed over, said once with the number of times. */
+/* An ignored element, reported once with its count. */
 typedef struct urdf_note {
     const xmlNode *node; /* the first */
     int32_t count;

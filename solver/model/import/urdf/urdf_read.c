@@ -4,7 +4,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Elements that say nothing about rigid-body motion and contact. */
+/* Elements without effect on rigid-body motion and contact. */
 #define IGNORED_IN_ROBOT                                                                           \
     "material transmission gazebo sensor plugin verbose ros2_control group_state "                 \
     "disable_collisions"
@@ -406,7 +406,7 @@ static tb_status add_joint(urdf *u, const xmlNode *node)
 tb_status urdf_read(urdf *u)
 {
     const xmlNode *robot = tb_xml_root(u->xml);
-    /* links first: a joint may stand before the links that it names */
+    /* links first: a joint may precede its links */
     for (const xmlNode *c = tb_xml_first(robot); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "link"))
             TRY(add_link(u, c));

@@ -1,4 +1,4 @@
-/* Sorting links into a tree, and deciding where mass comes from: see urdf.h. */
+/* Sorts links into a tree, and decides the source of each mass: see urdf.h. */
 #include "model/import/urdf/urdf.h"
 
 #include <stdlib.h>
@@ -19,7 +19,7 @@ bool urdf_is_static(const urdf *u, int32_t link)
 
 /* ---- the tree ---- */
 
-/* Gives every link the joint that it hangs on. */
+/* Gives every link the joint to its parent. */
 static tb_status hang_links(urdf *u)
 {
     for (int32_t j = 0; j < u->number_of_joints; j++) {
@@ -88,7 +88,7 @@ static tb_status order_links(urdf *u)
             u->order[count++] = u->joints[j].child;
     if (count == u->number_of_links) goto done;
 
-    /* whoever was not reached hangs on a cycle */
+    /* unreached links are on or below a cycle */
     for (int32_t i = 0; i < count; i++) u->links[u->order[i]].group = -1;
     for (int32_t i = 0; i < u->number_of_links; i++)
         if (u->links[i].group >= 0) {
@@ -154,7 +154,7 @@ static void sum_groups(const urdf *u, group_mass *groups)
         const urdf_link *link = &u->links[at];
         if (link->group != at) continue;
         groups[at].carries = groups[at].carries || groups[at].given || groups[at].collides;
-        /* what floats carries itself */
+        /* the mass of a floating link does not count for its parent */
         if (link->joint < 0 || u->joints[link->joint].type == URDF_FLOATING) continue;
         const int32_t parent = u->links[u->joints[link->joint].parent].group;
         groups[parent].carries = groups[parent].carries || groups[at].carries;
