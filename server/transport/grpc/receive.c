@@ -6,7 +6,7 @@
  * with a retry time.
  *
  * Events of a call (a message, the end of the messages, space to send) are bits of `events`. A
- * thread that sets a bit while no thread delivers delivers events until all bits are clear. So a
+ * thread that sets a bit while no delivery runs delivers events until all bits are clear. So a
  * method's functions never run concurrently for one call, and no thread waits for another. A worker
  * decodes and delivers large and compressed messages. */
 #include <stdlib.h>
