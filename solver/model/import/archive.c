@@ -78,7 +78,7 @@ static bool find_packed(const tb_archive *a, size_t local, archive_entry *entry)
     return entry->packed_at <= b->size && entry->packed_size <= b->size - entry->packed_at;
 }
 
-/* One record of the directory at *at; moves behind it. Folders are passed over. */
+/* One record of the directory at *at; moves behind it. Folders are ignored. */
 static tb_status read_entry(tb_archive *a, size_t *at, size_t end, tb_error *error)
 {
     const unsigned char *p = a->bytes->base + *at;

@@ -123,7 +123,7 @@ static void on_error(void *context, xmlError *error)
 
 /* The line of the first tag that has more attributes than ATTRIBUTE_LIMIT, 0 if there is none.
  * libxml2 before 2.12 compares each attribute with all before it, and would take hours over a tag
- * that fills a file. In wide encodings the zero bytes are passed over. */
+ * that fills a file. In wide encodings the zero bytes are ignored. */
 static int crowded_tag_line(const char *text, size_t size)
 {
     enum { CONTENT, TAG, SKIPPED } where = CONTENT;

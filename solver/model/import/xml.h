@@ -31,7 +31,7 @@ typedef struct tb_xml {
 } tb_xml;
 
 /* Parses `size` bytes. A declaration of an unknown version or behind the first line, and text behind the
- * root element, are passed over with a remark. `options` gives file_limit and depth_limit (may be NULL: the defaults).
+ * root element, are ignored with a remark. `options` gives file_limit and depth_limit (may be NULL: the defaults).
  * INVALID_ARGUMENT with file and line for malformed text, NUL bytes and DOCTYPE; RESOURCE_EXHAUSTED
  * beyond the limits. The caller destroys *xml. */
 tb_status tb_xml_parse(const char *text, size_t size, const char *file,
@@ -68,7 +68,7 @@ xmlNode *tb_xml_copy(tb_xml *into, const xmlNode *node, int32_t first_file);
 void tb_xml_set_origin(xmlNode *node, const xmlNode *like, int32_t first_file);
 
 /* The root element, the first element below a node, the next one beside it; NULL where there is
- * none. Text, comments and processing instructions are passed over. */
+ * none. Text, comments and processing instructions are ignored. */
 xmlNode *tb_xml_root(const tb_xml *xml);
 xmlNode *tb_xml_first(const xmlNode *node);
 xmlNode *tb_xml_next(const xmlNode *node);
@@ -94,7 +94,7 @@ tb_status tb_xml_warn(tb_scene *scene, const xmlNode *node, tb_error *error, con
                       ...) TB_PRINTF(4, 5);
 
 /* INVALID_ARGUMENT for an attribute that is not among the space-separated `names`. Attributes of a
- * foreign namespace are passed over. */
+ * foreign namespace are ignored. */
 tb_status tb_xml_check_attributes(const xmlNode *node, const char *names, tb_error *error);
 /* INVALID_ARGUMENT for a child element that is not among the space-separated `names`. */
 tb_status tb_xml_check_children(const xmlNode *node, const char *names, tb_error *error);

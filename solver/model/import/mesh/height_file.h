@@ -15,7 +15,7 @@ tb_status tb_heights_parse_binary(const tb_bytes *bytes, const char *file, int32
                                   int32_t *columns, double **heights, tb_error *error);
 
 /* A PNG image (libpng): brightness 0 to 255, of a coloured one its red; 16 bits are cut to 8, alpha
- * is passed over. The image's last row is the field's first, at the smallest y. DATA_LOSS for an
+ * is ignored. The image's last row is the field's first, at the smallest y. DATA_LOSS for an
  * image that is damaged, RESOURCE_EXHAUSTED beyond TB_HEIGHTS_LIMIT points. *heights (rows x
  * columns) is the caller's to free. */
 tb_status tb_heights_parse_png(const tb_bytes *bytes, const char *file, int32_t *rows,

@@ -55,8 +55,8 @@ tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh
                        tb_error *error);
 
 /* COLLADA 1.4 and 1.5: the triangles of all geometries, where the scene puts them, in metres by the
- * file's unit. Its up axis is passed over, as ROS does: URDF and MJCF take the axes as they stand.
- * Skins, splines and physics are passed over. INVALID_ARGUMENT for malformed XML and indices out of
+ * file's unit. Its up axis is ignored, as ROS does: URDF and MJCF take the axes as they stand.
+ * Skins, splines and physics are ignored. INVALID_ARGUMENT for malformed XML and indices out of
  * range, UNSUPPORTED for skew and lookat, RESOURCE_EXHAUSTED beyond the limits. The caller frees
  * *mesh. */
 tb_status tb_dae_parse(const char *text, size_t size, const char *file, tb_mesh_data *mesh,

@@ -72,7 +72,7 @@ static void pass_blanks(obj_reader *r)
     }
 }
 
-/* Whether the statement ends here; blanks are passed over. */
+/* Whether the statement ends here; blanks are ignored. */
 static bool at_statement_end(obj_reader *r)
 {
     pass_blanks(r);
@@ -108,7 +108,7 @@ static tb_status fail(obj_reader *r, tb_status status, const char *field, const 
 
 /* ---- statements ---- */
 
-/* v x y z [w] or v x y z red green blue: what follows the place is passed over. */
+/* v x y z [w] or v x y z red green blue: what follows the place is ignored. */
 static tb_status read_vertex(obj_reader *r)
 {
     if (r->number_of_vertices >= TB_MESH_FILE_LIMIT)

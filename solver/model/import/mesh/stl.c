@@ -3,7 +3,7 @@
  * A binary file has an 80-byte header, a little-endian count and 50 bytes for each triangle:
  * normal, three corners (float32) and an attribute word. Its header may begin with "solid" like an
  * ASCII file, so size decides first: no ASCII file of any sane length fits the count that its own
- * letters would spell. Normals are passed over: the order of the corners says where outside is. */
+ * letters would spell. Normals are ignored: the order of the corners says where outside is. */
 #include "base/budget.h"
 #include "model/import/mesh/mesh_file.h"
 

@@ -19,7 +19,7 @@
  *   timestep and gravity; elements of Drake's and of ROS tools have no effect.
  * - What is not known is not read, and a warning names it with its line: robot descriptions carry
  *   elements of many programs. Xacro is refused. A text around the root element that is no XML is
- *   passed over likewise (xml_mend.c). */
+ *   ignored likewise (xml_mend.c). */
 #include "model/import/urdf/urdf.h"
 
 #include <stdarg.h>

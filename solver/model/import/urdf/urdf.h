@@ -101,7 +101,7 @@ tb_status urdf_mesh(urdf *u, const xmlNode *node, tb_handle *asset);
 /* Reads the <origin> among a node's children, if there is one. */
 tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double orientation[4]);
 
-/* Remembers that something was passed over; the same text again is only counted. */
+/* Remembers that something was ignored; the same text again is only counted. */
 void urdf_note_ignored(urdf *u, const xmlNode *node, const char *format, ...) TB_PRINTF(3, 4);
 /* Notes every attribute that is not among the space-separated `names` and of no foreign namespace. */
 void urdf_note_attributes(urdf *u, const xmlNode *node, const char *names);
