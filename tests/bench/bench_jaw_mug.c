@@ -1,7 +1,7 @@
 /* One world of jaw and mug, one thread, residual 1e-6: time of a step over the whole grasp and in
  * the hold.
  *
- * The scene that other simulators are timed on (tests/data/jaw_mug.c): close for 1 s, lift to 0.2 m
+ * The scene also times other simulators (tests/data/jaw_mug.c): close for 1 s, lift to 0.2 m
  * until 2 s, hold until 4 s, dt 2 ms. Usage: bench_jaw_mug [MODEL.xml]; without a model the
  * generator beside it writes one. */
 #include <unistd.h>

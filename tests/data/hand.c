@@ -8,9 +8,9 @@
  *
  * MJCF takes a mesh for its convex hull, so the mug of grasp.xml collides as boxes and capsules;
  * its OBJ mesh is there to be seen. Every keyframe of grasp.xml is one grasp, hand open and in
- * place: closing, lifting and shaking is left to whoever runs it.
+ * place; the caller closes, lifts and shakes it.
  *
- * mug.xml is the mug of grasp.xml alone, for whoever brings a hand of his own to it.
+ * mug.xml is the mug of grasp.xml alone, for callers with another hand.
  *
  * Rigid pads that are out of line with a wall touch it with a corner, and what two corners hold
  * swings about the line through them. With SPIN (m, the friction against spinning over the normal

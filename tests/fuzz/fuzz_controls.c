@@ -1,6 +1,6 @@
-/* Any bytes as a controls file: rows of finite numbers in the order of time, or a failure that
- * names its line. The reader is part of the command, not of the library,
- * and is compiled in here. */
+/* Fuzzes the reader of controls files. The reader returns rows of finite numbers in the order
+ * of time, or a failure that names the line. The reader belongs to the command, not to the
+ * library, so this program compiles it in. */
 #include <math.h>
 #include <stdint.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* Any bytes as a height field, as an image if they begin like one: a finite grid, or a failure with
- * a message. */
+/* Fuzzes the height field reader; input that begins with the byte 0x89 is read as PNG, other
+ * input as binary. The reader returns a finite grid, or a failure with a message. */
 #include <math.h>
 #include <stdlib.h>
 

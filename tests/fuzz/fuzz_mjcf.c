@@ -1,6 +1,6 @@
-/* Any bytes as an MJCF: a scene that compiles or says why not, or a failure with a message. No
- * other file may be touched, so includes and mesh files are refused; an odd size gives a shallow
- * depth limit. */
+/* Fuzzes the MJCF reader. The reader returns a scene, which compiles or fails with a message,
+ * or a failure with a message. Includes and mesh files are refused, so that the reader opens no
+ * other file. An input of odd size sets a shallow depth limit. */
 #include <stdlib.h>
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
-/* Any bytes as an archive with a model: a scene, or a failure with a message. The archive is the
- * only place that files come from. */
+/* Fuzzes the reader of archives that hold a model. The reader returns a scene, or a failure
+ * with a message. All files come from the archive. */
 #include <stdlib.h>
 
 #include "model/import/mjz.h"

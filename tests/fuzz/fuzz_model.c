@@ -1,5 +1,5 @@
-/* Fuzzes canonical model bytes behind their checksum: what is read must compile or fail with a
- * message, and what compiles must come back from its own bytes as the same model. */
+/* Fuzzes canonical model bytes behind their checksum. A model that is read compiles or fails
+ * with a message. A compiled model, written to bytes and read again, is the same model. */
 #include "model/model_internal.h"
 
 #include <stdlib.h>

@@ -1,4 +1,5 @@
-/* Any bytes as an MSH file: a mesh whose indices hold, or a failure with a message. */
+/* Fuzzes the MSH reader. The reader returns a mesh with valid indices, or a failure with a
+ * message. */
 #include <stdlib.h>
 
 #include "model/import/mesh/mesh_file.h"

@@ -1,4 +1,5 @@
-/* Any bytes as an OBJ file: a mesh whose indices hold, or a failure that names its line. */
+/* Fuzzes the OBJ reader. The reader returns a mesh with valid indices, or a failure that names
+ * the line. */
 #include <stdlib.h>
 
 #include "model/import/mesh/mesh_file.h"

@@ -1,4 +1,5 @@
-/* Any bytes as an STL file: a mesh whose indices hold, or a failure with a message. */
+/* Fuzzes the STL reader. The reader returns a mesh with valid indices, or a failure with a
+ * message. */
 #include <stdlib.h>
 
 #include "model/import/mesh/mesh_file.h"

@@ -1,5 +1,6 @@
-/* Any bytes as a URDF: a scene that compiles or says why not, or a failure with a message. Its path
- * names a folder that does not exist, so that no mesh beside it is found. */
+/* Fuzzes the URDF reader. The reader returns a scene, which compiles or fails with a message,
+ * or a failure with a message. The path of the input names a folder that does not exist, so
+ * that the reader finds no mesh files. */
 #include <stdlib.h>
 
 #include "base/base.h"

@@ -1,5 +1,5 @@
-/* Any bytes as a configuration file: a failure that names the file and changes nothing, or values
- * that survive being printed and read again. */
+/* Fuzzes the reader of configuration files. The reader returns values that survive printing and
+ * reading again, or a failure that names the file and changes no value. */
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
