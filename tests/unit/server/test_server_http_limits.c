@@ -92,6 +92,16 @@ START_TEST(bodies_that_are_too_large_are_refused)
 }
 END_TEST
 
+/* A connection in the midst of a call: an answer that never ends has begun. */
+static int begin_call(void)
+{
+    char begun;
+    const int s = http_connect(at);
+    http_send(s, "POST", "/tribo.v1.Test/Flood", STREAM_PROTO, "\0\0\0\0\0", 5);
+    ck_assert_int_eq(recv(s, &begun, 1, 0), 1);
+    return s;
+}
+
 START_TEST(connections_and_headers_are_limited)
 {
     prepare();
@@ -100,12 +110,7 @@ START_TEST(connections_and_headers_are_limited)
     start();
     int open[3];
     http_answer answer;
-    for (int i = 0; i < 3; i++) {
-        open[i] = http_connect(at);
-        http_send(open[i], "POST", "/tribo.v1.Test/Size", JSON, "{}", 2);
-        ck_assert(http_receive(open[i], &answer));
-        is_json(answer, "{}");
-    }
+    for (int i = 0; i < 3; i++) open[i] = begin_call();
     answer = post("Size", JSON, "{}");
     ck_assert_str_eq(http_value(&answer, "Retry-After"), "1");
     is_error(answer, 503, "unavailable", "too many connections are open: the limit is 3");
@@ -113,6 +118,22 @@ START_TEST(connections_and_headers_are_limited)
     ck_assert_int_eq(answer.status, 200);
     http_answer_free(&answer);
     ck_assert_int_ge(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP), 3);
+    for (int i = 0; i < 3; i++) close(open[i]);
+    EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
+
+    /* of those that are idle and have shown no key the one that has been so for longest makes room */
+    for (int i = 0; i < 3; i++) {
+        open[i] = http_connect(at);
+        http_send(open[i], "POST", "/tribo.v1.Test/Size", JSON, "{}", 2);
+        ck_assert(http_receive(open[i], &answer));
+        is_json(answer, "{}");
+    }
+    const int64_t displaced = td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_DISPLACED);
+    is_json(post("Size", JSON, "{}"), "{}");
+    ck_assert_int_eq(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_DISPLACED),
+                     displaced + 1);
+    char nothing;
+    ck_assert_int_eq(recv(open[0], &nothing, 1, 0), 0);
     for (int i = 0; i < 3; i++) close(open[i]);
     EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
 
@@ -125,10 +146,7 @@ START_TEST(connections_and_headers_are_limited)
     prepare();
     config.http_connections_per_address = 1;
     start();
-    const int one = http_connect(at);
-    http_send(one, "POST", "/tribo.v1.Test/Size", JSON, "{}", 2);
-    ck_assert(http_receive(one, &answer));
-    is_json(answer, "{}");
+    const int one = begin_call();
     is_error(post("Size", JSON, "{}"), 503, "unavailable", "from this address");
     close(one);
     stop();

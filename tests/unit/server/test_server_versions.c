@@ -4,12 +4,25 @@
 
 /* What stands in a snapshot's bytes, as session_store.c and state_once.c lay it: for the store
  * "TDWORLD", format, worlds and a table of sizes; for each world "TBSTATE", format, status, and the
- * SHA-256 of the model. */
-enum { STORED_FORMAT = 8, STORED_WORLD = 16 + 8, WORLD_FORMAT = 8, WORLD_MODEL = 16 };
+ * SHA-256 of the model, and at its end a checksum of what stands before. */
+enum { STORED_FORMAT = 8, STORED_SIZE = 16, STORED_WORLD = 24, WORLD_FORMAT = 8, WORLD_MODEL = 16 };
 
 static void put_u32(unsigned char *bytes, size_t at, uint32_t number)
 {
     memcpy(bytes + at, &number, sizeof number);
+}
+
+/* The checksum of a world whose bytes another build has written, so that they are whole. */
+static void seal_world(unsigned char *world, size_t size)
+{
+    uint64_t hash = 0xcbf29ce484222325u, word;
+    ck_assert_uint_gt(size, sizeof hash);
+    for (size_t i = 0; i + 8 <= size - sizeof hash; i += 8) {
+        memcpy(&word, world + i, 8);
+        hash = (hash ^ word) * 0x100000001b3u;
+        hash ^= hash >> 29;
+    }
+    memcpy(world + size - sizeof hash, &hash, sizeof hash);
 }
 
 /* ---- bytes that a client sends ---- */
@@ -57,14 +70,17 @@ START_TEST(bytes_of_another_format_or_model_are_refused)
 
     put_u32(data->data, WORLD_FORMAT, 1);
     refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "version 1", "reads 3");
-    put_u32(data->data, WORLD_FORMAT, 3);
+    put_u32(data->data, WORLD_FORMAT, 4);
 
     /* the same scene, compiled to something else by another version */
     memcpy(model, data->data + WORLD_MODEL, 12);
     model[12] = '\0';
     data->data[WORLD_MODEL] ^= 1;
+    refuse(&t.server, id, data, TB_INVALID_ARGUMENT, "data", "its checksum is another");
+    seal_world(data->data, data->len);
     refuse(&t.server, id, data, TB_FAILED_PRECONDITION, "is of model", model);
     data->data[WORLD_MODEL] ^= 1;
+    seal_world(data->data, data->len);
 
     /* and one of another scene */
     refuse(&t.server, other, data, TB_FAILED_PRECONDITION, "another scene", model);
@@ -89,8 +105,10 @@ static void on_kept(void *context, tb_status status, const tb_error *error)
     atomic_store((atomic_bool *)context, true);
 }
 
-/* A second, newer snapshot of the session with one place of its bytes changed. */
-static void keep_changed(td_server *s, const char *kept, size_t at, uint32_t number, char id[33])
+/* A second, newer snapshot of the session with one place of its bytes changed; sealed: by a build
+ * that wrote it so, not by damage. */
+static void keep_changed(td_server *s, const char *kept, size_t at, uint32_t number, bool sealed,
+                         char id[33])
 {
     db_snapshot row;
     db_id of;
@@ -101,6 +119,12 @@ static void keep_changed(td_server *s, const char *kept, size_t at, uint32_t num
     TEST_OK(db_get_snapshot(s->db, &of, &row, &bytes, &error), &error);
     ck_assert_uint_gt(row.size, at + sizeof number);
     put_u32(bytes, at, number);
+    uint64_t world;
+    memcpy(&world, bytes + STORED_SIZE, sizeof world);
+    if (sealed) {
+        ck_assert_uint_eq(STORED_WORLD + world, row.size);
+        seal_world(bytes + STORED_WORLD, (size_t)world);
+    }
     row.id.bytes[0] ^= 0xff;
     row.create_time_us++;
     td_id_print(&row.id, id);
@@ -112,7 +136,8 @@ static void keep_changed(td_server *s, const char *kept, size_t at, uint32_t num
 /* After a restart over a newest snapshot that was changed so: every call that needs the worlds is
  * refused with the word in it, the session is still listed and can be deleted, and its neighbour
  * steps. */
-static void check_restart(size_t at, uint32_t number, tb_status expected, const char *word)
+static void check_restart(size_t at, uint32_t number, bool sealed, tb_status expected,
+                          const char *word)
 {
     test_server t;
     char id[33], neighbour[33], kept[33], changed[33];
@@ -123,7 +148,7 @@ static void check_restart(size_t at, uint32_t number, tb_status expected, const 
     open_pile(&t.server, "one", 2, 1, neighbour);
     ck_assert_int_eq(step_session(&t.server, "one", id, 20), TB_OK);
     snapshot_session(&t.server, "one", id, kept);
-    keep_changed(&t.server, kept, at, number, changed);
+    keep_changed(&t.server, kept, at, number, sealed, changed);
     TEST_STATUS(restore_session(&t.server, "one", id, changed, &error), expected, &error);
     ck_assert_msg(strstr(error.message, word) != NULL, "%s", error.message);
     TEST_OK(restore_session(&t.server, "one", id, kept, &error), &error);
@@ -148,23 +173,25 @@ static void check_restart(size_t at, uint32_t number, tb_status expected, const 
 
 START_TEST(a_checkpoint_of_another_format_is_refused_after_a_restart)
 {
-    check_restart(STORED_FORMAT, 7, TB_FAILED_PRECONDITION, "format 7, this build reads 1");
-    check_restart(STORED_WORLD + WORLD_FORMAT, 9, TB_FAILED_PRECONDITION,
-                  "version 9, this build reads 3");
+    check_restart(STORED_FORMAT, 7, true, TB_FAILED_PRECONDITION, "format 7, this build reads 1");
+    check_restart(STORED_WORLD + WORLD_FORMAT, 9, true, TB_FAILED_PRECONDITION,
+                  "version 9, this build reads 3 and 4");
 }
 END_TEST
 
 START_TEST(a_checkpoint_of_another_model_is_refused_after_a_restart)
 {
-    check_restart(STORED_WORLD + WORLD_MODEL, 0x30303030, TB_FAILED_PRECONDITION,
+    check_restart(STORED_WORLD + WORLD_MODEL, 0x30303030, true, TB_FAILED_PRECONDITION,
                   "is of model 0000");
 }
 END_TEST
 
 START_TEST(a_damaged_checkpoint_is_a_loss)
 {
-    check_restart(0, 0, TB_DATA_LOSS, "no snapshot");
-    check_restart(STORED_WORLD, 0, TB_DATA_LOSS, "not a snapshot");
+    check_restart(0, 0, false, TB_DATA_LOSS, "no snapshot");
+    check_restart(STORED_WORLD, 0, false, TB_DATA_LOSS, "not a snapshot");
+    check_restart(STORED_WORLD + WORLD_MODEL, 0x30303030, false, TB_DATA_LOSS,
+                  "its checksum is another");
 }
 END_TEST
 
