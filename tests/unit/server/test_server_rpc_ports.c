@@ -1,5 +1,6 @@
 /* The gRPC transport's beginning and end: ports and sockets, TLS, shutdown. */
 #include <errno.h>
+#include <netinet/in.h>
 #include <pthread.h>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -157,6 +158,60 @@ START_TEST(tls_and_mutual_tls_are_spoken)
 }
 END_TEST
 
+/* A connection whose client has sent `size` bytes of a handshake and says nothing more. */
+static int stall(const bench *b, const uint8_t *said, size_t size)
+{
+    const char *address = td_rpc_address(b->server.rpc);
+    struct sockaddr_in to = {.sin_family = AF_INET};
+    to.sin_port = htons((uint16_t)atoi(strrchr(address, ':') + 1));
+    to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    const int s = socket(AF_INET, SOCK_STREAM, 0);
+    ck_assert_int_eq(connect(s, (const struct sockaddr *)&to, sizeof to), 0);
+    ck_assert_int_eq(send(s, said, size, MSG_NOSIGNAL), (ssize_t)size);
+    return s;
+}
+
+START_TEST(a_stalled_handshake_holds_up_nobody_and_ends)
+{
+    enum { SILENT, IN_RECORD, IN_HELLO, STALLED = 12 };
+    /* a record of 512 bytes with a ClientHello of 508, of which nothing more comes */
+    static const uint8_t HELLO[] = {22, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3};
+    static const size_t SIZES[] = {[SILENT] = 0, [IN_RECORD] = 3, [IN_HELLO] = sizeof HELLO};
+    char folder[] = "/tmp/test_server_rpc.XXXXXX";
+    bench b;
+    authority ca = certificate_make("authority", NULL);
+    int stalled[STALLED];
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    bench_configure(&b);
+    b.config.grpc_timeout_seconds = 3;
+    snprintf(b.config.tls_certificate, TD_CONFIG_TEXT_SIZE, "%s/certificate", folder);
+    snprintf(b.config.tls_key, TD_CONFIG_TEXT_SIZE, "%s/key", folder);
+    write_certificate(&b.config, &ca);
+    bench_serve(&b);
+
+    /* more than there are loops, so that the honest calls share theirs with some */
+    const int64_t began = td_monotonic_ns();
+    for (int i = 0; i < STALLED; i++) stalled[i] = stall(&b, HELLO, SIZES[i % 3]);
+    for (int i = 0; i < 4; i++) ck_assert_int_eq(echo_over_tls(&b, &ca, NULL), GRPC_STATUS_OK);
+    ck_assert_int_lt(td_monotonic_ns() - began, (int64_t)2900 * 1000000);
+
+    /* and all of them are closed at their deadline */
+    for (int i = 0; i < STALLED; i++) {
+        struct timeval limit = {.tv_sec = 10};
+        char byte;
+        setsockopt(stalled[i], SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof limit);
+        const ssize_t got = recv(stalled[i], &byte, 1, 0);
+        ck_assert_msg(got == 0 || (got < 0 && errno == ECONNRESET), "%d: %s", i, strerror(errno));
+        close(stalled[i]);
+    }
+    ck_assert_int_ge(td_monotonic_ns() - began, (int64_t)2900 * 1000000);
+    bench_stop(&b);
+    ck_assert_int_eq(unlink(b.config.tls_certificate) | unlink(b.config.tls_key) | rmdir(folder),
+                     0);
+    certificate_free(&ca);
+}
+END_TEST
+
 START_TEST(certificates_that_cannot_be_used_are_named)
 {
     char folder[] = "/tmp/test_server_rpc.XXXXXX";
@@ -249,5 +304,6 @@ START_TEST(a_server_that_never_started_goes_quietly)
 END_TEST
 
 TEST_MAIN(a_port_in_use_is_refused_by_name, a_unix_socket_serves_too, tls_and_mutual_tls_are_spoken,
-          certificates_that_cannot_be_used_are_named, shutdown_waits_for_what_is_in_flight,
-          shutdown_cancels_what_takes_too_long, a_server_that_never_started_goes_quietly)
+          a_stalled_handshake_holds_up_nobody_and_ends, certificates_that_cannot_be_used_are_named,
+          shutdown_waits_for_what_is_in_flight, shutdown_cancels_what_takes_too_long,
+          a_server_that_never_started_goes_quietly)
