@@ -43,7 +43,7 @@ stepped cpu
 # ---- grasps ----
 
 data=$TRIBO_BUILD/tests/data
-"$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" >/dev/null
+"$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" 0.7 0.003 >/dev/null
 printf 'name,x,y,z,force\nmiddle,0,0,0.055,20\n' >"$dir/poses.csv"
 grasp() {
     expected=$1

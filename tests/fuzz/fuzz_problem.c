@@ -22,7 +22,13 @@ static void solve(const tb_problem_file *file)
         const size_t rows = (size_t)tb_problem_describe(file).rows;
         double *reactions = calloc(rows + 1, sizeof *reactions);
         if (!reactions) return;
-        if (tb_problem_solve(file, &options, reactions, NULL, &result, &error) != TB_OK) abort();
+        const tb_status status = tb_problem_solve(file, &options, reactions, NULL, &result, &error);
+        if (status == TB_UNSUPPORTED && error.message[0] != 0) {
+            free(
+                reactions); /* this solver needs the factorized form, and a file gives the matrix */
+            continue;
+        }
+        if (status != TB_OK) abort();
         for (size_t k = 0; k < rows; k++)
             if (!(fabs(reactions[k]) <= DBL_MAX)) abort();
         if (!(result.residual <= DBL_MAX)) abort();

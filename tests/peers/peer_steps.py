@@ -1,9 +1,9 @@
 """Processor time of a step beside MuJoCo's, of models named or of a few known to be dear.
 
-Both engines step the same model from qpos0, a portion of steps in turn: ours in a process of its own
-(tests/bench/bench_steps), MuJoCo's in this one, one thread each. What counts is processor time, so
-that a loaded machine slows both alike. Prints for each model microseconds a step of both and the
-ratio with its range over the rounds, then median, 95 % and worst of the ratios.
+Both engines step the same model from qpos0, a portion of steps in turn: ours in a process of its
+own (tests/bench/bench_steps), MuJoCo's in this one, one thread each. Processor time counts, so that
+a loaded machine slows both alike. The script prints for each model microseconds a step of both and
+the ratio with its range over the rounds, then median, 95 % and worst of the ratios.
 """
 
 import argparse
@@ -105,7 +105,7 @@ class Ours:
 def one_round(
     asked: argparse.Namespace, path: Path, model: mujoco.MjModel
 ) -> tuple[float, float, dict[str, Any]]:
-    """Microseconds a step of ours and of theirs, and our certificate: sums, worst residual, last."""
+    """Microseconds a step of ours and theirs, and our certificate: sums, worst residual, last."""
     data = mujoco.MjData(model)
     spent = np.zeros(2)
     merged: dict[str, Any] = {}
