@@ -1,5 +1,5 @@
-/* What the flags --create-key, --revoke-key, --list-keys and --list-refused-keys do. All work beside a
- * daemon that holds the store, too; it learns of a change within a second or so. */
+/* The flags --create-key, --revoke-key, --list-keys and --list-refused-keys. All of them also work
+ * beside a daemon that holds the store; the daemon learns of a change within about a second. */
 #ifndef SERVER_KEYS_COMMAND_H
 #define SERVER_KEYS_COMMAND_H
 

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "tribo_qp.h"
 
-/* What a device keeps of a state between calls: its backend's, which knows more of it. States that
- * have been forked share a twin until one of them is stepped. */
+/* The copy of a state that a device keeps between calls. The struct begins the backend's own, larger
+ * one. Forked states share a copy until one of them is stepped. */
 typedef struct tb_device_twin {
     const struct tb_backend *backend;
 } tb_device_twin;

@@ -43,8 +43,8 @@ tb_status tb_scene_stop_slide(tb_scene *scene, int32_t body, int32_t nth, double
                               double upper, tb_error *error);
 
 /* The same model in which pairs of shapes (count x 2, model indices) never collide. The result
- * is a complete model: with canonical bytes, hash, and the warnings of the first. Statuses are
- * those of the builder and the compiler. */
+ * is a complete model: with canonical bytes, hash, and the warnings of the first. Statuses:
+ * as the builder and the compiler return them. */
 tb_status tb_model_leave_out(const tb_model *model, const int32_t *pairs, int32_t count,
                              tb_model **without, tb_error *error);
 /* Adds a warning to a model that no other thread uses yet. */

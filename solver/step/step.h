@@ -75,7 +75,7 @@ typedef enum tb_state_part {
 
 enum { TB_ARRAYS = 9 }; /* of `numbers` */
 
-/* What a device keeps of a state between calls (backend/backend.h). */
+/* The copy of a state that a device keeps between calls (backend/backend.h). */
 typedef struct tb_device_twin tb_device_twin;
 
 struct tb_state {

@@ -12,7 +12,7 @@
 
 enum { USUAL_CONTACTS = 500, ITERATIONS = 10, MOST_REPEATS = 101, SEED = 5 };
 
-/* What the thesis says of a variant's iteration on a GTX 580 in double (section 6.3, appendix B):
+/* The thesis's figures for an iteration of a variant on a GTX 580 in double (section 6.3, appendix B):
  * speedup over one core, and time over that of variant 5. 0: only a curve is given, which is lost. */
 static const struct {
     const char *variant;

@@ -1,6 +1,6 @@
 /* The physics as one translation unit: the sources of the rooms, for C++ and CUDA.
  *
- * Whoever includes this first thing gets tb_world_step and all below it as functions of a device
+ * A source that includes this file first gets tb_world_step and all below it as device functions
  * (or, compiled as plain C++, of a processor that plays one: tests/unit/gpu/device_world.cc). Nothing
  * is written twice: these are the files that the library is made of, and the lists below are all
  * that a step needs of them. One unit lets the compiler see through every call.

@@ -1,5 +1,5 @@
 /* A field as the host's side handles it, all but its kernels: see tb_gpu_field_calls. Included where
- * those are, after gpu/large/field_unit.h: in field.cu, and where the processor plays a card
+ * the kernels are, after gpu/large/field_unit.h: in field.cu, and where the processor plays a card
  * (tests/plugin/card/field.cc). */
 #ifndef TB_GPU_FIELD_CALLS_H
 #define TB_GPU_FIELD_CALLS_H

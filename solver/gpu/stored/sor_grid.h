@@ -23,7 +23,7 @@ enum {
     PROGRESS = 32 /* counters: the diagonal's, then each owner's, one a cache line */
 };
 
-/* What block 0 keeps in shared memory, and an owner's impulses and sums. Buffers of two serve the
+/* Shared memory of block 0; an owner of rows uses `next` and `part` of it. Buffers of two serve the
  * diagonal blocks by turns. */
 typedef struct sor_memory {
     tb_real diagonal[2][SIDE][SIDE]; /* by columns: T's diagonal block */

@@ -4,7 +4,7 @@
  *
  * The first reading of a document finds the bodies and compiles the scene for their inertias; the
  * second one reads the same document with the frames moved. The axes are MuJoCo's, signs included:
- * those of a given diagonal or of an only primitive as they are written, else the principal axes
+ * the axes of a given diagonal or of an only primitive as they are written, else the principal axes
  * with the largest moment first, turned from the document's axes by Jacobi's method. */
 #include <math.h>
 #include <stdlib.h>
