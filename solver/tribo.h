@@ -1371,12 +1371,22 @@ typedef struct tb_problem_result {
     char solver[16];
     int32_t cycle; /* staggered: period, in iterations, of the repeated active sets on which it
                       gave up; else 0 */
+    bool on_gpu;   /* the impulses are a GPU's */
 } tb_problem_result;
 
 /* Solves from zero impulses; reactions and velocities (rows each) may be NULL. CANCELLED if the
  * options' function asks for it. */
 tb_status tb_problem_solve(const tb_problem_file *, const tb_solve_options *, double *reactions,
                            double *velocities, tb_problem_result *, tb_error *);
+
+/* The same on a device. A GPU iterates `full-sor` on the stored T, in rounds, until the residual
+ * meets the tolerance. Where its iterations run out or its convergence is too slow for those left,
+ * the options' solver begins again on the CPU. The result names the solver that ended the work and
+ * whether that was the GPU's. AUTO is the CPU where there is no GPU. RESOURCE_EXHAUSTED has the bytes
+ * that T requires; UNSUPPORTED names a law other than a contact's. */
+tb_status tb_problem_solve_on(const tb_problem_file *, tb_backend_choice, int32_t device,
+                              const tb_solve_options *, double *reactions, double *velocities,
+                              tb_problem_result *, tb_error *);
 
 /* ---- prox iterations with a stored T -------------------------------------------------------- */
 
@@ -1391,7 +1401,8 @@ typedef struct tb_prox_system tb_prox_system;
  * negative; mu 0.5. INVALID_ARGUMENT; RESOURCE_EXHAUSTED with the bytes wanted. */
 tb_status tb_prox_system_random(int32_t contacts, uint64_t seed, double alpha, tb_prox_system **,
                                 tb_error *);
-/* The prox system of a problem with Coulomb contacts only; UNSUPPORTED names any other law. */
+/* The prox system of a problem of contacts: Coulomb's in space or in the plane, and frictionless
+ * ones. UNSUPPORTED names any other law. */
 tb_status tb_prox_system_of_problem(const tb_problem_file *, double alpha, tb_prox_system **,
                                     tb_error *);
 void tb_prox_system_destroy(tb_prox_system *); /* NULL is fine */

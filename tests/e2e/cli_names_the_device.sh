@@ -107,4 +107,16 @@ grasp 0 --object "$dir/mug.obj" --backend auto --device 1
 has '"verdict":"held"'
 stop
 is 'exit code of the daemon' "$code" 0
+
+# a problem on a card; where its iterations run out, the processor solves it and says so
+problem=tests/data/problems/box_sticks.dat
+run 0 solve --json --backend gpu "$problem"
+has '"solver":"full-sor"'
+has '"backend":"gpu"'
+run 0 solve --json "$problem"
+has '"backend":"cpu"'
+run 2 solve --device 1 "$problem"
+says 'device needs --backend gpu'
+run 1 solve --backend gpu --device 7 "$problem"
+says 'no card 7'
 finish

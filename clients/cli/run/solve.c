@@ -25,7 +25,11 @@ static const args_command COMMAND = {
         "Solves contact problems (text or FCLIB HDF5; W q mu, or M H q b mu) from zero and prints "
         "one\n"
         "line for each. The residual is the natural map at rho = 1 in De Saxce's form over ||q||,\n"
-        "computed in double from the file's numbers, whatever the solver believed. A file that "
+        "computed in double from the file's numbers, whatever the solver believed. On a GPU, "
+        "full-sor\n"
+        "iterates on the stored T; where its convergence is too slow, the CPU solves instead, and "
+        "the\n"
+        "line names its solver. A file that "
         "cannot\n"
         "be read makes the exit code 1, else one that is not solved makes it 3. 'tribo version' "
         "lists\n"
@@ -33,12 +37,14 @@ static const args_command COMMAND = {
     .examples = "  tribo solve pile.dat\n"
                 "  tribo solve *.hdf5 --tolerance 1e-10 --max-iterations 1000000\n"
                 "  tribo solve --solver jor --storage dense --json problems/*.dat\n"
+                "  tribo solve pile.dat --backend gpu\n"
                 "  tribo solve pile.dat --server robot7:7410\n",
     .minimum_operands = 1,
     .maximum_operands = ALL_OPERANDS};
 
 typedef struct solve {
     tb_solve_options options;
+    device_options device;
     tbc_client *client; /* a daemon solves; NULL: here */
     bool json;
     bool unread, unsolved;
@@ -75,6 +81,7 @@ static void print_result(solve *s, const char *path, const tb_problem_info *info
         json_object_set_new(object, "file", json_text(path));
         json_object_set_new(object, "contacts", json_integer(info->contacts));
         json_object_set_new(object, "solver", json_text(result->solver));
+        json_object_set_new(object, "backend", json_string(result->on_gpu ? "gpu" : "cpu"));
         json_object_set_new(object, "status", json_string(tb_status_name(result->status)));
         json_object_set_new(object, "residual", json_finite(result->residual));
         json_object_set_new(object, "iterations", json_integer(result->iterations));
@@ -131,6 +138,17 @@ static tb_status solve_remote(solve *s, const char *path, tb_problem_result *res
     return TB_OK;
 }
 
+static tb_backend_choice backend_of(const solve *s)
+{
+    return s->device.backend == DEVICE_NOT_GIVEN ? TB_BACKEND_CPU
+                                                 : (tb_backend_choice)s->device.backend;
+}
+
+static int32_t device_of(const solve *s)
+{
+    return s->device.index == DEVICE_NOT_GIVEN ? 0 : (int32_t)s->device.index;
+}
+
 static void solve_file(solve *s, const char *path)
 {
     tb_error error = {0};
@@ -139,9 +157,9 @@ static void solve_file(solve *s, const char *path)
     tb_status status = tb_problem_load(path, &file, &error);
     if (status == TB_OK) {
         const tb_problem_info info = tb_problem_describe(file);
-        status = s->client != NULL
-                     ? solve_remote(s, path, &result, &error)
-                     : tb_problem_solve(file, &s->options, NULL, NULL, &result, &error);
+        status = s->client != NULL ? solve_remote(s, path, &result, &error)
+                                   : tb_problem_solve_on(file, backend_of(s), device_of(s),
+                                                         &s->options, NULL, NULL, &result, &error);
         /* unsolved is a result: it says how far the solver came */
         if (status == TB_OK || status == TB_NOT_CONVERGED || status == TB_DIVERGED) {
             if (result.status == TB_OK) result.status = status;
@@ -169,7 +187,8 @@ int command_solve(int argc, char **argv)
 
     /* the stepping options that apply to a single problem */
     static const char *const WANTED[] = {"solver",  "tolerance", "max-iterations", "omega",
-                                         "storage", "r",         "threads",        NULL};
+                                         "storage", "r",         "threads",        "backend",
+                                         "device",  NULL};
     solve s = {.options = tb_solve_defaults()};
     args_option options[SIMULATION_OPTIONS + 3];
     char tolerance[64], iterations[64];
@@ -183,6 +202,8 @@ int command_solve(int argc, char **argv)
             /* defaults differ from a step's */
             if (list[i].target == &shared.tolerance) options[count].help = tolerance;
             if (list[i].target == &shared.maximum_iterations) options[count].help = iterations;
+            if (list[i].target == &shared.device.backend)
+                options[count].help = "where problems are solved (cpu)";
             count++;
         }
     bool quiet = false;
@@ -208,6 +229,14 @@ int command_solve(int argc, char **argv)
     s.options.r_strategy = (tb_r_strategy)shared.r_strategy;
     s.options.threads = (int32_t)shared.threads;
     if (shared.omega > 0) s.options.omega = shared.omega;
+    s.device = shared.device;
+    const char *objection = device_objection(&s.device);
+    if (objection == NULL && remote.address != NULL && s.device.backend != DEVICE_NOT_GIVEN)
+        objection = "a daemon chooses --backend itself";
+    if (objection != NULL) {
+        args_complain(COMMAND.name, "%s", objection);
+        return CLI_USAGE;
+    }
     s.options.cancelled = is_interrupted;
 
     tb_error error = {0};

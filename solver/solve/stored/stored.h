@@ -48,6 +48,10 @@ struct tb_prox_system {
 /* OK, or RESOURCE_EXHAUSTED where the machine has not so much memory left. */
 tb_status tb_stored_check_memory(double bytes, const char *what, tb_error *error);
 
+/* The system of a problem of contacts; the contract of tb_prox_system_of_problem. */
+tb_status tb_stored_system_of(const tb_problem *problem, double alpha, tb_prox_system **made,
+                              tb_error *error);
+
 /* ---- the processor's loops, in both precisions ---- */
 
 /* Iterates from `lambda` (3 numbers a contact, N s), which receives the result, and fills the result's

@@ -161,6 +161,17 @@ tb_status tb_prox_system_random(int32_t contacts, uint64_t seed, double alpha,
 
 /* ---- of a contact problem ---- */
 
+/* A problem whose rows are dealt out to contacts of three rows. Contacts in the plane and frictionless
+ * ones have rows less: those that pad them couple with nothing and keep an impulse of zero. */
+typedef struct stored_source {
+    const tb_problem *problem;
+    tb_matrix matrix; /* G, where the problem has it as rows of Y: dense, of this struct */
+    const tb_matrix *g;
+    double *dense;
+    int32_t *place; /* rows: 3 times the contact, plus normal, tangent 1 or 2 */
+    uint8_t *mark;  /* contacts */
+} stored_source;
+
 static double entry_of(const tb_matrix *g, int32_t row, int32_t column)
 {
     if (g->dense) return g->dense[(int64_t)row * g->columns + column];
@@ -169,78 +180,129 @@ static double entry_of(const tb_matrix *g, int32_t row, int32_t column)
     return 0;
 }
 
-/* Marks the contacts that row `r` of blocks couples, in `mark`; returns their number. */
-static int32_t mark_columns(const tb_matrix *g, int32_t r, uint8_t *mark)
+/* Marks the contacts that contact `r` is coupled with, itself among them; returns their number. */
+static int32_t mark_columns(const stored_source *source, int32_t r)
 {
+    const tb_matrix *g = source->g;
+    const tb_block *block = &source->problem->blocks[r];
     int32_t count = 0;
-    memset(mark, 0, (size_t)(g->columns / 3));
-    for (int32_t row = 3 * r; row < 3 * r + 3; row++) {
+    memset(source->mark, 0, (size_t)source->problem->number_of_blocks);
+    source->mark[r] = 1;
+    for (int32_t row = block->row; row < block->row + block->rows; row++) {
         if (g->dense) {
             for (int32_t c = 0; c < g->columns; c++)
-                if (g->dense[(int64_t)row * g->columns + c] != 0) mark[c / 3] = 1;
+                if (g->dense[(int64_t)row * g->columns + c] != 0)
+                    source->mark[source->place[c] / 3] = 1;
         } else {
             for (int32_t k = g->row_start[row]; k < g->row_start[row + 1]; k++)
-                if (g->value[k] != 0) mark[g->column[k] / 3] = 1;
+                if (g->value[k] != 0) source->mark[source->place[g->column[k]] / 3] = 1;
         }
     }
-    for (int32_t c = 0; c < g->columns / 3; c++) count += mark[c];
+    for (int32_t c = 0; c < source->problem->number_of_blocks; c++) count += source->mark[c];
     return count;
 }
 
 static tb_status check_laws(const tb_problem *problem, tb_error *error)
 {
-    if (!problem->matrix)
-        return tb_fail(error, TB_UNSUPPORTED, "a stored T needs a problem that gives its G");
-    for (int32_t b = 0; b < problem->number_of_blocks; b++)
-        if (problem->blocks[b].law != TB_LAW_COULOMB || problem->blocks[b].row != 3 * b)
+    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
+        const int32_t law = problem->blocks[b].law;
+        if (law != TB_LAW_COULOMB && law != TB_LAW_PLANAR && law != TB_LAW_UNILATERAL)
             return tb_fail_field(error, TB_UNSUPPORTED, "law",
-                                 "block %d is no Coulomb contact of three rows but %s", (int)b,
-                                 tb_law_name(problem->blocks[b].law));
+                                 "block %d is no contact but %s: a stored T has contacts only",
+                                 (int)b, tb_law_name(law));
+    }
     return TB_OK;
 }
 
-static tb_status fill_system(const tb_problem *problem, uint8_t *mark, tb_prox_system **made,
-                             tb_error *error)
+static void close_source(stored_source *source)
 {
-    const tb_matrix *g = problem->matrix;
+    free(source->dense);
+    free(source->place);
+    free(source->mark);
+}
+
+static tb_status open_source(const tb_problem *problem, stored_source *source, tb_error *error)
+{
+    const size_t rows = (size_t)problem->number_of_rows;
+    *source = (stored_source){.problem = problem, .g = problem->matrix};
+    source->place = malloc((rows + 1) * sizeof *source->place);
+    source->mark = malloc((size_t)problem->number_of_blocks + 1);
+    if (!source->place || !source->mark)
+        return tb_fail_memory(error, rows * sizeof *source->place, "a system");
+    for (int32_t b = 0; b < problem->number_of_blocks; b++)
+        for (int32_t k = 0; k < problem->blocks[b].rows; k++)
+            source->place[problem->blocks[b].row + k] = 3 * b + k;
+    if (source->g && !problem->compliance) return TB_OK;
+    tb_status status =
+        tb_stored_check_memory((double)rows * (double)rows * sizeof(double), "G", error);
+    if (status != TB_OK) return status;
+    source->dense = malloc(rows * rows * sizeof *source->dense + 1);
+    if (!source->dense) return tb_fail_memory(error, rows * rows * sizeof *source->dense, "G");
+    status = tb_problem_delassus(problem, source->dense);
+    source->matrix = (tb_matrix){.rows = problem->number_of_rows,
+                                 .columns = problem->number_of_rows,
+                                 .dense = source->dense};
+    source->g = &source->matrix;
+    return status;
+}
+
+/* The block of G of contacts r and c. A padded row gets the contact's own normal entry on the diagonal,
+ * so that it has an r. */
+static void fill_block(const stored_source *source, int32_t r, int32_t c, double *value)
+{
+    const tb_block *row = &source->problem->blocks[r], *column = &source->problem->blocks[c];
+    memset(value, 0, 9 * sizeof *value);
+    for (int32_t i = 0; i < row->rows; i++)
+        for (int32_t j = 0; j < column->rows; j++)
+            value[3 * i + j] = entry_of(source->g, row->row + i, column->row + j);
+    for (int32_t i = row->rows; r == c && i < 3; i++) value[4 * i] = value[4 * (row->rows - 1)];
+}
+
+static tb_status fill_system(const stored_source *source, tb_prox_system **made, tb_error *error)
+{
+    const tb_problem *problem = source->problem;
     const int32_t contacts = problem->number_of_blocks;
     int64_t blocks = 0;
-    for (int32_t r = 0; r < contacts; r++) blocks += mark_columns(g, r, mark);
+    for (int32_t r = 0; r < contacts; r++) blocks += mark_columns(source, r);
     const tb_status status = make_system(contacts, blocks, made, error);
     if (status != TB_OK) return status;
     tb_prox_system *system = *made;
     int32_t at = 0;
     for (int32_t r = 0; r < contacts; r++) {
-        mark_columns(g, r, mark);
+        const tb_block *block = &problem->blocks[r];
+        mark_columns(source, r);
         for (int32_t c = 0; c < contacts; c++) {
-            if (!mark[c]) continue;
+            if (!source->mark[c]) continue;
             system->column[at] = c;
-            for (int e = 0; e < 9; e++)
-                system->value[9 * (int64_t)at + e] = entry_of(g, 3 * r + e / 3, 3 * c + e % 3);
-            at++;
+            fill_block(source, r, c, system->value + 9 * (int64_t)at++);
         }
         system->row_start[r + 1] = at;
-        system->mu[r] = problem->blocks[r].mu;
-        for (int k = 0; k < 3; k++) system->d[3 * (int64_t)r + k] = problem->c[3 * (int64_t)r + k];
+        system->mu[r] = block->rows > 1 ? block->mu : 0;
+        for (int32_t k = 0; k < block->rows; k++)
+            system->d[3 * (int64_t)r + k] = problem->c[block->row + k];
     }
     return TB_OK;
 }
 
-tb_status tb_prox_system_of_problem(const tb_problem_file *file, double alpha,
-                                    tb_prox_system **made, tb_error *error)
+tb_status tb_stored_system_of(const tb_problem *problem, double alpha, tb_prox_system **made,
+                              tb_error *error)
 {
-    const tb_problem *problem = tb_problem_file_local(file);
+    stored_source source = {0};
     *made = NULL;
     tb_status status = check_alpha(alpha, error);
     if (status == TB_OK) status = check_laws(problem, error);
-    if (status != TB_OK) return status;
-    uint8_t *mark = malloc((size_t)problem->number_of_blocks + 1);
-    if (!mark) return tb_fail_memory(error, (size_t)problem->number_of_blocks, "a system");
-    status = fill_system(problem, mark, made, error);
-    free(mark);
+    if (status == TB_OK) status = open_source(problem, &source, error);
+    if (status == TB_OK) status = fill_system(&source, made, error);
+    close_source(&source);
     if (status == TB_OK) status = scale_system(*made, alpha, error);
     if (status == TB_OK) return status;
     tb_prox_system_destroy(*made);
     *made = NULL;
     return status;
+}
+
+tb_status tb_prox_system_of_problem(const tb_problem_file *file, double alpha,
+                                    tb_prox_system **made, tb_error *error)
+{
+    return tb_stored_system_of(tb_problem_file_local(file), alpha, made, error);
 }

@@ -203,6 +203,85 @@ START_TEST(the_stop_test_ends_a_launch_of_a_card)
 }
 END_TEST
 
+static tb_problem_result solve_on(const tb_problem_file *file, int32_t most, double *reactions)
+{
+    tb_solve_options options = tb_solve_defaults();
+    tb_problem_result result;
+    tb_error error;
+    options.tolerance = 1e-8;
+    options.maximum_iterations = most;
+    TEST_OK(
+        tb_problem_solve_on(file, TB_BACKEND_GPU, 0, &options, reactions, NULL, &result, &error),
+        &error);
+    return result;
+}
+
+/* The impulses give the velocities of the processor's solution, whatever the solver. */
+START_TEST(problems_are_solved_on_a_card)
+{
+    static const char *const NAMES[] = {"balls_3", "box_slides", "box_without_friction",
+                                        "roof_falls", "roof_stands"};
+    (void)card_is_played();
+    for (size_t k = 0; k < sizeof NAMES / sizeof NAMES[0]; k++) {
+        char path[128];
+        double reactions[2][512], velocities[2][512];
+        tb_solve_options options = tb_solve_defaults();
+        tb_problem_result result;
+        tb_problem_file *file = NULL;
+        tb_error error;
+        options.tolerance = 1e-10;
+        options.maximum_iterations = 100000;
+        snprintf(path, sizeof path, "tests/data/problems/%s.dat", NAMES[k]);
+        TEST_OK(tb_problem_load(path, &file, &error), &error);
+        const int32_t rows = tb_problem_describe(file).rows;
+        ck_assert_int_le(rows, 512);
+        for (int c = 0; c < 2; c++) {
+            TEST_OK(tb_problem_solve_on(file, c == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU, 0, &options,
+                                        reactions[c], velocities[c], &result, &error),
+                    &error);
+            ck_assert_int_eq(result.on_gpu, c == 1);
+            ck_assert_int_eq(strcmp(result.solver, "full-sor") == 0, c == 1);
+            ck_assert(result.status == TB_OK && result.residual <= 1e-10);
+        }
+        for (int i = 0; i < rows; i++) TEST_NEAR(velocities[0][i], velocities[1][i], 1e-7);
+        tb_problem_destroy(file);
+    }
+}
+END_TEST
+
+static bool always(void *context)
+{
+    return context == NULL;
+}
+
+/* Contacts in the plane; one iteration is too few, and then the processor solves. */
+START_TEST(a_planar_problem_runs_on_a_card_and_too_few_iterations_end_on_the_processor)
+{
+    static const char TWO[] = "2\n2\n0\n4\n4\n4\n4\n2 0 0.5 0\n0 1 0 0.2\n0.5 0 2 0\n0 0.2 0 1\n"
+                              "-1 0.3 -1 2\n0.5 0.5\n";
+    double here[4], there[4];
+    tb_problem_file *file = NULL;
+    tb_solve_options options = tb_solve_defaults();
+    tb_problem_result result;
+    tb_error error;
+    (void)card_is_played();
+    TEST_OK(tb_problem_load_memory(TWO, sizeof TWO - 1, "two", &file, &error), &error);
+    options.tolerance = 1e-12;
+    TEST_OK(tb_problem_solve(file, &options, here, NULL, &result, &error), &error);
+    ck_assert(!result.on_gpu);
+    result = solve_on(file, 1000, there);
+    ck_assert(result.on_gpu && result.residual <= 1e-8);
+    for (int i = 0; i < 4; i++) TEST_NEAR(here[i], there[i], 1e-7);
+    result = solve_on(file, 1, there);
+    ck_assert(!result.on_gpu && result.status != TB_DIVERGED);
+    ck_assert_str_ne(result.solver, "full-sor");
+    options.cancelled = always;
+    TEST_STATUS(tb_problem_solve_on(file, TB_BACKEND_GPU, 0, &options, NULL, NULL, &result, &error),
+                TB_CANCELLED, &error);
+    tb_problem_destroy(file);
+}
+END_TEST
+
 START_TEST(what_makes_no_sense_is_refused)
 {
     tb_prox_system *system = NULL;
@@ -232,4 +311,6 @@ END_TEST
 
 TEST_MAIN(every_variant_ends_at_the_fixed_point, forms_of_one_iteration_agree_after_each_sweep,
           bytes_do_not_depend_on_the_threads, card_and_processor_agree,
-          the_stop_test_ends_a_launch_of_a_card, what_makes_no_sense_is_refused)
+          the_stop_test_ends_a_launch_of_a_card, problems_are_solved_on_a_card,
+          a_planar_problem_runs_on_a_card_and_too_few_iterations_end_on_the_processor,
+          what_makes_no_sense_is_refused)
