@@ -76,7 +76,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-clients
+.PHONY: bench-gpu check-attack check-clients image image-check
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -113,6 +113,15 @@ check-attack: ## attacks on the daemon under load (tests/attack), one after the 
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
 	@for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py))); do echo "== $$s"; \
 	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
+
+image: ## a container image with the daemon, tribod:cpu; IMAGES="cpu gpu" builds both
+	@BUILD=$(BUILD) deploy/deps.sh image
+	@deploy/image/build.sh $(IMAGES)
+
+image-check: ## run that image as an operator would, and ask it for grasps from outside
+	@BUILD=$(BUILD) deploy/deps.sh build python image
+	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/demo/grasp.xml
+	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_check.py
 
 check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, tonic, h2spec, grpcurl, buf, ghz
 	@BUILD=$(BUILD) deploy/deps.sh build python clients

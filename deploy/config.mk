@@ -38,6 +38,9 @@ endif
 GPU_ALL ?= 0
 GPU_ARCHITECTURES ?= $(if $(filter 1,$(GPU_ALL)),75 80 86 89 90 100 120,90)
 
+# which images `make image` builds: cpu gpu
+IMAGES ?= cpu
+
 # VARIANT is set by the Makefile when it calls itself: each variant has objects of its own.
 VARIANT ?= $(if $(filter 1,$(DEBUG)),debug,release)
 

@@ -1,8 +1,9 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [peers] [gpu-peers]
-#   (none named: all but fuzz, clients and the peers)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [image] [peers]
+#                  [gpu-peers]
+#   (none named: all but fuzz, clients, image and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -12,6 +13,7 @@
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
+#   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make image`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -91,6 +93,14 @@ find_missing() {
             need nodejs have node
             need npm have npm
             ;;
+        image)
+            if ! have docker || ! docker info; then
+                need podman have podman
+                need buildah have buildah
+                need runc have runc
+            fi
+            need mmdebstrap have mmdebstrap
+            ;;
         web)
             need curl have curl
             need nodejs have node
@@ -98,7 +108,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, peers, gpu-peers" >&2
             exit 2
             ;;
         esac

@@ -26,8 +26,14 @@ static tb_status open_store(const td_config *config, bool existing, struct db **
                              "keys are kept in the store: --data names its folder");
     const tb_status status = db_open(&options, store, error);
     if (status != TB_FAILED_PRECONDITION) return status;
+
+    /* where there is no store, the first message says why none could be made */
+    tb_error beside = {.status = TB_OK};
     options.beside = true;
-    return db_open(&options, store, error);
+    const tb_status second = db_open(&options, store, &beside);
+    if (second == TB_NOT_FOUND) return status;
+    *error = beside;
+    return second;
 }
 
 static tb_status parse_scope(const char *text, td_scope *scope, tb_error *error)

@@ -15,6 +15,7 @@
 #include "wire/descriptors.h"
 #include "keys_command.h"
 #include "ops/notify.h"
+#include "probe_command.h"
 #include "server.h"
 
 extern char **environ;
@@ -49,6 +50,7 @@ static const char HELP[] =
     "Instead of serving\n"
     "  --check-config       say whether the configuration is right\n"
     "  --print-config       print it, with what every option means; --config can read that\n"
+    "  --probe              ask the daemon of this configuration whether it is ready: 0 or 1\n"
     "  --create-key NAME    make an API key and print it, once\n"
     "    --scope SCOPE      what it may do: read, run or admin (default run)\n"
     "    --rate N           calls per second; 0: as [limits] calls_per_second says\n"
@@ -79,6 +81,7 @@ typedef enum action {
     ACTION_SERVE,
     ACTION_CHECK,
     ACTION_PRINT,
+    ACTION_PROBE,
     ACTION_CREATE_KEY,
     ACTION_REVOKE_KEY,
     ACTION_LIST_KEYS,
@@ -137,6 +140,7 @@ static int parse_flags(int argc, char **argv, command_line *line)
         {"days", required_argument, NULL, FLAG_DAYS},
         {"check-config", no_argument, NULL, FLAG_ACTION + ACTION_CHECK},
         {"print-config", no_argument, NULL, FLAG_ACTION + ACTION_PRINT},
+        {"probe", no_argument, NULL, FLAG_ACTION + ACTION_PROBE},
         {"create-key", required_argument, NULL, FLAG_ACTION + ACTION_CREATE_KEY},
         {"revoke-key", required_argument, NULL, FLAG_ACTION + ACTION_REVOKE_KEY},
         {"list-keys", no_argument, NULL, FLAG_ACTION + ACTION_LIST_KEYS},
@@ -163,9 +167,10 @@ static int parse_flags(int argc, char **argv, command_line *line)
         if (flag == FLAG_DAYS) line->key_request.days = optarg;
         if (flag < FLAG_ACTION) continue;
         if (line->what != ACTION_SERVE && line->what != (action)(flag - FLAG_ACTION))
-            return complain("only one of --check-config, --print-config, --create-key, "
-                            "--revoke-key, --list-keys, --list-refused-keys, --version and "
-                            "--help");
+            return complain(
+                "only one of --check-config, --print-config, --probe, "
+                "--create-key, --revoke-key, --list-keys, --list-refused-keys, --version and "
+                "--help");
         line->what = (action)(flag - FLAG_ACTION);
         line->key = optarg;
     }
@@ -336,6 +341,9 @@ int main(int argc, char **argv)
     switch (line.what) {
     case ACTION_CHECK: return printf("the configuration is right\n") < 0;
     case ACTION_PRINT: td_config_print(&config, stdout); return ferror(stdout) != 0;
+    case ACTION_PROBE:
+        status = td_probe(&config, &error);
+        return status == TB_OK ? EXIT_FINE : fail("probe", &error, EXIT_FAILED);
     case ACTION_CREATE_KEY:
         status = td_key_create(&config, line.key, &line.key_request, &error);
         break;

@@ -18,6 +18,11 @@ tribod 2 --check-config --print-config
 tribod 2 --config "$dir/no.ini" --check-config
 says no.ini
 
+# a store that cannot be made is named with the reason
+printf '' >"$dir/file"
+tribod 1 --data "$dir/file/store" --create-key planner
+says "$dir/file/store: Not a directory"
+
 # the configuration is checked, printed, and read again
 tribod 0 --check-config
 tribod 0 --threads 3 --print-config
@@ -56,6 +61,13 @@ get /metrics
 is metrics "$status" 200
 has 'tribod_calls_total{method="tribo.v1.Simulation/GetServerInfo",transport="http",status="OK"} 1'
 has '# TYPE tribod_call_seconds histogram'
+
+# the probe of health checks
+tribod 0 --http "$http" --probe
+is 'answer to the probe' "$(cat "$dir/out")" ready
+tribod 1 --http 127.0.0.1:1 --probe
+says 'Connection refused'
+tribod 2 --probe --version
 
 # neither its ports nor its store can be had a second time
 tribod 1 --grpc "$grpc" --http 127.0.0.1:0 --data ''

@@ -1,0 +1,279 @@
+"""Runs the image of `make image` as an operator would, and asks it for grasps from outside.
+
+    make image-check
+
+The container has a read-only root, no capability and no privilege to gain; its volume is a folder
+of this script. Checked: health, the demo's grasps through the Python client, data that survive a
+new container, SIGTERM that drains, packages that are all used, and messages for wrong starts.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
+
+import tribo
+from common_daemon import BALL, BUILD, Report
+
+ENGINE = os.environ.get("ENGINE") or shutil.which("podman") or shutil.which("docker") or ""
+IMAGE = os.environ.get("IMAGE", "tribod:cpu")
+NAME = f"tribod-image-check-{os.getpid()}"
+#: the unprivileged user of the image
+USER = 65532
+#: goals for the compressed image, bytes
+LARGEST = {"cpu": 120_000_000, "gpu": 200_000_000}
+
+#: what podman needs in a container without privileges of its own; docker takes the network too
+ISOLATION = ["--network", "host", "--ulimit", "nofile=1024:1024"]
+if ENGINE.endswith("podman"):
+    ISOLATION += ["--ulimit", "nproc=1024:1024"]
+
+
+def run(*arguments: str, check: bool = False) -> subprocess.CompletedProcess[str]:
+    """One command of the engine."""
+    # the runtime is a global option of podman alone
+    runtime = ["--runtime", "runc"] if ENGINE.endswith("podman") and shutil.which("runc") else []
+    return subprocess.run(
+        [ENGINE, *runtime, *arguments], capture_output=True, text=True, timeout=300, check=check
+    )
+
+
+def free_port() -> int:
+    """A port that nothing listens on now."""
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return int(s.getsockname()[1])
+
+
+class Container:
+    """A running tribod with its addresses."""
+
+    def __init__(self, folder: Path, *more: str) -> None:
+        self.grpc = f"127.0.0.1:{free_port()}"
+        self.http = f"127.0.0.1:{free_port()}"
+        answer = run(
+            *("run", "--detach", "--name", NAME, *ISOLATION),
+            *("--read-only", "--cap-drop", "ALL", "--security-opt", "no-new-privileges"),
+            *("--env", f"TRIBOD_SERVER_GRPC_ADDRESS={self.grpc}"),
+            *("--env", f"TRIBOD_SERVER_HTTP_ADDRESS={self.http}"),
+            *("--volume", f"{folder}:/data", *more, IMAGE),
+        )
+        if answer.returncode != 0:
+            raise RuntimeError(f"{ENGINE} run: {answer.stderr}")
+
+    def wait(self, seconds: float = 20) -> bool:
+        """Whether the probe of the image says ready in time."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if run("exec", NAME, "/usr/bin/tribod", "--probe").returncode == 0:
+                return True
+            time.sleep(0.2)
+        return False
+
+    def stop(self) -> tuple[int, float]:
+        """Sends SIGTERM; the exit code, and the seconds it took."""
+        start = time.monotonic()
+        run("stop", "--time", "30", NAME)
+        seconds = time.monotonic() - start
+        code = int(run("inspect", NAME, "--format", "{{.State.ExitCode}}").stdout)
+        return code, seconds
+
+    def remove(self) -> None:
+        """Ends and removes the container."""
+        run("rm", "--force", NAME)
+
+
+def check_grasps(report: Report, container: Container) -> None:
+    """The demo, from outside of the container."""
+    demo = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "tribo.demo",
+            "--data",
+            str(BUILD / "demo"),
+            "--server",
+            container.grpc,
+        ],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    report.equal(demo.returncode, 0, f"the demo's exit code ({demo.stderr.strip()[-300:]})")
+    held = [
+        line for line in demo.stdout.splitlines() if line.startswith("middle") and "held" in line
+    ]
+    report.check(len(held) == 1, f"the demo's grasp in the middle is held:\n{demo.stdout}")
+
+
+def check_data(report: Report, folder: Path) -> None:
+    """A session that was stepped in one container goes on in the next one, to the same state."""
+    container = Container(folder)
+    try:
+        report.check(container.wait(), f"ready within 20 s: {run('logs', NAME).stderr[-500:]}")
+        check_grasps(report, container)
+        with tribo.connect(container.grpc) as client:
+            session = client.create_session(client.load(BALL, name="ball.xml"))
+            before = session.step(50)
+            session_id = session.id
+        code, seconds = container.stop()
+        report.equal(code, 0, "exit code after SIGTERM")
+        report.check(seconds < 25, f"the drain took {seconds:.1f} s")
+        logs = run("logs", NAME).stderr
+        report.check('"event":"server.drained"' in logs, "the log says that the daemon drained")
+        container.remove()
+
+        container = Container(folder)
+        report.check(container.wait(), "ready again over the same volume")
+        with tribo.connect(container.grpc) as client:
+            after = client.session(session_id).state()
+            report.check(
+                before.q is not None
+                and after.q is not None
+                and before.q.tobytes() == after.q.tobytes()
+                and before.time == after.time,
+                "the session is the same in the new container",
+            )
+    finally:
+        container.remove()
+
+
+def check_confinement(report: Report, folder: Path) -> None:
+    """The process has no capability, no other user, and cannot write to the root."""
+    container = Container(folder)
+    try:
+        container.wait()
+        pid = run("inspect", NAME, "--format", "{{.State.Pid}}").stdout.strip()
+        status = Path(f"/proc/{pid}/status").read_text()
+        fields = dict(line.split(":\t", 1) for line in status.splitlines() if ":\t" in line)
+        for kind in ("CapEff", "CapPrm", "CapBnd"):
+            report.equal(int(fields[kind], 16), 0, f"capabilities {kind}")
+        report.equal(fields["NoNewPrivs"], "1", "no new privileges")
+        report.equal(fields["Uid"].split()[0], str(USER), "user")
+        made = run("exec", NAME, "/usr/bin/tribod", "--data", "/elsewhere", "--create-key", "k")
+        report.check(
+            made.returncode != 0 and "Read-only" in made.stderr, f"read-only root: {made.stderr}"
+        )
+        container.remove()
+
+        # a daemon that cannot write its volume says which folder it is
+        closed = folder.parent / "closed"
+        closed.mkdir(mode=0o500)
+        container = Container(closed)
+        time.sleep(1.5)
+        code = int(run("inspect", NAME, "--format", "{{.State.ExitCode}}").stdout)
+        report.equal(code, 1, "exit code over a volume that it may not write")
+        report.check("/data" in run("logs", NAME).stderr, "the message names /data")
+    finally:
+        container.remove()
+
+
+def check_messages(report: Report, folder: Path) -> None:
+    """Wrong settings are named, and nothing is served."""
+    for setting, word in (
+        ("TRIBOD_LIMITS_SESIONS=3", "TRIBOD_LIMITS_SESIONS"),
+        ("TRIBOD_SERVER_DRAIN_SECONDS=soon", "soon"),
+        ("TRIBOD_TLS_CERTIFICATE=/etc/none.pem", "key must be, too"),
+    ):
+        container = Container(folder, "--env", setting)
+        try:
+            time.sleep(1)
+            code = int(run("inspect", NAME, "--format", "{{.State.ExitCode}}").stdout)
+            report.equal(code, 2, f"exit code with {setting}")
+            report.check(word in run("logs", NAME).stderr, f"the message says {word}")
+        finally:
+            container.remove()
+
+
+def check_contents(report: Report, root: Path) -> None:
+    """Every package of the image is one that a program loads; the SPDX list names them all."""
+    archive = root.parent / "image.tar"
+    created = run("create", "--name", NAME, IMAGE, check=True).stdout.strip()
+    run("export", "--output", str(archive), created, check=True)
+    run("rm", NAME)
+    root.mkdir()
+    subprocess.run(["tar", "-xf", str(archive), "-C", str(root)], check=True)
+    listed = {path.name for path in (root / "var/lib/dpkg/status.d").iterdir()}
+    sbom = json.loads((root / "usr/share/tribo/sbom.spdx.json").read_text())
+    named = {p["name"] for p in sbom["packages"]} - {"tribod"}
+    report.equal(named, listed, "packages of the SPDX list and of the scanner's list")
+    for package in sorted(listed):
+        report.check(
+            (root / f"usr/share/doc/{package}/copyright").exists(),
+            f"{package} has its copyright file",
+        )
+
+    loaded = set()
+    for program in ("tribo", "tribod"):
+        loaded |= needed(root, root / "usr/bin" / program)
+    loaded |= {
+        library
+        for start in root.rglob("libhdf5_serial.so.*[0-9]")
+        for library in needed(root, start) | {start.resolve()}
+    }
+    libraries = {p.resolve() for p in root.glob("usr/lib/**/*.so*") if p.is_file()}
+    loaders = {p for p in libraries if p.name.startswith("ld-linux")}
+    plugin = {p for p in libraries if p.name == "libtribo_gpu.so"}
+    unused = libraries - loaded - loaders - plugin
+    report.equal(sorted(p.name for p in unused), [], "libraries that no program loads")
+    report.check(not (root / "bin/sh").exists(), "there is no shell")
+
+    kind = "gpu" if plugin else "cpu"
+    saved = root.parent / "saved.tar"
+    run("save", "--output", str(saved), IMAGE, check=True)
+    packed = subprocess.run(["gzip", "-6", "--stdout", str(saved)], capture_output=True, check=True)
+    size = len(packed.stdout)
+    print(f"{IMAGE}: {size / 1e6:.1f} MB compressed, {len(listed)} packages", flush=True)
+    report.check(size < LARGEST[kind], f"{size} bytes compressed, of {LARGEST[kind]} at most")
+
+
+def needed(root: Path, start: Path) -> set[Path]:
+    """Shared libraries below `root` that an ELF file needs, directly or by another."""
+    found: set[Path] = set()
+    waiting = [start]
+    while waiting:
+        text = subprocess.run(
+            ["readelf", "-d", str(waiting.pop())], capture_output=True, text=True, check=True
+        ).stdout
+        for line in text.splitlines():
+            if "(NEEDED)" not in line:
+                continue
+            name = line.split("[")[1].split("]")[0]
+            for place in root.glob(f"usr/lib/**/{name}"):
+                library = place.resolve()
+                if library not in found:
+                    found.add(library)
+                    waiting.append(library)
+    return found
+
+
+def main() -> None:
+    """All checks."""
+    report = Report()
+    if not ENGINE or run("image", "inspect", IMAGE).returncode != 0:
+        print(f"no image {IMAGE}: make image makes it", file=sys.stderr)
+        sys.exit(1)
+    with tempfile.TemporaryDirectory() as temporary:
+        folder = Path(temporary) / "data"
+        folder.mkdir()
+        Path(temporary).chmod(0o755)
+        shutil.chown(folder, USER, USER)
+        check_contents(report, Path(temporary) / "root")
+        check_data(report, folder)
+        check_confinement(report, folder)
+        check_messages(report, folder)
+    report.finish()
+
+
+if __name__ == "__main__":
+    main()
