@@ -15,10 +15,11 @@
 #include "session/session.h"
 
 /* Limit of unreferenced cached bytes. */
-static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)128 << 20;
+static const size_t IDLE_ASSET_BYTES = (size_t)64 << 20, IDLE_SCENE_BYTES = (size_t)64 << 20;
 /* A compiled model against its canonical bytes, with its trees and hulls; and what the smallest one
- * takes, which has a few arenas of its own. */
-enum { MODEL_OVER_BYTES = 4, MODEL_LEAST_BYTES = 32 << 10 };
+ * takes of the address space: its arenas are half empty, and as scenes come and go all of that
+ * gets touched. */
+enum { MODEL_OVER_BYTES = 4, MODEL_LEAST_BYTES = 48 << 10 };
 
 /* Retention keeps rows put into the store within the last hour (db/retain.c). An object used from
  * memory is put again after this time: its row may be gone, and the store must record the use. */

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """A long run of the daemon with everything at once, and how its resources grow.
 
-    tests/soak/soak.py [--minutes 60] [--tribod build/tribod]
+    tests/soak/soak.py [--minutes 60] [--tribod build/tribod] [--only step,upload,...]
 
-Callers step sessions, fork and snapshot them, watch them, upload scenes (new ones each time, some
+Before the clock starts, uploads fill the catalog's cache of scenes, whose limit would otherwise be
+reached only after a quarter of an hour. Then callers step sessions, fork and snapshot them, watch them, upload scenes (new ones each time, some
 of them damaged), evaluate grasps, solve problems, leave in the middle of a request or of a stream,
 and send SIGHUP. Every few seconds the script notes resident memory, descriptors, threads, the
 store's size and the p99 of steps, and at the end it tells the slope of each by least squares over
@@ -15,6 +16,7 @@ from __future__ import annotations
 
 import argparse
 import base64
+import http.client
 import json
 import os
 import random
@@ -37,6 +39,13 @@ BOUNDS_AN_HOUR = {
     "store": 256e6,  # bytes
     "p99": 0.05,  # s
 }
+
+#: Callers of a whole soak, methods of Soak; each entry is a thread.
+WORK = ["step", "step", "upload", "solve", "leave", "reload", "watch", "grasp"]
+
+#: Each is booked with about 50 kB, and 64 MiB of idle scenes are kept (server/session/catalog.c):
+#: several rounds, because what a scene freed is touched in full only by those that follow it.
+SCENES_THAT_FILL_THE_CACHE = 8000
 
 BALL = """<mujoco><worldbody><geom type="plane" size="1 1 0.1"/>
 <body pos="0 0 {z}"><freejoint/><geom type="sphere" size="0.1" mass="{mass}"/></body>
@@ -138,6 +147,21 @@ class Soak:
                 self.wrong.append(f"{method}: {end}")
         return count
 
+    def fill(self, scenes: int) -> None:
+        """Uploads scenes over one connection, as many as the catalog's cache can hold and more."""
+        wire = http.client.HTTPConnection(self.host, timeout=60)
+        rng = random.Random(2)
+        for _ in range(scenes):
+            text = BALL.format(z=0.1, mass=1 + rng.random())
+            wire.request(
+                "POST",
+                "/tribo.v1.Simulation/CreateScene",
+                json.dumps({"text": text}),
+                {"Content-Type": "application/json"},
+            )
+            wire.getresponse().read()
+        wire.close()
+
     # ---- what callers do, for ever ----
 
     def watch(self) -> None:
@@ -228,11 +252,9 @@ class Soak:
             "p99": taken[int(0.99 * (len(taken) - 1))] if taken else float("nan"),
         }
 
-    def run(self, minutes: float) -> list[tuple[float, dict[str, float]]]:
+    def run(self, minutes: float, only: list[str]) -> list[tuple[float, dict[str, float]]]:
         """Starts the callers, notes resources until the time is over, and ends the callers."""
-        work = [self.step, self.step, self.upload, self.solve, self.leave, self.reload]
-        work += [self.watch, self.grasp]
-        threads = [threading.Thread(target=one, daemon=True) for one in work]
+        threads = [threading.Thread(target=getattr(self, one), daemon=True) for one in only]
         began, notes = time.monotonic(), []
         for thread in threads:
             thread.start()
@@ -264,11 +286,22 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.split("\n\n")[0])
     parser.add_argument("--minutes", type=float, default=60)
     parser.add_argument("--tribod", default=os.environ.get("TRIBOD", "build/tribod"))
+    parser.add_argument(
+        "--only",
+        type=lambda text: text.split(","),
+        default=WORK,
+        metavar="CALLER,...",
+        help=f"callers to run, a name as often as there are threads of it ({','.join(WORK)})",
+    )
     options = parser.parse_args()
+    if unknown := set(options.only) - set(WORK):
+        parser.error(f"--only: no caller is named {sorted(unknown)[0]!r}")
     with tempfile.TemporaryDirectory(prefix="tribod-soak-") as folder:
         soak = Soak(options.tribod, Path(folder))
         try:
-            notes = soak.run(options.minutes)
+            if "upload" in options.only:
+                soak.fill(SCENES_THAT_FILL_THE_CACHE)
+            notes = soak.run(options.minutes, options.only)
         finally:
             soak.process.terminate()
         code = soak.process.wait(60)

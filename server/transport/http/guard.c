@@ -22,6 +22,11 @@
 enum { EVENTS = 64 };
 static const int64_t LONGEST_SLEEP_NS = 1000000000; /* configuration and clock may change */
 static const int64_t SHORTEST_SLEEP_NS = 1000000;
+/* A body that arrives at this rate, after a second's grace, keeps its connection. */
+static const uint64_t UPLOAD_BYTES_PER_S = 16 << 10;
+static const int64_t UPLOAD_GRACE_NS = 1000000000;
+/* For the end of a request whose client has closed its sending half: it may be on its way inside. */
+static const int64_t LAST_BYTES_NS = 1000000000;
 static const int64_t COMPLAINT_NS = INT64_C(60000000000); /* between two lines of the log */
 
 /* The guard's decisions under its lock, which it carries out without the lock. */
@@ -59,14 +64,24 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
                   &((const struct sockaddr_in6 *)b)->sin6_addr, sizeof(struct in6_addr)) == 0;
 }
 
-/* The connection that a new one may have the place of: without a call, of a caller without a key, the
- * one that has been idle for longest. NULL: there is none. Under the guard's lock. */
+/* Whether the body of a request is arriving, not slower than an upload does. */
+static bool is_uploading(const http_connection *c, int64_t now)
+{
+    if (c->body_ns == 0) return false;
+    const int64_t wanted_ns = now - c->body_ns - UPLOAD_GRACE_NS;
+    return 1e-9 * (double)wanted_ns * (double)UPLOAD_BYTES_PER_S <= (double)c->body_bytes;
+}
+
+/* The connection that a new one may have the place of: without a call or an upload, of a caller
+ * without a key, the one that has been idle for longest. NULL: there is none. Under the guard's lock. */
 static http_connection *least_needed(const http_guard *guard, const http_connection *newcomer,
                                      bool same_address)
 {
     http_connection *found = NULL;
+    const int64_t now = td_monotonic_ns();
     for (http_connection *c = guard->connections; c != NULL; c = c->next) {
         if (c->leaving || c->exchange != NULL || c->standing >= TD_STANDING_KEY) continue;
+        if (is_uploading(c, now)) continue;
         if (same_address && !same_host(&c->address, &newcomer->address)) continue;
         if (found == NULL || c->standing < found->standing ||
             (c->standing == found->standing && c->since_ns < found->since_ns))
@@ -184,19 +199,34 @@ void http_connection_notify(void *context, struct MHD_Connection *wire, void **s
 void http_receive_begin(http_connection *connection)
 {
     td_http *http = connection->http;
-    const int64_t now = td_monotonic_ns(), deadline = now + timeout_ns(http);
+    const int64_t now = td_monotonic_ns();
     pthread_mutex_lock(&http->guard.lock);
+    const int64_t deadline = now + (connection->broken ? LAST_BYTES_NS : timeout_ns(http));
     connection->since_ns = now;
+    connection->body_ns = 0;
     connection->receive_deadline_ns = deadline;
     const bool soon = deadline < http->guard.wake_ns;
     pthread_mutex_unlock(&http->guard.lock);
     if (soon) http_guard_wake(http);
 }
 
+void http_receive_body(http_connection *connection, size_t bytes)
+{
+    http_guard *guard = &connection->http->guard;
+    pthread_mutex_lock(&guard->lock);
+    if (connection->body_ns == 0) {
+        connection->body_ns = td_monotonic_ns();
+        connection->body_bytes = 0;
+    }
+    connection->body_bytes += bytes;
+    pthread_mutex_unlock(&guard->lock);
+}
+
 void http_receive_end(http_connection *connection)
 {
     http_guard *guard = &connection->http->guard;
     pthread_mutex_lock(&guard->lock);
+    connection->body_ns = 0;
     connection->receive_deadline_ns = INT64_MAX;
     pthread_mutex_unlock(&guard->lock);
 }
@@ -311,6 +341,16 @@ static bool look(td_http *http)
     return found;
 }
 
+/* The client has closed its half. Libmicrohttpd may have read the last bytes before the close, and
+ * is then told of nothing more: the rest of an unfinished request is not waited for. */
+static void mark_broken(http_connection *connection)
+{
+    const int64_t deadline = td_monotonic_ns() + LAST_BYTES_NS;
+    connection->broken = true;
+    if (connection->receive_deadline_ns != INT64_MAX && connection->receive_deadline_ns > deadline)
+        connection->receive_deadline_ns = deadline;
+}
+
 static void *guard_run(void *context)
 {
     td_http *http = context;
@@ -341,7 +381,7 @@ static void *guard_run(void *context)
             if (connection == NULL) {
                 while (read(guard->wake, &number, sizeof number) < 0 && errno == EINTR) continue;
             } else if (!connection->closed) {
-                connection->broken = true;
+                mark_broken(connection);
             }
         }
         pthread_mutex_unlock(&guard->lock);

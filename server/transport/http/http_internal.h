@@ -75,12 +75,14 @@ typedef struct http_connection {
     const char *over_what; /* one too many of these: everything but health is refused; or NULL */
     int32_t over_limit;    /* how many may be */
 
-    bool closed;                    /* the guard frees it */
-    bool broken;                    /* the client has gone */
-    bool leaving;                   /* idle, under eviction */
-    td_standing standing;           /* of the callers so far */
-    int64_t since_ns;               /* when it was opened, or its last request began */
-    int64_t receive_deadline_ns;    /* of the request that is arriving; INT64_MAX: none is due */
+    bool closed;                 /* the guard frees it */
+    bool broken;                 /* the client has gone */
+    bool leaving;                /* idle, under eviction */
+    td_standing standing;        /* of the callers so far */
+    int64_t since_ns;            /* when it was opened, or its last request began */
+    int64_t receive_deadline_ns; /* of the request that is arriving; INT64_MAX: none is due */
+    int64_t body_ns;     /* when the arriving request's headers were read; 0: none is arriving */
+    uint64_t body_bytes; /* of the arriving request's body so far */
     struct http_exchange *exchange; /* with a call in flight, referenced; or NULL */
     struct http_connection *next, *previous;
 } http_connection;
@@ -187,6 +189,8 @@ void http_connection_notify(void *http, struct MHD_Connection *, void **context,
                             enum MHD_ConnectionNotificationCode);
 /* The request has to arrive within the configuration's time from now; or has arrived. */
 void http_receive_begin(http_connection *);
+/* Bytes of the body of the arriving request; 0 with its headers. */
+void http_receive_body(http_connection *, size_t bytes);
 void http_receive_end(http_connection *);
 /* The caller of a call that is being dispatched was admitted. */
 void http_guard_admitted(http_exchange *);

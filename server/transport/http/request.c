@@ -412,6 +412,7 @@ static enum MHD_Result begin(http_exchange *x, const char *url, const char *meth
         http_receive_end(x->connection);
         return http_answer_refusal(x);
     }
+    if (x->route == HTTP_ROUTE_CALL && length > 0) http_receive_body(x->connection, 0);
     return MHD_YES;
 }
 
@@ -441,6 +442,7 @@ enum MHD_Result http_handle(void *context, struct MHD_Connection *wire, const ch
         return begin(x, url, method);
     }
     if (*upload_size > 0) {
+        http_receive_body(x->connection, *upload_size);
         take_body(x, upload, *upload_size);
         *upload_size = 0;
         return x->discarded > DISCARD_LIMIT + x->body_limit ? MHD_NO : MHD_YES;

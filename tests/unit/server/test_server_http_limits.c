@@ -102,6 +102,64 @@ static int begin_call(void)
     return s;
 }
 
+/* A call whose body is promised and has not come. */
+static int begin_upload(void)
+{
+    char answer[64] = "";
+    const int s = http_connect(at);
+    const char head[] =
+        "POST /tribo.v1.Test/Size HTTP/1.1\r\nHost: localhost\r\nContent-Type: "
+        "application/json\r\nExpect: 100-continue\r\nContent-Length: 1000000\r\n\r\n";
+    ck_assert(http_write(s, head, strlen(head)));
+    ck_assert_int_gt(recv(s, answer, sizeof answer - 1, 0), 0);
+    ck_assert_msg(strstr(answer, "100 Continue") != NULL, "%s", answer);
+    return s;
+}
+
+START_TEST(an_upload_keeps_its_connection_and_a_trickle_does_not)
+{
+    enum { PIECE = 50000 };
+    prepare();
+    config.http_connections = 2;
+    start();
+    static char piece[PIECE];
+    memset(piece, ' ', sizeof piece);
+    memcpy(piece, "{}", 2);
+    const int upload = begin_upload(), trickle = begin_upload();
+    ck_assert(http_write(trickle, "{", 1));
+    for (int i = 0; i < 15; i++) {
+        ck_assert(http_write(upload, piece, sizeof piece));
+        memcpy(piece, "  ", 2);
+        usleep(100000);
+    }
+    /* full, and the newcomer gets the place of the trickle, which is older than the grace */
+    is_json(post("Size", JSON, "{}"), "{}");
+    char nothing;
+    ck_assert_int_le(recv(trickle, &nothing, 1, 0), 0);
+    for (int i = 0; i < 5; i++) ck_assert(http_write(upload, piece, sizeof piece));
+    http_answer answer;
+    ck_assert(http_receive(upload, &answer));
+    is_json(answer, "{}");
+    close(upload);
+    close(trickle);
+
+    /* all of them young uploads: the newcomer is refused, not one of them */
+    const int a = begin_upload(), b = begin_upload();
+    answer = post("Size", JSON, "{}");
+    is_error(answer, 503, "unavailable", "too many connections are open: the limit is 2");
+
+    /* a client that leaves in the middle of its body leaves nothing behind */
+    config.http_timeout_seconds = 60;
+    ck_assert(http_write(a, "{", 1) && http_write(b, "{", 1));
+    close(a);
+    close(b);
+    const double begin = seconds();
+    EVENTUALLY(td_metrics_get(server.metrics, TD_METRIC_CONNECTIONS_HTTP) == 0);
+    ck_assert_msg(seconds() - begin < 5, "%g s", seconds() - begin);
+    stop();
+}
+END_TEST
+
 START_TEST(connections_and_headers_are_limited)
 {
     prepare();
@@ -471,6 +529,7 @@ START_TEST(clients_come_and_go)
 END_TEST
 
 TEST_MAIN(a_slowloris_client_is_cut_off, bodies_that_are_too_large_are_refused,
+          an_upload_keeps_its_connection_and_a_trickle_does_not,
           connections_and_headers_are_limited, health_metrics_and_the_status_page,
           other_origins_need_leave, an_address_in_use_is_named,
           stopping_lets_calls_finish_and_answers_health, tls_and_certificates_of_clients,
