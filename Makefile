@@ -142,8 +142,8 @@ bench: ## build and run tests/bench, one program after the other
 bench-gpu: ## on a GPU, beside MuJoCo Warp and Newton: ARGS="--help" says what; to build/bench-gpu
 	@BUILD=$(BUILD) deploy/deps.sh build test gpu peers gpu-peers
 	@$(SUBMAKE) all $(BENCH:%=$(B)/%) $(B)/tests/unit/gpu/test_gpu_step \
-	    $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_resume
-	@$(SUBMAKE) NVCC=`deploy/find_nvcc.sh $(BUILD)` $(BUILD)/tests/bench/bench_field
+	    $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_resume
+	@$(SUBMAKE) NVCC=`deploy/find_nvcc.sh $(BUILD)` $(BUILD)/tests/bench/bench_large
 	@NVCC_APPEND_FLAGS=-DTB_STAGE_TIMES $(SUBMAKE) BUILD=$(BUILD)/stages \
 	    NVCC=`deploy/find_nvcc.sh $(BUILD)` $(BUILD)/stages/libtribo_gpu.so
 	@TRIBO_BUILD=$(abspath $(B)) PEERS=$(abspath $(BUILD))/peers python3 tests/bench/gpu/run.py \

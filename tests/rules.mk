@@ -32,42 +32,42 @@ TEAM_WORLDS := $(B)/tests/unit/gpu/team_world.o $(B)/tests/unit/gpu/team_world.f
 TEAM_PLAY := $(B)/tests/unit/gpu/team_play.o
 
 # and field mode, with one lane that plays a card
-FIELDS_PLAYED := $(B)/tests/unit/gpu/field_played.o $(B)/tests/unit/gpu/field_played.f32.o
+LARGE_PLAYED := $(B)/tests/unit/gpu/large_played.o $(B)/tests/unit/gpu/large_played.f32.o
 # and with threads as the lanes of its blocks
-FIELD_LANES := $(B)/tests/unit/gpu/field_lanes.o
+LARGE_LANES := $(B)/tests/unit/gpu/large_lanes.o
 GRID_PLAY := $(B)/tests/unit/gpu/grid_play.o
 
-$(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(FIELDS_PLAYED)): \
+$(filter %.f32.o,$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(LARGE_PLAYED)): \
     DEVICE_SINGLE := -DTB_SINGLE
 $(TEAM_PLAY): tests/unit/gpu/team_play.cc
 $(GRID_PLAY): tests/unit/gpu/grid_play.cc
-$(FIELD_LANES): tests/unit/gpu/field_lanes.cc
+$(LARGE_LANES): tests/unit/gpu/large_lanes.cc
 $(TEAM_SOLVES): tests/unit/solve/team_solve.cc
 $(TEAM_WORLDS): tests/unit/gpu/team_world.cc
 $(DEVICE_WORLDS): tests/unit/gpu/device_world.cc
-$(FIELDS_PLAYED): tests/unit/gpu/field_played.cc
+$(LARGE_PLAYED): tests/unit/gpu/large_played.cc
 # kernels that are played lane by lane: of quadratic programs, of products with a band
 CARD_KERNELS := $(foreach k,schurpa symgbmm stored,$(addprefix $(B)/tests/plugin/card/$(k),.o .f32.o))
-CARD_FIELD := $(B)/tests/plugin/card/field.o $(B)/tests/plugin/card/field.f32.o
+CARD_LARGE := $(B)/tests/plugin/card/large.o $(B)/tests/plugin/card/large.f32.o
 $(CARD_KERNELS): DEVICE_SINGLE := -Wno-unknown-pragmas
 $(filter %.f32.o,$(CARD_KERNELS)): DEVICE_SINGLE := -Wno-unknown-pragmas -DTB_SINGLE
-$(B)/tests/plugin/card/field.f32.o: DEVICE_SINGLE := -DTB_SINGLE
-$(CARD_KERNELS) $(CARD_FIELD): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
+$(B)/tests/plugin/card/large.f32.o: DEVICE_SINGLE := -DTB_SINGLE
+$(CARD_KERNELS) $(CARD_LARGE): CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(filter %/schurpa.o %/schurpa.f32.o,$(CARD_KERNELS)): tests/plugin/card/schurpa.cc
 $(filter %/symgbmm.o %/symgbmm.f32.o,$(CARD_KERNELS)): tests/plugin/card/symgbmm.cc
 $(filter %/stored.o %/stored.f32.o,$(CARD_KERNELS)): tests/plugin/card/stored.cc
-$(CARD_FIELD): tests/plugin/card/field.cc
-$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_FIELD) $(FIELDS_PLAYED) \
-    $(FIELD_LANES) $(GRID_PLAY): $(B)/stamp.flags
+$(CARD_LARGE): tests/plugin/card/large.cc
+$(DEVICE_WORLDS) $(TEAM_SOLVES) $(TEAM_WORLDS) $(TEAM_PLAY) $(CARD_KERNELS) $(CARD_LARGE) $(LARGE_PLAYED) \
+    $(LARGE_LANES) $(GRID_PLAY): $(B)/stamp.flags
 	$(call say,CXX,$(firstword $(filter %.cc,$^)))
 	@mkdir -p $(@D)
 	$(Q)$(DEVICE_CXX) $(CPPFLAGS) -Itests/unit $(DEVICE_SINGLE) -std=c++20 $(OPTIMIZE) $(MARCH) $(FLOATING) \
 	    -Wall -Wextra -Wno-missing-field-initializers -Wno-unused-function $(WERROR) -fPIC -fno-exceptions \
 	    $(SANITIZE) -MD -MP -c -o $@ $(firstword $(filter %.cc,$^))
 
-$(B)/tests/unit/gpu/test_field: $(FIELDS_PLAYED)
-$(B)/tests/unit/gpu/test_field_lanes: $(FIELDS_PLAYED) $(FIELD_LANES) $(GRID_PLAY)
-$(B)/tests/unit/gpu/test_field $(B)/tests/unit/gpu/test_field_lanes: LDLIBS += -lstdc++
+$(B)/tests/unit/gpu/test_large: $(LARGE_PLAYED)
+$(B)/tests/unit/gpu/test_large_lanes: $(LARGE_PLAYED) $(LARGE_LANES) $(GRID_PLAY)
+$(B)/tests/unit/gpu/test_large $(B)/tests/unit/gpu/test_large_lanes: LDLIBS += -lstdc++
 $(B)/tests/unit/gpu/test_device_world: $(DEVICE_WORLDS) $(TEAM_WORLDS) $(TEAM_PLAY) | $(B)/tests/data/jaw_mug
 $(B)/tests/unit/collide/test_mesh_team: $(B)/tests/unit/gpu/team_world.o $(TEAM_PLAY)
 $(B)/tests/unit/collide/test_mesh_team_f32: $(B)/tests/unit/gpu/team_world.f32.o $(TEAM_PLAY)
@@ -83,13 +83,13 @@ $(B)/tests/plugin/card/gpu/%.o: solver/gpu/%.c $(B)/stamp.flags
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS) -MD -MP -c -o $@ $<
-$(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_FIELD) $(DEVICE_WORLDS) $(LIBRARY)
+$(CARD): $(CARD_OBJECTS) $(CARD_KERNELS) $(CARD_LARGE) $(DEVICE_WORLDS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,-Bsymbolic,--exclude-libs,ALL -o $@ \
 	    $(filter %.o,$^) $(LIBRARY) $(LDLIBS) -lstdc++
 
 $(addprefix $(B)/tests/unit/gpu/test_,gpu_qp symgbmm stored): | $(CARD)
-$(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_field $(B)/tests/unit/gpu/test_gpu_field_room: | $(CARD)
+$(B)/tests/unit/gpu/test_courses $(B)/tests/unit/grasp/test_grasp $(B)/tests/unit/gpu/test_gpu_calls $(B)/tests/unit/gpu/test_gpu_large $(B)/tests/unit/gpu/test_gpu_large_memory: | $(CARD)
 $(B)/tests/unit/gpu/test_gpu_calls.o: CPPFLAGS := -Itests/plugin/card $(CPPFLAGS)
 $(B)/tests/unit/gpu/test_gpu_calls: $(B)/tests/plugin/card/gpu/batch/choose.o
 $(B)/tests/unit/server/test_server_batch $(B)/tests/unit/server/test_server_device: | $(CARD)

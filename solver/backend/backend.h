@@ -9,9 +9,9 @@
 
 /* The copy of a state that a device keeps between calls. The struct begins the backend's own, larger
  * one. Forked states share a copy until one of them is stepped. */
-typedef struct tb_device_twin {
+typedef struct tb_device_copy {
     const struct tb_backend *backend;
-} tb_device_twin;
+} tb_device_copy;
 
 enum { TB_BACKEND_ABI = 13 };
 
@@ -32,7 +32,7 @@ typedef struct tb_backend {
     bool (*serves)(const void *context, const tb_step_options *options);
     /* Steps every world `steps` times, or by its course where there are courses (checked; NULL: none);
      * the contracts of tb_step_batch and tb_step_courses. ABORTED: the device is lost, and what the
-     * host has of the states is as before the call. A backend without twins gets states that are
+     * host has of the states is as before the call. A backend without device copies gets states that are
      * wholly on the host and have none. */
     tb_status (*step)(void *context, const tb_step_options *options, tb_state *const *states,
                       const tb_course *courses, int32_t worlds, int32_t steps,
@@ -46,12 +46,12 @@ typedef struct tb_backend {
      * use of one. */
     tb_status (*warm)(void *context, tb_error *error);
     tb_status (*use)(int32_t device, tb_device_use *use, tb_error *error);
-    /* Brings the parts of these states, all with twins of this backend, that the device has newer,
+    /* Brings the parts of these states, all with device copies of this backend, that the device has newer,
      * and perhaps more. A state is whole or as it was. */
     tb_status (*fetch)(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
-    /* One state more, and one less, has this twin; it goes with its last. */
-    void (*share)(tb_device_twin *twin);
-    void (*release)(tb_device_twin *twin);
+    /* One state more, and one less, has this device copy; it goes with its last. */
+    void (*share)(tb_device_copy *device_copy);
+    void (*release)(tb_device_copy *device_copy);
 
     /* Programs with bounds on single variables, checked: the contracts of tb_qp_solver_open, solve,
      * forget and close. May be NULL, all of them: the backend takes no programs. */

@@ -2,7 +2,7 @@
  *
  * A stage is a function that all lanes of a launch run. TB_GRID_EACH distributes the indices of a
  * loop over the lanes. tb_grid_sync, which all lanes must reach, separates the loops of one launch;
- * the stage must be launched for it (TB_GRID_TOGETHER in gpu/large/field_stages.h). Results are
+ * the stage must be launched for it (TB_GRID_TOGETHER in gpu/large/large_stages.h). Results are
  * deterministic: shared numbers are maxima and minima, which do not depend on order, and sums run
  * over chunks of a fixed size in a fixed order, so they are the same on any number of lanes.
  *
@@ -39,12 +39,12 @@ static __device__ inline int32_t tb_grid_lanes(void)
     return (int32_t)(gridDim.x * blockDim.x);
 }
 
-static __device__ inline int32_t tb_grid_block(void)
+static __device__ inline int32_t tb_grid_thread_block(void)
 {
     return (int32_t)blockIdx.x;
 }
 
-static __device__ inline int32_t tb_grid_blocks(void)
+static __device__ inline int32_t tb_grid_thread_blocks(void)
 {
     return (int32_t)gridDim.x;
 }
@@ -165,8 +165,8 @@ static __device__ inline int32_t tb_trailing_zeros(uint64_t x)
 
 int32_t tb_grid_lane(void);
 int32_t tb_grid_lanes(void);
-int32_t tb_grid_block(void);
-int32_t tb_grid_blocks(void);
+int32_t tb_grid_thread_block(void);
+int32_t tb_grid_thread_blocks(void);
 int32_t tb_block_lane(void);
 int32_t tb_block_lanes(void);
 void tb_grid_sync(void);
@@ -191,12 +191,12 @@ TB_FN int32_t tb_grid_lanes(void)
     return 1;
 }
 
-TB_FN int32_t tb_grid_block(void)
+TB_FN int32_t tb_grid_thread_block(void)
 {
     return 0;
 }
 
-TB_FN int32_t tb_grid_blocks(void)
+TB_FN int32_t tb_grid_thread_blocks(void)
 {
     return 1;
 }
@@ -260,12 +260,12 @@ TB_FN int32_t tb_grid_arrive(int32_t *counter)
 /* A block takes a slice. */
 TB_FN int32_t tb_slice_team(void)
 {
-    return tb_grid_block();
+    return tb_grid_thread_block();
 }
 
 TB_FN int32_t tb_slice_teams(void)
 {
-    return tb_grid_blocks();
+    return tb_grid_thread_blocks();
 }
 
 TB_FN int32_t tb_slice_lane(void)
@@ -300,7 +300,8 @@ TB_FN int32_t tb_trailing_zeros(uint64_t x)
 
 /* chunks of TB_GRID_CHUNK indices, one block each */
 #define TB_GRID_CHUNKS(chunk, n)                                                                   \
-    for (int32_t chunk = tb_grid_block(); chunk < tb_grid_chunks(n); chunk += tb_grid_blocks())
+    for (int32_t chunk = tb_grid_thread_block(); chunk < tb_grid_chunks(n);                        \
+         chunk += tb_grid_thread_blocks())
 #define TB_CHUNK_EACH(i, chunk, n)                                                                 \
     for (int32_t i = (chunk)*TB_GRID_CHUNK + tb_block_lane(); i < tb_chunk_end(chunk, n);          \
          i += tb_block_lanes())

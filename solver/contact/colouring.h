@@ -16,17 +16,17 @@
 enum { TB_COLOUR_MASK_BITS = 64 };
 
 /* Indices of a unit's two bodies, -1: an immovable body. */
-typedef struct tb_field_link {
+typedef struct tb_colour_edge {
     int32_t a, b;
-} tb_field_link;
+} tb_colour_edge;
 
 typedef struct tb_colouring {
     int32_t units, bodies;
-    const tb_field_link *links; /* units */
-    uint32_t *colours;          /* units */
-    uint32_t *claims[2];        /* bodies: claims of this round and of the next */
-    uint64_t *masks;            /* bodies: set of the colours of their units */
-    int32_t *left;              /* 3: units without a colour after each round, in turn */
+    const tb_colour_edge *links; /* units */
+    uint32_t *colours;           /* units */
+    uint32_t *claims[2];         /* bodies: claims of this round and of the next */
+    uint64_t *masks;             /* bodies: set of the colours of their units */
+    int32_t *left;               /* 3: units without a colour after each round, in turn */
 } tb_colouring;
 
 #define TB_COLOUR_NONE 0xffffffffu

@@ -5,14 +5,14 @@
  * worlds of its model from then on. So a warm batch is one launch, or a few of many steps each (choose.h).
  *
  * A world with so many shapes that it would keep its team busy and the card idle is stepped by
- * itself, in field mode, where field mode takes it; the caller need not know. */
+ * itself, in large-world mode, where large-world mode takes it; the caller need not know. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "backend/backend.h"
 #include "base/base.h"
-#include "gpu/large/field_world.h"
+#include "gpu/large/large_step.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
 #include "gpu/stored/stored.h"
@@ -22,16 +22,16 @@
 static const double MODELS_SHARE = 0.25;
 
 /* One stepper on a card. */
-typedef struct guest {
+typedef struct card_stepper {
     tb_gpu_card *card;
     int32_t threads;
-} guest;
+} card_stepper;
 
 __attribute__((visibility("default"))) extern const tb_backend tb_backend_plugin;
 
 static void destroy(void *context)
 {
-    guest *g = context;
+    card_stepper *g = context;
     tb_gpu_card_leave(g->card);
     free(g);
 }
@@ -56,7 +56,7 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
     if (options->device >= devices)
         return tb_fail_field(error, TB_NOT_FOUND, "device", "device %d of %d of backend 'gpu'",
                              options->device, devices);
-    guest *g = calloc(1, sizeof *g);
+    card_stepper *g = calloc(1, sizeof *g);
     if (g == NULL) return tb_fail_memory(error, sizeof *g, "the GPU backend");
     status = tb_gpu_card_enter(options->device, &tb_backend_plugin, &g->card, error);
     if (status != TB_OK) {
@@ -70,7 +70,7 @@ static tb_status create(const tb_step_options *options, void **context, tb_error
 
 static bool serves(const void *context, const tb_step_options *options)
 {
-    const guest *g = context;
+    const card_stepper *g = context;
     return options->device == g->card->index;
 }
 
@@ -93,13 +93,14 @@ static tb_status reserve_tasks(tb_gpu_batch *b, int32_t worlds, tb_error *error)
 }
 
 /* What another card has of a state comes home first. */
-static tb_status come_over(const tb_gpu_batch *b, tb_state *state, tb_error *error)
+static tb_status drop_copy_of_other_card(const tb_gpu_batch *b, tb_state *state, tb_error *error)
 {
-    if (state->twin == NULL ||
-        (state->twin->backend == &tb_backend_plugin && tb_gpu_twin_of(state)->twins == b->twins))
+    if (state->device_copy == NULL ||
+        (state->device_copy->backend == &tb_backend_plugin &&
+         tb_gpu_device_copy_of(state)->device_copies == b->device_copies))
         return TB_OK;
-    const tb_status status = tb_state_bring(state, TB_PARTS_ALL, error);
-    if (status == TB_OK) tb_state_leave(state);
+    const tb_status status = tb_state_sync_to_host(state, TB_STATE_ALL, error);
+    if (status == TB_OK) tb_state_drop_device_copy(state);
     return status;
 }
 
@@ -169,14 +170,14 @@ static void learn(tb_gpu_batch *b, const int32_t *pending, int32_t count)
 }
 
 /* Brings what a piece has written where worlds do not stay. */
-static tb_status bring(tb_gpu_batch *b, const tb_step_options *options, const int32_t *piece,
-                       int32_t count, tb_error *error)
+static tb_status sync_piece_to_host(tb_gpu_batch *b, const tb_step_options *options,
+                                    const int32_t *piece, int32_t count, tb_error *error)
 {
     if (options->resident) return TB_OK;
     tb_state **states = malloc((size_t)count * sizeof *states);
     if (states == NULL) return tb_fail_memory(error, (size_t)count * sizeof *states, "a batch");
     for (int32_t i = 0; i < count; i++) states[i] = b->tasks[piece[i]].state;
-    const tb_status status = tb_gpu_twins_fetch(states, count, TB_PARTS_ALL, error);
+    const tb_status status = tb_gpu_device_copies_fetch(states, count, TB_STATE_ALL, error);
     free(states);
     return status;
 }
@@ -190,7 +191,7 @@ static tb_status run_all(tb_gpu_batch *b, const tb_step_options *options, int32_
         for (int32_t first = 0, n; first < count; first += n) {
             const int32_t *piece = b->pending + first;
             tb_status status = tb_gpu_batch_run(b, options, piece, count - first, &n, error);
-            if (status == TB_OK) status = bring(b, options, piece, n, error);
+            if (status == TB_OK) status = sync_piece_to_host(b, options, piece, n, error);
             if (status != TB_OK) return status;
             learn(b, piece, n);
         }
@@ -224,8 +225,8 @@ static tb_status ask(const tb_step_options *options, tb_error *error)
     return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));
 }
 
-/* Steps of one world in field mode, with a question in between where the caller wants one. */
-static tb_status step_on(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
+/* Steps of one world in large-world mode, with a question in between where the caller wants one. */
+static tb_status step_on(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task *task,
                          const tb_step_options *options, tb_error *error)
 {
     tb_status status = TB_OK;
@@ -235,8 +236,9 @@ static tb_status step_on(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task
         tb_certificate certificate;
         status = ask(options, error);
         if (status == TB_OK)
-            status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, task->state,
-                                       options, steps, &certificate, &b->copied_bytes, error);
+            status = tb_gpu_large_step(&b->device, b->device_copies, large, task->model->image,
+                                       task->state, options, steps, &certificate, &b->copied_bytes,
+                                       error);
         if (status == TB_OK) tb_certificate_merge(&task->merged, &certificate);
         task->steps_left -= steps;
     } while (task->steps_left > 0 && status == TB_OK && task->state->status == TB_OK);
@@ -244,7 +246,7 @@ static tb_status step_on(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task
 }
 
 /* The same, told and noted by the host. */
-static tb_status step_along(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *task,
+static tb_status step_along(tb_gpu_batch *b, tb_gpu_large_world *large, tb_gpu_task *task,
                             const tb_step_options *options, tb_error *error)
 {
     tb_state *s = task->state;
@@ -255,16 +257,16 @@ static tb_status step_along(tb_gpu_batch *b, tb_gpu_field *field, tb_gpu_task *t
     for (int32_t i = 0; i < course->steps && status == TB_OK && !frozen; i++) {
         tb_certificate certificate;
         status = ask(options, error);
-        if (status == TB_OK) status = tb_state_bring(s, TB_PARTS_NUMBERS, error);
-        if (status == TB_OK && tb_course_tell(s, course, i, &arena) != TB_OK)
+        if (status == TB_OK) status = tb_state_sync_to_host(s, TB_PARTS_NUMBERS, error);
+        if (status == TB_OK && tb_course_apply_inputs(s, course, i, &arena) != TB_OK)
             status = tb_fail_memory(error, 0, "what a world is told");
-        tb_state_touch(s, tb_course_parts(course));
+        tb_state_mark_host_newer(s, tb_course_arrays(course));
         if (status == TB_OK)
-            status = tb_gpu_field_step(&b->device, b->twins, field, task->model->image, s, options,
-                                       1, &certificate, &b->copied_bytes, error);
-        if (status == TB_OK) status = tb_state_bring(s, TB_PARTS_ALL, error);
+            status = tb_gpu_large_step(&b->device, b->device_copies, large, task->model->image, s,
+                                       options, 1, &certificate, &b->copied_bytes, error);
+        if (status == TB_OK) status = tb_state_sync_to_host(s, TB_STATE_ALL, error);
         if (status != TB_OK) break;
-        tb_course_note(s, course, i, &certificate);
+        tb_course_record_outputs(s, course, i, &certificate);
         tb_certificate_merge(&task->merged, &certificate);
         frozen = certificate.status == TB_DIVERGED;
         tb_arena_reset(&arena);
@@ -279,31 +281,31 @@ static bool ends_all(tb_status status)
     return status == TB_ABORTED || status == TB_CANCELLED;
 }
 
-/* Worlds that fill the card go there one after another, in field mode. One that finds no room leaves
+/* Worlds that fill the card go there one after another, in large-world mode. One that finds no room leaves
  * the others alone; what it failed by is kept for the end. */
-static tb_status step_large(guest *g, const tb_step_options *options, int32_t worlds,
+static tb_status step_large(card_stepper *g, const tb_step_options *options, int32_t worlds,
                             tb_error *first, tb_error *error)
 {
     tb_gpu_batch *b = &g->card->batch;
-    tb_gpu_field *field = &g->card->field;
+    tb_gpu_large_world *large = &g->card->large;
     for (int32_t i = 0; i < worlds; i++) {
         tb_gpu_task *task = &b->tasks[i];
-        if (!tb_gpu_field_takes(task->state, options)) continue;
-        const double before = field->compute_seconds;
-        const int64_t regrowths = field->regrowths;
+        if (!tb_gpu_large_takes(task->state, options)) continue;
+        const double before = large->compute_seconds;
+        const int64_t regrowths = large->regrowths;
         tb_status status =
-            (task->course == NULL ? step_on : step_along)(b, field, task, options, error);
+            (task->course == NULL ? step_on : step_along)(b, large, task, options, error);
         if (status == TB_OK) {
-            status = bring(b, options, &i, 1, error);
+            status = sync_piece_to_host(b, options, &i, 1, error);
         } else if (status != TB_ABORTED) { /* what it has made until then */
             tb_error unread;
-            (void)bring(b, options, &i, 1, &unread);
+            (void)sync_piece_to_host(b, options, &i, 1, &unread);
         }
         task->steps_left = 0;
         task->status = status == TB_OK ? task->state->status : status;
         b->launches++;
-        b->regrowths += field->regrowths > regrowths;
-        if (field->compute_seconds > before) b->compute_seconds += field->compute_seconds - before;
+        b->regrowths += large->regrowths > regrowths;
+        if (large->compute_seconds > before) b->compute_seconds += large->compute_seconds - before;
         if (ends_all(status)) return status;
         if (status != TB_OK && first->status == TB_OK) {
             if (error != NULL) *first = *error;
@@ -314,35 +316,37 @@ static tb_status step_large(guest *g, const tb_step_options *options, int32_t wo
 }
 
 /* A field keeps its memory from call to call; who finds none takes that. */
-static bool give_field_up(guest *g, tb_status status)
+static bool give_large_world_up(card_stepper *g, tb_status status)
 {
-    tb_gpu_field *field = &g->card->field;
-    if (status != TB_RESOURCE_EXHAUSTED || field->field == NULL) return false;
-    tb_gpu_field_destroy(field, &g->card->batch.device);
+    tb_gpu_large_world *large = &g->card->large;
+    if (status != TB_RESOURCE_EXHAUSTED || large->world == NULL) return false;
+    tb_gpu_large_destroy(large, &g->card->batch.device);
     return true;
 }
 
 /* The launches have the card, readers of other worlds may come and go. */
-static tb_status step_here(guest *g, const tb_step_options *options, tb_state *const *states,
+static tb_status step_here(card_stepper *g, const tb_step_options *options, tb_state *const *states,
                            const tb_course *courses, int32_t worlds, int32_t steps,
                            tb_certificate *certificates, tb_error *error)
 {
     tb_gpu_batch *b = &g->card->batch;
-    tb_gpu_twins *twins = &g->card->twins;
-    pthread_mutex_lock(&twins->lock);
-    b->threads = twins->threads = g->threads;
-    pthread_mutex_unlock(&twins->lock);
+    tb_gpu_device_copies *device_copies = &g->card->device_copies;
+    pthread_mutex_lock(&device_copies->lock);
+    b->threads = device_copies->threads = g->threads;
+    pthread_mutex_unlock(&device_copies->lock);
     /* those of other cards are fetched there, so this one is entered later */
     tb_status status = TB_OK;
-    for (int32_t i = 0; i < worlds && status == TB_OK; i++) status = come_over(b, states[i], error);
+    for (int32_t i = 0; i < worlds && status == TB_OK; i++)
+        status = drop_copy_of_other_card(b, states[i], error);
     if (status == TB_OK) status = tb_gpu_device_enter(&b->device, error);
     if (status == TB_OK) status = make_tasks(b, states, courses, worlds, steps, error);
-    if (give_field_up(g, status)) status = make_tasks(b, states, courses, worlds, steps, error);
+    if (give_large_world_up(g, status))
+        status = make_tasks(b, states, courses, worlds, steps, error);
     if (status != TB_OK) return status;
     tb_error first = {0};
     status = step_large(g, options, worlds, &first, error);
     if (status == TB_OK) status = run_all(b, options, worlds, error);
-    if (give_field_up(g, status)) status = run_all(b, options, worlds, error);
+    if (give_large_world_up(g, status)) status = run_all(b, options, worlds, error);
     if (status == TB_OK && first.status != TB_OK) {
         status = first.status;
         if (error != NULL) *error = first;
@@ -356,7 +360,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
                             const tb_course *courses, int32_t worlds, int32_t steps,
                             tb_certificate *certificates, tb_error *error)
 {
-    guest *g = context;
+    card_stepper *g = context;
     tb_status status = check(options, error);
     if (status != TB_OK || worlds == 0) return status;
     pthread_mutex_lock(&g->card->stepping);
@@ -368,7 +372,7 @@ static tb_status step_batch(void *context, const tb_step_options *options, tb_st
 
 static tb_status warm(void *context, tb_error *error)
 {
-    guest *g = context;
+    card_stepper *g = context;
     tb_gpu_device *d = &g->card->batch.device;
     pthread_mutex_lock(&g->card->stepping);
     tb_status status = tb_gpu_device_enter(d, error);
@@ -377,7 +381,7 @@ static tb_status warm(void *context, tb_error *error)
     if (status == TB_OK)
         status = tb_gpu_check(d, tb_gpu_warm_steps_f32(d->stream), "warming steps up", error);
     if (status == TB_OK) status = tb_gpu_wait(d, "warming up", error);
-    if (status == TB_OK) status = tb_gpu_field_warm(d, error);
+    if (status == TB_OK) status = tb_gpu_large_warm(d, error);
     tb_gpu_card_publish(g->card);
     pthread_mutex_unlock(&g->card->stepping);
     return status;
@@ -392,19 +396,19 @@ static tb_status use_of(int32_t device, tb_device_use *use, tb_error *error)
 
 static void measure(const void *context, tb_stepper_use *use)
 {
-    const guest *g = context;
+    const card_stepper *g = context;
     const tb_gpu_batch *b = &g->card->batch;
-    tb_gpu_twins *twins = &g->card->twins;
-    pthread_mutex_lock(&twins->lock);
-    use->host_bytes = b->device.host_bytes + twins->device.host_bytes;
-    use->device_bytes = b->device.device_bytes + twins->device.device_bytes;
-    use->allocations = b->device.allocations + twins->device.allocations;
+    tb_gpu_device_copies *device_copies = &g->card->device_copies;
+    pthread_mutex_lock(&device_copies->lock);
+    use->host_bytes = b->device.host_bytes + device_copies->device.host_bytes;
+    use->device_bytes = b->device.device_bytes + device_copies->device.device_bytes;
+    use->allocations = b->device.allocations + device_copies->device.allocations;
     use->regrowths = b->regrowths;
-    use->copied_bytes = b->copied_bytes + twins->use.copied_bytes;
-    use->copy_seconds = b->copy_seconds + twins->use.copy_seconds;
+    use->copied_bytes = b->copied_bytes + device_copies->use.copied_bytes;
+    use->copy_seconds = b->copy_seconds + device_copies->use.copy_seconds;
     use->compute_seconds = b->compute_seconds;
-    use->lost = b->device.lost || twins->device.lost;
-    pthread_mutex_unlock(&twins->lock);
+    use->lost = b->device.lost || device_copies->device.lost;
+    pthread_mutex_unlock(&device_copies->lock);
 }
 
 const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
@@ -418,9 +422,9 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .measure = measure,
                                       .warm = warm,
                                       .use = use_of,
-                                      .fetch = tb_gpu_twins_fetch,
-                                      .share = tb_gpu_twin_share,
-                                      .release = tb_gpu_twin_release,
+                                      .fetch = tb_gpu_device_copies_fetch,
+                                      .share = tb_gpu_device_copy_share,
+                                      .release = tb_gpu_device_copy_release,
                                       .program_open = tb_gpu_program_open,
                                       .program_solve = tb_gpu_program_solve,
                                       .program_forget = tb_gpu_program_forget,

@@ -55,9 +55,9 @@ $(GPU_PLUGIN): $(GPU_C_OBJECTS) $(GPU_KERNELS) $(LIBRARY)
 	    -l:libstdc++.a -static-libgcc $(LDLIBS) -ldl -lrt
 
 # a bench that looks at the stages of field mode links the backend itself
-GPU_BENCH := $(B)/tests/bench/bench_field
-$(B)/tests/bench/gpu/bench_field.o: CPPFLAGS += $(if $(NVCC),-isystem $(CUDA)/include)
-$(GPU_BENCH): $(B)/tests/bench/gpu/bench_field.o $(B)/tests/bench/common_bench.o \
+GPU_BENCH := $(B)/tests/bench/bench_large
+$(B)/tests/bench/gpu/bench_large.o: CPPFLAGS += $(if $(NVCC),-isystem $(CUDA)/include)
+$(GPU_BENCH): $(B)/tests/bench/gpu/bench_large.o $(B)/tests/bench/common_bench.o \
               $(GPU_C_OBJECTS) $(GPU_KERNELS) $(LIBRARY)
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -Wl,--gc-sections,-z,muldefs -o $@ $(filter %.o,$^) \

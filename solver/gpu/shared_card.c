@@ -37,16 +37,16 @@ static void close_card(tb_gpu_card *card)
     print_phases(b);
     tb_gpu_device *d = &b->device;
     (void)cudaSetDevice(card->index);
-    tb_gpu_field_destroy(&card->field, d);
+    tb_gpu_large_destroy(&card->large, d);
     tb_gpu_models_destroy(&b->models, d);
     tb_gpu_graphs_destroy(&b->graphs);
-    tb_gpu_sides_close(&b->sides);
+    tb_gpu_side_streams_close(&b->side_streams);
     tb_gpu_release_pinned(d, &b->staging);
     tb_gpu_release_pinned(d, &b->list);
     tb_gpu_release(d, &b->block);
     tb_gpu_release(d, &b->arenas);
     tb_gpu_device_close(d);
-    tb_gpu_twins_close(&card->twins);
+    tb_gpu_device_copies_close(&card->device_copies);
     pthread_mutex_destroy(&card->stepping);
     free(b->tasks);
     free(b->moves);
@@ -60,9 +60,9 @@ static void close_if_empty(int32_t index)
     pthread_mutex_lock(&open_cards.lock);
     tb_gpu_card *card = open_cards.cards[index];
     if (card != NULL) {
-        pthread_mutex_lock(&card->twins.lock);
-        const bool empty = card->twins.count == 0 && card->twins.contexts == 0;
-        pthread_mutex_unlock(&card->twins.lock);
+        pthread_mutex_lock(&card->device_copies.lock);
+        const bool empty = card->device_copies.count == 0 && card->device_copies.contexts == 0;
+        pthread_mutex_unlock(&card->device_copies.lock);
         if (empty) {
             open_cards.cards[index] = NULL;
             close_card(card);
@@ -83,19 +83,19 @@ static tb_status open_card(int32_t index, const tb_backend *backend, tb_gpu_card
     tb_status status = tb_gpu_describe(index, &info, error);
     if (status == TB_OK) {
         const double worlds = (double)info.memory * WORLDS_SHARE;
-        status = tb_gpu_twins_open(&card->twins, index, (uint64_t)worlds, error);
+        status = tb_gpu_device_copies_open(&card->device_copies, index, (uint64_t)worlds, error);
     }
     if (status == TB_OK) status = tb_gpu_device_open(index, &b->device, error);
     if (status != TB_OK) {
-        tb_gpu_device_close(&card->twins.device);
+        tb_gpu_device_close(&card->device_copies.device);
         pthread_mutex_destroy(&card->stepping);
         free(card);
         return status;
     }
-    card->twins.backend = backend;
-    card->twins.empty = close_if_empty;
-    card->twins.use = (tb_device_use){0};
-    b->twins = &card->twins;
+    card->device_copies.backend = backend;
+    card->device_copies.empty = close_if_empty;
+    card->device_copies.use = (tb_device_use){0};
+    b->device_copies = &card->device_copies;
     b->processors = info.processors;
     b->memory = info.memory;
 
@@ -119,9 +119,9 @@ tb_status tb_gpu_card_enter(int32_t index, const tb_backend *backend, tb_gpu_car
     if (card == NULL) status = open_card(index, backend, &card, error);
     if (status == TB_OK) {
         open_cards.cards[index] = *entered = card;
-        pthread_mutex_lock(&card->twins.lock);
-        card->twins.contexts++;
-        pthread_mutex_unlock(&card->twins.lock);
+        pthread_mutex_lock(&card->device_copies.lock);
+        card->device_copies.contexts++;
+        pthread_mutex_unlock(&card->device_copies.lock);
     }
     pthread_mutex_unlock(&open_cards.lock);
     return status;
@@ -129,11 +129,11 @@ tb_status tb_gpu_card_enter(int32_t index, const tb_backend *backend, tb_gpu_car
 
 void tb_gpu_card_leave(tb_gpu_card *card)
 {
-    tb_gpu_twins *twins = &card->twins;
+    tb_gpu_device_copies *device_copies = &card->device_copies;
     const int32_t index = card->index;
-    pthread_mutex_lock(&twins->lock);
-    const bool empty = --twins->contexts == 0 && twins->count == 0;
-    pthread_mutex_unlock(&twins->lock);
+    pthread_mutex_lock(&device_copies->lock);
+    const bool empty = --device_copies->contexts == 0 && device_copies->count == 0;
+    pthread_mutex_unlock(&device_copies->lock);
     if (empty) close_if_empty(index);
 }
 
@@ -142,8 +142,8 @@ void tb_gpu_card_leave(tb_gpu_card *card)
 void tb_gpu_card_publish(tb_gpu_card *card)
 {
     const tb_gpu_batch *b = &card->batch;
-    tb_gpu_twins *twins = &card->twins;
-    pthread_mutex_lock(&twins->lock);
+    tb_gpu_device_copies *device_copies = &card->device_copies;
+    pthread_mutex_lock(&device_copies->lock);
     card->published = (tb_device_use){.memory_bytes = b->device.device_bytes,
                                       .model_bytes = b->models.bytes,
                                       .launches = b->launches,
@@ -153,7 +153,7 @@ void tb_gpu_card_publish(tb_gpu_card *card)
                                       .copy_seconds = b->copy_seconds,
                                       .compute_seconds = b->compute_seconds,
                                       .lost = b->device.lost};
-    pthread_mutex_unlock(&twins->lock);
+    pthread_mutex_unlock(&device_copies->lock);
 }
 
 void tb_gpu_card_use(int32_t index, tb_device_use *use)
@@ -163,22 +163,22 @@ void tb_gpu_card_use(int32_t index, tb_device_use *use)
     pthread_mutex_lock(&open_cards.lock);
     tb_gpu_card *card = open_cards.cards[index];
     if (card != NULL) {
-        tb_gpu_twins *twins = &card->twins;
-        pthread_mutex_lock(&twins->lock);
-        const tb_device_use *mine = &twins->use;
+        tb_gpu_device_copies *device_copies = &card->device_copies;
+        pthread_mutex_lock(&device_copies->lock);
+        const tb_device_use *mine = &device_copies->use;
         *use = card->published;
-        use->memory_bytes += twins->device.device_bytes;
-        use->pool_bytes = twins->pool.bytes;
-        use->pool_used_bytes = twins->pool.used;
-        use->worlds = twins->count;
+        use->memory_bytes += device_copies->device.device_bytes;
+        use->pool_bytes = device_copies->pool.bytes;
+        use->pool_used_bytes = device_copies->pool.used;
+        use->worlds = device_copies->count;
         use->worlds_swapped = mine->worlds_swapped;
         use->fetches = mine->fetches;
         use->moves = mine->moves;
         use->evictions = mine->evictions;
         use->copied_bytes += mine->copied_bytes;
         use->copy_seconds += mine->copy_seconds;
-        use->lost = use->lost || twins->device.lost;
-        pthread_mutex_unlock(&twins->lock);
+        use->lost = use->lost || device_copies->device.lost;
+        pthread_mutex_unlock(&device_copies->lock);
     }
     pthread_mutex_unlock(&open_cards.lock);
 }

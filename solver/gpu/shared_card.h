@@ -10,15 +10,15 @@
 
 #include "backend/backend.h"
 #include "gpu/batch/batch.h"
-#include "gpu/large/field_run.h"
+#include "gpu/large/large_run.h"
 
 typedef struct tb_gpu_card {
-    tb_gpu_twins twins; /* first */
+    tb_gpu_device_copies device_copies; /* first */
     int32_t index;
     pthread_mutex_t stepping; /* of the batch */
     tb_gpu_batch batch;
-    tb_gpu_field field;      /* of the large world that was stepped last */
-    tb_device_use published; /* of the batch, under the twins' lock */
+    tb_gpu_large_world large; /* of the large world that was stepped last */
+    tb_device_use published;  /* of the batch, under the device copies' lock */
 } tb_gpu_card;
 
 /* The card, opened if nobody has it yet; one guest more. */

@@ -22,7 +22,7 @@ typedef struct dense_k0 {
     tb_real *nu;      /* most x columns_of_nu */
     int32_t columns_of_nu;
     tb_real *saddle; /* (n + most)^2, taken when first needed, with what follows */
-    tb_real *saddle_work;
+    tb_real *saddle_workspace;
     int *pivots, *integers;
 } dense_k0;
 
@@ -66,11 +66,11 @@ static tb_status factor_saddle(dense_k0 *k0, const int32_t *active)
     const tb_qp *qp = k0->qp;
     const size_t most = (size_t)qp->n + (size_t)k0->most;
     if (!k0->saddle) {
-        k0->saddle_work = TB_ARENA_ARRAY(k0->arena, tb_real, 32 * most);
+        k0->saddle_workspace = TB_ARENA_ARRAY(k0->arena, tb_real, 32 * most);
         k0->pivots = TB_ARENA_ARRAY(k0->arena, int, most);
         k0->integers = TB_ARENA_ARRAY(k0->arena, int, most);
         tb_real *saddle = TB_ARENA_ARRAY(k0->arena, tb_real, most * most);
-        if (!k0->saddle_work || !k0->pivots || !k0->integers || !saddle)
+        if (!k0->saddle_workspace || !k0->pivots || !k0->integers || !saddle)
             return TB_RESOURCE_EXHAUSTED;
         k0->saddle = saddle;
     }
@@ -91,10 +91,11 @@ static tb_status factor_saddle(dense_k0 *k0, const int32_t *active)
         norm = tb_max(norm, sum);
     }
     int info = 0;
-    TB_LAPACK(sytrf)("L", &size, a, &size, k0->pivots, k0->saddle_work, &work_size, &info, 1);
+    TB_LAPACK(sytrf)("L", &size, a, &size, k0->pivots, k0->saddle_workspace, &work_size, &info, 1);
     if (info != 0) return TB_FAILED_PRECONDITION;
     TB_LAPACK(sycon)
-    ("L", &size, a, &size, k0->pivots, &norm, &condition, k0->saddle_work, k0->integers, &info, 1);
+    ("L", &size, a, &size, k0->pivots, &norm, &condition, k0->saddle_workspace, k0->integers, &info,
+     1);
     return info == 0 && condition > 10 * TB_REAL_EPSILON ? TB_OK : TB_FAILED_PRECONDITION;
 }
 

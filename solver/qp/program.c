@@ -4,22 +4,23 @@
 
 #include <string.h>
 
-#define tb_qp_held TB_SYMBOL(tb_qp_held)
-typedef struct tb_qp_held {
+#define tb_qp_host_program TB_SYMBOL(tb_qp_host_program)
+typedef struct tb_qp_host_program {
     tb_qp qp;
     tb_k0 k0;
-    tb_qp_work *work;
+    tb_qp_workspace *work;
     tb_real *f, *b, *x, *lambda; /* f and b in float alone */
-} tb_qp_held;
+} tb_qp_host_program;
 
-#define tb_qp_held_open TB_SYMBOL(tb_qp_held_open)
-tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
-                          tb_arena *arena, tb_qp_held **held);
-#define tb_qp_held_solve TB_SYMBOL(tb_qp_held_solve)
-tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
-                           double *x, double *lambda, tb_qp_result *result);
-#define tb_qp_held_forget TB_SYMBOL(tb_qp_held_forget)
-void tb_qp_held_forget(tb_qp_held *held);
+#define tb_qp_host_program_open TB_SYMBOL(tb_qp_host_program_open)
+tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
+                                  tb_arena *arena, tb_qp_host_program **host);
+#define tb_qp_host_program_solve TB_SYMBOL(tb_qp_host_program_solve)
+tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
+                                   uint8_t *active, double *x, double *lambda,
+                                   tb_qp_result *result);
+#define tb_qp_host_program_forget TB_SYMBOL(tb_qp_host_program_forget)
+void tb_qp_host_program_forget(tb_qp_host_program *host);
 
 #ifdef TB_SINGLE
 static const tb_real *program_numbers(tb_arena *arena, const double *from, size_t count)
@@ -63,19 +64,19 @@ static tb_status choose_system(const tb_qp *qp, const tb_qp_options *options, tb
     return status;
 }
 
-tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
-                          tb_arena *arena, tb_qp_held **result)
+tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
+                                  tb_arena *arena, tb_qp_host_program **result)
 {
     const size_t n = (size_t)program->n, m = (size_t)program->constraints;
     const size_t entries = m > 0 ? (size_t)program->row_start[m] : 0;
     const bool single = sizeof(tb_real) == sizeof(float);
-    tb_qp_held *held = TB_ARENA_ZEROED(arena, tb_qp_held, 1);
-    if (!held) return TB_RESOURCE_EXHAUSTED;
-    held->f = TB_ARENA_ZEROED(arena, tb_real, single ? n : 1);
-    held->b = TB_ARENA_ZEROED(arena, tb_real, single ? m : 1);
-    held->x = TB_ARENA_ARRAY(arena, tb_real, n);
-    held->lambda = TB_ARENA_ARRAY(arena, tb_real, m);
-    held->qp = (tb_qp){
+    tb_qp_host_program *host = TB_ARENA_ZEROED(arena, tb_qp_host_program, 1);
+    if (!host) return TB_RESOURCE_EXHAUSTED;
+    host->f = TB_ARENA_ZEROED(arena, tb_real, single ? n : 1);
+    host->b = TB_ARENA_ZEROED(arena, tb_real, single ? m : 1);
+    host->x = TB_ARENA_ARRAY(arena, tb_real, n);
+    host->lambda = TB_ARENA_ARRAY(arena, tb_real, m);
+    host->qp = (tb_qp){
         .n = program->n,
         .half_bandwidth = program->half_bandwidth,
         .hessian =
@@ -86,29 +87,29 @@ tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *opt
         .column = program->column,
         .value = program_numbers(arena, program->value, entries),
     };
-    if (!held->f || !held->b || !held->x || !held->lambda || !held->qp.hessian || !held->qp.value)
+    if (!host->f || !host->b || !host->x || !host->lambda || !host->qp.hessian || !host->qp.value)
         return TB_RESOURCE_EXHAUSTED;
-    *result = held;
-    const tb_status status = choose_system(&held->qp, options, arena, &held->k0);
+    *result = host;
+    const tb_status status = choose_system(&host->qp, options, arena, &host->k0);
     if (status != TB_OK) return status;
-    return tb_qp_begin(&held->qp, &held->k0, options, arena, &held->work);
+    return tb_qp_begin(&host->qp, &host->k0, options, arena, &host->work);
 }
 
-tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
-                           double *x, double *lambda, tb_qp_result *result)
+tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
+                                   uint8_t *active, double *x, double *lambda, tb_qp_result *result)
 {
-    const size_t n = (size_t)held->qp.n, m = (size_t)held->qp.constraints;
-    held->qp.f = numbers_of_solve(held->f, f, n);
-    held->qp.b = numbers_of_solve(held->b, b, m);
-    const tb_status status = tb_qp_solve(held->work, active, held->x, held->lambda, result);
-    if (status != TB_OK || result->status == TB_DIVERGED) tb_qp_forget(held->work);
+    const size_t n = (size_t)host->qp.n, m = (size_t)host->qp.constraints;
+    host->qp.f = numbers_of_solve(host->f, f, n);
+    host->qp.b = numbers_of_solve(host->b, b, m);
+    const tb_status status = tb_qp_solve(host->work, active, host->x, host->lambda, result);
+    if (status != TB_OK || result->status == TB_DIVERGED) tb_qp_forget(host->work);
     if (status != TB_OK) return status;
-    for (size_t j = 0; j < n; j++) x[j] = (double)held->x[j];
-    for (size_t i = 0; i < m; i++) lambda[i] = (double)held->lambda[i];
+    for (size_t j = 0; j < n; j++) x[j] = (double)host->x[j];
+    for (size_t i = 0; i < m; i++) lambda[i] = (double)host->lambda[i];
     return TB_OK;
 }
 
-void tb_qp_held_forget(tb_qp_held *held)
+void tb_qp_host_program_forget(tb_qp_host_program *host)
 {
-    tb_qp_forget(held->work);
+    tb_qp_forget(host->work);
 }

@@ -1,35 +1,37 @@
 /* What the public header says of quadratic programs: defaults, checks, precision; and random ones.
  */
-#include "qp/turned.h"
+#include "qp/facet_coordinates.h"
 #include "backend/backend.h"
 #include "base/base.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct tb_qp_held tb_qp_held;
-typedef struct tb_qp_held_f32 tb_qp_held_f32;
-tb_status tb_qp_held_open(const tb_qp_program *program, const tb_qp_options *options,
-                          tb_arena *arena, tb_qp_held **held);
-tb_status tb_qp_held_open_f32(const tb_qp_program *program, const tb_qp_options *options,
-                              tb_arena *arena, tb_qp_held_f32 **held);
-tb_status tb_qp_held_solve(tb_qp_held *held, const double *f, const double *b, uint8_t *active,
-                           double *x, double *lambda, tb_qp_result *result);
-tb_status tb_qp_held_solve_f32(tb_qp_held_f32 *held, const double *f, const double *b,
-                               uint8_t *active, double *x, double *lambda, tb_qp_result *result);
-void tb_qp_held_forget(tb_qp_held *held);
-void tb_qp_held_forget_f32(tb_qp_held_f32 *held);
+typedef struct tb_qp_host_program tb_qp_host_program;
+typedef struct tb_qp_host_program_f32 tb_qp_host_program_f32;
+tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
+                                  tb_arena *arena, tb_qp_host_program **host);
+tb_status tb_qp_host_program_open_f32(const tb_qp_program *program, const tb_qp_options *options,
+                                      tb_arena *arena, tb_qp_host_program_f32 **host);
+tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
+                                   uint8_t *active, double *x, double *lambda,
+                                   tb_qp_result *result);
+tb_status tb_qp_host_program_solve_f32(tb_qp_host_program_f32 *host, const double *f,
+                                       const double *b, uint8_t *active, double *x, double *lambda,
+                                       tb_qp_result *result);
+void tb_qp_host_program_forget(tb_qp_host_program *host);
+void tb_qp_host_program_forget_f32(tb_qp_host_program_f32 *host);
 
 /* One of the three has the program: a backend, or the processor in one of its precisions. */
 struct tb_qp_solver {
     tb_arena arena;
     tb_qp_program program; /* without f and b */
     tb_qp_options options;
-    const tb_backend *backend; /* NULL: the processor */
-    void *context;             /* the backend's */
-    tb_qp_turned *turned;      /* what the backend has instead of the program, or NULL */
-    tb_qp_held *held;
-    tb_qp_held_f32 *held_f32;
+    const tb_backend *backend;            /* NULL: the processor */
+    void *context;                        /* the backend's */
+    tb_qp_facet_coordinates *coordinates; /* what the backend has instead of the program, or NULL */
+    tb_qp_host_program *host;
+    tb_qp_host_program_f32 *host_f32;
 };
 
 tb_qp_options tb_qp_defaults(void)
@@ -179,11 +181,11 @@ static tb_status fail_open(const tb_qp_solver *solver, tb_status status, tb_erro
 
 static tb_status open_here(tb_qp_solver *solver, tb_error *error)
 {
-    const tb_status status =
-        solver->options.precision == TB_FLOAT
-            ? tb_qp_held_open_f32(&solver->program, &solver->options, &solver->arena,
-                                  &solver->held_f32)
-            : tb_qp_held_open(&solver->program, &solver->options, &solver->arena, &solver->held);
+    const tb_status status = solver->options.precision == TB_FLOAT
+                                 ? tb_qp_host_program_open_f32(&solver->program, &solver->options,
+                                                               &solver->arena, &solver->host_f32)
+                                 : tb_qp_host_program_open(&solver->program, &solver->options,
+                                                           &solver->arena, &solver->host);
     return fail_open(solver, status, error);
 }
 
@@ -198,14 +200,14 @@ static tb_status open_there(tb_qp_solver *solver, const tb_backend *backend, tb_
     if (!bounds) {
         tb_status status = TB_UNSUPPORTED;
         if (system == TB_QP_AUTO || system == TB_QP_FACETS)
-            status = tb_qp_turn(program, &solver->arena, &solver->turned);
+            status = tb_qp_to_facet_coordinates(program, &solver->arena, &solver->coordinates);
         if (status == TB_UNSUPPORTED)
             return tb_fail_field(error, status, "system",
                                  "backend '%s' takes bounds on single variables, and facets of "
                                  "pairs",
                                  backend->name);
         if (status != TB_OK) return fail_open(solver, status, error);
-        program = &solver->turned->program;
+        program = &solver->coordinates->program;
     }
     const tb_status status =
         backend->program_open(program, &solver->options, &solver->context, error);
@@ -223,7 +225,7 @@ static tb_status open_somewhere(tb_qp_solver *solver, tb_error *error)
     if (backend->program_open != NULL && backend != &tb_backend_cpu) {
         status = open_there(solver, backend, error);
         if (status != TB_UNSUPPORTED || choice == TB_BACKEND_GPU) return status;
-        solver->turned = NULL;
+        solver->coordinates = NULL;
     }
     if (choice == TB_BACKEND_GPU)
         return tb_fail_field(error, TB_UNSUPPORTED, "backend", "backend '%s' takes no programs",
@@ -268,14 +270,15 @@ static tb_status solve_there(tb_qp_solver *solver, const double *f, const double
                              tb_error *error)
 {
     const tb_backend *backend = solver->backend;
-    if (!solver->turned)
+    if (!solver->coordinates)
         return backend->program_solve(solver->context, f, b, active, x, lambda, result, error);
-    tb_qp_turn_force(solver->turned, f);
-    tb_status status = backend->program_solve(solver->context, solver->turned->f, b, active, x,
+    tb_qp_facet_force(solver->coordinates, f);
+    tb_status status = backend->program_solve(solver->context, solver->coordinates->f, b, active, x,
                                               lambda, result, error);
     if (status != TB_OK) return status;
-    tb_qp_turn_back(solver->turned, x);
-    return tb_qp_turn_judge(&solver->program, f, b, x, lambda, &solver->arena, &result->kkt, error);
+    tb_qp_from_facet_coordinates(solver->coordinates, x);
+    return tb_qp_facet_judge(&solver->program, f, b, x, lambda, &solver->arena, &result->kkt,
+                             error);
 }
 
 tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double *b,
@@ -293,8 +296,9 @@ tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double
     if (status == TB_OK) status = check_numbers("b", b, (size_t)p->constraints, error);
     if (status != TB_OK) return status;
     if (solver->backend) return solve_there(solver, f, b, active, x, lambda, result, error);
-    status = solver->held ? tb_qp_held_solve(solver->held, f, b, active, x, lambda, result)
-                          : tb_qp_held_solve_f32(solver->held_f32, f, b, active, x, lambda, result);
+    status = solver->host
+                 ? tb_qp_host_program_solve(solver->host, f, b, active, x, lambda, result)
+                 : tb_qp_host_program_solve_f32(solver->host_f32, f, b, active, x, lambda, result);
     if (status == TB_FAILED_PRECONDITION)
         return tb_fail(error, status,
                        "the Hessian with the equalities alone makes a singular system");
@@ -304,8 +308,8 @@ tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double
 void tb_qp_solver_forget(tb_qp_solver *solver)
 {
     if (solver->backend) solver->backend->program_forget(solver->context);
-    if (solver->held) tb_qp_held_forget(solver->held);
-    if (solver->held_f32) tb_qp_held_forget_f32(solver->held_f32);
+    if (solver->host) tb_qp_host_program_forget(solver->host);
+    if (solver->host_f32) tb_qp_host_program_forget_f32(solver->host_f32);
 }
 
 void tb_qp_solver_close(tb_qp_solver *solver)

@@ -26,7 +26,7 @@ static bool take_half(tb_qp_half *half, size_t n, tb_arena *arena)
     return half->t && half->particular && half->pull;
 }
 
-static bool take_halves(tb_qp_work *work, tb_arena *arena)
+static bool take_halves(tb_qp_workspace *work, tb_arena *arena)
 {
     if (!work->k0.halves) return true;
     const size_t n = (size_t)work->qp->n;
@@ -36,12 +36,12 @@ static bool take_halves(tb_qp_work *work, tb_arena *arena)
 }
 
 TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_options *options,
-                                tb_arena *arena, tb_qp_work **result)
+                                tb_arena *arena, tb_qp_workspace **result)
 {
     if (qp->n < 1 || qp->half_bandwidth < 0 || qp->half_bandwidth >= qp->n || qp->equalities < 0 ||
         qp->equalities > qp->constraints || qp->equalities > qp->n || !options_make_sense(options))
         return TB_INVALID_ARGUMENT;
-    tb_qp_work *work = TB_ARENA_ZEROED(arena, tb_qp_work, 1);
+    tb_qp_workspace *work = TB_ARENA_ZEROED(arena, tb_qp_workspace, 1);
     if (!work) return TB_RESOURCE_EXHAUSTED;
     const size_t n = (size_t)qp->n, m = (size_t)qp->constraints;
     work->qp = qp;
@@ -65,7 +65,7 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->border = TB_ARENA_ARRAY(arena, tb_real, (k0->halves ? n : n + most) * limit);
     work->schur = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
     work->schur_factor = TB_ARENA_ARRAY(arena, tb_real, limit * limit);
-    work->schur_work = TB_ARENA_ARRAY(arena, tb_real, 32 * limit);
+    work->schur_workspace = TB_ARENA_ARRAY(arena, tb_real, 32 * limit);
     work->schur_pivots = TB_ARENA_ARRAY(arena, int, limit);
     work->schur_integers = TB_ARENA_ARRAY(arena, int, limit);
     work->pi = TB_ARENA_ARRAY(arena, tb_real, limit);
@@ -84,22 +84,22 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
     work->visited = TB_ARENA_ARRAY(arena, uint64_t, visits * (size_t)work->words);
     if (!work->base || !work->base_place || !work->base_solution || !work->changed || !work->slot ||
         !work->rest || !work->sum || !take_halves(work, arena) || !work->border || !work->schur ||
-        !work->schur_factor || !work->schur_work || !work->schur_pivots || !work->schur_integers ||
-        !work->pi || !work->active || !work->next || !work->y || !work->step || !work->x ||
-        !work->lambda || !work->product || !work->hash || !work->visited)
+        !work->schur_factor || !work->schur_workspace || !work->schur_pivots ||
+        !work->schur_integers || !work->pi || !work->active || !work->next || !work->y ||
+        !work->step || !work->x || !work->lambda || !work->product || !work->hash || !work->visited)
         return TB_RESOURCE_EXHAUSTED;
     for (size_t i = 0; i < m; i++) work->slot[i] = work->base_place[i] = -1;
     *result = work;
     return TB_OK;
 }
 
-TB_EXTERN void tb_qp_listen(tb_qp_work *work, bool (*cancelled)(void *context), void *context)
+TB_EXTERN void tb_qp_listen(tb_qp_workspace *work, bool (*cancelled)(void *context), void *context)
 {
     work->cancelled = cancelled;
     work->cancelled_context = context;
 }
 
-TB_EXTERN void tb_qp_forget(tb_qp_work *work)
+TB_EXTERN void tb_qp_forget(tb_qp_workspace *work)
 {
     work->factored = false;
 }
@@ -109,7 +109,7 @@ TB_EXTERN void tb_qp_forget(tb_qp_work *work)
 /* The next set (2.12). Within the tie, a constraint stays what it is: Litven's strict inequality
  * would read rounding where both its sides are zero. Returns the first constraint that changes,
  * `constraints` if none does. */
-static int32_t predict(tb_qp_work *work)
+static int32_t predict(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     tb_real multiplier = work->largest_a > 0 ? work->largest_f / work->largest_a : 0;
@@ -134,7 +134,8 @@ static int32_t predict(tb_qp_work *work)
     return first;
 }
 
-static void pack_set(const tb_qp_work *work, const uint8_t *set, uint64_t *bits, uint64_t *hash)
+static void pack_set(const tb_qp_workspace *work, const uint8_t *set, uint64_t *bits,
+                     uint64_t *hash)
 {
     memset(bits, 0, (size_t)work->words * sizeof *bits);
     for (int32_t i = 0; i < work->qp->constraints; i++)
@@ -143,7 +144,7 @@ static void pack_set(const tb_qp_work *work, const uint8_t *set, uint64_t *bits,
     for (int32_t w = 0; w < work->words; w++) *hash = (*hash ^ bits[w]) * 1099511628211u;
 }
 
-static void remember_set(tb_qp_work *work)
+static void remember_set(tb_qp_workspace *work)
 {
     pack_set(work, work->active, work->visited + (int64_t)work->visits * work->words,
              work->hash + work->visits);
@@ -151,7 +152,7 @@ static void remember_set(tb_qp_work *work)
 }
 
 /* How many sets ago the next one was solved for already; 0: never. */
-static int32_t came_back(tb_qp_work *work)
+static int32_t came_back(tb_qp_workspace *work)
 {
     uint64_t *bits = work->visited + (int64_t)work->visits * work->words, hash;
     pack_set(work, work->next, bits, &hash);
@@ -169,7 +170,7 @@ enum { LONG_WAY = 40 /* systems, after which sets that do not settle are not wai
 typedef enum set_outcome { SET_SOLVED, SET_CHANGED, SET_STALE, SET_STUCK } set_outcome;
 
 /* The set predicts itself: is this the solution? Refines while that halves the residual. */
-static set_outcome confirm(tb_qp_work *work, int32_t *first)
+static set_outcome confirm(tb_qp_workspace *work, int32_t *first)
 {
     tb_kkt *kkt = &work->result->kkt;
     double before = DBL_MAX;
@@ -186,7 +187,7 @@ static set_outcome confirm(tb_qp_work *work, int32_t *first)
 }
 
 /* The next set, or, when sets come back, one change of it. False: these come back, too. */
-static bool choose_next(tb_qp_work *work, int32_t first)
+static bool choose_next(tb_qp_workspace *work, int32_t first)
 {
     tb_qp_result *result = work->result;
     if (result->cycle == 0) {
@@ -202,7 +203,7 @@ static bool choose_next(tb_qp_work *work, int32_t first)
 }
 
 /* Where constraints had to be left out of a set, what is left may be one that was solved for. */
-static bool has_left_known_sets(tb_qp_work *work)
+static bool has_left_known_sets(tb_qp_workspace *work)
 {
     memcpy(work->next, work->active, (size_t)work->qp->constraints);
     const int32_t length = came_back(work);
@@ -214,7 +215,7 @@ static bool has_left_known_sets(tb_qp_work *work)
 }
 
 /* The present set once more, with factors of its own. */
-static tb_status factor_again(tb_qp_work *work)
+static tb_status factor_again(tb_qp_workspace *work)
 {
     work->result->resets++;
     memcpy(work->next, work->active, (size_t)work->qp->constraints);
@@ -223,7 +224,7 @@ static tb_status factor_again(tb_qp_work *work)
 
 /* Sets come back whatever is done: the dual method says which is the right one. Its system is solved
  * and refined here, and the residual decides. */
-static tb_status end_by_dual(tb_qp_work *work)
+static tb_status end_by_dual(tb_qp_workspace *work)
 {
     tb_qp_result *result = work->result;
     if (!tb_qp_dual_set(work, work->next, &result->dual_steps))
@@ -241,7 +242,7 @@ static tb_status end_by_dual(tb_qp_work *work)
     return TB_OK;
 }
 
-static tb_status iterate_sets(tb_qp_work *work)
+static tb_status iterate_sets(tb_qp_workspace *work)
 {
     tb_qp_result *result = work->result;
     const int32_t constraints = work->qp->constraints;
@@ -285,7 +286,7 @@ static tb_status iterate_sets(tb_qp_work *work)
 }
 
 /* what ties are measured by */
-static void find_sizes(tb_qp_work *work)
+static void find_sizes(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     work->largest_a = work->largest_b = work->largest_f = 0;
@@ -297,7 +298,7 @@ static void find_sizes(tb_qp_work *work)
     }
 }
 
-TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, tb_real *lambda,
+TB_EXTERN tb_status tb_qp_solve(tb_qp_workspace *work, uint8_t *active, tb_real *x, tb_real *lambda,
                                 tb_qp_result *result)
 {
     const tb_qp *qp = work->qp;

@@ -106,14 +106,14 @@ TB_EXTERN tb_status tb_k0_facets(const tb_qp *qp, int32_t block, tb_arena *arena
 
 /* What a program keeps from solve to solve: K0's factorization and the bordered columns, which
  * hold as long as H and the rows stay; f and b may change. */
-#define tb_qp_work TB_SYMBOL(tb_qp_work)
-typedef struct tb_qp_work tb_qp_work;
+#define tb_qp_workspace TB_SYMBOL(tb_qp_workspace)
+typedef struct tb_qp_workspace tb_qp_workspace;
 
 /* Takes the memory for a program (borrowed, with k0 copied) from the arena; nothing is computed.
  * INVALID_ARGUMENT where sizes or options make no sense, RESOURCE_EXHAUSTED without memory. */
 #define tb_qp_begin TB_SYMBOL(tb_qp_begin)
 TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_options *options,
-                                tb_arena *arena, tb_qp_work **work);
+                                tb_arena *arena, tb_qp_workspace **work);
 
 /* Solves from the working set `active` (constraints, 0 or 1; equalities count as active), which
  * becomes the last set. x (n) and lambda (constraints) are results only. Every change of set is the
@@ -124,17 +124,17 @@ TB_EXTERN tb_status tb_qp_begin(const tb_qp *qp, const tb_k0 *k0, const tb_qp_op
  * Failures are FAILED_PRECONDITION (the equalities alone make a singular system), CANCELLED and
  * RESOURCE_EXHAUSTED. */
 #define tb_qp_solve TB_SYMBOL(tb_qp_solve)
-TB_EXTERN tb_status tb_qp_solve(tb_qp_work *work, uint8_t *active, tb_real *x, tb_real *lambda,
+TB_EXTERN tb_status tb_qp_solve(tb_qp_workspace *work, uint8_t *active, tb_real *x, tb_real *lambda,
                                 tb_qp_result *result);
 
 /* Has `cancelled` asked between saddle systems and in the dual method: true ends a solve as
  * CANCELLED. NULL: never. */
 #define tb_qp_listen TB_SYMBOL(tb_qp_listen)
-TB_EXTERN void tb_qp_listen(tb_qp_work *work, bool (*cancelled)(void *context), void *context);
+TB_EXTERN void tb_qp_listen(tb_qp_workspace *work, bool (*cancelled)(void *context), void *context);
 
 /* Drops the factorization: the next solve factors at the set that it is given. */
 #define tb_qp_forget TB_SYMBOL(tb_qp_forget)
-TB_EXTERN void tb_qp_forget(tb_qp_work *work);
+TB_EXTERN void tb_qp_forget(tb_qp_workspace *work);
 
 /* The KKT residual of any x and lambda. `scratch` gives 2 n doubles. */
 #define tb_qp_judge TB_SYMBOL(tb_qp_judge)

@@ -16,20 +16,20 @@
 #include <string.h>
 
 /* from one column of the border to the next */
-static int64_t border_stride(const tb_qp_work *work)
+static int64_t border_stride(const tb_qp_workspace *work)
 {
     if (work->k0.halves) return work->k0.halves->unknowns(work->k0.context);
     return (int64_t)work->qp->n + work->base_count;
 }
 
 /* u' z for the column u of a constraint's change */
-static tb_real change_times(const tb_qp_work *work, int32_t constraint, const tb_real *z)
+static tb_real change_times(const tb_qp_workspace *work, int32_t constraint, const tb_real *z)
 {
     const int32_t place = work->base_place[constraint];
     return place >= 0 ? z[work->qp->n + place] : (tb_real)tb_qp_row_times(work->qp, constraint, z);
 }
 
-static void take_change_out(tb_qp_work *work, int32_t slot)
+static void take_change_out(tb_qp_workspace *work, int32_t slot)
 {
     const int32_t last = --work->changes;
     const int64_t stride = border_stride(work);
@@ -50,14 +50,14 @@ static void take_change_out(tb_qp_work *work, int32_t slot)
     }
 }
 
-static void put_change_in(tb_qp_work *work, int32_t constraint)
+static void put_change_in(tb_qp_workspace *work, int32_t constraint)
 {
     work->slot[constraint] = work->changes;
     work->changed[work->changes++] = constraint;
 }
 
 /* the column u of a constraint's change */
-static void fill_change(const tb_qp_work *work, int32_t constraint, tb_real *column)
+static void fill_change(const tb_qp_workspace *work, int32_t constraint, tb_real *column)
 {
     const tb_qp *qp = work->qp;
     memset(column, 0, (size_t)border_stride(work) * sizeof(tb_real));
@@ -70,7 +70,7 @@ static void fill_change(const tb_qp_work *work, int32_t constraint, tb_real *col
 }
 
 /* Whole columns, and their rows of the Schur matrix, for the slots from `known` on. */
-static void solve_columns(tb_qp_work *work, int32_t known)
+static void solve_columns(tb_qp_workspace *work, int32_t known)
 {
     const int64_t stride = border_stride(work), limit = work->limit;
     for (int32_t s = known; s < work->changes; s++)
@@ -85,7 +85,7 @@ static void solve_columns(tb_qp_work *work, int32_t known)
 }
 
 /* L D L' of the Schur matrix; false where it is singular to working precision */
-static bool factor_schur(tb_qp_work *work)
+static bool factor_schur(tb_qp_workspace *work)
 {
     const int size = work->changes;
     const int64_t limit = work->limit;
@@ -104,22 +104,22 @@ static bool factor_schur(tb_qp_work *work)
     const int work_size = 32 * work->limit;
     int info = 0;
     TB_LAPACK(sytrf)
-    ("L", &size, f, &size, work->schur_pivots, work->schur_work, &work_size, &info, 1);
+    ("L", &size, f, &size, work->schur_pivots, work->schur_workspace, &work_size, &info, 1);
     if (info != 0) return false;
     tb_real condition = 0;
     TB_LAPACK(sycon)
-    ("L", &size, f, &size, work->schur_pivots, &norm, &condition, work->schur_work,
+    ("L", &size, f, &size, work->schur_pivots, &norm, &condition, work->schur_workspace,
      work->schur_integers, &info, 1);
     return info == 0 && condition > 10 * TB_REAL_EPSILON;
 }
 
-TB_EXTERN void tb_qp_border_clear(tb_qp_work *work)
+TB_EXTERN void tb_qp_border_clear(tb_qp_workspace *work)
 {
     for (int32_t s = 0; s < work->changes; s++) work->slot[work->changed[s]] = -1;
     work->changes = 0;
 }
 
-TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set)
+TB_EXTERN bool tb_qp_border_move(tb_qp_workspace *work, const uint8_t *set)
 {
     /* what is undone goes first, so that its room counts */
     for (int32_t s = work->changes - 1; s >= 0; s--)
@@ -147,7 +147,7 @@ TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set)
     return work->changes == 0 || factor_schur(work);
 }
 
-TB_EXTERN void tb_qp_border_unknowns(const tb_qp_work *work, tb_real *pi)
+TB_EXTERN void tb_qp_border_unknowns(const tb_qp_workspace *work, tb_real *pi)
 {
     const int size = work->changes, one = 1;
     int info = 0;
@@ -156,7 +156,7 @@ TB_EXTERN void tb_qp_border_unknowns(const tb_qp_work *work, tb_real *pi)
     ("L", &size, &one, work->schur_factor, &size, work->schur_pivots, pi, &size, &info, 1);
 }
 
-TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *pi)
+TB_EXTERN void tb_qp_border_solve(const tb_qp_workspace *work, tb_real *y, tb_real *pi)
 {
     const int64_t stride = border_stride(work);
     for (int32_t s = 0; s < work->changes; s++) pi[s] -= change_times(work, work->changed[s], y);

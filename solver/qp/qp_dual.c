@@ -229,7 +229,7 @@ static int32_t most_violated(const dual_method *d)
     return worst;
 }
 
-TB_EXTERN bool tb_qp_dual_set(const tb_qp_work *work, uint8_t *set, int32_t *steps)
+TB_EXTERN bool tb_qp_dual_set(const tb_qp_workspace *work, uint8_t *set, int32_t *steps)
 {
     const tb_qp *qp = work->qp;
     tb_arena arena;

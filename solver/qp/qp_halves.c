@@ -22,7 +22,7 @@ typedef struct halves_shift {
 } halves_shift;
 
 /* y of a change; none for a row that is added */
-static halves_shift shift_of(const tb_qp_work *work, int32_t constraint)
+static halves_shift shift_of(const tb_qp_workspace *work, int32_t constraint)
 {
     halves_shift shift = {0};
     const int32_t place = work->base_place[constraint];
@@ -50,7 +50,7 @@ static tb_real row_times_shift(const tb_qp *qp, int32_t row, const halves_shift 
 }
 
 /* what two changes have to do with each other beside their t */
-static tb_real tie_of_changes(const tb_qp_work *work, int32_t r, int32_t s)
+static tb_real tie_of_changes(const tb_qp_workspace *work, int32_t r, int32_t s)
 {
     const tb_qp *qp = work->qp;
     const halves_shift one = shift_of(work, r), other = shift_of(work, s);
@@ -65,7 +65,7 @@ static tb_real tie_of_changes(const tb_qp_work *work, int32_t r, int32_t s)
     return sum;
 }
 
-TB_EXTERN void tb_qp_half_make(tb_qp_work *work, const tb_real *a, const tb_real *e,
+TB_EXTERN void tb_qp_half_make(tb_qp_workspace *work, const tb_real *a, const tb_real *e,
                                tb_qp_half *half)
 {
     const tb_qp *qp = work->qp;
@@ -77,7 +77,7 @@ TB_EXTERN void tb_qp_half_make(tb_qp_work *work, const tb_real *a, const tb_real
 }
 
 /* a - H y of a change */
-static void fill_force(const tb_qp_work *work, int32_t constraint, tb_real *force)
+static void fill_force(const tb_qp_workspace *work, int32_t constraint, tb_real *force)
 {
     const tb_qp *qp = work->qp;
     const halves_shift shift = shift_of(work, constraint);
@@ -90,7 +90,7 @@ static void fill_force(const tb_qp_work *work, int32_t constraint, tb_real *forc
         force[qp->column[k]] = qp->value[k];
 }
 
-TB_EXTERN void tb_qp_half_columns(tb_qp_work *work, int32_t known)
+TB_EXTERN void tb_qp_half_columns(tb_qp_workspace *work, int32_t known)
 {
     const int64_t n = work->qp->n, limit = work->limit;
     const int32_t unknowns = work->k0.halves->unknowns(work->k0.context);
@@ -110,7 +110,8 @@ TB_EXTERN void tb_qp_half_columns(tb_qp_work *work, int32_t known)
         }
 }
 
-TB_EXTERN void tb_qp_half_solve(tb_qp_work *work, const tb_qp_half *half, tb_real *x, tb_real *pi)
+TB_EXTERN void tb_qp_half_solve(tb_qp_workspace *work, const tb_qp_half *half, tb_real *x,
+                                tb_real *pi)
 {
     const tb_k0 *k0 = &work->k0;
     const int32_t unknowns = k0->halves->unknowns(k0->context);

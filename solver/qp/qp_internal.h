@@ -14,7 +14,7 @@ typedef struct tb_qp_half {
     tb_real *pull;       /* n: a - H Y e */
 } tb_qp_half;
 
-struct tb_qp_work {
+struct tb_qp_workspace {
     const tb_qp *qp;
     tb_k0 k0;
     tb_qp_options options;
@@ -39,7 +39,7 @@ struct tb_qp_work {
     int32_t *slot;   /* constraints: its slot, or -1 */
     tb_real *border; /* limit columns of n + most: R = K0^-1 U; in halves, their t */
     tb_real *schur;  /* limit x limit: -U' R */
-    tb_real *schur_factor, *schur_work;
+    tb_real *schur_factor, *schur_workspace;
     int *schur_pivots, *schur_integers;
     tb_real *pi; /* limit */
 
@@ -76,7 +76,7 @@ TB_FN bool tb_qp_is_off(const tb_qp *qp, int32_t i)
     return qp->pins && qp->pins[i] == TB_PIN_OFF;
 }
 
-TB_FN bool tb_qp_is_cancelled(const tb_qp_work *work)
+TB_FN bool tb_qp_is_cancelled(const tb_qp_workspace *work)
 {
     return work->cancelled && work->cancelled(work->cancelled_context);
 }
@@ -98,67 +98,68 @@ TB_EXTERN double tb_qp_clock(void);
 
 /* Factors K0 for a set, less what depends on the rest of it, and solves its system. */
 #define tb_qp_factor_at TB_SYMBOL(tb_qp_factor_at)
-TB_EXTERN tb_status tb_qp_factor_at(tb_qp_work *work, const uint8_t *set);
+TB_EXTERN tb_status tb_qp_factor_at(tb_qp_workspace *work, const uint8_t *set);
 
 /* v = K0^-1 (-f; b0), or the half of it that columns meet. */
 #define tb_qp_solve_base TB_SYMBOL(tb_qp_solve_base)
-TB_EXTERN void tb_qp_solve_base(tb_qp_work *work);
+TB_EXTERN void tb_qp_solve_base(tb_qp_workspace *work);
 
 /* Makes a set the present one: by a border where the method has one and it will do. */
 #define tb_qp_move_to TB_SYMBOL(tb_qp_move_to)
-TB_EXTERN tb_status tb_qp_move_to(tb_qp_work *work, const uint8_t *set);
+TB_EXTERN tb_status tb_qp_move_to(tb_qp_workspace *work, const uint8_t *set);
 
 /* x and lambda of the present set; false where they are not finite. */
 #define tb_qp_answer TB_SYMBOL(tb_qp_answer)
-TB_EXTERN bool tb_qp_answer(tb_qp_work *work);
+TB_EXTERN bool tb_qp_answer(tb_qp_workspace *work);
 
 /* One step of iterative refinement; false where it does not stay finite. */
 #define tb_qp_refine TB_SYMBOL(tb_qp_refine)
-TB_EXTERN bool tb_qp_refine(tb_qp_work *work);
+TB_EXTERN bool tb_qp_refine(tb_qp_workspace *work);
 
 /* The answer's KKT residual goes to the result. */
 #define tb_qp_measure_answer TB_SYMBOL(tb_qp_measure_answer)
-TB_EXTERN void tb_qp_measure_answer(tb_qp_work *work);
+TB_EXTERN void tb_qp_measure_answer(tb_qp_workspace *work);
 
 /* Right-hand sides were solved for since `start`. */
 #define tb_qp_count_solves TB_SYMBOL(tb_qp_count_solves)
-TB_EXTERN void tb_qp_count_solves(tb_qp_work *work, int32_t columns, double start);
+TB_EXTERN void tb_qp_count_solves(tb_qp_workspace *work, int32_t columns, double start);
 
 /* ---- the border ---- */
 
 /* Changes the border so that it stands for `set`. False where it would be too large, has cost too
  * many solves, or the Schur matrix is singular to working precision: K0 is to be factored again. */
 #define tb_qp_border_move TB_SYMBOL(tb_qp_border_move)
-TB_EXTERN bool tb_qp_border_move(tb_qp_work *work, const uint8_t *set);
+TB_EXTERN bool tb_qp_border_move(tb_qp_workspace *work, const uint8_t *set);
 
 /* Solves the bordered system: y holds K0^-1 of the upper right-hand side and becomes the answer, pi
  * holds the lower one (limit numbers) and becomes the border's unknowns. */
 #define tb_qp_border_solve TB_SYMBOL(tb_qp_border_solve)
-TB_EXTERN void tb_qp_border_solve(const tb_qp_work *work, tb_real *y, tb_real *pi);
+TB_EXTERN void tb_qp_border_solve(const tb_qp_workspace *work, tb_real *y, tb_real *pi);
 
 /* pi <- the Schur matrix's inverse times pi. */
 #define tb_qp_border_unknowns TB_SYMBOL(tb_qp_border_unknowns)
-TB_EXTERN void tb_qp_border_unknowns(const tb_qp_work *work, tb_real *pi);
+TB_EXTERN void tb_qp_border_unknowns(const tb_qp_workspace *work, tb_real *pi);
 
 /* No changes: the base is the set. */
 #define tb_qp_border_clear TB_SYMBOL(tb_qp_border_clear)
-TB_EXTERN void tb_qp_border_clear(tb_qp_work *work);
+TB_EXTERN void tb_qp_border_clear(tb_qp_workspace *work);
 
 /* ---- the same in halves (qp_halves.c) ---- */
 
 /* half <- that of (a; e). */
 #define tb_qp_half_make TB_SYMBOL(tb_qp_half_make)
-TB_EXTERN void tb_qp_half_make(tb_qp_work *work, const tb_real *a, const tb_real *e,
+TB_EXTERN void tb_qp_half_make(tb_qp_workspace *work, const tb_real *a, const tb_real *e,
                                tb_qp_half *half);
 
 /* Columns and rows of the Schur matrix for the slots from `known` on. */
 #define tb_qp_half_columns TB_SYMBOL(tb_qp_half_columns)
-TB_EXTERN void tb_qp_half_columns(tb_qp_work *work, int32_t known);
+TB_EXTERN void tb_qp_half_columns(tb_qp_workspace *work, int32_t known);
 
 /* The bordered system's x for the upper right-hand side `half`, whose t is used up. pi as for
  * tb_qp_border_solve. */
 #define tb_qp_half_solve TB_SYMBOL(tb_qp_half_solve)
-TB_EXTERN void tb_qp_half_solve(tb_qp_work *work, const tb_qp_half *half, tb_real *x, tb_real *pi);
+TB_EXTERN void tb_qp_half_solve(tb_qp_workspace *work, const tb_qp_half *half, tb_real *x,
+                                tb_real *pi);
 
 /* ---- the end ---- */
 
@@ -166,7 +167,7 @@ TB_EXTERN void tb_qp_half_solve(tb_qp_work *work, const tb_qp_half *half, tb_rea
  * or the program is too large for dense matrices, or H with the equalities is not definite, or the
  * work was cancelled. */
 #define tb_qp_dual_set TB_SYMBOL(tb_qp_dual_set)
-TB_EXTERN bool tb_qp_dual_set(const tb_qp_work *work, uint8_t *set, int32_t *steps);
+TB_EXTERN bool tb_qp_dual_set(const tb_qp_workspace *work, uint8_t *set, int32_t *steps);
 
 /* The KKT residual, given the product H x; `sum` (n) is scratch. */
 #define tb_qp_measure TB_SYMBOL(tb_qp_measure)

@@ -11,7 +11,7 @@ TB_EXTERN double tb_qp_clock(void)
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
 }
 
-TB_EXTERN void tb_qp_count_solves(tb_qp_work *work, int32_t columns, double start)
+TB_EXTERN void tb_qp_count_solves(tb_qp_workspace *work, int32_t columns, double start)
 {
     work->result->solve_seconds += tb_qp_clock() - start;
     work->result->solves += columns;
@@ -19,7 +19,7 @@ TB_EXTERN void tb_qp_count_solves(tb_qp_work *work, int32_t columns, double star
     work->solves_of_base += columns;
 }
 
-TB_EXTERN void tb_qp_solve_base(tb_qp_work *work)
+TB_EXTERN void tb_qp_solve_base(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     tb_real *upper = work->base_solution, *lower = upper + qp->n;
@@ -35,7 +35,7 @@ TB_EXTERN void tb_qp_solve_base(tb_qp_work *work)
 
 /* Leaves out constraint `place` of the list, or, if that is an equality or none, what can be left
  * out; false where nothing can. */
-static bool leave_out(tb_qp_work *work, int32_t place)
+static bool leave_out(tb_qp_workspace *work, int32_t place)
 {
     const int32_t equalities = work->qp->equalities;
     if (work->base_count == equalities) return false;
@@ -52,7 +52,7 @@ static bool leave_out(tb_qp_work *work, int32_t place)
     return true;
 }
 
-TB_EXTERN tb_status tb_qp_factor_at(tb_qp_work *work, const uint8_t *set)
+TB_EXTERN tb_status tb_qp_factor_at(tb_qp_workspace *work, const uint8_t *set)
 {
     const tb_qp *qp = work->qp;
     tb_qp_border_clear(work);
@@ -87,7 +87,7 @@ TB_EXTERN tb_status tb_qp_factor_at(tb_qp_work *work, const uint8_t *set)
     return TB_OK;
 }
 
-TB_EXTERN tb_status tb_qp_move_to(tb_qp_work *work, const uint8_t *set)
+TB_EXTERN tb_status tb_qp_move_to(tb_qp_workspace *work, const uint8_t *set)
 {
     if (work->options.method == TB_QP_SCHURPA && tb_qp_border_move(work, set)) {
         memcpy(work->active, set, (size_t)work->qp->constraints);
@@ -98,7 +98,7 @@ TB_EXTERN tb_status tb_qp_move_to(tb_qp_work *work, const uint8_t *set)
 }
 
 /* x and lambda from y and pi: what the unknowns of the bordered system stand for */
-static bool unscramble(tb_qp_work *work)
+static bool unscramble(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     if (!tb_all_finite(work->y, qp->n + work->base_count) ||
@@ -116,7 +116,7 @@ static bool unscramble(tb_qp_work *work)
     return true;
 }
 
-static const double *product_of_answer(tb_qp_work *work)
+static const double *product_of_answer(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     if (!work->product_known)
@@ -127,7 +127,7 @@ static const double *product_of_answer(tb_qp_work *work)
 
 /* In halves, of an x in y, the base's multipliers from what they must make: A0 nu = -f - H x -
  * A_added pi. A product with H for each answer, which the residual then has for nothing. */
-static bool finish_halves(tb_qp_work *work)
+static bool finish_halves(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     if (!tb_all_finite(work->y, qp->n)) return false;
@@ -144,7 +144,7 @@ static bool finish_halves(tb_qp_work *work)
     return work->product_known;
 }
 
-TB_EXTERN bool tb_qp_answer(tb_qp_work *work)
+TB_EXTERN bool tb_qp_answer(tb_qp_workspace *work)
 {
     const tb_qp *qp = work->qp;
     for (int32_t s = 0; s < work->changes; s++) {
@@ -169,7 +169,7 @@ TB_EXTERN bool tb_qp_answer(tb_qp_work *work)
 
 /* The residual of the system, summed in double. A row of a constraint that was taken away has a
  * slack of its own and so none; its multiplier, which the border holds at zero, is taken for that. */
-static void find_residual(tb_qp_work *work, tb_real *lower)
+static void find_residual(tb_qp_workspace *work, tb_real *lower)
 {
     const tb_qp *qp = work->qp;
     const double *product = product_of_answer(work);
@@ -192,10 +192,10 @@ static void find_residual(tb_qp_work *work, tb_real *lower)
     }
 }
 
-TB_EXTERN bool tb_qp_refine(tb_qp_work *work)
+TB_EXTERN bool tb_qp_refine(tb_qp_workspace *work)
 {
     const int32_t n = work->qp->n;
-    tb_real *lower = work->schur_work; /* room for the border's part of the step */
+    tb_real *lower = work->schur_workspace; /* room for the border's part of the step */
     work->result->refinements++;
     find_residual(work, lower);
     work->product_known = false;
@@ -214,7 +214,7 @@ TB_EXTERN bool tb_qp_refine(tb_qp_work *work)
     return work->k0.halves ? finish_halves(work) : unscramble(work);
 }
 
-TB_EXTERN void tb_qp_measure_answer(tb_qp_work *work)
+TB_EXTERN void tb_qp_measure_answer(tb_qp_workspace *work)
 {
     const double *product = product_of_answer(work);
     tb_qp_measure(work->qp, work->x, work->lambda, product, work->sum, &work->result->kkt);

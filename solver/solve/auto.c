@@ -78,7 +78,7 @@ typedef struct tb_choice {
     double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
     char best_solver[16];
     int32_t iterations, halvings;
-    bool stirred; /* the start was looked at, and did not stand */
+    bool start_rejected; /* the start was looked at, and did not stand */
     tb_solve_work work;
 } tb_choice;
 
@@ -114,7 +114,7 @@ TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
 TB_STATIC void auto_take_factor(tb_choice *choice)
 {
     if (!choice->last_factor) return;
-    const int32_t kept = tb_kept_numbers(choice->problem->number_of_dofs);
+    const int32_t kept = tb_cached_factor_numbers(choice->problem->number_of_dofs);
     tb_team_copy(choice->factor, choice->last_factor, (size_t)kept * sizeof(double));
     tb_team_sync();
     choice->last_factor = NULL;
@@ -270,7 +270,7 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
 {
     tb_solve_history *h = choice->history;
     if (!h) return TB_OK;
-    const bool none = choice->iterations <= 1 && !choice->stirred && auto_is_at_rest(choice);
+    const bool none = choice->iterations <= 1 && !choice->start_rejected && auto_is_at_rest(choice);
     h->sweeps = tb_larger(learn(h->sweeps, none ? 0 : (double)choice->iterations), FEWEST_SWEEPS);
     h->steps *= fading_of_steps(choice);
     h->newton *= FADING;
@@ -408,7 +408,7 @@ TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, boo
     if (status != TB_OK) return status;
     *ended = auto_is_at_rest(choice);
     solution->has_fine = *ended && solution->fine != NULL;
-    choice->stirred = !*ended;
+    choice->start_rejected = !*ended;
     if (!*ended) return TB_OK;
     solution->status = TB_OK;
     tb_problem_statuses(problem, solution->lambda, solution->statuses);

@@ -26,14 +26,14 @@ enum { TB_HISTORY_NUMBERS = sizeof(tb_solve_history) / sizeof(double) };
 /* Systems of so few dofs may be dense: to order them takes longer than factoring spares. And of so
  * few they always are, and a factor is kept from solve to solve: its square of doubles is part of
  * every state. */
-enum { TB_DENSE_DOFS = 64, TB_KEPT_DOFS = 24 };
+enum { TB_DENSE_DOFS = 64, TB_CACHED_FACTOR_DOFS = 24 };
 
 /* Numbers of a factor that is kept from solve to solve: the share of the diagonal that its weights
  * were (0: there is none), and the inverse of its matrix, dofs x dofs. Of larger systems none is
  * kept: 0. */
-TB_FN int32_t tb_kept_numbers(int32_t dofs)
+TB_FN int32_t tb_cached_factor_numbers(int32_t dofs)
 {
-    return dofs <= TB_KEPT_DOFS ? 1 + dofs * dofs : 0;
+    return dofs <= TB_CACHED_FACTOR_DOFS ? 1 + dofs * dofs : 0;
 }
 
 /* What a caller carries from solve to solve, and the memory that a solver works in. */
@@ -45,7 +45,7 @@ typedef struct tb_warm_start {
     const tb_real *speeds;     /* blocks, m/s: how fast those that slip did; NULL: not known */
     tb_arena *scratch;         /* returned to where it was */
     tb_solve_history *history; /* read and brought up to date; NULL: nobody remembers */
-    double *factor;            /* tb_kept_numbers, likewise */
+    double *factor;            /* tb_cached_factor_numbers, likewise */
     /* where `factor` has still to be copied from, by who is about to use it and writes NULL here
      * then; auto alone leaves it where sweeps suffice. NULL: it is there */
     const double *last_factor;

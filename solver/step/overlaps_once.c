@@ -289,7 +289,7 @@ tb_status tb_state_deepest_overlaps(const tb_state *state, double slop, int32_t 
     if (samples < 0 || samples > MOST_SAMPLES)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "samples", "%d samples, expected 0 to %d",
                              (int)samples, (int)MOST_SAMPLES);
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, error);
+    tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status == TB_OK && !prepare(&s, samples)) status = tb_fail_memory(error, 0, "overlaps");
     if (status == TB_OK) status = find_overlaps(&s, slop, overlaps, count, error);
     if (status == TB_OK && samples > 0 && !try_samples(&s, *overlaps, *count, slop))

@@ -52,7 +52,7 @@ static tb_status body_motions(const tb_state *state, int32_t first, int32_t last
     tb_arena arena = {0};
     tb_dynamics d;
     bool walked = false;
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, NULL);
+    tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, NULL);
     for (int32_t b = first; b < last && status == TB_OK; b++) {
         if (free_body_motion(state, b, &motions[b - first])) continue;
         if (!walked) status = tb_dynamics_look(&d, state, &arena);
@@ -85,7 +85,7 @@ const tb_certificate *tb_state_certificate(const tb_state *state)
 double tb_state_energy(const tb_state *state)
 {
     tb_arena arena = {0};
-    tb_state_bring(state, TB_PARTS_NUMBERS, NULL);
+    tb_state_sync_to_host(state, TB_PARTS_NUMBERS, NULL);
     const double energy = tb_world_energy(state, &arena);
     tb_arena_destroy(&arena);
     return energy;
@@ -98,7 +98,7 @@ tb_status tb_state_mass_matrix(const tb_state *state, double *mass, tb_error *er
     const int32_t n = state->model->number_of_dofs;
     tb_arena arena = {0};
     tb_dynamics d;
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, error);
+    tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status != TB_OK) return status;
     status = tb_dynamics_look(&d, state, &arena);
     double *unit = TB_ARENA_ZEROED(&arena, double, n);
@@ -122,7 +122,7 @@ tb_status tb_state_mass_matrix(const tb_state *state, double *mass, tb_error *er
 tb_status tb_state_smooth_acceleration(const tb_state *state, double *acceleration, tb_error *error)
 {
     tb_workspace workspace = {.threads = 1};
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, error);
+    tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status != TB_OK) return status;
     status = tb_world_smooth_acceleration(state, &workspace, acceleration, error);
     tb_arena_destroy(&workspace.arena);

@@ -56,27 +56,27 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
 
 /* Parts of a state, for what a device and the host have of it: the arrays of `numbers`, bit by bit
  * in their order there, then the contacts. */
-typedef enum tb_state_part {
-    TB_PART_Q = 1 << 0,
-    TB_PART_U = 1 << 1,
-    TB_PART_CONTROLS = 1 << 2,
-    TB_PART_ACTIVATIONS = 1 << 3,
-    TB_PART_APPLIED = 1 << 4,
-    TB_PART_WRENCHES = 1 << 5,
-    TB_PART_KINEMATIC = 1 << 6,
-    TB_PART_ROW_IMPULSES = 1 << 7,
-    TB_PART_ACTUATOR_FORCE = 1 << 8,
-    TB_PART_CONTACTS = 1 << 9,
-    TB_PARTS_NUMBERS = TB_PART_CONTACTS - 1,
-    TB_PARTS_ALL = TB_PARTS_NUMBERS | TB_PART_CONTACTS,
+typedef enum tb_state_array {
+    TB_STATE_Q = 1 << 0,
+    TB_STATE_U = 1 << 1,
+    TB_STATE_CONTROLS = 1 << 2,
+    TB_STATE_ACTIVATIONS = 1 << 3,
+    TB_STATE_APPLIED = 1 << 4,
+    TB_STATE_WRENCHES = 1 << 5,
+    TB_STATE_KINEMATIC = 1 << 6,
+    TB_STATE_ROW_IMPULSES = 1 << 7,
+    TB_STATE_ACTUATOR_FORCE = 1 << 8,
+    TB_STATE_CONTACTS = 1 << 9,
+    TB_PARTS_NUMBERS = TB_STATE_CONTACTS - 1,
+    TB_STATE_ALL = TB_PARTS_NUMBERS | TB_STATE_CONTACTS,
     /* what a step reads and never writes, but by a course */
-    TB_PARTS_INPUT = TB_PART_CONTROLS | TB_PART_APPLIED | TB_PART_WRENCHES
-} tb_state_part;
+    TB_PARTS_INPUT = TB_STATE_CONTROLS | TB_STATE_APPLIED | TB_STATE_WRENCHES
+} tb_state_array;
 
 enum { TB_ARRAYS = 9 }; /* of `numbers` */
 
 /* The copy of a state that a device keeps between calls (backend/backend.h). */
-typedef struct tb_device_twin tb_device_twin;
+typedef struct tb_device_copy tb_device_copy;
 
 struct tb_state {
     const tb_model *model;
@@ -93,7 +93,8 @@ struct tb_state {
     double *actuator_force; /* actuators, N, last step */
     double *row_statuses; /* as row_impulses, at a block's first: 1 + tb_contact_status; 0: none */
     double *history;      /* TB_HISTORY_NUMBERS: a tb_solve_history */
-    double *factor;       /* tb_kept_numbers of the dofs: what the last Newton left of its factor */
+    double
+        *factor; /* tb_cached_factor_numbers of the dofs: what the last Newton left of its factor */
     /* Of the last step. Never written once there: a step makes its own in next_contacts, so forks
      * share these until each has stepped. */
     tb_contact_record *contacts;
@@ -106,7 +107,7 @@ struct tb_state {
      * since, the parts in `device_newer` are only there. Time, steps, status, certificate and the
      * number of contacts always come back. Parts in `host_newer` go there with the next step. None
      * is in both. */
-    tb_device_twin *twin; /* NULL: no device has anything */
+    tb_device_copy *device_copy; /* NULL: no device has anything */
     uint32_t host_newer, device_newer;
 };
 
@@ -141,19 +142,19 @@ TB_EXTERN void tb_kinematic_move(double *numbers, int32_t count, double dt);
 
 /* What a course tells a state before its step `step`, counted from 0. RESOURCE_EXHAUSTED if the arena
  * refuses. */
-TB_EXTERN tb_status tb_course_tell(tb_state *state, const tb_course *course, int32_t step,
-                                   tb_arena *arena);
+TB_EXTERN tb_status tb_course_apply_inputs(tb_state *state, const tb_course *course, int32_t step,
+                                           tb_arena *arena);
 /* What it notes after that step. */
-TB_EXTERN void tb_course_note(const tb_state *state, const tb_course *course, int32_t step,
-                              const tb_certificate *certificate);
+TB_EXTERN void tb_course_record_outputs(const tb_state *state, const tb_course *course,
+                                        int32_t step, const tb_certificate *certificate);
 /* Gives 13 numbers each of `bodies` kinematic bodies unit quaternions, as a state has them. */
 void tb_course_normalize(double *kinematic, int64_t bodies);
 /* Parts of a state that a course tells. */
-static inline uint32_t tb_course_parts(const tb_course *course)
+static inline uint32_t tb_course_arrays(const tb_course *course)
 {
-    return (course->kinematic ? (uint32_t)TB_PART_KINEMATIC : 0) |
-           (course->accelerations ? (uint32_t)TB_PART_WRENCHES : 0) |
-           (course->controls ? (uint32_t)TB_PART_CONTROLS : 0);
+    return (course->kinematic ? (uint32_t)TB_STATE_KINEMATIC : 0) |
+           (course->accelerations ? (uint32_t)TB_STATE_WRENCHES : 0) |
+           (course->controls ? (uint32_t)TB_STATE_CONTROLS : 0);
 }
 
 /* Room for `count` contact records of the step that is being made, beside those that are there;
@@ -162,23 +163,24 @@ TB_EXTERN tb_status tb_state_reserve_next(tb_state *state, int32_t count);
 /* The first `count` contacts of the step that has been made are the state's now. */
 TB_EXTERN void tb_state_take_next(tb_state *state, int32_t count);
 
-/* ---- a state and its twin ---- */
+/* ---- a state and its device copy ---- */
 
 /* First number of each array of `numbers`, and behind the last one their count. */
 void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1]);
 /* Brings these parts to the host where a device has them newer; what a reader calls first. ABORTED
  * if the device is lost: then the host's are of an earlier step. */
-tb_status tb_state_bring(const tb_state *state, uint32_t parts, tb_error *error);
+tb_status tb_state_sync_to_host(const tb_state *state, uint32_t parts, tb_error *error);
 /* The same of many at once. */
-tb_status tb_states_bring(tb_state *const *states, int32_t worlds, uint32_t parts, tb_error *error);
+tb_status tb_states_sync_to_host(tb_state *const *states, int32_t worlds, uint32_t parts,
+                                 tb_error *error);
 /* These parts are the host's from now on, as a whole; what a writer calls. */
-static inline void tb_state_touch(tb_state *state, uint32_t parts)
+static inline void tb_state_mark_host_newer(tb_state *state, uint32_t parts)
 {
     state->device_newer &= ~parts;
-    state->host_newer |= state->twin ? parts : 0;
+    state->host_newer |= state->device_copy ? parts : 0;
 }
 /* The device has nothing of the state any longer; what only it had is gone. */
-void tb_state_leave(tb_state *state);
+void tb_state_drop_device_copy(tb_state *state);
 /* Room for `count` contacts that replace those that are there. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 

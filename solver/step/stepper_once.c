@@ -203,12 +203,12 @@ tb_status tb_step(tb_stepper *stepper, tb_state *state, int32_t steps, tb_certif
 }
 
 /* For a backend that steps in the host's memory: everything is there, and no device has anything. */
-static tb_status bring_home(tb_state *const *states, int32_t worlds, tb_error *error)
+static tb_status sync_to_host(tb_state *const *states, int32_t worlds, tb_error *error)
 {
-    const tb_status status = tb_states_bring(states, worlds, TB_PARTS_ALL, error);
+    const tb_status status = tb_states_sync_to_host(states, worlds, TB_STATE_ALL, error);
     if (status != TB_OK) return status;
     for (int32_t i = 0; i < worlds; i++)
-        if (states[i]->twin) tb_state_leave(states[i]);
+        if (states[i]->device_copy) tb_state_drop_device_copy(states[i]);
     return TB_OK;
 }
 
@@ -235,7 +235,7 @@ static tb_status step_all(tb_stepper *stepper, tb_state *const *states, const tb
     /* what ends before the first step leaves nobody a certificate of an earlier call */
     if (certificates) memset(certificates, 0, (size_t)worlds * sizeof *certificates);
     tb_status status = choose_again(stepper, states, worlds, error);
-    if (status == TB_OK && !stepper->backend->fetch) status = bring_home(states, worlds, error);
+    if (status == TB_OK && !stepper->backend->fetch) status = sync_to_host(states, worlds, error);
     if (status != TB_OK) return status;
     return stepper->backend->step(stepper->context, &stepper->options, states, courses, worlds,
                                   steps, certificates, error);
@@ -325,7 +325,7 @@ tb_status tb_step_courses(tb_stepper *stepper, tb_state *const *states, const tb
 tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const char *path,
                             tb_error *error)
 {
-    const tb_status status = tb_state_bring(state, TB_PARTS_ALL, error);
+    const tb_status status = tb_state_sync_to_host(state, TB_STATE_ALL, error);
     if (status != TB_OK) return status;
     if (stepper->options.scheme == TB_SCHEME_PLANAR)
         return tb_planar_export(state, &stepper->options, &stepper->questions, path, error);

@@ -26,7 +26,7 @@ tb_status tb_state_tendons(const tb_state *state, double *lengths, double *jacob
     const size_t dofs = (size_t)m->number_of_dofs, tendons = (size_t)m->number_of_tendons;
     tb_arena arena = {0};
     tb_dynamics d;
-    tb_status status = tb_state_bring(state, TB_PARTS_NUMBERS, error);
+    tb_status status = tb_state_sync_to_host(state, TB_PARTS_NUMBERS, error);
     if (status != TB_OK) return status;
     status = tb_dynamics_look(&d, state, &arena);
     double *own = TB_ARENA_ARRAY(&arena, double, m->number_of_tendon_terms);

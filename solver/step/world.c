@@ -115,7 +115,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
                           tb_error *error)
 {
     const int32_t rows = problem->number_of_rows, dofs = problem->number_of_dofs;
-    const int32_t blocks = problem->number_of_blocks, kept = tb_kept_numbers(dofs);
+    const int32_t blocks = problem->number_of_blocks, kept = tb_cached_factor_numbers(dofs);
     tb_solve_history history; /* a lane's own, like the solution */
     tb_real *speeds = TB_ARENA_ARRAY(w->arena, tb_real, blocks);
     w->warm_statuses = TB_ARENA_ARRAY(w->arena, uint8_t, blocks);
@@ -241,7 +241,8 @@ TB_STATIC void remember(tb_world *w, tb_state *state, const tb_solution *solutio
         if (TB_LEADER) memcpy(state->history, &w->history, sizeof w->history);
         if (w->factor)
             tb_team_copy(state->factor, w->factor,
-                         (size_t)tb_kept_numbers(w->model->number_of_dofs) * sizeof(double));
+                         (size_t)tb_cached_factor_numbers(w->model->number_of_dofs) *
+                             sizeof(double));
     }
     tb_team_sync();
     store_actuators(w, state);

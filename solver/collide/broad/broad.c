@@ -37,7 +37,7 @@ typedef struct sweep {
     const tb_box *boxes;
     tb_pair_filter *filter;
     const void *context;
-    tb_grid grid;
+    tb_cell_grid grid;
     tb_key_layout layout;
     bool levels_vary;
     const tb_item *items; /* sorted, followed by one sentinel that belongs to no cube */
@@ -188,7 +188,7 @@ static tb_real largest_extent(const tb_box *b)
 }
 
 /* The grid for these boxes, from a sample. Sampled boxes are valid; unbounded boxes are skipped. */
-static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t least_level)
+static tb_cell_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t least_level)
 {
     tb_real sizes[SAMPLE_SIZE], centres[3][SAMPLE_SIZE];
     int32_t number_of_sizes = 0, number_of_centres = 0;
@@ -227,8 +227,8 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t
     /* the finest cells whose grid holds the spread several times over; then the level whose cubes
      * have the wanted edge, and cells fitted to it */
     const tb_real tiniest = sizeof(tb_real) == 4 ? TB_R(1e-30) : TB_R(1e-290);
-    tb_grid grid;
-    tb_real cell = tb_max(spread * (6 / TB_R(TB_GRID_CELLS)), tiniest);
+    tb_cell_grid grid;
+    tb_real cell = tb_max(spread * (6 / TB_R(TB_CELL_GRID_CELLS)), tiniest);
     tb_real edge = size * CUBE_EDGE_PER_SIZE;
     grid.minimum_level = least_level;
     if (edge > TB_R(1 << least_level) * cell) {
@@ -242,7 +242,7 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t
     /* The middle lies at a third of the grid: 1/3 = 0.010101... in binary is a third or two thirds
      * of a cube on every level, so that a layer of bodies in one plane
      * is not cut by a face of the cubes. */
-    const tb_real third = TB_R(TB_GRID_CELLS) / 3 * cell;
+    const tb_real third = TB_R(TB_CELL_GRID_CELLS) / 3 * cell;
     grid.origin = tb_v3(middle[0] - third, middle[1] - third, middle[2] - third);
     return grid;
 }
@@ -250,8 +250,8 @@ static tb_grid grid_choose(const tb_box *boxes, int32_t number_of_boxes, int32_t
 int32_t tb_morton_intervals(const tb_box *box, tb_vec3 origin, tb_real cell, uint64_t start[8],
                             uint64_t end[8])
 {
-    const tb_grid grid = {.origin = origin, .inverse_cell = 1 / cell};
-    const tb_cells cells = tb_grid_cells(&grid, box);
+    const tb_cell_grid grid = {.origin = origin, .inverse_cell = 1 / cell};
+    const tb_cells cells = tb_cell_grid_cells(&grid, box);
     const int32_t level = tb_cells_level(&cells, 0);
     int32_t count = 0;
     for (uint32_t k = 0; k < 8; k++) {
@@ -400,7 +400,7 @@ static void match_enclosing(const sweep *s, workshop *w, pair_list *list, const 
     const uint64_t mask = ((uint64_t)1 << s->layout.box_bits) - 1;
     const int32_t level =
         tb_cube_level(items[0].key >> s->layout.box_bits, s->layout.minimum_level);
-    const tb_cells first = tb_grid_cells(&s->grid, &s->boxes[items[0].key & mask]);
+    const tb_cells first = tb_cell_grid_cells(&s->grid, &s->boxes[items[0].key & mask]);
     uint32_t base[3], top[3];
     for (int axis = 0; axis < 3; axis++) {
         const uint32_t beyond = (items[0].local >> 8 * axis & 255) < TB_LOCAL_ZERO;
@@ -411,7 +411,7 @@ static void match_enclosing(const sweep *s, workshop *w, pair_list *list, const 
     int32_t filled = 0;
     for (int32_t k = 0; k < number_around; k++)
         for (int32_t i = around[k].first; i < around[k].last; i++) {
-            const tb_cells c = tb_grid_cells(&s->grid, &s->boxes[s->items[i].key & mask]);
+            const tb_cells c = tb_cell_grid_cells(&s->grid, &s->boxes[s->items[i].key & mask]);
             const bool reaches = (c.lower[0] <= top[0]) & (c.upper[0] >= base[0]) &
                                  (c.lower[1] <= top[1]) & (c.upper[1] >= base[1]) &
                                  (c.lower[2] <= top[2]) & (c.upper[2] >= base[2]);

@@ -23,19 +23,19 @@
 #include "collide/collide.h"
 
 enum {
-    TB_GRID_BITS = 21,
-    TB_GRID_CELLS = 1 << TB_GRID_BITS,
+    TB_CELL_GRID_BITS = 21,
+    TB_CELL_GRID_CELLS = 1 << TB_CELL_GRID_BITS,
     TB_LOCAL_BITS = 6,  /* log2 of a cube's edge in local units, and the smallest level of cubes */
     TB_LEVEL_BITS = 4,  /* of a key */
     TB_LARGE_LEVEL = 18 /* boxes with larger cubes are tested against all others */
 };
 
 /* A grid of 2^21 cells an axis. Points outside belong to the outermost cells. */
-typedef struct tb_grid {
+typedef struct tb_cell_grid {
     tb_vec3 origin;        /* m, lower corner */
     tb_real inverse_cell;  /* 1/m */
     int32_t minimum_level; /* cubes have at least 2^this cells an edge */
-} tb_grid;
+} tb_cell_grid;
 
 /* A box in cells, both ends included; the fourth of each is unused. */
 typedef struct tb_cells {
@@ -75,25 +75,25 @@ TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
 }
 
 /* The cell of a coordinate; never decreases as x grows, and is 0 for NaN. */
-TB_FN uint32_t tb_grid_cell(tb_real x, tb_real origin, tb_real inverse_cell)
+TB_FN uint32_t tb_cell_grid_cell(tb_real x, tb_real origin, tb_real inverse_cell)
 {
-    const tb_real last = TB_R(TB_GRID_CELLS - 1);
+    const tb_real last = TB_R(TB_CELL_GRID_CELLS - 1);
     tb_real t = (x - origin) * inverse_cell;
     t = t > 0 ? t : 0;
     t = t < last ? t : last;
     return (uint32_t)(int32_t)t;
 }
 
-TB_FN tb_cells tb_grid_cells(const tb_grid *grid, const tb_box *box)
+TB_FN tb_cells tb_cell_grid_cells(const tb_cell_grid *grid, const tb_box *box)
 {
     tb_cells c;
     const tb_real s = grid->inverse_cell;
-    c.lower[0] = tb_grid_cell(box->lower.x, grid->origin.x, s);
-    c.lower[1] = tb_grid_cell(box->lower.y, grid->origin.y, s);
-    c.lower[2] = tb_grid_cell(box->lower.z, grid->origin.z, s);
-    c.upper[0] = tb_grid_cell(box->upper.x, grid->origin.x, s);
-    c.upper[1] = tb_grid_cell(box->upper.y, grid->origin.y, s);
-    c.upper[2] = tb_grid_cell(box->upper.z, grid->origin.z, s);
+    c.lower[0] = tb_cell_grid_cell(box->lower.x, grid->origin.x, s);
+    c.lower[1] = tb_cell_grid_cell(box->lower.y, grid->origin.y, s);
+    c.lower[2] = tb_cell_grid_cell(box->lower.z, grid->origin.z, s);
+    c.upper[0] = tb_cell_grid_cell(box->upper.x, grid->origin.x, s);
+    c.upper[1] = tb_cell_grid_cell(box->upper.y, grid->origin.y, s);
+    c.upper[2] = tb_cell_grid_cell(box->upper.z, grid->origin.z, s);
     c.lower[3] = c.upper[3] = 0;
     return c;
 }
@@ -106,7 +106,7 @@ TB_FN int32_t tb_cells_level(const tb_cells *c, int32_t minimum_level)
     if (c->upper[2] - c->lower[2] > extent) extent = c->upper[2] - c->lower[2];
     int32_t level = minimum_level;
     /* an extent beyond the grid belongs to an inverted box, for which any level will do */
-    while (level < TB_GRID_BITS && (1u << level) < extent) level++;
+    while (level < TB_CELL_GRID_BITS && (1u << level) < extent) level++;
     return level;
 }
 
@@ -119,7 +119,7 @@ typedef struct tb_key_layout {
 
 TB_FN int32_t tb_key_least_level(int32_t box_bits)
 {
-    const int32_t fits = (3 * TB_GRID_BITS + TB_LEVEL_BITS + box_bits - 63 + 2) / 3;
+    const int32_t fits = (3 * TB_CELL_GRID_BITS + TB_LEVEL_BITS + box_bits - 63 + 2) / 3;
     return fits > TB_LOCAL_BITS ? fits : TB_LOCAL_BITS;
 }
 

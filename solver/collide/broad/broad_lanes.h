@@ -31,7 +31,7 @@ typedef struct tb_tile {
 
 /* Turns boxes into items, and records whether a box may be invalid. */
 typedef struct tb_box_reader {
-    tb_grid grid;
+    tb_cell_grid grid;
     tb_key_layout layout;
 #ifdef TB_LANES_SSE
     uint64_t key;           /* key without box for the cube with code 0 */
@@ -50,13 +50,13 @@ typedef struct tb_box_check {
 } tb_box_check;
 
 /* `table` serves the reader. */
-static inline tb_box_reader tb_box_reader_of(const tb_grid *grid, tb_key_layout layout,
+static inline tb_box_reader tb_box_reader_of(const tb_cell_grid *grid, tb_key_layout layout,
                                              uint64_t table[TB_READER_TABLE])
 {
     tb_box_reader reader = {.grid = *grid, .layout = layout};
 #ifdef TB_LANES_SSE
     reader.key = (uint64_t)15 << layout.box_bits;
-    reader.narrow = TB_GRID_BITS - layout.minimum_level <= TB_SPREAD_BITS;
+    reader.narrow = TB_CELL_GRID_BITS - layout.minimum_level <= TB_SPREAD_BITS;
     reader.spread = table;
     for (uint32_t x = 0; reader.narrow && x < TB_READER_TABLE; x++)
         table[x] = tb_morton_spread(x) << (TB_LEVEL_BITS + layout.box_bits);
@@ -73,7 +73,7 @@ static inline int32_t tb_box_items_plain(const tb_box_reader *reader, tb_box_che
     const tb_vec3 e = tb_v3_sub(box->upper, box->lower);
     check->least = tb_min(tb_min(e.x, e.y), tb_min(e.z, check->least));
     check->nothing += (e.x - e.x) + (e.y - e.y) + (e.z - e.z);
-    const tb_cells cells = tb_grid_cells(&reader->grid, box);
+    const tb_cells cells = tb_cell_grid_cells(&reader->grid, box);
     const int32_t level = tb_cells_level(&cells, reader->layout.minimum_level);
     return level > TB_LARGE_LEVEL ? 0 : tb_cells_items(&cells, level, reader->layout, number, out);
 }
@@ -134,14 +134,14 @@ static inline int32_t tb_tile_match_plain(const tb_tile *tile, const tb_item *qu
 static inline int32_t tb_box_items_sse(const tb_box_reader *reader, tb_box_check *check,
                                        const tb_box *box, uint32_t number, tb_item out[8])
 {
-    const tb_grid *grid = &reader->grid;
+    const tb_cell_grid *grid = &reader->grid;
     const tb_key_layout layout = reader->layout;
     __m128i lower, upper; /* x, y, z, anything */
     const __m128d low_xy = _mm_loadu_pd(&box->lower.x), up_xy = _mm_loadu_pd(&box->upper.x);
     const __m128d z = _mm_loadh_pd(_mm_load_sd(&box->lower.z), &box->upper.z);
     const __m128d o_xy = _mm_loadu_pd(&grid->origin.x), o_z = _mm_load1_pd(&grid->origin.z);
     const __m128d scale = _mm_load1_pd(&grid->inverse_cell), nil = _mm_setzero_pd();
-    const __m128d last_cell = _mm_set1_pd(TB_GRID_CELLS - 1);
+    const __m128d last_cell = _mm_set1_pd(TB_CELL_GRID_CELLS - 1);
 #define CELLS(x, o)                                                                                \
     _mm_cvttpd_epi32(_mm_min_pd(_mm_max_pd(_mm_mul_pd(_mm_sub_pd(x, o), scale), nil), last_cell))
     const __m128i cells_z = CELLS(z, o_z);

@@ -53,7 +53,7 @@ TB_STATIC const tb_triangle_mesh *mesh_of(const tb_posed_shape *s, const double 
                                           tb_triangle_mesh *part, const int32_t **names)
 {
     if (s->type == TB_SHAPE_MESH) return s->mesh;
-    return tb_field_part(s->field, lower, upper, arena, part, names) ? part : NULL;
+    return tb_height_field_part(s->field, lower, upper, arena, part, names) ? part : NULL;
 }
 
 /* The box of a mesh or a whole height field. */

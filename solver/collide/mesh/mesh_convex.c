@@ -46,7 +46,7 @@ TB_EXTERN bool tb_mesh_push_out(tb_mesh_job *j, const tb_mesh_nearest *nearest)
         for (int32_t i = 0; i < j->points.count; i++) j->points.items[i].cut = false;
         if (j->points.count > 0) return true;
     }
-    tb_mesh_contact *c = tb_mesh_points_room(&j->points, 1);
+    tb_mesh_contact *c = tb_mesh_points_reserve(&j->points, 1);
     if (!c) return false;
     uint32_t id;
     const tb_vec3 lowest =

@@ -15,8 +15,8 @@ typedef struct tb_mesh_points {
 } tb_mesh_points;
 
 /* Reserves `count` more points, or NULL; the caller adds the written number to `count`. */
-#define tb_mesh_points_room TB_SYMBOL(tb_mesh_points_room)
-TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count);
+#define tb_mesh_points_reserve TB_SYMBOL(tb_mesh_points_reserve)
+TB_EXTERN tb_mesh_contact *tb_mesh_points_reserve(tb_mesh_points *points, int32_t count);
 
 /* corners of the polygon that replaces a round cap */
 enum { TB_MESH_DISC_CORNERS = 16 };
@@ -80,9 +80,9 @@ TB_EXTERN bool tb_mesh_solid(tb_mesh_job *j, tb_arena *arena);
 TB_EXTERN bool tb_mesh_job_buffers(tb_mesh_job *j);
 
 /* Two tree nodes, or two triangles; b belongs to the other mesh, 0 without one. */
-typedef struct tb_mesh_place {
+typedef struct tb_mesh_index_pair {
     int32_t a, b;
-} tb_mesh_place;
+} tb_mesh_index_pair;
 
 /* The current triangle of the other mesh, as a polytope with one face. */
 typedef struct tb_mesh_facing {
@@ -101,17 +101,18 @@ typedef struct tb_mesh_reach {
 /* Result of descending a pair of nodes: 0: they are apart; 1: two leaves that may meet; 2: their
  * two halves, in order. */
 #define tb_mesh_descend TB_SYMBOL(tb_mesh_descend)
-TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh_place next[2]);
+TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_index_pair nodes,
+                              tb_mesh_index_pair next[2]);
 /* Number of triangle pairs of two leaves, and whether the k-th pair may meet. */
 #define tb_mesh_leaf_size TB_SYMBOL(tb_mesh_leaf_size)
-TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_place leaves);
+TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_index_pair leaves);
 #define tb_mesh_leaf_meets TB_SYMBOL(tb_mesh_leaf_meets)
-TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_place leaves, int32_t k,
-                                  tb_mesh_reach *reach, tb_mesh_place *triangles);
+TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_index_pair leaves, int32_t k,
+                                  tb_mesh_reach *reach, tb_mesh_index_pair *triangles);
 /* Adds the points of a triangle against the other shape or its triangle. The points depend on
  * these two alone, not on earlier calls. */
 #define tb_mesh_meet TB_SYMBOL(tb_mesh_meet)
-TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_place triangles);
+TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_index_pair triangles);
 /* Adds the points of all triangles that may meet, in the order of the tree. */
 #define tb_mesh_walk TB_SYMBOL(tb_mesh_walk)
 TB_EXTERN void tb_mesh_walk(tb_mesh_job *j);
@@ -226,10 +227,10 @@ TB_EXTERN tb_contact_point tb_mesh_point(const tb_mesh_task *task, const tb_mesh
  * from the arena: the surface, and the sides and the bottom if the part reaches them. Triangle
  * numbers refer to the part; `names` receives the numbers in the whole field. False if the arena
  * refuses. */
-#define tb_field_part TB_SYMBOL(tb_field_part)
-TB_EXTERN bool tb_field_part(const tb_height_field *field, const double lower[3],
-                             const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
-                             const int32_t **names);
+#define tb_height_field_part TB_SYMBOL(tb_height_field_part)
+TB_EXTERN bool tb_height_field_part(const tb_height_field *field, const double lower[3],
+                                    const double upper[3], tb_arena *arena, tb_triangle_mesh *mesh,
+                                    const int32_t **names);
 
 /* ---- boxes: lower and upper corners, m ---- */
 

@@ -8,7 +8,7 @@
  * and the deepest point, without duplicates. */
 #include "collide/mesh/mesh_internal.h"
 
-TB_EXTERN tb_mesh_contact *tb_mesh_points_room(tb_mesh_points *points, int32_t count)
+TB_EXTERN tb_mesh_contact *tb_mesh_points_reserve(tb_mesh_points *points, int32_t count)
 {
     if (points->failed) return NULL;
     if (points->count + count > points->capacity) {

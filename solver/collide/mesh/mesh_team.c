@@ -15,7 +15,7 @@
 typedef struct team_place {
     int32_t task;
     bool leaf; /* nothing more to descend */
-    tb_mesh_place place;
+    tb_mesh_index_pair place;
 } team_place;
 
 /* Part of a list. */
@@ -130,7 +130,7 @@ TB_STATIC int32_t descend_item(const mesh_team *m, const team_place *item, team_
 {
     next[0] = next[1] = *item;
     if (item->leaf) return 1;
-    tb_mesh_place halves[2];
+    tb_mesh_index_pair halves[2];
     const int found = tb_mesh_descend(&m->tasks[item->task].job, item->place, halves);
     next[0].leaf = found == 1;
     if (found == 2)
@@ -186,7 +186,7 @@ TB_STATIC int32_t meet_leaf(const mesh_team *m, const team_place *leaf, team_pla
     tb_mesh_reach reach;
     reach.index = -1;
     for (int32_t k = 0; k < size; k++) {
-        tb_mesh_place triangles;
+        tb_mesh_index_pair triangles;
         if (!tb_mesh_leaf_meets(j, leaf->place, k, &reach, &triangles)) continue;
         if (to)
             to[count] = TB_VALUE(team_place){.task = leaf->task, .leaf = true, .place = triangles};

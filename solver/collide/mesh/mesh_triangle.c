@@ -91,7 +91,7 @@ TB_STATIC bool nearest_if_room(tb_mesh_job *j, const tb_mesh_triangle *t, tb_cor
 TB_STATIC void add_nearest(tb_mesh_job *j, const tb_mesh_triangle *t, tb_vec3 on_mesh, tb_vec3 d,
                            tb_real gap, uint32_t feature)
 {
-    tb_mesh_contact *c = tb_mesh_points_room(&j->points, 1);
+    tb_mesh_contact *c = tb_mesh_points_reserve(&j->points, 1);
     if (!c) return;
     c->normal = d;
     c->on_mesh = on_mesh;
@@ -129,7 +129,7 @@ TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triang
         j->from[i].cut = -1;
         has_lowest = has_lowest || v == lowest;
     }
-    tb_mesh_contact *out = tb_mesh_points_room(&j->points, corners + 4);
+    tb_mesh_contact *out = tb_mesh_points_reserve(&j->points, corners + 4);
     if (!out) return;
     j->points.count += tb_mesh_points_on_triangle(t, j->from, corners, &s->normals[face], j->margin,
                                                   j->noise, j->to, out);
@@ -137,7 +137,7 @@ TB_EXTERN void tb_mesh_polytope_on_triangle(tb_mesh_job *j, const tb_mesh_triang
     j->from[0].x = s->vertices[lowest];
     j->from[0].feature = (uint32_t)lowest;
     j->from[0].cut = -1;
-    out = tb_mesh_points_room(&j->points, 4);
+    out = tb_mesh_points_reserve(&j->points, 4);
     if (!out) return;
     j->points.count +=
         tb_mesh_points_on_triangle(t, j->from, 1, NULL, j->margin, j->noise, j->to, out);
@@ -149,7 +149,7 @@ TB_STATIC void triangle_on_face(tb_mesh_job *j, const tb_mesh_triangle *t, int32
     const tb_polytope *s = &j->polytope;
     const int32_t start = s->face_start[face], sides = s->face_start[face + 1] - start;
     tb_vec3 *corners = TB_ARENA_ARRAY(j->points.arena, tb_vec3, sides);
-    tb_mesh_contact *out = tb_mesh_points_room(&j->points, sides + 4);
+    tb_mesh_contact *out = tb_mesh_points_reserve(&j->points, sides + 4);
     if (!corners || !out) {
         j->points.failed = true;
         return;
@@ -191,7 +191,7 @@ TB_EXTERN void tb_mesh_triangle_and_polytope(tb_mesh_job *j, const tb_mesh_trian
     } else if (axis.kind == TB_MESH_AXIS_FACE) {
         triangle_on_face(j, t, axis.index);
     } else if (axis.kind == TB_MESH_AXIS_EDGES) {
-        tb_mesh_contact *out = tb_mesh_points_room(&j->points, 1);
+        tb_mesh_contact *out = tb_mesh_points_reserve(&j->points, 1);
         if (!out) return;
         if (tb_mesh_point_of_edges(t, s, &axis, out)) j->points.count++;
     }
@@ -259,7 +259,7 @@ TB_EXTERN void tb_mesh_round_on_triangle(tb_mesh_job *j, const tb_mesh_triangle 
     tb_patch patch;
     bool flat;
     const int32_t count = corners_of_patch(j, tb_v3_negate(t->normal), &patch, &flat);
-    tb_mesh_contact *out = tb_mesh_points_room(&j->points, count + 4);
+    tb_mesh_contact *out = tb_mesh_points_reserve(&j->points, count + 4);
     if (!out) return;
     j->points.count += tb_mesh_points_on_triangle(t, j->from, count, flat ? &patch.normal : NULL,
                                                   j->margin, j->noise, j->to, out);
@@ -317,7 +317,7 @@ TB_EXTERN void tb_mesh_triangle_and_round(tb_mesh_job *j, const tb_mesh_triangle
         /* a flat end of the shape on an edge or a corner of the mesh */
         tb_vec3 x[TB_MESH_DISC_CORNERS];
         for (int32_t k = 0; k < corners && k < TB_MESH_DISC_CORNERS; k++) x[k] = j->from[k].x;
-        tb_mesh_contact *out = tb_mesh_points_room(&j->points, corners + 4);
+        tb_mesh_contact *out = tb_mesh_points_reserve(&j->points, corners + 4);
         if (!out) return;
         j->points.count += tb_mesh_points_on_face(
             t, patch.normal, tb_v3_dot(patch.normal, patch.centre), x, corners, patch.face & 1,

@@ -42,7 +42,8 @@ TB_STATIC double size_of(const tb_tree_node *node)
 }
 
 /* Both trees at once, the larger box first. */
-TB_STATIC int descend_both(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh_place next[2])
+TB_STATIC int descend_both(const tb_mesh_job *j, tb_mesh_index_pair nodes,
+                           tb_mesh_index_pair next[2])
 {
     const tb_triangle_mesh *mesh = j->other_view->mesh;
     if (nodes.b >= mesh->number_of_nodes) return 0;
@@ -62,7 +63,8 @@ TB_STATIC int descend_both(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh_pl
     return 2;
 }
 
-TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh_place next[2])
+TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_index_pair nodes,
+                              tb_mesh_index_pair next[2])
 {
     const tb_triangle_mesh *mesh = j->view.mesh;
     if (nodes.a >= mesh->number_of_nodes) return 0;
@@ -73,19 +75,19 @@ TB_EXTERN int tb_mesh_descend(const tb_mesh_job *j, tb_mesh_place nodes, tb_mesh
             : tb_mesh_boxes_apart(node->lower, node->upper, j->lower, j->upper))
         return 0;
     if (!node->right) return 1;
-    next[0] = TB_VALUE(tb_mesh_place){nodes.a + 1, 0};
-    next[1] = TB_VALUE(tb_mesh_place){node->right, 0};
+    next[0] = TB_VALUE(tb_mesh_index_pair){nodes.a + 1, 0};
+    next[1] = TB_VALUE(tb_mesh_index_pair){node->right, 0};
     return 2;
 }
 
-TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_place leaves)
+TB_EXTERN int32_t tb_mesh_leaf_size(const tb_mesh_job *j, tb_mesh_index_pair leaves)
 {
     const int32_t count = j->view.mesh->nodes[leaves.a].count;
     return j->kind == TB_MESH_ON_MESH ? count * j->other_view->mesh->nodes[leaves.b].count : count;
 }
 
-TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_place leaves, int32_t k,
-                                  tb_mesh_reach *reach, tb_mesh_place *triangles)
+TB_EXTERN bool tb_mesh_leaf_meets(const tb_mesh_job *j, tb_mesh_index_pair leaves, int32_t k,
+                                  tb_mesh_reach *reach, tb_mesh_index_pair *triangles)
 {
     const tb_triangle_mesh *mesh = j->view.mesh;
     const tb_tree_node *node = &mesh->nodes[leaves.a];
@@ -163,7 +165,7 @@ TB_STATIC void corners_on_plane(tb_mesh_job *j, int32_t triangle)
         const tb_vec3 x = tb_mesh_vertex(&j->view, v);
         const tb_real gap = tb_v3_dot(g.up, x) - g.offset;
         if (gap > j->margin) continue;
-        tb_mesh_contact *c = tb_mesh_points_room(&j->points, 1);
+        tb_mesh_contact *c = tb_mesh_points_reserve(&j->points, 1);
         if (!c) return;
         c->normal = tb_v3_negate(g.up);
         c->on_mesh = x;
@@ -179,7 +181,7 @@ TB_STATIC void corners_on_plane(tb_mesh_job *j, int32_t triangle)
     }
 }
 
-TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_place triangles)
+TB_EXTERN void tb_mesh_meet(tb_mesh_job *j, tb_mesh_facing *facing, tb_mesh_index_pair triangles)
 {
     if (j->kind == TB_MESH_ON_PLANE) {
         corners_on_plane(j, triangles.a);
@@ -212,12 +214,12 @@ TB_EXTERN void tb_mesh_walk(tb_mesh_job *j)
     tb_mesh_facing facing;
     tb_mesh_reach reach;
     facing.index = reach.index = -1;
-    tb_mesh_place *stack = TB_ARENA_ARRAY(arena, tb_mesh_place, capacity);
-    if (stack) stack[depth++] = TB_VALUE(tb_mesh_place){0, 0};
+    tb_mesh_index_pair *stack = TB_ARENA_ARRAY(arena, tb_mesh_index_pair, capacity);
+    if (stack) stack[depth++] = TB_VALUE(tb_mesh_index_pair){0, 0};
     j->points.failed = j->points.failed || !stack;
     while (depth > 0 && !j->points.failed) {
-        const tb_mesh_place nodes = stack[--depth];
-        tb_mesh_place next[2], triangles;
+        const tb_mesh_index_pair nodes = stack[--depth];
+        tb_mesh_index_pair next[2], triangles;
         const int found = tb_mesh_descend(j, nodes, next);
         if (found == 1) {
             const int32_t size = tb_mesh_leaf_size(j, nodes);
@@ -227,7 +229,7 @@ TB_EXTERN void tb_mesh_walk(tb_mesh_job *j)
         }
         if (found < 2) continue;
         if (depth + 2 > capacity) {
-            tb_mesh_place *grown = TB_ARENA_ARRAY(arena, tb_mesh_place, 2 * capacity);
+            tb_mesh_index_pair *grown = TB_ARENA_ARRAY(arena, tb_mesh_index_pair, 2 * capacity);
             j->points.failed = !grown;
             if (!grown) return;
             for (int32_t i = 0; i < depth; i++) grown[i] = stack[i];

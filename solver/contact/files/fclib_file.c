@@ -46,7 +46,7 @@ static tb_status read_set(hid_t group, const char *name, hid_t type, size_t size
                               "%s has %lld numbers; %d are the most", name, (long long)n,
                               TB_PROBLEM_FILE_ENTRIES);
     } else {
-        status = tb_problem_room((size_t)n * size, error);
+        status = tb_problem_check_memory((size_t)n * size, error);
     }
     if (status == TB_OK) {
         base = malloc((size_t)n * size + 1);

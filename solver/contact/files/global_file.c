@@ -227,7 +227,8 @@ static tb_status reduce_part(const tb_raw_problem *raw, const parts *p, int32_t 
 
     const size_t square = (size_t)n * (size_t)n, side = (size_t)n * ((size_t)columns + 1);
     tb_status status = tb_budget_check(error);
-    if (status == TB_OK) status = tb_problem_room((square + side) * 2 * sizeof(double), error);
+    if (status == TB_OK)
+        status = tb_problem_check_memory((square + side) * 2 * sizeof(double), error);
     if (status != TB_OK) return status;
     double *a = calloc(square + 1, sizeof *a), *factor = malloc((square + 1) * sizeof *factor);
     double *x = calloc(side + 1, sizeof *x), *y = malloc((side + 1) * sizeof *y);

@@ -26,8 +26,8 @@ tb_status tb_raw_matrix_add(tb_raw_matrix *matrix, int32_t row, int32_t column, 
             return tb_fail(error, TB_RESOURCE_EXHAUSTED, "matrix with more than %d entries",
                            TB_PROBLEM_FILE_ENTRIES);
         const size_t bytes = (size_t)capacity * sizeof(tb_entry);
-        const tb_status status =
-            tb_problem_room((size_t)(capacity - matrix->capacity) * sizeof(tb_entry), error);
+        const tb_status status = tb_problem_check_memory(
+            (size_t)(capacity - matrix->capacity) * sizeof(tb_entry), error);
         if (status != TB_OK) return status;
         tb_entry *entries = realloc(matrix->entries, bytes);
         if (!entries) return tb_fail_memory(error, bytes, "matrix entries");
@@ -123,7 +123,7 @@ static int by_row_and_column(const void *a, const void *b)
 static tb_status compress(tb_problem_file *file, const tb_raw_matrix *w, tb_error *error)
 {
     const size_t count = (size_t)w->count;
-    const tb_status room = tb_problem_room(count * (sizeof(tb_entry) + 12), error);
+    const tb_status room = tb_problem_check_memory(count * (sizeof(tb_entry) + 12), error);
     if (room != TB_OK) return room;
     tb_entry *sorted = malloc(count * sizeof *sorted + 1);
     file->row_start = calloc((size_t)w->rows + 1, sizeof *file->row_start);
@@ -221,7 +221,7 @@ tb_status tb_problem_file_make(const tb_raw_problem *raw, const char *path, tb_p
     file->matrix = (tb_matrix){.rows = rows, .columns = rows};
     if (raw->w.dense) {
         const size_t bytes = (size_t)rows * (size_t)rows * sizeof(double);
-        status = tb_problem_room(bytes, error);
+        status = tb_problem_check_memory(bytes, error);
         if (status != TB_OK) goto done;
         file->dense = malloc(bytes + 1);
         if (!file->dense) {

@@ -68,7 +68,7 @@ static tb_status check_room(const reader *r, const char *what, double numbers)
         return tb_fail_file(r->error, TB_INVALID_ARGUMENT, r->path, line_of(r), what,
                             "%s should have %.0f numbers, more than are left in the file", what,
                             numbers);
-    return tb_problem_room((size_t)numbers * sizeof(double), r->error);
+    return tb_problem_check_memory((size_t)numbers * sizeof(double), r->error);
 }
 
 static tb_status read_vector(reader *r, const char *what, int32_t n, double **vector)

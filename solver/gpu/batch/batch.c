@@ -79,7 +79,7 @@ static tb_status reserve_arenas(piece *p, tb_error *error)
     l->slots = p->count;
     const size_t wanted = (size_t)l->slots * l->arena_size;
     if (wanted <= b->arenas.capacity) return TB_OK;
-    tb_status status = tb_gpu_room(&b->device, &room, &total, error);
+    tb_status status = tb_gpu_free_memory(&b->device, &room, &total, error);
     if (status != TB_OK) return status;
     const size_t most = (room + b->arenas.capacity) / 4 * 3;
     if (wanted > most) l->slots = (int32_t)(most / l->arena_size);
@@ -125,7 +125,7 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
     if (status == TB_OK && l->overlap > 0) {
-        status = tb_gpu_sides_open(&b->sides, &b->device, error);
+        status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
         /* without streams beside it all wait for the longest solve */
         if (status != TB_OK && status != TB_ABORTED) status = TB_OK, l->overlap = 0, l->groups = 1;
     }
@@ -145,7 +145,7 @@ static tb_status settle(piece *p, int32_t count, tb_error *error)
         b->moves[i] = (tb_gpu_move){.state = task->state,
                                     .capacity = contacts > learned ? contacts : learned};
     }
-    return tb_gpu_twins_settle(b->twins, b->moves, count, &p->count, error);
+    return tb_gpu_device_copies_settle(b->device_copies, b->moves, count, &p->count, error);
 }
 
 /* Arrays that the host has newer, neighbours in one: calls `found` for each stretch of numbers. */
@@ -174,7 +174,7 @@ static void count_stretch(void *context, size_t first, size_t count)
 
 static size_t contact_bytes(const tb_state *s)
 {
-    if (!(s->host_newer & TB_PART_CONTACTS)) return 0;
+    if (!(s->host_newer & TB_STATE_CONTACTS)) return 0;
     return (size_t)s->number_of_contacts * sizeof(tb_contact_record);
 }
 
@@ -209,7 +209,7 @@ static void lay_out(piece *p)
         for_stretches(task->state, count_stretch, p);
         p->bytes += contacts;
         p->copies += contacts > 0;
-        p->batch->uploads += task->state->host_newer == TB_PARTS_ALL;
+        p->batch->uploads += task->state->host_newer == TB_STATE_ALL;
     }
 }
 
@@ -240,10 +240,11 @@ static double *moved(const double *pointer, const double *from, double *to)
 }
 
 /* The state as it is, with its pointers as the card has them. */
-static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_twin *twin)
+static void pack_header(tb_gpu_world *w, const tb_gpu_task *task,
+                        const tb_gpu_device_copy *device_copy)
 {
     const tb_state *s = task->state;
-    double *numbers = tb_gpu_twin_numbers(twin);
+    double *numbers = tb_gpu_device_copy_numbers(device_copy);
     memset(w, 0, sizeof *w);
     w->state = *s;
     w->state.model = task->model->image;
@@ -260,13 +261,13 @@ static void pack_header(tb_gpu_world *w, const tb_gpu_task *task, const tb_gpu_t
     w->state.row_statuses = moved(s->row_statuses, s->numbers, numbers);
     w->state.history = moved(s->history, s->numbers, numbers);
     w->state.factor = moved(s->factor, s->numbers, numbers);
-    w->state.contacts = tb_gpu_twin_room(twin, twin->side);
-    w->state.contact_capacity = twin->capacity;
+    w->state.contacts = tb_gpu_device_copy_contacts(device_copy, device_copy->current);
+    w->state.contact_capacity = device_copy->capacity;
     w->state.next_contacts = NULL;
     w->state.next_capacity = 0;
-    w->contact_capacity = twin->capacity;
-    w->contacts[0] = tb_gpu_twin_room(twin, 0);
-    w->contacts[1] = tb_gpu_twin_room(twin, 1);
+    w->contact_capacity = device_copy->capacity;
+    w->contacts[0] = tb_gpu_device_copy_contacts(device_copy, 0);
+    w->contacts[1] = tb_gpu_device_copy_contacts(device_copy, 1);
     w->steps_left = task->steps_left;
     w->merged = task->merged;
 }
@@ -288,14 +289,16 @@ static void pack_world(void *context, int32_t i, int32_t thread)
     const tb_gpu_task *task = task_of(p, i);
     const tb_state *s = task->state;
     const size_t contacts = contact_bytes(s);
-    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    tb_gpu_device_copy *device_copy = tb_gpu_device_copy_of(s);
     packing k = {.state = s,
-                 .numbers = tb_gpu_twin_numbers(twin),
+                 .numbers = tb_gpu_device_copy_numbers(device_copy),
                  .to = p->staging + task->bytes_at,
                  .copy = p->list + task->copies_at};
     for_stretches(s, pack_stretch, &k);
-    if (contacts > 0) pack_bytes(&k, tb_gpu_twin_room(twin, twin->side), s->contacts, contacts);
-    pack_header(header_of(p, i), task, twin);
+    if (contacts > 0)
+        pack_bytes(&k, tb_gpu_device_copy_contacts(device_copy, device_copy->current), s->contacts,
+                   contacts);
+    pack_header(header_of(p, i), task, device_copy);
     pack_course(p, header_of(p, i), task);
 }
 
@@ -334,11 +337,12 @@ static void place_call(piece *p)
     l->worlds = (tb_gpu_world *)(void *)(block + p->told);
     l->arenas = b->arenas.memory;
     l->counts = (int32_t *)(void *)(block + p->counts_at);
-    if (l->solver == TB_SOLVER_NUMBER_auto && l->lanes[TB_GPU_PART_SOLVE] < TB_GPU_BLOCK_THREADS) {
+    if (l->solver == TB_SOLVER_NUMBER_auto &&
+        l->lanes[TB_GPU_KERNEL_SOLVE] < TB_GPU_BLOCK_THREADS) {
         l->kinds = l->counts + TB_GPU_COUNTS;
         l->order = (int32_t *)(void *)(block + p->told + p->headers + p->noted);
     }
-    call->sides = &b->sides;
+    call->side_streams = &b->side_streams;
     call->staging = p->staging;
     call->block = block;
     call->told = p->told;
@@ -372,21 +376,21 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     const piece *p = context;
     tb_gpu_task *task = task_of(p, i);
     tb_state *s = task->state;
-    tb_gpu_twin *twin = tb_gpu_twin_of(s);
+    tb_gpu_device_copy *device_copy = tb_gpu_device_copy_of(s);
     const tb_gpu_world *w = header_of(p, i);
 
-    twin->side = w->state.contacts == w->contacts[1];
-    twin->contacts = w->state.number_of_contacts;
+    device_copy->current = w->state.contacts == w->contacts[1];
+    device_copy->contacts = w->state.number_of_contacts;
     const int32_t taken = (int32_t)(w->state.steps - s->steps);
     s->host_newer = 0;
     if (taken > 0) {
-        s->device_newer |= TB_PARTS_ALL & ~(uint32_t)TB_PARTS_INPUT;
-        twin->dirty = true;
+        s->device_newer |= TB_STATE_ALL & ~(uint32_t)TB_PARTS_INPUT;
+        device_copy->dirty = true;
     }
     if (task->course != NULL && task->course->steps > 0) {
         /* told even where no step followed */
-        s->device_newer |= tb_course_parts(task->course);
-        twin->dirty |= tb_course_parts(task->course) != 0;
+        s->device_newer |= tb_course_arrays(task->course);
+        device_copy->dirty |= tb_course_arrays(task->course) != 0;
         tb_gpu_course_receive(task->course, s->model, task->steps_left, rows_of(p, task), taken,
                               w->status == TB_DIVERGED,
                               p->staging + p->told + p->headers + task->noted_at);

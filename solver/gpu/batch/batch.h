@@ -1,6 +1,6 @@
 /* A piece of a batch on its way to the card, through one launch, and back.
  *
- * The worlds' numbers and contacts stand on the card (twin.h). What travels with every launch is a
+ * The worlds' numbers and contacts stand on the card (device_copy.h). What travels with every launch is a
  * tb_gpu_world each, with what courses tell before it and what they note behind it, one pinned block
  * there and back; what the host has newer goes there first, from the same block, part by part. */
 #ifndef TB_GPU_BATCH_H
@@ -11,7 +11,7 @@
 #include "gpu/device/gpu_internal.h"
 #include "gpu/batch/graph.h"
 #include "gpu/device/model_cache.h"
-#include "gpu/device/twin.h"
+#include "gpu/device/device_copy.h"
 
 /* One world of a call. */
 typedef struct tb_gpu_task {
@@ -41,10 +41,10 @@ enum {
 
 typedef struct tb_gpu_batch {
     tb_gpu_device device; /* with the launches' stream */
-    tb_gpu_twins *twins;
+    tb_gpu_device_copies *device_copies;
     tb_gpu_models models;
-    tb_gpu_graphs graphs; /* of small calls */
-    tb_gpu_sides sides;   /* of large ones */
+    tb_gpu_graphs graphs;             /* of small calls */
+    tb_gpu_side_streams side_streams; /* of large ones */
     tb_gpu_task *tasks;
     tb_gpu_move *moves;
     int32_t capacity;   /* tasks, moves */

@@ -67,10 +67,10 @@ static int32_t setting(const char *name, int32_t usual, int32_t most)
 }
 
 /* One number for all parts of a step or one for each; 0: chosen. */
-static void read_lanes(int32_t lanes[TB_GPU_PARTS])
+static void read_lanes(int32_t lanes[TB_GPU_KERNELS])
 {
     const char *text = getenv("TRIBO_GPU_LANES");
-    for (int part = 0; text != NULL && part < TB_GPU_PARTS; part++) {
+    for (int part = 0; text != NULL && part < TB_GPU_KERNELS; part++) {
         char *end = NULL;
         const long number = strtol(text, &end, 10);
         const bool is_number = end != text && (*end == ',' || *end == '\0');
@@ -115,7 +115,7 @@ static int32_t lanes_of(int32_t wanted, int32_t processors, int32_t worlds)
 
 void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors, tb_gpu_launch *launch)
 {
-    for (int part = 0; part < TB_GPU_PARTS; part++)
+    for (int part = 0; part < TB_GPU_KERNELS; part++)
         launch->lanes[part] = lanes_of(settings->lanes[part], processors, launch->number_of_worlds);
 }
 
@@ -159,7 +159,7 @@ void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t re
 void tb_gpu_choose_overlap(const tb_gpu_settings *settings, int32_t processors,
                            const tb_gpu_effort *effort, tb_gpu_launch *launch)
 {
-    const int32_t worlds = launch->number_of_worlds, lanes = launch->lanes[TB_GPU_PART_SOLVE];
+    const int32_t worlds = launch->number_of_worlds, lanes = launch->lanes[TB_GPU_KERNEL_SOLVE];
     const int64_t lanes_at_once =
         (int64_t)processors * TB_GPU_BLOCKS_AT_ONCE * TB_GPU_BLOCK_THREADS;
     launch->overlap = 0;

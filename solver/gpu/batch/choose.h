@@ -8,12 +8,12 @@
 
 /* What measurements choose themselves; 0, or where 0 has a meaning -1: it is chosen here. */
 typedef struct tb_gpu_settings {
-    int32_t lanes[TB_GPU_PARTS]; /* of a world */
-    int32_t overlap;             /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t groups;              /* of worlds */
-    int32_t alone;               /* up to so many worlds go alone; -1: it is chosen here */
-    int32_t fast;                /* bytes of fast memory that a world may have */
-    int32_t fast_staggered;      /* and that it has where its solver is `staggered` */
+    int32_t lanes[TB_GPU_KERNELS]; /* of a world */
+    int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
+    int32_t groups;                /* of worlds */
+    int32_t alone;                 /* up to so many worlds go alone; -1: it is chosen here */
+    int32_t fast;                  /* bytes of fast memory that a world may have */
+    int32_t fast_staggered;        /* and that it has where its solver is `staggered` */
 } tb_gpu_settings;
 
 /* What the last solves of a call's worlds took. */

@@ -43,8 +43,8 @@ cudaError_t tb_gpu_call_start(const tb_gpu_call *call, cudaStream_t stream)
     cudaError_t result = cudaMemcpyAsync(call->block, call->staging, call->told + call->headers,
                                          cudaMemcpyHostToDevice, stream);
     if (result == cudaSuccess)
-        result = (call->single ? tb_gpu_start_steps_f32 : tb_gpu_start_steps)(&call->launch,
-                                                                              call->sides, stream);
+        result = (call->single ? tb_gpu_start_steps_f32
+                               : tb_gpu_start_steps)(&call->launch, call->side_streams, stream);
     if (result != cudaSuccess) return result;
     /* worlds have moved, and what is not known of them is lost */
     return cudaMemcpyAsync(here, there, call->headers + call->noted, cudaMemcpyDeviceToHost,

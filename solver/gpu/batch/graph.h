@@ -7,14 +7,14 @@
 #ifndef TB_GPU_GRAPH_H
 #define TB_GPU_GRAPH_H
 
-#include "gpu/device/sides.h"
+#include "gpu/device/side_streams.h"
 
 enum { TB_GPU_GRAPHS = 16 };
 
 /* All that a call tells the card. */
 typedef struct tb_gpu_call {
     tb_gpu_launch launch;
-    const tb_gpu_sides *sides;
+    const tb_gpu_side_streams *side_streams;
     bool single; /* precision */
     void *staging;
     void *block;

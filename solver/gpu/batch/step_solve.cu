@@ -1,8 +1,8 @@
 /* A part of the step: impulses, but for solvers that have a kernel of their own (step_staggered.cu). See
- * step_part.h. */
-#define PART                   2 /* TB_GPU_PART_SOLVE, which the preprocessor does not know */
-#define PART_KERNEL            tb_gpu_step_solve
-#define PART_START             tb_gpu_start_solve
-#define PART_STAGES            tb_gpu_stages_solve
+ * step_kernel.h. */
+#define KERNEL                 2 /* TB_GPU_KERNEL_SOLVE, which the preprocessor does not know */
+#define KERNEL_NAME            tb_gpu_step_solve
+#define KERNEL_START           tb_gpu_start_solve
+#define KERNEL_STAGES          tb_gpu_stages_solve
 #define TB_UNIT_SOLVER_LIST(X) X(sor) X(jor) X(newton) X(auto)
-#include "gpu/batch/step_part.h"
+#include "gpu/batch/step_kernel.h"

@@ -17,14 +17,14 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "gpu/device/sides.h"
+#include "gpu/device/side_streams.h"
 #include "solve/solve.h"
 #include "gpu/batch/stages.h"
 
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
 
 typedef struct step_kernels {
-    start_function *parts[TB_GPU_PARTS], *staggered, *alone;
+    start_function *parts[TB_GPU_KERNELS], *staggered, *alone;
 } step_kernels;
 
 #define OF_DOUBLE(part) tb_gpu_start_##part,
@@ -36,14 +36,14 @@ static const step_kernels IN_FLOAT = {
 
 /* The parts of a launch: its solver may have a kernel of its own. */
 typedef struct launch_parts {
-    start_function *start[TB_GPU_PARTS];
+    start_function *start[TB_GPU_KERNELS];
 } launch_parts;
 
 static launch_parts parts_of(const step_kernels *kernels, int32_t solver)
 {
     launch_parts parts;
     memcpy(parts.start, kernels->parts, sizeof parts.start);
-    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_PART_SOLVE] = kernels->staggered;
+    if (solver == TB_SOLVER_NUMBER_staggered) parts.start[TB_GPU_KERNEL_SOLVE] = kernels->staggered;
     return parts;
 }
 
@@ -72,7 +72,7 @@ static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
     const unsigned long long steps = sums[TB_STAGE_SUMS - 1];
     if (steps == 0) return;
     fprintf(stderr, "cycles a step, next %d worlds x %d lanes:", (int)next->number_of_worlds,
-            (int)next->lanes[TB_GPU_PART_SOLVE]);
+            (int)next->lanes[TB_GPU_KERNEL_SOLVE]);
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++)
         fprintf(stderr, " %s %llu", NAMES[i], sums[i] / steps);
     fprintf(stderr, " (%llu steps)\n", steps);
@@ -102,7 +102,7 @@ static cudaError_t start_in_turns(const tb_gpu_launch *whole, start_function *co
     tb_gpu_launch launch = *whole;
     for (; launch.first < whole->number_of_worlds; launch.first += whole->slots)
         for (launch.step = 0; launch.step < whole->steps && result == cudaSuccess; launch.step++)
-            result = beyond_first(start_parts(&launch, parts, 0, TB_GPU_PARTS, stream),
+            result = beyond_first(start_parts(&launch, parts, 0, TB_GPU_KERNELS, stream),
                                   launch.first + launch.step > 0);
     return result;
 }
@@ -128,74 +128,76 @@ static tb_gpu_launch group_of(const tb_gpu_launch *whole, int32_t group)
 
 /* One step of a group. */
 static cudaError_t start_step(const tb_gpu_launch *launch, start_function *const *parts,
-                              const tb_gpu_sides *sides, int32_t side, cudaStream_t stream)
+                              const tb_gpu_side_streams *side_streams, int32_t stream_index,
+                              cudaStream_t stream)
 {
-    const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[TB_GPU_PART_SOLVE];
+    const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[TB_GPU_KERNEL_SOLVE];
     const int32_t blocks = (launch->slots + worlds - 1) / worlds;
-    cudaError_t result = start_parts(launch, parts, 0, TB_GPU_PART_SOLVE, stream);
+    cudaError_t result = start_parts(launch, parts, 0, TB_GPU_KERNEL_SOLVE, stream);
     if (result != cudaSuccess) return result;
-    result = tb_gpu_side_begin(sides, side, stream);
-    if (result == cudaSuccess) result = parts[TB_GPU_PART_SOLVE](launch, sides->streams[side]);
+    result = tb_gpu_side_stream_begin(side_streams, stream_index, stream);
     if (result == cudaSuccess)
-        result = tb_gpu_start_gate(launch, (launch->step + 1) * blocks, stream);
+        result = parts[TB_GPU_KERNEL_SOLVE](launch, side_streams->streams[stream_index]);
     if (result == cudaSuccess)
-        result = start_parts(launch, parts, TB_GPU_PART_END, TB_GPU_PARTS, stream);
+        result = tb_gpu_start_solve_barrier(launch, (launch->step + 1) * blocks, stream);
+    if (result == cudaSuccess)
+        result = start_parts(launch, parts, TB_GPU_KERNEL_END, TB_GPU_KERNELS, stream);
     return beyond_first(result, true);
 }
 
 /* What comes next on the stream waits for all groups and all their solves. */
-static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_sides,
-                               const tb_gpu_sides *sides, cudaStream_t stream)
+static cudaError_t join_groups(const tb_gpu_launch *whole, int32_t own_streams,
+                               const tb_gpu_side_streams *side_streams, cudaStream_t stream)
 {
-    const int32_t used = whole->steps < own_sides ? whole->steps : own_sides;
+    const int32_t used = whole->steps < own_streams ? whole->steps : own_streams;
     cudaError_t result = cudaSuccess;
     for (int32_t g = 0; g < whole->groups; g++) {
         for (int32_t s = 0; s < used && result == cudaSuccess; s++)
-            result = tb_gpu_side_join(sides, g * own_sides + s, stream);
+            result = tb_gpu_side_stream_join(side_streams, g * own_streams + s, stream);
         if (g > 0 && result == cudaSuccess)
-            result = tb_gpu_side_join(sides, TB_GPU_SIDES + g - 1, stream);
+            result = tb_gpu_side_stream_join(side_streams, TB_GPU_SOLVE_STREAMS + g - 1, stream);
     }
     return result;
 }
 
 /* A group's steps come one after the other, its solves each on the next of its streams. */
 static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function *const *parts,
-                                     const tb_gpu_sides *sides, cudaStream_t stream)
+                                     const tb_gpu_side_streams *side_streams, cudaStream_t stream)
 {
-    const int32_t groups = whole->groups, own_sides = TB_GPU_SIDES / groups;
+    const int32_t groups = whole->groups, own_streams = TB_GPU_SOLVE_STREAMS / groups;
     tb_gpu_launch own[TB_GPU_GROUPS];
     cudaStream_t streams[TB_GPU_GROUPS] = {stream};
     cudaError_t result = cudaSuccess;
     for (int32_t g = 0; g < groups; g++) own[g] = group_of(whole, g);
     for (int32_t g = 1; g < groups && result == cudaSuccess; g++) {
-        streams[g] = sides->streams[TB_GPU_SIDES + g - 1];
-        result = tb_gpu_side_begin(sides, TB_GPU_SIDES + g - 1, stream);
+        streams[g] = side_streams->streams[TB_GPU_SOLVE_STREAMS + g - 1];
+        result = tb_gpu_side_stream_begin(side_streams, TB_GPU_SOLVE_STREAMS + g - 1, stream);
     }
     for (int32_t step = 0; step < whole->steps; step++) {
         for (int32_t g = 0; g < groups && result == cudaSuccess; g++) {
             own[g].step = step;
-            result = beyond_first(
-                start_step(&own[g], parts, sides, g * own_sides + step % own_sides, streams[g]),
-                step + g > 0);
+            result = beyond_first(start_step(&own[g], parts, side_streams,
+                                             g * own_streams + step % own_streams, streams[g]),
+                                  step + g > 0);
         }
     }
 
     /* the last of the solves, and the steps that they belong to */
     if (result == cudaSuccess)
-        result = beyond_first(join_groups(whole, own_sides, sides, stream), true);
-    if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_PART_END](whole, stream), true);
+        result = beyond_first(join_groups(whole, own_streams, side_streams, stream), true);
+    if (result == cudaSuccess) result = beyond_first(parts[TB_GPU_KERNEL_END](whole, stream), true);
     /* nobody waits for what has been begun, and its memory is used again */
-    if (result != cudaSuccess) tb_gpu_sides_settle(sides);
+    if (result != cudaSuccess) tb_gpu_side_streams_wait(side_streams);
     return result;
 }
 
-static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_side_streams *side_streams,
                                const step_kernels *kernels, cudaStream_t stream)
 {
     print_stages(launch, stream);
     const launch_parts parts = parts_of(kernels, launch->solver);
     if (launch->alone) return kernels->alone(launch, stream);
-    return launch->overlap > 0 ? start_overlapping(launch, parts.start, sides, stream)
+    return launch->overlap > 0 ? start_overlapping(launch, parts.start, side_streams, stream)
                                : start_in_turns(launch, parts.start, stream);
 }
 
@@ -205,26 +207,26 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
     cudaError_t result = cudaSuccess;
     for (int32_t lanes = 1; lanes <= TB_GPU_BLOCK_THREADS; lanes *= 2) {
         tb_gpu_launch launch = {.slots = 1};
-        for (int part = 0; part < TB_GPU_PARTS; part++) launch.lanes[part] = lanes;
-        for (int part = 0; part < TB_GPU_PARTS && result == cudaSuccess; part++)
+        for (int part = 0; part < TB_GPU_KERNELS; part++) launch.lanes[part] = lanes;
+        for (int part = 0; part < TB_GPU_KERNELS && result == cudaSuccess; part++)
             result = kernels->parts[part](&launch, stream);
         if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
-        if (result == cudaSuccess) result = tb_gpu_start_gate(&launch, 0, stream);
+        if (result == cudaSuccess) result = tb_gpu_start_solve_barrier(&launch, 0, stream);
     }
     return result;
 }
 
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const tb_gpu_side_streams *side_streams,
                                cudaStream_t stream)
 {
-    return start_steps(launch, sides, &IN_DOUBLE, stream);
+    return start_steps(launch, side_streams, &IN_DOUBLE, stream);
 }
 
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const tb_gpu_sides *sides,
-                                   cudaStream_t stream)
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch,
+                                   const tb_gpu_side_streams *side_streams, cudaStream_t stream)
 {
-    return start_steps(launch, sides, &IN_FLOAT, stream);
+    return start_steps(launch, side_streams, &IN_FLOAT, stream);
 }
 
 cudaError_t tb_gpu_warm_steps(cudaStream_t stream)

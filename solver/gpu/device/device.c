@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "base/base.h"
-#include "gpu/device/sides.h"
+#include "gpu/device/side_streams.h"
 
 /* The oldest card that the kernels are compiled for, as major * 10 + minor. */
 enum { OLDEST_ARCHITECTURE = 75 };
@@ -26,7 +26,7 @@ int32_t tb_gpu_count(char reason[TB_ERROR_MESSAGE_SIZE])
 {
     int count = 0;
     reason[0] = '\0';
-    /* before the driver looks: streams that share a queue wait for each other (sides.h) */
+    /* before the driver looks: streams that share a queue wait for each other (side_streams.h) */
     (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", TB_GPU_QUEUES, 0);
     const cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess) {
@@ -202,7 +202,8 @@ void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer)
     *buffer = (tb_gpu_buffer){0};
 }
 
-tb_status tb_gpu_room(tb_gpu_device *device, size_t *free_bytes, size_t *total, tb_error *error)
+tb_status tb_gpu_free_memory(tb_gpu_device *device, size_t *free_bytes, size_t *total,
+                             tb_error *error)
 {
     return tb_gpu_check(device, cudaMemGetInfo(free_bytes, total), "asking for its memory", error);
 }

@@ -52,7 +52,8 @@ tb_status tb_gpu_reserve_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer, si
 void tb_gpu_release(tb_gpu_device *device, tb_gpu_buffer *buffer);
 void tb_gpu_release_pinned(tb_gpu_device *device, tb_gpu_buffer *buffer);
 /* Bytes of the card that nobody has, and all of them. */
-tb_status tb_gpu_room(tb_gpu_device *device, size_t *free_bytes, size_t *total, tb_error *error);
+tb_status tb_gpu_free_memory(tb_gpu_device *device, size_t *free_bytes, size_t *total,
+                             tb_error *error);
 
 /* Time on the card between two marks of the stream, s, is added to *seconds once both have been
  * passed. */

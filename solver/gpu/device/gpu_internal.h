@@ -1,7 +1,7 @@
 /* What the host's side and the kernels of the GPU backend share: plain structures, both languages.
  *
  * A batch stands on the card as one block, a tb_gpu_world for each world, which points at the world's
- * numbers and contacts, its twin. One launch takes every world as many steps as it has left, or as many
+ * numbers and contacts, its device copy. One launch takes every world as many steps as it has left, or as many
  * as choose.c lets it; the host is not asked in between. A world that a capacity stops stays at its
  * last good step and says what it needs. */
 #ifndef TB_GPU_INTERNAL_H
@@ -26,7 +26,13 @@ typedef struct tb_gpu_world {
 } tb_gpu_world;
 
 /* The parts of a step, a kernel each. */
-enum { TB_GPU_PART_BEGIN, TB_GPU_PART_DETECT, TB_GPU_PART_SOLVE, TB_GPU_PART_END, TB_GPU_PARTS };
+enum {
+    TB_GPU_KERNEL_BEGIN,
+    TB_GPU_KERNEL_DETECT,
+    TB_GPU_KERNEL_SOLVE,
+    TB_GPU_KERNEL_END,
+    TB_GPU_KERNELS
+};
 
 /* Where the solves of a step overlap the next step of other worlds (steps.c): of a group's solves in
  * this call, how many blocks have begun and how many are done. */
@@ -34,7 +40,7 @@ enum { TB_GPU_BEGUN, TB_GPU_DONE, TB_GPU_COUNTS };
 
 /* Worlds of a warp wait for each other, so like solves share warps: by which way they begin, how many
  * contacts they have and how many iterations the last one took, as far as these tell (see
- * step_part.h). How many there are of each kind is counted in a step's first part and cleared when
+ * step_kernel.h). How many there are of each kind is counted in a step's first part and cleared when
  * its solves begin, since while some of them go on the next step counts. */
 enum { TB_GPU_WAYS = 2, TB_GPU_SIZES = 8, TB_GPU_LENGTHS = 8 };
 enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
@@ -46,20 +52,20 @@ enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
     int32_t number_of_worlds;
-    int32_t slots;               /* worlds that are stepped at once; each has memory of its own */
-    int32_t first;               /* world of slot 0 */
-    int32_t step;                /* of this call */
-    int32_t steps;               /* the most that a world takes in this launch */
-    int32_t lanes[TB_GPU_PARTS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
+    int32_t slots;                 /* worlds that are stepped at once; each has memory of its own */
+    int32_t first;                 /* world of slot 0 */
+    int32_t step;                  /* of this call */
+    int32_t steps;                 /* the most that a world takes in this launch */
+    int32_t lanes[TB_GPU_KERNELS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
                                     alike where worlds go alone */
-    int32_t solver;              /* tb_solver_number */
-    int32_t alone;               /* one kernel takes each world through all its steps */
-    int32_t overlap;             /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t fast;                /* bytes of fast memory for a world's factor */
-    int32_t groups;              /* of worlds, 1 without overlap */
-    int32_t *counts;             /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
-    int32_t *kinds;              /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
-    int32_t *order;              /* slots by kinds */
+    int32_t solver;                /* tb_solver_number */
+    int32_t alone;                 /* one kernel takes each world through all its steps */
+    int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
+    int32_t fast;                  /* bytes of fast memory for a world's factor */
+    int32_t groups;                /* of worlds, 1 without overlap */
+    int32_t *counts;               /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
+    int32_t *kinds;                /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
+    int32_t *order;                /* slots by kinds */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;
@@ -87,23 +93,24 @@ extern "C" {
 #endif
 /* They begin the work on the stream and do not wait: a part of one step of some worlds... */
 #define TB_GPU_START_PARTS(X) X(begin) X(detect) X(solve) X(end)
-#define TB_GPU_START_PART(part)                                                                    \
+#define TB_GPU_START_KERNEL(part)                                                                  \
     cudaError_t tb_gpu_start_##part(const tb_gpu_launch *launch, cudaStream_t stream);             \
     cudaError_t tb_gpu_start_##part##_f32(const tb_gpu_launch *launch, cudaStream_t stream);
-TB_GPU_START_PARTS(TB_GPU_START_PART)
+TB_GPU_START_PARTS(TB_GPU_START_KERNEL)
 /* ... impulses by another kernel, for the solver `staggered`... */
-TB_GPU_START_PART(staggered)
+TB_GPU_START_KERNEL(staggered)
 /* ... all steps of all worlds of a launch by one kernel, for few... */
-TB_GPU_START_PART(alone)
+TB_GPU_START_KERNEL(alone)
 /* ... or all steps of all; `sides` are needed where solves overlap. */
-struct tb_gpu_sides;
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
+struct tb_gpu_side_streams;
+cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_side_streams *sides,
                                cudaStream_t stream);
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch, const struct tb_gpu_sides *sides,
-                                   cudaStream_t stream);
+cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch,
+                                   const struct tb_gpu_side_streams *sides, cudaStream_t stream);
 /* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
  * little longer for those; 0 blocks: it does not wait. */
-cudaError_t tb_gpu_start_gate(const tb_gpu_launch *launch, int32_t begun, cudaStream_t stream);
+cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
+                                       cudaStream_t stream);
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
 /* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */

@@ -77,10 +77,10 @@ static tb_status add_chunk(tb_gpu_pool *pool, tb_gpu_device *device, int32_t c, 
 }
 
 tb_status tb_gpu_pool_take(tb_gpu_pool *pool, tb_gpu_device *device, size_t bytes,
-                           tb_gpu_place *place, tb_error *error)
+                           tb_gpu_allocation *place, tb_error *error)
 {
     const int32_t c = class_of(bytes);
-    *place = (tb_gpu_place){0};
+    *place = (tb_gpu_allocation){0};
     if (c == TB_GPU_POOL_CLASSES)
         return tb_fail(error, TB_RESOURCE_EXHAUSTED, "a world of %zu bytes", bytes);
     tb_gpu_chunk *chunk = pool->chunks[c];
@@ -97,14 +97,14 @@ tb_status tb_gpu_pool_take(tb_gpu_pool *pool, tb_gpu_device *device, size_t byte
     return TB_OK;
 }
 
-void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_place *place)
+void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_allocation *place)
 {
     tb_gpu_chunk *chunk = place->chunk;
     if (place->memory == NULL) return;
     const size_t offset = (size_t)((unsigned char *)place->memory - chunk->memory);
     chunk->free[chunk->number_of_free++] = (int32_t)(offset / chunk->block);
     pool->used -= chunk->block;
-    *place = (tb_gpu_place){0};
+    *place = (tb_gpu_allocation){0};
 }
 
 static void drop(tb_gpu_pool *pool, tb_gpu_device *device, tb_gpu_chunk *chunk)

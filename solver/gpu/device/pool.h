@@ -14,10 +14,10 @@ enum { TB_GPU_POOL_CLASSES = 120 };
 typedef struct tb_gpu_chunk tb_gpu_chunk;
 
 /* A block that somebody has. */
-typedef struct tb_gpu_place {
+typedef struct tb_gpu_allocation {
     void *memory; /* on the card, aligned to 256; NULL: none */
     tb_gpu_chunk *chunk;
-} tb_gpu_place;
+} tb_gpu_allocation;
 
 typedef struct tb_gpu_pool {
     tb_gpu_chunk *chunks[TB_GPU_POOL_CLASSES];
@@ -27,9 +27,9 @@ typedef struct tb_gpu_pool {
 
 /* RESOURCE_EXHAUSTED at the limit, or where the card refuses. */
 tb_status tb_gpu_pool_take(tb_gpu_pool *pool, tb_gpu_device *device, size_t bytes,
-                           tb_gpu_place *place, tb_error *error);
+                           tb_gpu_allocation *place, tb_error *error);
 /* Nothing may be at work on the block any longer. An empty place is fine. */
-void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_place *place);
+void tb_gpu_pool_give(tb_gpu_pool *pool, tb_gpu_allocation *place);
 /* Chunks of which nobody has a block go back to the card. */
 void tb_gpu_pool_trim(tb_gpu_pool *pool, tb_gpu_device *device);
 /* All chunks go. */

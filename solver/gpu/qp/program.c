@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device/bring.h"
+#include "gpu/device/array_copies.h"
 #include "gpu/qp/program.h"
 
 /* Where parts of a program lie, bytes from the beginning; on the host's side as on the card's, but for
@@ -13,12 +13,12 @@ typedef struct places {
 } places;
 
 /* A program on a card. */
-typedef struct held_program {
+typedef struct card_program {
     tb_gpu_device device;
     tb_gpu_buffer given, work, staging;
     tb_gpu_program g;
     places at;
-} held_program;
+} card_program;
 
 enum { COLUMN_UNIT = 16 /* numbers: columns of the hessian begin at whole sectors */ };
 
@@ -130,7 +130,7 @@ static void point_to(tb_gpu_program *g, const places *at, char *card)
 }
 
 /* Parts [from, to) of the host's copy, to the card or back. */
-static tb_status copy_parts(held_program *h, size_t from, size_t to, enum cudaMemcpyKind kind,
+static tb_status copy_parts(card_program *h, size_t from, size_t to, enum cudaMemcpyKind kind,
                             tb_error *error)
 {
     char *here = (char *)h->staging.memory + from, *there = (char *)h->given.memory + from;
@@ -152,7 +152,7 @@ static void list_by_variable(const tb_qp_program *p, int32_t *first, int32_t *of
 }
 
 /* What stays: memory, the hessian, the rows. */
-static tb_status send_program(held_program *h, const tb_qp_program *q, tb_error *error)
+static tb_status send_program(card_program *h, const tb_qp_program *q, tb_error *error)
 {
     const bool single = h->g.options.precision == TB_FLOAT;
     const size_t n = (size_t)q->n, band = (size_t)q->half_bandwidth + 1;
@@ -164,11 +164,11 @@ static tb_status send_program(held_program *h, const tb_qp_program *q, tb_error 
     if (status == TB_OK) status = tb_gpu_reserve_pinned(&h->device, &h->staging, staging, error);
     if (status != TB_OK) return status;
     point_to(&h->g, &h->at, h->given.memory);
-    const size_t work = single ? tb_gpu_program_work_f32(&h->g) : tb_gpu_program_work(&h->g);
+    const size_t work = single ? tb_gpu_program_scratch_f32(&h->g) : tb_gpu_program_scratch(&h->g);
     status = tb_gpu_reserve(&h->device, &h->work, work, error);
     if (status == TB_OK)
-        status = tb_gpu_bring(&h->device, &h->staging, h->g.hessian, (size_t)h->g.stride,
-                              q->hessian, band, n, single, error);
+        status = tb_gpu_upload_doubles(&h->device, &h->staging, h->g.hessian, (size_t)h->g.stride,
+                                       q->hessian, band, n, single, error);
     if (status != TB_OK) return status;
     h->g.work = h->work.memory;
     char *here = h->staging.memory;
@@ -190,7 +190,7 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
                              (int)options->device);
     tb_status status = check_rows(q, error);
     if (status != TB_OK) return status;
-    held_program *h = calloc(1, sizeof *h);
+    card_program *h = calloc(1, sizeof *h);
     if (h == NULL) return tb_fail_memory(error, sizeof *h, "a program on a card");
     status = tb_gpu_device_open(options->device, &h->device, error);
     if (status != TB_OK) {
@@ -215,7 +215,7 @@ tb_status tb_gpu_program_open(const tb_qp_program *q, const tb_qp_options *optio
     return status;
 }
 
-static void read_solution(const held_program *h, uint8_t *active, double *x, double *lambda)
+static void read_solution(const card_program *h, uint8_t *active, double *x, double *lambda)
 {
     const char *here = h->staging.memory;
     const size_t m = (size_t)h->g.constraints;
@@ -228,7 +228,7 @@ static void read_solution(const held_program *h, uint8_t *active, double *x, dou
 tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, uint8_t *active,
                                double *x, double *lambda, tb_qp_result *result, tb_error *error)
 {
-    held_program *h = context;
+    card_program *h = context;
     const bool single = h->g.options.precision == TB_FLOAT;
     const size_t m = (size_t)h->g.constraints;
     tb_gpu_program now = h->g;
@@ -260,12 +260,12 @@ tb_status tb_gpu_program_solve(void *context, const double *f, const double *b, 
 
 void tb_gpu_program_forget(void *context)
 {
-    ((held_program *)context)->g.again = 0;
+    ((card_program *)context)->g.again = 0;
 }
 
 void tb_gpu_program_close(void *context)
 {
-    held_program *h = context;
+    card_program *h = context;
     tb_gpu_release(&h->device, &h->given);
     tb_gpu_release(&h->device, &h->work);
     tb_gpu_release_pinned(&h->device, &h->staging);

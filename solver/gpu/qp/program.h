@@ -25,7 +25,7 @@ typedef struct tb_gpu_program {
     int32_t limit;         /* bordered columns */
     int32_t blocks;        /* of the grid, at least TB_GPU_FEWEST_BLOCKS */
     size_t block_memory;   /* bytes of shared memory of one */
-    void *work;            /* tb_gpu_program_work bytes */
+    void *work;            /* tb_gpu_program_scratch bytes */
     /* the work holds K0's factorization of the last launch, and its columns: begin from there */
     int32_t again;
 } tb_gpu_program;
@@ -44,8 +44,8 @@ void tb_gpu_program_forget(void *context);
 void tb_gpu_program_close(void *context);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
-size_t tb_gpu_program_work(const tb_gpu_program *program);
-size_t tb_gpu_program_work_f32(const tb_gpu_program *program);
+size_t tb_gpu_program_scratch(const tb_gpu_program *program);
+size_t tb_gpu_program_scratch_f32(const tb_gpu_program *program);
 /* Shared memory that a block needs at least, and what it needs for `limit` columns. */
 size_t tb_gpu_program_memory(const tb_gpu_program *program);
 size_t tb_gpu_program_memory_f32(const tb_gpu_program *program);

@@ -261,7 +261,7 @@ extern "C" __global__ void __launch_bounds__(TB_GPU_PROGRAM_THREADS, 1)
 
 /* ---- for the host ---- */
 
-extern "C" size_t TB_SYMBOL(tb_gpu_program_work)(const tb_gpu_program *program)
+extern "C" size_t TB_SYMBOL(tb_gpu_program_scratch)(const tb_gpu_program *program)
 {
     tb_gpu_program sizes = *program;
     card c;

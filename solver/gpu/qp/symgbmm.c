@@ -1,7 +1,7 @@
 /* symgbmm on a card: the host's side. */
 #include "gpu/qp/symgbmm.h"
 
-#include "gpu/device/bring.h"
+#include "gpu/device/array_copies.h"
 
 enum { BLOCKS_A_PROCESSOR = 4, BEFORE = 0, AFTER = 1 };
 
@@ -34,10 +34,11 @@ static tb_status run_product(product_room *room, tb_gpu_product *p, bool single,
     p->band = there;
     p->a = there + first;
     p->c = there + first + part;
-    status = tb_gpu_bring(device, &room->staging, there, wide, band, wide, n, single, error);
+    status =
+        tb_gpu_upload_doubles(device, &room->staging, there, wide, band, wide, n, single, error);
     if (status == TB_OK)
-        status =
-            tb_gpu_bring(device, &room->staging, there + first, n, a, n, columns, single, error);
+        status = tb_gpu_upload_doubles(device, &room->staging, there + first, n, a, n, columns,
+                                       single, error);
     if (status == TB_OK)
         status = tb_gpu_check(
             device,
@@ -51,7 +52,8 @@ static tb_status run_product(product_room *room, tb_gpu_product *p, bool single,
                               "beginning the product", error);
     if (status == TB_OK) status = tb_gpu_mark(device, AFTER, error);
     if (status == TB_OK)
-        status = tb_gpu_bring_back(device, &room->staging, c, p->c, n * columns, single, error);
+        status =
+            tb_gpu_download_doubles(device, &room->staging, c, p->c, n * columns, single, error);
     *seconds = 0;
     return status == TB_OK ? tb_gpu_elapsed(device, BEFORE, AFTER, seconds, error) : status;
 }

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "gpu/device/bring.h"
+#include "gpu/device/array_copies.h"
 #include "gpu/stored/blas.h"
 #include "solve/stored/stored.h"
 
@@ -151,7 +151,7 @@ static void fill_columns(const stored_job *job, const by_column *list, int32_t f
             }
 }
 
-static tb_status bring_matrix(stored_job *job, tb_error *error)
+static tb_status upload_matrix(stored_job *job, tb_error *error)
 {
     const size_t n = 3 * (size_t)job->system->contacts, pitch = (size_t)job->s.pitch * job->size;
     const int32_t most = (int32_t)(job->staging.capacity / (3 * n * job->size));
@@ -173,15 +173,15 @@ static tb_status bring_matrix(stored_job *job, tb_error *error)
     return status;
 }
 
-static tb_status bring_vector(stored_job *job, const void *to, const double *from, size_t count,
-                              tb_error *error)
+static tb_status upload_vector(stored_job *job, const void *to, const double *from, size_t count,
+                               tb_error *error)
 {
-    return tb_gpu_bring(&job->device, &job->staging, (void *)(uintptr_t)to, 1, from, 1, count,
-                        job->single, error);
+    return tb_gpu_upload_doubles(&job->device, &job->staging, (void *)(uintptr_t)to, 1, from, 1,
+                                 count, job->single, error);
 }
 
-static tb_status bring_integers(stored_job *job, const int32_t *to, const int32_t *from,
-                                size_t count, tb_error *error)
+static tb_status upload_integers(stored_job *job, const int32_t *to, const int32_t *from,
+                                 size_t count, tb_error *error)
 {
     const tb_status status =
         tb_gpu_check(&job->device,
@@ -192,7 +192,7 @@ static tb_status bring_integers(stored_job *job, const int32_t *to, const int32_
 }
 
 /* For each group of columns and each row, the row's first block in the group or behind it. */
-static tb_status bring_groups(stored_job *job, tb_error *error)
+static tb_status upload_groups(stored_job *job, tb_error *error)
 {
     const tb_prox_system *system = job->system;
     const int32_t contacts = system->contacts, group = job->s.group;
@@ -209,27 +209,29 @@ static tb_status bring_groups(stored_job *job, tb_error *error)
     }
     for (int32_t g = 0; g < groups; g++)
         start[(size_t)(g + 1) * ((size_t)contacts + 1) - 1] = (int32_t)system->blocks;
-    const tb_status status = bring_integers(job, job->s.group_start, start, count, error);
+    const tb_status status = upload_integers(job, job->s.group_start, start, count, error);
     free(start);
     return status;
 }
 
-static tb_status bring_sparse(stored_job *job, const double *lambda, tb_error *error)
+static tb_status upload_sparse(stored_job *job, const double *lambda, tb_error *error)
 {
     const tb_prox_system *system = job->system;
     const size_t contacts = (size_t)system->contacts, blocks = (size_t)system->blocks;
     tb_status status =
-        bring_integers(job, job->s.row_start, system->row_start, contacts + 1, error);
-    if (status == TB_OK) status = bring_integers(job, job->s.column, system->column, blocks, error);
-    if (status == TB_OK) status = bring_vector(job, job->s.value, system->value, 9 * blocks, error);
+        upload_integers(job, job->s.row_start, system->row_start, contacts + 1, error);
+    if (status == TB_OK)
+        status = upload_integers(job, job->s.column, system->column, blocks, error);
+    if (status == TB_OK)
+        status = upload_vector(job, job->s.value, system->value, 9 * blocks, error);
     if (status != TB_OK || job->variant->form != TB_STORED_SPARSE_RELAXED) return status;
-    status = bring_groups(job, error);
+    status = upload_groups(job, error);
     double *sum = malloc(3 * contacts * sizeof *sum);
     if (status == TB_OK && !sum)
         status = tb_fail_memory(error, 3 * contacts * sizeof *sum, "a start vector");
     if (status == TB_OK) {
         tb_stored_start_sparse(system, job->s.group, lambda, sum);
-        status = bring_vector(job, job->s.sum, sum, 3 * contacts, error);
+        status = upload_vector(job, job->s.sum, sum, 3 * contacts, error);
     }
     free(sum);
     return status;
@@ -389,17 +391,17 @@ static tb_status run(stored_job *job, tb_prox_result *result, tb_error *error)
 
 /* ---- a whole call ---- */
 
-static tb_status bring(stored_job *job, const double *lambda, tb_error *error)
+static tb_status upload(stored_job *job, const double *lambda, tb_error *error)
 {
     const tb_prox_system *system = job->system;
     const size_t rows = 3 * (size_t)system->contacts;
-    tb_status status = bring_vector(job, job->s.d, system->d, rows, error);
-    if (status == TB_OK) status = bring_vector(job, job->s.mu, system->mu, rows / 3, error);
-    if (status == TB_OK) status = bring_vector(job, job->s.old, lambda, rows, error);
-    if (status == TB_OK) status = bring_vector(job, job->s.next, lambda, rows, error);
+    tb_status status = upload_vector(job, job->s.d, system->d, rows, error);
+    if (status == TB_OK) status = upload_vector(job, job->s.mu, system->mu, rows / 3, error);
+    if (status == TB_OK) status = upload_vector(job, job->s.old, lambda, rows, error);
+    if (status == TB_OK) status = upload_vector(job, job->s.next, lambda, rows, error);
     if (status != TB_OK) return status;
-    return tb_stored_is_sparse(job->variant->form) ? bring_sparse(job, lambda, error)
-                                                   : bring_matrix(job, error);
+    return tb_stored_is_sparse(job->variant->form) ? upload_sparse(job, lambda, error)
+                                                   : upload_matrix(job, error);
 }
 
 static tb_status go(stored_job *job, double *lambda, tb_prox_result *result, tb_error *error)
@@ -409,13 +411,13 @@ static tb_status go(stored_job *job, double *lambda, tb_prox_result *result, tb_
     if (status == TB_OK && library)
         status = tb_gpu_blas_open(&job->blas, job->device.stream, error);
     const double began = tb_gpu_host_clock();
-    if (status == TB_OK) status = bring(job, lambda, error);
+    if (status == TB_OK) status = upload(job, lambda, error);
     const double there = tb_gpu_host_clock();
     if (status == TB_OK) status = run(job, result, error);
     const double done = tb_gpu_host_clock();
     if (status == TB_OK)
-        status = tb_gpu_bring_back(&job->device, &job->staging, lambda, job->s.old,
-                                   3 * (size_t)job->s.contacts, job->single, error);
+        status = tb_gpu_download_doubles(&job->device, &job->staging, lambda, job->s.old,
+                                         3 * (size_t)job->s.contacts, job->single, error);
     result->copy_seconds = there - began + tb_gpu_host_clock() - done;
     return status;
 }

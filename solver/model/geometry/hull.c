@@ -25,7 +25,7 @@ typedef struct hull_edge {
 } hull_edge;
 
 /* All arrays are in one arena. */
-typedef struct hull_work {
+typedef struct hull_workspace {
     tb_arena arena;
     const double *points;
     tb_facets facets;
@@ -39,9 +39,9 @@ typedef struct hull_work {
     int32_t *face_of;    /* by facet */
     int32_t *loop_start; /* number_of_faces + 1 */
     int32_t *loops;      /* points; at most `corners` */
-} hull_work;
+} hull_workspace;
 
-static tb_vec3 point_at(const hull_work *w, int32_t index)
+static tb_vec3 point_at(const hull_workspace *w, int32_t index)
 {
     return tb_v3_load(w->points + 3 * (size_t)index);
 }
@@ -58,7 +58,7 @@ static int compare_edges(const void *left, const void *right)
 }
 
 /* Directed edges with their opposite edges: tb_facets_build ensures that each has one. */
-static bool link_edges(hull_work *w)
+static bool link_edges(hull_workspace *w)
 {
     hull_edge **sorted = TB_ARENA_ARRAY(&w->arena, hull_edge *, w->corners);
     w->edges = TB_ARENA_ARRAY(&w->arena, hull_edge, w->corners);
@@ -81,7 +81,7 @@ static bool link_edges(hull_work *w)
 }
 
 /* Twice the area of a polygon along its normal, about its first vertex. */
-static tb_vec3 newell(const hull_work *w, const int32_t *loop, int32_t count)
+static tb_vec3 newell(const hull_workspace *w, const int32_t *loop, int32_t count)
 {
     tb_vec3 sum = tb_v3(0, 0, 0);
     const tb_vec3 origin = point_at(w, loop[0]);
@@ -91,7 +91,7 @@ static tb_vec3 newell(const hull_work *w, const int32_t *loop, int32_t count)
     return sum;
 }
 
-static bool measure_facets(hull_work *w)
+static bool measure_facets(hull_workspace *w)
 {
     const int32_t count = w->facets.number_of_faces;
     w->normals = TB_ARENA_ARRAY(&w->arena, tb_vec3, count);
@@ -120,7 +120,7 @@ static bool measure_facets(hull_work *w)
 
 /* ---- merging ---- */
 
-static bool belongs(const hull_work *w, int32_t facet, tb_vec3 normal, double offset)
+static bool belongs(const hull_workspace *w, int32_t facet, tb_vec3 normal, double offset)
 {
     /* the normal of a sliver is mostly rounding error: it must only not face away */
     const double cosine = tb_v3_dot(w->normals[facet], normal);
@@ -131,7 +131,7 @@ static bool belongs(const hull_work *w, int32_t facet, tb_vec3 normal, double of
     return true;
 }
 
-static void grow_face(hull_work *w, int32_t seed, int32_t face, int32_t *queue)
+static void grow_face(hull_workspace *w, int32_t seed, int32_t face, int32_t *queue)
 {
     const tb_vec3 normal = w->normals[seed];
     const double offset =
@@ -163,7 +163,7 @@ static int compare_ranks(const void *left, const void *right)
 }
 
 /* Faces of merged facets, largest seeds first; or one face a facet. */
-static bool assign_faces(hull_work *w, bool merge)
+static bool assign_faces(hull_workspace *w, bool merge)
 {
     const int32_t count = w->facets.number_of_faces;
     int32_t *queue = TB_ARENA_ARRAY(&w->arena, int32_t, count);
@@ -189,13 +189,13 @@ static bool assign_faces(hull_work *w, bool merge)
 
 /* ---- loops ---- */
 
-static bool is_border(const hull_work *w, int32_t edge)
+static bool is_border(const hull_workspace *w, int32_t edge)
 {
     return w->face_of[w->edges[edge].facet] != w->face_of[w->edges[w->edges[edge].twin].facet];
 }
 
 /* The border edge that follows a border edge around its face. */
-static int32_t next_border(const hull_work *w, int32_t edge)
+static int32_t next_border(const hull_workspace *w, int32_t edge)
 {
     for (int32_t guard = 0; guard <= w->corners; guard++) {
         const int32_t facet = w->edges[edge].facet;
@@ -208,7 +208,7 @@ static int32_t next_border(const hull_work *w, int32_t edge)
 
 /* Traces each face's border. Vertices with `degree` below 3 are dropped. *sound: every face is
  * one polygon of at least 3 corners. */
-static bool trace_loops(hull_work *w, const int32_t *degree, bool *sound)
+static bool trace_loops(hull_workspace *w, const int32_t *degree, bool *sound)
 {
     int32_t *borders = TB_ARENA_ZEROED(&w->arena, int32_t, w->number_of_faces); /* edges in all */
     int32_t *first = TB_ARENA_ARRAY(&w->arena, int32_t, w->number_of_faces);
@@ -240,7 +240,7 @@ static bool trace_loops(hull_work *w, const int32_t *degree, bool *sound)
 }
 
 /* Number of border edges that leave each point. */
-static int32_t *border_degrees(hull_work *w, int32_t count)
+static int32_t *border_degrees(hull_workspace *w, int32_t count)
 {
     int32_t *degree = TB_ARENA_ZEROED(&w->arena, int32_t, count);
     for (int32_t i = 0; degree != NULL && i < w->corners; i++)
@@ -265,7 +265,7 @@ static int compare_loop_edges(const void *left, const void *right)
 
 /* Edges of the loops in pairs, forward first; *sound is false if an edge does not occur exactly
  * once in each direction or Euler's formula does not hold. */
-static loop_edge *pair_edges(hull_work *w, int32_t vertices, bool *sound)
+static loop_edge *pair_edges(hull_workspace *w, int32_t vertices, bool *sound)
 {
     const int32_t corners = w->loop_start[w->number_of_faces];
     loop_edge *edges = TB_ARENA_ARRAY(&w->arena, loop_edge, corners);
@@ -287,7 +287,7 @@ static loop_edge *pair_edges(hull_work *w, int32_t vertices, bool *sound)
 }
 
 /* Numbers the points in use from 0 in their order; loops then hold these numbers. */
-static int32_t *number_vertices(hull_work *w, int32_t points, int32_t *count)
+static int32_t *number_vertices(hull_workspace *w, int32_t points, int32_t *count)
 {
     const int32_t corners = w->loop_start[w->number_of_faces];
     int32_t *number = TB_ARENA_ARRAY(&w->arena, int32_t, points);
@@ -318,7 +318,7 @@ static void fill_neighbours(const loop_edge *edges, int32_t corners, int32_t ver
     start[0] = 0;
 }
 
-static bool fill_hull(hull_work *w, const int32_t *number, int32_t points, int32_t count,
+static bool fill_hull(hull_workspace *w, const int32_t *number, int32_t points, int32_t count,
                       const loop_edge *paired, tb_arena *arena, tb_hull *hull)
 {
     const int32_t faces = w->number_of_faces, corners = w->loop_start[faces];
@@ -377,7 +377,7 @@ static bool fill_hull(hull_work *w, const int32_t *number, int32_t points, int32
 }
 
 /* Makes faces of facets in one of several ways. *sound is false if they do not fit together. */
-static bool make_hull(hull_work *w, int32_t points, bool merge, bool drop, tb_arena *arena,
+static bool make_hull(hull_workspace *w, int32_t points, bool merge, bool drop, tb_arena *arena,
                       tb_hull *hull, bool *sound)
 {
     int32_t vertices = 0;
@@ -407,7 +407,7 @@ tb_status tb_hull_build_within(const double *points, int32_t count, int32_t most
     static const struct {
         bool merge, drop;
     } ways[] = {{true, true}, {false, true}, {false, false}};
-    hull_work w = {.points = points};
+    hull_workspace w = {.points = points};
     memset(hull, 0, sizeof *hull);
     tb_status status = tb_facets_build(points, count, most, &w.facets, error);
     if (status != TB_OK) return status;

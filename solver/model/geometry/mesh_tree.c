@@ -16,7 +16,7 @@ typedef struct tree_box {
     tb_vec3 lower, upper;
 } tree_box;
 
-typedef struct tree_work {
+typedef struct tree_workspace {
     tree_box *boxes;   /* by place in ids */
     int32_t *order[3]; /* places, sorted along each axis within every node's range */
     int32_t *buffer;
@@ -26,7 +26,7 @@ typedef struct tree_work {
     int32_t number_of_nodes, number_of_leaves;
     int32_t *leaf_triangles;
     const int32_t *ids;
-} tree_work;
+} tree_workspace;
 
 typedef struct tree_key {
     double key;
@@ -53,7 +53,7 @@ static double area_of(const tree_box *box)
 }
 
 /* Number of triangles in the left child, of `count` in sorted order. */
-static int32_t best_split(tree_work *w, const int32_t *order, int32_t count)
+static int32_t best_split(tree_workspace *w, const int32_t *order, int32_t count)
 {
     const int32_t least = count / 4 > 0 ? count / 4 : 1;
     tree_box box = w->boxes[order[count - 1]];
@@ -77,7 +77,7 @@ static int32_t best_split(tree_work *w, const int32_t *order, int32_t count)
 }
 
 /* Stable partition of the range by w->left. */
-static void partition(tree_work *w, int32_t *order, int32_t count)
+static void partition(tree_workspace *w, int32_t *order, int32_t count)
 {
     int32_t left = 0, right = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -90,7 +90,7 @@ static void partition(tree_work *w, int32_t *order, int32_t count)
 }
 
 /* Recursion is at most 2.5 log2(n) deep. */
-static int32_t build_node(tree_work *w, int32_t first, int32_t count)
+static int32_t build_node(tree_workspace *w, int32_t first, int32_t count)
 {
     const int32_t index = w->number_of_nodes++;
     tb_tree_node *node = &w->nodes[index];
@@ -126,7 +126,7 @@ static int32_t build_node(tree_work *w, int32_t first, int32_t count)
     return index;
 }
 
-static bool prepare(tree_work *w, tb_arena *scratch, const double *vertices,
+static bool prepare(tree_workspace *w, tb_arena *scratch, const double *vertices,
                     const int32_t *triangles, int32_t count)
 {
     tree_key *keys = TB_ARENA_ARRAY(scratch, tree_key, count);
@@ -162,7 +162,7 @@ tb_status tb_mesh_tree_build(const double *vertices, const int32_t *triangles, c
                              tb_error *error)
 {
     tb_arena scratch;
-    tree_work w = {.ids = ids};
+    tree_workspace w = {.ids = ids};
     if (count == 0) return TB_OK;
     tb_arena_init(&scratch, 0);
     w.nodes = TB_ARENA_ARRAY(arena, tb_tree_node, 2 * (size_t)count);

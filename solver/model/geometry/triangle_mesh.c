@@ -15,14 +15,14 @@
 /* Sine of the largest angle between neighbours in one plane. */
 #define FLAT_SINE 1e-4
 
-typedef struct mesh_work {
+typedef struct mesh_workspace {
     tb_arena scratch;
     double *vertices;
     int32_t *triangles, *adjacent, *ids;
     double *normals;
     uint8_t *kinds;
     int32_t number_of_vertices, number_of_triangles;
-} mesh_work;
+} mesh_workspace;
 
 /* ---- vertices ---- */
 
@@ -40,7 +40,7 @@ static int compare_vertices(const void *left, const void *right)
 }
 
 /* Equal vertices become the first of them; numbers keep the order of first appearance. */
-static bool merge_vertices(mesh_work *w, const double *vertices, int32_t count,
+static bool merge_vertices(mesh_workspace *w, const double *vertices, int32_t count,
                            const int32_t *triangles)
 {
     mesh_vertex *sorted = TB_ARENA_ARRAY(&w->scratch, mesh_vertex, count);
@@ -70,22 +70,22 @@ static bool merge_vertices(mesh_work *w, const double *vertices, int32_t count,
 
 /* ---- triangles ---- */
 
-static tb_vec3 corner(const mesh_work *w, int32_t triangle, int k)
+static tb_vec3 corner(const mesh_workspace *w, int32_t triangle, int k)
 {
     return tb_v3_load(w->vertices + 3 * (size_t)w->triangles[3 * (size_t)triangle + (size_t)k]);
 }
 
-static tb_vec3 normal_of(const mesh_work *w, int32_t triangle)
+static tb_vec3 normal_of(const mesh_workspace *w, int32_t triangle)
 {
     return tb_v3_load(w->normals + 3 * (size_t)triangle);
 }
 
-static bool has_area(const mesh_work *w, int32_t triangle)
+static bool has_area(const mesh_workspace *w, int32_t triangle)
 {
     return tb_v3_length2(normal_of(w, triangle)) > 0;
 }
 
-static int32_t set_normals(mesh_work *w)
+static int32_t set_normals(mesh_workspace *w)
 {
     int32_t sound = 0;
     for (int32_t t = 0; t < w->number_of_triangles; t++) {
@@ -122,13 +122,13 @@ static int compare_edges(const void *left, const void *right)
     return (l->place > r->place) - (l->place < r->place);
 }
 
-static int32_t edge_start(const mesh_work *w, int32_t place)
+static int32_t edge_start(const mesh_workspace *w, int32_t place)
 {
     return w->triangles[place];
 }
 
 /* Links two entries of one edge if their triangles have it in opposite directions. */
-static bool link_places(mesh_work *w, int32_t a, int32_t b)
+static bool link_places(mesh_workspace *w, int32_t a, int32_t b)
 {
     if (a / 3 == b / 3 || edge_start(w, a) == edge_start(w, b)) return false;
     w->adjacent[a] = b / 3;
@@ -138,7 +138,7 @@ static bool link_places(mesh_work *w, int32_t a, int32_t b)
 
 /* Whether two corners coincide: such a needle has its edge in both directions and no triangle
  * behind it. */
-static bool is_folded(const mesh_work *w, int32_t triangle)
+static bool is_folded(const mesh_workspace *w, int32_t triangle)
 {
     const int32_t *v = w->triangles + 3 * (size_t)triangle;
     return v[0] == v[1] || v[1] == v[2] || v[2] == v[0];
@@ -147,7 +147,7 @@ static bool is_folded(const mesh_work *w, int32_t triangle)
 /* Links the triangles of one edge. Triangles with area come first: if two of them share the
  * edge, needles on it have no effect. A single one, or none, is linked to a needle. An edge of
  * three triangles with area, or of two with inconsistent orientation, is a boundary for all. */
-static void link_edge(mesh_work *w, const mesh_edge *edges, int32_t count)
+static void link_edge(mesh_workspace *w, const mesh_edge *edges, int32_t count)
 {
     int32_t sound[2] = {-1, -1}, number_of_sound = 0;
     for (int32_t i = 0; i < count; i++) {
@@ -164,7 +164,7 @@ static void link_edge(mesh_work *w, const mesh_edge *edges, int32_t count)
         if (!is_folded(w, edges[i].place / 3) && link_places(w, first, edges[i].place)) return;
 }
 
-static bool link_triangles(mesh_work *w)
+static bool link_triangles(mesh_workspace *w)
 {
     const int32_t count = 3 * w->number_of_triangles;
     mesh_edge *edges = TB_ARENA_ARRAY(&w->scratch, mesh_edge, count);
@@ -189,7 +189,7 @@ static bool link_triangles(mesh_work *w)
 
 /* The neighbour of a needle on the side away from triangle `from`: across the longest of its
  * other edges, because the short edges lie against the long one. */
-static int32_t through(const mesh_work *w, int32_t needle, int32_t from)
+static int32_t through(const mesh_workspace *w, int32_t needle, int32_t from)
 {
     int32_t next = -1;
     double longest = -1;
@@ -205,7 +205,7 @@ static int32_t through(const mesh_work *w, int32_t needle, int32_t from)
 }
 
 /* The nearest triangle with area behind an edge, through needles; -1 if there is none. */
-static int32_t behind(const mesh_work *w, int32_t place)
+static int32_t behind(const mesh_workspace *w, int32_t place)
 {
     int32_t from = place / 3, at = w->adjacent[place];
     for (int guard = 0; at >= 0 && !has_area(w, at) && guard < 16; guard++) {
@@ -216,7 +216,7 @@ static int32_t behind(const mesh_work *w, int32_t place)
     return at >= 0 && has_area(w, at) && at != place / 3 ? at : -1;
 }
 
-static tb_edge_kind kind_of(const mesh_work *w, int32_t place)
+static tb_edge_kind kind_of(const mesh_workspace *w, int32_t place)
 {
     const int32_t a = place / 3, b = w->adjacent[place];
     if (b < 0) return TB_EDGE_BOUNDARY;
@@ -235,7 +235,7 @@ static tb_edge_kind kind_of(const mesh_work *w, int32_t place)
 
 /* ---- the whole ---- */
 
-static bool build(mesh_work *w, const double *vertices, int32_t number_of_vertices,
+static bool build(mesh_workspace *w, const double *vertices, int32_t number_of_vertices,
                   const int32_t *triangles, tb_arena *arena)
 {
     const size_t n = (size_t)w->number_of_triangles;
@@ -273,7 +273,7 @@ tb_status tb_triangle_mesh_build(const double *vertices, int32_t number_of_verti
                                  const int32_t *triangles, int32_t number_of_triangles,
                                  tb_arena *arena, tb_triangle_mesh *mesh, tb_error *error)
 {
-    mesh_work w = {.number_of_triangles = number_of_triangles};
+    mesh_workspace w = {.number_of_triangles = number_of_triangles};
     memset(mesh, 0, sizeof *mesh);
     tb_status status = check(vertices, number_of_vertices, triangles, number_of_triangles, error);
     if (status != TB_OK) return status;

@@ -2,7 +2,7 @@
 #include "solve/newton/block_lu.h"
 
 #include "base/team.h"
-#include "solve/sweep/twin.h"
+#include "solve/sweep/simd_pair.h"
 
 #include <string.h>
 
@@ -39,7 +39,7 @@ TB_EXTERN void tb_block_lu_shrink(tb_block_lu *lu, int32_t rows)
     tb_team_sync();
 }
 
-TB_EXTERN tb_real *tb_block_lu_place(tb_block_lu *lu)
+TB_EXTERN tb_real *tb_block_lu_single_node(tb_block_lu *lu)
 {
     size_t room = 0;
     tb_real *fast = (tb_real *)tb_team_fast(&room);
@@ -84,15 +84,18 @@ TB_EXTERN tb_real *tb_block_lu_block(const tb_block_lu *lu, int32_t row, int32_t
 TB_FN void subtract_four(tb_real *TB_RESTRICT to, const tb_real *left, const tb_real *b, int32_t n)
 {
     const tb_real *r0 = b, *r1 = r0 + n, *r2 = r1 + n, *r3 = r2 + n;
-    const tb_twin f0 = tb_twin_of(-left[0], -left[0]), f1 = tb_twin_of(-left[1], -left[1]);
-    const tb_twin f2 = tb_twin_of(-left[2], -left[2]), f3 = tb_twin_of(-left[3], -left[3]);
+    const tb_simd_pair f0 = tb_simd_pair_of(-left[0], -left[0]),
+                       f1 = tb_simd_pair_of(-left[1], -left[1]);
+    const tb_simd_pair f2 = tb_simd_pair_of(-left[2], -left[2]),
+                       f3 = tb_simd_pair_of(-left[3], -left[3]);
     int32_t j = 0;
     for (; j + 2 <= n; j += 2) {
-        const tb_twin near = tb_twin_add(tb_twin_mul(f0, tb_twin_load(r0 + j)),
-                                         tb_twin_mul(f1, tb_twin_load(r1 + j)));
-        const tb_twin far = tb_twin_add(tb_twin_mul(f2, tb_twin_load(r2 + j)),
-                                        tb_twin_mul(f3, tb_twin_load(r3 + j)));
-        tb_twin_store(to + j, tb_twin_add(tb_twin_load(to + j), tb_twin_add(near, far)));
+        const tb_simd_pair near = tb_simd_pair_add(tb_simd_pair_mul(f0, tb_simd_pair_load(r0 + j)),
+                                                   tb_simd_pair_mul(f1, tb_simd_pair_load(r1 + j)));
+        const tb_simd_pair far = tb_simd_pair_add(tb_simd_pair_mul(f2, tb_simd_pair_load(r2 + j)),
+                                                  tb_simd_pair_mul(f3, tb_simd_pair_load(r3 + j)));
+        tb_simd_pair_store(
+            to + j, tb_simd_pair_add(tb_simd_pair_load(to + j), tb_simd_pair_add(near, far)));
     }
     for (; j < n; j++)
         to[j] -= (left[0] * r0[j] + left[1] * r1[j]) + (left[2] * r2[j] + left[3] * r3[j]);

@@ -64,11 +64,12 @@ TB_STATIC tb_status take_newton_memory(tb_newton *it)
 {
     const int32_t rows = it->problem->number_of_rows, blocks = it->problem->number_of_blocks;
     tb_arena *scratch = it->scratch;
-    tb_real **arrays[] = {&it->lambda,   &it->xi,   &it->p,     &it->change, &it->dxi,  &it->trial,
+    tb_real **arrays[] = {
+        &it->lambda,   &it->xi,       &it->p,     &it->change, &it->dxi,  &it->trial,
 #ifdef TB_SINGLE
-                          &it->fine,
+        &it->fine,
 #endif
-                          &it->trial_xi, &it->lack, &it->shift, &it->stiff,  &it->best, &it->last};
+        &it->trial_xi, &it->prox_gap, &it->shift, &it->stiff,  &it->best, &it->last};
     const int64_t apart = ((int64_t)rows + 7) / 8 * 8; /* aligned as if each were taken by itself */
     const int32_t number = (int32_t)(sizeof arrays / sizeof arrays[0]);
     tb_real *all = TB_ARENA_ARRAY(scratch, tb_real, number * apart);
@@ -158,7 +159,7 @@ TB_CALLED double newton_merit(tb_newton *it, const tb_real *lambda, const tb_rea
             TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++) {
                 it->squares[row + i] = 0;
-                if (keep) it->lack[row + i] = 0;
+                if (keep) it->prox_gap[row + i] = 0;
             }
             continue;
         }
@@ -173,9 +174,9 @@ TB_CALLED double newton_merit(tb_newton *it, const tb_real *lambda, const tb_rea
             tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
         TB_ROLLED
         for (int32_t i = 0; i < block->rows; i++) {
-            const tb_real lack = x[i] - lambda[row + i];
-            if (keep) it->lack[row + i] = lack;
-            it->squares[row + i] = (double)(w * lack) * (double)(w * lack);
+            const tb_real prox_gap = x[i] - lambda[row + i];
+            if (keep) it->prox_gap[row + i] = prox_gap;
+            it->squares[row + i] = (double)(w * prox_gap) * (double)(w * prox_gap);
         }
     }
     tb_team_sync();
@@ -316,8 +317,8 @@ TB_STATIC tb_status newton_round(tb_newton *it, int32_t *steps, tb_round_end *en
     while (*steps < STEPS_OF_ROUND && it->work < it->options->maximum_iterations) {
         if (tb_newton_is_cancelled(it)) return TB_CANCELLED;
         bool solved = false;
-        status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack, it->statuses,
-                                        it->change, &solved);
+        status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->prox_gap,
+                                        it->statuses, it->change, &solved);
         if (status != TB_OK) return status;
         it->work++;
         if (!solved || !newton_search_line(it, merit)) return TB_OK;

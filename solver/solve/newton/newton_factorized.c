@@ -94,14 +94,14 @@ TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *star
 
 /* D' and f' of a block (see the header); both are D / w and f where there is no compliance */
 TB_CALLED bool reduce_block(const tb_problem *problem, const tb_block *block, tb_real weight,
-                            const tb_real *slope, const tb_real *lack, tb_real *d, tb_real *f)
+                            const tb_real *slope, const tb_real *prox_gap, tb_real *d, tb_real *f)
 {
     const int32_t n = block->rows;
     const tb_real inverse = 1 / weight;
     TB_ROLLED
     for (int32_t i = 0; i < n * n; i++) d[i] = slope[i] * inverse;
     TB_ROLLED
-    for (int32_t i = 0; i < n; i++) f[i] = lack[block->row + i];
+    for (int32_t i = 0; i < n; i++) f[i] = prox_gap[block->row + i];
     if (!problem->compliance) return true;
     const tb_real *e = problem->compliance + block->row;
     bool stiff = true; /* as contacts are, beside springs that are not */
@@ -149,14 +149,16 @@ TB_STATIC void add_to_square(const tb_problem *problem, const tb_block *block, c
             const tb_real l1 = y0[a] * d[1] + y1[a] * d[4] + y2[a] * d[7];
             const tb_real l2 = y0[a] * d[2] + y1[a] * d[5] + y2[a] * d[8];
             tb_real *to = square + (int64_t)a * width;
-            const tb_twin f0 = tb_twin_of(l0, l0), f1 = tb_twin_of(l1, l1), f2 = tb_twin_of(l2, l2);
+            const tb_simd_pair f0 = tb_simd_pair_of(l0, l0), f1 = tb_simd_pair_of(l1, l1),
+                               f2 = tb_simd_pair_of(l2, l2);
             int32_t b = 0;
             TB_ROLLED
             for (; b + 2 <= width; b += 2) {
-                const tb_twin sum = tb_twin_add(tb_twin_add(tb_twin_mul(f0, tb_twin_load(y0 + b)),
-                                                            tb_twin_mul(f1, tb_twin_load(y1 + b))),
-                                                tb_twin_mul(f2, tb_twin_load(y2 + b)));
-                tb_twin_store(to + b, tb_twin_add(tb_twin_load(to + b), sum));
+                const tb_simd_pair sum = tb_simd_pair_add(
+                    tb_simd_pair_add(tb_simd_pair_mul(f0, tb_simd_pair_load(y0 + b)),
+                                     tb_simd_pair_mul(f1, tb_simd_pair_load(y1 + b))),
+                    tb_simd_pair_mul(f2, tb_simd_pair_load(y2 + b)));
+                tb_simd_pair_store(to + b, tb_simd_pair_add(tb_simd_pair_load(to + b), sum));
             }
             TB_ROLLED
             for (; b < width; b++) to[b] += l0 * y0[b] + l1 * y1[b] + l2 * y2[b];
@@ -187,11 +189,12 @@ TB_FN void add_backward(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB
 TB_FN void add_one_row(tb_real *TB_RESTRICT to, tb_real left, const tb_real *TB_RESTRICT row,
                        int32_t n)
 {
-    const tb_twin f = tb_twin_of(left, left);
+    const tb_simd_pair f = tb_simd_pair_of(left, left);
     int32_t j = 0;
     for (; j + 2 <= n; j += 2)
-        tb_twin_store(to + j,
-                      tb_twin_add(tb_twin_load(to + j), tb_twin_mul(f, tb_twin_load(row + j))));
+        tb_simd_pair_store(to + j,
+                           tb_simd_pair_add(tb_simd_pair_load(to + j),
+                                            tb_simd_pair_mul(f, tb_simd_pair_load(row + j))));
     if (j < n) to[j] += left * row[j];
 }
 
@@ -200,13 +203,16 @@ TB_FN void add_three_rows(tb_real *TB_RESTRICT to, const tb_real left[3],
                           const tb_real *TB_RESTRICT r0, const tb_real *TB_RESTRICT r1,
                           const tb_real *TB_RESTRICT r2, int32_t n)
 {
-    const tb_twin f0 = tb_twin_of(left[0], left[0]), f1 = tb_twin_of(left[1], left[1]);
-    const tb_twin f2 = tb_twin_of(left[2], left[2]);
+    const tb_simd_pair f0 = tb_simd_pair_of(left[0], left[0]),
+                       f1 = tb_simd_pair_of(left[1], left[1]);
+    const tb_simd_pair f2 = tb_simd_pair_of(left[2], left[2]);
     int32_t j = 0;
     for (; j + 2 <= n; j += 2) {
-        tb_twin sum = tb_twin_add(tb_twin_load(to + j), tb_twin_mul(f0, tb_twin_load(r0 + j)));
-        sum = tb_twin_add(sum, tb_twin_mul(f1, tb_twin_load(r1 + j)));
-        tb_twin_store(to + j, tb_twin_add(sum, tb_twin_mul(f2, tb_twin_load(r2 + j))));
+        tb_simd_pair sum = tb_simd_pair_add(tb_simd_pair_load(to + j),
+                                            tb_simd_pair_mul(f0, tb_simd_pair_load(r0 + j)));
+        sum = tb_simd_pair_add(sum, tb_simd_pair_mul(f1, tb_simd_pair_load(r1 + j)));
+        tb_simd_pair_store(to + j,
+                           tb_simd_pair_add(sum, tb_simd_pair_mul(f2, tb_simd_pair_load(r2 + j))));
     }
     if (j < n) to[j] = ((to[j] + left[0] * r0[j]) + left[1] * r1[j]) + left[2] * r2[j];
 }
@@ -343,8 +349,8 @@ TB_STATIC void assemble_dofs(tb_newton_system *system)
 }
 
 TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
-                                const tb_real *slope, const tb_real *lack, const uint8_t *statuses,
-                                tb_real *dlambda)
+                                const tb_real *slope, const tb_real *prox_gap,
+                                const uint8_t *statuses, tb_real *dlambda)
 {
     /* what blocks lack moves the velocity: open ones move by it and by nothing else */
     const tb_problem *problem = system->problem;
@@ -353,10 +359,10 @@ TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
         const tb_block *block = &problem->blocks[b];
         const int64_t square = TB_BLOCK_ROWS * (int64_t)block->row;
         tb_real *d = system->reduced + square;
-        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = lack[i];
+        for (int32_t i = block->row; i < block->row + block->rows; i++) dlambda[i] = prox_gap[i];
         if (statuses[b] == TB_CONTACT_OPEN)
             for (int32_t i = 0; i < block->rows * block->rows; i++) d[i] = 0;
-        else if (!reduce_block(problem, block, weight[b], slope + square, lack, d,
+        else if (!reduce_block(problem, block, weight[b], slope + square, prox_gap, d,
                                dlambda + block->row))
             regular = false;
     }
@@ -366,7 +372,7 @@ TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
     return true;
 }
 
-TB_EXTERN int32_t tb_newton_place(const tb_newton_system *system, int32_t dof)
+TB_EXTERN int32_t tb_newton_row_of_dof(const tb_newton_system *system, int32_t dof)
 {
     const int32_t node = system->node[dof];
     return system->lu.first[system->lu.group[node]] + system->lu.offset[node] +
@@ -377,11 +383,11 @@ TB_EXTERN void tb_newton_apply_factor(tb_newton_system *system, tb_real *v)
 {
     const int32_t dofs = system->problem->number_of_dofs;
     TB_EACH (k, dofs)
-        if (system->node[k] >= 0) system->x[tb_newton_place(system, k)] = v[k];
+        if (system->node[k] >= 0) system->x[tb_newton_row_of_dof(system, k)] = v[k];
     tb_team_sync();
     tb_block_lu_solve(&system->lu, system->x);
     TB_EACH (k, dofs)
-        if (system->node[k] >= 0) v[k] = system->x[tb_newton_place(system, k)];
+        if (system->node[k] >= 0) v[k] = system->x[tb_newton_row_of_dof(system, k)];
     tb_team_sync();
 }
 

@@ -18,7 +18,7 @@ typedef struct tb_newton {
     tb_real *lambda, *xi, *p;  /* rows */
     tb_real *change, *dxi;     /* rows: the step */
     tb_real *trial, *trial_xi; /* rows */
-    tb_real *lack;             /* rows: prox - lambda */
+    tb_real *prox_gap;         /* rows: prox - lambda */
     tb_real *fine;             /* rows: what is left of lambda in steps from sets; NULL: nothing */
     tb_real *slope;            /* squares of blocks, at 6 row */
     tb_real *shift, *stiff;    /* rows: c and E of the proximal problem, for sweeps; before, shift

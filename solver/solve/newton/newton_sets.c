@@ -90,7 +90,7 @@ TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
         uint8_t status = TB_CONTACT_OPEN;
         if (w == 0) { /* without mass behind it */
             TB_ROLLED
-            for (int32_t i = 0; i < block->rows; i++) it->lack[row + i] = 0;
+            for (int32_t i = 0; i < block->rows; i++) it->prox_gap[row + i] = 0;
         } else {
             const tb_real r = 1 / w;
             tb_real z[TB_BLOCK_ROWS], x[TB_BLOCK_ROWS];
@@ -103,11 +103,12 @@ TB_CALLED bool sets_linearize(tb_newton *it, const uint8_t *statuses, const tb_r
                                                      x, slope);
             TB_ROLLED
             for (int32_t i = 0; i < block->rows; i++)
-                it->lack[row + i] = x[i] - it->lambda[row + i];
+                it->prox_gap[row + i] = x[i] - it->lambda[row + i];
             TB_ROLLED
             for (int32_t i = 0; it->fine && i < block->rows; i++)
                 if (x[i] == z[i]) /* without what z has lost in rounding */
-                    it->lack[row + i] = it->p[row + i] - it->lambda[row + i] - r * it->xi[row + i];
+                    it->prox_gap[row + i] =
+                        it->p[row + i] - it->lambda[row + i] - r * it->xi[row + i];
         }
         same = same && !statuses && status == it->statuses[b];
         it->statuses[b] = status;
@@ -168,8 +169,8 @@ TB_EXTERN void tb_newton_statuses(const tb_newton *it, tb_solution *solution)
 /* One step; false where there is none. */
 TB_STATIC tb_status sets_step(tb_newton *it, bool *stepped)
 {
-    const tb_status status = tb_newton_system_solve(&it->system, it->weight, it->slope, it->lack,
-                                                    it->statuses, it->change, stepped);
+    const tb_status status = tb_newton_system_solve(
+        &it->system, it->weight, it->slope, it->prox_gap, it->statuses, it->change, stepped);
     it->work++;
     if (status != TB_OK || !*stepped) return status;
     TB_EACH (i, it->problem->number_of_rows) {
@@ -196,7 +197,7 @@ TB_STATIC bool sets_weaken(tb_newton *it)
     const tb_real epsilon = tb_max(WEAKENING * it->epsilon, LEAST_PULL);
     if (!(epsilon < it->epsilon)) return false;
     it->epsilon = epsilon;
-    tb_newton_kept_end(&it->system);
+    tb_newton_cached_factor_end(&it->system);
     tb_newton_weigh(it);
     return true;
 }
@@ -266,7 +267,7 @@ TB_STATIC tb_real pull_of(const tb_newton *it, double residual)
 #ifdef TB_SINGLE
     /* a kept factor serves as long as pulls are alike, so where there is one they are strong: few
      * bodies have no slow motions */
-    const tb_real more = tb_kept_numbers(it->problem->number_of_dofs) > 0 ? 10 : 1;
+    const tb_real more = tb_cached_factor_numbers(it->problem->number_of_dofs) > 0 ? 10 : 1;
 #else
     const tb_real more = 1;
 #endif
@@ -278,7 +279,7 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     const double tolerance = it->options->tolerance;
-    tb_status status = tb_newton_kept_prepare(&it->system, warm->factor);
+    tb_status status = tb_newton_cached_factor_prepare(&it->system, warm->factor);
     if (status != TB_OK) return status;
     if (sizeof(tb_real) == sizeof(double) || !solution->fine) it->fine = NULL;
     sets_start(it, warm);
@@ -290,13 +291,13 @@ TB_EXTERN tb_status tb_newton_from_sets(tb_newton *it, const tb_warm_start *warm
     if (status == TB_OK && it->best_residual > it->rest * tolerance) {
         tb_newton_measure(it);
         it->epsilon = pull_of(it, it->best_residual);
-        it->epsilon =
-            TB_R(tb_newton_kept_begin(&it->system, (double)it->epsilon, residual_unseen(it)));
+        it->epsilon = TB_R(
+            tb_newton_cached_factor_begin(&it->system, (double)it->epsilon, residual_unseen(it)));
         tb_team_copy(it->xi, solution->xi, bytes);
         tb_team_copy(it->p, it->lambda, bytes);
         tb_newton_weigh(it);
         status = sets_iterate(it, warm, solution);
-        tb_newton_kept_end(&it->system);
+        tb_newton_cached_factor_end(&it->system);
     }
     *ended = status == TB_OK && it->best_residual <= tolerance &&
              solution->residuals.natural <= tolerance;

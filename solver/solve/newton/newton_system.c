@@ -148,7 +148,7 @@ TB_STATIC void assemble_given(tb_newton_system *system, int32_t b, tb_real weigh
 }
 
 TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, const tb_real *slope,
-                           const tb_real *lack, tb_real *dlambda, bool *solved)
+                           const tb_real *prox_gap, tb_real *dlambda, bool *solved)
 {
     const tb_problem *problem = system->problem;
     tb_block_lu *lu = &system->lu;
@@ -160,7 +160,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
     TB_EACH (b, problem->number_of_blocks)
         for (int32_t i = 0; i < problem->blocks[b].rows; i++) {
             const int32_t row = problem->blocks[b].row + i;
-            dlambda[row] = system->inside[b] ? 0 : lack[row];
+            dlambda[row] = system->inside[b] ? 0 : prox_gap[row];
             outside_rests = outside_rests && dlambda[row] == 0;
         }
     tb_team_sync();
@@ -182,7 +182,7 @@ TB_STATIC void solve_given(tb_newton_system *system, const tb_real *weight, cons
         tb_real *x =
             system->x + lu->first[lu->group[system->node[b]]] + lu->offset[system->node[b]];
         for (int32_t i = 0; i < n; i++) {
-            x[i] = weight[b] * lack[block->row + i];
+            x[i] = weight[b] * prox_gap[block->row + i];
             TB_ROLLED
             for (int32_t k = 0; k < n; k++) x[i] -= d[i * n + k] * system->work[block->row + k];
         }
@@ -229,13 +229,13 @@ TB_STATIC bool is_one_node(const tb_newton_system *system)
 {
     const int32_t dofs = system->problem->number_of_dofs;
     if (!system->problem->values || dofs < 1 || dofs > TB_DENSE_DOFS) return false;
-    return dofs <= TB_KEPT_DOFS || 4 * system->widest >= dofs;
+    return dofs <= TB_CACHED_FACTOR_DOFS || 4 * system->widest >= dofs;
 }
 
 /* For a pattern that has just been made. */
 TB_STATIC tb_status fit_pattern(tb_newton_system *system)
 {
-    system->x = tb_block_lu_place(&system->lu);
+    system->x = tb_block_lu_single_node(&system->lu);
     if (!system->x) system->x = system->arena_x;
     return system->problem->values ? tb_newton_update_fit(system) : TB_OK;
 }
@@ -338,19 +338,19 @@ TB_STATIC tb_status cover_pattern(tb_newton_system *system, const uint8_t *statu
 }
 
 TB_STATIC tb_status solve_factorized(tb_newton_system *system, const tb_real *weight,
-                                     const tb_real *slope, const tb_real *lack,
+                                     const tb_real *slope, const tb_real *prox_gap,
                                      const uint8_t *statuses, tb_real *dlambda, bool *solved)
 {
     *solved = false;
-    if (!tb_newton_reduce(system, weight, slope, lack, statuses, dlambda)) return TB_OK;
-    *solved = tb_newton_update_solve(system) || tb_newton_kept_solve(system);
+    if (!tb_newton_reduce(system, weight, slope, prox_gap, statuses, dlambda)) return TB_OK;
+    *solved = tb_newton_update_solve(system) || tb_newton_cached_factor_solve(system);
     if (!*solved) {
         const tb_status status = cover_pattern(system, statuses);
         if (status != TB_OK) return status;
         *solved = tb_newton_factor_dofs(system);
         if (*solved) {
             tb_newton_update_begin(system);
-            tb_newton_keep(system);
+            tb_newton_cache_factor(system);
         }
     }
     if (*solved) tb_newton_expand(system, statuses, dlambda);
@@ -358,16 +358,16 @@ TB_STATIC tb_status solve_factorized(tb_newton_system *system, const tb_real *we
 }
 
 TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_real *weight,
-                                           const tb_real *slope, const tb_real *lack,
+                                           const tb_real *slope, const tb_real *prox_gap,
                                            const uint8_t *statuses, tb_real *dlambda, bool *solved)
 {
     const tb_problem *problem = system->problem;
     tb_status status = TB_OK;
     if (problem->values) {
-        status = solve_factorized(system, weight, slope, lack, statuses, dlambda, solved);
+        status = solve_factorized(system, weight, slope, prox_gap, statuses, dlambda, solved);
     } else {
         status = cover_pattern(system, statuses);
-        if (status == TB_OK) solve_given(system, weight, slope, lack, dlambda, solved);
+        if (status == TB_OK) solve_given(system, weight, slope, prox_gap, dlambda, solved);
     }
     if (status != TB_OK) return status;
     *solved = *solved && tb_team_all_finite(dlambda, problem->number_of_rows);

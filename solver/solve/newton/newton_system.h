@@ -14,7 +14,7 @@
  *
  * however many contacts a body has. There the factor of an earlier step's matrix serves while few
  * blocks have changed (newton_update.c), and that of an earlier solve where it is still near
- * (newton_kept.c). */
+ * (newton_cached_factor.c). */
 #ifndef TB_NEWTON_SYSTEM_H
 #define TB_NEWTON_SYSTEM_H
 
@@ -33,7 +33,7 @@ typedef struct tb_newton_update {
     uint8_t *differs;           /* blocks: D' is another now */
     int32_t *column;            /* blocks: the first of its kept columns; -1: none */
     int32_t *changed, *part;    /* most: rows that differ: block, row within */
-    tb_real *kept;              /* most x dofs: inverse(A0) times a row of Y each */
+    tb_real *solved_columns;    /* most x dofs: inverse(A0) times a row of Y each */
     tb_real *solving;           /* rows of lu x most: columns on their way there */
     tb_real *right, *answer;    /* dofs */
     tb_real *small;             /* most */
@@ -41,13 +41,13 @@ typedef struct tb_newton_update {
 } tb_newton_update;
 
 /* What is left of a factor of an earlier solve, and what it takes to solve by it. */
-#define tb_newton_kept TB_SYMBOL(tb_newton_kept)
-typedef struct tb_newton_kept {
-    double *numbers; /* tb_kept_numbers of the dofs, the caller's; NULL: none is kept */
+#define tb_newton_cached_factor TB_SYMBOL(tb_newton_cached_factor)
+typedef struct tb_newton_cached_factor {
+    double *numbers; /* tb_cached_factor_numbers of the dofs, the caller's; NULL: none is kept */
     double weight;   /* share of the diagonal that this solve's weights are; 0: not one number */
     double enough;   /* length of a residual that is as good as none */
     tb_real *basis, *near, *inverse; /* vectors of dofs; dofs x dofs */
-} tb_newton_kept;
+} tb_newton_cached_factor;
 
 #define tb_newton_system TB_SYMBOL(tb_newton_system)
 typedef struct tb_newton_system {
@@ -69,7 +69,7 @@ typedef struct tb_newton_system {
     tb_real *reduced, *square;
     tb_real *ds; /* dofs: right side, then change of the whitened velocity of the last solve */
     tb_newton_update update;
-    tb_newton_kept kept;
+    tb_newton_cached_factor cached;
     int32_t solves, factorizations; /* so far */
 } tb_newton_system;
 
@@ -97,7 +97,7 @@ TB_EXTERN tb_status tb_newton_system_price(tb_newton_system *system, const uint8
  * Takes memory from the arena behind everything that was taken before: the caller returns it. */
 #define tb_newton_system_solve TB_SYMBOL(tb_newton_system_solve)
 TB_EXTERN tb_status tb_newton_system_solve(tb_newton_system *system, const tb_real *weight,
-                                           const tb_real *slope, const tb_real *lack,
+                                           const tb_real *slope, const tb_real *prox_gap,
                                            const uint8_t *statuses, tb_real *dlambda, bool *solved);
 
 /* ---- the factorized form, for newton_system.c ---- */
@@ -113,8 +113,8 @@ TB_EXTERN void tb_newton_list_dofs(const tb_newton_system *system, int32_t *star
  * singular. */
 #define tb_newton_reduce TB_SYMBOL(tb_newton_reduce)
 TB_EXTERN bool tb_newton_reduce(tb_newton_system *system, const tb_real *weight,
-                                const tb_real *slope, const tb_real *lack, const uint8_t *statuses,
-                                tb_real *dlambda);
+                                const tb_real *slope, const tb_real *prox_gap,
+                                const uint8_t *statuses, tb_real *dlambda);
 /* Solves for ds by a factorization of the matrix; false where it is singular. */
 #define tb_newton_factor_dofs TB_SYMBOL(tb_newton_factor_dofs)
 TB_EXTERN bool tb_newton_factor_dofs(tb_newton_system *system);
@@ -126,8 +126,8 @@ TB_EXTERN void tb_newton_apply_factor(tb_newton_system *system, tb_real *v);
 TB_EXTERN void tb_newton_expand(const tb_newton_system *system, const uint8_t *statuses,
                                 tb_real *dlambda);
 /* The place in x of a dof in a node. */
-#define tb_newton_place TB_SYMBOL(tb_newton_place)
-TB_EXTERN int32_t tb_newton_place(const tb_newton_system *system, int32_t dof);
+#define tb_newton_row_of_dof TB_SYMBOL(tb_newton_row_of_dof)
+TB_EXTERN int32_t tb_newton_row_of_dof(const tb_newton_system *system, int32_t dof);
 
 /* ---- the factor of an earlier step, for the factorized form ---- */
 
@@ -155,21 +155,22 @@ TB_EXTERN double tb_newton_length(const tb_real *v, int32_t n);
 /* ---- what is kept of a factor from solve to solve ---- */
 
 /* Takes memory, where `numbers` (NULL: none) are there to be used. RESOURCE_EXHAUSTED. */
-#define tb_newton_kept_prepare TB_SYMBOL(tb_newton_kept_prepare)
-TB_EXTERN tb_status tb_newton_kept_prepare(tb_newton_system *system, double *numbers);
-/* From here to tb_newton_kept_end all weights are one share of the diagonal: that of the factor
+#define tb_newton_cached_factor_prepare TB_SYMBOL(tb_newton_cached_factor_prepare)
+TB_EXTERN tb_status tb_newton_cached_factor_prepare(tb_newton_system *system, double *numbers);
+/* From here to tb_newton_cached_factor_end all weights are one share of the diagonal: that of the factor
  * where it lies a little below the given one, else the given one. Returns which. A residual of
  * length `enough` is as good as none. */
-#define tb_newton_kept_begin TB_SYMBOL(tb_newton_kept_begin)
-TB_EXTERN double tb_newton_kept_begin(tb_newton_system *system, double weight, double enough);
-#define tb_newton_kept_end TB_SYMBOL(tb_newton_kept_end)
-TB_EXTERN void tb_newton_kept_end(tb_newton_system *system);
+#define tb_newton_cached_factor_begin TB_SYMBOL(tb_newton_cached_factor_begin)
+TB_EXTERN double tb_newton_cached_factor_begin(tb_newton_system *system, double weight,
+                                               double enough);
+#define tb_newton_cached_factor_end TB_SYMBOL(tb_newton_cached_factor_end)
+TB_EXTERN void tb_newton_cached_factor_end(tb_newton_system *system);
 /* The matrix has just been factored: keeps its inverse, where that is worth it. */
-#define tb_newton_keep TB_SYMBOL(tb_newton_keep)
-TB_EXTERN void tb_newton_keep(tb_newton_system *system);
+#define tb_newton_cache_factor TB_SYMBOL(tb_newton_cache_factor)
+TB_EXTERN void tb_newton_cache_factor(tb_newton_system *system);
 /* Solves for ds with it. False, and ds as it was: it is none or too old. */
-#define tb_newton_kept_solve TB_SYMBOL(tb_newton_kept_solve)
-TB_EXTERN bool tb_newton_kept_solve(tb_newton_system *system);
+#define tb_newton_cached_factor_solve TB_SYMBOL(tb_newton_cached_factor_solve)
+TB_EXTERN bool tb_newton_cached_factor_solve(tb_newton_system *system);
 
 /* ---- both ---- */
 

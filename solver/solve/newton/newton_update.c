@@ -77,13 +77,13 @@ TB_EXTERN tb_status tb_newton_update_fit(tb_newton_system *system)
     const int64_t most = update->most, dofs = problem->number_of_dofs;
     update->changed = TB_ARENA_ARRAY(arena, int32_t, most);
     update->part = TB_ARENA_ARRAY(arena, int32_t, most);
-    update->kept = TB_ARENA_ARRAY(arena, tb_real, most * dofs);
+    update->solved_columns = TB_ARENA_ARRAY(arena, tb_real, most * dofs);
     update->solving = TB_ARENA_ARRAY(arena, tb_real, most * system->lu.rows);
     update->right = TB_ARENA_ARRAY(arena, tb_real, dofs);
     update->answer = TB_ARENA_ARRAY(arena, tb_real, dofs);
     update->small = TB_ARENA_ARRAY(arena, tb_real, most);
-    if (!update->changed || !update->part || !update->kept || !update->solving || !update->right ||
-        !update->answer || !update->small)
+    if (!update->changed || !update->part || !update->solved_columns || !update->solving ||
+        !update->right || !update->answer || !update->small)
         return TB_RESOURCE_EXHAUSTED;
     return tb_block_lu_dense(&update->schur, update->most, arena);
 }
@@ -171,7 +171,7 @@ TB_STATIC void make_columns(tb_newton_system *system, int32_t rows, int32_t fres
     const tb_problem *problem = system->problem;
     tb_newton_update *update = &system->update;
     const int64_t dofs = problem->number_of_dofs;
-    tb_real *first = update->kept + update->columns * dofs;
+    tb_real *first = update->solved_columns + update->columns * dofs;
     tb_team_clear(first, (size_t)(fresh * dofs) * sizeof(tb_real));
     tb_team_clear(update->solving, (size_t)system->lu.rows * (size_t)fresh * sizeof(tb_real));
     tb_team_sync();
@@ -185,7 +185,7 @@ TB_STATIC void make_columns(tb_newton_system *system, int32_t rows, int32_t fres
             if (system->node[dof] < 0)
                 first[at * dofs + dof] = y[a];
             else
-                update->solving[(int64_t)tb_newton_place(system, dof) * fresh + at] = y[a];
+                update->solving[(int64_t)tb_newton_row_of_dof(system, dof) * fresh + at] = y[a];
         }
         at++;
     }
@@ -193,7 +193,7 @@ TB_STATIC void make_columns(tb_newton_system *system, int32_t rows, int32_t fres
     tb_block_lu_solve_columns(&system->lu, update->solving, fresh);
     TB_EACH (k, problem->number_of_dofs) {
         if (system->node[k] < 0) continue;
-        const tb_real *from = update->solving + (int64_t)tb_newton_place(system, k) * fresh;
+        const tb_real *from = update->solving + (int64_t)tb_newton_row_of_dof(system, k) * fresh;
         TB_ROLLED
         for (int32_t i = 0; i < fresh; i++) first[i * dofs + k] = from[i];
     }
@@ -231,11 +231,11 @@ TB_CALLED void changed_response(const tb_newton_system *system, int32_t b, const
 }
 
 /* column c of the update */
-TB_STATIC const tb_real *kept_column(const tb_newton_system *system, int32_t c)
+TB_STATIC const tb_real *solved_column(const tb_newton_system *system, int32_t c)
 {
     const tb_newton_update *update = &system->update;
     const int64_t column = update->column[update->changed[c]] + update->part[c];
-    return update->kept + column * system->problem->number_of_dofs;
+    return update->solved_columns + column * system->problem->number_of_dofs;
 }
 
 /* 1 + dD Y_C' Z, factored; false where it is singular */
@@ -244,7 +244,7 @@ TB_STATIC bool factor_update(tb_newton_system *system, int32_t rows)
     tb_newton_update *update = &system->update;
     tb_block_lu_shrink(&update->schur, rows);
     TB_EACH (c, rows) {
-        const tb_real *z = kept_column(system, c);
+        const tb_real *z = solved_column(system, c);
         for (int32_t i = 0; i < rows;) {
             const int32_t b = update->changed[i], n = system->problem->blocks[b].rows;
             tb_real response[TB_BLOCK_ROWS];
@@ -269,7 +269,7 @@ TB_STATIC void apply_update(tb_newton_system *system, int32_t rows, tb_real *v)
     tb_team_sync();
     tb_block_lu_solve(&update->schur, update->small);
     for (int32_t c = 0; c < rows; c++) {
-        const tb_real *z = kept_column(system, c);
+        const tb_real *z = solved_column(system, c);
         TB_EACH (k, system->problem->number_of_dofs) v[k] -= update->small[c] * z[k];
     }
     tb_team_sync();

@@ -53,7 +53,7 @@ typedef struct tb_staggered {
     tb_real *lambda, *last, *trial, *xi, *best; /* rows */
     tb_real *s;                                 /* dofs */
     double best_residual;
-    tb_staggered_part normals, friction;
+    tb_staggered_program normals, friction;
     tb_acceleration acceleration;
     tb_real share;         /* of a turn's change that is taken */
     double gain, smallest; /* residual and change when they last gained */
@@ -115,7 +115,7 @@ TB_CALLED tb_status judge_turn(tb_staggered *it)
 }
 
 /* A part's f: xi of all other impulses, less what pulls to the centre. */
-TB_STATIC void aim_part(tb_staggered *it, tb_staggered_part *part)
+TB_STATIC void aim_part(tb_staggered *it, tb_staggered_program *part)
 {
     tb_bounded *program = &part->program;
     copy_rows(it, it->trial, it->lambda);
@@ -129,7 +129,7 @@ TB_STATIC void aim_part(tb_staggered *it, tb_staggered_part *part)
 }
 
 /* *solved: false where the program has no system that can be solved. */
-TB_CALLED tb_status solve_part(tb_staggered *it, tb_staggered_part *part, bool *solved)
+TB_CALLED tb_status solve_part(tb_staggered *it, tb_staggered_program *part, bool *solved)
 {
     *solved = true;
     if (part->n == 0) return TB_OK;
@@ -151,7 +151,7 @@ TB_CALLED tb_status solve_part(tb_staggered *it, tb_staggered_part *part, bool *
 /* The largest normal impulse of a contact with friction. */
 TB_STATIC tb_real largest_normal(const tb_staggered *it)
 {
-    const tb_staggered_part *part = &it->friction;
+    const tb_staggered_program *part = &it->friction;
     double own = 0;
     TB_EACH (j, part->n) {
         const double normal = (double)it->lambda[it->problem->blocks[part->block_of[j]].row];
@@ -165,7 +165,7 @@ TB_STATIC tb_real largest_normal(const tb_staggered *it)
  * no friction. */
 TB_STATIC void limit_friction(tb_staggered *it)
 {
-    tb_staggered_part *part = &it->friction;
+    tb_staggered_program *part = &it->friction;
     tb_bounded *program = &part->program;
     const tb_real least = TB_R(NO_IMPULSE) * largest_normal(it);
     tb_staggered_gather(part, it->lambda, false, part->last);

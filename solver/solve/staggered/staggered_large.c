@@ -9,7 +9,7 @@
 struct tb_staggered_large {
     tb_qp qp;
     tb_k0 k0;
-    tb_qp_work *work;
+    tb_qp_workspace *work;
     tb_real *hessian, *b, *lambda;
     int32_t *row_start, *column;
     tb_real *value;
@@ -21,7 +21,7 @@ static bool is_bound(tb_real value)
     return tb_abs(value) <= TB_REAL_MAX;
 }
 
-tb_status tb_staggered_large_take(tb_staggered_part *part, tb_arena *arena)
+tb_status tb_staggered_large_take(tb_staggered_program *part, tb_arena *arena)
 {
     const size_t n = (size_t)part->n, most = 2 * n;
     tb_staggered_large *l = TB_ARENA_ZEROED(arena, tb_staggered_large, 1);
@@ -46,7 +46,7 @@ tb_real *tb_staggered_large_hessian(tb_staggered_large *large)
     return large->hessian;
 }
 
-tb_status tb_staggered_large_begin(tb_staggered_part *part, tb_arena *arena)
+tb_status tb_staggered_large_begin(tb_staggered_program *part, tb_arena *arena)
 {
     tb_staggered_large *l = part->large;
     const tb_bounded *p = &part->program;
@@ -82,7 +82,7 @@ tb_status tb_staggered_large_begin(tb_staggered_part *part, tb_arena *arena)
 }
 
 /* b, pins and the set from where the program's variables are. */
-static void tell_large(const tb_staggered_part *part)
+static void tell_large(const tb_staggered_program *part)
 {
     const tb_bounded *p = &part->program;
     tb_staggered_large *l = part->large;
@@ -96,7 +96,7 @@ static void tell_large(const tb_staggered_part *part)
 }
 
 /* The gradient is what the bounds push back. */
-static void ask_large(tb_staggered_part *part)
+static void ask_large(tb_staggered_program *part)
 {
     tb_bounded *p = &part->program;
     const tb_staggered_large *l = part->large;
@@ -111,7 +111,7 @@ static void ask_large(tb_staggered_part *part)
     }
 }
 
-tb_status tb_staggered_large_solve(tb_staggered_part *part, const tb_solve_options *options,
+tb_status tb_staggered_large_solve(tb_staggered_program *part, const tb_solve_options *options,
                                    tb_bounded_result *result)
 {
     tb_staggered_large *l = part->large;

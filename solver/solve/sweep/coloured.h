@@ -25,12 +25,12 @@ typedef struct tb_quad {
 
 /* what a unit's contacts are, one after another */
 typedef struct tb_coloured {
-    int32_t places;             /* of bodies */
-    int32_t units, contacts;    /* of this step */
-    int32_t colours;            /* likewise */
-    const int32_t *colour_from; /* colours + 1: first unit of each */
-    const tb_field_link *links; /* units: the places of their bodies */
-    const int32_t *unit_from;   /* units + 1: first contact of each; round: the unit's number */
+    int32_t places;              /* of bodies */
+    int32_t units, contacts;     /* of this step */
+    int32_t colours;             /* likewise */
+    const int32_t *colour_from;  /* colours + 1: first unit of each */
+    const tb_colour_edge *links; /* units: the places of their bodies */
+    const int32_t *unit_from;    /* units + 1: first contact of each; round: the unit's number */
 
     tb_quad *normal;  /* contacts: unit vector; mu, -1: no friction and one row */
     tb_quad *c;       /* c of the rows; 1 / g of the normal row */
@@ -266,7 +266,7 @@ TB_LANE double tb_contact_move(const tb_coloured *s, bool round, const tb_colour
         change[0] = tb_prox_unilateral(lambda[0] - block.r_normal * xi[0]) - lambda[0];
         lambda[0] += change[0];
     } else if (!round && !jacobi && s->arm_a[i].w < 0 &&
-               (way->whole || tb_block_jams(block.g, block.mu))) {
+               (way->whole || tb_block_is_painleve(block.g, block.mu))) {
         block.r_normal = c.w;
         tb_update_coulomb_exact(&block, way->omega, xi, lambda, change, &l.w);
     } else {
@@ -297,7 +297,7 @@ TB_LANE int32_t tb_unit_first(const tb_coloured *s, bool round, int32_t unit)
 TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_way *way,
                             int32_t unit)
 {
-    const tb_field_link link = s->links[unit];
+    const tb_colour_edge link = s->links[unit];
     tb_unit_body a = tb_unit_body_load(s, round, way->from, link.a);
     tb_unit_body b = tb_unit_body_load(s, round, way->from, link.b);
     const int32_t end = tb_unit_first(s, round, unit + 1);
@@ -323,7 +323,7 @@ TB_LANE double tb_unit_move(const tb_coloured *s, bool round, const tb_coloured_
  * round worlds, whose units are of one contact. */
 TB_LANE bool tb_unit_spread(const tb_coloured *s, int32_t unit)
 {
-    const tb_field_link link = s->links[unit];
+    const tb_colour_edge link = s->links[unit];
     const int32_t first = s->unit_from[unit], end = s->unit_from[unit + 1];
     if (end - first < 2 || s->normal[first].w < 0) return false;
     tb_unit_body a = tb_unit_body_load(s, false, s->twist, link.a);

@@ -56,7 +56,7 @@ TB_LANE void tb_double_push(double v[6], bool round, const tb_unit_body *b, cons
 /* One unit's impulses added to the sums of its bodies. */
 TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impulses, int32_t unit)
 {
-    const tb_field_link link = s->links[unit];
+    const tb_colour_edge link = s->links[unit];
     const tb_unit_body a = tb_unit_body_load(s, round, s->twist, link.a);
     const tb_unit_body b = tb_unit_body_load(s, round, s->twist, link.b);
     const int32_t end = tb_unit_first(s, round, unit + 1);
@@ -75,7 +75,7 @@ TB_LANE void tb_unit_sum(const tb_coloured *s, bool round, const tb_quad *impuls
 }
 
 /* xi of a contact from the sums */
-TB_LANE void tb_contact_xi(const tb_coloured *s, const tb_contact_frame *f, tb_field_link link,
+TB_LANE void tb_contact_xi(const tb_coloured *s, const tb_contact_frame *f, tb_colour_edge link,
                            int32_t i, double xi[3])
 {
     const tb_double_frame d = tb_double_frame_of(f);

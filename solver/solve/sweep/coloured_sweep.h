@@ -185,18 +185,18 @@ TB_LANE void tb_coloured_spread(const tb_coloured *s)
 {
     double any = 1;
     for (int pass = 0; pass < TB_SPREADING_PASSES && any > 0; pass++) {
-        double *partial = s->partial + (pass % 2 ? tb_grid_blocks() : 0);
+        double *partial = s->partial + (pass % 2 ? tb_grid_thread_blocks() : 0);
         any = 0;
         for (int32_t colour = 0; colour < s->colours; colour++) {
             const int32_t from = s->colour_from[colour];
             TB_GRID_EACH(k, s->colour_from[colour + 1] - from) any += tb_unit_spread(s, from + k);
             if (colour == s->colours - 1) {
                 any = tb_block_sum(any);
-                if (tb_block_lane() == 0) partial[tb_grid_block()] = any;
+                if (tb_block_lane() == 0) partial[tb_grid_thread_block()] = any;
             }
             tb_grid_sync();
         }
-        any = tb_coloured_total(partial, tb_grid_blocks());
+        any = tb_coloured_total(partial, tb_grid_thread_blocks());
     }
     tb_grid_sync();
 }

@@ -22,7 +22,7 @@ TB_FN bool tb_block_solve_pays(const tb_real g[9])
 /* Sliding friction can press the contact together faster than its normal impulse parts it
  * (Painleve): then no r makes projected steps contract, and a single contact needs a solution of
  * the whole. Rare: a slender body, mu > 1. */
-TB_FN bool tb_block_jams(const tb_real g[9], tb_real mu)
+TB_FN bool tb_block_is_painleve(const tb_real g[9], tb_real mu)
 {
     return mu * tb_hypot2(g[1], g[2]) >= g[0] || mu * tb_hypot2(g[3], g[6]) >= g[0];
 }

@@ -33,16 +33,16 @@ TB_STATIC tb_status take_blocks(tb_sweeper *sweeper, const tb_solve_options *opt
                                 bool gauss_seidel, tb_arena *scratch)
 {
     const tb_problem *problem = sweeper->problem;
-    sweeper->jams =
+    sweeper->painleve =
         gauss_seidel && sweeper->storage != TB_STORAGE_T && options->r_strategy == TB_R_DIAGONAL;
-    sweeper->whole = sweeper->jams && options->local_solve;
+    sweeper->whole = sweeper->painleve && options->local_solve;
     /* a bound that needs no look at the blocks; what is not written costs nothing */
     const int64_t local_count = TB_BLOCK_ROWS * (int64_t)problem->number_of_rows;
     sweeper->blocks = TB_ARENA_ARRAY(scratch, tb_sweep_block, problem->number_of_blocks);
     sweeper->local = TB_ARENA_ARRAY(scratch, tb_real, local_count);
     sweeper->alpha = NULL;
     if (!sweeper->blocks || !sweeper->local) return TB_RESOURCE_EXHAUSTED;
-    if (sweeper->jams) {
+    if (sweeper->painleve) {
         sweeper->alpha = TB_ARENA_ZEROED(scratch, tb_real, problem->number_of_blocks);
         if (!sweeper->alpha) return TB_RESOURCE_EXHAUSTED;
     }
@@ -89,7 +89,8 @@ TB_STATIC tb_sweep_block make_block(const tb_sweeper *sweeper, int32_t b)
 
     if (source->law != TB_LAW_COULOMB) return block;
     if (sweeper->whole && tb_block_solve_pays(g)) block.block_solve = TB_SOLVE_WHOLE;
-    if (sweeper->jams && tb_block_jams(g, source->mu)) block.block_solve = TB_SOLVE_WHOLE_ALWAYS;
+    if (sweeper->painleve && tb_block_is_painleve(g, source->mu))
+        block.block_solve = TB_SOLVE_WHOLE_ALWAYS;
     return block;
 }
 

@@ -5,45 +5,47 @@
 #ifndef TB_ROWS_H
 #define TB_ROWS_H
 
-#include "solve/sweep/twin.h"
+#include "solve/sweep/simd_pair.h"
 #include "solve/sweep/sweep.h"
 
 /* x[at] y[at], x[at + 1] y[at + 1] */
-TB_FN tb_twin tb_twin_product(const tb_real *x, const tb_real *y, int at)
+TB_FN tb_simd_pair tb_simd_pair_product(const tb_real *x, const tb_real *y, int at)
 {
-    return tb_twin_mul(tb_twin_load(x + at), tb_twin_load(y + at));
+    return tb_simd_pair_mul(tb_simd_pair_load(x + at), tb_simd_pair_load(y + at));
 }
 
 /* the products of six numbers with six, summed to two */
-TB_FN tb_twin tb_products6(const tb_real *x, const tb_real *y)
+TB_FN tb_simd_pair tb_products6(const tb_real *x, const tb_real *y)
 {
-    return tb_twin_add(tb_twin_add(tb_twin_product(x, y, 0), tb_twin_product(x, y, 2)),
-                       tb_twin_product(x, y, 4));
+    return tb_simd_pair_add(
+        tb_simd_pair_add(tb_simd_pair_product(x, y, 0), tb_simd_pair_product(x, y, 2)),
+        tb_simd_pair_product(x, y, 4));
 }
 
 TB_FN tb_real tb_dot6(const tb_real *y, const tb_real *a)
 {
-    return tb_twin_sum(tb_products6(y, a));
+    return tb_simd_pair_sum(tb_products6(y, a));
 }
 
 TB_FN tb_real tb_dot66(const tb_real *y, const tb_real *a, const tb_real *b)
 {
-    return tb_twin_sum(tb_twin_add(tb_products6(y, a), tb_products6(y + 6, b)));
+    return tb_simd_pair_sum(tb_simd_pair_add(tb_products6(y, a), tb_products6(y + 6, b)));
 }
 
 /* a += three rows' change, the rows `stride` apart */
 TB_FN void tb_add6x3(tb_real *a, const tb_real *y, int stride, const tb_real change[3])
 {
-    const tb_twin c0 = tb_twin_of(change[0], change[0]);
-    const tb_twin c1 = tb_twin_of(change[1], change[1]);
-    const tb_twin c2 = tb_twin_of(change[2], change[2]);
+    const tb_simd_pair c0 = tb_simd_pair_of(change[0], change[0]);
+    const tb_simd_pair c1 = tb_simd_pair_of(change[1], change[1]);
+    const tb_simd_pair c2 = tb_simd_pair_of(change[2], change[2]);
     /* the normal's change is known first */
     for (int j = 0; j < 6; j += 2) {
-        const tb_twin normal = tb_twin_mul(tb_twin_load(y + j), c0);
-        const tb_twin tangent1 = tb_twin_mul(tb_twin_load(y + stride + j), c1);
-        const tb_twin tangent2 = tb_twin_mul(tb_twin_load(y + 2 * stride + j), c2);
-        tb_twin_store(a + j, tb_twin_add(tb_twin_add(tb_twin_load(a + j), normal),
-                                         tb_twin_add(tangent1, tangent2)));
+        const tb_simd_pair normal = tb_simd_pair_mul(tb_simd_pair_load(y + j), c0);
+        const tb_simd_pair tangent1 = tb_simd_pair_mul(tb_simd_pair_load(y + stride + j), c1);
+        const tb_simd_pair tangent2 = tb_simd_pair_mul(tb_simd_pair_load(y + 2 * stride + j), c2);
+        tb_simd_pair_store(a + j,
+                           tb_simd_pair_add(tb_simd_pair_add(tb_simd_pair_load(a + j), normal),
+                                            tb_simd_pair_add(tangent1, tangent2)));
     }
 }
 
@@ -111,14 +113,14 @@ TB_FN void tb_scatter_any(const tb_problem *problem, const tb_block *block, tb_r
 /* x . y with four chains of sums in a fixed order */
 TB_FN_LARGE tb_real tb_dot_long(const tb_real *x, const tb_real *y, int32_t n)
 {
-    tb_twin a = tb_twin_of(0, 0), b = tb_twin_of(0, 0);
+    tb_simd_pair a = tb_simd_pair_of(0, 0), b = tb_simd_pair_of(0, 0);
     int32_t j = 0;
     TB_ROLLED
     for (; j + 4 <= n; j += 4) {
-        a = tb_twin_add(a, tb_twin_product(x, y, j));
-        b = tb_twin_add(b, tb_twin_product(x, y, j + 2));
+        a = tb_simd_pair_add(a, tb_simd_pair_product(x, y, j));
+        b = tb_simd_pair_add(b, tb_simd_pair_product(x, y, j + 2));
     }
-    tb_real sum = tb_twin_sum(tb_twin_add(a, b));
+    tb_real sum = tb_simd_pair_sum(tb_simd_pair_add(a, b));
     TB_ROLLED
     for (; j < n; j++) sum += x[j] * y[j];
     return sum;

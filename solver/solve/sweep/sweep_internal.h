@@ -54,7 +54,7 @@ struct tb_sweeper {
     tb_matrix matrix;    /* G as swept: the problem's own or `g` */
     tb_storage storage;  /* as resolved */
     bool whole;          /* blocks are solved as wholes where that pays */
-    bool jams;           /* and where rows cannot, in any case */
+    bool painleve;       /* and where rows cannot, in any case */
     bool gauss_seidel;   /* sor, else jor */
     tb_real omega;
     double r_global;           /* of TB_R_SPECTRUM, before omega */

@@ -1,5 +1,5 @@
 /* A single free body on its own: its inverse mass matrix, its velocity if nothing pushed, its way.
- * One body wide; begin.c and world.c step the bodies of any world by it, field_motion.h those of a
+ * One body wide; begin.c and world.c step the bodies of any world by it, large_motion.h those of a
  * world that fills a card. */
 #ifndef TB_FREE_BODY_H
 #define TB_FREE_BODY_H

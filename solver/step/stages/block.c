@@ -296,7 +296,7 @@ TB_STATIC bool take_chains(tb_world *w, const int32_t *leaves, int32_t number_of
 }
 
 TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
-                                const tb_block_place *place, tb_law law, int32_t rows,
+                                const tb_block_offsets *place, tb_law law, int32_t rows,
                                 int32_t memory)
 {
     const tb_world *w = world;
@@ -328,7 +328,7 @@ TB_EXTERN tb_real *tb_block_begin(tb_world *world, tb_law law, int32_t rows, con
     if (!take_chains(w, leaves, number_of_leaves)) return NULL;
     const int64_t values = (int64_t)rows * w->chains.width;
     if (!tb_block_reserve(w, 1, rows, values)) return NULL;
-    const tb_block_place place = {w->number_of_blocks, w->number_of_rows, w->number_of_values};
+    const tb_block_offsets place = {w->number_of_blocks, w->number_of_rows, w->number_of_values};
     w->number_of_blocks++;
     w->number_of_rows += rows;
     w->number_of_values += values;

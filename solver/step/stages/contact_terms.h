@@ -1,6 +1,6 @@
 /* What a contact's rows are made of beside directions: its law, what stands in c of its normal row,
  * which open contacts Moreau's rule leaves out, and the friction that the last step leaves to it.
- * One contact wide; contact_rows.c assembles a world's rows from it, field_rows.h those of a world
+ * One contact wide; contact_rows.c assembles a world's rows from it, large_rows.h those of a world
  * that fills a card. */
 #ifndef TB_CONTACT_TERMS_H
 #define TB_CONTACT_TERMS_H

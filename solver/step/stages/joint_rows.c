@@ -223,7 +223,7 @@ TB_STATIC void merge_row_chains(const tb_world *w, const joint_row *row, tb_chai
 }
 
 /* The row as a block of its own. */
-TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_block_place *place,
+TB_STATIC void write_row(const tb_world *w, const tb_chains *chains, const tb_block_offsets *place,
                          const joint_row *row)
 {
     const tb_transmission *t = &row->on;
@@ -261,8 +261,8 @@ TB_STATIC tb_status add_round(tb_world *w, const tb_row_memory *memory, int32_t 
     if (!tb_block_reserve(w, rows, rows, values) || !tb_segment_reserve(w, runs))
         return TB_RESOURCE_EXHAUSTED;
     if (is) {
-        const tb_block_place place = {w->number_of_blocks + before, w->number_of_rows + before,
-                                      w->number_of_values + value};
+        const tb_block_offsets place = {w->number_of_blocks + before, w->number_of_rows + before,
+                                        w->number_of_values + value};
         tb_block_store_chains(w, chains, w->number_of_segments + segment);
         write_row(w, chains, &place, &row);
     }

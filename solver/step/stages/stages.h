@@ -102,7 +102,8 @@ typedef struct tb_world {
 
     uint8_t *warm_statuses; /* blocks: before the solve */
     tb_solve_history history;
-    double *factor; /* tb_kept_numbers; NULL after a solve that left the state's as it is */
+    double
+        *factor; /* tb_cached_factor_numbers; NULL after a solve that left the state's as it is */
 
     /* the problem while it grows */
     tb_block *blocks;
@@ -336,13 +337,13 @@ TB_EXTERN bool tb_segment_reserve(tb_world *world, int32_t segments);
 #define tb_block_store_chains TB_SYMBOL(tb_block_store_chains)
 TB_EXTERN void tb_block_store_chains(const tb_world *world, tb_chains *chains, int32_t segment);
 /* ... and a block where there is room for it. */
-typedef struct tb_block_place {
+typedef struct tb_block_offsets {
     int32_t block, row;
     int64_t value;
-} tb_block_place;
+} tb_block_offsets;
 #define tb_block_put TB_SYMBOL(tb_block_put)
 TB_EXTERN tb_real *tb_block_put(const tb_world *world, const tb_chains *chains,
-                                const tb_block_place *place, tb_law law, int32_t rows,
+                                const tb_block_offsets *place, tb_law law, int32_t rows,
                                 int32_t memory);
 /* Whitens `rows` rows of W in place: Y = H^-T W. */
 #define tb_block_whiten TB_SYMBOL(tb_block_whiten)

@@ -17,12 +17,12 @@ TB_STATIC void copy_numbers(double *to, const double *from, int32_t count)
 
 #ifdef TB_DEVICE
 /* They come as they are to be: a processor has normalised them, in double. */
-TB_STATIC void tell_kinematic(double *to, const double *from, int32_t bodies)
+TB_STATIC void apply_kinematic(double *to, const double *from, int32_t bodies)
 {
     copy_numbers(to, from, TB_KINEMATIC_NUMBERS * bodies);
 }
 #else
-TB_STATIC void tell_kinematic(double *to, const double *from, int32_t bodies)
+TB_STATIC void apply_kinematic(double *to, const double *from, int32_t bodies)
 {
     copy_numbers(to, from, TB_KINEMATIC_NUMBERS * bodies);
     tb_course_normalize(to, bodies);
@@ -91,15 +91,15 @@ TB_STATIC tb_status carry_bodies(tb_state *state, const double *accelerations, t
     return TB_OK;
 }
 
-TB_EXTERN tb_status tb_course_tell(tb_state *state, const tb_course *course, int32_t step,
-                                   tb_arena *arena)
+TB_EXTERN tb_status tb_course_apply_inputs(tb_state *state, const tb_course *course, int32_t step,
+                                           tb_arena *arena)
 {
     const tb_model *m = state->model;
     const int32_t bodies = m->number_of_kinematic_bodies;
     if (state->status == TB_DIVERGED) return TB_OK;
     if (course->kinematic)
-        tell_kinematic(state->kinematic,
-                       course->kinematic + (int64_t)step * TB_KINEMATIC_NUMBERS * bodies, bodies);
+        apply_kinematic(state->kinematic,
+                        course->kinematic + (int64_t)step * TB_KINEMATIC_NUMBERS * bodies, bodies);
     if (course->controls)
         copy_numbers(state->controls, course->controls + (int64_t)step * m->number_of_actuators,
                      m->number_of_actuators);
@@ -148,8 +148,8 @@ TB_STATIC tb_touch look_between(const tb_state *state, const tb_watch *watch)
     return touch;
 }
 
-TB_EXTERN void tb_course_note(const tb_state *state, const tb_course *course, int32_t step,
-                              const tb_certificate *certificate)
+TB_EXTERN void tb_course_record_outputs(const tb_state *state, const tb_course *course,
+                                        int32_t step, const tb_certificate *certificate)
 {
     const tb_model *m = state->model;
     const int32_t kinematic = TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
@@ -173,7 +173,7 @@ void tb_course_show(const tb_course *course, int32_t step, tb_state *shown)
 {
     const tb_model *m = shown->model;
     const int32_t kinematic = TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
-    tb_state_touch(shown, TB_PART_Q | TB_PART_KINEMATIC);
+    tb_state_mark_host_newer(shown, TB_STATE_Q | TB_STATE_KINEMATIC);
     copy_numbers(shown->q, course->q + (int64_t)step * m->number_of_coordinates,
                  m->number_of_coordinates);
     copy_numbers(shown->kinematic, course->moved + (int64_t)step * kinematic, kinematic);

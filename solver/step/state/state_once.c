@@ -21,7 +21,7 @@ static size_t count_numbers(const tb_model *m)
            6 * (size_t)m->number_of_bodies +
            TB_KINEMATIC_NUMBERS * (size_t)m->number_of_kinematic_bodies +
            2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS +
-           (size_t)tb_kept_numbers(m->number_of_dofs);
+           (size_t)tb_cached_factor_numbers(m->number_of_dofs);
 }
 
 static void lay_out(tb_state *s)
@@ -152,7 +152,7 @@ tb_status tb_state_create(const tb_model *model, tb_state **state, tb_error *err
 void tb_state_destroy(tb_state *state)
 {
     if (!state) return;
-    tb_state_leave(state);
+    tb_state_drop_device_copy(state);
     release_contacts(state->contacts);
     release_contacts(state->next_contacts);
     free(state);
@@ -164,7 +164,7 @@ tb_status tb_state_reset(tb_state *state, int32_t keyframe, tb_error *error)
     if (keyframe < -1 || keyframe >= m->number_of_keyframes)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "keyframe",
                              "keyframe %d, but the model has %d", keyframe, m->number_of_keyframes);
-    tb_state_touch(state, TB_PARTS_ALL);
+    tb_state_mark_host_newer(state, TB_STATE_ALL);
     memset(state->numbers, 0, state->number_of_numbers * sizeof(double));
     memset(&state->certificate, 0, sizeof state->certificate);
     state->time = 0;
@@ -213,25 +213,25 @@ int64_t tb_state_steps(const tb_state *state)
 
 const double *tb_state_q(const tb_state *state)
 {
-    tb_state_bring(state, TB_PART_Q, NULL);
+    tb_state_sync_to_host(state, TB_STATE_Q, NULL);
     return state->q;
 }
 
 const double *tb_state_u(const tb_state *state)
 {
-    tb_state_bring(state, TB_PART_U, NULL);
+    tb_state_sync_to_host(state, TB_STATE_U, NULL);
     return state->u;
 }
 
 const double *tb_state_controls(const tb_state *state)
 {
-    tb_state_bring(state, TB_PART_CONTROLS, NULL);
+    tb_state_sync_to_host(state, TB_STATE_CONTROLS, NULL);
     return state->controls;
 }
 
 const double *tb_state_activations(const tb_state *state)
 {
-    tb_state_bring(state, TB_PART_ACTIVATIONS, NULL);
+    tb_state_sync_to_host(state, TB_STATE_ACTIVATIONS, NULL);
     return state->activations;
 }
 
@@ -266,7 +266,7 @@ tb_status tb_state_set_q(tb_state *state, const double *q, int32_t count, tb_err
                                  "q: the quaternion of joint '%s' has length 0",
                                  tb_model_thing_name(m, TB_HANDLE_JOINT, j));
     }
-    tb_state_touch(state, TB_PART_Q);
+    tb_state_mark_host_newer(state, TB_STATE_Q);
     memcpy(state->q, q, (size_t)count * sizeof(double));
     for (int32_t j = 0; j < m->number_of_joints; j++) {
         const tb_model_joint *joint = &m->joints[j];
@@ -281,7 +281,7 @@ tb_status tb_state_set_u(tb_state *state, const double *u, int32_t count, tb_err
 {
     const tb_status status = check_numbers(u, count, state->model->number_of_dofs, "u", error);
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_U);
+    tb_state_mark_host_newer(state, TB_STATE_U);
     memcpy(state->u, u, (size_t)count * sizeof(double));
     return TB_OK;
 }
@@ -292,7 +292,7 @@ tb_status tb_state_set_controls(tb_state *state, const double *controls, int32_t
     const tb_status status =
         check_numbers(controls, count, state->model->number_of_actuators, "controls", error);
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_CONTROLS);
+    tb_state_mark_host_newer(state, TB_STATE_CONTROLS);
     memcpy(state->controls, controls, (size_t)count * sizeof(double));
     return TB_OK;
 }
@@ -305,9 +305,10 @@ tb_status tb_state_set_control(tb_state *state, int32_t actuator, double value, 
     if (!isfinite(value))
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "value", "control %d is not finite",
                              actuator);
-    const tb_status status = tb_state_bring(state, TB_PART_CONTROLS, error); /* the others */
+    const tb_status status =
+        tb_state_sync_to_host(state, TB_STATE_CONTROLS, error); /* the others */
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_CONTROLS);
+    tb_state_mark_host_newer(state, TB_STATE_CONTROLS);
     state->controls[actuator] = value;
     return TB_OK;
 }
@@ -317,14 +318,14 @@ tb_status tb_state_set_applied_force(tb_state *state, const double *force, int32
 {
     const size_t bytes = (size_t)state->model->number_of_dofs * sizeof(double);
     if (!force) {
-        tb_state_touch(state, TB_PART_APPLIED);
+        tb_state_mark_host_newer(state, TB_STATE_APPLIED);
         memset(state->applied, 0, bytes);
         return TB_OK;
     }
     const tb_status status =
         check_numbers(force, count, state->model->number_of_dofs, "force", error);
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_APPLIED);
+    tb_state_mark_host_newer(state, TB_STATE_APPLIED);
     memcpy(state->applied, force, bytes);
     return TB_OK;
 }
@@ -341,9 +342,10 @@ tb_status tb_state_set_body_wrench(tb_state *state, int32_t body, const double w
 {
     tb_status status = check_body(state, body, error);
     if (status == TB_OK) status = check_numbers(wrench, 6, 6, "wrench", error);
-    if (status == TB_OK) status = tb_state_bring(state, TB_PART_WRENCHES, error); /* the others */
+    if (status == TB_OK)
+        status = tb_state_sync_to_host(state, TB_STATE_WRENCHES, error); /* the others */
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_WRENCHES);
+    tb_state_mark_host_newer(state, TB_STATE_WRENCHES);
     memcpy(state->wrenches + 6 * body, wrench, 6 * sizeof(double));
     return TB_OK;
 }
@@ -370,9 +372,9 @@ tb_status tb_state_set_kinematic(tb_state *state, int32_t body, const double pos
                              "the orientation has length 0");
     /* steps move the others */
     if (state->model->number_of_kinematic_bodies > 1)
-        status = tb_state_bring(state, TB_PART_KINEMATIC, error);
+        status = tb_state_sync_to_host(state, TB_STATE_KINEMATIC, error);
     if (status != TB_OK) return status;
-    tb_state_touch(state, TB_PART_KINEMATIC);
+    tb_state_mark_host_newer(state, TB_STATE_KINEMATIC);
     tb_q_store(n + 3, tb_q_normalize(tb_q_load(n + 3)));
     memcpy(state->kinematic + TB_KINEMATIC_NUMBERS * index, n, sizeof n);
     return TB_OK;
@@ -386,7 +388,7 @@ int32_t tb_state_number_of_contacts(const tb_state *state)
 tb_status tb_state_contact(const tb_state *state, int32_t index, tb_contact_info *info)
 {
     if (index < 0 || index >= state->number_of_contacts || !info) return TB_INVALID_ARGUMENT;
-    const tb_status status = tb_state_bring(state, TB_PART_CONTACTS, NULL);
+    const tb_status status = tb_state_sync_to_host(state, TB_STATE_CONTACTS, NULL);
     if (status != TB_OK) return status;
     const tb_contact_record *r = &state->contacts[index];
     info->shape_a = r->shape_a;
@@ -407,7 +409,7 @@ tb_status tb_state_contact(const tb_state *state, int32_t index, tb_contact_info
 double tb_state_actuator_force(const tb_state *state, int32_t actuator)
 {
     if (actuator < 0 || actuator >= state->model->number_of_actuators) return 0;
-    tb_state_bring(state, TB_PART_ACTUATOR_FORCE, NULL);
+    tb_state_sync_to_host(state, TB_STATE_ACTUATOR_FORCE, NULL);
     return state->actuator_force[actuator];
 }
 
@@ -467,7 +469,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes)
 tb_status tb_state_snapshot(const tb_state *state, unsigned char **bytes, size_t *size,
                             tb_error *error)
 {
-    const tb_status brought = tb_state_bring(state, TB_PARTS_ALL, error);
+    const tb_status brought = tb_state_sync_to_host(state, TB_STATE_ALL, error);
     if (brought != TB_OK) return brought;
     const snapshot_header h = make_header(state);
     const size_t numbers = state->number_of_numbers * sizeof(double);
@@ -533,7 +535,7 @@ tb_status tb_state_restore(tb_state *state, const unsigned char *bytes, size_t s
     const tb_status status = tb_state_replace_contacts(state, (int32_t)h.number_of_contacts);
     if (status != TB_OK) return tb_fail_memory(error, size, "a snapshot's contacts");
 
-    tb_state_touch(state, TB_PARTS_ALL);
+    tb_state_mark_host_newer(state, TB_STATE_ALL);
     memcpy(state->numbers, bytes + sizeof h, numbers);
     state->number_of_contacts = (int32_t)h.number_of_contacts;
     if (h.number_of_contacts)
@@ -552,7 +554,7 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     tb_state *f = *fork;
     memcpy(f->numbers, state->numbers, state->number_of_numbers * sizeof(double));
     f->number_of_contacts = state->number_of_contacts;
-    if (state->number_of_contacts && !(state->device_newer & TB_PART_CONTACTS)) {
+    if (state->number_of_contacts && !(state->device_newer & TB_STATE_CONTACTS)) {
         atomic_fetch_add_explicit(&block_of(state->contacts)->owners, 1, memory_order_relaxed);
         f->contacts = state->contacts;
         f->contact_capacity = state->contact_capacity;
@@ -561,16 +563,16 @@ tb_status tb_state_fork(const tb_state *state, tb_state **fork, tb_error *error)
     f->steps = state->steps;
     f->status = state->status;
     f->certificate = state->certificate;
-    f->twin = state->twin;
+    f->device_copy = state->device_copy;
     f->host_newer = state->host_newer;
     f->device_newer = state->device_newer;
-    if (f->twin) f->twin->backend->share(f->twin);
+    if (f->device_copy) f->device_copy->backend->share(f->device_copy);
     return TB_OK;
 }
 
 uint64_t tb_state_hash(const tb_state *state)
 {
-    if (tb_state_bring(state, TB_PARTS_ALL, NULL) != TB_OK) return 0; /* of a lost device */
+    if (tb_state_sync_to_host(state, TB_STATE_ALL, NULL) != TB_OK) return 0; /* of a lost device */
     snapshot_header h = make_header(state);
     h.version = SNAPSHOT_WITHOUT_CHECKSUM; /* hashes that somebody noted stay the same */
     uint64_t hash = hash_words(HASH_START, &h, sizeof h);

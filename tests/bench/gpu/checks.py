@@ -16,11 +16,11 @@ DAEMON = ["tribod", "tests/data/hand", "tests/data/jaw_mug", "tests/data/mug"]
 PROGRAMS = {
     "agreement": ["tests/unit/gpu/test_gpu_step"],
     "resume": ["tests/unit/gpu/test_gpu_resume", *DAEMON],
-    "sanitizer": [BENCH_GPU, "tests/unit/gpu/test_gpu_field"],
+    "sanitizer": [BENCH_GPU, "tests/unit/gpu/test_gpu_large"],
     "ours": [BENCH_GPU],
     "processor": [BENCH_GPU],
     "schurpa": ["tests/bench/bench_programs"],
-    "field": ["tests/bench/bench_field"],
+    "field": ["tests/bench/bench_large"],
     "first": ["tests/bench/bench_first"],
     "stages": [BENCH_GPU],
     "calls": ["tests/bench/bench_gpu_calls"],

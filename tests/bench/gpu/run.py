@@ -12,7 +12,7 @@ Parts, in this order:
              and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
              the kernels (bench_gpu), and over a small pile in field mode
-                                                                       (tests/unit/gpu/test_gpu_field);
+                                                                       (tests/unit/gpu/test_gpu_large);
              needs compute-sanitizer, which is part of NVIDIA's toolkit but not of what
              deploy/deps.sh installs: in PATH, beside nvcc or in /usr/local/cuda*/bin
   ours       world-steps/s: the hold, whole ways from different starts, at residual 1e-3 and 1e-6,
@@ -22,7 +22,7 @@ Parts, in this order:
   kamino     six boxes in Newton's Kamino, exact contact by ADMM          (kamino_bench.py)
   schurpa    Litven's table 7.1 (tribo bench schurpa); products with a band, solves in a row with
              what the last one left behind                                  (bench_programs)
-  field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_field)
+  field      one large world: a sweep of 1 M contacts, steps of 1 k to 1 M spheres  (bench_large)
   first      from process start to the first answer, and for one more unseen model  (bench_first)
   stages     cycles by stage of a step, by a plug-in that counts them     (bench_gpu)
   calls      what a call for one world takes and of what, with CUDA graphs and without
@@ -98,7 +98,7 @@ SHORT: tuple[tuple[str, str, tuple[str, ...], dict[str, str]], ...] = (
     ),
 )
 SHORT_STEPS, SHORT_HOLD = 40, "5"  # of the whole way, of the hold: so many that solves may overlap
-SANITIZED = ("test_gpu_field", "some_steps_of_a_small_pile")
+SANITIZED = ("test_gpu_large", "some_steps_of_a_small_pile")
 
 
 class Measure:
@@ -271,7 +271,7 @@ class Measure:
             self.run.collect("kamino", [*command, "--worlds", str(worlds)])
 
     def field(self) -> None:
-        self.run.collect("field", [self.bench / "bench_field"])
+        self.run.collect("field", [self.bench / "bench_large"])
 
     def schurpa(self) -> None:
         """At the thesis' size."""

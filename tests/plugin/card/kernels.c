@@ -1,7 +1,7 @@
 /* The kernels of the GPU backend, played: the step is the one that cards run, compiled for the
  * processor (tests/unit/gpu/device_world.cc), in the card's memory and with what fits there. It is made
  * whole where a card makes its solve; the other parts say where a world stands, as they do there
- * (solver/gpu/batch/step_part.h). So the order of the launches, their groups and what gates count are those
+ * (solver/gpu/batch/step_kernel.h). So the order of the launches, their groups and what gates count are those
  * of solver/gpu/batch/steps.c.
  *
  *   TRIBO_TEST_FAIL=n   the n-th kernel of steps from now on cannot be launched */
@@ -24,21 +24,21 @@ enum { LONG_SOLVE = 10, STEPS_OF_OTHERS = 3 };
 
 /* At the beginning of a world's arena: the part before which it stands, and how many steps of others
  * its solve still takes. */
-typedef struct between {
-    int32_t stands, rest;
+typedef struct saved_step {
+    int32_t stage, rest;
     tb_certificate certificate;
-} between;
-enum { BETWEEN_BYTES = 256 };
-_Static_assert(sizeof(between) <= BETWEEN_BYTES, "room for what stands between two parts");
+} saved_step;
+enum { SAVED_STEP_BYTES = 256 };
+_Static_assert(sizeof(saved_step) <= SAVED_STEP_BYTES, "room for what stands between two parts");
 
-static between *between_of(const tb_gpu_launch *launch, int32_t slot)
+static saved_step *saved_step_of(const tb_gpu_launch *launch, int32_t slot)
 {
-    return (between *)(void *)(launch->arenas + (size_t)slot * launch->arena_size);
+    return (saved_step *)(void *)(launch->arenas + (size_t)slot * launch->arena_size);
 }
 
 /* ---- a world ---- */
 
-static tb_status make_step(const tb_gpu_launch *launch, tb_gpu_world *world, between *kept,
+static tb_status make_step(const tb_gpu_launch *launch, tb_gpu_world *world, saved_step *saved,
                            step_function *step)
 {
     tb_state *state = &world->state;
@@ -47,25 +47,25 @@ static tb_status make_step(const tb_gpu_launch *launch, tb_gpu_world *world, bet
                       .course = world->course.steps > 0 ? &world->course : NULL,
                       .step = world->course.steps - world->steps_left,
                       .solver = launch->solver,
-                      .memory = (unsigned char *)kept + BETWEEN_BYTES,
-                      .bytes = launch->arena_size - BETWEEN_BYTES};
+                      .memory = (unsigned char *)saved + SAVED_STEP_BYTES,
+                      .bytes = launch->arena_size - SAVED_STEP_BYTES};
     const int other = state->contacts == world->contacts[0];
     state->next_contacts = world->contacts[other];
     state->next_capacity = world->contact_capacity;
     state->next_wanted = 0;
-    world->status = step(&job, &kept->certificate);
+    world->status = step(&job, &saved->certificate);
     if (world->status == TB_RESOURCE_EXHAUSTED) {
         world->contacts_needed = state->next_wanted;
-        if (job.wanted + BETWEEN_BYTES > launch->arena_size)
-            world->arena_needed = job.wanted + BETWEEN_BYTES;
+        if (job.wanted + SAVED_STEP_BYTES > launch->arena_size)
+            world->arena_needed = job.wanted + SAVED_STEP_BYTES;
     }
     return world->status;
 }
 
-static void end_step(tb_gpu_world *world, const between *kept)
+static void end_step(tb_gpu_world *world, const saved_step *saved)
 {
     if (world->status == TB_RESOURCE_EXHAUSTED) return;
-    tb_certificate_add(&world->merged, &kept->certificate);
+    tb_certificate_add(&world->merged, &saved->certificate);
     world->steps_left = world->status == TB_OK ? world->steps_left - 1 : 0;
 }
 
@@ -86,41 +86,41 @@ static bool goes_on(const tb_gpu_world *world)
 typedef struct kernel {
     tb_gpu_launch launch;
     step_function *step;
-    int32_t part; /* TB_GPU_PARTS: all steps of each world */
-    bool last;    /* an end for which no solve goes on any longer */
+    int32_t kernel_index; /* TB_GPU_KERNELS: all steps of each world */
+    bool last;            /* an end for which no solve goes on any longer */
 } kernel;
 
-static void play_part(const kernel *k, tb_gpu_world *world, between *kept)
+static void play_kernel_of_world(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
     const tb_gpu_launch *launch = &k->launch;
-    if (k->part == TB_GPU_PART_BEGIN && launch->step == 0) {
+    if (k->kernel_index == TB_GPU_KERNEL_BEGIN && launch->step == 0) {
         begin_world(world);
-        kept->stands = TB_GPU_PART_BEGIN;
+        saved->stage = TB_GPU_KERNEL_BEGIN;
     }
-    if (kept->stands != k->part) return;
-    switch (k->part) {
-    case TB_GPU_PART_BEGIN: kept->stands += goes_on(world); break;
-    case TB_GPU_PART_DETECT: kept->stands++; break;
-    case TB_GPU_PART_SOLVE:
-        kept->stands++;
-        kept->rest = 0;
-        (void)make_step(launch, world, kept, k->step);
-        if (launch->overlap > 0 && kept->certificate.iterations > LONG_SOLVE)
-            kept->rest = STEPS_OF_OTHERS;
+    if (saved->stage != k->kernel_index) return;
+    switch (k->kernel_index) {
+    case TB_GPU_KERNEL_BEGIN: saved->stage += goes_on(world); break;
+    case TB_GPU_KERNEL_DETECT: saved->stage++; break;
+    case TB_GPU_KERNEL_SOLVE:
+        saved->stage++;
+        saved->rest = 0;
+        (void)make_step(launch, world, saved, k->step);
+        if (launch->overlap > 0 && saved->certificate.iterations > LONG_SOLVE)
+            saved->rest = STEPS_OF_OTHERS;
         break;
     default:
-        if (kept->rest-- > 0 && !k->last) return;
-        end_step(world, kept);
-        kept->stands = TB_GPU_PART_BEGIN;
+        if (saved->rest-- > 0 && !k->last) return;
+        end_step(world, saved);
+        saved->stage = TB_GPU_KERNEL_BEGIN;
     }
 }
 
-static void play_alone(const kernel *k, tb_gpu_world *world, between *kept)
+static void play_alone(const kernel *k, tb_gpu_world *world, saved_step *saved)
 {
     begin_world(world);
     for (int32_t left = k->launch.steps; left > 0 && goes_on(world); left--) {
-        (void)make_step(&k->launch, world, kept, k->step);
-        end_step(world, kept);
+        (void)make_step(&k->launch, world, saved, k->step);
+        end_step(world, saved);
     }
 }
 
@@ -129,8 +129,8 @@ static cudaError_t play_kernel(const void *argument)
     const kernel *k = argument;
     const tb_gpu_launch *l = &k->launch;
     for (int32_t slot = 0; slot < l->slots && l->first + slot < l->number_of_worlds; slot++)
-        (k->part == TB_GPU_PARTS ? play_alone : play_part)(k, &l->worlds[l->first + slot],
-                                                           between_of(l, slot));
+        (k->kernel_index == TB_GPU_KERNELS ? play_alone : play_kernel_of_world)(
+            k, &l->worlds[l->first + slot], saved_step_of(l, slot));
     return played_state();
 }
 
@@ -149,43 +149,44 @@ static bool fails(void)
 /* of the calling thread: a gate was the last that it launched */
 static _Thread_local bool gated;
 
-static cudaError_t start(const tb_gpu_launch *launch, cudaStream_t stream, int32_t part,
+static cudaError_t start(const tb_gpu_launch *launch, cudaStream_t stream, int32_t kernel_index,
                          step_function *step)
 {
-    const kernel k = {*launch, step, part, !gated};
+    const kernel k = {*launch, step, kernel_index, !gated};
     cudaError_t result = played_use(stream);
     if (result == cudaSuccess && fails()) result = cudaErrorInvalidValue;
     if (result != cudaSuccess) return result;
-    const bool first = part == TB_GPU_PARTS ||
-                       (part == TB_GPU_PART_BEGIN && launch->step == 0 && launch->first == 0);
+    const bool first = kernel_index == TB_GPU_KERNELS || (kernel_index == TB_GPU_KERNEL_BEGIN &&
+                                                          launch->step == 0 && launch->first == 0);
     if (first && played_capture_of(stream) == NULL) played_count_launch();
     if (first) played_launch();
     gated = false;
-    if (part == TB_GPU_PART_SOLVE && launch->overlap > 0) {
-        const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[part];
+    if (kernel_index == TB_GPU_KERNEL_SOLVE && launch->overlap > 0) {
+        const int32_t worlds = TB_GPU_BLOCK_THREADS / launch->lanes[kernel_index];
         launch->counts[TB_GPU_BEGUN] += (launch->slots + worlds - 1) / worlds;
     }
     return played_kept(stream, play_kernel, &k, sizeof k) ? cudaSuccess : play_kernel(&k);
 }
 
-#define START(name, part)                                                                          \
+#define START(name, kernel_index)                                                                  \
     cudaError_t tb_gpu_start_##name(const tb_gpu_launch *launch, cudaStream_t stream)              \
     {                                                                                              \
-        return start(launch, stream, part, device_world_step);                                     \
+        return start(launch, stream, kernel_index, device_world_step);                             \
     }                                                                                              \
     cudaError_t tb_gpu_start_##name##_f32(const tb_gpu_launch *launch, cudaStream_t stream)        \
     {                                                                                              \
-        return start(launch, stream, part, device_world_step_f32);                                 \
+        return start(launch, stream, kernel_index, device_world_step_f32);                         \
     }
-START(begin, TB_GPU_PART_BEGIN)
-START(detect, TB_GPU_PART_DETECT)
-START(solve, TB_GPU_PART_SOLVE)
-START(end, TB_GPU_PART_END)
-START(staggered, TB_GPU_PART_SOLVE)
-START(alone, TB_GPU_PARTS)
+START(begin, TB_GPU_KERNEL_BEGIN)
+START(detect, TB_GPU_KERNEL_DETECT)
+START(solve, TB_GPU_KERNEL_SOLVE)
+START(end, TB_GPU_KERNEL_END)
+START(staggered, TB_GPU_KERNEL_SOLVE)
+START(alone, TB_GPU_KERNELS)
 
 /* On a card a gate that counts wrongly opens too early, or never. */
-cudaError_t tb_gpu_start_gate(const tb_gpu_launch *launch, int32_t begun, cudaStream_t stream)
+cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
+                                       cudaStream_t stream)
 {
     const cudaError_t result = played_use(stream);
     if (result != cudaSuccess) return result;

@@ -228,7 +228,7 @@ START_TEST(intervals_of_a_box_are_the_cubes_that_cover_it)
 {
     tb_random random = tb_random_stream(8, 2);
     for (int trial = 0; trial < 3000; trial++) {
-        tb_grid grid = {.origin = tb_v3(0, 0, 0), .inverse_cell = 1};
+        tb_cell_grid grid = {.origin = tb_v3(0, 0, 0), .inverse_cell = 1};
         const double size = pow(2, tb_random_between(&random, -2, 12));
         tb_box box;
         box.lower = tb_v3(TB_R(tb_random_between(&random, 0, 30000)),
@@ -236,7 +236,7 @@ START_TEST(intervals_of_a_box_are_the_cubes_that_cover_it)
                           TB_R(tb_random_between(&random, 0, 30000)));
         box.upper = tb_v3_add(box.lower, tb_v3(TB_R(size), TB_R(size * tb_random_uniform(&random)),
                                                TB_R(size * tb_random_uniform(&random))));
-        const tb_cells cells = tb_grid_cells(&grid, &box);
+        const tb_cells cells = tb_cell_grid_cells(&grid, &box);
         uint64_t start[8], end[8];
         const int32_t count = tb_morton_intervals(&box, grid.origin, 1, start, end);
         ck_assert(count == 1 || count == 2 || count == 4 || count == 8);
@@ -300,7 +300,7 @@ START_TEST(sixteen_at_a_time_are_what_one_at_a_time_are)
     for (int trial = 0; trial < 200; trial++) {
         const tb_key_layout layout = {10, (int32_t)tb_random_between(&random, 7, 13)};
         const double edge = ldexp(1, layout.minimum_level);
-        const tb_grid grid = {tb_v3(-1, 2, -3), TB_R(1), layout.minimum_level};
+        const tb_cell_grid grid = {tb_v3(-1, 2, -3), TB_R(1), layout.minimum_level};
         const tb_box_reader reader = tb_box_reader_of(&grid, layout, table);
         tb_box_check check;
         memset(&check, 0, sizeof check);

@@ -1,4 +1,4 @@
-// A step part by part, as the kernels of a card take it (gpu/batch/step_part.h); for device_world.cc and
+// A step part by part, as the kernels of a card take it (gpu/batch/step_kernel.h); for device_world.cc and
 // team_world.cc, after gpu/batch/physics.h.
 #ifndef DEVICE_PARTS_H
 #define DEVICE_PARTS_H
@@ -32,10 +32,11 @@ static tb_status play_job(device_job *job, device_room *room, tb_certificate *ce
     }
     tb_team_sync();
     tb_status status = TB_OK;
-    if (job->course) status = tb_course_tell(job->state, job->course, job->step, &workspace->arena);
+    if (job->course)
+        status = tb_course_apply_inputs(job->state, job->course, job->step, &workspace->arena);
     if (status == TB_OK) status = play_parts(job->state, job->options, room, certificate);
     if (job->course && (status == TB_OK || status == TB_DIVERGED))
-        tb_course_note(job->state, job->course, job->step, certificate);
+        tb_course_record_outputs(job->state, job->course, job->step, certificate);
     tb_team_sync();
     job->wanted = workspace->arena.peak;
     return status;

@@ -31,12 +31,12 @@ int32_t tb_grid_lanes(void)
     return grid.blocks * grid.lanes;
 }
 
-int32_t tb_grid_block(void)
+int32_t tb_grid_thread_block(void)
 {
     return self / grid.lanes;
 }
 
-int32_t tb_grid_blocks(void)
+int32_t tb_grid_thread_blocks(void)
 {
     return grid.blocks;
 }
@@ -58,7 +58,7 @@ void tb_grid_sync(void)
 
 double tb_block_sum(double x)
 {
-    const int32_t block = tb_grid_block();
+    const int32_t block = tb_grid_thread_block();
     double sum = 0;
     pthread_barrier_wait(&grid.block[block]); // the last sum has been read
     grid.parts[block][tb_block_lane()] = x;

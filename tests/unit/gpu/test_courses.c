@@ -166,7 +166,7 @@ static void check_row(const rows *r, int32_t i, const tb_state *state, tb_state 
     ck_assert_mem_eq(there.com, here.com, sizeof here.com);
 }
 
-/* Some worlds by courses of different lengths in one call, each against its twin. */
+/* Some worlds by courses of different lengths in one call, each against its device copy. */
 static void compare(tb_backend_choice backend, tb_precision precision)
 {
     enum { WORLDS = 3 };

@@ -212,7 +212,7 @@ static tb_certificate run_cold(const scene *s, const way *w, const tb_model *mod
 static double kept_factor(const scene *s, const way *w, const tb_model *model, const snapshot *from)
 {
     session own = restored(s, w, model, from);
-    const bool few = tb_kept_numbers(tb_model_count(model).dofs) > 0;
+    const bool few = tb_cached_factor_numbers(tb_model_count(model).dofs) > 0;
     const double weight = few ? own.state->factor[0] : 0;
     tb_state_destroy(own.state);
     return weight;
@@ -272,7 +272,7 @@ START_TEST(a_factor_that_was_kept_is_used)
     course c = run(s, w, model, 0);
     tb_stepper *stepper = stepper_of(w, TB_BACKEND_GPU, true);
     session with = restored(s, w, model, &c.middle), without = restored(s, w, model, &c.middle);
-    const size_t numbers = (size_t)tb_kept_numbers(tb_model_count(model).dofs);
+    const size_t numbers = (size_t)tb_cached_factor_numbers(tb_model_count(model).dofs);
     memset(without.state->factor, 0, numbers * sizeof(double));
     go_on(stepper, &with, CALL);
     go_on(stepper, &without, CALL);

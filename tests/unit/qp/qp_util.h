@@ -135,7 +135,7 @@ typedef struct solved_qp {
     uint8_t *active;
     tb_real *x, *lambda;
     tb_qp_result result;
-    tb_qp_work *work;
+    tb_qp_workspace *work;
     tb_k0 k0;
 } solved_qp;
 

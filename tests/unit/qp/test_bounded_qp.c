@@ -104,7 +104,7 @@ static void compare_with_library(int seed)
     static uint8_t active[2 * MOST];
     static tb_real x[MOST], lambda[2 * MOST];
     tb_k0 k0;
-    tb_qp_work *work = NULL;
+    tb_qp_workspace *work = NULL;
     tb_qp_result own;
     memset(active, 0, sizeof active);
     TEST_OK(tb_k0_bounds(&made.qp, false, 0, &made.arena, &k0), NULL);

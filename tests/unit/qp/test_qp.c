@@ -572,7 +572,7 @@ START_TEST(sizes_and_options_without_sense_are_refused)
     made_qp made;
     made_qp_bounds(&made, 1, 5, 2);
     tb_k0 k0;
-    tb_qp_work *work = NULL;
+    tb_qp_workspace *work = NULL;
     TEST_OK(tb_k0_dense(&made.qp, &made.arena, &k0), NULL);
     tb_qp_options options = tb_qp_defaults();
     options.maximum_iterations = 0;

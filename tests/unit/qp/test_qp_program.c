@@ -1,6 +1,6 @@
 /* Quadratic programs through the public header: both precisions, every system, what is refused. */
 #include "tribo_qp.h"
-#include "qp/turned.h"
+#include "qp/facet_coordinates.h"
 #include "test_util.h"
 
 enum { N = 60, HALF = 9 };
@@ -152,28 +152,28 @@ START_TEST(facets_are_bounds_in_the_coordinates_of_their_rows)
             &error);
     ck_assert(result.active > 1);
 
-    tb_qp_turned *turned = NULL;
-    TEST_OK(tb_qp_turn(&facets, &arena, &turned), NULL);
-    tb_qp_turn_force(turned, f);
+    tb_qp_facet_coordinates *turned = NULL;
+    TEST_OK(tb_qp_to_facet_coordinates(&facets, &arena, &turned), NULL);
+    tb_qp_facet_force(turned, f);
     turned->program.f = turned->f;
     turned->program.b = b;
     options.system = TB_QP_BOUNDS;
     TEST_OK(tb_qp_program_solve(&turned->program, &options, active[1], x[1], lambda[1], &result,
                                 &error),
             &error);
-    tb_qp_turn_back(turned, x[1]);
+    tb_qp_from_facet_coordinates(turned, x[1]);
     ck_assert_mem_eq(active[0], active[1], ROWS);
     for (int j = 0; j < VARIABLES; j++) TEST_NEAR(x[0][j], x[1][j], 1e-12);
     for (int i = 0; i < ROWS; i++) TEST_NEAR(lambda[0][i], lambda[1][i], 1e-12);
     tb_kkt kkt;
-    TEST_OK(tb_qp_turn_judge(&facets, f, b, x[1], lambda[1], &arena, &kkt, &error), &error);
+    TEST_OK(tb_qp_facet_judge(&facets, f, b, x[1], lambda[1], &arena, &kkt, &error), &error);
     ck_assert(kkt.relative < 1e-12);
 
     column[0] = 2; /* a row over two pairs, and a pair with both kinds of rows */
-    TEST_STATUS(tb_qp_turn(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
+    TEST_STATUS(tb_qp_to_facet_coordinates(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
     column[0] = 0;
     column[8] = 1;
-    TEST_STATUS(tb_qp_turn(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
+    TEST_STATUS(tb_qp_to_facet_coordinates(&facets, &arena, &turned), TB_UNSUPPORTED, NULL);
     tb_arena_destroy(&arena);
 }
 END_TEST

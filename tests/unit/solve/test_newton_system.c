@@ -157,7 +157,7 @@ static made_problem made;
 
 /* A step's matrix: what each block of a problem adds to it and asks for. */
 typedef struct made_step {
-    double weight[CONTACTS], slope[18 * CONTACTS], lack[3 * CONTACTS];
+    double weight[CONTACTS], slope[18 * CONTACTS], prox_gap[3 * CONTACTS];
     uint8_t statuses[CONTACTS];
 } made_step;
 
@@ -184,7 +184,7 @@ static void make_step(made_step *step, double epsilon, uint64_t seed)
     for (int b = 0; b < CONTACTS; b++) {
         step->weight[b] = epsilon * 6;
         set_status(step, b, (tb_contact_status)(b % 7 == 0 ? TB_CONTACT_OPEN : b % 5 ? 1 : 2), b);
-        for (int i = 0; i < 3; i++) step->lack[3 * b + i] = tb_random_normal(&random);
+        for (int i = 0; i < 3; i++) step->prox_gap[3 * b + i] = tb_random_normal(&random);
     }
 }
 
@@ -221,11 +221,11 @@ START_TEST(a_factor_serves_while_few_blocks_change)
             if (n == 7) set_status(&step, 20, TB_CONTACT_SLIP, 3);
             if (n == 7) set_status(&step, 21, TB_CONTACT_OPEN, 3);
             bool solved = false, solved_anew = false;
-            ck_assert(tb_newton_system_solve(&warm, step.weight, step.slope, step.lack,
+            ck_assert(tb_newton_system_solve(&warm, step.weight, step.slope, step.prox_gap,
                                              step.statuses, change, &solved) == TB_OK);
             tb_arena_init(&arenas[1], 0);
             ck_assert(tb_newton_system_prepare(&cold, &made.problem, &arenas[1]) == TB_OK);
-            ck_assert(tb_newton_system_solve(&cold, step.weight, step.slope, step.lack,
+            ck_assert(tb_newton_system_solve(&cold, step.weight, step.slope, step.prox_gap,
                                              step.statuses, anew, &solved_anew) == TB_OK);
             const double apart = difference(change, anew);
             ck_assert_msg(apart < 1e-13 / EPSILON[k / 2], "problem %d, step %d: %g", k, n, apart);
@@ -254,8 +254,8 @@ START_TEST(a_factor_goes_when_much_has_changed)
         bool solved = false;
         for (int b = 0; b < CONTACTS; b++)
             set_status(&step, b, (tb_contact_status)((b + n) % 3), b + n);
-        ck_assert(tb_newton_system_solve(&system, step.weight, step.slope, step.lack, step.statuses,
-                                         change, &solved) == TB_OK);
+        ck_assert(tb_newton_system_solve(&system, step.weight, step.slope, step.prox_gap,
+                                         step.statuses, change, &solved) == TB_OK);
         ck_assert(solved);
         ck_assert_int_eq(system.factorizations, n + 1);
     }
@@ -265,17 +265,17 @@ END_TEST
 
 /* ---- the factor of an earlier solve ---- */
 
-enum { KEPT_BODIES = 4, KEPT_CONTACTS = 12, KEPT = 1 + 36 * KEPT_BODIES * KEPT_BODIES };
+enum { CACHED_BODIES = 4, CACHED_CONTACTS = 12, CACHED = 1 + 36 * CACHED_BODIES * CACHED_BODIES };
 
 /* A solve from the sets of `from`; the answer in `to`. */
 static void solve_from(const made_solution *from, double *factor, double tolerance,
                        made_solution *to)
 {
-    double speeds[KEPT_CONTACTS];
+    double speeds[CACHED_CONTACTS];
     const tb_solve_options options = made_options("newton", tolerance);
     tb_arena arena;
     tb_arena_init(&arena, 0);
-    for (int b = 0; b < KEPT_CONTACTS; b++)
+    for (int b = 0; b < CACHED_CONTACTS; b++)
         speeds[b] = hypot(from->xi[3 * b + 1], from->xi[3 * b + 2]);
     tb_warm_start warm = {.lambda = from->lambda,
                           .statuses = from->statuses,
@@ -292,7 +292,8 @@ static void solve_from(const made_solution *from, double *factor, double toleran
 static void shake(double share, uint64_t seed)
 {
     tb_random random = tb_random_stream(seed, 31);
-    for (int i = 0; i < 3 * KEPT_CONTACTS; i++) made.c[i] *= 1 + share * tb_random_normal(&random);
+    for (int i = 0; i < 3 * CACHED_CONTACTS; i++)
+        made.c[i] *= 1 + share * tb_random_normal(&random);
     for (int64_t i = 0; i < made.next_value; i++)
         made.values[i] *= 1 + share * tb_random_normal(&random);
 }
@@ -300,13 +301,13 @@ static void shake(double share, uint64_t seed)
 START_TEST(a_factor_serves_later_solves_that_are_near)
 {
     static made_solution start, first, second, third;
-    static double factor[KEPT], kept[KEPT];
-    const size_t bytes = 3 * KEPT_CONTACTS * sizeof(double);
-    ck_assert_int_eq(tb_kept_numbers(6 * KEPT_BODIES), KEPT);
-    ck_assert_int_eq(tb_kept_numbers(6 * KEPT_BODIES + 1), 0);
+    static double factor[CACHED], kept[CACHED];
+    const size_t bytes = 3 * CACHED_CONTACTS * sizeof(double);
+    ck_assert_int_eq(tb_cached_factor_numbers(6 * CACHED_BODIES), CACHED);
+    ck_assert_int_eq(tb_cached_factor_numbers(6 * CACHED_BODIES + 1), 0);
     int served = 0, wrong = 0;
     for (int k = 0; k < 20; k++) {
-        made_random(&made, 300 + (uint64_t)k, KEPT_CONTACTS, KEPT_BODIES, 0.8, 1);
+        made_random(&made, 300 + (uint64_t)k, CACHED_CONTACTS, CACHED_BODIES, 0.8, 1);
         const tb_solve_options cold = made_options("newton", 1e-10);
         made_solve(&made.problem, &cold, NULL, &start);
         memset(factor, 0, sizeof factor);
@@ -326,12 +327,12 @@ START_TEST(a_factor_serves_later_solves_that_are_near)
         /* numbers that no solve has left are as good as none */
         memset(factor, 0, sizeof factor);
         solve_from(&first, factor, 1e-8, &second);
-        for (int i = 0; i < KEPT; i++) factor[i] = i % 2 ? 1e300 : NAN;
+        for (int i = 0; i < CACHED; i++) factor[i] = i % 2 ? 1e300 : NAN;
         solve_from(&first, factor, 1e-8, &third);
         ck_assert(memcmp(second.lambda, third.lambda, bytes) == 0);
 
         /* and a factor of something else is found out */
-        for (int i = 1; i < KEPT; i++) kept[i] = i % 5 - 2;
+        for (int i = 1; i < CACHED; i++) kept[i] = i % 5 - 2;
         solve_from(&first, kept, 1e-8, &third);
         wrong += third.solution.work.factorizations > 0;
     }

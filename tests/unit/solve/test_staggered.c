@@ -292,7 +292,7 @@ START_TEST(laws_with_spin_are_unsupported_and_nothing_is_solved_at_once)
 END_TEST
 
 /* A part of `made`'s problem, made for one way of solving it or the other. */
-static void make_part(tb_staggered_part *part, bool friction, bool large, const tb_real *g,
+static void make_part(tb_staggered_program *part, bool friction, bool large, const tb_real *g,
                       tb_arena *arena)
 {
     TEST_OK(friction ? tb_staggered_friction(&made.problem, arena, part)
@@ -316,7 +316,7 @@ START_TEST(large_programs_have_the_answers_of_small_ones)
         tb_real *g = TB_ARENA_ARRAY(&arena, tb_real, 120 * 120);
         tb_real *rows = TB_ARENA_ARRAY(&arena, tb_real, 120);
         TEST_OK(tb_problem_delassus(&made.problem, g), NULL);
-        tb_staggered_part part[2];
+        tb_staggered_program part[2];
         for (int l = 0; l < 2; l++) make_part(&part[l], friction, l == 1, g, &arena);
         const int32_t n = part[0].n;
         ck_assert_int_eq(n, friction ? 2 * 32 : 32 + 8 * 3);

@@ -1,0 +1,36 @@
+/* Streams beside a card's own, for solves that overlap (steps.c). */
+#ifndef TB_GPU_SIDE_STREAMS_H
+#define TB_GPU_SIDE_STREAMS_H
+
+#include "gpu/device/device.h"
+#include "gpu/device/gpu_internal.h"
+
+/* Streams of solves, behind them one for each group of worlds but the first. A solve that takes as many
+ * rounds as there are streams holds up the next one of its own. With a call's stream, that of readers
+ * (device_copy.h) and one to spare they are as many as a process can have queues to the card (TB_GPU_QUEUES):
+ * streams that share a queue wait for each other. */
+enum { TB_GPU_SOLVE_STREAMS = 28, TB_GPU_SIDE_STREAMS = TB_GPU_SOLVE_STREAMS + TB_GPU_GROUPS - 1 };
+#define TB_GPU_QUEUES "32"
+
+/* Each with an event that it begins after and one that its end is known by. */
+typedef struct tb_gpu_side_streams {
+    cudaStream_t streams[TB_GPU_SIDE_STREAMS];
+    cudaEvent_t begins[TB_GPU_SIDE_STREAMS], ends[TB_GPU_SIDE_STREAMS];
+} tb_gpu_side_streams;
+
+/* Makes what is missing. The card prefers blocks of solves to all others: who waits at a gate waits
+ * for them. */
+tb_status tb_gpu_side_streams_open(tb_gpu_side_streams *side_streams, tb_gpu_device *device,
+                                   tb_error *error);
+void tb_gpu_side_streams_close(tb_gpu_side_streams *side_streams);
+
+/* What comes next on the side waits for all that the stream has so far... */
+cudaError_t tb_gpu_side_stream_begin(const tb_gpu_side_streams *side_streams, int32_t index,
+                                     cudaStream_t stream);
+/* ... and what comes next on the stream for all that the side has. */
+cudaError_t tb_gpu_side_stream_join(const tb_gpu_side_streams *side_streams, int32_t index,
+                                    cudaStream_t stream);
+/* Waits for all of them, where something has failed. */
+void tb_gpu_side_streams_wait(const tb_gpu_side_streams *side_streams);
+
+#endif

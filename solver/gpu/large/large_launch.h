@@ -1,0 +1,26 @@
+/* What a field's calls, its warming up and its measurements share: memory, launches, the control
+ * block on its way. */
+#ifndef TB_GPU_LARGE_LAUNCH_H
+#define TB_GPU_LARGE_LAUNCH_H
+
+#include "gpu/large/large_run.h"
+
+void tb_gpu_large_forget_graph(tb_gpu_large_world *large);
+/* Room for a part of the field's memory, its arrays there, cleared as far as it must be. */
+tb_status tb_gpu_large_allocate(tb_gpu_large_world *large, tb_gpu_device *device,
+                                tb_gpu_large_memory part, tb_error *error);
+/* Between the host and the card; counted. */
+tb_status tb_gpu_large_copy(tb_gpu_large_world *large, tb_gpu_device *device, void *to,
+                            const void *from, size_t bytes, tb_error *error);
+/* What sorts and sums of this work need. */
+tb_status tb_gpu_large_reserve_scratch(tb_gpu_large_world *large, tb_gpu_device *device,
+                                       tb_gpu_large_launches work, tb_error *error);
+tb_status tb_gpu_large_start(tb_gpu_large_world *large, tb_gpu_device *device,
+                             tb_gpu_large_launches work, cudaEvent_t *marks, tb_error *error);
+tb_status tb_gpu_large_send_control(tb_gpu_large_world *large, tb_gpu_device *device,
+                                    tb_error *error);
+/* How the world stands, into the report; waits for the card. */
+tb_status tb_gpu_large_fetch_control(tb_gpu_large_world *large, tb_gpu_device *device,
+                                     tb_error *error);
+
+#endif

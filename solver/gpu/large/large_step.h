@@ -1,0 +1,18 @@
+/* Which worlds of a call go to large-world mode, and one of them on its way through it: its device copy is where
+ * it stands (device_copy.h), so a large world that is stepped again and again does not travel. */
+#ifndef TB_GPU_LARGE_STEP_H
+#define TB_GPU_LARGE_STEP_H
+
+#include "gpu/large/large_run.h"
+#include "gpu/device/device_copy.h"
+
+/* Whether the state's world is large, and one of those that large-world mode takes (tb_large_refuses). */
+bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options);
+
+/* Steps the world. DIVERGED is no failure here: it stands in the state and the certificate. */
+tb_status tb_gpu_large_step(tb_gpu_device *device, tb_gpu_device_copies *device_copies,
+                            tb_gpu_large_world *large, const tb_model *image, tb_state *state,
+                            const tb_step_options *options, int32_t steps,
+                            tb_certificate *certificate, uint64_t *copied_bytes, tb_error *error);
+
+#endif

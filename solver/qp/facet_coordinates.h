@@ -1,0 +1,33 @@
+/* Facets as bounds: a program in the coordinates of its rows.
+ *
+ * Rows +-a (x_2c + x_2c+1) <= b and +-a (x_2c - x_2c+1) <= b, as friction with four facets has them,
+ * are bounds on the sum u_1 and the difference u_2 of a pair. With x = T u, T = 1/2 [1 1; 1 -1] for
+ * such a pair, H becomes T' H T, whose band is at most two wider, f becomes T' f, and b and the
+ * multipliers stay. Litven's Z for a pair with one active row is a column of T. So who solves programs
+ * with bounds solves these; all factors are powers of two, and only sums are rounded. */
+#ifndef TB_FACET_COORDINATES_H
+#define TB_FACET_COORDINATES_H
+
+#include "tribo_qp.h"
+#include "base/base.h"
+
+typedef struct tb_qp_facet_coordinates {
+    tb_qp_program program;  /* without f and b */
+    double *f;              /* n: of tb_qp_facet_force */
+    uint8_t *is_facet_pair; /* pairs */
+} tb_qp_facet_coordinates;
+
+/* UNSUPPORTED where a row is neither a bound nor a facet, or a pair has both; RESOURCE_EXHAUSTED. */
+tb_status tb_qp_to_facet_coordinates(const tb_qp_program *program, tb_arena *arena,
+                                     tb_qp_facet_coordinates **coordinates);
+/* turned->f <- T' f. */
+void tb_qp_facet_force(tb_qp_facet_coordinates *coordinates, const double *f);
+/* x <- T x. */
+void tb_qp_from_facet_coordinates(const tb_qp_facet_coordinates *coordinates, double *x);
+
+/* The KKT residual of the program as it was given. */
+tb_status tb_qp_facet_judge(const tb_qp_program *program, const double *f, const double *b,
+                            const double *x, const double *lambda, tb_arena *scratch, tb_kkt *kkt,
+                            tb_error *error);
+
+#endif

@@ -1,0 +1,45 @@
+/* What the host works out once for a model that large-world mode is to step; see large_world.h. */
+#ifndef TB_LARGE_PLAN_H
+#define TB_LARGE_PLAN_H
+
+#include "step/step.h"
+
+enum {
+    TB_LARGE_MOST_UNBOUNDED = 256 /* shapes outside of the tree, each asked about by all others */
+};
+
+/* A body that no dof moves, by the kinematic body that it is fixed to (-1: the world). */
+typedef struct tb_large_fixed {
+    int32_t kinematic;
+    int32_t body;
+    double position[3], orientation[4]; /* in the frame of that body */
+} tb_large_fixed;
+
+/* Shapes are the model's colliding shapes by their place in its list; slots are trees, then fixed
+ * bodies. */
+typedef struct tb_large_plan {
+    int32_t trees, fixed, shapes, small, large;
+    int32_t bodies, coordinates, dofs, kinematic, model_shapes; /* of the model */
+    bool round;      /* only balls about the centres of their bodies move (see coloured.h) */
+    bool only_balls; /* among what moves, and planes else: no pair needs more than one point */
+    tb_large_fixed *fixed_bodies; /* fixed */
+    int32_t *shape_slots;         /* shapes */
+    int32_t *small_shapes;        /* small: those in the tree */
+    int32_t *large_shapes;        /* large */
+    int32_t *first_shapes;        /* slots: first shape of each, -1: none */
+    int32_t *shape_of_model;      /* model shapes: place in the list, -1 */
+    uint8_t *is_large;            /* shapes */
+} tb_large_plan;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Why a world is not for large-world mode, or NULL. */
+const char *tb_large_refuses(const tb_model *model, const tb_step_options *options);
+/* Takes the plan's arrays from the arena. */
+tb_status tb_large_plan_make(const tb_model *model, tb_arena *arena, tb_large_plan *plan);
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,183 @@
+/* Large-world mode on the host: which worlds it takes, and what it wants to know of a model. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "step/large/large_plan.h"
+
+/* A shape this many times as large as the usual one is asked about by all others instead of standing
+ * in the tree, where it would meet most of it. */
+static const double LARGE = 16;
+
+/* ---- which worlds ---- */
+
+static const char *refuses_options(const tb_step_options *options)
+{
+    const tb_solve_options *s = &options->solve;
+    const char *name = s->solver != NULL ? s->solver : "";
+    if (strcmp(name, "sor") != 0 && strcmp(name, "jor") != 0 && strcmp(name, "auto") != 0)
+        return "its solvers are sor, jor and auto";
+    if (s->stop != TB_STOP_RESIDUAL) return "it stops by the residual";
+    if (s->storage != TB_STORAGE_AUTO && s->storage != TB_STORAGE_FACTORIZED)
+        return "it has the factorized form only";
+    if (s->r_strategy != TB_R_DIAGONAL) return "its r-factors are those of the diagonal";
+    if (options->report_energy) return "it reports no energies";
+    return NULL;
+}
+
+static const char *refuses_bodies(const tb_model *m)
+{
+    if (m->number_of_trees == 0) return "nothing moves";
+    if (m->number_of_jointed_trees > 0) return "it has joints";
+    if (m->number_of_actuators > 0 || m->number_of_tendons > 0 || m->number_of_equalities > 0 ||
+        m->number_of_dry_dofs > 0)
+        return "it has rows that are not contacts";
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const tb_model_body *body = &m->bodies[tree->body];
+        if (!tree->single_free || tree->number_of_bodies != 1) return "it has joints";
+        if (m->bodies[m->bodies[body->parent].fixed_to].kinematic >= 0)
+            return "a body flies from one that is moved";
+    }
+    return NULL;
+}
+
+static const char *refuses_shapes(const tb_model *m)
+{
+    int32_t planes = 0;
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+        const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
+        if (shape->type >= TB_SHAPE_MESH) return "it has meshes or height fields";
+        if (shape->surface.kind > TB_CONTACT_COULOMB) return "it has spinning or rolling friction";
+        planes += shape->type == TB_SHAPE_PLANE;
+    }
+    for (int32_t i = 0; i < m->number_of_pairs; i++)
+        if (m->pairs[i].surface.kind > TB_CONTACT_COULOMB)
+            return "it has spinning or rolling friction";
+    return planes > TB_LARGE_MOST_UNBOUNDED ? "it has too many planes" : NULL;
+}
+
+const char *tb_large_refuses(const tb_model *model, const tb_step_options *options)
+{
+    const char *why = refuses_options(options);
+    if (why == NULL) why = refuses_bodies(model);
+    return why != NULL ? why : refuses_shapes(model);
+}
+
+/* ---- the plan ---- */
+
+/* Bodies that no dof moves, with their poses in the frame of what they are fixed to. */
+static void list_fixed(const tb_model *m, tb_large_plan *plan, int32_t *numbers)
+{
+    int32_t count = 0;
+    for (int32_t b = 0; b < m->number_of_bodies; b++) {
+        const tb_model_body *body = &m->bodies[b];
+        numbers[b] = -1;
+        if (body->tree >= 0) continue;
+        tb_large_fixed *fixed = &plan->fixed_bodies[count];
+        *fixed = (tb_large_fixed){.kinematic = -1, .body = b, .orientation = {1, 0, 0, 0}};
+        if (body->kinematic >= 0) {
+            fixed->kinematic = body->kinematic;
+        } else if (b > 0) {
+            const tb_large_fixed *parent = &plan->fixed_bodies[numbers[body->parent]];
+            const tb_quaternion turned = tb_q_load(parent->orientation);
+            const tb_vec3 offset = tb_q_rotate(turned, tb_v3_load(body->position));
+            fixed->kinematic = parent->kinematic;
+            tb_v3_store(fixed->position, tb_v3_add(tb_v3_load(parent->position), offset));
+            tb_q_store(fixed->orientation, tb_q_mul(turned, tb_q_load(body->orientation)));
+        }
+        numbers[b] = count++;
+    }
+    plan->fixed = count;
+}
+
+static int compare(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+static void choose_large(const tb_model *m, tb_large_plan *plan, double *reaches)
+{
+    int32_t count = 0, large = 0;
+    for (int32_t i = 0; i < plan->shapes; i++) {
+        const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
+        if (shape->type != TB_SHAPE_PLANE) reaches[count++] = shape->reach;
+    }
+    qsort(reaches, (size_t)count, sizeof *reaches, compare);
+    double limit = count > 0 ? LARGE * reaches[count / 2] : 0;
+    for (int32_t pass = 0; pass < 2; pass++) {
+        large = 0;
+        for (int32_t i = 0; i < plan->shapes; i++) {
+            const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
+            const bool plane = shape->type == TB_SHAPE_PLANE;
+            plan->is_large[i] = plane || shape->reach > limit;
+            large += plan->is_large[i];
+        }
+        if (large <= TB_LARGE_MOST_UNBOUNDED) break;
+        limit = DBL_MAX; /* planes only */
+    }
+    plan->large = plan->small = 0;
+    for (int32_t i = 0; i < plan->shapes; i++)
+        if (plan->is_large[i])
+            plan->large_shapes[plan->large++] = i;
+        else
+            plan->small_shapes[plan->small++] = i;
+}
+
+/* Whether a shape is a ball about the centre of a body whose inertia is one number. */
+static bool is_round(const tb_model *m, const tb_model_shape *shape)
+{
+    if (shape->type != TB_SHAPE_SPHERE) return false;
+    for (int k = 0; k < 3; k++)
+        if (shape->position[k] != 0) return false;
+    const double *inverse = m->trees[m->bodies[shape->body].tree].inverse_inertia;
+    for (int k = 0; k < 9; k++)
+        if (inverse[k] != (k % 4 == 0 ? inverse[0] : 0)) return false;
+    return true;
+}
+
+static void place_shapes(const tb_model *m, tb_large_plan *plan, const int32_t *fixed_numbers)
+{
+    plan->round = plan->only_balls = true;
+    for (int32_t i = 0; i < plan->trees + plan->fixed; i++) plan->first_shapes[i] = -1;
+    for (int32_t i = 0; i < m->number_of_shapes; i++) plan->shape_of_model[i] = -1;
+    for (int32_t i = 0; i < plan->shapes; i++) {
+        const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
+        const int32_t tree = m->bodies[shape->body].tree;
+        const int32_t slot = tree >= 0 ? tree : plan->trees + fixed_numbers[shape->body];
+        plan->shape_slots[i] = slot;
+        plan->shape_of_model[m->colliding_shapes[i]] = i;
+        if (plan->first_shapes[slot] < 0) plan->first_shapes[slot] = i;
+        if (tree >= 0 && !is_round(m, shape)) plan->round = false;
+        if (shape->type > TB_SHAPE_SPHERE) plan->only_balls = false;
+    }
+}
+
+tb_status tb_large_plan_make(const tb_model *model, tb_arena *arena, tb_large_plan *plan)
+{
+    const tb_model *m = model;
+    *plan = (tb_large_plan){.trees = m->number_of_trees,
+                            .fixed = m->number_of_bodies - m->number_of_trees,
+                            .shapes = m->number_of_colliding_shapes,
+                            .bodies = m->number_of_bodies,
+                            .coordinates = m->number_of_coordinates,
+                            .dofs = m->number_of_dofs,
+                            .kinematic = m->number_of_kinematic_bodies,
+                            .model_shapes = m->number_of_shapes};
+    plan->fixed_bodies = TB_ARENA_ARRAY(arena, tb_large_fixed, plan->fixed);
+    plan->shape_slots = TB_ARENA_ARRAY(arena, int32_t, plan->shapes);
+    plan->small_shapes = TB_ARENA_ARRAY(arena, int32_t, plan->shapes);
+    plan->large_shapes = TB_ARENA_ARRAY(arena, int32_t, plan->shapes);
+    plan->first_shapes = TB_ARENA_ARRAY(arena, int32_t, plan->trees + plan->fixed);
+    plan->shape_of_model = TB_ARENA_ARRAY(arena, int32_t, plan->model_shapes);
+    plan->is_large = TB_ARENA_ARRAY(arena, uint8_t, plan->shapes);
+    int32_t *numbers = TB_ARENA_ARRAY(arena, int32_t, m->number_of_bodies);
+    double *reaches = TB_ARENA_ARRAY(arena, double, plan->shapes);
+    if (!plan->fixed_bodies || !plan->shape_slots || !plan->small_shapes || !plan->large_shapes ||
+        !plan->first_shapes || !plan->shape_of_model || !plan->is_large || !numbers || !reaches)
+        return TB_RESOURCE_EXHAUSTED;
+    list_fixed(m, plan, numbers);
+    choose_large(m, plan, reaches);
+    place_shapes(m, plan, numbers);
+    return TB_OK;
+}

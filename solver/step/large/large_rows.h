@@ -1,0 +1,345 @@
+/* Large-world mode: pairs that touch become units, and their contacts rows in the order of colours
+ * (contact_rows.c). */
+#ifndef TB_LARGE_ROWS_H
+#define TB_LARGE_ROWS_H
+
+#include "step/large/large_pairs.h"
+
+/* Place of a shape's body among the bodies of the sweeps; -1: it does not move. */
+TB_LANE int32_t tb_large_place(const tb_large_world *f, int32_t shape)
+{
+    const int32_t slot = f->plan.shape_slots[shape];
+    return slot < f->plan.trees ? f->places[slot] : -1;
+}
+
+TB_STATIC void tb_large_stage_units(const tb_large_world *f)
+{
+    if (tb_large_stopped(f)) return;
+    tb_large_control *c = f->control;
+    const uint64_t total = f->touching_from[f->capacity.pairs];
+    const int32_t units = (int32_t)(total >> 32), contacts = (int32_t)(uint32_t)total;
+    if (TB_GRID_LEADER) {
+        c->units = units;
+        c->contacts = contacts;
+    }
+    if (units > f->capacity.units || contacts > f->capacity.contacts || contacts < 0) {
+        if (TB_GRID_LEADER) tb_large_stop(f, TB_LARGE_FULL);
+        return;
+    }
+    TB_GRID_EACH(i, c->pairs)
+    {
+        if (f->touching[i] == 0) continue;
+        const int32_t unit = (int32_t)(f->touching_from[i] >> 32);
+        const tb_large_sides s = tb_large_sides_of(f, i);
+        f->unit_pairs[unit] = i;
+        f->unit_homes[unit] = (int32_t)(uint32_t)f->touching_from[i];
+        f->unit_links[unit].a = tb_large_place(f, s.a);
+        f->unit_links[unit].b = tb_large_place(f, s.b);
+    }
+    TB_GRID_EACH(i, f->capacity.units + 1)
+    {
+        if (i < f->capacity.units) f->unit_numbers[i] = i;
+        if (i == units) f->unit_homes[i] = contacts;
+        if (i >= units && i < f->capacity.units) f->colours[i] = TB_COLOUR_NONE;
+    }
+}
+
+/* Reached by all lanes together. */
+TB_STATIC void tb_large_stage_colour(const tb_large_world *f)
+{
+    if (tb_large_stopped(f)) return;
+    tb_colouring c;
+    c.units = f->control->units;
+    c.bodies = f->plan.shapes;
+    c.links = f->unit_links;
+    c.colours = f->colours;
+    c.claims[0] = f->claims[0];
+    c.claims[1] = f->claims[1];
+    c.masks = f->masks;
+    c.left = f->control->left;
+    const int32_t rounds = tb_colour_all(&c);
+    if (TB_GRID_LEADER) f->control->rounds = rounds;
+}
+
+/* Where each colour begins, and how many contacts its units have. A colour above the first 64 is that of
+ * a round; of more rounds than there is room for colours the keys may not have been sorted whole. */
+TB_STATIC void tb_large_stage_order(const tb_large_world *f)
+{
+    if (tb_large_stopped(f)) return;
+    const int32_t units = f->control->units, most = TB_COLOUR_MASK_BITS + f->control->rounds;
+    int32_t colours = units > 0 ? (int32_t)f->sorted_colours[units - 1] + 1 : 0;
+    if (f->control->rounds > f->capacity.colours && most > colours) colours = most;
+    if (TB_GRID_LEADER) f->control->colours = colours;
+    if (colours > f->capacity.colours) {
+        if (TB_GRID_LEADER) tb_large_stop(f, TB_LARGE_FULL);
+        return;
+    }
+    TB_GRID_EACH(i, units + 1)
+    {
+        const int32_t before = i > 0 ? (int32_t)f->sorted_colours[i - 1] : -1;
+        const int32_t here = i < units ? (int32_t)f->sorted_colours[i] : colours;
+        for (int32_t k = before + 1; k <= here; k++) f->colour_from[k] = i;
+    }
+    TB_GRID_EACH(i, f->capacity.units + 1)
+    {
+        int32_t size = 0;
+        if (i < units) {
+            const int32_t unit = f->sorted_units[i];
+            size = f->unit_homes[unit + 1] - f->unit_homes[unit];
+        }
+        f->sizes[i] = size;
+    }
+}
+
+/* ---- rows ---- */
+
+/* What the last step left to a contact, by its finder, the other shape and the feature; NULL. */
+TB_LANE const tb_large_memory *tb_large_remembered(const tb_large_world *f, tb_large_pair pair,
+                                                   uint64_t feature)
+{
+    const int32_t from = f->cache_from[pair.finder], count = f->cache_count[pair.finder];
+    for (int32_t i = from; i < from + count; i++)
+        if (f->cache_other[i] == pair.other && f->cache_feature[i] == feature) return &f->cache[i];
+    return NULL;
+}
+
+/* The impulses to start from, inside their sets. */
+TB_LANE tb_vec3 tb_large_warm(const tb_large_world *f, tb_large_pair pair, uint64_t feature,
+                              const tb_contact_frame *frame)
+{
+    const tb_large_memory *m =
+        f->options.solve.warm_start ? tb_large_remembered(f, pair, feature) : NULL;
+    tb_real lambda[3] = {0, 0, 0};
+    if (m) {
+        lambda[0] = m->normal;
+        if (frame->rows > 1) {
+            lambda[1] = tb_v3_dot(m->slip, frame->t1);
+            lambda[2] = tb_v3_dot(m->slip, frame->t2);
+        }
+        if (!tb_all_finite(lambda, 3)) lambda[0] = lambda[1] = lambda[2] = 0;
+        const tb_block block = tb_contact_law_of(frame);
+        tb_prox_block(block.law, block.rows, block.mu, 0, 0, lambda);
+    }
+    return tb_v3(lambda[0], lambda[1], lambda[2]);
+}
+
+TB_LANE tb_unit_body tb_large_unit_body(const tb_large_body *b, bool moves)
+{
+    tb_unit_body u;
+    memset(&u, 0, sizeof u);
+    if (!moves) return u;
+    u.inverse_mass = b->position.w;
+    u.inverse_inertia = b->inertia[1].z;
+    u.inertia[0] = b->inertia[0];
+    u.inertia[1] = b->inertia[1];
+    return u;
+}
+
+/* One contact's rows at place i. */
+TB_LANE void tb_large_row(const tb_large_world *f, bool round, int32_t i, int32_t pair,
+                          const tb_large_sides *s, const tb_surface *surface,
+                          const tb_contact_point *p, int32_t home)
+{
+    const tb_coloured *rows = &f->rows;
+    const tb_contact_timing timing = tb_large_timing(f);
+    const bool moves_a = s->body_a->position.w > 0, moves_b = s->body_b->position.w > 0;
+    const bool rubs = tb_contact_law(surface) == TB_LAW_COULOMB;
+    tb_contact_frame frame;
+    frame.n = p->normal;
+    tb_v3_tangents(frame.n, &frame.t1, &frame.t2);
+    frame.mu = rubs ? TB_R(surface->friction) : TB_R(-1);
+    frame.rows = rubs ? 3 : 1;
+    const tb_vec3 at = tb_large_middle(p);
+    frame.arm_a = tb_v3_sub(at, tb_large_position(s->body_a));
+    frame.arm_b = tb_v3_sub(at, tb_large_position(s->body_b));
+
+    /* c: free velocity, restitution or gap */
+    const tb_vec3 free_a =
+        tb_large_velocity(&s->body_a->free_linear, &s->body_a->free_angular, s->body_a, at);
+    const tb_vec3 free_b =
+        tb_large_velocity(&s->body_b->free_linear, &s->body_b->free_angular, s->body_b, at);
+    const tb_vec3 free_velocity = tb_v3_sub(free_b, free_a);
+    const tb_real bias = tb_contact_bias_with_recovery(&timing, p->gap, TB_R(surface->restitution),
+                                                       tb_large_before(s, p));
+    tb_quad c;
+    c.x = tb_v3_dot(frame.n, free_velocity) + bias;
+    c.y = rubs ? tb_v3_dot(frame.t1, free_velocity) : 0;
+    c.z = rubs ? tb_v3_dot(frame.t2, free_velocity) : 0;
+
+    /* the diagonal block of G and its r-factors, for omega 1 */
+    const tb_unit_body a = tb_large_unit_body(s->body_a, moves_a);
+    const tb_unit_body b = tb_large_unit_body(s->body_b, moves_b);
+    tb_sweep_block block;
+    memset(&block, 0, sizeof block);
+    block.law = rubs ? TB_LAW_COULOMB : TB_LAW_UNILATERAL;
+    block.rows = (uint8_t)frame.rows;
+    if (round) {
+        /* arms as sweeps will have them */
+        rows->reach_a[i] = moves_a ? tb_v3_dot(frame.n, frame.arm_a) : 0;
+        rows->reach_b[i] = moves_b ? -tb_v3_dot(frame.n, frame.arm_b) : 0;
+        frame.arm_a = tb_v3_scale(frame.n, rows->reach_a[i]);
+        frame.arm_b = tb_v3_scale(frame.n, -rows->reach_b[i]);
+    }
+    tb_real g[9];
+    tb_contact_local(&frame, round, &a, &b, g);
+    if (frame.rows == 1) {
+        block.r_normal = tb_over(1, g[0]);
+        block.r_friction = 0;
+    } else {
+        tb_block_diagonal_r(&block, g, 1);
+    }
+    c.w = block.r_normal;
+    rows->normal[i] = tb_quad_of(frame.n, frame.mu);
+    rows->c[i] = c;
+    const tb_large_pair shapes = f->pairs[pair];
+    const tb_vec3 warm = tb_large_warm(f, shapes, p->feature, &frame);
+    rows->lambda[i] = tb_quad_of(warm, round ? block.r_friction : 0);
+    if (!round) {
+        const bool whole = rubs && (tb_block_solve_pays(g) || tb_block_is_painleve(g, frame.mu));
+        rows->arm_a[i] = tb_quad_of(frame.arm_a, whole ? -block.r_friction : block.r_friction);
+        rows->arm_b[i] = tb_quad_of(frame.arm_b, g[1]);
+        tb_quad rest;
+        rest.x = g[2], rest.y = g[4], rest.z = g[5], rest.w = g[8];
+        rows->g[i] = rest;
+    }
+    tb_large_point *point = &f->points[i];
+    point->position = at;
+    point->gap = p->gap;
+    point->bias = bias;
+    point->feature = p->feature;
+    point->home = home;
+    point->pair = pair;
+    if (p->gap < 0) tb_grid_max_u64(&f->control->deepest, tb_double_order((double)-p->gap));
+}
+
+TB_LANE void tb_large_fill_unit(const tb_large_world *f, bool round, int32_t place)
+{
+    const int32_t unit = f->sorted_units[place], pair = f->unit_pairs[unit];
+    const int32_t home = f->unit_homes[unit], count = f->unit_homes[unit + 1] - home;
+    const tb_large_sides s = tb_large_sides_of(f, pair);
+    const int32_t *list = f->model->colliding_shapes;
+    const tb_surface surface = tb_model_pair_surface(f->model, list[s.a], list[s.b]);
+    const int32_t first = round ? place : f->rows.unit_from[place];
+    f->links[place] = f->unit_links[unit];
+    if (tb_large_is_easy(&s)) {
+        tb_contact_point point;
+        uint32_t flags = 0;
+        tb_large_easy_points(f, &s, &point, &flags);
+        tb_large_row(f, round, first, pair, &s, &surface, &point, home);
+    } else {
+        const tb_contact_point *points =
+            f->hard_points + (int64_t)f->hard_from[pair] * TB_MANIFOLD_POINTS;
+        for (int32_t k = 0; k < count; k++)
+            tb_large_row(f, round, first + k, pair, &s, &surface, &points[k], home + k);
+    }
+    if (tb_contact_law(&surface) == TB_LAW_UNILATERAL)
+        tb_grid_add(&f->control->frictionless, count);
+}
+
+TB_LANE void tb_large_fill(const tb_large_world *f, bool round)
+{
+    if (tb_large_stopped(f)) return;
+    TB_GRID_EACH(i, f->control->units) tb_large_fill_unit(f, round, i);
+
+    /* bodies that the sweeps have, at rest: velocities are those that impulses make */
+    const tb_quad none = tb_quad_of(tb_v3(0, 0, 0), 0);
+    TB_GRID_EACH(i, f->plan.shapes)
+    {
+        const int32_t shape =
+            i < f->plan.small ? f->sorted_order[i] : f->plan.large_shapes[i - f->plan.small];
+        const int32_t slot = f->plan.shape_slots[shape];
+        tb_quad *twist = f->rows.twist + 2 * (int64_t)i;
+        twist[0] = twist[1] = none;
+        if (slot >= f->plan.trees || f->plan.first_shapes[slot] != shape) continue;
+        const tb_large_body *b = &f->bodies[slot];
+        twist[0].w = b->position.w;
+        twist[1].w = b->inertia[1].z;
+        if (round) continue;
+        f->rows.inertia[2 * (int64_t)i] = b->inertia[0];
+        f->rows.inertia[2 * (int64_t)i + 1] = b->inertia[1];
+    }
+}
+
+TB_STATIC void tb_large_stage_rows_round(const tb_large_world *f)
+{
+    tb_large_fill(f, true);
+}
+
+TB_STATIC void tb_large_stage_rows(const tb_large_world *f)
+{
+    tb_large_fill(f, false);
+}
+
+/* ---- the solve ---- */
+
+/* The rows of this step as the sweeps see them. */
+TB_LANE tb_coloured tb_large_coloured(const tb_large_world *f)
+{
+    tb_coloured rows = f->rows;
+    rows.places = f->plan.shapes;
+    rows.units = f->control->units;
+    rows.contacts = f->control->contacts;
+    rows.colours = f->control->colours;
+    return rows;
+}
+
+TB_LANE void tb_large_solve(const tb_large_world *f, bool round)
+{
+    if (tb_large_stopped(f)) return;
+    const tb_coloured rows = tb_large_coloured(f);
+    if (rows.contacts == 0) {
+        TB_GRID_EACH(i, 8 * rows.places) rows.sum[i] = 0;
+        return;
+    }
+    tb_coloured_iterate(&rows, round, &f->options.solve, f->jacobi != 0, &f->control->result);
+}
+
+/* Reached by all lanes together. */
+TB_STATIC void tb_large_stage_solve_round(const tb_large_world *f)
+{
+    tb_large_solve(f, true);
+}
+
+TB_STATIC void tb_large_stage_solve(const tb_large_world *f)
+{
+    tb_large_solve(f, false);
+}
+
+/* ---- for measurements: sweeps alone, over the rows of the last step ---- */
+
+TB_LANE void tb_large_sweep(const tb_large_world *f, bool round)
+{
+    tb_coloured rows = tb_large_coloured(f);
+    tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
+    for (int32_t n = 1; n <= f->options.solve.maximum_iterations; n++) {
+        const double change = tb_coloured_sweep(&rows, round, &run, n);
+        tb_coloured_learn(&run, change, n);
+    }
+}
+
+/* Reached by all lanes together. */
+TB_STATIC void tb_large_stage_sweep(const tb_large_world *f)
+{
+    if (f->plan.round)
+        tb_large_sweep(f, true);
+    else
+        tb_large_sweep(f, false);
+}
+
+/* One colour of one sweep, for a launch of its own. */
+TB_STATIC void tb_large_stage_one_colour(const tb_large_world *f, int32_t colour)
+{
+    tb_coloured rows = tb_large_coloured(f);
+    const int32_t from = rows.colour_from[colour];
+    tb_coloured_run run = tb_coloured_begin(&rows, &f->options.solve, false);
+    const tb_coloured_way way = tb_coloured_aim(&rows, &run, f->options.solve.local_solve);
+    TB_GRID_EACH(k, rows.colour_from[colour + 1] - from)
+    {
+        if (f->plan.round)
+            (void)tb_unit_move(&rows, true, &way, from + k);
+        else
+            (void)tb_unit_move(&rows, false, &way, from + k);
+    }
+}
+
+#endif

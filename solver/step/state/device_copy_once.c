@@ -1,0 +1,66 @@
+/* A state and what a device has of it (see tb_state in step.h).
+ *
+ * A device keeps a device copy of each state that it has stepped. What a step wrote stays there until
+ * somebody asks, and what the host writes goes there with the next step; both by parts, so that new
+ * controls for a world do not bring it back first. Here is the host's side of that, the same for
+ * every backend. */
+#include "backend/backend.h"
+#include "step/step.h"
+
+void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1])
+{
+    const double *const arrays[TB_ARRAYS] = {state->q,
+                                             state->u,
+                                             state->controls,
+                                             state->activations,
+                                             state->applied,
+                                             state->wrenches,
+                                             state->kinematic,
+                                             state->row_impulses,
+                                             state->actuator_force};
+    for (int i = 0; i < TB_ARRAYS; i++) first[i] = (size_t)(arrays[i] - state->numbers);
+    first[TB_ARRAYS] = state->number_of_numbers;
+}
+
+void tb_state_drop_device_copy(tb_state *state)
+{
+    if (state->device_copy) state->device_copy->backend->release(state->device_copy);
+    state->device_copy = NULL;
+    state->host_newer = state->device_newer = 0;
+}
+
+/* What a reader sees does not change by it. */
+tb_status tb_state_sync_to_host(const tb_state *state, uint32_t parts, tb_error *error)
+{
+    tb_state *s = (tb_state *)(uintptr_t)state;
+    if (!(s->device_newer & parts)) return TB_OK;
+    return s->device_copy->backend->fetch(&s, 1, parts, error);
+}
+
+tb_status tb_states_sync_to_host(tb_state *const *states, int32_t worlds, uint32_t parts,
+                                 tb_error *error)
+{
+    /* stretches that one backend has all of; as a rule that is one */
+    for (int32_t i = 0, end; i < worlds; i = end) {
+        const tb_device_copy *device_copy = states[i]->device_copy;
+        end = i + 1;
+        if (!device_copy) continue;
+        bool newer = (states[i]->device_newer & parts) != 0;
+        for (; end < worlds && states[end]->device_copy &&
+               states[end]->device_copy->backend == device_copy->backend;
+             end++)
+            newer |= (states[end]->device_newer & parts) != 0;
+        const tb_status status =
+            newer ? device_copy->backend->fetch(states + i, end - i, parts, error) : TB_OK;
+        if (status != TB_OK) return status;
+    }
+    return TB_OK;
+}
+
+tb_status tb_states_fetch(tb_state *const *states, int32_t worlds, bool contacts, tb_error *error)
+{
+    if (worlds < 0 || (worlds > 0 && !states))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds", "%d worlds", worlds);
+    return tb_states_sync_to_host(states, worlds, contacts ? TB_STATE_ALL : TB_PARTS_NUMBERS,
+                                  error);
+}

@@ -1,0 +1,282 @@
+/* One large world on a card: piles of balls in a box of planes, 1 k to 1 M.
+ *
+ *     bench_large [most balls [fewest]]        default 1000000 1000
+ *
+ * Prints a line of JSON for every size and precision: the whole step, its stages, one sweep alone,
+ * plain and with momentum, the bytes that it moves by count and their share of the copy bandwidth;
+ * then the growth exponent of the step, and what is left of the residual after 20 to 500 sweeps of
+ * either kind, of the pile as it falls together and where it lies.
+ * Piles are made loosely and fall together on the card before they are measured, with friction 0.5,
+ * or TRIBO_BENCH_FRICTION. Links the GPU backend's objects, because stages are not seen from
+ * outside. Needs a card. */
+#include "base/base.h"
+#include "../common_bench.h"
+#include "gpu/large/large_run.h"
+#include "gpu/device/model_cache.h"
+#include "step/step.h"
+
+static const double RADIUS = 0.05, COPY_BANDWIDTH = 3.96e12; /* m; B/s, read plus written */
+enum {
+    FALLING_STEPS = 60,
+    SETTLING_STEPS = 240,
+    SETTLING_SWEEPS = 20,
+    MEASURED_STEPS = 20,
+    SWEEPS = 50
+};
+
+static double noise(uint64_t *seed)
+{
+    *seed = *seed * 6364136223846793005u + 1442695040888963407u;
+    return (double)(*seed >> 11) / 9007199254740992.0 - 0.5;
+}
+
+static double friction(void)
+{
+    const char *given = getenv("TRIBO_BENCH_FRICTION");
+    return given != NULL ? atof(given) : 0.5;
+}
+
+static void add_plane(tb_scene *scene, const double position[3], double turn, double x, double y)
+{
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.type = TB_SHAPE_PLANE;
+    def.surface.friction = friction();
+    memcpy(def.position, position, sizeof def.position);
+    def.orientation[0] = cos(turn / 2);
+    def.orientation[1] = x * sin(turn / 2);
+    def.orientation[2] = y * sin(turn / 2);
+    bench_check(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+/* `count` balls of nearly one size, on a loose lattice with noise, in a box as wide as it is full. */
+static tb_model *pile(int32_t count)
+{
+    tb_error error;
+    tb_scene *scene = NULL;
+    tb_model *model = NULL;
+    uint64_t seed = 1;
+    const int32_t side = (int32_t)ceil(cbrt((double)count));
+    const double spacing = 2.02 * RADIUS, width = side * spacing, half = 1.5707963267948966;
+    bench_check(tb_scene_create(NULL, &scene, &error), &error);
+    tb_scene_def options = tb_scene_options(scene);
+    options.dt = 2e-3;
+    bench_check(tb_scene_set_options(scene, &options, &error), &error);
+    add_plane(scene, (const double[]){0, 0, 0}, 0, 1, 0);
+    add_plane(scene, (const double[]){0, 0, 0}, half, 0, 1);
+    add_plane(scene, (const double[]){width, 0, 0}, -half, 0, 1);
+    add_plane(scene, (const double[]){0, 0, 0}, -half, 1, 0);
+    add_plane(scene, (const double[]){0, width, 0}, half, 1, 0);
+    for (int32_t i = 0; i < count; i++) {
+        tb_body_def body = tb_body_defaults();
+        tb_joint_def joint = tb_joint_defaults();
+        tb_shape_def shape = tb_shape_defaults();
+        const int32_t at[3] = {i % side, i / side % side, i / side / side};
+        for (int k = 0; k < 3; k++)
+            body.position[k] = (at[k] + 0.5) * spacing + 0.004 * RADIUS * noise(&seed);
+        bench_check(tb_scene_add_body(scene, &body, &joint.body, &error), &error);
+        joint.type = TB_JOINT_FREE;
+        bench_check(tb_scene_add_joint(scene, &joint, NULL, &error), &error);
+        shape.body = joint.body;
+        shape.type = TB_SHAPE_SPHERE;
+        shape.surface.friction = friction();
+        shape.size[0] = RADIUS * (1 + 0.005 * noise(&seed));
+        bench_check(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    }
+    bench_check(tb_scene_compile(scene, &model, &error), &error);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+/* Bytes that a sweep of a world of balls moves. A contact: normal, c and impulses (read) with their
+ * fourth numbers, arms, places, impulses (written), two bodies there and back. With momentum: the
+ * last impulses too, and once for every body its velocities and the last (read), and where it starts
+ * (written). */
+static double bytes_of_sweep(tb_precision precision, double contacts, double bodies, bool momentum)
+{
+    const double real = precision == TB_FLOAT ? 4 : 8;
+    const double plain = contacts * (12 * real + 2 * real + 8 + 4 * real + 2 * 2 * 8 * real);
+    return plain + (momentum ? contacts * 4 * real + bodies * 3 * 8 * real : 0);
+}
+
+typedef struct bench {
+    tb_gpu_device device;
+    tb_gpu_models models;
+    tb_gpu_large_world large;
+    /* the world on the card */
+    tb_gpu_buffer numbers, rooms[2];
+    int side;
+    tb_gpu_large_state world;
+    double last_step[2], last_count[2]; /* of the size before, by precision; s */
+} bench;
+
+static void send(bench *b, const tb_state *state)
+{
+    tb_error error;
+    const size_t bytes = state->number_of_numbers * sizeof(double);
+    bench_check(tb_gpu_reserve(&b->device, &b->numbers, bytes, &error), &error);
+    double *numbers = b->numbers.memory;
+    bench_check(tb_gpu_check(&b->device,
+                             cudaMemcpyAsync(numbers, state->numbers, bytes, cudaMemcpyHostToDevice,
+                                             b->device.stream),
+                             "sending a world", &error),
+                &error);
+    b->world = (tb_gpu_large_state){.q = numbers + (state->q - state->numbers),
+                                    .u = numbers + (state->u - state->numbers),
+                                    .kinematic = numbers + (state->kinematic - state->numbers),
+                                    .applied = numbers + (state->applied - state->numbers),
+                                    .wrenches = numbers + (state->wrenches - state->numbers)};
+}
+
+/* Steps the world that is there; its contacts become records, as a caller would have them. */
+static void step(bench *b, const tb_model *model, const tb_model *image,
+                 const tb_step_options *options, int32_t steps)
+{
+    tb_error error;
+    tb_gpu_device *d = &b->device;
+    bench_check(tb_gpu_large_run(d, &b->large, model, image, &b->world, options, steps, &error),
+                &error);
+    tb_gpu_buffer *room = &b->rooms[1 - b->side];
+    const size_t bytes = (size_t)b->large.report.contacts * sizeof(tb_contact_record);
+    bench_check(tb_gpu_reserve(d, room, bytes + 1, &error), &error);
+    bench_check(tb_gpu_large_list_contacts(d, &b->large, room->memory, &error), &error);
+    bench_check(tb_gpu_wait(d, "contacts", &error), &error);
+    b->side = 1 - b->side;
+    b->world.contacts = room->memory;
+    b->world.kept = true;
+    b->world.number_of_contacts = b->large.report.contacts;
+    b->world.steps = b->large.report.steps;
+    b->world.time = b->large.report.time;
+}
+
+/* What so many sweeps leave of the residual of one step from here on; the world goes on by them. */
+static void measure_sweeps(bench *b, const tb_model *model, const tb_model *image,
+                           const tb_step_options *usual, const char *when)
+{
+    static const int32_t counts[] = {20, 50, 100, 200, 500};
+    for (int momentum = 0; momentum < 2; momentum++) {
+        printf("{\"bench\": \"sweeps\", \"balls\": %d, \"precision\": \"%s\", \"when\": \"%s\", "
+               "\"momentum\": %s",
+               model->number_of_trees, usual->precision == TB_FLOAT ? "float" : "double", when,
+               momentum ? "true" : "false");
+        for (size_t k = 0; k < sizeof counts / sizeof *counts; k++) {
+            tb_step_options options = *usual;
+            options.solve.accelerate = momentum == 1;
+            options.solve.maximum_iterations = counts[k];
+            b->large.compute_seconds = 0;
+            step(b, model, image, &options, 1);
+            printf(", \"residual_%d\": %.3g, \"ms_%d\": %.3f", counts[k],
+                   b->large.report.last.residual, counts[k], 1e3 * b->large.compute_seconds);
+        }
+        printf("}\n");
+        fflush(stdout);
+    }
+}
+
+/* Seconds of one sweep: in one launch for all colours, with or without momentum, or with a launch
+ * for each. */
+static double time_sweep(bench *b, const tb_model *model, const tb_model *image,
+                         const tb_step_options *usual, bool momentum, bool launches)
+{
+    tb_error error;
+    double warm, seconds;
+    tb_step_options options = *usual;
+    options.solve.accelerate = momentum;
+    step(b, model, image, &options, 1); /* with the rows of this step */
+    bench_check(tb_gpu_large_time_sweeps(&b->device, &b->large, 3, launches, &warm, &error),
+                &error);
+    bench_check(tb_gpu_large_time_sweeps(&b->device, &b->large, SWEEPS, launches, &seconds, &error),
+                &error);
+    return seconds / SWEEPS;
+}
+
+static const char *const STAGES[TB_GPU_LARGE_MARKS - 1] = {"begin",  "tree", "pairs", "narrow",
+                                                           "colour", "rows", "solve", "finish"};
+
+static void measure(bench *b, const tb_model *model, tb_precision precision, int32_t count)
+{
+    tb_error error;
+    tb_state *state = NULL;
+    tb_gpu_model *held = NULL;
+    const int p = precision == TB_DOUBLE;
+    double stages[TB_GPU_LARGE_MARKS - 1], first, step_seconds;
+    tb_step_options options = tb_step_defaults();
+    options.precision = precision;
+    options.solve.solver = "sor";
+    options.solve.tolerance = 0;
+    options.solve.maximum_iterations = SETTLING_SWEEPS;
+    bench_check(tb_state_create(model, &state, &error), &error);
+    tb_gpu_models_begin(&b->models, &b->device, (size_t)32 << 30);
+    bench_check(tb_gpu_models_hold(&b->models, &b->device, model, &held, &error), &error);
+
+    send(b, state);
+    double before = bench_now();
+    step(b, model, held->image, &options, 1);
+    first = bench_now() - before;
+    step(b, model, held->image, &options, FALLING_STEPS);
+    measure_sweeps(b, model, held->image, &options, "falling");
+    step(b, model, held->image, &options, SETTLING_STEPS);
+    measure_sweeps(b, model, held->image, &options, "settled");
+    b->large.compute_seconds = 0;
+    before = bench_now();
+    step(b, model, held->image, &options, MEASURED_STEPS);
+    const double call = bench_now() - before;
+    step_seconds = b->large.compute_seconds / MEASURED_STEPS;
+    const tb_gpu_large_report report = b->large.report;
+    bench_check(tb_gpu_large_time_stages(&b->device, &b->large, stages, &error), &error);
+    b->world.kept = false; /* the measured step came after the world's */
+    const double plain = time_sweep(b, model, held->image, &options, false, false);
+    const double sweep = time_sweep(b, model, held->image, &options, true, false);
+    const double launched = time_sweep(b, model, held->image, &options, false, true);
+    const double contacts = report.contacts;
+    const double bytes = bytes_of_sweep(precision, contacts, count, false);
+    const double all_bytes = bytes_of_sweep(precision, contacts, count, true);
+    printf(
+        "{\"balls\": %d, \"precision\": \"%s\", \"contacts\": %d, \"pairs\": %d, \"colours\": %d, "
+        "\"rounds\": %d, \"sweeps_a_step\": %d, \"step_ms\": %.4f, \"call_of_%d_ms\": %.2f, "
+        "\"first_ms\": %.1f, \"residual\": %.3g, \"penetration_m\": %.3g, ",
+        count, precision == TB_FLOAT ? "float" : "double", report.contacts, report.pairs,
+        report.colours, report.rounds, SETTLING_SWEEPS, 1e3 * step_seconds, MEASURED_STEPS,
+        1e3 * call, 1e3 * first, report.last.residual, report.last.penetration);
+    for (int k = 0; k < TB_GPU_LARGE_MARKS - 1; k++)
+        printf("\"%s_ms\": %.4f, ", STAGES[k], 1e3 * stages[k]);
+    printf("\"sweep_us\": %.2f, \"sweep_with_momentum_us\": %.2f, \"sweep_by_launches_us\": %.2f, "
+           "\"bytes_a_contact\": %.0f, \"with_momentum\": %.0f, \"sweep_of_copy_bandwidth\": %.3f, "
+           "\"with_momentum_of_it\": %.3f, \"ps_a_contact\": %.1f, \"device_gib\": %.2f, "
+           "\"exponent\": %.3f}\n",
+           1e6 * plain, 1e6 * sweep, 1e6 * launched, bytes / contacts, all_bytes / contacts,
+           bytes / plain / COPY_BANDWIDTH, all_bytes / sweep / COPY_BANDWIDTH,
+           1e12 * plain / contacts, (double)b->device.device_bytes / 1073741824.0,
+           b->last_count[p] > 0
+               ? log(step_seconds / b->last_step[p]) / log(count / b->last_count[p])
+               : 0.0);
+    fflush(stdout);
+    b->last_step[p] = step_seconds;
+    b->last_count[p] = count;
+    tb_gpu_large_destroy(&b->large, &b->device);
+    tb_state_destroy(state);
+}
+
+int main(int argc, char **argv)
+{
+    tb_error error;
+    bench b;
+    memset(&b, 0, sizeof b);
+    const int32_t most = argc > 1 ? atoi(argv[1]) : 1000000;
+    bench_check(tb_gpu_device_open(0, &b.device, &error), &error);
+    const int32_t least = argc > 2 ? atoi(argv[2]) : 1000;
+    for (int32_t count = least; count <= most; count *= 10) {
+        const double before = bench_now();
+        tb_model *model = pile(count);
+        fprintf(stderr, "%d balls: model made in %.2f s\n", count, bench_now() - before);
+        for (int p = 0; p < 2; p++) {
+            measure(&b, model, p ? TB_DOUBLE : TB_FLOAT, count);
+        }
+        tb_model_destroy(model);
+    }
+    tb_gpu_release(&b.device, &b.numbers);
+    for (int k = 0; k < 2; k++) tb_gpu_release(&b.device, &b.rooms[k]);
+    tb_gpu_models_destroy(&b.models, &b.device);
+    tb_gpu_device_close(&b.device);
+    return 0;
+}

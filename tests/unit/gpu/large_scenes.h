@@ -1,0 +1,205 @@
+/* Worlds for the tests of large-world mode, and steps of them by lanes that play a card. */
+#ifndef LARGE_SCENES_H
+#define LARGE_SCENES_H
+
+#include "large_played.h"
+#include "model_util.h"
+
+/* ---- scenes ---- */
+
+/* of every shape that is added from now on */
+static double friction = 0.5;
+
+static inline void add_part(tb_scene *scene, tb_handle body, tb_shape_type type, double a, double b,
+                            double c)
+{
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.body = body;
+    def.type = type;
+    def.size[0] = a, def.size[1] = b, def.size[2] = c;
+    def.surface.friction = friction;
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+static inline void place(tb_scene *scene, tb_shape_type type, const double position[3], double a,
+                         double b, double c, double turn)
+{
+    tb_error error;
+    tb_body_def body = tb_body_defaults();
+    memcpy(body.position, position, sizeof body.position);
+    body.orientation[0] = cos(turn / 2);
+    body.orientation[1] = 0.6 * sin(turn / 2);
+    body.orientation[3] = 0.8 * sin(turn / 2);
+    tb_handle handle;
+    TEST_OK(tb_scene_add_body(scene, &body, &handle, &error), &error);
+    add_joint(scene, handle, TB_JOINT_FREE, NULL);
+    add_part(scene, handle, type, a, b, c);
+}
+
+static inline void add_wall(tb_scene *scene, double x, double y, double turn, double axis_x,
+                            double axis_y)
+{
+    const tb_handle none = {0};
+    tb_error error;
+    tb_shape_def def = tb_shape_defaults();
+    def.body = none;
+    def.type = TB_SHAPE_PLANE;
+    def.surface.friction = friction;
+    def.position[0] = x, def.position[1] = y;
+    def.orientation[0] = cos(turn / 2);
+    def.orientation[1] = axis_x * sin(turn / 2);
+    def.orientation[2] = axis_y * sin(turn / 2);
+    TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+}
+
+static inline tb_model *finish(tb_scene *scene)
+{
+    tb_model *model = compile(scene);
+    tb_scene_destroy(scene);
+    return model;
+}
+
+static inline double noise(uint32_t *seed)
+{
+    *seed = *seed * 1664525u + 1013904223u;
+    return (double)(*seed >> 8) / 16777216.0 - 0.5;
+}
+
+/* Balls dropped into a box of planes. */
+static inline tb_model *pile(double mu)
+{
+    enum { SIDE = 5, HIGH = 6 };
+    uint32_t seed = 7;
+    friction = mu;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    add_wall(scene, -0.05, 0, M_PI / 2, 0, 1);
+    add_wall(scene, 0.1 * SIDE, 0, -M_PI / 2, 0, 1);
+    add_wall(scene, 0, -0.05, -M_PI / 2, 1, 0);
+    add_wall(scene, 0, 0.1 * SIDE, M_PI / 2, 1, 0);
+    for (int k = 0; k < SIDE * SIDE * HIGH; k++) {
+        const double p[3] = {0.1 * (k % SIDE) + 0.02 * noise(&seed),
+                             0.1 * (k / SIDE % SIDE) + 0.02 * noise(&seed),
+                             0.06 + 0.11 * (k / SIDE / SIDE) + 0.01 * noise(&seed)};
+        place(scene, TB_SHAPE_SPHERE, p, 0.045 + 0.005 * noise(&seed), 0, 0, 0);
+    }
+    return finish(scene);
+}
+
+/* One of every convex shape many times, and a ground of a box. */
+static inline tb_model *mixed(double mu)
+{
+    friction = mu;
+    uint32_t seed = 3;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    for (int k = 0; k < 36; k++) {
+        static const tb_shape_type types[] = {TB_SHAPE_SPHERE,   TB_SHAPE_BOX, TB_SHAPE_CAPSULE,
+                                              TB_SHAPE_CYLINDER, TB_SHAPE_BOX, TB_SHAPE_ELLIPSOID};
+        const double p[3] = {0.16 * (k % 4) + 0.04 * noise(&seed),
+                             0.16 * (k / 4 % 4) + 0.04 * noise(&seed), 0.1 + 0.15 * (k / 16)};
+        place(scene, types[k % 6], p, 0.06, 0.05, 0.04, 3 * noise(&seed));
+    }
+    return finish(scene);
+}
+
+static inline tb_model *stack(void)
+{
+    friction = 0.5;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    for (int i = 0; i < 4; i++)
+        place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.1 + 0.2 * i}, 0.1, 0.1, 0.1, 0);
+    return finish(scene);
+}
+
+/* A heavy body that a hundred balls lie on: more neighbours than there are colours in a mask. */
+static inline tb_model *hub(void)
+{
+    friction = 0.5;
+    uint32_t seed = 5;
+    tb_scene *scene = new_scene();
+    const tb_handle none = {0};
+    add_part(scene, none, TB_SHAPE_PLANE, 0, 0, 0);
+    place(scene, TB_SHAPE_BOX, (const double[]){0, 0, 0.05}, 0.7, 0.7, 0.05, 0);
+    for (int k = 0; k < 100; k++)
+        place(scene, TB_SHAPE_SPHERE,
+              (const double[]){0.12 * (k % 10) - 0.54 + 0.01 * noise(&seed),
+                               0.12 * (k / 10) - 0.54 + 0.01 * noise(&seed), 0.15},
+              0.05, 0, 0, 0);
+    return finish(scene);
+}
+
+/* ---- stepping ---- */
+
+static inline tb_step_options options_of(double tolerance)
+{
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_CPU;
+    options.threads = 1;
+    options.dt = 2e-3;
+    options.solve.solver = "sor";
+    options.solve.tolerance = tolerance;
+    options.solve.maximum_iterations = 4000;
+    return options;
+}
+
+static inline tb_state *state_of(const tb_model *model)
+{
+    tb_error error;
+    tb_state *state = NULL;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    return state;
+}
+
+static inline tb_certificate step_cpu(tb_state *state, const tb_step_options *options,
+                                      int32_t steps)
+{
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    tb_certificate certificate;
+    TEST_OK(tb_stepper_create(options, &stepper, &error), &error);
+    const tb_status status = tb_step(stepper, state, steps, &certificate, &error);
+    ck_assert(status == TB_OK || status == TB_DIVERGED);
+    tb_stepper_destroy(stepper);
+    return certificate;
+}
+
+typedef tb_status large_step(tb_state *state, const tb_large_plan *plan,
+                             const tb_step_options *options, int32_t steps, int32_t capacity,
+                             tb_certificate *certificate, large_view *view);
+large_step large_played_step_f32;
+
+/* Steps and gives the state its contacts. */
+static inline tb_certificate step_by(large_step *step, tb_state *state,
+                                     const tb_step_options *options, int32_t steps,
+                                     int32_t capacity, large_view *view)
+{
+    tb_certificate certificate;
+    large_view own;
+    if (view == NULL) view = &own;
+    tb_arena arena = {0};
+    tb_large_plan plan;
+    ck_assert_ptr_null(tb_large_refuses(state->model, options));
+    ck_assert_int_eq(tb_large_plan_make(state->model, &arena, &plan), TB_OK);
+    ck_assert_int_eq(step(state, &plan, options, steps, capacity, &certificate, view), TB_OK);
+    tb_arena_destroy(&arena);
+    ck_assert_int_eq(tb_state_reserve_next(state, view->contacts), TB_OK);
+    if (view->contacts > 0)
+        memcpy(state->next_contacts, view->records, (size_t)view->contacts * sizeof *view->records);
+    tb_state_take_next(state, view->contacts);
+    return certificate;
+}
+
+static inline tb_certificate step_large(tb_state *state, const tb_step_options *options,
+                                        int32_t steps, int32_t capacity, large_view *view)
+{
+    return step_by(options->precision == TB_FLOAT ? large_played_step_f32 : large_played_step,
+                   state, options, steps, capacity, view);
+}
+
+#endif

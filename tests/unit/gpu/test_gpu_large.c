@@ -1,0 +1,426 @@
+/* Large-world mode as the backend runs it: large worlds, or any that TRIBO_GPU_FIELD chooses, against the
+ * CPU; what stays on the card between calls. On the card that is there; where there is none, on one
+ * that the processor plays (tests/plugin/card), with fewer balls and steps. */
+#include "card_util.h"
+
+#include <dlfcn.h>
+
+#include "../../plugin/card/large.h"
+
+/* ---- scenes ---- */
+
+/* Balls in a box of planes, as wide as it is full. */
+static tb_model *pile(int32_t count, double friction)
+{
+    tb_error error;
+    tb_scene *scene = new_scene();
+    const int32_t side = (int32_t)ceil(cbrt((double)count));
+    const double radius = 0.05, spacing = 2.02 * radius, width = side * spacing;
+    static const double turns[5][3] = {{0, 1, 0}, {1, 0, 1}, {-1, 0, 1}, {-1, 1, 0}, {1, 1, 0}};
+    uint32_t seed = 11;
+    for (int k = 0; k < 5; k++) {
+        tb_shape_def def = tb_shape_defaults();
+        def.type = TB_SHAPE_PLANE;
+        def.surface.friction = friction;
+        if (k == 2) def.position[0] = width;
+        if (k == 4) def.position[1] = width;
+        def.orientation[0] = cos(turns[k][0] * M_PI / 4);
+        def.orientation[1] = turns[k][1] * sin(turns[k][0] * M_PI / 4);
+        def.orientation[2] = turns[k][2] * sin(turns[k][0] * M_PI / 4);
+        TEST_OK(tb_scene_add_shape(scene, &def, NULL, &error), &error);
+    }
+    for (int32_t i = 0; i < count; i++) {
+        tb_body_def body = tb_body_defaults();
+        tb_shape_def shape = tb_shape_defaults();
+        const int32_t at[3] = {i % side, i / side % side, i / side / side};
+        for (int k = 0; k < 3; k++) {
+            seed = seed * 1664525u + 1013904223u;
+            body.position[k] = (at[k] + 0.5) * spacing + 2e-4 * ((double)(seed >> 8) / 16777216);
+        }
+        TEST_OK(tb_scene_add_body(scene, &body, &shape.body, &error), &error);
+        add_joint(scene, shape.body, TB_JOINT_FREE, NULL);
+        shape.type = TB_SHAPE_SPHERE;
+        shape.size[0] = radius;
+        shape.surface.friction = friction;
+        TEST_OK(tb_scene_add_shape(scene, &shape, NULL, &error), &error);
+    }
+    return finish(scene);
+}
+
+static tb_model *small_pile(void)
+{
+    return pile(216, 0);
+}
+
+static tb_stepper *stepper_of(tb_backend_choice backend, tb_precision precision, const char *solver,
+                              double tolerance, int32_t sweeps)
+{
+    tb_error error;
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.solve.solver = solver;
+    options.solve.tolerance = tolerance;
+    options.solve.maximum_iterations = sweeps;
+    options.backend = backend;
+    options.precision = precision;
+    options.threads = backend == TB_BACKEND_GPU ? 0 : 1;
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    return stepper;
+}
+
+static void choose_large(const char *shapes)
+{
+    ck_assert_int_eq(setenv("TRIBO_GPU_FIELD", shapes, 1), 0);
+}
+
+static double difference(const tb_state *a, const tb_state *b, bool velocities)
+{
+    const tb_model_counts n = tb_model_count(tb_state_model(a));
+    const int32_t count = velocities ? n.dofs : n.coordinates;
+    const double *x = velocities ? tb_state_u(a) : tb_state_q(a);
+    const double *y = velocities ? tb_state_u(b) : tb_state_q(b);
+    double largest = 0;
+    for (int32_t i = 0; i < count; i++) largest = fmax(largest, fabs(x[i] - y[i]));
+    return largest;
+}
+
+/* ---- tests ---- */
+
+static void agree(const char *name, tb_model *model, const char *solver, int32_t steps,
+                  double tolerance)
+{
+    tb_error error;
+    tb_certificate a, b;
+    tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, TB_DOUBLE, "sor", 1e-12, 20000);
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, solver, 1e-12, 20000);
+    tb_state *x = state_of(model), *y = state_of(model);
+    for (int32_t i = 0; i < steps; i += 10) {
+        TEST_OK(tb_step(cpu, x, 10, &a, &error), &error);
+        TEST_OK(tb_step(gpu, y, 10, &b, &error), &error);
+    }
+    const double du = difference(x, y, true), dq = difference(x, y, false);
+    printf("%-40s %-4s after %d steps: u %.2g, q %.2g; contacts %d, %d\n", name, solver, steps, du,
+           dq, a.contacts, b.contacts);
+    ck_assert_int_eq(a.contacts, b.contacts);
+    ck_assert_double_le(dq, tolerance);
+    tb_state_destroy(x);
+    tb_state_destroy(y);
+    tb_stepper_destroy(cpu);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+}
+
+START_TEST(scenes_agree_with_the_cpu)
+{
+    find_card();
+    choose_large("1");
+    agree("spheres", spheres(), "sor", 1000, 1e-9);
+    agree("spheres", spheres(), "jor", 200, 1e-9);
+    agree("four boxes in a stack", boxes(), "sor", 200, 1e-6);
+    agree("boxes that tumble in the air", tumbling(), "sor", 1000, 1e-9);
+    agree("capsule, cylinder, ellipsoid, hulls", round_things(), "sor", 200, 1e-6);
+    agree("216 balls without friction", small_pile(), "sor", 100, 1e-7);
+}
+END_TEST
+
+/* Runs again, and in other portions, have the same bytes; the CPU goes on from what is left. */
+START_TEST(runs_have_the_same_bytes)
+{
+    const bool played = find_card();
+    const int32_t balls = played ? 300 : 3000, runs = played ? 2 : 10;
+    tb_error error;
+    tb_certificate certificate;
+    if (played) choose_large("100");
+    tb_model *model = pile(balls, 0.5);
+    for (int p = 0; p < 2; p++) {
+        const tb_precision precision = p ? TB_FLOAT : TB_DOUBLE;
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, "sor", 1e-4, 30);
+        tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, "sor", 1e-4, 30);
+        tb_state *first = state_of(model), *again = NULL;
+        TEST_OK(tb_step(gpu, first, 40, &certificate, &error), &error);
+        ck_assert_int_gt(certificate.contacts, balls);
+        for (int run = 0; run < runs; run++) {
+            again = state_of(model);
+            for (int i = 0; i < 40; i += run == 0 ? 1 : 40)
+                TEST_OK(tb_step(gpu, again, run == 0 ? 1 : 40, &certificate, &error), &error);
+            ck_assert(difference(first, again, true) == 0);
+            ck_assert(difference(first, again, false) == 0);
+            if (run < runs - 1) tb_state_destroy(again);
+        }
+        TEST_OK(tb_step(cpu, again, 1, &certificate, &error), &error);
+        TEST_OK(tb_step(gpu, first, 1, &certificate, &error), &error);
+        ck_assert_double_le(difference(first, again, false), 1e-3);
+        tb_state_destroy(first);
+        tb_state_destroy(again);
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    tb_model_destroy(model);
+}
+END_TEST
+
+/* A world that leaves the range of numbers is frozen where it was; small ones beside it go on. */
+/* Every kernel of a step, in as little time as there can be: for compute-sanitizer as well. */
+START_TEST(some_steps_of_a_small_pile)
+{
+    enum { STEPS = 4 };
+    find_card();
+    choose_large("1");
+    tb_error error;
+    tb_model *model = pile(64, 0.5);
+    for (int p = 0; p < 4; p++) {
+        const tb_precision precision = p % 2 ? TB_FLOAT : TB_DOUBLE;
+        const char *solver = p / 2 ? "jor" : "sor";
+        tb_certificate a, b;
+        tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, precision, solver, 1e-3, 10);
+        tb_stepper *cpu = stepper_of(TB_BACKEND_CPU, precision, solver, 1e-3, 200);
+        tb_state *x = state_of(model), *y = state_of(model);
+        TEST_OK(tb_step(gpu, x, STEPS, &a, &error), &error);
+        TEST_OK(tb_step(cpu, y, STEPS, &b, &error), &error);
+        ck_assert_int_eq(a.step, STEPS);
+        ck_assert_int_eq(a.contacts, b.contacts);
+        ck_assert_int_gt(a.contacts, 50);
+        ck_assert_double_lt(a.residual, 0.1); /* m/s, of ten sweeps */
+        ck_assert_double_lt(difference(x, y, false), 1e-3);
+        tb_state_destroy(x);
+        tb_state_destroy(y);
+        tb_stepper_destroy(gpu);
+        tb_stepper_destroy(cpu);
+    }
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(a_large_world_that_diverges_is_frozen)
+{
+    const bool played = find_card();
+    if (played) choose_large("100");
+    tb_error error;
+    tb_certificate certificates[2];
+    tb_model *model = pile(played ? 216 : 2500, 0.5), *few = spheres();
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, "sor", 1e-4, 30);
+    tb_state *both[2] = {state_of(model), state_of(few)};
+    const int32_t dofs = tb_model_count(model).dofs;
+    double *u = calloc((size_t)dofs, sizeof *u);
+    u[603] = 1e300; /* a turn that leaves the range of numbers */
+    TEST_OK(tb_state_set_u(both[0], u, dofs, &error), &error);
+    ck_assert_int_eq(tb_step_batch(gpu, both, 2, 5, certificates, &error), TB_DIVERGED);
+    ck_assert_int_eq(certificates[0].status, TB_DIVERGED);
+    ck_assert_int_eq(certificates[1].status, TB_OK);
+    ck_assert(certificates[1].step == 5);
+    free(u);
+    for (int i = 0; i < 2; i++) tb_state_destroy(both[i]);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+    tb_model_destroy(few);
+}
+END_TEST
+
+/* A course is followed step by step, and notes what steps leave. */
+START_TEST(a_large_world_follows_a_course)
+{
+    enum { STEPS = 4, CHECKED = 100 };
+    const bool played = find_card();
+    if (played) choose_large("100");
+    tb_error error;
+    tb_certificate certificates[STEPS];
+    tb_touch touches[STEPS];
+    tb_model *model = pile(played ? 216 : 2500, 0.5);
+    tb_stepper *gpu = stepper_of(TB_BACKEND_GPU, TB_DOUBLE, "sor", 1e-4, 30);
+    tb_state *a = state_of(model), *b = state_of(model);
+    const tb_model_counts n = tb_model_count(model);
+    double *q = calloc((size_t)n.coordinates * STEPS, sizeof *q);
+    ck_assert_ptr_nonnull(q);
+    const tb_course course = {.steps = STEPS,
+                              .q = q,
+                              .touches = touches,
+                              .certificates = certificates,
+                              .watches = {{0, 1, 1, n.bodies}},
+                              .number_of_watches = 1};
+    TEST_OK(tb_step(gpu, a, CHECKED, NULL, &error), &error);
+    TEST_OK(tb_step(gpu, b, CHECKED, NULL, &error), &error);
+    TEST_OK(tb_step_courses(gpu, &a, &course, 1, NULL, &error), &error);
+    for (int i = 0; i < STEPS; i++) {
+        tb_certificate certificate;
+        TEST_OK(tb_step(gpu, b, 1, &certificate, &error), &error);
+        ck_assert_mem_eq(q + i * n.coordinates, tb_state_q(b), (size_t)n.coordinates * sizeof *q);
+        ck_assert_int_eq(certificates[i].step, certificate.step);
+        ck_assert_int_eq(certificates[i].contacts, certificate.contacts);
+    }
+    ck_assert(touches[0].impulse > 0); /* of the floor */
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    free(q);
+    tb_state_destroy(a);
+    tb_state_destroy(b);
+    tb_stepper_destroy(gpu);
+    tb_model_destroy(model);
+}
+END_TEST
+
+/* ---- what stays on the card ---- */
+
+/* The number of the played card; a real one keeps none, and 0 comes back. */
+static int64_t imports(bool played)
+{
+    if (!played) return 0;
+    void *plugin = dlopen(getenv("TRIBO_GPU_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
+    ck_assert_ptr_nonnull(plugin);
+    const int64_t *count = dlsym(plugin, "played_field_imports");
+    ck_assert_ptr_nonnull(count);
+    dlclose(plugin);
+    return *count;
+}
+
+/* The state's content as if it came from somewhere else. */
+static void restore(tb_state *state, const tb_state *from)
+{
+    tb_error error;
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    TEST_OK(tb_state_snapshot(from, &bytes, &size, &error), &error);
+    TEST_OK(tb_state_restore(state, bytes, size, &error), &error);
+    tb_bytes_destroy(bytes);
+}
+
+/* Contacts are read from records once; then they are where the next step wants them, until somebody
+ * else's have been there, or the state's own came from the host. */
+START_TEST(contacts_of_a_large_world_stay_on_the_card)
+{
+    const bool played = find_card();
+    choose_large("100");
+    tb_error error;
+    tb_model *model = pile(216, 0.5);
+    tb_state *a = state_of(model), *b = state_of(model), *fork = NULL;
+    tb_stepper *stays = resident_stepper(0);
+    step(stays, a, 20);
+    const tb_device_use before = use_of(0);
+    const int64_t imported = imports(played);
+    for (int i = 0; i < 10; i++) step(stays, a, 1 + i % 3);
+    const tb_device_use after = use_of(0);
+    ck_assert_int_eq(after.fetches, before.fetches);
+    ck_assert_int_eq(after.uploads, before.uploads);
+    ck_assert_int_eq(after.moves, before.moves);
+    /* a control block there and back with each call, and nothing else */
+    ck_assert_uint_le(after.copied_bytes - before.copied_bytes, 10 * 4096);
+    ck_assert_int_eq(imports(played), imported);
+
+    /* the same with every contact from the host each time */
+    step(stays, b, 20);
+    for (int i = 0; i < 10; i++) {
+        restore(b, b);
+        step(stays, b, 1 + i % 3);
+    }
+    ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+
+    /* of two that share what is there, the first finds it, the second does not */
+    TEST_OK(tb_state_fork(b, &fork, &error), &error);
+    step(stays, fork, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 11 : 0));
+    step(stays, b, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 12 : 0));
+    step(stays, a, 2);
+    ck_assert_int_eq(imports(played), imported + (played ? 13 : 0));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(b));
+    ck_assert_uint_eq(tb_state_hash(a), tb_state_hash(fork));
+
+    tb_state_destroy(a);
+    tb_state_destroy(b);
+    tb_state_destroy(fork);
+    tb_stepper_destroy(stays);
+    tb_model_destroy(model);
+}
+END_TEST
+
+/* Wider margins find more pairs than there is room for, while contacts are in the cache. */
+START_TEST(room_grows_and_nothing_is_lost)
+{
+    const bool played = find_card();
+    choose_large("100");
+    tb_error error;
+    tb_stepper *narrow = NULL, *wide = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.backend = TB_BACKEND_GPU;
+    options.solve.solver = "sor";
+    options.solve.maximum_iterations = 20;
+    TEST_OK(tb_stepper_create(&options, &narrow, &error), &error);
+    options.contact_margin = 0.03;
+    TEST_OK(tb_stepper_create(&options, &wide, &error), &error);
+    tb_model *model = pile(512, 0.5);
+    tb_state *first = state_of(model), *again = state_of(model);
+    step(narrow, first, 30);
+    const int64_t grown = tb_stepper_measure(narrow).regrowths, imported = imports(played);
+    step(wide, first, 10);
+    ck_assert_int_gt(tb_stepper_measure(wide).regrowths, grown);
+    ck_assert_int_eq(imports(played), imported);
+    /* with all the room from the start */
+    step(narrow, again, 30);
+    step(wide, again, 10);
+    ck_assert_uint_eq(tb_state_hash(first), tb_state_hash(again));
+    tb_state_destroy(first);
+    tb_state_destroy(again);
+    tb_stepper_destroy(narrow);
+    tb_stepper_destroy(wide);
+    tb_model_destroy(model);
+}
+END_TEST
+
+START_TEST(warming_up_keeps_no_memory)
+{
+    find_card();
+    tb_error error;
+    tb_stepper *stays = resident_stepper(0); /* and warm */
+    const tb_device_use once = use_of(0);
+    TEST_OK(tb_stepper_warm(stays, &error), &error);
+    ck_assert_uint_eq(use_of(0).memory_bytes, once.memory_bytes);
+    ck_assert_uint_lt(once.memory_bytes, 1 << 20);
+    tb_stepper_destroy(stays);
+}
+END_TEST
+
+/* Steps worlds of other models until the card lets go of those that nobody has used of late. */
+static void crowd_models_out(tb_stepper *stays)
+{
+    uint64_t bytes = 0;
+    for (int i = 0; i < 400; i++) {
+        tb_model *model = pile(60, 0.001 * (i + 1));
+        tb_state *state = state_of(model);
+        step(stays, state, 1);
+        tb_state_destroy(state);
+        tb_model_destroy(model);
+        if (use_of(0).model_bytes < bytes) return;
+        bytes = use_of(0).model_bytes;
+    }
+    ck_abort_msg("%llu bytes of models and none has left", (unsigned long long)bytes);
+}
+
+/* On the played card, which can be small. */
+START_TEST(a_large_world_finds_its_model_where_it_has_moved)
+{
+    play_card("16777216", NULL, NULL);
+    find_card();
+    choose_large("100");
+    tb_error error = {0};
+    tb_model *model = pile(216, 0.3);
+    tb_state *state = state_of(model), *alone = state_of(model);
+    tb_stepper *stays = resident_stepper(0);
+    step(stays, alone, 6);
+    step(stays, state, 3);
+    const uint64_t with_it = use_of(0).model_bytes;
+    crowd_models_out(stays);
+    step(stays, state, 3);
+    ck_assert_uint_gt(with_it, 0);
+    TEST_OK(tb_states_fetch(&state, 1, true, &error), &error);
+    TEST_OK(tb_states_fetch(&alone, 1, true, &error), &error);
+    ck_assert_uint_eq(tb_state_hash(state), tb_state_hash(alone));
+    tb_state_destroy(state);
+    tb_state_destroy(alone);
+    tb_stepper_destroy(stays);
+    tb_model_destroy(model);
+}
+END_TEST
+
+TEST_MAIN(scenes_agree_with_the_cpu, runs_have_the_same_bytes, some_steps_of_a_small_pile,
+          a_large_world_that_diverges_is_frozen, a_large_world_follows_a_course,
+          contacts_of_a_large_world_stay_on_the_card, room_grows_and_nothing_is_lost,
+          warming_up_keeps_no_memory, a_large_world_finds_its_model_where_it_has_moved)

@@ -1,0 +1,272 @@
+/* Large-world mode with one lane that plays a card (large_played.cc) against the CPU's step: the same
+ * contacts, proper colours, the velocities that the tolerance allows, certificates that the CPU's own
+ * problem confirms, room that grows, states that either side goes on from. */
+#include "large_scenes.h"
+
+#include <unistd.h>
+
+static double largest_difference(const double *a, const double *b, int32_t n)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < n; i++) largest = fmax(largest, fabs(a[i] - b[i]));
+    return largest;
+}
+
+/* ---- tests ---- */
+
+static void check_contacts(const tb_state *large, const tb_state *cpu, double tolerance)
+{
+    ck_assert_int_eq(large->number_of_contacts, cpu->number_of_contacts);
+    for (int32_t i = 0; i < cpu->number_of_contacts; i++) {
+        const tb_contact_record *a = &large->contacts[i], *b = &cpu->contacts[i];
+        ck_assert_int_eq(a->shape_a, b->shape_a);
+        ck_assert_int_eq(a->shape_b, b->shape_b);
+        ck_assert(a->feature == b->feature);
+        ck_assert_int_eq(a->kind, b->kind);
+        ck_assert_double_le(fabs(a->gap - b->gap), tolerance);
+        ck_assert_double_le(largest_difference(a->position, b->position, 3), tolerance);
+        ck_assert_double_le(largest_difference(a->normal, b->normal, 3), 1e3 * tolerance);
+    }
+}
+
+/* One step from the same state: contacts to rounding, and velocities to the tolerance where there is
+ * one solution. Without recovery, which is part of the velocities in a large world alone. */
+static void compare_steps(const char *name, tb_model *model, bool unique)
+{
+    tb_step_options options = options_of(1e-11);
+    options.recovery_speed = 0;
+    tb_state *state = state_of(model);
+    for (int round = 0; round < 6; round++) {
+        tb_state *large = NULL, *cpu = NULL;
+        tb_error error;
+        large_view view;
+        TEST_OK(tb_state_fork(state, &large, &error), &error);
+        TEST_OK(tb_state_fork(state, &cpu, &error), &error);
+        options.scheme = round % 3 == 2 ? TB_SCHEME_MOREAU : TB_SCHEME_STEWART_TRINKLE;
+        const tb_certificate a = step_large(large, &options, 1, 0, &view);
+        const tb_certificate b = step_cpu(cpu, &options, 1);
+        ck_assert_int_eq(a.contacts, b.contacts);
+        ck_assert_int_eq(a.rows, b.rows);
+        ck_assert_double_le(fabs(a.penetration - b.penetration), 1e-12);
+        check_contacts(large, cpu, 1e-12);
+        if (unique && a.status == TB_OK && b.status == TB_OK) {
+            const double du = largest_difference(large->u, cpu->u, model->number_of_dofs);
+            if (du > 1e-7) fprintf(stderr, "%s, step %d: %g\n", name, round, du);
+            ck_assert_double_le(du, 1e-7);
+        }
+        for (int32_t c = 0; c < view.colours; c++) {
+            bool *used = calloc((size_t)model->number_of_shapes, sizeof *used);
+            for (int32_t i = view.colour_from[c]; i < view.colour_from[c + 1]; i++)
+                for (int side = 0; side < 2; side++) {
+                    const int32_t body = view.links[2 * i + side];
+                    if (body < 0) continue;
+                    ck_assert(!used[body]);
+                    used[body] = true;
+                }
+            free(used);
+        }
+        tb_state_destroy(large);
+        tb_state_destroy(cpu);
+        options.scheme = TB_SCHEME_STEWART_TRINKLE;
+        step_cpu(state, &options, 30);
+    }
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+
+START_TEST(one_step_of_a_pile_is_that_of_the_cpu)
+{
+    compare_steps("pile", pile(0.5), false);
+    compare_steps("pile without friction", pile(0), true);
+}
+END_TEST
+
+START_TEST(one_step_of_mixed_shapes_is_that_of_the_cpu)
+{
+    compare_steps("mixed", mixed(0.5), false);
+    compare_steps("mixed without friction", mixed(0), true);
+}
+END_TEST
+
+START_TEST(one_step_of_a_stack_is_that_of_the_cpu)
+{
+    compare_steps("stack", stack(), true);
+}
+END_TEST
+
+START_TEST(one_step_of_a_hub_is_that_of_the_cpu)
+{
+    compare_steps("hub", hub(), true);
+}
+END_TEST
+
+static void confirm(tb_model *model, int32_t sweeps)
+{
+    char path[] = "/tmp/test_field_XXXXXX.dat";
+    const int fd = mkstemps(path, 4);
+    ck_assert_int_ge(fd, 0);
+    close(fd);
+    tb_step_options options = options_of(1e-6);
+    options.solve.maximum_iterations = sweeps;
+    tb_state *state = state_of(model);
+    step_large(state, &options, 30, 0, NULL);
+    tb_workspace workspace = {.threads = 1};
+    tb_error error;
+    for (int32_t i = 0; i < model->number_of_dofs; i++) state->u[i] += 0.01 * (i % 5);
+    TEST_OK(tb_world_export(state, &options, &workspace, path, &error), &error);
+    const tb_certificate certificate = step_large(state, &options, 1, 0, NULL);
+
+    tb_problem_file *file = NULL;
+    TEST_OK(tb_problem_load(path, &file, &error), &error);
+    const tb_problem *problem = tb_problem_file_local(file);
+    ck_assert_int_eq(problem->number_of_rows, certificate.rows);
+    double *lambda = calloc((size_t)certificate.rows, sizeof *lambda);
+    int32_t row = 0;
+    for (int32_t i = 0; i < state->number_of_contacts; i++)
+        for (int32_t k = 0; k < state->contacts[i].kind; k++)
+            lambda[row++] = state->contacts[i].impulse[k];
+    tb_residuals residuals;
+    TEST_OK(tb_problem_residuals(problem, lambda, &workspace.arena, NULL, &residuals), NULL);
+    ck_assert_double_gt(certificate.residual, 0);
+    ck_assert_double_le(fabs(residuals.natural - certificate.residual),
+                        1e-9 * certificate.residual + 1e-12);
+    ck_assert_double_le(fabs(residuals.complementarity - certificate.complementarity_error),
+                        1e-9 * certificate.complementarity_error + 1e-12);
+    free(lambda);
+    tb_problem_destroy(file);
+    tb_arena_destroy(&workspace.arena);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+    unlink(path);
+}
+
+START_TEST(what_the_certificate_says_the_cpus_problem_confirms)
+{
+    confirm(stack(), 40);
+    confirm(pile(0.5), 7);
+    confirm(mixed(0.5), 12);
+}
+END_TEST
+
+/* Steps in one call, in many, and with room for nothing at first: the same bytes. */
+static void compare_calls(tb_model *model)
+{
+    tb_step_options options = options_of(1e-8);
+    options.solve.maximum_iterations = 100;
+    tb_state *once = state_of(model), *often = state_of(model), *tight = state_of(model);
+    large_view view;
+    const tb_certificate a = step_large(once, &options, 25, 0, NULL);
+    for (int i = 0; i < 25; i++) step_large(often, &options, 1, 0, NULL);
+    const tb_certificate c = step_large(tight, &options, 25, 8, &view);
+    ck_assert_int_gt(view.regrowths, 1);
+    ck_assert_int_eq(a.iterations, c.iterations);
+    ck_assert(memcmp(once->u, tight->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert(memcmp(once->q, often->q, (size_t)model->number_of_coordinates * 8) == 0);
+    ck_assert(memcmp(once->u, often->u, (size_t)model->number_of_dofs * sizeof(double)) == 0);
+    ck_assert_int_eq(once->number_of_contacts, often->number_of_contacts);
+    ck_assert(memcmp(once->contacts, often->contacts,
+                     (size_t)once->number_of_contacts * sizeof *once->contacts) == 0);
+    tb_state_destroy(once);
+    tb_state_destroy(often);
+    tb_state_destroy(tight);
+    tb_model_destroy(model);
+}
+
+START_TEST(calls_and_room_do_not_matter)
+{
+    compare_calls(pile(0.5));
+    compare_calls(mixed(0.5));
+}
+END_TEST
+
+/* A long way of either: balls come to rest at about the same height. Recovery by velocities, which a
+ * large world has, throws a loose pile up a little where it begins with overlaps. */
+static void compare_piles(tb_precision precision, const char *solver)
+{
+    tb_step_options options = options_of(1e-6);
+    options.precision = precision;
+    if (precision == TB_FLOAT) options.solve.tolerance = 1e-4;
+    options.solve.solver = solver;
+    options.solve.maximum_iterations = 100;
+    tb_model *model = pile(0.5);
+    tb_state *large = state_of(model), *cpu = state_of(model);
+    const tb_certificate a = step_large(large, &options, 150, 0, NULL);
+    const tb_certificate b = step_cpu(cpu, &options, 150);
+    double height[2] = {0, 0};
+    for (int32_t i = 2; i < model->number_of_coordinates; i += 7) {
+        height[0] += large->q[i];
+        height[1] += cpu->q[i];
+    }
+    ck_assert_double_le(fabs(height[0] / height[1] - 1), 6e-2);
+    ck_assert_double_le(a.penetration, 1.5 * b.penetration + 1e-5);
+    ck_assert_str_eq(a.solver, solver);
+    tb_state_destroy(large);
+    tb_state_destroy(cpu);
+    tb_model_destroy(model);
+}
+
+START_TEST(a_pile_settles_as_on_the_cpu)
+{
+    compare_piles(TB_DOUBLE, "sor");
+    compare_piles(TB_DOUBLE, "jor");
+    compare_piles(TB_FLOAT, "sor");
+}
+END_TEST
+
+/* Sweeps that a step from nothing takes in a world that has settled; with momentum it ends well. */
+static int32_t count_sweeps(tb_model *model, const tb_state *settled, const char *solver,
+                            bool accelerate)
+{
+    tb_error error;
+    tb_state *state = NULL;
+    tb_step_options options = options_of(1e-5);
+    options.solve.solver = solver;
+    options.solve.accelerate = accelerate;
+    options.solve.warm_start = false;
+    TEST_OK(tb_state_fork(settled, &state, &error), &error);
+    const tb_certificate certificate = step_large(state, &options, 1, 0, NULL);
+    if (accelerate) ck_assert_int_eq(certificate.status, TB_OK);
+    ck_assert_int_gt(certificate.contacts, model->number_of_trees);
+    tb_state_destroy(state);
+    return certificate.iterations;
+}
+
+static void compare_sweeps(const char *name, tb_model *model, const char *solver)
+{
+    const tb_step_options options = options_of(1e-6);
+    tb_state *state = state_of(model);
+    step_large(state, &options, 300, 0, NULL);
+    const int32_t plain = count_sweeps(model, state, solver, false);
+    const int32_t fast = count_sweeps(model, state, solver, true);
+    printf("%s, %s: %d sweeps, %d with momentum\n", name, solver, plain, fast);
+    ck_assert_int_lt(10 * fast, 6 * plain);
+    tb_state_destroy(state);
+    tb_model_destroy(model);
+}
+
+START_TEST(momentum_saves_sweeps)
+{
+    compare_sweeps("pile", pile(0.3), "sor");
+    compare_sweeps("pile", pile(0.3), "jor");
+    compare_sweeps("mixed shapes", mixed(0.3), "sor");
+}
+END_TEST
+
+START_TEST(worlds_with_joints_are_not_for_it)
+{
+    tb_step_options options = options_of(1e-6);
+    tb_scene *scene = rich_scene();
+    tb_model *rich = finish(scene), *balls = pile(0.5);
+    ck_assert_ptr_nonnull(tb_large_refuses(rich, &options));
+    ck_assert_ptr_null(tb_large_refuses(balls, &options));
+    options.solve.solver = "newton";
+    ck_assert_ptr_nonnull(tb_large_refuses(balls, &options));
+    tb_model_destroy(rich);
+    tb_model_destroy(balls);
+}
+END_TEST
+
+TEST_MAIN(one_step_of_a_pile_is_that_of_the_cpu, one_step_of_mixed_shapes_is_that_of_the_cpu,
+          one_step_of_a_stack_is_that_of_the_cpu, one_step_of_a_hub_is_that_of_the_cpu,
+          what_the_certificate_says_the_cpus_problem_confirms, calls_and_room_do_not_matter,
+          a_pile_settles_as_on_the_cpu, momentum_saves_sweeps, worlds_with_joints_are_not_for_it)

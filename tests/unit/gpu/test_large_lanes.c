@@ -1,0 +1,71 @@
+/* Large-world mode with threads that play the lanes of a card's blocks: the same bytes with any number of
+ * blocks, the contacts of one lane; under ThreadSanitizer, no two lanes at the same number without a
+ * sync between them. */
+#include "large_scenes.h"
+#include "grid_play.h"
+
+large_step large_lanes_step;
+
+enum { STEPS = 12 };
+
+static tb_step_options few_sweeps(const char *solver)
+{
+    tb_step_options options = options_of(1e-7);
+    options.solve.maximum_iterations = 40;
+    options.solve.solver = solver;
+    return options;
+}
+
+static void compare_blocks(tb_model *model, const char *solver, bool momentum)
+{
+    static const int32_t blocks[] = {1, 2, 3};
+    tb_step_options options = few_sweeps(solver);
+    options.solve.accelerate = momentum;
+    tb_state *states[3], *one = state_of(model);
+    tb_certificate certificates[3];
+    for (int i = 0; i < 3; i++) {
+        grid_choose(blocks[i], 2);
+        states[i] = state_of(model);
+        certificates[i] = step_by(large_lanes_step, states[i], &options, STEPS, 0, NULL);
+        ck_assert_mem_eq(&certificates[i], &certificates[0], sizeof *certificates);
+        ck_assert_uint_eq(tb_state_hash(states[i]), tb_state_hash(states[0]));
+    }
+    ck_assert_int_gt(certificates[0].contacts, 0);
+    const tb_certificate certificate = step_large(one, &options, STEPS, 0, NULL);
+    ck_assert_int_eq(certificate.contacts, certificates[0].contacts);
+    for (int32_t i = 0; i < model->number_of_coordinates; i++)
+        ck_assert_double_le(fabs(one->q[i] - states[0]->q[i]), 1e-6);
+    for (int i = 0; i < 3; i++) tb_state_destroy(states[i]);
+    tb_state_destroy(one);
+    tb_model_destroy(model);
+}
+
+START_TEST(any_number_of_blocks_leaves_the_same_bytes)
+{
+    compare_blocks(pile(0.5), "sor", true);
+    compare_blocks(pile(0.5), "jor", true);
+    compare_blocks(mixed(0.5), "sor", true);
+    compare_blocks(mixed(0.5), "sor", false);
+    compare_blocks(hub(), "sor", true);
+}
+END_TEST
+
+/* Room that grows while lanes are many. */
+START_TEST(room_does_not_matter)
+{
+    const tb_step_options options = few_sweeps("sor");
+    tb_model *model = mixed(0.5);
+    tb_state *wide = state_of(model), *tight = state_of(model);
+    large_view view;
+    grid_choose(2, 3);
+    step_by(large_lanes_step, wide, &options, STEPS, 0, NULL);
+    step_by(large_lanes_step, tight, &options, STEPS, 8, &view);
+    ck_assert_int_gt(view.regrowths, 1);
+    ck_assert_uint_eq(tb_state_hash(wide), tb_state_hash(tight));
+    tb_state_destroy(wide);
+    tb_state_destroy(tight);
+    tb_model_destroy(model);
+}
+END_TEST
+
+TEST_MAIN(any_number_of_blocks_leaves_the_same_bytes, room_does_not_matter)
