@@ -65,8 +65,8 @@ faults() {
 }
 
 # Headers that a source completes: kernels by parts (PART), and the launches of a large world, which
-# come after field_unit.h. The tests that play a card compile both.
-COMPLETED='solver/gpu/batch/(physics|step_part)\.h|solver/gpu/large/field_(calls|unit)\.h'
+# come after large_unit.h. The tests that play a card compile both.
+COMPLETED='solver/gpu/batch/(physics|step_kernel)\.h|solver/gpu/large/large_(calls|unit)\.h'
 
 # does not compile: FILE
 alone() {

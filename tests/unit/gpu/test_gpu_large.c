@@ -265,7 +265,7 @@ static int64_t imports(bool played)
     if (!played) return 0;
     void *plugin = dlopen(getenv("TRIBO_GPU_PLUGIN"), RTLD_NOW | RTLD_NOLOAD);
     ck_assert_ptr_nonnull(plugin);
-    const int64_t *count = dlsym(plugin, "played_field_imports");
+    const int64_t *count = dlsym(plugin, "played_large_imports");
     ck_assert_ptr_nonnull(count);
     dlclose(plugin);
     return *count;
