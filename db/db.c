@@ -288,6 +288,8 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
     store->retain_days = options->retain_days;
     store->retain_snapshots_bytes = options->retain_snapshots_bytes;
     store->retain_unused_bytes = options->retain_unused_bytes;
+    store->session_snapshots = options->session_snapshots;
+    store->session_snapshots_bytes = options->session_snapshots_bytes;
     store->log = options->log;
     store->log_context = options->log_context;
     store->committed = options->committed;

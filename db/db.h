@@ -34,9 +34,12 @@ typedef struct db_options {
     const char *folder; /* NULL or "": in memory */
     int32_t queue_length;
     double retain_days; /* 0: for ever */
-    /* Bound on snapshots of ended sessions; retention deletes the oldest first; 0: no bound. Open
-     * sessions keep their snapshots, except checkpoints older than a newer snapshot. */
+    /* Bound on snapshots of ended sessions; retention deletes the oldest first; 0: no bound. */
     uint64_t retain_snapshots_bytes;
+    /* Bounds on the snapshots of one open session, in number and bytes. A put deletes the oldest ones
+     * beyond them, and every checkpoint older than the put, but never the put itself; 0: no bound. */
+    int32_t session_snapshots;
+    uint64_t session_snapshots_bytes;
     /* Bound on assets and scenes that no row of the store references. Retention deletes the longest
      * unused first, none within an hour of its last use; 0: no bound. */
     uint64_t retain_unused_bytes;
@@ -142,7 +145,7 @@ tb_status db_end_session(db *, const db_id *, const char *reason, db_done *, voi
 tb_status db_open_sessions(db *, db_session **, int32_t *count, tb_error *);
 
 typedef enum db_snapshot_kind {
-    DB_SNAPSHOT_CLIENT,    /* asked for and acknowledged: kept while the session lives */
+    DB_SNAPSHOT_CLIENT,    /* asked for and acknowledged: kept within the session's bounds */
     DB_SNAPSHOT_CHECKPOINT /* automatic: the newest of a session counts */
 } db_snapshot_kind;
 

@@ -130,6 +130,7 @@ typedef struct db_writer {
     /* the thread's own */
     bool full; /* the connection's synchronous is FULL */
     int64_t next_retain_ns, next_trial_ns;
+    int64_t snapshots_dropped, next_dropped_log_ns; /* snapshots beyond their session's bounds */
     int log_pages, checkpoint_at; /* pages in the write-ahead log; when to copy them back */
     db_job *batch[DB_BATCH];
     tb_error errors[DB_BATCH];
@@ -151,6 +152,8 @@ struct db {
     int32_t queue_length;
     double retain_days;
     uint64_t retain_snapshots_bytes, retain_unused_bytes;
+    int32_t session_snapshots;
+    uint64_t session_snapshots_bytes;
     void (*log)(void *context, tb_log_level, const char *message);
     void *log_context;
     void (*committed)(void *context, double seconds);

@@ -5,10 +5,13 @@
 
 #include "db_internal.h"
 
+static const int64_t DROPPED_LOG_NS = INT64_C(60000000000);
+
 _Static_assert(DB_SNAPSHOT_CHECKPOINT == 1, "statements.h says so too");
 
 typedef struct snapshot_job {
     db_job job;
+    db *store;
     db_snapshot snapshot;
     unsigned char *bytes; /* owned */
     int64_t crc32;
@@ -18,6 +21,34 @@ static void release_snapshot(db_job *job)
 {
     free(((snapshot_job *)job)->bytes);
     free(job);
+}
+
+/* Deletes the oldest snapshots beyond the bounds of a session, and logs that once a minute. */
+static tb_status drop_beyond(db *store, db_connection *connection, const db_id *session,
+                             tb_error *error)
+{
+    sqlite3_stmt *s = NULL;
+    const int32_t number = store->session_snapshots;
+    const uint64_t bytes = store->session_snapshots_bytes;
+    if (number == 0 && bytes == 0) return TB_OK;
+    tb_status status = db_take(connection, DB_SNAPSHOT_DROP_BEYOND, &s, error);
+    if (status != TB_OK) return status;
+    db_bind_id(s, 1, session);
+    sqlite3_bind_int64(s, 2, number > 0 ? number : INT32_MAX);
+    sqlite3_bind_int64(s, 3, bytes > 0 && bytes < INT64_MAX ? (int64_t)bytes : INT64_MAX);
+    status = db_run_statement(connection, s, "older snapshots", error);
+    if (status != TB_OK) return status;
+
+    db_writer *w = &store->writer;
+    w->snapshots_dropped += sqlite3_changes(connection->handle);
+    if (w->snapshots_dropped == 0 || db_monotonic_ns() < w->next_dropped_log_ns) return TB_OK;
+    db_log(store, TB_LOG_WARNING,
+           "%lld snapshots deleted: an open session keeps its newest %d, %llu bytes of them "
+           "(session_snapshots, session_snapshots_bytes)",
+           (long long)w->snapshots_dropped, (int)number, (unsigned long long)bytes);
+    w->snapshots_dropped = 0;
+    w->next_dropped_log_ns = db_monotonic_ns() + DROPPED_LOG_NS;
+    return TB_OK;
 }
 
 static tb_status write_snapshot(db_connection *connection, db_job *job, tb_error *error)
@@ -54,7 +85,9 @@ static tb_status write_snapshot(db_connection *connection, db_job *job, tb_error
     if (status != TB_OK) return status;
     db_bind_id(s, 1, &snapshot->session);
     sqlite3_bind_int64(s, 2, number);
-    return db_run_statement(connection, s, "older checkpoints", error);
+    status = db_run_statement(connection, s, "older checkpoints", error);
+    return status == TB_OK ? drop_beyond(put->store, connection, &snapshot->session, error)
+                           : status;
 }
 
 tb_status db_put_snapshot(db *store, const db_snapshot *snapshot, unsigned char *bytes,
@@ -66,6 +99,7 @@ tb_status db_put_snapshot(db *store, const db_snapshot *snapshot, unsigned char 
         return TB_RESOURCE_EXHAUSTED;
     }
     put->job.write = write_snapshot;
+    put->store = store;
     put->job.release = release_snapshot;
     put->job.full = true;
     put->job.compound = true;

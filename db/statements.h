@@ -106,6 +106,11 @@
     X(SNAPSHOT_PUT_BYTES, "INSERT INTO snapshot_bytes (snapshot, bytes) VALUES (?1, ?2)")             \
     X(SNAPSHOT_DROP_CHECKPOINTS,                                                                      \
       "DELETE FROM snapshot WHERE session = ?1 AND +kind = 1 AND number < ?2")                        \
+    /* the oldest beyond ?2 in number or ?3 in bytes, the newest aside */                             \
+    X(SNAPSHOT_DROP_BEYOND,                                                                           \
+      "DELETE FROM snapshot WHERE number IN (SELECT number FROM (SELECT number, "                     \
+      "count(*) OVER newer AS n, sum(size) OVER newer AS bytes FROM snapshot WHERE session = ?1 "     \
+      "WINDOW newer AS (ORDER BY number DESC)) WHERE n > 1 AND (n > ?2 OR bytes > ?3))")              \
     X(SNAPSHOT_GET, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE id = ?1")                             \
     X(SNAPSHOT_LATEST, "SELECT " DB_SNAPSHOT " FROM snapshot WHERE session = ?1 "                     \
                        "ORDER BY number DESC LIMIT 1")                                                \

@@ -117,6 +117,8 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .retain_days = config->retain_days,
                                 .retain_snapshots_bytes = config->retain_snapshots_bytes,
                                 .retain_unused_bytes = config->retain_unused_bytes,
+                                .session_snapshots = config->session_snapshots,
+                                .session_snapshots_bytes = config->session_snapshots_bytes,
                                 .log = log_store,
                                 .log_context = server->log,
                                 .committed = observe_commit,

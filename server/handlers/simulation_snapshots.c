@@ -190,7 +190,11 @@ static tb_status fetch(td_session *s, const td_caller *caller, const char *text,
         td_session_release(taken_of);
     }
     if (status == TB_NOT_FOUND)
-        status = tb_fail_field(error, status, "snapshot_id", "there is no snapshot %s", text);
+        status = tb_fail_field(error, status, "snapshot_id",
+                               "there is no snapshot %s; a session keeps its newest %d, of %llu "
+                               "bytes together",
+                               text, (int)s->all->server->config->session_snapshots,
+                               (unsigned long long)s->all->server->config->session_snapshots_bytes);
     if (status != TB_OK) {
         free(*bytes);
         *bytes = NULL;

@@ -134,6 +134,12 @@
       "ever")                                                                                      \
     X(store, retain_snapshots_bytes, retain_snapshots_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, \
       FIXED, "transient and automatic snapshots beyond this go, the oldest first")                 \
+    X(store, session_snapshots, session_snapshots, INTEGER, "1000", 0, 1000000, FIXED,             \
+      "snapshots that an open session keeps; the oldest go for new ones; 0: no bound")             \
+    X(store, session_snapshots_bytes, session_snapshots_bytes, BYTES, "1 GiB", 0,                  \
+      1024 * 1024 * GIB, FIXED,                                                                    \
+      "bytes of snapshots that an open session keeps; the newest stays whatever its size; 0: no "  \
+      "bound")                                                                                     \
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
       FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \

@@ -155,6 +155,54 @@ START_TEST(snapshots_of_ended_sessions_are_bounded_in_bytes)
 }
 END_TEST
 
+static int count_snapshots(db *store, uint64_t first, uint64_t end)
+{
+    int count = 0;
+    for (uint64_t i = first; i < end; i++) count += has_snapshot(store, i);
+    return count;
+}
+
+static void count_line(void *context, tb_log_level level, const char *message)
+{
+    if (level == TB_LOG_WARNING && strstr(message, "session_snapshots") != NULL) ++*(int *)context;
+}
+
+START_TEST(snapshots_of_open_sessions_are_bounded_in_number_and_bytes)
+{
+    enum { SIZE = 1000, NUMBER = 5 };
+    int lines = 0;
+    db_options options = options_for(NULL);
+    options.session_snapshots = NUMBER;
+    options.session_snapshots_bytes = 10 * SIZE;
+    options.log = count_line;
+    options.log_context = &lines;
+    tb_error error = {0};
+    db *store = NULL;
+    TEST_OK(db_open(&options, &store, &error), &error);
+    put_scene(store, 1);
+    put_session(store, 1, 1);
+    put_session(store, 2, 1);
+    for (uint64_t i = 0; i < 20; i++)
+        TEST_OK(put_snapshot(store, 100 + i, 1, DB_SNAPSHOT_CLIENT, SIZE, &error), &error);
+    for (uint64_t i = 0; i < 4; i++)
+        TEST_OK(put_snapshot(store, 200 + i, 2, DB_SNAPSHOT_CLIENT, SIZE, &error), &error);
+    /* the newest five of the first, and nothing of the other one */
+    ck_assert_int_eq(count_snapshots(store, 100, 115), 0);
+    ck_assert_int_eq(count_snapshots(store, 115, 120), NUMBER);
+    ck_assert_int_eq(count_snapshots(store, 200, 204), 4);
+    /* bytes: four of 3,000 are too many; one of 30,000 stays alone */
+    for (uint64_t i = 0; i < 4; i++)
+        TEST_OK(put_snapshot(store, 300 + i, 2, DB_SNAPSHOT_CLIENT, 3 * SIZE, &error), &error);
+    ck_assert_int_eq(count_snapshots(store, 200, 204), 0);
+    ck_assert_int_eq(count_snapshots(store, 300, 304), 3);
+    TEST_OK(put_snapshot(store, 400, 2, DB_SNAPSHOT_CLIENT, 30 * SIZE, &error), &error);
+    ck_assert_int_eq(count_snapshots(store, 300, 304), 0);
+    ck_assert(has_snapshot(store, 400));
+    ck_assert_int_eq(lines, 1);
+    db_close(store);
+}
+END_TEST
+
 START_TEST(ended_sessions_go_with_their_snapshots)
 {
     db *store = open_with(NULL, 30, 0);
@@ -346,6 +394,7 @@ END_TEST
 
 TEST_MAIN(runs_go_when_they_are_old_and_running_ones_stay, zero_days_are_for_ever,
           many_slices_take_everything, snapshots_of_ended_sessions_are_bounded_in_bytes,
+          snapshots_of_open_sessions_are_bounded_in_number_and_bytes,
           ended_sessions_go_with_their_snapshots, the_disk_gets_its_pages_back,
           assets_and_scenes_go_that_nobody_used_for_days,
           unused_bytes_are_bounded_and_the_longest_unused_go_first,

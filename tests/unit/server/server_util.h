@@ -281,7 +281,9 @@ static inline void test_server_start(test_server *t)
                                 .queue_length = t->config.store_queue_length,
                                 .retain_days = t->config.retain_days,
                                 .retain_snapshots_bytes = t->config.retain_snapshots_bytes,
-                                .retain_unused_bytes = t->config.retain_unused_bytes};
+                                .retain_unused_bytes = t->config.retain_unused_bytes,
+                                .session_snapshots = t->config.session_snapshots,
+                                .session_snapshots_bytes = t->config.session_snapshots_bytes};
     TEST_OK(td_log_create(TB_LOG_ERROR, false, &s->log, &error), &error);
     TEST_OK(td_devices_find(s, &error), &error);
     TEST_OK(td_metrics_create(&s->metrics, &error), &error);
