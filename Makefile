@@ -53,6 +53,10 @@ ASAN_TESTS := $(filter-out %/test_gpu_qp %/test_symgbmm %/test_stored,$(call sui
 TSAN_TESTS := $(call suites,$(TSAN_SUITES))
 RELEASE_TESTS := $(call suites,truth unit fuzz e2e) \
     $(call only,tests/check_format.sh tests/check_rooms.sh tests/check_server_rooms.sh)
+# Tests of `make check` that are attacks: check-attack runs them after the long ones of tests/attack.
+ATTACK_TESTS := $(addprefix tests/e2e/daemon_,bears_bad_clients.py drains_under_load.py \
+    guards_keys.py keeps_descriptors.py minds_small_things.py minds_the_disk.py \
+    parses_stored_scenes_aside.py parses_uploads_aside.py speaks_http2.py survives_kill9.py)
 PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 
 LIBRARY := $(B)/libtribo.a
@@ -108,10 +112,10 @@ check-tsan: ## the tests of TSAN_SUITES under ThreadSanitizer (clang)
 	@deploy/deps.sh build test clang
 	@$(SUBMAKE) VARIANT=tsan run-tsan
 
-check-attack: ## attacks on the daemon under load (tests/attack), one after the other
+check-attack: ## attacks on the daemon under load (tests/attack and ATTACK_TESTS), one after the other
 	@BUILD=$(BUILD) deploy/deps.sh build python
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
-	@for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py))); do echo "== $$s"; \
+	@for s in $(call only,$(filter-out %/frames.py,$(wildcard tests/attack/*.py)) $(ATTACK_TESTS)); do echo "== $$s"; \
 	    TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) $$s || exit 1; done
 
 image: ## a container image with the daemon, tribod:cpu; IMAGES="cpu gpu" builds both

@@ -4,12 +4,12 @@
     tests/soak/soak.py [--minutes 60] [--tribod build/tribod] [--only step,upload,...]
 
 Before the clock starts, uploads fill the catalog's cache of scenes, whose limit would otherwise be
-reached only after a quarter of an hour. Then callers step sessions, fork and snapshot them, watch them, upload scenes (new ones each time, some
-of them damaged), evaluate grasps, solve problems, leave in the middle of a request or of a stream,
-and send SIGHUP. Every few seconds the script notes resident memory, descriptors, threads, the
-store's size and the p99 of steps, and at the end it tells the slope of each by least squares over
-the second half. It ends with 1 if a slope is larger than its bound or a call failed that should
-not. Not part of `make check`.
+reached only after a quarter of an hour. Then callers step sessions, fork and snapshot them, watch
+them, upload scenes (new ones each time, some of them damaged), evaluate grasps, solve problems,
+leave in the middle of a request or of a stream, and send SIGHUP. Every few seconds the script notes
+resident memory, descriptors, threads, the store's size and the p99 of steps, and at the end it
+tells the slope of each by least squares over the second half. It ends with 1 if a slope is larger
+than its bound or a call failed that should not. Not part of `make check`.
 """
 
 from __future__ import annotations
