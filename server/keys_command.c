@@ -1,6 +1,7 @@
 /* Keys from the command line. */
 #include "keys_command.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 #include "base/error.h"
 #include "base/file.h"
 
-enum { QUEUE_LENGTH = 16 };
+enum { QUEUE_LENGTH = 16, KEY_FILE_BYTES = 4096 };
 
 /* Opens the store alone, or else beside the daemon that holds it. A first key may make it; to list or
  * end keys there must be one. */
@@ -75,6 +76,25 @@ static tb_status parse_sessions(const char *text, int32_t *sessions, tb_error *e
     return TB_OK;
 }
 
+/* The key of a file without spaces at its ends, such as a mounted secret. */
+static tb_status import_key(struct db *store, const char *name, const td_key_terms *terms,
+                            const char *path, tb_error *error)
+{
+    tb_bytes file = {0};
+    tb_status status = tb_file_read(path, KEY_FILE_BYTES, &file, error);
+    if (status != TB_OK) return status;
+    char key[128] = "";
+    const char *begin = (const char *)file.base;
+    size_t size = file.size;
+    while (size > 0 && isspace((unsigned char)begin[size - 1])) size--;
+    if (size < sizeof key) memcpy(key, begin, size);
+    status = td_auth_import_key(store, name, terms, key, error);
+    explicit_bzero(key, sizeof key);
+    if (file.size > 0) explicit_bzero(file.base, file.size);
+    tb_bytes_free(&file);
+    return status;
+}
+
 tb_status td_key_create(const td_config *config, const char *name, const td_key_request *request,
                         tb_error *error)
 {
@@ -88,9 +108,12 @@ tb_status td_key_create(const td_config *config, const char *name, const td_key_
     if (status == TB_OK) status = parse_number("days", request->days, 36500, &terms.days, error);
     if (status == TB_OK) status = open_store(config, false, &store, error);
     if (status != TB_OK) return status;
-    status = td_auth_create_key(store, name, &terms, key, error);
+    if (request->file != NULL)
+        status = import_key(store, name, &terms, request->file, error);
+    else
+        status = td_auth_create_key(store, name, &terms, key, error);
     db_close(store);
-    if (status != TB_OK) return status;
+    if (status != TB_OK || request->file != NULL) return status;
     printf("%s\n", key);
     explicit_bzero(key, sizeof key);
     if (fflush(stdout) != 0)

@@ -9,9 +9,11 @@
 typedef struct td_key_request {
     const char *scope; /* "read", "run", "admin" */
     const char *rate, *sessions, *days;
+    const char *file; /* holds the key; NULL: a random one is made */
 } td_key_request;
 
-/* Makes a key in config->data and prints it, alone on a line of standard output. */
+/* Makes a key in config->data and prints it, alone on a line of standard output; takes the key from
+ * request->file and prints nothing where a file is given. */
 tb_status td_key_create(const td_config *, const char *name, const td_key_request *, tb_error *);
 tb_status td_key_revoke(const td_config *, const char *id, tb_error *);
 /* Prints one line a key: id, scope, whether it holds, rate, sessions, times of creation, end and last

@@ -55,6 +55,8 @@ static const char HELP[] =
     "    --scope SCOPE      what it may do: read, run or admin (default run)\n"
     "    --rate N           calls per second; 0: as [limits] calls_per_second says\n"
     "    --sessions N       sessions open at once; 0: as [limits] sessions_per_client says\n"
+    "    --key-file FILE    take the key from FILE, such as a mounted secret, and print nothing;\n"
+    "                       a store that has it already stays as it is\n"
     "    --days N           days until it expires; 0: never (default)\n"
     "  --revoke-key ID      end a key (a running daemon learns it within a second or so)\n"
     "  --list-keys          list keys without their secrets, with their last use\n"
@@ -124,6 +126,7 @@ static int parse_flags(int argc, char **argv, command_line *line)
         FLAG_RATE,
         FLAG_SESSIONS,
         FLAG_DAYS,
+        FLAG_KEY_FILE,
         FLAG_ACTION
     };
     static const struct option FLAGS[] = {
@@ -138,6 +141,7 @@ static int parse_flags(int argc, char **argv, command_line *line)
         {"rate", required_argument, NULL, FLAG_RATE},
         {"sessions", required_argument, NULL, FLAG_SESSIONS},
         {"days", required_argument, NULL, FLAG_DAYS},
+        {"key-file", required_argument, NULL, FLAG_KEY_FILE},
         {"check-config", no_argument, NULL, FLAG_ACTION + ACTION_CHECK},
         {"print-config", no_argument, NULL, FLAG_ACTION + ACTION_PRINT},
         {"probe", no_argument, NULL, FLAG_ACTION + ACTION_PROBE},
@@ -164,6 +168,7 @@ static int parse_flags(int argc, char **argv, command_line *line)
         if (flag == FLAG_SCOPE) line->key_request.scope = optarg;
         if (flag == FLAG_RATE) line->key_request.rate = optarg;
         if (flag == FLAG_SESSIONS) line->key_request.sessions = optarg;
+        if (flag == FLAG_KEY_FILE) line->key_request.file = optarg;
         if (flag == FLAG_DAYS) line->key_request.days = optarg;
         if (flag < FLAG_ACTION) continue;
         if (line->what != ACTION_SERVE && line->what != (action)(flag - FLAG_ACTION))

@@ -58,6 +58,11 @@ typedef struct td_key_terms {
 /* Makes a key, stores its hash and writes the key itself, once, to `key` (128 bytes). */
 tb_status td_auth_create_key(struct db *, const char *name, const td_key_terms *, char key[128],
                              tb_error *);
+/* Stores the hash of a key that the caller has from elsewhere, in the form that td_auth_create_key
+ * makes. A store that has the key already keeps its row. INVALID_ARGUMENT for another form,
+ * FAILED_PRECONDITION for a revoked key or a second key with the same id. */
+tb_status td_auth_import_key(struct db *, const char *name, const td_key_terms *, const char *key,
+                             tb_error *);
 /* Revokes a key by its id. NOT_FOUND. A daemon that runs learns it by td_auth_reload, or when it
  * verifies the key again, at the latest after TD_AUTH_REMEMBER_SECONDS. */
 tb_status td_auth_revoke_key(struct db *, const char *id, tb_error *);

@@ -11,7 +11,10 @@
 #include "base/error.h"
 #include "ops/clock.h"
 
-enum { SECRET_SIZE = 32 };
+enum {
+    SECRET_SIZE = 32,
+    SECRET_TEXT = sodium_base64_ENCODED_LEN(SECRET_SIZE, sodium_base64_VARIANT_URLSAFE_NO_PADDING)
+};
 /* see auth.c for why so low: 2 passes over 8 MiB */
 static const unsigned long long HASH_PASSES = 2;
 static const size_t HASH_BYTES = (size_t)8 << 20;
@@ -66,39 +69,87 @@ static tb_status check_terms(const td_key_terms *terms, tb_error *error)
     return TB_OK;
 }
 
-tb_status td_auth_create_key(struct db *store, const char *name, const td_key_terms *terms,
-                             char key[128], tb_error *error)
+/* The row of a new key without its id and hash. */
+static tb_status begin_row(const char *name, const td_key_terms *terms, db_api_key *row,
+                           tb_error *error)
 {
     const td_clock clock = td_clock_make();
-    uint8_t secret[SECRET_SIZE];
-    char text[sodium_base64_ENCODED_LEN(SECRET_SIZE, sodium_base64_VARIANT_URLSAFE_NO_PADDING)];
     const int64_t now_us = td_clock_utc_us(&clock);
-    db_api_key row = {.scope = (int32_t)terms->scope,
-                      .calls_per_second = terms->calls_per_second,
-                      .sessions = terms->sessions,
-                      .create_time_us = now_us};
     tb_status status = check_name(name, error);
     if (status == TB_OK) status = check_terms(terms, error);
     if (status != TB_OK) return status;
-    if (terms->days > 0) row.expire_time_us = now_us + (int64_t)(terms->days * DAY_US);
-    if (sodium_init() < 0) return tb_fail(error, TB_INTERNAL, "libsodium cannot start");
-    status = choose_id(store, row.id, error);
+    *row = (db_api_key){.scope = (int32_t)terms->scope,
+                        .calls_per_second = terms->calls_per_second,
+                        .sessions = terms->sessions,
+                        .create_time_us = now_us};
+    if (terms->days > 0) row->expire_time_us = now_us + (int64_t)(terms->days * DAY_US);
+    snprintf(row->name, sizeof row->name, "%s", name);
+    return sodium_init() < 0 ? tb_fail(error, TB_INTERNAL, "libsodium cannot start") : TB_OK;
+}
+
+static tb_status put_row(struct db *store, db_api_key *row, const char *key, tb_error *error)
+{
+    _Static_assert(sizeof row->hash >= crypto_pwhash_argon2id_STRBYTES, "a hash fits its column");
+    if (crypto_pwhash_argon2id_str(row->hash, key, strlen(key), HASH_PASSES, HASH_BYTES) != 0)
+        return tb_fail_memory(error, HASH_BYTES, "hashing a key");
+    return db_put_api_key(store, row, error);
+}
+
+tb_status td_auth_create_key(struct db *store, const char *name, const td_key_terms *terms,
+                             char key[128], tb_error *error)
+{
+    uint8_t secret[SECRET_SIZE];
+    char text[SECRET_TEXT];
+    db_api_key row;
+    tb_status status = begin_row(name, terms, &row, error);
+    if (status == TB_OK) status = choose_id(store, row.id, error);
     if (status != TB_OK) return status;
 
-    snprintf(row.name, sizeof row.name, "%s", name);
     randombytes_buf(secret, sizeof secret);
     sodium_bin2base64(text, sizeof text, secret, sizeof secret,
                       sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     snprintf(key, 128, TD_KEY_PREFIX "%s_%s", row.id, text);
-    _Static_assert(sizeof row.hash >= crypto_pwhash_argon2id_STRBYTES, "a hash fits its column");
-    if (crypto_pwhash_argon2id_str(row.hash, key, strlen(key), HASH_PASSES, HASH_BYTES) != 0)
-        status = tb_fail_memory(error, HASH_BYTES, "hashing a key");
-    else
-        status = db_put_api_key(store, &row, error);
+    status = put_row(store, &row, key, error);
     if (status != TB_OK) sodium_memzero(key, 128);
     sodium_memzero(secret, sizeof secret);
     sodium_memzero(text, sizeof text);
     return status;
+}
+
+tb_status td_auth_import_key(struct db *store, const char *name, const td_key_terms *terms,
+                             const char *key, tb_error *error)
+{
+    /* the id as it is written, and 32 bytes of secret after it */
+    enum { HEAD = sizeof TD_KEY_PREFIX + TD_KEY_ID_DIGITS };
+    uint8_t secret[SECRET_SIZE];
+    size_t size = 0;
+    db_api_key row, known;
+    tb_status status = begin_row(name, terms, &row, error);
+    if (status != TB_OK) return status;
+    const bool formed =
+        strlen(key) == HEAD + SECRET_TEXT - 1 &&
+        strncmp(key, TD_KEY_PREFIX, sizeof TD_KEY_PREFIX - 1) == 0 && td_auth_key_id(key, row.id) &&
+        strncmp(key + sizeof TD_KEY_PREFIX - 1, row.id, TD_KEY_ID_DIGITS) == 0 &&
+        key[HEAD - 1] == '_' &&
+        sodium_base642bin(secret, sizeof secret, key + HEAD, SECRET_TEXT - 1, NULL, &size, NULL,
+                          sodium_base64_VARIANT_URLSAFE_NO_PADDING) == 0 &&
+        size == SECRET_SIZE;
+    sodium_memzero(secret, sizeof secret);
+    if (!formed)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "key-file",
+                             "a key is '" TD_KEY_PREFIX "', %d hexadecimal digits, '_' and %d "
+                             "characters of base64url",
+                             TD_KEY_ID_DIGITS, (int)SECRET_TEXT - 1);
+
+    status = db_get_api_key(store, row.id, &known, error);
+    if (status == TB_NOT_FOUND) return put_row(store, &row, key, error);
+    if (status != TB_OK) return status;
+    if (known.revoked || crypto_pwhash_str_verify(known.hash, key, strlen(key)) != 0)
+        return tb_fail_field(error, TB_FAILED_PRECONDITION, "key-file",
+                             known.revoked ? "the key %s was revoked"
+                                           : "the store has another key with the id %s",
+                             row.id);
+    return TB_OK;
 }
 
 tb_status td_auth_revoke_key(struct db *store, const char *text, tb_error *error)

@@ -76,7 +76,7 @@ static bool readable(const char *path)
 /* False, and a reason, if there is no such file anywhere. */
 static bool find_file(char path[PATH_SIZE + 64])
 {
-    static const char *const PLACES[] = {"", "tribo/", "../lib/tribo/"};
+    static const char *const PLACES[] = {"", "tribo/", "../tribo/", "../lib/tribo/"};
     const char *given = getenv("TRIBO_GPU_PLUGIN");
     if (given) {
         snprintf(path, PATH_SIZE, "%s", given);

@@ -99,6 +99,19 @@ await sh -c "[ \$(grep -c config.reloaded '$dir/first.err') = 2 ]"
 # keys: made beside the running daemon, used, listed, revoked
 call Simulation/ListScenes '{}'
 is 'without a key' "$status" 401
+# a key of a mounted secret: taken once, kept the second time; another one with its id is refused
+printf 'tribo_0badcafe_%043d\n' 0 >"$dir/secret"
+for time in first second; do tribod 0 --data "$dir/secrets" --create-key mounted --key-file "$dir/secret"; done
+is 'a known key is not printed' "$(cat "$dir/out")" ''
+tribod 0 --data "$dir/secrets" --list-keys
+has '0badcafe run   valid'
+printf 'tribo_0badcafe_%042d4\n' 0 >"$dir/secret"
+tribod 1 --data "$dir/secrets" --create-key mounted --key-file "$dir/secret"
+says 'another key with the id 0badcafe'
+printf 'password\n' >"$dir/secret"
+tribod 2 --data "$dir/secrets" --create-key mounted --key-file "$dir/secret"
+says 'characters of base64url'
+
 tribod 0 --data "$dir/first" --create-key planner --scope run
 key=$(cat "$dir/out")
 is 'lines with the key' "$(wc -l <"$dir/out")" 1
