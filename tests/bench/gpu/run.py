@@ -6,9 +6,9 @@
 
 Parts, in this order:
   agreement  CPU against GPU over 1,000 steps in double; 100 runs that give the same bytes; any
-             place in a batch; room that grows; worlds that diverge      (tests/unit/gpu/test_gpu_step)
+             place in a batch; room that grows; worlds that diverge (tests/unit/gpu/test_gpu_step)
   resume     sessions that stop and go on with warm sets to the same bytes and sums: restored,
-             forked, by turns, from a processor to a card and back     (tests/unit/gpu/test_gpu_resume);
+             forked, by turns, from a processor to a card and back (tests/unit/gpu/test_gpu_resume);
              and those of tribod, over its restart                             (daemon_resume.py)
   sanitizer  memcheck, racecheck and initcheck over some steps of each way that worlds take through
              the kernels (bench_gpu), and over a small pile in field mode
