@@ -80,7 +80,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-clients image image-check
+.PHONY: bench-gpu check-attack check-clients image image-check deb
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -126,6 +126,10 @@ image-check: ## run that image as an operator would, and ask it for grasps from 
 	@BUILD=$(BUILD) deploy/deps.sh build python image
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_check.py
+
+deb: ## Debian packages of the committed tree, into build/deb
+	@BUILD=$(BUILD) deploy/deps.sh build deb
+	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
 
 check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, tonic, h2spec, grpcurl, buf, ghz
 	@BUILD=$(BUILD) deploy/deps.sh build python clients

@@ -1,9 +1,9 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [image] [peers]
-#                  [gpu-peers]
-#   (none named: all but fuzz, clients, image and the peers)
+#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [image] [deb]
+#                  [peers] [gpu-peers]
+#   (none named: all but fuzz, clients, image, deb and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -14,6 +14,7 @@
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
 #   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make image`
+#   deb     debhelper, help2man and lintian: `make deb`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -93,6 +94,12 @@ find_missing() {
             need nodejs have node
             need npm have npm
             ;;
+        deb)
+            need debhelper have dh
+            need dpkg-dev have dpkg-buildpackage
+            need help2man have help2man
+            need lintian have lintian
+            ;;
         image)
             if ! have docker || ! docker info; then
                 need podman have podman
@@ -108,7 +115,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, peers, gpu-peers" >&2
             exit 2
             ;;
         esac

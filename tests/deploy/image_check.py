@@ -21,8 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "e2e"))
 
-import tribo
 from common_daemon import BALL, BUILD, Report
+
+import tribo
 
 ENGINE = os.environ.get("ENGINE") or shutil.which("podman") or shutil.which("docker") or ""
 IMAGE = os.environ.get("IMAGE", "tribod:cpu")

@@ -1,0 +1,30 @@
+#!/bin/sh
+# Builds Debian packages of the committed tree into BUILD/deb: tribod, libtribo0, libtribo-dev, and
+# tribod-gpu where NVCC names a compiler of CUDA 13.
+#
+#   NVCC=... BUILD=build deploy/deb.sh
+set -eu
+cd "$(dirname "$0")/.."
+build=$(realpath -m "${BUILD:-build}")/deb
+version=$(sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h)
+commit=$(git rev-parse --short=12 HEAD)
+tree=$build/tribod-$version
+
+rm -rf "$build"
+mkdir -p "$tree"
+git archive HEAD | tar -x -C "$tree"
+cp -r "$tree/deploy/debian" "$tree/debian"
+{
+    echo "tribod ($version) unstable; urgency=medium"
+    echo
+    echo "  * Commit $commit; /usr/share/doc/tribod/CHANGELOG.md.gz says what is new."
+    echo
+    echo " -- Tribod developers <tribod@tribod.invalid>  $(git log -1 --format=%cD)"
+} >"$tree/debian/changelog"
+echo 'CHANGELOG.md' >"$tree/debian/tribod.docs"
+
+cd "$tree"
+COMMIT=$commit NVCC=${NVCC:-} SOURCE_DATE_EPOCH=$(sed -n '/^ -- /{s/.*>  //p;q}' debian/changelog | xargs -0 date +%s -d) \
+    dpkg-buildpackage --build=binary --unsigned-changes --no-check-builddeps -j"$(nproc)"
+rm -rf "$tree"
+ls -l "$build"/*.deb
