@@ -225,6 +225,14 @@ typedef struct tb_surface {
      * the larger torque of two shapes applies */
     double spin_radius;
     double rolling_length; /* m; the rolling torque is at most rolling_length lambda_n */
+    /* N, >= 0: each contact pulls its shapes together with this force, so that it opens only where
+     * they are pulled apart by more, and friction is bounded by mu times the compressive impulse
+     * that remains. The adhesions of two shapes of equal priority add. Reported normal impulses
+     * include the pull. */
+    double adhesion;
+    /* m, >= 0: widest gap at which adhesion acts; the ranges of two shapes add. 0: contacts that
+     * touch */
+    double adhesion_range;
 } tb_surface;
 
 typedef struct tb_shape_def {
@@ -331,6 +339,13 @@ typedef struct tb_tendon_def {
     double spring_lower, spring_upper; /* no spring force between the two */
     double armature;                   /* kg, or kg m^2 where the length is in rad: inertia that
                                           moves with the tendon */
+    /* The spring's force is -x (stiffness + p0 x + p1 x^2) at a stretch x, the damper's
+     * -v (damping + p0 |v| + p1 v^2). */
+    double stiffness_polynomial[2], damping_polynomial[2];
+    /* N: bounds on the sum of the forces (before the gear) of the tendon's actuators, which are
+     * scaled to meet them */
+    bool actuator_force_limited;
+    double actuator_force_lower, actuator_force_upper;
 } tb_tendon_def;
 
 typedef enum tb_activation {
@@ -345,6 +360,20 @@ typedef enum tb_actuator_curve {
     TB_CURVE_AFFINE, /* c0 + c1 length + c2 velocity */
     TB_CURVE_MUSCLE  /* MuJoCo's FLV curves: active force as a gain, passive force as a bias */
 } tb_actuator_curve;
+
+/* What the controls of an orientation servo say: see tb_actuator_def. */
+typedef enum tb_orientation_input {
+    TB_ORIENTATION_NONE,
+    TB_ORIENTATION_ROTATION_VECTOR, /* rad, three controls */
+    TB_ORIENTATION_QUATERNION       /* w x y z, four controls; normalized, zero is the identity */
+} tb_orientation_input;
+
+/* How a delayed control is found between two samples. */
+typedef enum tb_interpolation {
+    TB_INTERPOLATION_HOLD,
+    TB_INTERPOLATION_LINEAR,
+    TB_INTERPOLATION_CUBIC /* Catmull-Rom */
+} tb_interpolation;
 
 /* Parameters of a muscle: MuJoCo's gainprm and biasprm with the peak force resolved. */
 typedef struct tb_muscle {
@@ -393,6 +422,29 @@ typedef struct tb_actuator_def {
     double muscle_times[3];
     bool activation_limited;
     double activation_lower, activation_upper;
+    /* The actuator is a further input of the nearest one before it that is not such an input: its
+     * clamped control times gain[0] is added to that actuator's force. All else but the control
+     * limits is ignored. */
+    bool is_input;
+    /* Integral action: integral_gain times z is added to the force, dz/dt = x - length with
+     * |z| <= integral_limit (0: no limit). z is an activation; `early` uses its value at the end of
+     * the step. */
+    double integral_gain, integral_limit;
+    /* 1/s: x follows the control at this rate at most (0: at once). The followed value is an
+     * activation, before that of the integral. With slew_from_control the first step of a world at
+     * time 0 takes the control itself. */
+    double slew_rate;
+    bool slew_from_control;
+    /* Orientation servo on a ball joint: three actuators in a row, whose gears are the joint's axes
+     * X, Y, Z, turn it to the orientation that the controls of the three give together (for a
+     * quaternion a fourth actuator follows, an input of gain 0). x - length is the component of the
+     * rotation vector from the present to the wanted orientation, in the child's axes. */
+    tb_orientation_input orientation;
+    /* The control acts delay (s) after it was set: `samples` controls of past steps are kept, two
+     * activations each behind all others of the model; before the oldest, the oldest counts. */
+    double delay;
+    int32_t samples;
+    tb_interpolation interpolation;
 } tb_actuator_def;
 
 typedef enum tb_equality_type {

@@ -272,6 +272,8 @@ static void surface(tb_canonical *io, tb_surface *x)
     io_double(io, &x->restitution);
     io_double(io, &x->spin_radius);
     io_double(io, &x->rolling_length);
+    io_double(io, &x->adhesion);
+    io_double(io, &x->adhesion_range);
 }
 
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
@@ -316,6 +318,11 @@ void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x)
     io_double(io, &x->spring_lower);
     io_double(io, &x->spring_upper);
     io_double(io, &x->armature);
+    io_doubles(io, x->stiffness_polynomial, 2);
+    io_doubles(io, x->damping_polynomial, 2);
+    tb_canonical_bool(io, &x->actuator_force_limited);
+    io_double(io, &x->actuator_force_lower);
+    io_double(io, &x->actuator_force_upper);
 }
 
 void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x)
@@ -370,6 +377,15 @@ void tb_canonical_actuator(tb_canonical *io, tb_actuator_def *x)
     tb_canonical_bool(io, &x->activation_limited);
     io_double(io, &x->activation_lower);
     io_double(io, &x->activation_upper);
+    tb_canonical_bool(io, &x->is_input);
+    io_double(io, &x->integral_gain);
+    io_double(io, &x->integral_limit);
+    io_double(io, &x->slew_rate);
+    tb_canonical_bool(io, &x->slew_from_control);
+    ENUM(io, x->orientation);
+    io_double(io, &x->delay);
+    io_i32(io, &x->samples);
+    ENUM(io, x->interpolation);
 }
 
 void tb_canonical_equality(tb_canonical *io, tb_equality_def *x)

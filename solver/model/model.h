@@ -197,6 +197,10 @@ typedef struct tb_model_tendon {
     int32_t first_point, number_of_points; /* range in tendon_points; empty for a fixed tendon */
     bool limited;
     double lower, upper, stiffness, damping, dry_friction, spring_lower, spring_upper, armature;
+    bool is_polynomial; /* one of the polynomials is not zero */
+    double stiffness_polynomial[2], damping_polynomial[2];
+    bool force_limited; /* bound on the sum of all its actuators */
+    double force_lower, force_upper;
 } tb_model_tendon;
 
 /* One element of a spatial tendon's path; see tb_tendon_point. */
@@ -240,6 +244,18 @@ typedef struct tb_model_actuator {
     bool control_limited, force_limited, activation_limited;
     double control_lower, control_upper, force_lower, force_upper, activation_lower,
         activation_upper;
+    bool is_input;            /* see tb_actuator_def */
+    int32_t number_of_inputs; /* actuators behind this one that are inputs of it */
+    int32_t integral, slew;   /* indices in activations, -1: none */
+    double integral_gain, integral_limit, slew_rate;
+    bool slew_from_control;
+    tb_orientation_input orientation;
+    int32_t component; /* of an orientation: 0 to 2 */
+    /* index in activations of `samples` pairs (time s, control), newest first; -1: no delay */
+    int32_t past;
+    int32_t samples;
+    double delay;
+    tb_interpolation interpolation;
 } tb_model_actuator;
 
 typedef struct tb_model_equality {
@@ -281,8 +297,11 @@ struct tb_model {
     bool filter_parent;
     bool compensates_gravity; /* a body has gravity_compensation, and gravity is not zero */
     bool has_polynomials;     /* a spring or damper of a joint has a polynomial */
-    bool has_adhesion;        /* an actuator's transmission is a body */
-    bool has_joint_forces;    /* a joint bounds the sum of its actuators' forces in every step */
+    bool has_adhesion;        /* an actuator's transmission is a body, or a surface adheres */
+    bool has_adhesive_surfaces;
+    double adhesion_reach; /* m: widest gap at which a surface adheres */
+    bool has_joint_forces; /* a joint or tendon bounds the sum of its actuators' forces */
+    bool has_servo_memory; /* an actuator has an integral or a limited slew rate */
 
     int32_t number_of_bodies, number_of_joints, number_of_coordinates, number_of_dofs,
         number_of_trees, number_of_shapes, number_of_hulls, number_of_meshes,

@@ -199,6 +199,7 @@ typedef struct tb_compiler {
     /* writable views of the model's arrays */
     tb_model_body *bodies;
     tb_model_joint *joints;
+    tb_model_tendon *tendons;
     tb_model_dof *dofs;
     tb_model_tree *trees;
     tb_model_shape *shapes;
@@ -233,7 +234,7 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-enum { TB_CANONICAL_VERSION = 5, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+enum { TB_CANONICAL_VERSION = 6, TB_CANONICAL_CHECKSUM_SIZE = 32 };
 #define TB_CANONICAL_MAGIC "TRIBOMDL"
 
 #endif

@@ -280,8 +280,6 @@ static void check_joint(tb_check *check, tb_joint_def *joint)
         tb_check_fail(check, "limited", "is for hinge, slide and ball joints only");
     if (joint->type == TB_JOINT_BALL) joint->lower = 0;
     tb_check_bounds(check, "limits", joint->limited, &joint->lower, &joint->upper);
-    if (joint->type == TB_JOINT_BALL && joint->limited && !(joint->upper > 0))
-        tb_check_fail(check, "upper", "must be positive, but is %g", joint->upper);
     tb_check_not_negative(check, "stiffness", &joint->stiffness, 1);
     tb_check_not_negative(check, "damping", &joint->damping, 1);
     tb_check_not_negative(check, "dry_friction", &joint->dry_friction, 1);

@@ -128,7 +128,49 @@ static void check_activation(tb_check *check, tb_actuator_def *actuator)
     } else {
         memset(actuator->muscle_times, 0, sizeof actuator->muscle_times);
     }
-    if (actuator->activation == TB_ACTIVATION_NONE) actuator->early = false;
+    if (actuator->activation == TB_ACTIVATION_NONE && actuator->integral_gain == 0)
+        actuator->early = false;
+}
+
+/* Integral action and a slew rate are those of a servo without activation. */
+static void check_servo(tb_check *check, tb_actuator_def *a)
+{
+    tb_check_numbers(check, "integral_gain", &a->integral_gain, 1);
+    tb_check_not_negative(check, "integral_limit", &a->integral_limit, 1);
+    tb_check_not_negative(check, "slew_rate", &a->slew_rate, 1);
+    if (a->integral_gain == 0) a->integral_limit = 0;
+    if (a->slew_rate == 0) a->slew_from_control = false;
+    if ((a->integral_gain != 0 || a->slew_rate != 0) &&
+        (a->activation != TB_ACTIVATION_NONE || a->gain_curve != TB_CURVE_AFFINE ||
+         a->target.kind == TB_HANDLE_BODY || a->orientation != TB_ORIENTATION_NONE))
+        tb_check_fail(check, "integral_gain",
+                      "and slew_rate are for servos without activation, muscle or orientation");
+}
+
+static void check_orientation(tb_check *check, const tb_scene *scene, const tb_actuator_def *a)
+{
+    if ((unsigned)a->orientation > TB_ORIENTATION_QUATERNION)
+        tb_check_fail(check, "orientation", "%d is none", (int)a->orientation);
+    if (a->orientation == TB_ORIENTATION_NONE || check->status != TB_OK) return;
+    if (a->target.kind != TB_HANDLE_JOINT ||
+        scene->joints[scene_index(a->target)].type != TB_JOINT_BALL || a->in_parent)
+        tb_check_fail(check, "orientation", "is for actuators on a ball joint, in its own axes");
+    else if (a->activation != TB_ACTIVATION_NONE || a->gain_curve != TB_CURVE_AFFINE ||
+             a->bias_curve != TB_CURVE_AFFINE || a->delay > 0)
+        tb_check_fail(check, "orientation", "takes neither activation, muscle nor delay");
+}
+
+enum { MOST_SAMPLES = 10000 };
+
+static void check_delay(tb_check *check, tb_actuator_def *a)
+{
+    tb_check_not_negative(check, "delay", &a->delay, 1);
+    if ((unsigned)a->interpolation > TB_INTERPOLATION_CUBIC)
+        tb_check_fail(check, "interpolation", "%d is none", (int)a->interpolation);
+    if (a->delay > 0 && (a->samples < 1 || a->samples > MOST_SAMPLES))
+        tb_check_fail(check, "samples", "must be 1 to %d for a delay, not %d", MOST_SAMPLES,
+                      (int)a->samples);
+    if (a->delay == 0) a->samples = 0, a->interpolation = TB_INTERPOLATION_HOLD;
 }
 
 static void check_curves(tb_check *check, tb_actuator_def *actuator)
@@ -170,6 +212,9 @@ tb_status tb_scene_add_actuator(tb_scene *scene, const tb_actuator_def *def, tb_
     tb_check_bounds(&check, "activation limits", def->activation_limited,
                     &actuator.activation_lower, &actuator.activation_upper);
     check_activation(&check, &actuator);
+    check_servo(&check, &actuator);
+    check_orientation(&check, scene, &actuator);
+    check_delay(&check, &actuator);
     tb_check_name(&check, scene);
     if (check.status != TB_OK) return check.status;
 

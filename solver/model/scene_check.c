@@ -110,6 +110,8 @@ void tb_check_surface(tb_check *check, tb_surface *surface)
                       surface->restitution);
     tb_check_not_negative(check, "surface.spin_radius", &surface->spin_radius, 1);
     tb_check_not_negative(check, "surface.rolling_length", &surface->rolling_length, 1);
+    tb_check_not_negative(check, "surface.adhesion", &surface->adhesion, 1);
+    tb_check_not_negative(check, "surface.adhesion_range", &surface->adhesion_range, 1);
 }
 
 static int32_t count_of(const tb_scene *scene, tb_handle_kind kind)

@@ -227,6 +227,10 @@ tb_status tb_scene_add_tendon(tb_scene *scene, const tb_tendon_def *def, tb_hand
     tb_check_not_negative(&check, "dry_friction", &tendon.dry_friction, 1);
     tb_check_not_negative(&check, "armature", &tendon.armature, 1);
     tb_check_bounds(&check, "spring_lower", true, &tendon.spring_lower, &tendon.spring_upper);
+    tb_check_numbers(&check, "stiffness_polynomial", tendon.stiffness_polynomial, 2);
+    tb_check_numbers(&check, "damping_polynomial", tendon.damping_polynomial, 2);
+    tb_check_bounds(&check, "actuator_force_limited", tendon.actuator_force_limited,
+                    &tendon.actuator_force_lower, &tendon.actuator_force_upper);
     tb_check_name(&check, scene);
     if (check.status == TB_OK) {
         tendon.coefficients =

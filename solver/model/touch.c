@@ -75,5 +75,7 @@ TB_EXTERN tb_surface tb_model_pair_surface(const tb_model *model, int32_t a, int
     const double torque = larger(p->friction * p->spin_radius, q->friction * q->spin_radius);
     surface.spin_radius = surface.friction > 0 ? torque / surface.friction : 0;
     surface.rolling_length = larger(p->rolling_length, q->rolling_length);
+    surface.adhesion = p->adhesion + q->adhesion;
+    surface.adhesion_range = p->adhesion_range + q->adhesion_range;
     return surface;
 }

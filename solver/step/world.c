@@ -217,12 +217,9 @@ TB_STATIC void store_actuators(const tb_world *w, tb_state *state)
     const tb_row_memory memory = tb_row_memory_layout(m);
     const double dt = (double)w->dt;
     TB_EACH (a, m->number_of_actuators) {
-        const tb_model_actuator *actuator = &m->actuators[a];
         state->actuator_force[a] =
             w->actuator_force[a] + state->row_impulses[memory.actuators + a] / dt;
-        if (actuator->activation < 0) continue;
-        double *act = &state->activations[actuator->activation];
-        *act = tb_activation_after(actuator, state->controls[a], *act, dt);
+        tb_actuator_advance(w, a, state);
     }
 }
 

@@ -87,6 +87,7 @@ static double norm3(const double *x)
 static double period_of(const tb_compiler *c, const tb_model_actuator *a)
 {
     const double turn = 2 * 3.14159265358979323846;
+    if (a->orientation != TB_ORIENTATION_NONE) return 0;
     const bool servo = a->gain_curve == TB_CURVE_AFFINE && a->bias_curve == TB_CURVE_AFFINE &&
                        a->gain[1] == 0 && a->gain[2] == 0 && a->gain[0] == -a->bias[1] &&
                        a->bias[1] != 0 &&
@@ -98,10 +99,68 @@ static double period_of(const tb_compiler *c, const tb_model_actuator *a)
     return 0;
 }
 
+/* Activations in MuJoCo's order: followed setpoint, integral, own activation. */
+static void take_memory(tb_compiler *c, const tb_actuator_def *def, tb_model_actuator *a)
+{
+    int32_t *count = &c->model->number_of_activations;
+    a->activation = a->integral = a->slew = a->past = -1;
+    if (def->is_input) return;
+    if (def->slew_rate > 0) a->slew = (*count)++;
+    if (def->integral_gain != 0) a->integral = (*count)++;
+    if (def->activation != TB_ACTIVATION_NONE) a->activation = (*count)++;
+    a->integral_gain = def->integral_gain;
+    a->integral_limit = def->integral_limit;
+    a->slew_rate = def->slew_rate;
+    a->slew_from_control = def->slew_from_control;
+    c->model->has_servo_memory = c->model->has_servo_memory || a->slew >= 0 || a->integral >= 0;
+}
+
+/* Past controls, behind all other activations of the model. */
+static void take_pasts(tb_compiler *c, tb_model_actuator *actuators)
+{
+    for (int32_t i = 0; i < c->scene->number_of_actuators; i++) {
+        const tb_actuator_def *def = &c->scene->actuators[i];
+        if (!(def->delay > 0)) continue;
+        actuators[i].past = c->model->number_of_activations;
+        actuators[i].samples = def->samples;
+        actuators[i].delay = def->delay;
+        actuators[i].interpolation = def->interpolation;
+        c->model->number_of_activations += 2 * def->samples;
+    }
+}
+
+/* Counts the inputs behind each actuator, and numbers the actuators of each orientation servo. */
+static tb_status join_actuators(tb_compiler *c, tb_model_actuator *actuators)
+{
+    int32_t owner = -1, component = 0;
+    for (int32_t i = 0; i < c->scene->number_of_actuators; i++) {
+        const tb_actuator_def *def = &c->scene->actuators[i];
+        tb_model_actuator *a = &actuators[i];
+        a->is_input = def->is_input;
+        a->orientation = def->orientation;
+        if (def->is_input && owner < 0)
+            return tb_fail_field(c->error, TB_INVALID_ARGUMENT, "actuator",
+                                 "actuator %d is an input, but there is no actuator before it",
+                                 (int)i);
+        if (def->is_input) {
+            actuators[owner].number_of_inputs++;
+            continue;
+        }
+        owner = i;
+        const bool follows = component > 0 && def->orientation == actuators[i - 1].orientation &&
+                             a->joint == actuators[i - 1].joint;
+        if (component % 3 != 0 && !follows) break;
+        component = def->orientation == TB_ORIENTATION_NONE ? 0 : component % 3 + 1;
+        a->component = component > 0 ? component - 1 : 0;
+    }
+    if (component % 3 == 0) return TB_OK;
+    return tb_fail_field(c->error, TB_INVALID_ARGUMENT, "orientation",
+                         "needs three actuators in a row on one ball joint");
+}
+
 static void set_law(tb_compiler *c, const tb_actuator_def *def, tb_model_actuator *a)
 {
-    a->activation = -1;
-    if (def->activation != TB_ACTIVATION_NONE) a->activation = c->model->number_of_activations++;
+    take_memory(c, def, a);
     a->activation_kind = def->activation;
     a->time_constant = def->time_constant;
     memcpy(a->muscle_times, def->muscle_times, sizeof a->muscle_times);
@@ -145,12 +204,13 @@ static bool moves(const tb_compiler *c, const tb_model_actuator *a, int32_t dof)
     return false;
 }
 
-/* Clamps the actuator's limits to the joint's limits: its own limits first, then the joint's. */
-static void narrow(tb_model_actuator *a, const tb_model_joint *joint)
+/* Clamps the actuator's own limits to the joint's or tendon's, divided by the gear: its own limits
+ * first. */
+static void narrow(tb_model_actuator *a, double gear, double first, double second)
 {
-    if (a->gear[0] == 0) return;
-    const double x = joint->force_lower / a->gear[0], y = joint->force_upper / a->gear[0];
-    const double lower = fmin(x, y), upper = fmax(x, y);
+    if (gear == 0) return;
+    const double lower = fmin(first / gear, second / gear);
+    const double upper = fmax(first / gear, second / gear);
     a->force_lower = a->force_limited ? fmin(fmax(a->force_lower, lower), upper) : lower;
     a->force_upper = a->force_limited ? fmin(fmax(a->force_upper, lower), upper) : upper;
     a->force_limited = true;
@@ -169,11 +229,27 @@ static void bound_joints(tb_compiler *c, tb_model_actuator *actuators)
             if (moves(c, &actuators[i], joint->dof)) count++, only = i;
         const bool compensates = joint->actuators_compensate_gravity && m->compensates_gravity;
         if (count == 1 && actuators[only].joint == j && !compensates) {
-            narrow(&actuators[only], joint);
+            narrow(&actuators[only], actuators[only].gear[0], joint->force_lower,
+                   joint->force_upper);
             joint->force_limited = false;
         } else if (count > 0 || compensates) {
             m->has_joint_forces = true;
         }
+    }
+}
+
+/* The same for tendons, whose bounds are for forces before the gear (as MuJoCo has them). */
+static void bound_tendons(tb_compiler *c, tb_model_actuator *actuators, tb_model_tendon *tendons)
+{
+    tb_model *m = c->model;
+    for (int32_t t = 0; t < m->number_of_tendons; t++) {
+        int32_t count = 0, only = -1;
+        if (!tendons[t].force_limited) continue;
+        for (int32_t i = 0; i < m->number_of_actuators; i++)
+            if (actuators[i].tendon == t && !actuators[i].is_input) count++, only = i;
+        if (count == 1) narrow(&actuators[only], 1, tendons[t].force_lower, tendons[t].force_upper);
+        if (count < 2) tendons[t].force_limited = false;
+        m->has_joint_forces = m->has_joint_forces || count > 1;
     }
 }
 
@@ -206,6 +282,8 @@ tb_status tb_compile_actuators(tb_compiler *c)
     model->number_of_actuators = count;
     model->moment_dofs = dofs;
     model->number_of_moments = (int32_t)moments;
+    take_pasts(c, actuators);
     bound_joints(c, actuators);
-    return TB_OK;
+    bound_tendons(c, actuators, c->tendons);
+    return join_actuators(c, actuators);
 }

@@ -107,6 +107,15 @@ static tb_model_tendon tendon_of(const tb_tendon_def *def)
     tendon.spring_lower = def->spring_lower;
     tendon.spring_upper = def->spring_upper;
     tendon.armature = def->armature;
+    memcpy(tendon.stiffness_polynomial, def->stiffness_polynomial,
+           sizeof tendon.stiffness_polynomial);
+    memcpy(tendon.damping_polynomial, def->damping_polynomial, sizeof tendon.damping_polynomial);
+    for (int i = 0; i < 2; i++)
+        tendon.is_polynomial = tendon.is_polynomial || def->stiffness_polynomial[i] != 0 ||
+                               def->damping_polynomial[i] != 0;
+    tendon.force_limited = def->actuator_force_limited;
+    tendon.force_lower = def->actuator_force_lower;
+    tendon.force_upper = def->actuator_force_upper;
     tendon.number_of_points = def->number_of_points;
     return tendon;
 }
@@ -153,7 +162,7 @@ tb_status tb_compile_tendons(tb_compiler *c)
         else
             write_fixed(c, def, &t.tendons[i], &t);
     }
-    model->tendons = t.tendons;
+    model->tendons = c->tendons = t.tendons;
     model->tendon_dofs = t.dofs;
     model->tendon_coordinates = t.coordinates;
     model->tendon_coefficients = t.coefficients;

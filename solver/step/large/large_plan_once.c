@@ -44,10 +44,12 @@ static const char *refuses_bodies(const tb_model *m)
 static const char *refuses_shapes(const tb_model *m)
 {
     int32_t planes = 0;
+    if (m->has_adhesive_surfaces) return "it has surfaces that adhere";
     for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
         const tb_model_shape *shape = &m->shapes[m->colliding_shapes[i]];
         if (shape->type >= TB_SHAPE_MESH) return "it has meshes or height fields";
         if (shape->surface.kind > TB_CONTACT_COULOMB) return "it has spinning or rolling friction";
+        if (shape->conveys) return "it has surfaces that move past their shapes";
         planes += shape->type == TB_SHAPE_PLANE;
     }
     for (int32_t i = 0; i < m->number_of_pairs; i++)

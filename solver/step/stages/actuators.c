@@ -6,10 +6,22 @@
  * integrated implicitly. A part that would push harder the faster it moves stays explicit. */
 #include <math.h>
 
+#include "step/stages/delay.h"
 #include "step/stages/muscle.h"
 #include "step/stages/stages.h"
 
 /* ---- activation ---- */
+
+TB_EXTERN double tb_actuator_control_now(const tb_world *world, int32_t actuator)
+{
+    const tb_model_actuator *a = &world->model->actuators[actuator];
+    const tb_state *s = world->state;
+    double control = s->controls[actuator];
+    if (a->past >= 0)
+        control = tb_past_control(s->activations + a->past, a->samples, s->time - a->delay,
+                                  a->interpolation);
+    return tb_actuator_control(a, control);
+}
 
 TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
                                      double activation, double dt)
@@ -30,16 +42,74 @@ TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double c
     return act;
 }
 
+TB_STATIC double step_time(const tb_world *w)
+{
+    return w->dt > 0 ? (double)w->dt : w->model->dt;
+}
+
+/* The control's value at the end of the step's slew, which starts at the followed setpoint. */
+TB_STATIC double followed_setpoint(const tb_world *w, const tb_model_actuator *a, double control)
+{
+    if (a->slew < 0 || (a->slew_from_control && !(w->state->time > 0))) return control;
+    const double before = w->state->activations[a->slew], way = a->slew_rate * step_time(w);
+    if (a->period > 0) control -= a->period * rint((control - before) / a->period);
+    return fmin(fmax(control, before - way), before + way);
+}
+
 /* What the gain is multiplied by: the control, or the activation. */
 TB_STATIC double input_of(const tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];
-    const double control = w->state->controls[actuator];
-    if (a->activation < 0) return tb_actuator_control(a, control);
+    const double control = tb_actuator_control_now(w, actuator);
+    if (a->activation < 0) return followed_setpoint(w, a, control);
     const double act = w->state->activations[a->activation];
-    if (!a->early) return act;
-    const double dt = w->dt > 0 ? (double)w->dt : w->model->dt;
-    return tb_activation_after(a, control, act, dt);
+    return a->early ? tb_activation_after(a, control, act, step_time(w)) : act;
+}
+
+TB_STATIC double integral_after(const tb_model_actuator *a, double integral, double error,
+                                double dt)
+{
+    const double z = integral + dt * error, most = a->integral_limit;
+    return most > 0 ? fmin(fmax(z, -most), most) : z;
+}
+
+TB_EXTERN void tb_actuator_advance(const tb_world *world, int32_t actuator, tb_state *state)
+{
+    const tb_world *w = world;
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    const double dt = (double)w->dt;
+    if (a->activation >= 0) {
+        double *act = &state->activations[a->activation];
+        *act = tb_activation_after(a, tb_actuator_control_now(w, actuator), *act, dt);
+    }
+    if (a->slew >= 0 && !a->disabled) state->activations[a->slew] = w->setpoints[actuator];
+    if (a->integral >= 0 && !a->disabled) {
+        double *z = &state->activations[a->integral];
+        *z = integral_after(a, *z, w->servo_errors[actuator], dt);
+    }
+    if (a->past >= 0)
+        tb_keep_control(state->activations + a->past, a->samples, state->time,
+                        state->controls[actuator], dt);
+}
+
+/* Rotation vector (rad, child's axes) from a ball joint's orientation to the wanted one; its
+ * component for the actuator. */
+TB_STATIC double orientation_error(const tb_world *w, int32_t actuator)
+{
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    const tb_real *x = w->q + w->model->joints[a->joint].coordinate;
+    const int32_t first = actuator - a->component;
+    tb_real c[4] = {0, 0, 0, 0};
+    for (int i = 0; i < (a->orientation == TB_ORIENTATION_QUATERNION ? 4 : 3); i++)
+        c[i] = TB_R(tb_actuator_control_now(w, first + i));
+    tb_quaternion wanted = tb_q_identity();
+    if (a->orientation == TB_ORIENTATION_ROTATION_VECTOR)
+        wanted = tb_q_from_rotation_vector(tb_v3(c[0], c[1], c[2]));
+    else if (c[0] != 0 || c[1] != 0 || c[2] != 0 || c[3] != 0)
+        wanted = tb_q_normalize(tb_q(c[0], c[1], c[2], c[3]));
+    const tb_quaternion now = tb_q_normalize(tb_q(x[0], x[1], x[2], x[3]));
+    const tb_vec3 turn = tb_q_rotation_vector(tb_q_mul(tb_q_conjugate(now), wanted));
+    return (double)tb_v3_at(turn, a->component);
 }
 
 /* ---- force ---- */
@@ -84,12 +154,38 @@ TB_STATIC bool is_muscle(const tb_model_actuator *a)
     return a->gain_curve == TB_CURVE_MUSCLE || a->bias_curve == TB_CURVE_MUSCLE;
 }
 
+/* The input at an actuator's length l, on the turn nearest to it. */
+TB_STATIC double servo_input(const tb_world *w, int32_t actuator, double l)
+{
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    if (a->orientation != TB_ORIENTATION_NONE) return l + orientation_error(w, actuator);
+    const double input = input_of(w, actuator);
+    return a->period > 0 ? input - a->period * rint((input - l) / a->period) : input;
+}
+
+/* Force of the inputs behind an actuator. */
+TB_STATIC double further_inputs(const tb_world *w, int32_t actuator)
+{
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    double force = 0;
+    for (int32_t i = 1; i <= a->number_of_inputs; i++)
+        force += a[i].gain[0] * tb_actuator_control_now(w, actuator + i);
+    return force;
+}
+
+TB_STATIC double integral_force(const tb_world *w, const tb_model_actuator *a, double error)
+{
+    if (a->integral < 0) return 0;
+    const double z = w->state->activations[a->integral];
+    return a->integral_gain * (a->early ? integral_after(a, z, error, step_time(w)) : z);
+}
+
 TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t actuator)
 {
     const tb_world *w = world;
     const tb_model_actuator *a = &w->model->actuators[actuator];
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
-    if (a->disabled || a->transmission == TB_TRANSMISSION_BODY) return law;
+    if (a->disabled || a->is_input || a->transmission == TB_TRANSMISSION_BODY) return law;
     if (w->held && w->held[actuator]) {
         law.constant = w->actuator_force[actuator];
         return law;
@@ -97,9 +193,10 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
     const tb_transmission t = tb_actuator_transmission(w, actuator);
     const double l = tb_actuator_length(w, actuator);
     const double v = is_muscle(a) ? tb_transmission_velocity(&t, w->u) : 0;
-    double input = input_of(w, actuator), past;
-    if (a->period > 0) input -= a->period * rint((input - l) / a->period);
-    const force_law f = law_of(a, input, l, v);
+    double past;
+    const double input = servo_input(w, actuator, l);
+    force_law f = law_of(a, input, l, v);
+    f.rest += further_inputs(w, actuator) + integral_force(w, a, input - l);
     tb_spring_damper(w, f.k, f.d, &past, &law.damping);
     law.constant = f.rest - f.k * l;
     if (past != 0) law.constant += past * tb_transmission_velocity(&t, w->u);
@@ -120,6 +217,14 @@ TB_STATIC void add_push(const tb_world *w, int32_t actuator, tb_real *force)
     const tb_transmission t = tb_actuator_transmission(w, actuator);
     for (int32_t i = 0; i < t.count; i++)
         force[tb_transmission_dof(&t, i)] += TB_R(t.scale * t.coefficients[i] * f);
+}
+
+/* Force at the start of the step without the limits. */
+TB_STATIC double force_wanted(const tb_world *w, int32_t actuator)
+{
+    const tb_actuator_law law = tb_actuator_evaluate(w, actuator);
+    const tb_transmission t = tb_actuator_transmission(w, actuator);
+    return law.constant - law.damping * tb_transmission_velocity(&t, w->u);
 }
 
 TB_STATIC bool acts_on(const tb_transmission *t, int32_t dof)
@@ -154,12 +259,46 @@ TB_STATIC void hold_joints(tb_world *w)
     }
 }
 
+/* Tendons bound the sum of their actuators' forces, which are scaled to meet the bound (MuJoCo's
+ * actuatorfrcrange), before the actuators' own limits. One lane's work. */
+TB_STATIC void hold_tendons(tb_world *w)
+{
+    const tb_model *m = w->model;
+    for (int32_t i = 0; i < m->number_of_tendons; i++) {
+        const tb_model_tendon *t = &m->tendons[i];
+        double sum = 0;
+        if (!t->force_limited) continue;
+        for (int32_t a = 0; a < m->number_of_actuators; a++)
+            if (m->actuators[a].tendon == i) sum += force_wanted(w, a);
+        if (sum >= t->force_lower && sum <= t->force_upper) continue;
+        const double scale = (sum < t->force_lower ? t->force_lower : t->force_upper) / sum;
+        for (int32_t a = 0; a < m->number_of_actuators; a++) {
+            if (m->actuators[a].tendon != i || m->actuators[a].disabled) continue;
+            const double force = scale * force_wanted(w, a);
+            const tb_model_actuator *own = &m->actuators[a];
+            w->actuator_force[a] =
+                own->force_limited ? fmin(fmax(force, own->force_lower), own->force_upper) : force;
+            w->held[a] = true;
+        }
+    }
+}
+
 /* Force at the start of the step, within the actuator's own limits. */
 TB_STATIC double force_now(const tb_world *w, int32_t actuator, const tb_actuator_law *law)
 {
     const tb_transmission t = tb_actuator_transmission(w, actuator);
     const double velocity = tb_transmission_velocity(&t, w->u);
     return fmin(fmax(law->constant - law->damping * velocity, law->lower), law->upper);
+}
+
+/* Keeps what the activations of a servo move on by at the end of the step. */
+TB_STATIC void note_servo(tb_world *w, int32_t actuator)
+{
+    const tb_model_actuator *a = &w->model->actuators[actuator];
+    if (a->is_input || (a->slew < 0 && a->integral < 0)) return;
+    const double l = tb_actuator_length(w, actuator);
+    w->setpoints[actuator] = input_of(w, actuator);
+    w->servo_errors[actuator] = servo_input(w, actuator, l) - l;
 }
 
 TB_EXTERN void tb_actuators_push(tb_world *world, bool all)
@@ -170,6 +309,7 @@ TB_EXTERN void tb_actuators_push(tb_world *world, bool all)
     TB_EACH (a, m->number_of_actuators) {
         if (w->held) w->held[a] = false;
         const tb_actuator_law law = tb_actuator_evaluate(w, a);
+        if (w->setpoints) note_servo(w, a);
         w->actuator_force[a] = 0;
         if (law.damping > 0 && !all && !w->held) continue;
         w->actuator_force[a] = force_now(w, a, &law);
@@ -178,6 +318,7 @@ TB_EXTERN void tb_actuators_push(tb_world *world, bool all)
     tb_team_sync();
     if (!tb_team_any(any)) return;
     if (w->held) {
+        if (TB_LEADER) hold_tendons(w);
         if (TB_LEADER) hold_joints(w);
         tb_team_sync();
         TB_EACH (a, m->number_of_actuators)

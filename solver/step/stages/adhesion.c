@@ -1,14 +1,15 @@
-/* Adhesion: an actuator that pulls its body towards all that the body touches.
+/* Adhesion: an actuator that pulls its body towards all that the body touches, and surfaces whose
+ * contacts pull.
  *
- * The force is shared equally by the body's contacts and acts along their normals (MuJoCo's XML
- * reference, actuator/adhesion). Under the exact law an attraction a at a contact is the cone moved
+ * An actuator's force is shared equally by the body's contacts; a surface's counts for each contact
+ * (MuJoCo's XML reference, actuator/adhesion and body/geom/adhesion). Both act along the normals. Under the exact law an attraction a at a contact is the cone moved
  * down the normal by a: the contact opens where it is pulled by more than a, and friction is bounded
  * by mu times (net normal force + a). So a step takes the impulses dt a as given,
  *
  *     c <- c - G a dt,    u_free <- u_free - M^-1 W a dt,
  *
- * and solves for compressive impulses as ever. A body touches what it overlaps within the slop or was
- * pushed by in the last step: nothing is drawn from afar. */
+ * and solves for compressive impulses as ever. An actuator acts on contacts that are closed within the
+ * slop or pushed in the last step, a surface also across its adhesion range. */
 #include <math.h>
 
 #include "step/stages/stages.h"
@@ -18,17 +19,31 @@ TB_STATIC double adhesion_force(const tb_world *w, int32_t actuator)
 {
     const tb_model_actuator *a = &w->model->actuators[actuator];
     if (a->disabled) return 0;
-    const double control = tb_actuator_control(a, w->state->controls[actuator]);
+    const double control = tb_actuator_control_now(w, actuator);
     const double force = fmax(0.0, a->gain[0] * control);
     return a->force_limited ? fmin(fmax(force, a->force_lower), a->force_upper) : force;
+}
+
+TB_STATIC bool contact_holds(const tb_world *w, const tb_contact_record *r)
+{
+    return r->gap <= w->options->contact_slop || r->status == TB_CONTACT_STICK ||
+           r->status == TB_CONTACT_SLIP;
 }
 
 TB_STATIC bool sticks_to(const tb_world *w, const tb_contact_record *r, int32_t body)
 {
     const tb_model_shape *shapes = w->model->shapes;
     if (shapes[r->shape_a].body != body && shapes[r->shape_b].body != body) return false;
-    return r->gap <= w->options->contact_slop || r->status == TB_CONTACT_STICK ||
-           r->status == TB_CONTACT_SLIP;
+    return contact_holds(w, r);
+}
+
+/* Subtracts the pull of a contact's surfaces from its normal impulse. */
+TB_STATIC void pull_surfaces(const tb_world *w, int32_t contact, tb_real *impulses)
+{
+    const tb_contact_record *r = &w->records[contact];
+    const tb_surface surface = tb_model_pair_surface(w->model, r->shape_a, r->shape_b);
+    if (surface.adhesion == 0 || !(r->gap <= surface.adhesion_range || contact_holds(w, r))) return;
+    impulses[w->blocks[w->first_contact_block + contact].row] -= TB_R(surface.adhesion) * w->dt;
 }
 
 /* Subtracts one actuator's pull from the normal impulses of its contacts; one lane's work. */
@@ -57,6 +72,9 @@ TB_EXTERN tb_status tb_world_adhere(tb_world *world, tb_error *error)
     double *change = TB_ARENA_ARRAY(w->arena, double, dofs);
     if (!impulses || !xi || !s || !change) return tb_fail_memory(error, 0, "a step's adhesion");
     TB_EACH (r, rows) impulses[r] = 0;
+    tb_team_sync();
+    if (m->has_adhesive_surfaces)
+        TB_EACH (i, w->number_of_contacts) pull_surfaces(w, i, impulses);
     tb_team_sync();
     for (int32_t a = 0; TB_LEADER && a < m->number_of_actuators; a++)
         if (m->actuators[a].transmission == TB_TRANSMISSION_BODY) share_pull(w, a, impulses);

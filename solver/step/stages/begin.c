@@ -218,11 +218,16 @@ TB_STATIC void add_tendon_springs(tb_world *w)
     const tb_model *m = w->model;
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
-        if (tendon->stiffness == 0 && tendon->damping == 0) continue;
+        if (tendon->stiffness == 0 && tendon->damping == 0 && !tendon->is_polynomial) continue;
         const tb_transmission on = tb_tendon_transmission(w, t);
         const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(w, t, w->q));
-        const double force =
-            -tendon->stiffness * stretch - tendon->damping * tb_transmission_velocity(&on, w->u);
+        const double velocity = tb_transmission_velocity(&on, w->u);
+        double slope;
+        const double k = tb_polynomial_coefficient(tendon->stiffness, tendon->stiffness_polynomial,
+                                                   stretch, &slope);
+        const double d = tb_polynomial_coefficient(tendon->damping, tendon->damping_polynomial,
+                                                   fabs(velocity), &slope);
+        const double force = -k * stretch - d * velocity;
         for (int32_t i = 0; i < on.count; i++) w->force[on.dofs[i]] += on.coefficients[i] * force;
     }
 }

@@ -40,11 +40,16 @@ TB_STATIC tb_real look_ahead(const tb_world *w)
     return TB_R(w->options->speculative_time) * w->dt;
 }
 
+/* Gap up to which contacts are wanted in any case. */
+TB_STATIC tb_real least_margin(const tb_world *w)
+{
+    return tb_max(TB_R(w->options->contact_margin), TB_R(w->model->adhesion_reach));
+}
+
 TB_STATIC tb_box swept_box(const detection *d, int32_t s, tb_box box)
 {
     const tb_world *w = d->world;
-    return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w),
-                        TB_R(w->options->contact_margin));
+    return tb_box_swept(&box, d->velocity[s], d->spin[s], look_ahead(w), least_margin(w));
 }
 
 /* Up to which gap contacts of two shapes are wanted. */
@@ -52,7 +57,7 @@ TB_STATIC tb_real pair_margin(const detection *d, int32_t a, int32_t b)
 {
     const tb_world *w = d->world;
     return tb_pair_margin(d->velocity[a], d->spin[a], d->velocity[b], d->spin[b], look_ahead(w),
-                          TB_R(w->options->contact_margin));
+                          least_margin(w));
 }
 
 TB_STATIC tb_world_contact contact_of_pair(const tb_model *m, int32_t a, int32_t b)

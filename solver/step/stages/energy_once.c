@@ -17,11 +17,15 @@ TB_EXTERN tb_status tb_dynamics_look(tb_dynamics *d, const tb_state *state, tb_a
     return TB_OK;
 }
 
-/* Of a joint's spring, whose force is -x (k + p0 x + p1 x^2). */
+/* Of a spring whose force is -x (k + p0 x + p1 x^2). */
+TB_STATIC double polynomial_energy(double k, const double p[2], double x)
+{
+    return x * x * (k / 2 + x * (p[0] / 3 + x * p[1] / 4));
+}
+
 TB_STATIC double stretch_energy(const tb_model_joint *joint, double x)
 {
-    const double *p = joint->stiffness_polynomial;
-    return x * x * (joint->stiffness / 2 + x * (p[0] / 3 + x * p[1] / 4));
+    return polynomial_energy(joint->stiffness, joint->stiffness_polynomial, x);
 }
 
 TB_CALLED double spring_energy(const tb_model *m, const double *q)
@@ -54,11 +58,11 @@ TB_CALLED double tendon_energy(const tb_dynamics *d, const double *q)
     double energy = 0;
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
-        if (tendon->stiffness == 0) continue;
+        if (tendon->stiffness == 0 && !tendon->is_polynomial) continue;
         const double length = tendon->number_of_points > 0 ? tb_tendon_measure(d, t, NULL)
                                                            : tb_tendon_fixed_length(m, t, q);
         const double stretch = tb_tendon_stretch(tendon, length);
-        energy += 0.5 * tendon->stiffness * stretch * stretch;
+        energy += polynomial_energy(tendon->stiffness, tendon->stiffness_polynomial, stretch);
     }
     return energy;
 }
@@ -284,7 +288,10 @@ TB_CALLED servo_works servo_row_works(const tb_world *w, const tb_solution *solu
             const double u = (1 - w->theta) * tb_transmission_velocity(&t, w->u) +
                              w->theta * tb_transmission_velocity(&t, w->u_end);
             works.tendons += solution->lambda[r] * speed;
-            works.tendon_damping -= w->dt * m->tendons[k / TB_TENDON_ROWS].damping * u * speed;
+            const tb_model_tendon *tendon = &m->tendons[k / TB_TENDON_ROWS];
+            const double *p = tendon->damping_polynomial;
+            const double damping = tendon->damping + fabs(u) * (p[0] + p[1] * fabs(u));
+            works.tendon_damping -= w->dt * damping * u * speed;
         }
     }
     return works;
@@ -336,7 +343,7 @@ TB_CALLED double conservative_power(const tb_world *w, const world_motion *motio
     }
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
-        if (tendon->stiffness == 0) continue;
+        if (tendon->stiffness == 0 && !tendon->is_polynomial) continue;
         const tb_transmission on = tb_tendon_transmission(w, t);
         const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(w, t, w->q));
         power -= tendon->stiffness * stretch * tb_transmission_velocity(&on, u);

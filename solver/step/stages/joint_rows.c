@@ -124,13 +124,18 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
 {
     const tb_model_tendon *t = &w->model->tendons[tendon];
     const tb_transmission transmission = tb_tendon_transmission(w, tendon);
-    const double stretch = (double)tb_tendon_stretch(t, tb_tendon_length(w, tendon, w->q));
-    const double k = stretch != 0 ? t->stiffness : 0;
+    const tb_real stretch = tb_tendon_stretch(t, tb_tendon_length(w, tendon, w->q));
+    const double velocity = tb_transmission_velocity(&transmission, w->u);
     double past;
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
-    tb_spring_damper(w, k, t->damping, &past, &law.damping);
-    const double velocity = tb_transmission_velocity(&transmission, w->u);
-    law.constant = past * velocity - k * stretch;
+    tb_real k = TB_R(t->stiffness), d = TB_R(t->damping), k_slope = k, d_slope = d;
+    if (t->is_polynomial) {
+        k = tb_polynomial_coefficient(k, t->stiffness_polynomial, stretch, &k_slope);
+        d = tb_polynomial_coefficient(d, t->damping_polynomial, TB_R(fabs(velocity)), &d_slope);
+    }
+    if (stretch == 0) k_slope = 0;
+    tb_spring_damper(w, (double)k_slope, (double)d_slope, &past, &law.damping);
+    law.constant = (past + (double)(d_slope - d)) * velocity - (double)(k * stretch);
     if (t->armature > 0) {
         /* armature pushes by -a (v1 - v0) / dt - a gain: the velocity grows by itself, too */
         const double gain = t->number_of_points > 0 ? w->tendon_gains[tendon] : 0;

@@ -18,14 +18,6 @@ TB_EXTERN bool tb_passive_take(tb_world *world)
 
 /* ---- springs and dampers ---- */
 
-/* Force over stretch of c + p[0] x + p[1] x^2, and its slope: of x times that. */
-TB_STATIC tb_real spring_polynomial(tb_real c, const double p[2], tb_real x, tb_real *slope)
-{
-    const tb_real a = TB_R(p[0]) * x, b = TB_R(p[1]) * x * x;
-    *slope = tb_max(c + 2 * a + 3 * b, 0);
-    return c + a + b;
-}
-
 /* Adds a spring on `count` dofs that are stretched by `stretch`, of length `length`. Its stretch at
  * the end of the step (theta 1) or its mean over the step (theta 1/2, from the midpoint) is known if
  * the velocity stayed. */
@@ -34,8 +26,8 @@ TB_STATIC void add_spring(tb_world *w, const tb_model_joint *joint, int32_t dof,
 {
     const tb_real h = w->dt * w->theta, ahead = w->theta == 1 ? w->dt : 0;
     tb_real slope;
-    const tb_real k =
-        spring_polynomial(TB_R(joint->stiffness), joint->stiffness_polynomial, length, &slope);
+    const tb_real k = tb_polynomial_coefficient(TB_R(joint->stiffness), joint->stiffness_polynomial,
+                                                length, &slope);
     if (count > 1) slope = tb_max(slope, k); /* across the stretch */
     for (int n = 0; n < count; n++) {
         w->force[dof + n] -= k * stretch[n] + slope * ahead * w->u[dof + n];
@@ -74,8 +66,8 @@ TB_STATIC void add_damper(tb_world *w, int32_t i)
 {
     const tb_model_dof *dof = &w->model->dofs[i];
     tb_real slope;
-    const tb_real d =
-        spring_polynomial(TB_R(dof->damping), dof->damping_polynomial, tb_abs(w->u[i]), &slope);
+    const tb_real d = tb_polynomial_coefficient(TB_R(dof->damping), dof->damping_polynomial,
+                                                tb_abs(w->u[i]), &slope);
     w->force[i] -= d * w->u[i];
     w->diagonal[i] = w->dt * w->theta * slope;
 }

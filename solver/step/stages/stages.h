@@ -80,7 +80,9 @@ typedef struct tb_world {
     double *moments;       /* number_of_moments of the model: of actuators, in moment_dofs' order */
     double *lengths;       /* actuators with moments: their lengths */
     bool *held;            /* actuators that push with actuator_force and have no row */
-    double *pulled;        /* dofs: what adhesion changes of u_free */
+    /* actuators, NULL where none has a servo's memory: followed setpoint, and setpoint less length */
+    double *setpoints, *servo_errors;
+    double *pulled; /* dofs: what adhesion changes of u_free */
     tb_dynamics dynamics;
     /* of spatial tendons at the poses in `dynamics`; see tb_tendons_place */
     double *tendon_coefficients; /* tendon terms */
@@ -440,10 +442,24 @@ TB_EXTERN tb_actuator_law tb_actuator_evaluate(const tb_world *world, int32_t ac
  * force; the others get rows, unless all are wanted. */
 #define tb_actuators_push TB_SYMBOL(tb_actuators_push)
 TB_EXTERN void tb_actuators_push(tb_world *world, bool all);
+/* The control that acts now: the delayed one where the actuator has a delay, within its limits. */
+#define tb_actuator_control_now TB_SYMBOL(tb_actuator_control_now)
+TB_EXTERN double tb_actuator_control_now(const tb_world *world, int32_t actuator);
+/* Moves the state's activations of one actuator on to the end of the step. */
+#define tb_actuator_advance TB_SYMBOL(tb_actuator_advance)
+TB_EXTERN void tb_actuator_advance(const tb_world *world, int32_t actuator, tb_state *state);
 /* The activation after dt, if the control stays. */
 #define tb_activation_after TB_SYMBOL(tb_activation_after)
 TB_EXTERN double tb_activation_after(const tb_model_actuator *actuator, double control,
                                      double activation, double dt);
+/* Coefficient c + p[0] x + p[1] x^2 of a spring's or damper's force over x; *slope: of x times the
+ * coefficient, not below 0. */
+TB_FN tb_real tb_polynomial_coefficient(tb_real c, const double p[2], tb_real x, tb_real *slope)
+{
+    const tb_real a = TB_R(p[0]) * x, b = TB_R(p[1]) * x * x;
+    *slope = tb_max(c + 2 * a + 3 * b, 0);
+    return c + a + b;
+}
 /* A spring k with a damper d on something at x that moves at v0 before the step and v1 after it:
  * force = -k x + past v0 - damping v1. With theta = 1 this is the force at the end of the step,
  * with theta = 1/2 (x is at the midpoint) its mean over the step, as for springs and dampers on

@@ -17,6 +17,12 @@ TB_EXTERN bool tb_transmissions_take(tb_world *world)
         w->lengths = TB_ARENA_ARRAY(w->arena, double, m->number_of_actuators);
         if (!w->moments || !w->lengths) return false;
     }
+    w->setpoints = w->servo_errors = NULL;
+    if (m->has_servo_memory) {
+        w->setpoints = TB_ARENA_ZEROED(w->arena, double, m->number_of_actuators);
+        w->servo_errors = TB_ARENA_ZEROED(w->arena, double, m->number_of_actuators);
+        if (!w->setpoints || !w->servo_errors) return false;
+    }
     w->held = NULL;
     w->motor_excess = NULL;
     if (m->has_joint_forces) {

@@ -184,6 +184,61 @@ START_TEST(a_joints_force_range_narrows_its_only_actuator)
 }
 END_TEST
 
+/* Values of MuJoCo 4.0's compiled model; a servo's other controls follow it. */
+START_TEST(a_pid_is_a_servo_with_inputs)
+{
+    mjcf_case c = mjcf_load(ACTUATED(
+        "<pid kp='7' ki='3'/>", "",
+        "<pid joint='j' kv='2' imax='4' slewmax='5' input='ff pos vel' velrange='-1 1'/>"));
+    const tb_model_actuator *a = c.model->actuators;
+    ck_assert_int_eq(c.model->number_of_actuators, 3);
+    ck_assert_int_eq(c.model->number_of_activations, 2);
+    ck_assert_int_eq(a[0].number_of_inputs, 2);
+    TEST_NEAR(a[0].gain[0], 7, 0);
+    TEST_NEAR(a[0].bias[1], -7, 0);
+    TEST_NEAR(a[0].bias[2], -2, 0);
+    TEST_NEAR(a[0].integral_gain, 3, 0);
+    TEST_NEAR(a[0].integral_limit, 4, 0);
+    TEST_NEAR(a[0].slew_rate, 5, 0);
+    ck_assert(a[1].is_input && a[1].control_limited && a[2].is_input && !a[2].control_limited);
+    TEST_NEAR(a[1].gain[0], 2, 0);
+    TEST_NEAR(a[2].gain[0], 1, 0);
+    mjcf_free(&c);
+    /* the damping of a ratio is the gain of the velocity's control */
+    c = mjcf_load(ACTUATED("", "", "<pid joint='j' kp='7' dampratio='1'/>"));
+    a = c.model->actuators;
+    ck_assert(a[0].bias[2] < 0);
+    TEST_NEAR(a[1].gain[0], -a[0].bias[2], 0);
+    mjcf_free(&c);
+}
+END_TEST
+
+START_TEST(the_pid_plugin_is_read_by_instance_or_in_place)
+{
+    mjcf_case c = mjcf_load(MJCF(
+        "<extension><plugin plugin='mujoco.pid'><instance name='i'><config key='kp' "
+        "value='4'/><config key='ki' value='2'/><config key='kd' value='.5'/><config "
+        "key='imax' value='1'/><config key='slewmax' value='3'/></instance></plugin>"
+        "</extension><worldbody>" PENDULUM(
+            "") "</worldbody><actuator><plugin joint='j' "
+                "plugin='mujoco.pid' instance='i' actdim='2' ctrlrange='0 1'/><plugin joint='j' "
+                "plugin='mujoco.pid'><config key='kp' "
+                "value='9'/></plugin></actuator><keyframe><key "
+                "act='.1 .2'/></keyframe>"));
+    const tb_model_actuator *a = c.model->actuators;
+    TEST_NEAR(a[0].gain[0], 4, 0);
+    TEST_NEAR(a[0].bias[2], -0.5, 0);
+    TEST_NEAR(a[0].integral_limit, 0.5, 0);
+    ck_assert(a[0].early && a[0].slew_from_control && a[0].control_limited);
+    TEST_NEAR(a[1].gain[0], 9, 0);
+    ck_assert_int_eq(a[1].slew, -1);
+    /* MuJoCo's plugin has the integral first */
+    TEST_NEAR(c.model->keyframes[0].activations[a[0].integral], 0.1, 0);
+    TEST_NEAR(c.model->keyframes[0].activations[a[0].slew], 0.2, 0);
+    mjcf_free(&c);
+}
+END_TEST
+
 START_TEST(muscles_have_defaults_of_their_own)
 {
     mjcf_case c = mjcf_load(
@@ -277,12 +332,28 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         {ACTUATED("", "", "<motor joint='j' refsite='s'/>"), TB_INVALID_ARGUMENT, "refsite"},
         {ACTUATED("", "", "<motor joint='j' kp='1'/>"), TB_INVALID_ARGUMENT,
          "unknown attribute 'kp'"},
-        {ACTUATED("", "", "<motor joint='j' delay='.1'/>"), TB_UNSUPPORTED, "delay"},
+        {ACTUATED("", "", "<motor joint='j' delay='.1'/>"), TB_INVALID_ARGUMENT, "nsample"},
+        {ACTUATED("", "", "<pid joint='j' delay='.1' nsample='5'/>"), TB_UNSUPPORTED,
+         "several controls"},
+        {ACTUATED("", "", "<pid joint='j' input='vel' ki='1'/>"), TB_INVALID_ARGUMENT,
+         "need the input pos"},
+        {ACTUATED("", "", "<pid joint='j' input='pos speed'/>"), TB_INVALID_ARGUMENT,
+         "is not of pos, vel and ff"},
+        {ACTUATED("", "", "<pid joint='j' kv='1' dampratio='1'/>"), TB_INVALID_ARGUMENT,
+         "both kv and dampratio"},
+        {ACTUATED("", "", "<orientation joint='j'/>"), TB_UNSUPPORTED, "ball joint"},
+        {ACTUATED("", "", "<plugin joint='j' plugin='mujoco.other'/>"), TB_UNSUPPORTED,
+         "'mujoco.other' is not supported"},
+        {ACTUATED("", "", "<plugin joint='j' plugin='mujoco.pid' instance='i'/>"), TB_NOT_FOUND,
+         "no plugin instance 'i'"},
+        {ACTUATED("", "",
+                  "<plugin joint='j' plugin='mujoco.pid'><config key='kx' value='1'/>"
+                  "</plugin>"),
+         TB_INVALID_ARGUMENT, "'kx' is not of kp"},
         {ACTUATED("", "limited='false'", "<muscle joint='j'/>"), TB_UNSUPPORTED, "lengthrange"},
         {ACTUATED("", "", "<muscle joint='j' lmin='2'/>"), TB_INVALID_ARGUMENT, "lmin < 1 < lmax"},
         {ACTUATED("", "", "<muscle joint='j' tausmooth='-1'/>"), TB_INVALID_ARGUMENT, "tausmooth"},
         {ACTUATED("", "", "<dcmotor joint='j'/>"), TB_UNSUPPORTED, "dcmotor"},
-        {ACTUATED("", "", "<pid joint='j'/>"), TB_UNSUPPORTED, "pid"},
         {ACTUATED("", "", "<engine joint='j'/>"), TB_INVALID_ARGUMENT, "engine: unknown element"},
         {ACTUATED("", "", "<general joint='j' gaintype='muscle'/>"), TB_INVALID_ARGUMENT,
          "a muscle needs a rising range"},
@@ -305,7 +376,6 @@ START_TEST(actuators_that_make_no_sense_are_refused)
         {ACTUATED("", "", "<damper joint='j'/>"), TB_INVALID_ARGUMENT, "a damper's ctrlrange"},
         {ACTUATED("", "", "<motor joint='j' ctrllimited='true'/>"), TB_INVALID_ARGUMENT,
          "ctrlrange"},
-        {ACTUATED("", "", "<motor tendon='t' damping='1 2'/>"), TB_UNSUPPORTED, "quadratic"},
     };
     for (size_t i = 0; i < sizeof CASES / sizeof CASES[0]; i++)
         mjcf_refuses(CASES[i].text, CASES[i].status, 1, CASES[i].words);
@@ -320,6 +390,7 @@ TEST_MAIN(shortcuts_set_gain_and_bias, shortcuts_share_one_set_of_defaults,
           a_shortcut_finds_its_own_kind_in_the_classes_around,
           damping_ratios_use_the_reflected_inertia, ranges_limit_only_where_they_rise,
           armature_and_damping_of_an_actuator_belong_to_its_joint,
-          a_joints_force_range_narrows_its_only_actuator, muscles_have_defaults_of_their_own,
+          a_joints_force_range_narrows_its_only_actuator, a_pid_is_a_servo_with_inputs,
+          the_pid_plugin_is_read_by_instance_or_in_place, muscles_have_defaults_of_their_own,
           sites_and_cranks_are_pushed_through_lists_of_dofs, flags_and_groups_disable_actuators,
           actuators_that_make_no_sense_are_refused)

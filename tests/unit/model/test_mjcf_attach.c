@@ -175,6 +175,56 @@ START_TEST(parts_that_do_not_come_along_are_told)
 }
 END_TEST
 
+/* Loads a document whose compiler has this rule for conflicts, with an attached model. */
+static tb_status merge(const char *rule, const char *own, const char *its, mjcf_case *c)
+{
+    char main_text[600], other_text[600];
+    snprintf(main_text, sizeof main_text,
+             "<mujoco><compiler conflict='%s'/>%s<asset><model name='o' file='o.xml'/></asset>"
+             "<worldbody><attach model='o' prefix='a'/></worldbody></mujoco>",
+             rule, own);
+    snprintf(other_text, sizeof other_text,
+             "<mujoco>%s<worldbody><body name='b'><joint name='j' damping='1'/><geom size='1'/>"
+             "</body></worldbody></mujoco>",
+             its);
+    const mjcf_file files[] = {{"m.xml", main_text, strlen(main_text)},
+                               {"o.xml", other_text, strlen(other_text)},
+                               {NULL, NULL, 0}};
+    return mjcf_load_files(files, c);
+}
+
+START_TEST(options_merge_by_rule)
+{
+    mjcf_case c;
+    const char *own = "<option timestep='.005' gravity='0 0 -10'/>";
+    TEST_OK(merge("merge", own,
+                  "<option timestep='.002' gravity='0 0 -10.0' density='3'>"
+                  "<flag damper='disable'/></option>",
+                  &c),
+            &c.error);
+    TEST_NEAR(c.model->dt, 0.002, 0);
+    TEST_NEAR(c.model->gravity[2], -10, 0);
+    TEST_NEAR(c.model->density, 3, 0);
+    TEST_NEAR(c.model->dofs[0].damping, 0, 0);
+    ck_assert_int_eq(mjcf_warnings(&c, "has no effect"), 0);
+    mjcf_free(&c);
+    /* a flag stays off if one of both switches it off */
+    TEST_OK(merge("merge", "<option timestep='.001'><flag damper='disable'/></option>",
+                  "<option timestep='.002'><flag damper='enable'/></option>", &c),
+            &c.error);
+    TEST_NEAR(c.model->dt, 0.001, 0);
+    TEST_NEAR(c.model->dofs[0].damping, 0, 0);
+    mjcf_free(&c);
+    ck_assert_int_eq(merge("merge", own, "<option gravity='0 0 0'/>", &c), TB_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(c.error.message, "option gravity=\"0 0 0\" of the attached"));
+    ck_assert_int_eq(merge("error", own, "<option timestep='.002'/>", &c), TB_INVALID_ARGUMENT);
+    ck_assert_ptr_nonnull(strstr(c.error.message, "option timestep"));
+    TEST_OK(merge("error", own, "<option timestep='.0050' density='3'/>", &c), &c.error);
+    TEST_NEAR(c.model->density, 0, 0); /* no value is changed */
+    mjcf_free(&c);
+}
+END_TEST
+
 TEST_MAIN(subtrees_of_models_come_with_what_refers_to_them,
           attachments_that_make_no_sense_are_refused, attachments_have_a_limit,
-          parts_that_do_not_come_along_are_told)
+          parts_that_do_not_come_along_are_told, options_merge_by_rule)

@@ -183,7 +183,7 @@ START_TEST(relations_that_make_no_sense_are_refused)
         {CONTACT("<pair geom1='ga' geom2='gb' condim='5'/>"), TB_INVALID_ARGUMENT, "condim is 5"},
         {CONTACT("<pair geom1='ga' geom2='gb' condim='6' friction='1 1 1 .1 .2'/>"), TB_UNSUPPORTED,
          "two different rolling"},
-        {CONTACT("<pair geom1='ga' geom2='gb' adhesion='2'/>"), TB_UNSUPPORTED, "adhesion"},
+        {CONTACT("<pair geom1='ga' geom2='gb' adhesion='-2'/>"), TB_INVALID_ARGUMENT, "adhesion"},
         {CONTACT("<exclude body1='a'/>"), TB_INVALID_ARGUMENT, "'body2' is missing"},
         {CONTACT("<exclude body1='a' body2='x'/>"), TB_NOT_FOUND, "there is no body 'x'"},
         {CONTACT("<glue/>"), TB_INVALID_ARGUMENT, "glue: unknown element in 'contact'"},

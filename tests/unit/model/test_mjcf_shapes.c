@@ -270,7 +270,7 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
         {WORLD("<geom size='1' condim='2'/>"), TB_INVALID_ARGUMENT, "condim is 2"},
         {WORLD("<geom size='1' friction='-1'/>"), TB_INVALID_ARGUMENT, "negative"},
         {WORLD("<geom size='1' contype='1.5'/>"), TB_INVALID_ARGUMENT, "contype"},
-        {WORLD("<geom size='1' adhesion='1'/>"), TB_UNSUPPORTED, "adhesion=\"1\""},
+        {WORLD("<geom size='1' adhesion='-1'/>"), TB_INVALID_ARGUMENT, "adhesion is less than 0"},
         {WORLD("<geom size='1' surfacevel='1 0 0 0 0 0 0'/>"), TB_INVALID_ARGUMENT, "surfacevel"},
         {WORLD("<geom size='1' colour='1'/>"), TB_INVALID_ARGUMENT, "unknown attribute 'colour'"},
         {WORLD("<geom size='1'><plugin/></geom>"), TB_UNSUPPORTED, "plugins"},

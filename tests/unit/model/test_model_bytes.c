@@ -41,7 +41,7 @@ START_TEST(the_format_is_what_it_was)
     add_ball(scene, "ball");
     tb_model *model = compile(scene);
     ck_assert_str_eq(tb_model_sha256(model),
-                     "68e65beaa11d4c39cea1b53e98ddb59cb224a34c55e3aaddd25f65462ad0e39b");
+                     "c1446f5c019097a5f45f636049c7e7b0fa986cf8b6759187af23aa0f15499c1c");
     tb_model_destroy(model);
     tb_scene_destroy(scene);
 }

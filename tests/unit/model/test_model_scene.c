@@ -128,7 +128,7 @@ START_TEST(a_wrong_joint_is_refused_by_field)
     JOINT_REFUSED("position", def.position[0] = NAN);
     JOINT_REFUSED("limits", def.limited = true; def.lower = 1; def.upper = 0);
     JOINT_REFUSED("limits", def.limited = true; def.upper = INFINITY);
-    JOINT_REFUSED("upper", def.type = TB_JOINT_BALL; def.limited = true);
+    JOINT_REFUSED("limits", def.type = TB_JOINT_BALL; def.limited = true; def.upper = -1);
     JOINT_REFUSED("limited", def.type = TB_JOINT_FREE; def.limited = true);
     JOINT_REFUSED("stiffness", def.stiffness = -1);
     JOINT_REFUSED("damping", def.damping = -1);

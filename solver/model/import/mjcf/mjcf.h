@@ -1,13 +1,14 @@
 /* Private header of the MJCF importer.
  *
  * Files, in the order in which they process a document: mjcf.c opens it and calls the others in
- * turn; mjcf_include.c assembles included files, import/mjcf_attach.c attached models;
+ * turn; mjcf_include.c assembles included files, mjcf_attach.c attached models with mjcf_merge.c
+ * their options;
  * mjcf_defaults.c resolves an element against its default classes and reads attributes;
  * mjcf_frame.c converts MJCF's pose notations to position and quaternion; mjcf_options.c reads
  * compiler and option; mjcf_assets.c meshes, import/mjcf_hfields.c height fields, import/mjcf_fit.c
  * primitives fitted to meshes; mjcf_bodies.c the kinematic tree with mjcf_joints.c and
- * mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with mjcf_gains.c,
- * mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected
+ * mjcf_geoms.c; mjcf_tendons.c with mjcf_spatial.c, mjcf_actuators.c with mjcf_gains.c and
+ * mjcf_servos.c, mjcf_relations.c (contact, equality) and mjcf_keyframes.c the rest; mjcf_inertia.c the reflected
  * inertias that damping ratios need.
  *
  * Semantics are those of MuJoCo 4.0 (its XML reference, and its measured behaviour where the
@@ -76,9 +77,6 @@ typedef struct mjcf_tendon {
     tb_tendon_point *points;
     bool rests_by_joints; /* a spatial spring's length is that at the joints' spring references */
     const xmlNode *node;
-    bool force_limited;
-    double force_lower, force_upper;
-    int32_t number_of_actuators;
     tb_handle handle;
 } mjcf_tendon;
 
@@ -88,6 +86,9 @@ typedef struct mjcf_actuator {
     int32_t joint, tendon; /* one of them or none; the other -1 */
     double damping_ratio;  /* 0: none */
     double muscle_scale;   /* a muscle's force over its unit acceleration; 0: the force is known */
+    int32_t inputs;        /* of a pid: MJCF_INPUT_...; 0: one control */
+    bool damps;            /* input of a pid whose gain is the damping of its owner */
+    bool integral_first;   /* MuJoCo's activations: integral, followed setpoint */
 } mjcf_actuator;
 
 /* A free body whose frame is moved to its inertia's. */
@@ -114,10 +115,21 @@ enum {
     MJCF_CYLINDER,
     MJCF_MUSCLE,
     MJCF_ADHESION,
-    MJCF_LAST_SUPPORTED = MJCF_ADHESION
+    MJCF_PID,
+    MJCF_ORIENTATION,
+    MJCF_PLUGIN,
+    MJCF_LAST_SUPPORTED = MJCF_PLUGIN
 };
-enum { MJCF_GAIN_FIXED, MJCF_GAIN_AFFINE, MJCF_GAIN_MUSCLE };
-enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE, MJCF_BIAS_MUSCLE };
+enum {
+    MJCF_GAIN_FIXED,
+    MJCF_GAIN_AFFINE,
+    MJCF_GAIN_MUSCLE,
+    MJCF_GAIN_DC_MOTOR,
+    MJCF_GAIN_PID,
+    MJCF_GAIN_SO3
+};
+enum { MJCF_BIAS_NONE, MJCF_BIAS_AFFINE, MJCF_BIAS_MUSCLE, MJCF_BIAS_DC_MOTOR, MJCF_BIAS_SO3 };
+enum { MJCF_INPUT_POSITION = 1, MJCF_INPUT_VELOCITY = 2, MJCF_INPUT_FORCE = 4 };
 enum {
     MJCF_DYNAMICS_NONE,
     MJCF_DYNAMICS_INTEGRATOR,
@@ -135,6 +147,8 @@ typedef struct mjcf_general {
     double gain[MJCF_ACTUATOR_PARAMETERS], bias[MJCF_ACTUATOR_PARAMETERS],
         dynamics[MJCF_ACTUATOR_PARAMETERS];
     double inherit_range;
+    int32_t inputs;  /* of a pid: MJCF_INPUT_... */
+    bool quaternion; /* controls of an orientation servo, else a rotation vector */
 } mjcf_general;
 
 /* Extent of a mesh in the axes of its inertia, for primitives fitted to it. */
@@ -299,6 +313,16 @@ tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char
  * sections: assets, default classes, contacts, equalities, tendons and actuators, all under
  * prefixed names. */
 tb_status mjcf_attach(mjcf *m);
+/* What becomes of options that a document and an attached model give differently. */
+typedef enum mjcf_conflict {
+    MJCF_CONFLICT_WARNING, /* the document's count */
+    MJCF_CONFLICT_MERGE,
+    MJCF_CONFLICT_ERROR
+} mjcf_conflict;
+mjcf_conflict mjcf_conflict_rule(const mjcf *m);
+/* Merges the options of an attached model, whose document is below `root`, into the document's, by
+ * its rule. INVALID_ARGUMENT naming the option where they contradict each other. */
+tb_status mjcf_merge_options(mjcf *m, const xmlNode *root, const xmlNode *place);
 /* Makes the rules of the node's document the context's. */
 void mjcf_enter(mjcf *m, const xmlNode *node);
 /* Notes the parts of a model asset that no attachment carries over. */
@@ -395,6 +419,24 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
 tb_status mjcf_add_joints(mjcf *m);
 int32_t mjcf_find_joint(const mjcf *m, const char *name); /* -1: none */
 
+/* ---- import/mjcf_servos.c ---- */
+
+/* Gains of a pid or orientation element over those of its default classes. */
+tb_status mjcf_apply_pid(mjcf *m, const xmlNode *node, mjcf_general *g);
+tb_status mjcf_apply_pid_input(mjcf *m, const xmlNode *node, mjcf_general *g);
+tb_status mjcf_apply_orientation(mjcf *m, const xmlNode *node, mjcf_general *g);
+/* The same as a definition, and the further actuators that the servo's other controls become. */
+tb_status mjcf_translate_pid(mjcf *m, const mjcf_element *element, const mjcf_general *g,
+                             mjcf_actuator *actuator);
+tb_status mjcf_add_inputs(mjcf *m, const mjcf_element *element, const mjcf_actuator *actuator);
+tb_status mjcf_translate_orientation(mjcf *m, const mjcf_element *element, const mjcf_general *g,
+                                     mjcf_actuator *actuator);
+tb_status mjcf_add_axes(mjcf *m, const mjcf_actuator *actuator);
+tb_status mjcf_translate_plugin(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator);
+tb_status mjcf_read_delay(mjcf *m, const mjcf_element *element, tb_actuator_def *def);
+/* Adds an actuator to the context's list. */
+tb_status mjcf_push_actuator(mjcf *m, const mjcf_actuator *actuator);
+
 tb_status mjcf_read_tendons(mjcf *m);
 tb_status mjcf_add_tendons(mjcf *m);
 /* Records a named geom for the tendons that may wrap around it. */
@@ -425,6 +467,8 @@ tb_status mjcf_read_keyframes(mjcf *m);
  * acceleration |M^-1 J'| of a unit force. The caller frees both arrays. */
 tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators);
 
+/* adhesion and gap */
+tb_status mjcf_adhesion(mjcf *m, const mjcf_element *element, tb_surface *surface);
 /* surface of a contact of `condim` with MuJoCo's sliding, torsional and rolling coefficients */
 tb_status mjcf_surface(mjcf *m, const xmlNode *node, int32_t condim, double sliding,
                        double torsional, double rolling, tb_surface *surface);

@@ -2,8 +2,7 @@
  * bias and activation are read in mjcf_gains.c; a damping ratio, kept as a positive bias[2],
  * becomes damping once the reflected inertia is known.
  *
- * The joint receives the actuator's armature and damping, times the square of the gear; a limit
- * of a tendon's total actuator force becomes the limit of the tendon's only actuator. */
+ * The joint receives the actuator's armature and damping, times the square of the gear. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -11,35 +10,35 @@
 
 #define COMMON                                                                                     \
     "name class group joint jointinparent tendon gear ctrllimited ctrlrange forcelimited "         \
-    "forcerange damping armature lengthrange "
+    "forcerange damping armature lengthrange delay nsample interp "
 #define TRANSMISSIONS "site refsite body cranksite slidersite cranklength "
-#define SILENT        "user nsample interp input"
+#define SILENT        "user"
 
 static const mjcf_words WORDS[] = {
     {.used =
          COMMON "actlimited actrange dyntype gaintype biastype dynprm gainprm biasprm inheritrange "
-                "actdim actearly " TRANSMISSIONS,
-     .silent = SILENT " velrange ffrange",
-     .zero = "delay"},
-    {.used = COMMON TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
-    {.used = COMMON "kp kv dampratio timeconst inheritrange " TRANSMISSIONS,
-     .silent = SILENT,
-     .zero = "delay"},
-    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
+                "actdim actearly input velrange ffrange " TRANSMISSIONS,
+     .silent = SILENT},
+    {.used = COMMON TRANSMISSIONS, .silent = SILENT},
+    {.used = COMMON "kp kv dampratio timeconst inheritrange " TRANSMISSIONS, .silent = SILENT},
+    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT},
     {.used = COMMON "actlimited actrange kp kv dampratio inheritrange " TRANSMISSIONS,
-     .silent = SILENT,
-     .zero = "delay"},
-    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT, .zero = "delay"},
-    {.used = COMMON "area diameter bias timeconst " TRANSMISSIONS,
-     .silent = SILENT,
-     .zero = "delay"},
+     .silent = SILENT},
+    {.used = COMMON "kv " TRANSMISSIONS, .silent = SILENT},
+    {.used = COMMON "area diameter bias timeconst " TRANSMISSIONS, .silent = SILENT},
     {.used =
          COMMON "timeconst tausmooth range force scale lmin lmax vmax fpmax fvmax " TRANSMISSIONS,
-     .silent = SILENT,
-     .zero = "delay"},
-    {.used = "name class group body gain ctrllimited ctrlrange forcelimited forcerange",
-     .silent = SILENT,
-     .zero = "delay"},
+     .silent = SILENT},
+    {.used = "name class group body gain ctrllimited ctrlrange forcelimited forcerange delay "
+             "nsample interp",
+     .silent = SILENT},
+    {.used = COMMON "kp kv dampratio ki imax slewmax input posrange velrange ffrange "
+                    "inheritrange " TRANSMISSIONS,
+     .silent = SILENT},
+    {.used = COMMON "kp kv dampratio input " TRANSMISSIONS, .silent = SILENT},
+    {.used = COMMON "actlimited actrange dyntype dynprm actdim actearly plugin "
+                    "instance " TRANSMISSIONS,
+     .silent = SILENT},
 };
 
 static tb_status check_words(mjcf *m, const mjcf_element *element)
@@ -198,7 +197,7 @@ static tb_status read_ranges(mjcf *m, const mjcf_element *element, const mjcf_ge
     }
     double dimension = -1;
     MJCF_TRY(mjcf_number(m, element, "actdim", &dimension));
-    if (dimension > 1)
+    if (dimension > 1 && g->type != MJCF_PLUGIN)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "actdim",
                            "actdim=\"%g\" needs user dynamics, which are not supported", dimension);
     MJCF_TRY(mjcf_bool(m, element, "actearly", &def->early));
@@ -296,6 +295,9 @@ static tb_status translate(mjcf *m, const mjcf_element *element, const mjcf_gene
 {
     tb_actuator_def *def = &actuator->def;
     const xmlNode *node = element->node;
+    if (g->type == MJCF_PLUGIN) return mjcf_translate_plugin(m, element, actuator);
+    if (g->gain_type == MJCF_GAIN_PID) return mjcf_translate_pid(m, element, g, actuator);
+    if (g->gain_type == MJCF_GAIN_SO3) return mjcf_translate_orientation(m, element, g, actuator);
     MJCF_TRY(read_curves(m, element, g, actuator));
     if (g->dynamics_type > MJCF_DYNAMICS_FILTER_EXACT && g->dynamics_type != MJCF_DYNAMICS_MUSCLE)
         return refuse_kind(m, node, "dyntype");
@@ -330,33 +332,6 @@ static tb_status translate(mjcf *m, const mjcf_element *element, const mjcf_gene
     return TB_OK;
 }
 
-/* Clamps the actuator's force limits to its tendon's limits. */
-static tb_status narrow_force(mjcf *m, mjcf_actuator *actuator, double lower, double upper,
-                              int32_t others)
-{
-    tb_actuator_def *def = &actuator->def;
-    const double gear = def->gear[0];
-    if (others > 1)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, actuator->node, "actuatorfrcrange",
-                           "actuatorfrcrange of a tendon with more than one actuator is not "
-                           "supported");
-    if (gear == 0) return TB_OK;
-    const double a = lower / gear, b = upper / gear;
-    lower = fmin(a, b);
-    upper = fmax(a, b);
-    if (def->force_limited) {
-        /* clamped twice: first to the actuator's own range */
-        const double own_lower = def->force_lower, own_upper = def->force_upper;
-        def->force_lower = fmin(fmax(own_lower, lower), upper);
-        def->force_upper = fmin(fmax(own_upper, lower), upper);
-    } else {
-        def->force_lower = lower;
-        def->force_upper = upper;
-    }
-    def->force_limited = true;
-    return TB_OK;
-}
-
 static tb_status read_extras(mjcf *m, const mjcf_element *element, mjcf_actuator *actuator)
 {
     double damping[3] = {0}, armature = 0;
@@ -366,19 +341,26 @@ static tb_status read_extras(mjcf *m, const mjcf_element *element, mjcf_actuator
     if (actuator->tendon < 0 && actuator->joint < 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "damping",
                            "damping and armature are for actuators on a joint or tendon");
-    if (actuator->tendon >= 0 && (damping[1] != 0 || damping[2] != 0))
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "damping",
-                           "quadratic and cubic damping of a tendon is not supported");
     const double gear2 = actuator->def.gear[0] * actuator->def.gear[0];
     if (actuator->tendon >= 0) {
-        m->tendons[actuator->tendon].def.armature += armature * gear2;
-        m->tendons[actuator->tendon].def.damping += damping[0] * gear2;
+        tb_tendon_def *tendon = &m->tendons[actuator->tendon].def;
+        tendon->armature += armature * gear2;
+        tendon->damping += damping[0] * gear2;
+        for (int i = 0; i < 2; i++) tendon->damping_polynomial[i] += damping[1 + i] * gear2;
         return TB_OK;
     }
     mjcf_joint *joint = &m->joints[actuator->joint];
     joint->def.armature += armature * gear2;
     joint->def.damping += damping[0] * gear2;
     for (int i = 0; i < 2; i++) joint->def.damping_polynomial[i] += damping[1 + i] * gear2;
+    return TB_OK;
+}
+
+tb_status mjcf_push_actuator(mjcf *m, const mjcf_actuator *actuator)
+{
+    MJCF_TRY(mjcf_grow(m, (void **)&m->actuators, m->number_of_actuators, &m->actuator_capacity,
+                       sizeof *m->actuators));
+    m->actuators[m->number_of_actuators++] = *actuator;
     return TB_OK;
 }
 
@@ -398,7 +380,7 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
     if (type > MJCF_LAST_SUPPORTED)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, NULL,
                            "actuators of this kind are not supported");
-    MJCF_TRY(tb_xml_check_children(node, "", m->error));
+    MJCF_TRY(tb_xml_check_children(node, type == MJCF_PLUGIN ? "config" : "", m->error));
 
     const char *class_name = tb_xml_attribute(node, "class");
     if (class_name != NULL) MJCF_TRY(mjcf_find_class(m, node, "class", class_name, &class_index));
@@ -409,6 +391,7 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
     MJCF_TRY(mjcf_integer(m, &element, "group", &group));
     MJCF_TRY(read_target(m, &element, &actuator));
     MJCF_TRY(read_ranges(m, &element, &g, &actuator));
+    MJCF_TRY(mjcf_read_delay(m, &element, &actuator.def));
     MJCF_TRY(translate(m, &element, &g, &actuator));
     MJCF_TRY(read_extras(m, &element, &actuator));
     MJCF_TRY(mjcf_name(m, node, &actuator.def.name));
@@ -419,20 +402,9 @@ static tb_status read_actuator(mjcf *m, const xmlNode *node)
         actuator.def.disabled = true;
         MJCF_TRY(mjcf_note_past(m, node, tb_xml_name(node), "is disabled and makes no force"));
     }
-    if (actuator.tendon >= 0) m->tendons[actuator.tendon].number_of_actuators++;
-    MJCF_TRY(mjcf_grow(m, (void **)&m->actuators, m->number_of_actuators, &m->actuator_capacity,
-                       sizeof *m->actuators));
-    m->actuators[m->number_of_actuators++] = actuator;
-    return TB_OK;
-}
-
-static tb_status apply_force_range(mjcf *m, mjcf_actuator *actuator)
-{
-    if (actuator->tendon < 0) return TB_OK;
-    const mjcf_tendon *tendon = &m->tendons[actuator->tendon];
-    if (!tendon->force_limited) return TB_OK;
-    return narrow_force(m, actuator, tendon->force_lower, tendon->force_upper,
-                        tendon->number_of_actuators);
+    MJCF_TRY(mjcf_push_actuator(m, &actuator));
+    if (actuator.def.orientation != TB_ORIENTATION_NONE) return mjcf_add_axes(m, &actuator);
+    return actuator.inputs != 0 ? mjcf_add_inputs(m, &element, &actuator) : TB_OK;
 }
 
 tb_status mjcf_read_actuators(mjcf *m)
@@ -444,23 +416,25 @@ tb_status mjcf_read_actuators(mjcf *m)
         {"slidersite", TB_HANDLE_SITE}, {"body", TB_HANDLE_BODY},
         {NULL, TB_HANDLE_NONE}};
     MJCF_TRY(mjcf_read_class_actuators(m));
-    MJCF_TRY(mjcf_for_section(m, "actuator", REFERENCES, read_actuator));
-    for (int32_t i = 0; i < m->number_of_actuators; i++)
-        MJCF_TRY(apply_force_range(m, &m->actuators[i]));
-    return TB_OK;
+    return mjcf_for_section(m, "actuator", REFERENCES, read_actuator);
 }
 
 tb_status mjcf_add_actuators(mjcf *m)
 {
+    double damping = 0; /* of the last actuator with a damping ratio */
     for (int32_t i = 0; i < m->number_of_actuators; i++) {
         const mjcf_actuator *actuator = &m->actuators[i];
         tb_actuator_def def = actuator->def;
         tb_error refusal = {0};
         if (actuator->joint >= 0) def.target = m->joints[actuator->joint].handle;
         if (actuator->tendon >= 0) def.target = m->tendons[actuator->tendon].handle;
-        if (actuator->damping_ratio > 0 && m->actuator_inertia != NULL)
-            def.bias[2] =
-                -2 * actuator->damping_ratio * sqrt(fmax(0, def.gain[0] * m->actuator_inertia[i]));
+        if (actuator->damping_ratio > 0 && m->actuator_inertia != NULL) {
+            const double inertia = m->actuator_inertia[i];
+            damping = 2 * actuator->damping_ratio * sqrt(fmax(0, def.gain[0] * inertia));
+            def.bias[2] = -damping;
+        }
+        if (!def.is_input && actuator->damping_ratio == 0) damping = 0;
+        if (actuator->damps && damping > 0) def.gain[0] = damping; /* its owner's */
         if (tb_scene_add_actuator(m->scene, &def, NULL, &refusal) != TB_OK)
             return mjcf_refused(m, actuator->node, &refusal);
     }

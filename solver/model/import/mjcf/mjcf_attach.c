@@ -308,16 +308,6 @@ static tb_status check_model(mjcf *m, const mjcf *child, const xmlNode *asset)
             if (!tb_xml_is(c, "skin"))
                 return tb_xml_fail(m->error, TB_UNSUPPORTED, c, NULL,
                                    "deformable bodies are not supported");
-    const xmlNode *option = tb_xml_first_named(root, "option");
-    for (const xmlNode *c = tb_xml_first_named(tb_xml_root(m->xml), "compiler"); c != NULL;
-         c = tb_xml_next_named(c, "compiler")) {
-        const char *conflict = tb_xml_attribute(c, "conflict");
-        if (option != NULL && conflict != NULL && strcmp(conflict, "merge") == 0)
-            return tb_xml_fail(m->error, TB_UNSUPPORTED, c, "conflict",
-                               "conflict=\"merge\" is not supported: the options of an attached "
-                               "model (line %d there) have no effect",
-                               tb_xml_line(option));
-    }
     return TB_OK;
 }
 
@@ -328,7 +318,7 @@ tb_status mjcf_note_model(mjcf *m, const xmlNode *asset)
         if (m->models->assets[i].node == asset) model = &m->models->assets[i];
     if (model == NULL) return mjcf_note_past(m, asset, "model", "is attached nowhere");
     const xmlNode *root = tb_xml_root(model->xml);
-    if (tb_xml_first_named(root, "option") != NULL)
+    if (tb_xml_first_named(root, "option") != NULL && mjcf_conflict_rule(m) != MJCF_CONFLICT_MERGE)
         MJCF_TRY(mjcf_note_past(m, asset, "option",
                                 "of an attached model has no effect: that of the main one counts"));
     if (tb_xml_first_named(root, "keyframe") != NULL)
@@ -385,6 +375,7 @@ static tb_status adopt(mjcf *m, struct mjcf_model *model)
 {
     mjcf_models *all = m->models;
     const int32_t first_rules = all->number_of_rules;
+    MJCF_TRY(mjcf_merge_options(m, tb_xml_root(model->xml), model->node));
     MJCF_TRY(tb_xml_adopt_files(m->xml, model->xml, &model->first_file, m->error));
     for (int32_t i = 0; i < model->inner.number_of_rules; i++)
         MJCF_TRY(add_rules(m, &model->inner.rules[i]));

@@ -12,8 +12,8 @@
 #include "model/import/mjcf/mjcf.h"
 
 static const char *const TAGS = "general motor position velocity intvelocity damper cylinder "
-                                "muscle adhesion pid orientation dcmotor "
-                                "plugin";
+                                "muscle adhesion pid orientation plugin "
+                                "dcmotor";
 
 /* MuJoCo's initial parameters; the types stay. */
 static void reset(mjcf_general *g)
@@ -23,6 +23,8 @@ static void reset(mjcf_general *g)
     memset(g->dynamics, 0, sizeof g->dynamics);
     g->gain[0] = g->dynamics[0] = 1;
     g->inherit_range = 0;
+    g->inputs = MJCF_INPUT_POSITION | MJCF_INPUT_VELOCITY;
+    g->quaternion = false;
 }
 
 int mjcf_actuator_type(const xmlNode *node)
@@ -52,6 +54,13 @@ static tb_status apply_general(mjcf *m, const xmlNode *node, mjcf_general *g)
     MJCF_TRY(tb_xml_numbers(node, "gainprm", 1, n, g->gain, NULL, m->error));
     MJCF_TRY(tb_xml_numbers(node, "biasprm", 1, n, g->bias, NULL, m->error));
     MJCF_TRY(tb_xml_numbers(node, "dynprm", 1, n, g->dynamics, NULL, m->error));
+    if (tb_xml_attribute(node, "input") != NULL) {
+        if (g->gain_type == MJCF_GAIN_PID) return mjcf_apply_pid_input(m, node, g);
+        int32_t chart = g->quaternion ? 1 : 0;
+        if (g->gain_type == MJCF_GAIN_SO3)
+            MJCF_TRY(tb_xml_choice(node, "input", "expmap quat", &chart, m->error));
+        g->quaternion = chart == 1;
+    }
     return tb_xml_number(node, "inheritrange", &g->inherit_range, m->error);
 }
 
@@ -204,9 +213,11 @@ static void apply_motor(mjcf_general *g)
  * or a general element with its kind of gain. */
 static bool is_base(const mjcf_general *g, int type)
 {
-    const int32_t gain_type = type == MJCF_DAMPER   ? MJCF_GAIN_AFFINE
-                              : type == MJCF_MUSCLE ? MJCF_GAIN_MUSCLE
-                                                    : MJCF_GAIN_FIXED;
+    const int32_t gain_type = type == MJCF_DAMPER        ? MJCF_GAIN_AFFINE
+                              : type == MJCF_MUSCLE      ? MJCF_GAIN_MUSCLE
+                              : type == MJCF_PID         ? MJCF_GAIN_PID
+                              : type == MJCF_ORIENTATION ? MJCF_GAIN_SO3
+                                                         : MJCF_GAIN_FIXED;
     return g->type == type || (g->type == MJCF_GENERAL && g->gain_type == gain_type);
 }
 
@@ -244,6 +255,8 @@ static tb_status apply(mjcf *m, const xmlNode *node, int32_t class_index, mjcf_g
     case MJCF_CYLINDER: status = apply_cylinder(m, node, g); break;
     case MJCF_MUSCLE: status = apply_muscle(m, node, g); break;
     case MJCF_ADHESION: status = apply_adhesion(m, node, g); break;
+    case MJCF_PID: status = mjcf_apply_pid(m, node, g); break;
+    case MJCF_ORIENTATION: status = mjcf_apply_orientation(m, node, g); break;
     default: reset(g); break; /* a default for actuators of a kind that is not supported */
     }
     g->type = type;

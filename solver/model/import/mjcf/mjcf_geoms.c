@@ -10,10 +10,9 @@ static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
             "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
-            "fluidcoef surfacevel",
+            "fluidcoef surfacevel adhesion gap",
     .silent = "material rgba castshadow user",
-    .soft = "solmix solref solimp margin gap",
-    .zero = "adhesion",
+    .soft = "solmix solref solimp margin",
 };
 
 static const char *const TYPE_WORDS = "plane hfield sphere capsule ellipsoid cylinder box mesh sdf";
@@ -56,6 +55,18 @@ static tb_status read_mask(mjcf *m, const mjcf_element *element, const char *nam
     return TB_OK;
 }
 
+tb_status mjcf_adhesion(mjcf *m, const mjcf_element *element, tb_surface *surface)
+{
+    MJCF_TRY(mjcf_number(m, element, "adhesion", &surface->adhesion));
+    MJCF_TRY(mjcf_number(m, element, "gap", &surface->adhesion_range));
+    const char *field = surface->adhesion < 0         ? "adhesion"
+                        : surface->adhesion_range < 0 ? "gap"
+                                                      : NULL;
+    if (field == NULL) return TB_OK;
+    return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, field, "%s is less than 0",
+                       field);
+}
+
 static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *surface)
 {
     double friction[3] = {1, 0.005, 0.0001};
@@ -67,7 +78,9 @@ static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *
         friction[1] = m->override_friction[2];
         friction[2] = m->override_friction[3];
     }
-    return mjcf_surface(m, element->node, condim, friction[0], friction[1], friction[2], surface);
+    MJCF_TRY(
+        mjcf_surface(m, element->node, condim, friction[0], friction[1], friction[2], surface));
+    return mjcf_adhesion(m, element, surface);
 }
 
 static tb_status check_size(mjcf *m, const xmlNode *node, int32_t type, tb_shape_def *def)
@@ -121,7 +134,7 @@ static tb_status read_mass(mjcf *m, const mjcf_element *element, tb_shape_def *d
 }
 
 /* How the medium acts on the geom; without a medium nothing is kept of it. */
-static tb_status read_fluid(mjcf *m, const mjcf_element *element, int32_t type, tb_shape_def *def)
+static tb_status read_fluid(mjcf *m, const mjcf_element *element, tb_shape_def *def)
 {
     int32_t shape = 0;
     const double coefficients[5] = {0.5, 0.25, 1.5, 1, 1};
@@ -130,9 +143,6 @@ static tb_status read_fluid(mjcf *m, const mjcf_element *element, int32_t type, 
     MJCF_TRY(mjcf_numbers(m, element, "fluidcoef", 1, 5, def->fluid_coefficients, NULL));
     const bool medium = m->scene_def.density > 0 || m->scene_def.viscosity > 0;
     def->fluid_ellipsoid = medium && shape == 1;
-    if (def->fluid_ellipsoid && (type == MESH || type == SDF))
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, "fluidshape",
-                           "fluidshape=\"ellipsoid\" of a mesh is not supported");
     return TB_OK;
 }
 
@@ -172,6 +182,27 @@ static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_sha
     return TB_OK;
 }
 
+/* The ellipsoid that the medium acts on in place of a mesh: along each principal axis it reaches as
+ * far from the centre of mass as the farthest vertex does (MuJoCo's geom size of a mesh). It touches
+ * and weighs nothing. */
+static tb_status add_fluid_ellipsoid(mjcf *m, const xmlNode *node, const char *mesh,
+                                     const mjcf_pose *pose, tb_shape_def *def)
+{
+    const mjcf_extent *extent = NULL;
+    MJCF_TRY(mjcf_measure_mesh(m, node, mesh, &extent));
+    tb_shape_def ellipsoid = *def;
+    ellipsoid.name = NULL;
+    ellipsoid.type = TB_SHAPE_ELLIPSOID;
+    ellipsoid.asset = (tb_handle){0};
+    ellipsoid.category = ellipsoid.mask = 0;
+    ellipsoid.mass = 0;
+    for (int i = 0; i < 3; i++)
+        ellipsoid.size[i] = fmax(fabs(extent->lower[i]), fabs(extent->upper[i]));
+    def->fluid_ellipsoid = false;
+    const mjcf_pose placed = mjcf_pose_mul(pose, &extent->principal);
+    return add(m, node, &placed, &ellipsoid);
+}
+
 tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
                          tb_handle body, bool has_inertia)
 {
@@ -195,7 +226,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(mjcf_number(m, &element, "fitscale", &fit_scale));
     MJCF_TRY(read_surface(m, &element, &def.surface));
     MJCF_TRY(read_mass(m, &element, &def));
-    MJCF_TRY(read_fluid(m, &element, type, &def));
+    MJCF_TRY(read_fluid(m, &element, &def));
     MJCF_TRY(mjcf_numbers(m, &element, "surfacevel", 1, 6, def.surface_velocity, NULL));
     const char *mesh_name = mjcf_text(&element, "mesh");
     const char *hfield_name = mjcf_text(&element, "hfield");
@@ -233,6 +264,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
         MJCF_TRY(mjcf_use_mesh(m, node, mesh_name, &mesh));
         def.asset = mesh->handle;
         def.shell = false;
+        if (def.fluid_ellipsoid) MJCF_TRY(add_fluid_ellipsoid(m, node, mesh_name, &pose, &def));
         pose = mjcf_pose_mul(&pose, &mesh->offset);
     } else if (type == HFIELD) {
         if (hfield_name == NULL)

@@ -252,6 +252,10 @@ tb_status mjcf_reflected_inertias(mjcf *m, double **joints, double **actuators)
     for (int32_t i = 0; i < m->number_of_actuators; i++) {
         const mjcf_actuator *actuator = &m->actuators[i];
         if (!(actuator->damping_ratio > 0) && !(actuator->muscle_scale > 0)) continue;
+        if (actuator->def.orientation != TB_ORIENTATION_NONE) {
+            (*actuators)[i] = of_joint(model, mass, (int)n, actuator->joint, row);
+            continue;
+        }
         memset(row, 0, n * sizeof *row);
         actuator_row(m, model, poses, motions, actuator, row);
         (*actuators)[i] = actuator->muscle_scale > 0 ? acceleration(mass, (int)n, row)

@@ -56,7 +56,12 @@ static tb_status read_range(mjcf *m, const mjcf_element *element, mjcf_joint *jo
     double range[2] = {0};
     tb_joint_def *def = &joint->def;
     if (def->type == TB_JOINT_FREE) return TB_OK;
-    MJCF_TRY(mjcf_limits(m, element, "limited", "range", &def->limited, range));
+    const char *limited = mjcf_text(element, "limited"), *given = mjcf_text(element, "range");
+    if (def->type == TB_JOINT_BALL && limited != NULL && strcmp(limited, "true") == 0 &&
+        given == NULL)
+        def->limited = true; /* to no turn at all: MuJoCo's range is 0 0 */
+    else
+        MJCF_TRY(mjcf_limits(m, element, "limited", "range", &def->limited, range));
     if (def->limited && def->type == TB_JOINT_BALL && range[0] != 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, element->node, "range",
                            "range of a ball joint begins at %g, not at 0", range[0]);

@@ -50,6 +50,8 @@ static tb_status read_vector(mjcf *m, const xmlNode *node, const char *name, int
 typedef struct key_memory {
     double *q, *u, *controls, *activations, *positions, *orientations, *kinematic;
     int32_t number_of_q, number_of_u, number_of_activations;
+    int32_t
+        number_of_pasts; /* past controls, which are activations of the model but not MuJoCo's */
 } key_memory;
 
 /* Poses of kinematic bodies, from what the keyframe says of places and turns. */
@@ -67,10 +69,33 @@ static void reset(const mjcf *m, const key_memory *key)
     write_reference(m, key->q);
     memset(key->u, 0, (size_t)key->number_of_u * sizeof(double));
     memset(key->controls, 0, (size_t)m->number_of_actuators * sizeof(double));
-    memset(key->activations, 0, (size_t)key->number_of_activations * sizeof(double));
+    memset(key->activations, 0,
+           (size_t)(key->number_of_activations + key->number_of_pasts) * sizeof(double));
     for (int32_t i = 0; i < m->number_of_mocaps; i++) {
         memcpy(key->positions + 3 * i, m->mocaps[i].pose, 3 * sizeof(double));
         memcpy(key->orientations + 4 * i, m->mocaps[i].pose + 3, 4 * sizeof(double));
+    }
+}
+
+/* Activations that MuJoCo has, too: without past controls. */
+static int32_t activations_of(const tb_actuator_def *def)
+{
+    if (def->is_input) return 0;
+    return (def->slew_rate > 0) + (def->integral_gain != 0) +
+           (def->activation != TB_ACTIVATION_NONE);
+}
+
+/* The plugin's activations are integral and followed setpoint, the model's the other way round. */
+static void sort_activations(const mjcf *m, const key_memory *key)
+{
+    double *act = key->activations;
+    for (int32_t i = 0; i < m->number_of_actuators; i++) {
+        if (m->actuators[i].integral_first) {
+            const double integral = act[0];
+            act[0] = act[1];
+            act[1] = integral;
+        }
+        act += activations_of(&m->actuators[i].def);
     }
 }
 
@@ -92,12 +117,14 @@ static tb_status read_key(mjcf *m, const xmlNode *node, const key_memory *key)
     MJCF_TRY(read_vector(m, node, "mpos", 3 * mocaps, key->positions, &places));
     MJCF_TRY(read_vector(m, node, "mquat", 4 * mocaps, key->orientations, &turns));
     join_poses(m, key);
+    sort_activations(m, key);
     def.name = tb_xml_attribute(node, "name");
     if (q) def.q = key->q, def.number_of_q = key->number_of_q;
     if (u) def.u = key->u, def.number_of_u = key->number_of_u;
     if (controls) def.controls = key->controls, def.number_of_controls = actuators;
     if (activations)
-        def.activations = key->activations, def.number_of_activations = key->number_of_activations;
+        def.activations = key->activations,
+        def.number_of_activations = key->number_of_activations + key->number_of_pasts;
     if (places || turns) def.kinematic = key->kinematic, def.number_of_kinematic = 7 * mocaps;
     if (tb_scene_add_keyframe(m->scene, &def, NULL, &refusal) != TB_OK)
         return mjcf_refused(m, node, &refusal);
@@ -112,17 +139,19 @@ static tb_status take_memory(mjcf *m, key_memory *key, double **memory)
         key->number_of_u += tb_joint_dofs(m->joints[i].def.type);
     }
     for (int32_t i = 0; i < m->number_of_actuators; i++)
-        key->number_of_activations += m->actuators[i].def.activation != TB_ACTIVATION_NONE;
+        key->number_of_activations += activations_of(&m->actuators[i].def);
+    for (int32_t i = 0; i < m->number_of_actuators; i++)
+        key->number_of_pasts += 2 * m->actuators[i].def.samples;
     const size_t total = (size_t)key->number_of_q + (size_t)key->number_of_u +
                          (size_t)m->number_of_actuators + (size_t)key->number_of_activations +
-                         14 * (size_t)m->number_of_mocaps;
+                         (size_t)key->number_of_pasts + 14 * (size_t)m->number_of_mocaps;
     *memory = calloc(total + 1, sizeof **memory);
     if (*memory == NULL) return tb_fail_memory(m->error, total, "a keyframe");
     key->q = *memory;
     key->u = key->q + key->number_of_q;
     key->controls = key->u + key->number_of_u;
     key->activations = key->controls + m->number_of_actuators;
-    key->positions = key->activations + key->number_of_activations;
+    key->positions = key->activations + key->number_of_activations + key->number_of_pasts;
     key->orientations = key->positions + 3 * m->number_of_mocaps;
     key->kinematic = key->orientations + 4 * m->number_of_mocaps;
     return TB_OK;

@@ -4,9 +4,8 @@
 #include "model/import/mjcf/mjcf.h"
 
 static const mjcf_words PAIR = {
-    .used = "name class geom1 geom2 condim friction",
-    .soft = "solref solimp solreffriction margin gap",
-    .zero = "adhesion",
+    .used = "name class geom1 geom2 condim friction adhesion gap",
+    .soft = "solref solimp solreffriction margin",
 };
 
 static const mjcf_words EXCLUDE = {.used = "name body1 body2"};
@@ -84,6 +83,7 @@ static tb_status read_pair(mjcf *m, const xmlNode *node)
         return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "friction",
                            "friction with two different rolling coefficients is not supported");
     MJCF_TRY(mjcf_surface(m, node, condim, friction[0], friction[2], friction[3], &def.surface));
+    MJCF_TRY(mjcf_adhesion(m, &element, &def.surface));
     if (friction[1] < 0)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "friction",
                            "friction has a negative coefficient");

@@ -16,14 +16,12 @@ static const mjcf_words TENDON = {
 static const mjcf_words TERM = {.used = "joint coef"};
 
 static tb_status read_coefficient(mjcf *m, const mjcf_element *element, const char *name,
-                                  double *coefficient)
+                                  double *coefficient, double polynomial[2])
 {
-    double polynomial[3] = {0};
-    MJCF_TRY(mjcf_numbers(m, element, name, 1, 3, polynomial, NULL));
-    if (polynomial[1] != 0 || polynomial[2] != 0)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, element->node, name,
-                           "%s with quadratic or cubic parts is not supported", name);
-    *coefficient = polynomial[0];
+    double values[3] = {0};
+    MJCF_TRY(mjcf_numbers(m, element, name, 1, 3, values, NULL));
+    *coefficient = values[0];
+    memcpy(polynomial, values + 1, 2 * sizeof *polynomial);
     return TB_OK;
 }
 
@@ -98,11 +96,12 @@ static tb_status read_values(mjcf *m, const xmlNode *node, mjcf_tendon *tendon)
     def->lower = range[0];
     def->upper = range[1];
     MJCF_TRY(mjcf_limits(m, &element, "actuatorfrclimited", "actuatorfrcrange",
-                         &tendon->force_limited, force));
-    tendon->force_lower = force[0];
-    tendon->force_upper = force[1];
-    MJCF_TRY(read_coefficient(m, &element, "stiffness", &def->stiffness));
-    MJCF_TRY(read_coefficient(m, &element, "damping", &def->damping));
+                         &def->actuator_force_limited, force));
+    def->actuator_force_lower = force[0];
+    def->actuator_force_upper = force[1];
+    MJCF_TRY(
+        read_coefficient(m, &element, "stiffness", &def->stiffness, def->stiffness_polynomial));
+    MJCF_TRY(read_coefficient(m, &element, "damping", &def->damping, def->damping_polynomial));
     MJCF_TRY(mjcf_number(m, &element, "frictionloss", &def->dry_friction));
     MJCF_TRY(mjcf_number(m, &element, "armature", &def->armature));
     MJCF_TRY(read_spring_length(m, &element, tendon));
@@ -156,8 +155,14 @@ tb_status mjcf_add_tendons(mjcf *m)
         for (size_t k = 0; k < count; k++) joints[k] = m->joints[tendon->joint_indices[k]].handle;
         def.joints = joints;
         def.points = tendon->points;
-        if (m->no_spring) def.stiffness = 0;
-        if (m->no_damper) def.damping = 0;
+        if (m->no_spring) {
+            def.stiffness = 0;
+            memset(def.stiffness_polynomial, 0, sizeof def.stiffness_polynomial);
+        }
+        if (m->no_damper) {
+            def.damping = 0;
+            memset(def.damping_polynomial, 0, sizeof def.damping_polynomial);
+        }
         if (m->no_dry_friction) def.dry_friction = 0;
         if (m->no_limit) def.limited = false;
         const tb_status status = tb_scene_add_tendon(m->scene, &def, &tendon->handle, &refusal);
