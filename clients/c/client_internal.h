@@ -93,6 +93,7 @@ struct tbc_line {
     tbc_exchange *exchanges;
     int count; /* of exchanges, and of threads that are about to begin one */
     bool pinged;
+    bool spins; /* there are processors to poll on */
     int64_t heard_ns, pinged_ns;
 };
 
@@ -131,7 +132,6 @@ struct tbc_exchange {
     int64_t deadline_ns;
     pthread_cond_t changed;
     bool waiting;
-    bool spins;
     int64_t average_ns; /* of waits for a message */
 
     const uint8_t *out; /* borrowed from the sender while it waits */

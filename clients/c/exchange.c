@@ -6,11 +6,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-#include <unistd.h>
 
 #include "client_internal.h"
 
-enum { MOST_HEADERS = 10, PROCESSORS_TO_SPIN = 4 };
+enum { MOST_HEADERS = 10 };
 static const int64_t FIRST_AVERAGE_NS = 100000;
 
 /* ---- the end ---- */
@@ -262,7 +261,6 @@ tbc_exchange *tbc_exchange_open(tbc_line *line, const char *path, const char *au
     x->deadline_ns = deadline_ns;
     x->code = -1;
     x->average_ns = FIRST_AVERAGE_NS;
-    x->spins = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_TO_SPIN;
 
     pthread_mutex_lock(&line->lock);
     const bool good = !line->going && !line->failed && submit(x, path, authorization, encoding);

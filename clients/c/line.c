@@ -15,9 +15,11 @@
 
 #include "client_internal.h"
 
-enum { READ_BYTES = 1 << 16, READS_AT_ONCE = 16, WRITE_BYTES = 1 << 16 };
+enum { READ_BYTES = 1 << 16, READS_AT_ONCE = 16, WRITE_BYTES = 1 << 16, PROCESSORS_TO_SPIN = 4 };
 /* A wait that is likely to take longer sleeps at once. */
 static const int64_t LONGEST_SPIN_NS = 100000, LONGEST_SLEEP_NS = 1000000000;
+/* A line that brought bytes this recently is not read for a GOAWAY before the next call. */
+static const int64_t FRESH_NS = 1000000;
 /* A server that is silent is pinged, and has to answer. */
 static const int64_t PING_NS = 10000000000;
 
@@ -153,7 +155,7 @@ static void drive(tbc_line *line, tbc_exchange *x)
     tbc_line_flush(line);
     if (!line->failed) {
         const int64_t begin = tbc_now_ns();
-        poll_line(line, x->deadline_ns, x->spins && limit <= LONGEST_SPIN_NS ? limit : 0);
+        poll_line(line, x->deadline_ns, line->spins && limit <= LONGEST_SPIN_NS ? limit : 0);
         /* one pause is not the end of a loop */
         int64_t waited = tbc_now_ns() - begin;
         if (waited > LONGEST_SPIN_NS) waited = LONGEST_SPIN_NS;
@@ -206,7 +208,8 @@ void tbc_line_wait(tbc_line *line, tbc_exchange *x, bool (*done)(const tbc_excha
 bool tbc_line_usable(tbc_line *line)
 {
     pthread_mutex_lock(&line->lock);
-    if (!line->driven && !line->failed) tbc_line_receive(line);
+    const bool fresh = tbc_now_ns() - line->heard_ns < FRESH_NS;
+    if (!fresh && !line->driven && !line->failed) tbc_line_receive(line);
     const bool usable = !line->going && !line->failed;
     pthread_mutex_unlock(&line->lock);
     return usable;
@@ -254,6 +257,8 @@ tbc_line *tbc_line_open(const tbc_target *target, int64_t deadline_ns, char reas
     if (line == NULL) return NULL;
     line->target = *target;
     line->heard_ns = tbc_now_ns();
+    /* once: the C library reads a file for it */
+    line->spins = sysconf(_SC_NPROCESSORS_ONLN) >= PROCESSORS_TO_SPIN;
     pthread_mutex_init(&line->lock, NULL);
     line->socket = -1;
     line->wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);

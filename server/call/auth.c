@@ -312,15 +312,15 @@ static tb_status unauthenticated(td_call *call, tb_error *error, const char *why
 static tb_status check_rate(td_auth *auth, td_call *call, const char *key_id, double rate,
                             double *retry_after, tb_error *error)
 {
-    char name[96];
-    if (key_id != NULL)
-        snprintf(name, sizeof name, "key %s", key_id);
-    else
-        name_bucket("peer", call, name);
     pthread_mutex_lock(&auth->mutex);
     if (rate <= 0) rate = auth->calls_per_second;
     double wait = 0;
     if (rate > 0) {
+        char name[96];
+        if (key_id != NULL)
+            snprintf(name, sizeof name, "key %s", key_id);
+        else
+            name_bucket("peer", call, name);
         /* a second's worth at once, but never less than one call */
         const int64_t now = td_monotonic_ns();
         td_bucket *bucket = td_bucket_find(&auth->buckets, name, auth->secret);
@@ -366,13 +366,21 @@ static tb_status refuse_key(td_auth *auth, td_call *call, const char *id, const 
 static void name_account(td_call *call, bool keyed)
 {
     td_caller *caller = &call->caller;
-    const char *colon = strrchr(call->peer, ':');
-    const int length = colon != NULL ? (int)(colon - call->peer) : (int)strlen(call->peer);
-    if (keyed)
+    if (keyed) {
         snprintf(caller->account, sizeof caller->account, "%s", caller->name);
-    else
-        snprintf(caller->account, sizeof caller->account, "%.16s %.*s", caller->name,
-                 length < 46 ? length : 46, call->peer);
+        return;
+    }
+    /* by hand: every call comes here, and printf takes a microsecond for a width that is given */
+    enum { NAME = 16, ADDRESS = 46 };
+    _Static_assert(NAME + 1 + ADDRESS < sizeof caller->account, "the account holds both");
+    const char *colon = strrchr(call->peer, ':');
+    size_t length = colon != NULL ? (size_t)(colon - call->peer) : strlen(call->peer);
+    if (length > ADDRESS) length = ADDRESS;
+    const size_t begin = strnlen(caller->name, NAME);
+    memcpy(caller->account, caller->name, begin);
+    caller->account[begin] = ' ';
+    memcpy(caller->account + begin + 1, call->peer, length);
+    caller->account[begin + 1 + length] = '\0';
 }
 
 void td_auth_follow_store(td_auth *auth, const td_config *config)

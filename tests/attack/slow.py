@@ -5,9 +5,9 @@ byte, answers that nobody reads, connections that say nothing, more of each than
     slow.py [--seconds 20] [--connections 300]
 
 The honest caller comes from the attackers' address, so that they share its limit of connections.
-Goals: 99 % of its calls are answered (a new connection can lose its place to the next one before
-its request has come), its p99 stays below five times that without the
-attack (or 20 ms), memory grows by less than 64 MB, and the daemon ends well.
+Goals: all but one and 1 % of its calls are answered (a new connection can lose its place to the next
+one before its request has come), its p99 stays below five times that without the attack (or 20 ms),
+memory grows by less than 64 MB, and the daemon ends well.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ def attack(report: Report, name: str, seconds: float, connections: int) -> None:
         growth = resident_bytes(daemon.process.pid) - before
         holder.join()
         lost = f"{name}: {len(wrong)} of {calls} honest calls failed: {wrong[:3]}"
-        report.check(len(wrong) <= 0.01 * calls, lost)
+        report.check(len(wrong) <= 1 + 0.01 * calls, lost)
         report.check(growth < MOST_GROWTH, f"{name}: memory grew by {growth} bytes")
         report.check(beside < max(MOST_TIMES * alone, FLOOR_S), f"{name}: p99 {beside:.3f} s")
         report.equal(daemon.end(), 0, f"{name}: exit status")
