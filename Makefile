@@ -7,6 +7,7 @@
 #                                                 compiled twice into the one library, as double and
 #                                                 (-DTB_SINGLE, *.f32.o) as float; by themselves and
 #                                                 once if the name ends in _once.c or _file.c
+#   solver/modelica/{lexer.l,grammar.y}           by flex and bison: solver/modelica/rules.mk
 #   clients/cli/**/*.c                            the command tribo
 #   server/**/*.c, db/*.c, proto                  the daemon tribod: server/rules.mk
 #   tests/unit/**/test_*.c, tests/truth/truth_*.c one libcheck program each; the folders of unit are
@@ -32,6 +33,7 @@ twice_all := $(call sources,$(PHYSICS:%=solver/%),*.c)
 TWICE := $(filter-out %_once.c %_file.c,$(twice_all))
 ONCE  := $(filter-out $(TWICE) solver/gpu/%,$(call sources,solver,*.c))
 LIB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(ONCE)) $(B)/solver/physics.o $(B)/solver/physics.f32.o
+include solver/modelica/rules.mk
 CLI_OBJECTS := $(patsubst %.c,$(B)/%.o,$(call sources,clients/cli,*.c))
 
 helpers = $(wildcard tests/$(1)/common*.c tests/$(1)/*_util.c)
@@ -169,7 +171,7 @@ check-format: ## say which C sources are not in that style
 
 install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
-	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h $(DESTDIR)$(PREFIX)/include/
+	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
 	install -m 755 $(SHARED) $(DESTDIR)$(PREFIX)/lib/
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
@@ -215,7 +217,7 @@ $(LIBRARY): $(LIB_OBJECTS) $(B)/stamp.objects
 # what the shared library exports: the functions that the public headers declare, and those of base/
 # that libtribo_client.a takes from it
 CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memory tb_file_read
-$(B)/exports.map: solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h Makefile
+$(B)/exports.map: solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h Makefile
 	@mkdir -p $(@D)
 	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $(filter %.h,$^) | sort -u; \
 	    printf '%s;\n' $(CLIENT_NEEDS); echo 'local: *; };'; } > $@

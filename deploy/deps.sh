@@ -48,6 +48,8 @@ find_missing() {
         build)
             need build-essential compiler
             need pkg-config have pkg-config
+            need flex have flex
+            need bison have bison
             need libxml2-dev library libxml-2.0
             need libhdf5-dev hdf5
             need libqhull-dev library qhull_r

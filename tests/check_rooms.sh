@@ -9,8 +9,9 @@ cd "$(dirname "$0")/.." || exit 1
 # From the ground up: a room may include itself and the rooms before it. A name with a dot is one
 # header that stands lower than its folder. A path belongs to the longest name that begins it.
 ORDER='
-solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h
+solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h
 solver/base solver/backend/backend.h
+solver/modelica solver/modelica/card
 solver/model solver/model/geometry solver/model/compile
 solver/model/import solver/model/import/mesh solver/model/import/mjcf solver/model/import/urdf
 solver/collide solver/collide/broad solver/collide/convex solver/collide/mesh

@@ -1,0 +1,106 @@
+/* A call while it runs: arrays, limits and the way out of a failure.
+ *
+ * The interpreter, generated C and the card's host side share these types. Generated C knows the
+ * first members of mo_array and mo_run by a declaration of its own (emit_c.c). */
+#ifndef TB_MODELICA_RUN_H
+#define TB_MODELICA_RUN_H
+
+#include <setjmp.h>
+
+#include "modelica/ir.h"
+
+enum { MO_ON_HOST = 1, MO_ON_CARD = 2 };
+
+/* Memory of a run stands in a list, so that a failure frees it whatever stack held its array. */
+typedef struct mo_block {
+    struct mo_block *previous, *next;
+    int64_t bytes, unused; /* keeps the alignment of 16 */
+} mo_block;
+
+typedef struct mo_array {
+    void *data; /* host memory, or NULL */
+    int64_t size[MO_RANK];
+    void *card;    /* the card's copy, or NULL */
+    int32_t where; /* MO_ON_HOST, MO_ON_CARD: copies that are up to date */
+    mo_base base;
+    int32_t rank;
+    bool borrowed; /* data belongs to the caller */
+    int64_t bytes; /* of data */
+} mo_array;
+
+typedef struct mo_run {
+    /* members that generated C knows, in this order */
+    int64_t budget; /* loop rounds until the next poll */
+    int64_t depth;  /* of calls */
+    void (*poll)(struct mo_run *run);
+    void (*fail)(struct mo_run *run, int kind, int64_t place, int64_t what, int64_t a, int64_t b);
+    void (*allocate)(struct mo_run *run, mo_array *array, int64_t place);
+    void (*move)(struct mo_run *run, mo_array *to, mo_array *from);
+    void (*copy)(struct mo_run *run, mo_array *to, const mo_array *from, int64_t place);
+    void (*close)(struct mo_run *run, mo_array *array);
+
+    const mo_program *program;
+    const mo_function *function; /* being interpreted, for messages */
+    const tb_function_options *options;
+    double deadline; /* s, of the monotonic clock; 0: none */
+    int64_t bytes;   /* of all arrays */
+    mo_block *blocks;
+    tb_status status;
+    tb_error *error;
+    jmp_buf escape;
+    struct mo_card *card; /* NULL: no card */
+    tb_function_timing timing;
+} mo_run;
+
+enum { MO_DEEPEST_CALL = 40, MO_POLL_ROUNDS = 1 << 20 };
+
+double tb_mo_seconds(void);
+void tb_mo_run_init(mo_run *run, const mo_program *program, const tb_function_options *options,
+                    tb_error *error);
+/* Frees every array of the run. */
+void tb_mo_run_end(mo_run *run);
+
+/* Ends the call with a status: does not return. */
+void tb_mo_run_escape(mo_run *run, tb_status status, mo_place place, const char *format, ...)
+    TB_PRINTF(4, 5) __attribute__((noreturn));
+
+/* Zeroed memory of the run, or NULL above its limit. */
+void *tb_mo_take(mo_run *run, int64_t bytes);
+void tb_mo_give_back(mo_run *run, void *memory);
+void tb_mo_close_array(mo_run *run, mo_array *array);
+/* array->size holds the sizes: gives it that many zeros. */
+void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place);
+int64_t tb_mo_array_count(const mo_array *array);
+size_t tb_mo_element_bytes(mo_base base);
+
+/* Interprets a function; arguments are in the frame's variables. See interpret.c. */
+typedef union mo_slot {
+    double real;
+    int64_t integer; /* and Boolean */
+    mo_array *array;
+} mo_slot;
+
+typedef struct mo_frame {
+    const mo_function *function;
+    mo_slot *slot;
+} mo_frame;
+
+/* Slots of a function and the arrays behind them. */
+mo_slot *tb_mo_open_frame(mo_run *run, const mo_function *function);
+void tb_mo_close_frame(mo_run *run, const mo_function *function, mo_slot *slot);
+/* Fills the outputs of a frame whose inputs are set. Failures escape. */
+void tb_mo_interpret(mo_run *run, mo_frame *frame);
+/* Integer or Boolean expressions of a frame, for launches. */
+int64_t tb_mo_evaluate_integer(mo_run *run, mo_frame *frame, const mo_x *x);
+double tb_mo_evaluate_real(mo_run *run, mo_frame *frame, const mo_x *x);
+
+/* ---- the card's side, in modelica/card ---- */
+
+/* Runs a loop on the card if it is a kernel; false: interpret it. */
+bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *loop);
+/* Brings an array's content to the host. */
+void tb_mo_card_fetch(mo_run *run, mo_array *array);
+/* Frees the card's copy. */
+void tb_mo_card_free(mo_run *run, mo_array *array);
+
+#endif
