@@ -23,6 +23,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"export", "write the contact problem of a step to a file", command_export},
     {"scene", "named scenes as MJCF: those of the theses and of README", command_scene},
     {"bench", "small benchmarks", command_bench},
+    {"function", "compile and call functions of Modelica", command_function},
     {"grasp", "what becomes of grasps: held, slipped or dropped, and how well", command_grasp},
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
     {"sessions", "what is open on a daemon", command_sessions},

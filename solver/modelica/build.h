@@ -127,7 +127,6 @@ const mo_x *tb_mo_x_cast(mo_build *b, const mo_x *x);
 bool tb_mo_x_same(const mo_x *a, const mo_x *b);
 /* Whether the value is that of constants, inputs and their sizes alone. */
 bool tb_mo_x_stable(const mo_build *b, const mo_x *x);
-bool tb_mo_x_mentions(const mo_x *x, int32_t variable);
 
 int32_t tb_mo_variable(mo_build *b, const char *name, mo_base base, int32_t rank, mo_place place);
 int32_t tb_mo_temporary(mo_build *b, mo_base base, int32_t rank, mo_place place);

@@ -19,11 +19,13 @@ typedef enum mo_base { MO_T_REAL, MO_T_INTEGER, MO_T_BOOLEAN } mo_base;
 /* Operators of scalar expressions; the type of the operands is that of the first child. */
 #define MO_X_LIST(X)                                                                               \
     X(CONSTANT)                                                                                    \
-    X(VARIABLE) X(ELEMENT) X(SIZE) X(CAST) X(ADD) X(SUBTRACT) X(MULTIPLY) X(DIVIDE) X(POWER)       \
-        X(NEGATE) X(LESS) X(LESS_EQUAL) X(EQUAL) X(NOT_EQUAL) X(AND) X(OR) X(NOT) X(SELECT) X(ABS) \
-            X(SIGN) X(MINIMUM) X(MAXIMUM) X(DIV) X(MOD) X(REM) X(FLOOR) X(CEIL) X(INTEGER) X(SQRT) \
-                X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(ATAN2) X(SINH) X(COSH) X(TANH)      \
-                    X(EXP) X(LOG) X(LOG10)
+    X(VARIABLE)                                                                                    \
+    X(ELEMENT)                                                                                     \
+    X(SIZE) X(CAST) X(ADD) X(SUBTRACT) X(MULTIPLY) X(DIVIDE) X(POWER) X(NEGATE) X(LESS)            \
+        X(LESS_EQUAL) X(EQUAL) X(NOT_EQUAL) X(AND) X(OR) X(NOT) X(SELECT) X(ABS) X(SIGN)           \
+            X(MINIMUM) X(MAXIMUM) X(DIV) X(MOD) X(REM) X(FLOOR) X(CEIL) X(INTEGER) X(SQRT) X(SIN)  \
+                X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(ATAN2) X(SINH) X(COSH) X(TANH) X(EXP)      \
+                    X(LOG) X(LOG10)
 
 typedef enum mo_x_op {
 #define MO_X_ENUM(name) MO_X_##name,
@@ -109,6 +111,7 @@ typedef struct mo_function {
     int32_t index;       /* in the program */
     const int32_t *flag; /* [inputs]: variable that says whether an input is given, or -1 */
     bool on_card;        /* annotation(gpuFunction = true) */
+    int32_t kernels;     /* loops that the card can run */
 } mo_function;
 
 /* What a failed assertion says. */
@@ -128,6 +131,9 @@ typedef struct mo_program {
     const char *text; /* copy of the source, for carets */
     char key[65];     /* SHA-256 of the source */
 } mo_program;
+
+/* Whether an expression reads a variable, its elements or its sizes. */
+bool tb_mo_x_mentions(const mo_x *x, int32_t variable);
 
 /* Parses and checks the source and lowers its functions; on failure the diagnosis is in
  * program->source. The program's arena owns everything. */

@@ -180,6 +180,16 @@ static bool parse_value(const args_command *command, const args_option *o, const
     case ARGS_NUMBER: return parse_number(command, o, text);
     case ARGS_CHOICE:
     case ARGS_MAYBE_CHOICE: return parse_choice(command, o, text);
+    case ARGS_LIST: {
+        args_list *list = o->target;
+        if (list->count == ARGS_LIST_SIZE) {
+            args_complain(command->name, "--%s is given more than %d times", o->name,
+                          ARGS_LIST_SIZE);
+            return false;
+        }
+        list->item[list->count++] = text;
+        return true;
+    }
     }
     return false;
 }

@@ -12,8 +12,17 @@ typedef enum args_kind {
     ARGS_NUMBER,  /* double *, finite, within lower and upper; lower DBL_MIN means "above 0" */
     ARGS_CHOICE,  /* int *, index into `choices` */
     /* the same, or ARGS_ALONE where neither "=VALUE" nor one of the choices follows */
-    ARGS_MAYBE_CHOICE
+    ARGS_MAYBE_CHOICE,
+    ARGS_LIST /* args_list *: may be given several times */
 } args_kind;
+
+enum { ARGS_LIST_SIZE = 256 };
+
+/* The values of an option that may be given several times, in their order. */
+typedef struct args_list {
+    const char *item[ARGS_LIST_SIZE];
+    int count;
+} args_list;
 
 enum { ARGS_ALONE = -1 };
 

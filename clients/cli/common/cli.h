@@ -26,6 +26,7 @@ int command_run(int argc, char **argv);
 int command_solve(int argc, char **argv);
 int command_info(int argc, char **argv);
 int command_export(int argc, char **argv);
+int command_function(int argc, char **argv);
 int command_bench(int argc, char **argv);
 int command_scene(int argc, char **argv);
 int command_demo(int argc, char **argv);
