@@ -400,10 +400,12 @@ static tb_status study_list(mo_study *study, mo_s *s, int32_t *kernels)
 
 tb_status tb_mo_analyse(mo_program *program)
 {
-    for (int32_t k = 0; k < program->count; k++) {
+    bool card = false;
+    for (int32_t k = 0; k < program->count; k++) card = card || program->functions[k]->on_card;
+    for (int32_t k = 0; k < program->count && card; k++) {
         mo_function *f = program->functions[k];
         mo_study study = {.program = program, .function = f, .arena = &program->arena};
-        if (f->on_card && study_list(&study, f->body, &f->kernels) != TB_OK)
+        if (study_list(&study, f->body, &f->kernels) != TB_OK)
             return tb_mo_fail_as(&program->source, TB_RESOURCE_EXHAUSTED, f->place,
                                  "no memory for the analysis of loops");
     }

@@ -251,7 +251,7 @@ static int32_t add_message(mo_build *b, const char *text, tb_status status, mo_p
         p->messages = grown;
         p->message_capacity = capacity;
     }
-    p->messages[p->message_count] = (mo_message){text, status};
+    p->messages[p->message_count] = (mo_message){text, status, place};
     return p->message_count++;
 }
 

@@ -23,9 +23,14 @@ void tb_mo_emit_indent(mo_emit *e)
     for (int32_t k = 0; k < e->depth && k < 20; k++) tb_mo_print(e->text, "    ");
 }
 
-static int64_t at(mo_place place)
+/* A place as a number: line and column; on the card, where failures have few bits, the byte. */
+static int64_t place_of(const mo_emit *e, mo_place place)
 {
-    return (int64_t)place.line << 32 | place.column;
+    if (!e->on_card) return (int64_t)place.line << 32 | place.column;
+    int64_t byte = 0;
+    for (int32_t line = 1; line < place.line && e->program->text[byte] != '\0'; byte++)
+        if (e->program->text[byte] == '\n') line++;
+    return byte + place.column - 1;
 }
 
 /* ---- expressions ---- */
@@ -65,7 +70,7 @@ static void element(mo_emit *e, int32_t variable, int32_t count, const mo_x *con
             expression(e, subscript[d]);
             tb_mo_print(e->text, " - 1)");
         } else {
-            tb_mo_print(e->text, "mo_at(run, %" PRId64 "LL, %" PRId64 "LL, ", at(place),
+            tb_mo_print(e->text, "mo_at(run, %" PRId64 "LL, %" PRId64 "LL, ", place_of(e, place),
                         (int64_t)e->function->index << 32 | (int64_t)variable << 3 | d);
             expression(e, subscript[d]);
             tb_mo_print(e->text, ", A%d->size[%d])", variable, d);
@@ -87,7 +92,7 @@ static void infix(mo_emit *e, const mo_x *x, const char *operator)
 static void call_of(mo_emit *e, const mo_x *x, const char *name, bool can_fail)
 {
     tb_mo_print(e->text, "%s(", name);
-    if (can_fail) tb_mo_print(e->text, "run, %" PRId64 "LL, ", at(x->place));
+    if (can_fail) tb_mo_print(e->text, "run, %" PRId64 "LL, ", place_of(e, x->place));
     for (int32_t k = 0; k < x->count; k++) {
         if (k > 0) tb_mo_print(e->text, ", ");
         expression(e, x->operand[k]);
@@ -99,7 +104,8 @@ static void call_of(mo_emit *e, const mo_x *x, const char *name, bool can_fail)
 static void guarded(mo_emit *e, const mo_x *x, const char *name, const char *guard,
                     const char *bounds)
 {
-    tb_mo_print(e->text, "%s(%s(run, %" PRId64 "LL, %d, ", name, guard, at(x->place), x->op);
+    tb_mo_print(e->text, "%s(%s(run, %" PRId64 "LL, %d, ", name, guard, place_of(e, x->place),
+                x->op);
     expression(e, x->operand[0]);
     tb_mo_print(e->text, "%s))", bounds);
 }
@@ -255,6 +261,10 @@ static void body_of(mo_emit *e, const mo_s *s, const mo_s *body)
 static void counted_loop(mo_emit *e, const mo_s *s, int32_t label)
 {
     const bool pieces = !e->on_card && is_innermost(s->body);
+    if (e->on_card) {
+        tb_mo_emit_indent(e);
+        tb_mo_print(e->text, "if (mo_may_run(run, n%d, m%d)) {\n", label, label);
+    }
     tb_mo_emit_indent(e);
     tb_mo_print(e->text, "if (n%d <= m%d) for (mo_int c%d = n%d, e%d;; c%d = e%d + 1) {\n", label,
                 label, label, label, label, label, label);
@@ -268,7 +278,7 @@ static void counted_loop(mo_emit *e, const mo_s *s, int32_t label)
     tb_mo_emit_indent(e);
     tb_mo_print(e->text, "    for (v%d = c%d;; v%d++) {\n", s->variable, label, s->variable);
     e->depth++;
-    if (!pieces) line(e, "    MO_ROUND");
+    if (!pieces && !e->on_card) line(e, "    MO_ROUND");
     body_of(e, s, s->body);
     e->depth--;
     tb_mo_emit_indent(e);
@@ -277,6 +287,7 @@ static void counted_loop(mo_emit *e, const mo_s *s, int32_t label)
     tb_mo_emit_indent(e);
     tb_mo_print(e->text, "    if (e%d == m%d) break;\n", label, label);
     line(e, "}");
+    if (e->on_card) line(e, "}");
 }
 
 static void stepped_loop(mo_emit *e, const mo_s *s, int32_t label)
@@ -287,7 +298,7 @@ static void stepped_loop(mo_emit *e, const mo_s *s, int32_t label)
     tb_mo_print(e->text, ";\n");
     tb_mo_emit_indent(e);
     tb_mo_print(e->text, "if (s%d == 0) MO_FAIL(run, MO_FAIL_STEP, %" PRId64 "LL, 0, 0);\n", label,
-                at(s->place));
+                place_of(e, s->place));
     tb_mo_emit_indent(e);
     tb_mo_print(e->text, "mo_word r%d = mo_rounds(n%d, m%d, s%d); v%d = n%d;\n", label, label,
                 label, label, s->variable, label);
@@ -341,7 +352,7 @@ static void call(mo_emit *e, const mo_s *s)
 {
     const mo_function *f = s->callee;
     tb_mo_emit_indent(e);
-    tb_mo_print(e->text, "f%d(run, %" PRId64 "LL", f->index, at(s->place));
+    tb_mo_print(e->text, "f%d(run, %" PRId64 "LL", f->index, place_of(e, s->place));
     for (int32_t k = 0; k < f->inputs + f->flags; k++) {
         tb_mo_print(e->text, ", ");
         if (s->arguments[k].value != NULL)
@@ -367,7 +378,8 @@ static void allocate(mo_emit *e, const mo_s *s)
     }
     for (int32_t d = 0; d < s->count; d++)
         tb_mo_print(e->text, "A%d->size[%d] = z%d; ", s->variable, d, d);
-    tb_mo_print(e->text, "run->allocate(run, A%d, %" PRId64 "LL); }\n", s->variable, at(s->place));
+    tb_mo_print(e->text, "run->allocate(run, A%d, %" PRId64 "LL); }\n", s->variable,
+                place_of(e, s->place));
 }
 
 static void branch(mo_emit *e, const mo_s *s)
@@ -410,7 +422,7 @@ static void statement(mo_emit *e, const mo_s *s)
     case MO_S_COPY:
         tb_mo_emit_indent(e);
         tb_mo_print(e->text, "run->copy(run, A%d, A%d, %" PRId64 "LL);\n", s->variable, s->source,
-                    at(s->place));
+                    place_of(e, s->place));
         break;
     case MO_S_FOR: for_loop(e, s); break;
     case MO_S_WHILE: while_loop(e, s); break;
@@ -425,7 +437,7 @@ static void statement(mo_emit *e, const mo_s *s)
         tb_mo_print(e->text, "if (!(");
         tb_mo_emit_expression(e, s->value);
         tb_mo_print(e->text, ")) MO_FAIL(run, MO_FAIL_ASSERT, %" PRId64 "LL, %d, 0);\n",
-                    at(s->place), s->source);
+                    place_of(e, s->place), s->source);
         break;
     case MO_S_CALL: call(e, s); break;
     }

@@ -9,6 +9,7 @@ enum { MO_LOOPS = 64 };
 typedef struct mo_emit {
     mo_text *text;
     const mo_function *function;
+    const mo_program *program;  /* on the card: places are offsets in its text */
     const mo_s *loop[MO_LOOPS]; /* open for statements, outermost first */
     int32_t loops;
     int32_t labels; /* made so far */

@@ -313,6 +313,7 @@ static tb_status run_function(mo_run *run, const mo_function *f, mo_entry *entry
         entry(run, frame.slot);
     else
         tb_mo_interpret(run, &frame);
+    if (run->card != NULL) tb_mo_card_finish(run);
     for (int32_t k = 0; k < f->outputs && status == TB_OK; k++) {
         const int32_t output = f->inputs + f->flags + k;
         status =

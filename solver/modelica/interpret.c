@@ -200,6 +200,7 @@ static void store(mo_run *run, mo_frame *f, const mo_s *s)
     else
         ((uint8_t *)array->data)[position] = (uint8_t)integer(run, f, s->value);
     array->where = MO_ON_HOST;
+    array->zero = false;
 }
 
 static void allocate(mo_run *run, mo_frame *f, const mo_s *s)
@@ -209,6 +210,12 @@ static void allocate(mo_run *run, mo_frame *f, const mo_s *s)
     mo_array *array = f->slot[s->variable].array;
     memcpy(array->size, size, sizeof size);
     run->allocate(run, array, at(s->place));
+}
+
+static void copy(mo_run *run, mo_array *to, mo_array *from, mo_place place)
+{
+    if (run->card == NULL || !tb_mo_card_copy(run, to, from))
+        run->copy(run, to, host_array(run, from), at(place));
 }
 
 static mo_outcome loop(mo_run *run, mo_frame *f, const mo_s *s)
@@ -242,8 +249,7 @@ static mo_outcome block(mo_run *run, mo_frame *f, const mo_s *s)
         case MO_S_ALLOCATE: allocate(run, f, s); break;
         case MO_S_MOVE: run->move(run, f->slot[s->variable].array, f->slot[s->source].array); break;
         case MO_S_COPY:
-            run->copy(run, f->slot[s->variable].array, host_array(run, f->slot[s->source].array),
-                      at(s->place));
+            copy(run, f->slot[s->variable].array, f->slot[s->source].array, s->place);
             break;
         case MO_S_FOR:
             if (run->card == NULL || s->loop == NULL || !tb_mo_card_loop(run, f, s))

@@ -94,6 +94,17 @@ static void fail(mo_run *run, int kind, int64_t at, int64_t what, int64_t a, int
     }
 }
 
+void tb_mo_fail_kind(mo_run *run, int kind, mo_place place)
+{
+    int64_t number = 0;
+    for (int32_t k = 0; kind == MO_FAIL_ASSERT && k < run->program->message_count; k++)
+        if (run->program->messages[k].place.line == place.line &&
+            run->program->messages[k].place.column == place.column)
+            number = k;
+    fail(run, kind, (int64_t)place.line << 32 | place.column, 0, number, 0);
+    tb_mo_run_escape(run, TB_INTERNAL, place, "a failure of no kind");
+}
+
 static void poll_limits(mo_run *run)
 {
     run->budget = MO_POLL_ROUNDS;
@@ -176,6 +187,7 @@ void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place)
         memset(array->data, 0, (size_t)bytes);
     }
     array->where = MO_ON_HOST;
+    array->zero = true;
 }
 
 static void move(mo_run *run, mo_array *to, mo_array *from)
@@ -192,6 +204,7 @@ static void copy(mo_run *run, mo_array *to, const mo_array *from, int64_t place)
     memcpy(to->size, from->size, sizeof to->size);
     tb_mo_allocate(run, to, place);
     if (to->bytes > 0) memcpy(to->data, from->data, (size_t)to->bytes);
+    to->zero = false;
 }
 
 /* ---- begin and end ---- */

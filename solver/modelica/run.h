@@ -25,6 +25,7 @@ typedef struct mo_array {
     mo_base base;
     int32_t rank;
     bool borrowed; /* data belongs to the caller */
+    bool zero;     /* every element is 0: the card needs no copy */
     int64_t bytes; /* of data */
 } mo_array;
 
@@ -64,6 +65,8 @@ void tb_mo_run_end(mo_run *run);
 void tb_mo_run_escape(mo_run *run, tb_status status, mo_place place, const char *format, ...)
     TB_PRINTF(4, 5) __attribute__((noreturn));
 
+/* Ends the call with a failure of the card, of which the kind and the place are known. */
+void tb_mo_fail_kind(mo_run *run, int kind, mo_place place) __attribute__((noreturn));
 /* Zeroed memory of the run, or NULL above its limit. */
 void *tb_mo_take(mo_run *run, int64_t bytes);
 void tb_mo_give_back(mo_run *run, void *memory);
@@ -100,6 +103,10 @@ double tb_mo_evaluate_real(mo_run *run, mo_frame *frame, const mo_x *x);
 bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *loop);
 /* Brings an array's content to the host. */
 void tb_mo_card_fetch(mo_run *run, mo_array *array);
+/* Copies an array that only the card has; false: the host copies. */
+bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from);
+/* Waits for the kernels; a failure of one ends the call. */
+void tb_mo_card_finish(mo_run *run);
 /* Frees the card's copy. */
 void tb_mo_card_free(mo_run *run, mo_array *array);
 

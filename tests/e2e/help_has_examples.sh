@@ -4,7 +4,7 @@
 
 run 0 --help
 has examples
-for command in run solve info export scene grasp bench demo version; do
+for command in run function solve info export scene grasp bench demo version; do
     run 0 "$command" --help
     has "usage: tribo $command"
     has "examples:"

@@ -1,0 +1,240 @@
+/* Kernels as CUDA text. A thread runs the body of a nest for the rounds t, t + threads, ...; the
+ * innermost loop runs fastest over t, so that neighbouring threads touch neighbouring elements. */
+#include "modelica/card/kernels.h"
+
+#include <string.h>
+
+/* ---- what a kernel takes ---- */
+
+static void add_scalar(mo_kernel *k, int32_t variable)
+{
+    for (int32_t i = 0; i < k->scalars; i++)
+        if (k->scalar[i] == variable) return;
+    if (k->scalars == MO_KERNEL_SCALARS)
+        k->fits = false;
+    else
+        k->scalar[k->scalars++] = variable;
+}
+
+static void add_array(mo_kernel *k, int32_t variable, bool stored)
+{
+    for (int32_t i = 0; i < k->arrays; i++)
+        if (k->array[i] == variable) {
+            k->stored[i] = k->stored[i] || stored;
+            return;
+        }
+    if (k->arrays == MO_KERNEL_ARRAYS) {
+        k->fits = false;
+        return;
+    }
+    k->stored[k->arrays] = stored;
+    k->array[k->arrays++] = variable;
+}
+
+static void visit_expression(const mo_x *x, void *context)
+{
+    if (x->op == MO_X_VARIABLE) add_scalar(context, x->variable);
+    if (x->op == MO_X_ELEMENT || x->op == MO_X_SIZE) add_array(context, x->variable, false);
+    for (int32_t k = 0; k < x->count; k++) visit_expression(x->operand[k], context);
+}
+
+static void visit_statement(const mo_s *s, void *context)
+{
+    tb_mo_each_expression(s, visit_expression, context);
+    if (s->op == MO_S_STORE) add_array(context, s->variable, true);
+    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->inputs + s->callee->flags; k++)
+        if (s->arguments[k].value == NULL) add_array(context, s->arguments[k].variable, false);
+}
+
+typedef struct mo_assigned {
+    bool *is; /* by a statement of the nest */
+} mo_assigned;
+
+static void visit_assignment(const mo_s *s, void *context)
+{
+    bool *is = ((mo_assigned *)context)->is;
+    if (s->op == MO_S_ASSIGN || s->op == MO_S_FOR) is[s->variable] = true;
+    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++) is[s->results[k]] = true;
+}
+
+/* the scalars of a nest, assigned[] for all variables of the function */
+static void find_assigned(const mo_s *loop, bool *assigned, int32_t count)
+{
+    mo_assigned context = {assigned};
+    memset(assigned, 0, (size_t)count * sizeof *assigned);
+    assigned[loop->variable] = true;
+    tb_mo_each_statement(loop->body, visit_assignment, &context);
+}
+
+static void list_kernel(const mo_function *f, const mo_s *loop, mo_kernel *k)
+{
+    enum { MOST_VARIABLES = 4096 };
+    static _Thread_local bool assigned[MOST_VARIABLES];
+    *k = (mo_kernel){.loop = loop, .fits = f->count <= MOST_VARIABLES};
+    if (!k->fits) return;
+    find_assigned(loop, assigned, f->count);
+    tb_mo_each_statement(loop->body, visit_statement, k);
+    int32_t kept = 0;
+    for (int32_t i = 0; i < k->scalars; i++)
+        if (!assigned[k->scalar[i]]) k->scalar[kept++] = k->scalar[i];
+    k->scalars = kept;
+}
+
+typedef struct mo_listing {
+    const mo_function *function;
+    mo_kernel *kernels;
+} mo_listing;
+
+static void visit_loop(const mo_s *s, void *context)
+{
+    const mo_listing *listing = context;
+    if (s->op == MO_S_FOR && s->loop != NULL && s->loop->number >= 0)
+        list_kernel(listing->function, s, &listing->kernels[s->loop->number]);
+}
+
+void tb_mo_list_kernels(const mo_function *f, mo_kernel *kernels)
+{
+    mo_listing listing = {f, kernels};
+    tb_mo_each_statement(f->body, visit_loop, &listing);
+}
+
+/* ---- CUDA text ---- */
+
+static const char HEAD[] =
+    "#define MO_FN static __device__ __forceinline__\n"
+    "#define MO_RUN struct mo_run *\n"
+    "#define mo_floor floor\n#define mo_trunc trunc\n#define mo_ceil ceil\n"
+    "#define mo_fabs fabs\n#define mo_sqrt sqrt\n"
+    "#define MO_HUGE __longlong_as_double(0x7ff0000000000000LL)\n"
+    "struct mo_array { void *data; long long size[8]; };\n"
+    "struct mo_run { unsigned long long *fault, launch; long long round, rounds; };\n"
+    "static __device__ __noinline__ void mo_note(struct mo_run *run, int kind, long long place)\n"
+    "{ const unsigned long long key = run->launch << 56 | (unsigned long long)run->round << 25 |\n"
+    "      (unsigned long long)place << 4 | (unsigned)kind;\n"
+    "  atomicMin(run->fault, key); }\n"
+    "#define MO_FAIL(run, kind, place, a, b) mo_note((run), (kind), (place))\n"
+    "#define MO_ROUND if (--run->rounds < 0) { MO_FAIL(run, 15, 0, 0, 0); break; }\n"
+    "#define MO_ENTER\n#define MO_LEAVE\n"
+    "#define MO_CLOSE(a)\n";
+
+static const char TAIL[] =
+    "MO_FN mo_int mo_at(MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
+    "{ if ((mo_word)(i - 1) < (mo_word)n) return i - 1;\n"
+    "  MO_FAIL(run, MO_FAIL_INDEX, place, 0, 0);\n  return 0; }\n"
+    "MO_FN int mo_may_run(MO_RUN run, mo_int from, mo_int to)\n"
+    "{ if (from > to) return 0;\n"
+    "  if (run->rounds >= 0 && (mo_word)to - (mo_word)from <= (mo_word)run->rounds) { run->rounds "
+    "-= to - from;\n"
+    "      return 1; }\n"
+    "  MO_FAIL(run, 15, 0, 0, 0);\n  return 0; }\n"
+    "MO_FN mo_int mo_part(mo_int *t, mo_int n, int narrow)\n"
+    "{ mo_int q, r;\n"
+    "  if (narrow) { const unsigned u = (unsigned)*t, m = (unsigned)n; q = u / m; r = u % m; }\n"
+    "  else { q = *t / n; r = *t % n; }\n"
+    "  *t = q; return r; }\n";
+
+static void append(mo_text *text, const char *piece, size_t size)
+{
+    if (tb_bytes_append(&text->bytes, piece, size) != TB_OK) text->failed = true;
+}
+
+static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+{
+    static _Thread_local bool assigned[4096];
+    const mo_loop *loop = k->loop->loop;
+    mo_text *text = e->text;
+    e->function = f;
+    e->loops = 0;
+    e->depth = 1;
+    tb_mo_print(
+        text,
+        "struct p%d_%d { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
+        " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
+        f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
+    tb_mo_print(text,
+                "extern \"C\" __global__ void __launch_bounds__(%d) k%d_%d(const __grid_constant__ "
+                "struct p%d_%d p)\n{\n",
+                MO_BLOCK, f->index, number, f->index, number);
+    for (int32_t i = 0; i < k->arrays; i++)
+        tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
+                    k->array[i], i);
+    for (int32_t i = 0; i < k->scalars; i++) {
+        const bool real = f->variables[k->scalar[i]].base == MO_T_REAL;
+        tb_mo_print(text, "    const %s v%d = p.s[%d].%s;\n", real ? "double" : "mo_int",
+                    k->scalar[i], i, real ? "real" : "integer");
+    }
+    tb_mo_print(
+        text, "    const int narrow = p.total < 2147483648LL;\n"
+              "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n"
+              "    for (mo_int t0 = blockIdx.x * (mo_int)blockDim.x + threadIdx.x; t0 < p.total;\n"
+              "         t0 += (mo_int)gridDim.x * blockDim.x) {\n"
+              "    mo_int t = t0; own.round = t0;\n");
+    find_assigned(k->loop, assigned, f->count);
+    for (int32_t d = 0; d < loop->depth; d++) assigned[loop->nest[d]->variable] = false;
+    for (int32_t v = 0; v < f->count; v++)
+        if (assigned[v]) tb_mo_emit_variable(e, v);
+    for (int32_t d = loop->depth; d-- > 0;) {
+        const int32_t v = loop->nest[d]->variable;
+        if (d == 0)
+            tb_mo_print(text, "    const mo_int v%d = p.from[0] + t;\n", v);
+        else
+            tb_mo_print(text,
+                        "    const mo_int v%d = p.from[%d] + mo_part(&t, p.to[%d] - p.from[%d] + 1,"
+                        " narrow);\n",
+                        v, d, d, d);
+    }
+    for (int32_t d = 0; d < loop->depth; d++) e->loop[e->loops++] = loop->nest[d];
+    tb_mo_emit_statements(e, loop->nest[loop->depth - 1]->body);
+    e->loops = 0;
+    tb_mo_print(text, "    }\n}\n\n");
+}
+
+/* the functions that a list of statements calls, callees first; done[] by the program's index */
+static void emit_callees(mo_emit *e, const mo_s *s, bool *done)
+{
+    for (; s != NULL; s = s->next) {
+        if (s->op == MO_S_CALL && !done[s->callee->index]) {
+            done[s->callee->index] = true;
+            emit_callees(e, s->callee->body, done);
+            tb_mo_emit_function(e, s->callee, "static __device__");
+        }
+        emit_callees(e, s->body, done);
+        emit_callees(e, s->orelse, done);
+    }
+}
+
+static void reach_list(const mo_s *s, bool *reached)
+{
+    for (; s != NULL; s = s->next) {
+        if (s->op == MO_S_CALL && !reached[s->callee->index]) tb_mo_reach(s->callee, reached);
+        reach_list(s->body, reached);
+        reach_list(s->orelse, reached);
+    }
+}
+
+void tb_mo_reach(const mo_function *f, bool *reached)
+{
+    reached[f->index] = true;
+    reach_list(f->body, reached);
+}
+
+tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
+                          tb_error *error)
+{
+    enum { MOST_FUNCTIONS = 4096 };
+    bool done[MOST_FUNCTIONS] = {false};
+    mo_emit e = {.text = text, .on_card = true, .program = program};
+    if (program->count > MOST_FUNCTIONS)
+        return tb_fail(error, TB_RESOURCE_EXHAUSTED, "more than %d functions", MOST_FUNCTIONS);
+    append(text, HEAD, sizeof HEAD - 1);
+    append(text, tb_mo_prelude, tb_mo_prelude_size);
+    append(text, TAIL, sizeof TAIL - 1);
+    for (int32_t f = 0; f < program->count; f++)
+        for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)
+            if (kernels[f][k].fits) emit_callees(&e, kernels[f][k].loop->body, done);
+    for (int32_t f = 0; f < program->count; f++)
+        for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)
+            if (kernels[f][k].fits) emit_kernel(&e, program->functions[f], &kernels[f][k], k);
+    append(text, "", 1); /* NVRTC reads up to a zero */
+    return text->failed ? tb_fail_memory(error, text->bytes.size, "generated code") : TB_OK;
+}

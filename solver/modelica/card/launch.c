@@ -1,0 +1,393 @@
+/* The host's side of the card: uploads what a kernel reads, launches it, fetches what the host reads.
+ *
+ * Arrays stay on the card from one kernel to the next; the host gets a copy when a statement of it,
+ * or the end of the call, needs one. Their memory comes from the card's pool, which keeps what is
+ * freed, so that warm calls take nothing from the system. One call has the card at a time. */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "modelica/card/driver.h"
+#include "modelica/card/kernels.h"
+#include "modelica/function.h"
+
+enum { LAUNCHES_BETWEEN_CHECKS = 250, KIND_TOO_LONG = 15 };
+/* rounds of loops inside a thread for each second of the call's limit, below what a card does */
+static const double ROUNDS_A_SECOND = 5e7;
+
+/* Kernels of a function and of those that it calls; by the program's index, or NULL. */
+typedef struct mo_loaded {
+    int32_t function, count;
+    mo_kernel **kernels;
+    cu_handle module, **handle;
+    struct mo_loaded *next;
+} mo_loaded;
+
+struct mo_card_program {
+    mo_driver *driver;
+    mo_loaded *functions;
+};
+
+/* A call's view of the card. */
+struct mo_card {
+    mo_driver *driver;
+    const mo_program *program;
+    mo_loaded *functions;
+    int64_t launches;    /* since the last check */
+    cu_pointer *pointer; /* memory that the call holds */
+    int32_t pointers, capacity;
+    bool used;
+};
+
+static pthread_mutex_t one_call = PTHREAD_MUTEX_INITIALIZER;
+
+/* ---- loading ---- */
+
+static void free_loaded(mo_loaded *loaded, const mo_driver *driver)
+{
+    if (loaded == NULL) return;
+    if (loaded->module != NULL) driver->cuModuleUnload(loaded->module);
+    for (int32_t f = 0; f < loaded->count; f++) {
+        if (loaded->kernels != NULL) free(loaded->kernels[f]);
+        if (loaded->handle != NULL) free(loaded->handle[f]);
+    }
+    free(loaded->kernels);
+    free(loaded->handle);
+    free(loaded);
+}
+
+/* lists the kernels of every function that a call reaches; their number, or -1 without memory */
+static int32_t list_kernels(const mo_program *program, const mo_function *f, mo_loaded *loaded)
+{
+    int32_t kernels = 0;
+    const size_t count = (size_t)program->count;
+    bool *reached = calloc(count, sizeof *reached);
+    loaded->kernels = calloc(count, sizeof *loaded->kernels);
+    loaded->handle = calloc(count, sizeof *loaded->handle);
+    loaded->count = program->count;
+    bool good = reached != NULL && loaded->kernels != NULL && loaded->handle != NULL;
+    if (good) tb_mo_reach(f, reached);
+    for (int32_t k = 0; k < program->count && good; k++) {
+        const mo_function *g = program->functions[k];
+        if (!reached[k] || g->kernels == 0) continue;
+        loaded->kernels[k] = calloc((size_t)g->kernels, sizeof **loaded->kernels);
+        loaded->handle[k] = calloc((size_t)g->kernels, sizeof **loaded->handle);
+        good = loaded->kernels[k] != NULL && loaded->handle[k] != NULL;
+        if (good) tb_mo_list_kernels(g, loaded->kernels[k]);
+        kernels += g->kernels;
+    }
+    free(reached);
+    return good ? kernels : -1;
+}
+
+static tb_status load_function(mo_driver *driver, const mo_program *program, const mo_function *f,
+                               mo_loaded *loaded, tb_error *error)
+{
+    mo_text text = {0};
+    char *code = NULL, name[32];
+    size_t size = 0;
+    loaded->function = f->index;
+    const int32_t kernels = list_kernels(program, f, loaded);
+    if (kernels < 0) return tb_fail_memory(error, 0, "kernels");
+    if (kernels == 0) return TB_OK;
+    tb_status status = tb_mo_emit_cuda(program, loaded->kernels, &text, error);
+    if (status == TB_OK)
+        status = tb_mo_nvrtc_compile(driver, (const char *)text.bytes.base, driver->architecture,
+                                     &code, &size, error);
+    if (status == TB_OK && driver->cuModuleLoadData(&loaded->module, code) != 0)
+        status = tb_fail(error, TB_INTERNAL, "the card does not load generated code");
+    for (int32_t g = 0; g < program->count; g++)
+        for (int32_t k = 0;
+             loaded->kernels[g] != NULL && k < program->functions[g]->kernels && status == TB_OK;
+             k++) {
+            if (!loaded->kernels[g][k].fits) continue;
+            snprintf(name, sizeof name, "k%d_%d", g, k);
+            if (driver->cuModuleGetFunction(&loaded->handle[g][k], loaded->module, name) != 0)
+                status = tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
+        }
+    free(code);
+    tb_bytes_free(&text.bytes);
+    return status;
+}
+
+tb_status tb_mo_card_load(const mo_program *program, const mo_function *function,
+                          struct mo_card_program **loaded, struct mo_card **card,
+                          double *compile_seconds, tb_error *error)
+{
+    mo_driver *driver = NULL;
+    const double begin = tb_mo_seconds();
+    tb_status status = tb_mo_driver(&driver, error);
+    if (status != TB_OK) return status;
+    if (*loaded == NULL) *loaded = calloc(1, sizeof **loaded);
+    if (*loaded == NULL) return tb_fail_memory(error, 0, "kernels");
+    (*loaded)->driver = driver;
+    mo_loaded *found = (*loaded)->functions;
+    while (found != NULL && found->function != function->index) found = found->next;
+    if (found == NULL) {
+        found = calloc(1, sizeof *found);
+        if (found == NULL) return tb_fail_memory(error, 0, "kernels");
+        status = load_function(driver, program, function, found, error);
+        if (status != TB_OK) {
+            free_loaded(found, driver);
+            return status;
+        }
+        found->next = (*loaded)->functions;
+        (*loaded)->functions = found;
+        *compile_seconds = tb_mo_seconds() - begin;
+    }
+    *card = calloc(1, sizeof **card);
+    if (*card == NULL) return tb_fail_memory(error, 0, "a call on the card");
+    **card = (struct mo_card){.driver = driver, .program = program, .functions = found};
+    return TB_OK;
+}
+
+void tb_mo_card_unload(struct mo_card_program *loaded)
+{
+    if (loaded == NULL) return;
+    for (mo_loaded *f = loaded->functions, *next; f != NULL; f = next) {
+        next = f->next;
+        free_loaded(f, loaded->driver);
+    }
+    free(loaded);
+}
+
+/* ---- failures ---- */
+
+static void lost(mo_run *run, const char *what)
+{
+    tb_mo_run_escape(run, TB_ABORTED, (mo_place){0, 0}, "the card failed: %s", what);
+}
+
+/* the line and column of a byte of the source */
+static mo_place place_of(const mo_program *program, int64_t byte)
+{
+    mo_place place = {1, 1};
+    for (int64_t k = 0; k < byte && program->text[k] != '\0'; k++) {
+        place.column++;
+        if (program->text[k] == '\n') place = (mo_place){place.line + 1, 1};
+    }
+    return place;
+}
+
+static void tell_fault(mo_run *run, uint64_t key)
+{
+    const int kind = (int)(key & ((1 << MO_KIND_BITS) - 1));
+    const int64_t byte = (int64_t)(key >> MO_KIND_BITS & ((1 << MO_PLACE_BITS) - 1));
+    const mo_place place = place_of(run->program, byte);
+    if (kind == KIND_TOO_LONG)
+        tb_mo_run_escape(run, TB_DEADLINE_EXCEEDED, (mo_place){0, 0},
+                         "a loop of a kernel took more rounds than the limit of %g s allows",
+                         run->options->seconds);
+    if (kind == 0)
+        tb_mo_run_escape(run, TB_INVALID_ARGUMENT, place, "an index is outside of its dimension");
+    tb_mo_fail_kind(run, kind, place);
+}
+
+/* Waits for the kernels and ends the call if one of them failed. */
+static void check(mo_run *run)
+{
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
+    if (!card->used || card->launches == 0) return;
+    if (d->cuMemcpyDtoHAsync_v2(d->fault, d->card_fault, 8, d->stream) != 0 ||
+        d->cuStreamSynchronize(d->stream) != 0)
+        lost(run, "a kernel");
+    card->launches = 0;
+    if (d->fault[0] != UINT64_MAX) tell_fault(run, d->fault[0]);
+}
+
+/* ---- arrays ---- */
+
+/* notes memory that must be freed if the call fails */
+static bool hold(struct mo_card *card, cu_pointer pointer)
+{
+    if (card->pointers == card->capacity) {
+        cu_pointer *grown =
+            tb_grow(card->pointer, card->pointers + 1, &card->capacity, sizeof *grown);
+        if (grown == NULL) return false;
+        card->pointer = grown;
+    }
+    card->pointer[card->pointers++] = pointer;
+    return true;
+}
+
+static void need_card(mo_run *run, mo_array *array, bool content)
+{
+    mo_driver *d = run->card->driver;
+    const size_t bytes = (size_t)array->bytes;
+    if (array->card == NULL) {
+        cu_pointer pointer = 0;
+        if (d->cuMemAllocAsync(&pointer, bytes, d->stream) != 0)
+            tb_mo_run_escape(run, TB_RESOURCE_EXHAUSTED, (mo_place){0, 0},
+                             "the card has no %zu bytes left", bytes);
+        if (!hold(run->card, pointer)) lost(run, "no memory on the host");
+        array->card = (void *)(uintptr_t)pointer;
+    }
+    if (array->where & MO_ON_CARD) return;
+    const cu_pointer to = (cu_pointer)(uintptr_t)array->card;
+    int failed = 0;
+    if (array->zero)
+        failed = d->cuMemsetD8Async(to, 0, bytes, d->stream);
+    else if (content)
+        failed = d->cuMemcpyHtoDAsync_v2(to, array->data, bytes, d->stream);
+    if (failed) lost(run, "a copy to it");
+    array->where |= MO_ON_CARD;
+}
+
+void tb_mo_card_fetch(mo_run *run, mo_array *array)
+{
+    mo_driver *d = run->card->driver;
+    check(run);
+    if (array->bytes > 0 &&
+        (d->cuMemcpyDtoHAsync_v2(array->data, (cu_pointer)(uintptr_t)array->card,
+                                 (size_t)array->bytes, d->stream) != 0 ||
+         d->cuStreamSynchronize(d->stream) != 0))
+        lost(run, "a copy from it");
+    array->where |= MO_ON_HOST;
+    array->zero = false;
+}
+
+void tb_mo_card_free(mo_run *run, mo_array *array)
+{
+    mo_driver *d = run->card->driver;
+    struct mo_card *card = run->card;
+    const cu_pointer pointer = (cu_pointer)(uintptr_t)array->card;
+    d->cuMemFreeAsync(pointer, d->stream);
+    array->card = NULL;
+    for (int32_t k = card->pointers; k-- > 0;)
+        if (card->pointer[k] == pointer) {
+            card->pointer[k] = card->pointer[--card->pointers];
+            return;
+        }
+}
+
+bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from)
+{
+    mo_driver *d = run->card->driver;
+    if (from->where & MO_ON_HOST || from->bytes == 0 || to == from) return false;
+    if (to->bytes != from->bytes || to->data == NULL) return false;
+    memcpy(to->size, from->size, sizeof to->size);
+    to->where = MO_ON_CARD;
+    to->zero = false;
+    need_card(run, to, false);
+    if (d->cuMemcpyDtoDAsync_v2((cu_pointer)(uintptr_t)to->card, (cu_pointer)(uintptr_t)from->card,
+                                (size_t)from->bytes, d->stream) != 0)
+        lost(run, "a copy on it");
+    return true;
+}
+
+/* ---- launches ---- */
+
+/* The launch's argument, as the struct p0, p1, ... of the generated text. */
+typedef struct mo_parameters {
+    int64_t from[3], to[3], total, rounds;
+    uint64_t fault, launch;
+    /* scalars, then arrays */
+    unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
+} mo_parameters;
+
+static size_t fill(mo_frame *frame, const mo_kernel *k, mo_parameters *p)
+{
+    unsigned char *at = p->rest;
+    for (int32_t i = 0; i < k->scalars; i++, at += 8) memcpy(at, &frame->slot[k->scalar[i]], 8);
+    if (k->scalars == 0) at += 8;
+    for (int32_t i = 0; i < k->arrays; i++) {
+        const mo_array *array = frame->slot[k->array[i]].array;
+        memcpy(at, &array->card, 8);
+        memcpy(at + 8, array->size, sizeof array->size);
+        at += 8 + sizeof array->size;
+    }
+    return (size_t)(at - p->rest);
+}
+
+static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
+                   mo_parameters *p)
+{
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
+    for (int32_t i = 0; i < k->arrays; i++) need_card(run, frame->slot[k->array[i]].array, true);
+    if (card->launches == 0 && d->cuMemsetD8Async(d->card_fault, 0xff, 8, d->stream) != 0)
+        lost(run, "its memory");
+    if (!card->used) d->cuEventRecord(d->begin, d->stream);
+    card->used = true;
+    p->fault = d->card_fault;
+    p->launch = (uint64_t)card->launches;
+    p->rounds = run->options->seconds > 0 ? (int64_t)(run->options->seconds * ROUNDS_A_SECOND)
+                                          : INT64_MAX / 2;
+    fill(frame, k, p);
+    const int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
+    void *parameters[] = {p};
+    if (d->cuLaunchKernel(function, (unsigned)(blocks < 1 << 22 ? blocks : 1 << 22), 1, 1, MO_BLOCK,
+                          1, 1, 0, d->stream, parameters, NULL) != 0)
+        lost(run, "a launch");
+    for (int32_t i = 0; i < k->arrays; i++) {
+        mo_array *array = frame->slot[k->array[i]].array;
+        if (!k->stored[i]) continue;
+        array->where = MO_ON_CARD;
+        array->zero = false;
+    }
+    run->timing.launches++;
+    if (++card->launches >= LAUNCHES_BETWEEN_CHECKS) {
+        check(run);
+        run->poll(run);
+    }
+}
+
+bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
+{
+    const mo_loop *loop = s->loop;
+    mo_parameters p;
+    const mo_loaded *loaded = run->card->functions;
+    const int32_t f = frame->function->index;
+    if (loop->number < 0 || loaded->kernels == NULL || loaded->kernels[f] == NULL) return false;
+    const mo_kernel *k = &loaded->kernels[f][loop->number];
+    if (!k->fits) return false;
+    p.total = 1;
+    for (int32_t d = 0; d < MO_NEST; d++) {
+        p.from[d] = p.to[d] = 1;
+        if (d >= loop->depth) continue;
+        p.from[d] = tb_mo_evaluate_integer(run, frame, loop->nest[d]->value);
+        p.to[d] = tb_mo_evaluate_integer(run, frame, loop->nest[d]->limit);
+        if (p.to[d] < p.from[d]) return true;
+        const int64_t most = INT64_C(1) << MO_ROUND_BITS;
+        if (p.to[d] - p.from[d] >= most || p.total > (most - 1) / (p.to[d] - p.from[d] + 1))
+            return false;
+        p.total *= p.to[d] - p.from[d] + 1;
+    }
+    for (int32_t i = 0; i < k->arrays; i++)
+        if (frame->slot[k->array[i]].array->bytes == 0) return false;
+    launch(run, frame, k, loaded->handle[f][loop->number], &p);
+    return true;
+}
+
+/* ---- calls ---- */
+
+void tb_mo_card_begin(mo_run *run)
+{
+    pthread_mutex_lock(&one_call);
+    run->card->driver->cuCtxSetCurrent(run->card->driver->context);
+}
+
+void tb_mo_card_finish(mo_run *run)
+{
+    check(run);
+}
+
+void tb_mo_card_end(mo_run *run)
+{
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
+    float milliseconds = 0;
+    for (int32_t k = 0; k < card->pointers; k++) d->cuMemFreeAsync(card->pointer[k], d->stream);
+    free(card->pointer);
+    if (card->used) {
+        d->cuEventRecord(d->end, d->stream);
+        d->cuStreamSynchronize(d->stream);
+        if (d->cuEventElapsedTime(&milliseconds, d->begin, d->end) == 0)
+            run->timing.kernel_seconds = 1e-3 * (double)milliseconds;
+    }
+    pthread_mutex_unlock(&one_call);
+    free(card);
+    run->card = NULL;
+}
