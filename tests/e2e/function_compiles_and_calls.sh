@@ -98,7 +98,7 @@ fails 'y := 1 / x;' 3:8 'division by zero'
 fails 'y := a[k];' 3:6 "index 5 is outside of 1:3 in dimension 1 of 'a'"
 fails 'assert(x > 1, "x is too small"); y := 1;' 3:1 'assertion failed: x is too small'
 fails 'y := sqrt(x - 1);' 3:6 'sqrt of a negative number'
-fails 'y := k * 4503599627370496 * 4096;' 3:27 'outside of Integer'
+fails 'y := k * 4503599627370496 * 4096;' 3:27 'the result is outside of Integer'
 run 1 function call "$dir/f.mo" --backend interpreter --memory 0.000001
 says 'limit'
 printf 'function f output Real y; algorithm y := 0; while true loop y := y + 1; end while; end f;\n' >"$dir/f.mo"

@@ -114,6 +114,8 @@ static const char HEAD[] =
     "  atomicMin(run->fault, key); }\n"
     "#define MO_FAIL(run, kind, place, a, b) mo_note((run), (kind), (place))\n"
     "#define MO_ROUND if (--run->rounds < 0) { MO_FAIL(run, 15, 0, 0, 0); break; }\n"
+    "#ifndef MO_PARAMETER\n#define MO_PARAMETER(type) const __grid_constant__ struct type\n"
+    "#endif\n"
     "#define MO_ENTER\n#define MO_LEAVE\n"
     "#define MO_CLOSE(a)\n";
 
@@ -152,8 +154,8 @@ static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, in
         " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
         f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
     tb_mo_print(text,
-                "extern \"C\" __global__ void __launch_bounds__(%d) k%d_%d(const __grid_constant__ "
-                "struct p%d_%d p)\n{\n",
+                "extern \"C\" __global__ void __launch_bounds__(%d) k%d_%d("
+                "MO_PARAMETER(p%d_%d) p)\n{\n",
                 MO_BLOCK, f->index, number, f->index, number);
     for (int32_t i = 0; i < k->arrays; i++)
         tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",

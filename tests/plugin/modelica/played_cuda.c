@@ -1,0 +1,282 @@
+/* A card that is played: libcuda and libnvrtc for tests of generated kernels on machines without one.
+ *
+ * NVRTC's part compiles the CUDA text by g++ behind a few definitions; the driver's part runs a
+ * launch thread by thread on the host. Memory of the card is host memory at other addresses, so
+ * that a copy that is forgotten shows. Compiled twice, once for each library's name. */
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+typedef void *handle;
+typedef unsigned long long pointer;
+
+/* ---- NVRTC ---- */
+
+typedef struct program {
+    char *source;
+    char object[64];
+} program;
+
+static const char SHIM[] =
+    "#include <cmath>\n#include <cstring>\nusing namespace std;\n"
+    "#define __device__\n#define __global__\n#define __forceinline__ inline\n#define __noinline__\n"
+    "#define MO_PARAMETER(type) const struct type &\n#define __launch_bounds__(n)\n"
+    "struct mo_three { unsigned x, y, z; };\n"
+    "extern \"C\" { mo_three blockIdx, threadIdx, blockDim, gridDim; }\n"
+    "static inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8);\n"
+    "  return y; }\n"
+    "static inline void atomicMin(unsigned long long *at, unsigned long long x)\n"
+    "{ if (x < *at) *at = x; }\n"
+    "static inline void __syncthreads() {}\n";
+
+int nvrtcCreateProgram(handle *made, const char *source, const char *name, int headers,
+                       const char *const *texts, const char *const *names)
+{
+    program *p = calloc(1, sizeof *p);
+    (void)name, (void)headers, (void)texts, (void)names;
+    p->source = strdup(source);
+    *made = p;
+    return 0;
+}
+
+int nvrtcCompileProgram(handle made, int count, const char *const *options)
+{
+    program *p = made;
+    char source[80], command[400];
+    (void)count, (void)options;
+    snprintf(p->object, sizeof p->object, "/tmp/played-XXXXXX");
+    close(mkstemp(p->object));
+    snprintf(source, sizeof source, "%s.cc", p->object);
+    FILE *file = fopen(source, "w");
+    fputs(SHIM, file);
+    fputs(p->source, file);
+    fclose(file);
+    snprintf(command, sizeof command,
+             "g++ -std=c++17 -O1 -w -shared -fPIC -ffp-contract=off -fno-builtin -o %s %s",
+             p->object, source);
+    const int failed = system(command);
+    if (!failed) unlink(source);
+    return failed;
+}
+
+int nvrtcGetCUBINSize(handle made, size_t *size)
+{
+    (void)made;
+    *size = sizeof((program *)NULL)->object;
+    return 0;
+}
+
+int nvrtcGetCUBIN(handle made, char *code)
+{
+    memcpy(code, ((program *)made)->object, sizeof((program *)NULL)->object);
+    return 0;
+}
+
+int nvrtcGetProgramLogSize(handle made, size_t *size)
+{
+    (void)made;
+    *size = 1;
+    return 0;
+}
+
+int nvrtcGetProgramLog(handle made, char *log)
+{
+    (void)made;
+    *log = '\0';
+    return 0;
+}
+
+int nvrtcDestroyProgram(handle *made)
+{
+    free(((program *)*made)->source);
+    free(*made);
+    return 0;
+}
+
+/* ---- the driver ---- */
+
+typedef struct function {
+    void (*call)(void *parameters);
+    void *library;
+} function;
+
+int cuInit(unsigned flags)
+{
+    return (int)(flags & 0);
+}
+
+int cuDeviceGet(int *device, int ordinal)
+{
+    *device = ordinal;
+    return 0;
+}
+
+int cuDeviceGetAttribute(int *value, int attribute, int device)
+{
+    *value = attribute == 75 ? 9 : attribute == 76 ? 0 : 4;
+    return device;
+}
+
+int cuDevicePrimaryCtxRetain(handle *context, int device)
+{
+    static int one;
+    *context = &one;
+    return device;
+}
+
+int cuCtxSetCurrent(handle context)
+{
+    return context == NULL;
+}
+
+int cuStreamCreate(handle *stream, unsigned flags)
+{
+    static int one;
+    *stream = &one;
+    return (int)(flags & 0);
+}
+
+int cuStreamSynchronize(handle stream)
+{
+    return stream == NULL;
+}
+
+int cuModuleLoadData(handle *module, const void *image)
+{
+    *module = dlopen(image, RTLD_NOW | RTLD_LOCAL);
+    if (*module == NULL) fprintf(stderr, "played card: %s\n", dlerror());
+    unlink(image);
+    return *module == NULL;
+}
+
+int cuModuleUnload(handle module)
+{
+    return dlclose(module);
+}
+
+int cuModuleGetFunction(handle *made, handle module, const char *name)
+{
+    static function functions[4096];
+    static int count;
+    function *f = &functions[count++ % 4096];
+    f->library = module;
+    *(void **)&f->call = dlsym(module, name);
+    *made = f;
+    return f->call == NULL;
+}
+
+int cuMemAlloc_v2(pointer *made, size_t bytes)
+{
+    *made = (pointer)(size_t)malloc(bytes + 1);
+    memset((void *)(size_t)*made, 0x5a, bytes);
+    return 0;
+}
+
+int cuMemAllocAsync(pointer *made, size_t bytes, handle stream)
+{
+    (void)stream;
+    return cuMemAlloc_v2(made, bytes);
+}
+
+int cuMemFreeAsync(pointer at, handle stream)
+{
+    (void)stream;
+    free((void *)(size_t)at);
+    return 0;
+}
+
+int cuMemcpyHtoDAsync_v2(pointer to, const void *from, size_t bytes, handle stream)
+{
+    memcpy((void *)(size_t)to, from, bytes);
+    return stream == NULL;
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, pointer from, size_t bytes, handle stream)
+{
+    memcpy(to, (void *)(size_t)from, bytes);
+    return stream == NULL;
+}
+
+int cuMemcpyDtoDAsync_v2(pointer to, pointer from, size_t bytes, handle stream)
+{
+    memcpy((void *)(size_t)to, (void *)(size_t)from, bytes);
+    return stream == NULL;
+}
+
+int cuMemsetD8Async(pointer at, unsigned char byte, size_t count, handle stream)
+{
+    memset((void *)(size_t)at, byte, count);
+    return stream == NULL;
+}
+
+int cuMemHostAlloc(void **memory, size_t bytes, unsigned flags)
+{
+    *memory = calloc(1, bytes);
+    return (int)(flags & 0);
+}
+
+int cuDeviceGetDefaultMemPool(handle *pool, int device)
+{
+    *pool = NULL;
+    return device;
+}
+
+int cuMemPoolSetAttribute(handle pool, int attribute, void *value)
+{
+    return pool != NULL || attribute < 0 || value == NULL;
+}
+
+int cuEventCreate(handle *event, unsigned flags)
+{
+    static int one;
+    *event = &one;
+    return (int)(flags & 0);
+}
+
+int cuEventRecord(handle event, handle stream)
+{
+    return event == NULL || stream == NULL;
+}
+
+int cuEventElapsedTime(float *ms, handle begin, handle end)
+{
+    *ms = 1;
+    return begin == NULL || end == NULL;
+}
+
+int cuOccupancyMaxActiveBlocksPerMultiprocessor(int *blocks, handle f, int threads, size_t shared)
+{
+    *blocks = 1;
+    return f == NULL || threads < 1 || shared > 1 << 20;
+}
+
+typedef struct three {
+    unsigned x, y, z;
+} three;
+
+int cuLaunchKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
+                   unsigned bz, unsigned shared, handle stream, void **parameters, void **extra)
+{
+    const function *f = made;
+    three *block = dlsym(f->library, "blockIdx"), *thread = dlsym(f->library, "threadIdx");
+    *(three *)dlsym(f->library, "blockDim") = (three){bx, by, bz};
+    *(three *)dlsym(f->library, "gridDim") = (three){gx, gy, gz};
+    for (unsigned k = 0; k < gx; k++)
+        for (unsigned t = 0; t < bx; t++) {
+            *block = (three){k, 0, 0};
+            *thread = (three){t, 0, 0};
+            f->call(parameters[0]);
+        }
+    return shared > 0 || stream == NULL || extra != NULL;
+}
+
+int cuLaunchCooperativeKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx,
+                              unsigned by, unsigned bz, unsigned shared, handle stream,
+                              void **parameters)
+{
+    (void)made, (void)gx, (void)gy, (void)gz, (void)bx, (void)by, (void)bz, (void)shared;
+    (void)stream, (void)parameters;
+    return 1; /* threads of a played card cannot wait for one another */
+}
