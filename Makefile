@@ -7,7 +7,7 @@
 #                                                 compiled twice into the one library, as double and
 #                                                 (-DTB_SINGLE, *.f32.o) as float; by themselves and
 #                                                 once if the name ends in _once.c or _file.c
-#   solver/modelica/{lexer.l,grammar.y}           by flex and bison: solver/modelica/rules.mk
+#   solver/modelica/syntax/{lexer.l,grammar.y}    by flex and bison: solver/modelica/rules.mk
 #   clients/cli/**/*.c                            the command tribo
 #   server/**/*.c, db/*.c, proto                  the daemon tribod: server/rules.mk
 #   tests/unit/**/test_*.c, tests/truth/truth_*.c one libcheck program each; the folders of unit are

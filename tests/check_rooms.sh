@@ -11,7 +11,7 @@ cd "$(dirname "$0")/.." || exit 1
 ORDER='
 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h
 solver/base solver/backend/backend.h
-solver/modelica solver/modelica/card
+solver/modelica/syntax solver/modelica/ir.h solver/modelica/lower solver/modelica solver/modelica/card
 solver/model solver/model/geometry solver/model/compile
 solver/model/import solver/model/import/mesh solver/model/import/mjcf solver/model/import/urdf
 solver/collide solver/collide/broad solver/collide/convex solver/collide/mesh

@@ -28,7 +28,7 @@ void tb_mo_emit_variable(mo_emit *e, int32_t variable);
 void tb_mo_emit_indent(mo_emit *e);
 /* The text of prelude.h. */
 extern const char tb_mo_prelude[];
-extern const size_t tb_mo_prelude_size;
+size_t tb_mo_prelude_size(void);
 
 /* bounds.c: whether a subscript cannot leave the dimension, or a sum the range of Integer, for what
  * the open loops say. */

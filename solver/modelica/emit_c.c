@@ -81,7 +81,7 @@ tb_status tb_mo_emit_c(const mo_program *program, mo_text *text, tb_error *error
 {
     mo_emit e = {.text = text};
     append(text, HEAD, sizeof HEAD - 1);
-    append(text, tb_mo_prelude, tb_mo_prelude_size);
+    append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
     for (int32_t k = 0; k < program->count; k++) {
         tb_mo_emit_prototype(text, program->functions[k], "static");

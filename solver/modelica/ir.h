@@ -9,7 +9,7 @@
 #ifndef TB_MODELICA_IR_H
 #define TB_MODELICA_IR_H
 
-#include "modelica/syntax.h"
+#include "modelica/syntax/syntax.h"
 #include "tribo_function.h"
 
 enum { MO_RANK = TB_FUNCTION_RANK };
@@ -23,10 +23,14 @@ typedef enum mo_base { MO_T_REAL, MO_T_INTEGER, MO_T_BOOLEAN } mo_base;
     X(ELEMENT)                                                                                     \
     X(SIZE)                                                                                        \
     X(CAST)                                                                                        \
-    X(ADD) X(SUBTRACT) X(MULTIPLY) X(DIVIDE) X(POWER) X(NEGATE) X(LESS) X(LESS_EQUAL) X(EQUAL)     \
-        X(NOT_EQUAL) X(AND) X(OR) X(NOT) X(SELECT) X(ABS) X(SIGN) X(MINIMUM) X(MAXIMUM) X(DIV)     \
-            X(MOD) X(REM) X(FLOOR) X(CEIL) X(INTEGER) X(SQRT) X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) \
-                X(ATAN) X(ATAN2) X(SINH) X(COSH) X(TANH) X(EXP) X(LOG) X(LOG10)
+    X(ADD)                                                                                         \
+    X(SUBTRACT)                                                                                    \
+    X(MULTIPLY)                                                                                    \
+    X(DIVIDE)                                                                                      \
+    X(POWER) X(NEGATE) X(LESS) X(LESS_EQUAL) X(EQUAL) X(NOT_EQUAL) X(AND) X(OR) X(NOT) X(SELECT)   \
+        X(ABS) X(SIGN) X(MINIMUM) X(MAXIMUM) X(DIV) X(MOD) X(REM) X(FLOOR) X(CEIL) X(INTEGER)      \
+            X(SQRT) X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(ATAN2) X(SINH) X(COSH) X(TANH)  \
+                X(EXP) X(LOG) X(LOG10)
 
 typedef enum mo_x_op {
 #define MO_X_ENUM(name) MO_X_##name,

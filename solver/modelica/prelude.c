@@ -1,7 +1,19 @@
 /* The text of prelude.h, for generated code. */
 #include "modelica/emit.h"
 
-const char tb_mo_prelude[] = {
-#include "solver/modelica/prelude.h.inc"
-};
-const size_t tb_mo_prelude_size = sizeof tb_mo_prelude;
+__asm__(".section .rodata\n"
+        ".global tb_mo_prelude, tb_mo_prelude_end\n"
+        ".type tb_mo_prelude, @object\n"
+        "tb_mo_prelude:\n"
+        ".incbin \"solver/modelica/prelude.h\"\n"
+        "tb_mo_prelude_end:\n"
+        ".byte 0\n"
+        ".size tb_mo_prelude, . - tb_mo_prelude\n"
+        ".previous\n");
+
+extern const char tb_mo_prelude_end[];
+
+size_t tb_mo_prelude_size(void)
+{
+    return (size_t)(tb_mo_prelude_end - tb_mo_prelude);
+}

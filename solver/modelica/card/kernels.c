@@ -229,7 +229,7 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
     if (program->count > MOST_FUNCTIONS)
         return tb_fail(error, TB_RESOURCE_EXHAUSTED, "more than %d functions", MOST_FUNCTIONS);
     append(text, HEAD, sizeof HEAD - 1);
-    append(text, tb_mo_prelude, tb_mo_prelude_size);
+    append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
     for (int32_t f = 0; f < program->count; f++)
         for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)

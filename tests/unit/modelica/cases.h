@@ -84,18 +84,28 @@
     X(74, "Real y", "", "y := 0; for x in {1.5, 2.5, 4} loop y := y + x; end for;", 0, 8)          \
     X(75, "Integer y", "", "y := 0; for i in 1:3, j in 1:i loop y := y + j; end for;", 0, 10)      \
     X(76, "Integer y", "", "y := 1; while y < 100 loop y := 2 * y; end while;", 0, 128)            \
-    X(77, "Integer y", "", "y := 0; for i in 1:10 loop if i > 4 then break; end if; y := i; "      \
-      "end for;", 0, 4)                                                                            \
-    X(78, "Integer y", "", "y := 0; while true loop y := y + 1; if y == 7 then break; end if; "    \
-      "end while;", 0, 7)                                                                          \
+    X(77, "Integer y", "",                                                                         \
+      "y := 0; for i in 1:10 loop if i > 4 then break; end if; y := i; "                           \
+      "end for;",                                                                                  \
+      0, 4)                                                                                        \
+    X(78, "Integer y", "",                                                                         \
+      "y := 0; while true loop y := y + 1; if y == 7 then break; end if; "                         \
+      "end while;",                                                                                \
+      0, 7)                                                                                        \
     X(79, "Integer y", "", "y := 1; return; y := 2;", 0, 1)                                        \
-    X(80, "Integer y", "", "y := 0; for i in 1:3 loop for j in 1:3 loop if j == 2 then break; "    \
-      "end if; y := y + 1; end for; end for;", 0, 3)                                               \
+    X(80, "Integer y", "",                                                                         \
+      "y := 0; for i in 1:3 loop for j in 1:3 loop if j == 2 then break; "                         \
+      "end if; y := y + 1; end for; end for;",                                                     \
+      0, 3)                                                                                        \
     X(81, "Integer y", "Integer n = 3;", "y := 0; for i in 1:n loop y := y + n; end for;", 0, 9)   \
-    X(82, "Integer y", "Integer n;", "n := 2; y := 0; for i in 1:n loop n := 5; y := y + i; "      \
-      "end for;", 0, 3)                                                                            \
-    X(83, "Integer y", "", "y := 0; for i in 1:100 loop if i > 3 then return; end if; y := i; "    \
-      "end for;", 0, 3)                                                                            \
+    X(82, "Integer y", "Integer n;",                                                               \
+      "n := 2; y := 0; for i in 1:n loop n := 5; y := y + i; "                                     \
+      "end for;",                                                                                  \
+      0, 3)                                                                                        \
+    X(83, "Integer y", "",                                                                         \
+      "y := 0; for i in 1:100 loop if i > 3 then return; end if; y := i; "                         \
+      "end for;",                                                                                  \
+      0, 3)                                                                                        \
     X(84, "Integer y", "", "y := 0; for i in 1:2:7 loop y := 10 * y + i; end for;", 0, 1357)       \
     /* arrays: constructors and ranges */                                                          \
     X(85, "Real y[3]", "", "y := {1, 2, 3.5};", 0, 1, 2, 3.5)                                      \
@@ -204,14 +214,20 @@
     X(179, "Real y", "Point p;", "p.x := 3; p.v := {1, 2}; y := p.x + p.v[2];", 0, 5)              \
     X(180, "Real y", "Point p = Point(1, {2, 3});", "y := p.v * p.v + p.x;", 0, 14)                \
     X(181, "Real y", "Point p = Point(v = {2, 3}, x = 4);", "y := p.x;", 0, 4)                     \
-    X(182, "Real y", "Point p; Point q;", "p := Point(1, {2, 3}); q := p; p.x := 9; "              \
-      "y := q.x + q.v[1];", 0, 3)                                                                  \
+    X(182, "Real y", "Point p; Point q;",                                                          \
+      "p := Point(1, {2, 3}); q := p; p.x := 9; "                                                  \
+      "y := q.x + q.v[1];",                                                                        \
+      0, 3)                                                                                        \
     X(183, "Real y", "Point p[2];", "p[2].v[1] := 7; p[1].x := 2; y := p[2].v[1] + p[1].x;", 0, 9) \
-    X(184, "Real y", "Segment s;", "s.a := Point(1, {2, 3}); s.b.x := 4; "                         \
-      "y := s.a.v[2] + s.b.x;", 0, 7)                                                              \
+    X(184, "Real y", "Segment s;",                                                                 \
+      "s.a := Point(1, {2, 3}); s.b.x := 4; "                                                      \
+      "y := s.a.v[2] + s.b.x;",                                                                    \
+      0, 7)                                                                                        \
     X(185, "Real y", "Point p;", "p := move(Point(1, {2, 3}), 10); y := p.x + p.v[1];", 0, 13)     \
-    X(186, "Real y", "Point p = Point(2, {5, 6});", "p := Point(p.v[1], {p.x, p.x}); "             \
-      "y := 10 * p.x + p.v[1];", 0, 52)                                                            \
+    X(186, "Real y", "Point p = Point(2, {5, 6});",                                                \
+      "p := Point(p.v[1], {p.x, p.x}); "                                                           \
+      "y := 10 * p.x + p.v[1];",                                                                   \
+      0, 52)                                                                                       \
     X(187, "Real y[2]", "Point p[2];", "p[1].x := 3; p[2].x := 4; y := p.x;", 0, 3, 4)             \
     /* calls */                                                                                    \
     X(188, "Real y", "", "y := twice(4);", 0, 8)                                                   \
@@ -226,8 +242,10 @@
     X(197, "Real y[2]", "", "y := scaled({1, 2, 3}, 2)[2:3] + {0, 0};", -1, 4, 6)                  \
     X(198, "Real y[2]", "", "y := {1, 2}; y := scaled(y, 3);", 0, 3, 6)                            \
     X(199, "Real y", "", "y := Inner.cube(2) + Inner.cube(1);", 0, 9)                              \
-    X(200, "Real y", "Integer i;", "i := 0; y := 0; while twice(i) < 7 loop i := i + 1; "          \
-      "y := y + twice(i); end while;", 0, 20)                                                      \
+    X(200, "Real y", "Integer i;",                                                                 \
+      "i := 0; y := 0; while twice(i) < 7 loop i := i + 1; "                                       \
+      "y := y + twice(i); end while;",                                                             \
+      0, 20)                                                                                       \
     X(201, "Real y", "", "y := defaulted();", 0, 6)                                                \
     X(202, "Real y", "", "y := if factorial(3) > 5 and twice(1) < 3 then 1 else 0;", 0, 1)         \
     X(203, "Real y", "", "assert(1 < 2, \"one \" + \"two\"); y := 1;", 0, 1)                       \

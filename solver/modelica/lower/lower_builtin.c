@@ -1,7 +1,7 @@
 /* Built-in functions of the language (sections 3.7 and 10.3) and products of arrays. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 enum { MOST_ARGUMENTS = 16 };
 

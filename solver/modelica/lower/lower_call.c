@@ -1,7 +1,7 @@
 /* Calls of functions of the source and of constructors of records. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* the argument for an input: by position or by name; NULL if it is not given */
 static const mo_node *argument_for(const mo_node *call, int32_t position, const char *name)

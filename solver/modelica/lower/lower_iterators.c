@@ -1,7 +1,7 @@
 /* Iterators: the loops of for statements, reductions and array constructors with iterators. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 static void push_iterator(mo_build *b, const mo_node *node, mo_base base, int32_t variable)
 {

@@ -1,5 +1,5 @@
 /* Nodes of syntax trees, and diagnoses. */
-#include "modelica/syntax.h"
+#include "modelica/syntax/syntax.h"
 
 #include <stdarg.h>
 #include <stdio.h>

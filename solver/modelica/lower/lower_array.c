@@ -1,7 +1,7 @@
 /* Arrays: elements of unevaluated expressions, loops over them, and constructors. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* ---- elements ---- */
 

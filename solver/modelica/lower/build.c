@@ -1,5 +1,5 @@
 /* Scalar expressions, variables and statements of the intermediate form. */
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -1,7 +1,7 @@
 /* Grammar of Modelica 3.6 (appendix A) as far as functions need it. Actions build the trees of
  * syntax.h. The grammar has no conflict. */
 %code requires {
-#include "modelica/lexer.h"
+#include "modelica/syntax/lexer.h"
 }
 
 %define api.pure full

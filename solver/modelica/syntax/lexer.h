@@ -4,7 +4,7 @@
 
 #include <setjmp.h>
 
-#include "modelica/syntax.h"
+#include "modelica/syntax/syntax.h"
 
 /* Integers of the source; arithmetic has 64 bits. */
 #define MO_LARGEST_LITERAL INT64_C(4503599627370496)

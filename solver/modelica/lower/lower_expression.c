@@ -1,7 +1,7 @@
 /* Expressions: literals, operators and conditional expressions. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* ---- values ---- */
 

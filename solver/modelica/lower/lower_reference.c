@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* What a reference has walked over so far. */
 typedef struct mo_walk {

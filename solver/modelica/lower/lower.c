@@ -5,7 +5,7 @@
  * binding that mentions another component makes that component ready first. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* ---- signatures ---- */
 

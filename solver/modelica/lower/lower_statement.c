@@ -1,7 +1,7 @@
 /* Statements: assignments, branches, loops, assertions and calls that stand alone. */
 #include <string.h>
 
-#include "modelica/build.h"
+#include "modelica/lower/build.h"
 
 /* ---- assignment ---- */
 
