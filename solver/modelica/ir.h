@@ -27,10 +27,40 @@ typedef enum mo_base { MO_T_REAL, MO_T_INTEGER, MO_T_BOOLEAN } mo_base;
     X(SUBTRACT)                                                                                    \
     X(MULTIPLY)                                                                                    \
     X(DIVIDE)                                                                                      \
-    X(POWER) X(NEGATE) X(LESS) X(LESS_EQUAL) X(EQUAL) X(NOT_EQUAL) X(AND) X(OR) X(NOT) X(SELECT)   \
-        X(ABS) X(SIGN) X(MINIMUM) X(MAXIMUM) X(DIV) X(MOD) X(REM) X(FLOOR) X(CEIL) X(INTEGER)      \
-            X(SQRT) X(SIN) X(COS) X(TAN) X(ASIN) X(ACOS) X(ATAN) X(ATAN2) X(SINH) X(COSH) X(TANH)  \
-                X(EXP) X(LOG) X(LOG10)
+    X(POWER)                                                                                       \
+    X(NEGATE)                                                                                      \
+    X(LESS)                                                                                        \
+    X(LESS_EQUAL)                                                                                  \
+    X(EQUAL)                                                                                       \
+    X(NOT_EQUAL)                                                                                   \
+    X(AND)                                                                                         \
+    X(OR)                                                                                          \
+    X(NOT)                                                                                         \
+    X(SELECT)                                                                                      \
+    X(ABS)                                                                                         \
+    X(SIGN)                                                                                        \
+    X(MINIMUM)                                                                                     \
+    X(MAXIMUM)                                                                                     \
+    X(DIV)                                                                                         \
+    X(MOD)                                                                                         \
+    X(REM)                                                                                         \
+    X(FLOOR)                                                                                       \
+    X(CEIL)                                                                                        \
+    X(INTEGER)                                                                                     \
+    X(SQRT)                                                                                        \
+    X(SIN)                                                                                         \
+    X(COS)                                                                                         \
+    X(TAN)                                                                                         \
+    X(ASIN)                                                                                        \
+    X(ACOS)                                                                                        \
+    X(ATAN)                                                                                        \
+    X(ATAN2)                                                                                       \
+    X(SINH)                                                                                        \
+    X(COSH)                                                                                        \
+    X(TANH)                                                                                        \
+    X(EXP)                                                                                         \
+    X(LOG)                                                                                         \
+    X(LOG10)
 
 typedef enum mo_x_op {
 #define MO_X_ENUM(name) MO_X_##name,
