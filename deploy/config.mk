@@ -94,8 +94,11 @@ HDF5_PATH := $(shell pkg-config --libs-only-L $(HDF5) 2>/dev/null)
 HDF5_FILE := $(firstword $(wildcard $(HDF5_PATH:-L%=%/libhdf5.so)) \
                          $(shell $(CC) -print-file-name=libhdf5.so))
 HDF5_NAME := $(notdir $(or $(shell readelf -d $(HDF5_FILE) 2>/dev/null | sed -n 's/.*soname: \[\(.*\)\]/\1/p'),$(HDF5_FILE)))
+# SUNDIALS, which has no pkg-config file, adds integrators to the volume law where it is there
+SUNDIALS  ?= $(shell printf '\043include <arkode/arkode_erkstep.h>\n' | $(CC) -E - >/dev/null 2>&1 && echo 1)
 PKG_FLAGS := $(shell pkg-config --cflags $(PACKAGES) $(HDF5) 2>/dev/null)
 PKG_LIBS  := $(shell pkg-config --libs $(PACKAGES) 2>/dev/null)
+SUNDIALS_LIBS := $(if $(SUNDIALS),-lsundials_cvode -lsundials_ida -lsundials_arkode -lsundials_nvecserial)
 
 # of the daemon alone
 SERVER_PACKAGES := libnghttp2 libprotobuf-c libmicrohttpd sqlite3 inih gnutls
@@ -108,5 +111,5 @@ WARNINGS := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wstrict-prototypes $
 CPPFLAGS += -D_GNU_SOURCE -Isolver $(patsubst -I%,-isystem %,$(PKG_FLAGS))
 CFLAGS   := -std=c11 $(OPTIMIZE) $(MARCH) $(FLOATING) $(WARNINGS) -fopenmp -pthread -fPIC \
             -fno-semantic-interposition $(SANITIZE) $(CFLAGS)
-LDLIBS   := -Wl,--as-needed $(PKG_LIBS) -lm $(LDLIBS)
+LDLIBS   := -Wl,--as-needed $(PKG_LIBS) $(SUNDIALS_LIBS) -lm $(LDLIBS)
 CHECK_LIBS = $(shell pkg-config --libs check 2>/dev/null || echo -lcheck)

@@ -34,6 +34,7 @@ need() {
 have() { command -v "$1"; }
 library() { pkg-config --exists "$1"; }
 hdf5() { library hdf5-serial || library hdf5; }
+sundials() { [ -e /usr/include/arkode/arkode_erkstep.h ]; }
 compiler() { have gcc && have g++ && have make && [ -e /usr/include/stdlib.h ]; }
 formatter() { have clang-format-14 || have clang-format; }
 fuzzer() { [ -e "$(clang -print-resource-dir)/lib/linux/libclang_rt.fuzzer-$(uname -m).a" ]; }
@@ -67,6 +68,7 @@ find_missing() {
             need libinih-dev library inih
             need libgnutls28-dev library gnutls
             need zlib1g-dev library zlib
+            need libsundials-dev sundials
             ;;
         test)
             need check library check

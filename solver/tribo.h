@@ -863,7 +863,13 @@ typedef enum tb_scheme {
     /* Betz's Stewart-Trinkle stepping in a plane: bodies of two slides and a hinge, convex
      * outlines, the whole gap is recovered within the step, no restitution. Double precision on
      * the CPU only. UNSUPPORTED names the element of the model that does not fit */
-    TB_SCHEME_PLANAR
+    TB_SCHEME_PLANAR,
+    /* Soft contacts: forces from the overlap volume (Göteman and Roxling), integrated as ordinary
+     * differential equations. solve.solver names the integrator (tb_integrator_name; "auto":
+     * rkfix4), solve.tolerance is its tolerance; `iterations` of the certificate counts its
+     * evaluations of all forces. Double precision on the CPU only. UNSUPPORTED names the element
+     * of the model that does not fit */
+    TB_SCHEME_VOLUME
 } tb_scheme;
 
 typedef enum tb_precision { TB_DOUBLE, TB_FLOAT } tb_precision;
@@ -977,6 +983,10 @@ tb_solve_options tb_solve_defaults(void);
 /* Names and one-line descriptions of the solvers, NULL past the last. */
 const char *tb_solver_name(int32_t index);
 const char *tb_solver_summary(int32_t index);
+
+/* Names and one-line descriptions of the integrators of TB_SCHEME_VOLUME, NULL past the last. */
+const char *tb_integrator_name(int32_t index);
+const char *tb_integrator_summary(int32_t index);
 
 typedef struct tb_step_options {
     double dt; /* s; 0: the model's */

@@ -21,6 +21,7 @@ solver/solve solver/solve/sweep solver/solve/newton solver/solve/staggered solve
 solver/solve/planar solver/solve/coloured
 solver/step solver/step/dynamics solver/step/stages solver/step/large solver/step/state
 solver/step/planar
+solver/penalty
 solver/backend solver/backend/cpu
 solver/gpu/device solver/gpu/batch solver/gpu/large solver/gpu/qp solver/gpu/stored solver/gpu
 solver/grasp solver/scenes'

@@ -135,9 +135,16 @@ static int command_version(int argc, char **argv)
         json_array_append_new(solvers, json_text(tb_solver_name(i)));
         if (!json) printf("  %-12s %s\n", tb_solver_name(i), tb_solver_summary(i));
     }
+    json_t *integrators = json_array();
+    if (!json) printf("\nintegrators of --contact volume:\n");
+    for (int32_t i = 0; tb_integrator_name(i) != NULL; i++) {
+        json_array_append_new(integrators, json_text(tb_integrator_name(i)));
+        if (!json) printf("  %-12s %s\n", tb_integrator_name(i), tb_integrator_summary(i));
+    }
     json_t *object = json_object();
     json_object_set_new(object, "version", json_string(TB_VERSION));
     json_object_set_new(object, "solvers", solvers);
+    json_object_set_new(object, "integrators", integrators);
     json_object_set_new(object, "backends", list_backends(json));
     if (json)
         json_print(stdout, object);

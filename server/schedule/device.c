@@ -161,7 +161,8 @@ static bool is_for_card(const td_server *server, const td_device *card, const td
     *known = false;
     if (server->config->backend == TB_BACKEND_GPU) return true;
     /* meshes are slower on a card (tests/bench/gpu/results/README.md) */
-    if (wish->meshes || (wish->options != NULL && wish->options->scheme == TB_SCHEME_PLANAR))
+    if (wish->meshes || (wish->options != NULL && (wish->options->scheme == TB_SCHEME_PLANAR ||
+                                                   wish->options->scheme == TB_SCHEME_VOLUME)))
         return false;
     if (wish->bodies >= server->config->gpu_bodies) return true;
     /* waiting jobs reduce a device's gain */

@@ -275,6 +275,12 @@ static tb_status take_solver(const char *wanted, const char *field, const char *
             *into = tb_solver_name(i);
             return TB_OK;
         }
+    /* the stepper refuses an integrator without the volume law, and a solver with it */
+    for (int32_t i = 0; tb_integrator_name(i) != NULL; i++)
+        if (strcmp(tb_integrator_name(i), wanted) == 0) {
+            *into = tb_integrator_name(i);
+            return TB_OK;
+        }
     char name[TB_ERROR_NAME_SIZE];
     snprintf(name, sizeof name, "%s.solver", field);
     return tb_fail_field(error, TB_NOT_FOUND, name, "%s: there is no solver '%s'", name, wanted);
@@ -331,7 +337,7 @@ tb_status td_wire_read_step_options(const Tribo__V1__StepOptions *message, const
         status = take_number(message->recovery_speed, 1e-9, 1e6, field, "recovery_speed",
                              &options->recovery_speed, error);
     if (status == TB_OK)
-        status = take_choice((int)message->scheme, 3, field, "scheme", &scheme, error);
+        status = take_choice((int)message->scheme, 4, field, "scheme", &scheme, error);
     if (status == TB_OK)
         status = take_choice((int)message->precision, 2, field, "precision", &precision, error);
     options->scheme = (tb_scheme)scheme;

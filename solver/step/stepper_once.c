@@ -43,6 +43,27 @@ static tb_status check_number(double x, double lower, double upper, const char *
                          lower, upper);
 }
 
+/* Schemes of one precision and one backend: double on the processor. */
+static bool is_host_scheme(const tb_step_options *o)
+{
+    return o->scheme == TB_SCHEME_PLANAR || o->scheme == TB_SCHEME_VOLUME;
+}
+
+static const char *scheme_name(const tb_step_options *o)
+{
+    return o->scheme == TB_SCHEME_PLANAR ? "planar" : "volume";
+}
+
+/* Whether the solver is one of the scheme's: contact solvers, or integrators of the volume law. */
+static bool is_known_solver(const tb_step_options *o)
+{
+    if (o->scheme != TB_SCHEME_VOLUME) return tb_solver_find(o->solve.solver) != NULL;
+    bool known = strcmp(o->solve.solver, "auto") == 0;
+    for (int32_t i = 0; tb_integrator_name(i) && !known; i++)
+        known = strcmp(o->solve.solver, tb_integrator_name(i)) == 0;
+    return known;
+}
+
 /* Names the field at fault. */
 static tb_status check_options(const tb_step_options *o, tb_error *error)
 {
@@ -62,7 +83,7 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
                    {o->closure_tolerance, 0, 1, "closure_tolerance"},
                    {o->closure_slop, 0, 1, "closure_slop"},
                    {o->threads, 0, 4096, "threads"},
-                   {(double)o->scheme, 0, TB_SCHEME_PLANAR, "scheme"},
+                   {(double)o->scheme, 0, TB_SCHEME_VOLUME, "scheme"},
                    {(double)o->precision, 0, TB_FLOAT, "precision"},
                    {(double)o->backend, 0, TB_BACKEND_AUTO, "backend"},
                    {o->device, 0, 1 << 20, "device"}};
@@ -71,22 +92,23 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
             check_number(numbers[i].x, numbers[i].lower, numbers[i].upper, numbers[i].field, error);
         if (status != TB_OK) return status;
     }
-    if (!o->solve.solver || !tb_solver_find(o->solve.solver))
-        return tb_fail_field(error, TB_NOT_FOUND, "solve.solver", "there is no solver '%s'",
+    if (!o->solve.solver || !is_known_solver(o))
+        return tb_fail_field(error, TB_NOT_FOUND, "solve.solver", "there is no %s '%s'",
+                             o->scheme == TB_SCHEME_VOLUME ? "integrator" : "solver",
                              o->solve.solver ? o->solve.solver : "");
-    if (o->scheme == TB_SCHEME_PLANAR && o->precision == TB_FLOAT)
+    if (is_host_scheme(o) && o->precision == TB_FLOAT)
         return tb_fail_field(error, TB_UNSUPPORTED, "precision",
-                             "the planar scheme steps in double only");
-    if (o->scheme == TB_SCHEME_PLANAR && o->backend == TB_BACKEND_GPU)
+                             "the %s scheme steps in double only", scheme_name(o));
+    if (is_host_scheme(o) && o->backend == TB_BACKEND_GPU)
         return tb_fail_field(error, TB_UNSUPPORTED, "backend",
-                             "the planar scheme steps on the processor only");
+                             "the %s scheme steps on the processor only", scheme_name(o));
     return TB_OK;
 }
 
 /* The choice, with what a scheme does not have on a card left out. */
 static tb_backend_choice choice_of(const tb_step_options *o)
 {
-    return o->scheme == TB_SCHEME_PLANAR ? TB_BACKEND_CPU : o->backend;
+    return is_host_scheme(o) ? TB_BACKEND_CPU : o->backend;
 }
 
 /* The backend that the options ask for. One with a card looks itself whether it has the device. */
@@ -327,6 +349,9 @@ tb_status tb_export_problem(tb_stepper *stepper, const tb_state *state, const ch
 {
     const tb_status status = tb_state_sync_to_host(state, TB_STATE_ALL, error);
     if (status != TB_OK) return status;
+    if (stepper->options.scheme == TB_SCHEME_VOLUME)
+        return tb_fail_field(error, TB_UNSUPPORTED, "scheme",
+                             "the volume law solves no contact problem that could be exported");
     if (stepper->options.scheme == TB_SCHEME_PLANAR)
         return tb_planar_export(state, &stepper->options, &stepper->questions, path, error);
     return tb_world_export(state, &stepper->options, &stepper->questions, path, error);

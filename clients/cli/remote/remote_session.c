@@ -37,7 +37,8 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
     options.dt = o->dt;
     static const Tribo__V1__Scheme SCHEMES[] = {TRIBO__V1__SCHEME__SCHEME_STEWART_TRINKLE,
                                                 TRIBO__V1__SCHEME__SCHEME_MOREAU,
-                                                TRIBO__V1__SCHEME__SCHEME_PLANAR};
+                                                TRIBO__V1__SCHEME__SCHEME_PLANAR,
+                                                TRIBO__V1__SCHEME__SCHEME_VOLUME};
     options.scheme = SCHEMES[o->scheme];
     options.precision = o->precision == TB_FLOAT ? TRIBO__V1__PRECISION__PRECISION_SINGLE
                                                  : TRIBO__V1__PRECISION__PRECISION_DOUBLE;

@@ -40,7 +40,7 @@ int command_export(int argc, char **argv)
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
-    if (!simulation_check_solver(COMMAND.name, options.solver)) return CLI_USAGE;
+    if (!simulation_check_law(COMMAND.name, &options)) return CLI_USAGE;
     if (problem == NULL) {
         args_complain(COMMAND.name, "--problem FILE is missing");
         return CLI_USAGE;

@@ -248,7 +248,7 @@ int command_run(int argc, char **argv)
     case ARGS_WRONG: return CLI_USAGE;
     case ARGS_READY: break;
     }
-    if (!simulation_check_solver(COMMAND.name, r.options.solver)) return CLI_USAGE;
+    if (!simulation_check_law(COMMAND.name, &r.options)) return CLI_USAGE;
     r.options.path = argv[1];
     if (r.remote.address != NULL) r.options.remote = &r.remote;
     r.options.report_energy = !no_energy;

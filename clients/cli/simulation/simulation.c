@@ -32,6 +32,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
 {
     /* in the order of the library's enumerations */
     static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", "planar", NULL};
+    static const char *const CONTACTS[] = {"exact", "volume", NULL};
     static const char *const PRECISIONS[] = {"double", "float", NULL};
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", "gauss-seidel",
@@ -43,10 +44,14 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     const args_option options[SIMULATION_OPTIONS] = {
         {"dt", "S", "step in seconds (the model's)", ARGS_NUMBER, &o->dt, DBL_MIN, 1, NULL},
         {"scheme", "NAME", "time stepping", ARGS_CHOICE, &o->scheme, 0, 0, SCHEMES},
+        {"contact", "NAME", "exact: the hard law; volume: forces from overlap volumes", ARGS_CHOICE,
+         &o->contact, 0, 0, CONTACTS},
+        {"integrator", "NAME", "of --contact volume (rkfix4): see 'tribo version'", ARGS_TEXT,
+         &o->integrator, 0, 0, NULL},
         {"precision", "NAME", "of the arithmetic", ARGS_CHOICE, &o->precision, 0, 0, PRECISIONS},
         {"solver", "NAME", "contact solver: see 'tribo solve --help'", ARGS_TEXT, &o->solver, 0, 0,
          NULL},
-        {"tolerance", "T", "residual at which a step's solver stops", ARGS_NUMBER, &o->tolerance,
+        {"tolerance", "T", "residual at which a step's solver stops; of an integrator", ARGS_NUMBER, &o->tolerance,
          DBL_MIN, 1, NULL},
         {"max-iterations", "N", "of the solver, each step", ARGS_INTEGER, &o->maximum_iterations, 1,
          INT32_MAX, NULL},
@@ -59,7 +64,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         device[0],
         device[1],
         {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &o->threads, 0, 4096, NULL},
-        {"keyframe", "NAME", "begin at this keyframe (name or number)", ARGS_TEXT, &o->keyframe, 0,
+        {"keyframe", "NAME", "begin at this keyframe (name or number; \"start\" if there is one)", ARGS_TEXT, &o->keyframe, 0,
          0, NULL},
         import[0],
         import[1],
@@ -90,6 +95,30 @@ bool simulation_check_solver(const char *command, const char *solver)
     return false;
 }
 
+bool simulation_check_law(const char *command, const simulation_options *options)
+{
+    if (options->contact == 0) {
+        if (options->integrator == NULL) return simulation_check_solver(command, options->solver);
+        args_complain(command, "--integrator goes with --contact volume");
+        return false;
+    }
+    if (options->solver != NULL || options->scheme != simulation_defaults().scheme) {
+        args_complain(command, "--contact volume has no --scheme and no --solver, but --integrator");
+        return false;
+    }
+    const char *names[32] = {"auto"};
+    for (int32_t i = 0; i < 30 && tb_integrator_name(i) != NULL; i++)
+        names[i + 1] = tb_integrator_name(i);
+    for (int i = 0; names[i] != NULL && options->integrator != NULL; i++)
+        if (strcmp(names[i], options->integrator) == 0) return true;
+    if (options->integrator == NULL) return true;
+    const char *nearest = args_nearest(options->integrator, names);
+    args_complain(command, "no integrator '%s'%s%s%s; 'tribo version' lists them",
+                  options->integrator, nearest ? "; did you mean '" : "", nearest ? nearest : "",
+                  nearest ? "'?" : "");
+    return false;
+}
+
 static tb_step_options step_options(const simulation_options *options)
 {
     tb_step_options step = tb_step_defaults();
@@ -103,6 +132,10 @@ static tb_step_options step_options(const simulation_options *options)
     step.solve.r_strategy = (tb_r_strategy)options->r_strategy;
     device_apply(&options->device, &step);
     if (options->solver != NULL) step.solve.solver = options->solver;
+    if (options->contact == 1) {
+        step.scheme = TB_SCHEME_VOLUME;
+        step.solve.solver = options->integrator != NULL ? options->integrator : "auto";
+    }
     if (options->tolerance > 0) step.solve.tolerance = options->tolerance;
     if (options->omega > 0) step.solve.omega = options->omega;
     if (options->maximum_iterations > 0)
@@ -129,7 +162,7 @@ tb_status simulation_load_model(const char *path, importing *import, const char 
 tb_status simulation_find_keyframe(const tb_model *model, const char *keyframe, int32_t *index,
                                    tb_error *error)
 {
-    *index = -1;
+    *index = tb_model_find(model, TB_HANDLE_KEYFRAME, "start");
     if (keyframe == NULL) return TB_OK;
     const int32_t count = tb_model_count(model).keyframes;
     *index = tb_model_find(model, TB_HANDLE_KEYFRAME, keyframe);

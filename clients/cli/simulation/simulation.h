@@ -16,24 +16,28 @@
 typedef struct simulation_options {
     const char *path; /* of the model */
     const char *keyframe, *solver;
+    const char *integrator; /* of the volume law; NULL: the default */
     importing import;
     double dt, tolerance, omega; /* 0: the model's or the library's */
     int64_t maximum_iterations;  /* 0: the library's */
     int64_t worlds, threads;     /* threads 0: all processors */
     device_options device;
     int scheme, precision, storage, r_strategy;
+    int contact; /* 1: the volume law */
     bool report_energy;
     bool quiet;
     const remote_options *remote; /* NULL: stepped here */
 } simulation_options;
 
-enum { SIMULATION_OPTIONS = 18 };
+enum { SIMULATION_OPTIONS = 20 };
 
 simulation_options simulation_defaults(void);
 /* The command-line options that fill `options`. */
 void simulation_option_list(simulation_options *options, args_option list[SIMULATION_OPTIONS]);
 /* False, and said on stderr, if there is no such solver. NULL is fine. */
 bool simulation_check_solver(const char *command, const char *solver);
+/* The same of the solver and the integrator, which go with the contact law. */
+bool simulation_check_law(const char *command, const simulation_options *options);
 
 typedef struct simulation {
     tb_model *model;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "backend/backend.h"
+#include "penalty/penalty.h"
 #include "step/planar/planar.h"
 #include "step/step.h"
 
@@ -36,8 +37,10 @@ typedef struct batch {
 static void destroy(void *context)
 {
     cpu_context *c = context;
-    for (int32_t i = 0; i < c->threads && c->workspaces; i++)
+    for (int32_t i = 0; i < c->threads && c->workspaces; i++) {
         tb_arena_destroy(&c->workspaces[i].arena);
+        tb_penalty_destroy(c->workspaces[i].penalty);
+    }
     free(c->workspaces);
     free(c->statuses);
     free(c->errors);
@@ -68,6 +71,8 @@ static tb_status step_once(const tb_step_options *options, tb_state *state, tb_w
 {
     if (options->scheme == TB_SCHEME_PLANAR)
         return tb_planar_step(state, options, workspace, certificate, error);
+    if (options->scheme == TB_SCHEME_VOLUME)
+        return tb_penalty_step(state, options, workspace, certificate, error);
     return options->precision == TB_FLOAT
                ? tb_world_step_f32(state, options, workspace, certificate, error)
                : tb_world_step(state, options, workspace, certificate, error);

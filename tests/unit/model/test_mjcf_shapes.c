@@ -264,7 +264,7 @@ START_TEST(geoms_and_assets_that_make_no_sense_are_refused)
         {WORLD("<geom name='g' size='-1'/>"), TB_INVALID_ARGUMENT, "geom 'g': size 1 is -1"},
         {WORLD("<geom type='box' size='1 2'/>"), TB_INVALID_ARGUMENT, "size 3"},
         {WORLD("<geom type='wheel'/>"), TB_INVALID_ARGUMENT, "type=\"wheel\""},
-        {WORLD("<geom type='sdf'/>"), TB_UNSUPPORTED, "sdf"},
+        {WORLD("<geom type='sdf'/>"), TB_INVALID_ARGUMENT, "mesh"},
         {WORLD("<geom size='1' mass='-1'/>"), TB_INVALID_ARGUMENT, "mass is -1"},
         {WORLD("<geom size='1' density='-1'/>"), TB_INVALID_ARGUMENT, "density is -1"},
         {WORLD("<geom size='1' condim='2'/>"), TB_INVALID_ARGUMENT, "condim is 2"},

@@ -324,7 +324,7 @@ class StepOptions:
     """Options of stepping; dt in s, 0 for the scene's own; recovery_speed in m/s."""
 
     dt: float = 0.0
-    scheme: Literal["", "stewart-trinkle", "moreau", "planar"] = ""
+    scheme: Literal["", "stewart-trinkle", "moreau", "planar", "volume"] = ""
     precision: Literal["", "double", "single"] = ""
     solve: SolveOptions = field(default_factory=SolveOptions)
     recovery_speed: float = 0.0
@@ -337,6 +337,7 @@ class StepOptions:
             "stewart-trinkle": common_pb2.SCHEME_STEWART_TRINKLE,
             "moreau": common_pb2.SCHEME_MOREAU,
             "planar": common_pb2.SCHEME_PLANAR,
+            "volume": common_pb2.SCHEME_VOLUME,
         }
         precisions = {
             "": common_pb2.PRECISION_UNSPECIFIED,

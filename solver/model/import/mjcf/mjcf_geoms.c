@@ -21,6 +21,7 @@ enum { PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF };
 static const tb_shape_type TYPES[] = {
     TB_SHAPE_PLANE,     TB_SHAPE_HEIGHT_FIELD, TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,
     TB_SHAPE_ELLIPSOID, TB_SHAPE_CYLINDER,     TB_SHAPE_BOX,    TB_SHAPE_CONVEX,
+    TB_SHAPE_MESH, /* the surface itself, with its hollows */
 };
 
 /* MuJoCo bounds the torque of spin by the torsional coefficient (m) times the normal force; here it
@@ -85,7 +86,7 @@ static tb_status read_surface(mjcf *m, const mjcf_element *element, tb_surface *
 
 static tb_status check_size(mjcf *m, const xmlNode *node, int32_t type, tb_shape_def *def)
 {
-    static const int NUMBERS[] = {0, 0, 1, 2, 3, 2, 3, 0};
+    static const int NUMBERS[] = {0, 0, 1, 2, 3, 2, 3, 0, 0};
     for (int i = 0; i < NUMBERS[type]; i++)
         if (!(def->size[i] > 0))
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "size",
@@ -177,7 +178,7 @@ static tb_status add(mjcf *m, const xmlNode *node, const mjcf_pose *pose, tb_sha
     if (weighs(m, def)) {
         m->number_of_weighing++;
         m->weighing_axes = pose->orientation;
-        m->weighing_mesh = def->type == TB_SHAPE_CONVEX;
+        m->weighing_mesh = def->type == TB_SHAPE_CONVEX || def->type == TB_SHAPE_MESH;
     }
     return TB_OK;
 }
@@ -230,9 +231,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(mjcf_numbers(m, &element, "surfacevel", 1, 6, def.surface_velocity, NULL));
     const char *mesh_name = mjcf_text(&element, "mesh");
     const char *hfield_name = mjcf_text(&element, "hfield");
-    if (type == SDF)
-        return tb_xml_fail(m->error, TB_UNSUPPORTED, node, "type", "type=\"sdf\" is not supported");
-    const bool fitted = mesh_name != NULL && type != MESH;
+    const bool fitted = mesh_name != NULL && type != MESH && type != SDF;
     if (!fitted) MJCF_TRY(read_size(m, &element, type, &def, &pose));
     MJCF_TRY(mjcf_name(m, node, &def.name));
     if (!fitted) {
@@ -256,7 +255,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
         MJCF_TRY(check_size(m, node, type, &def));
         MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &pose));
     }
-    if (type == MESH) {
+    if (type == MESH || type == SDF) {
         const mjcf_mesh *mesh = NULL;
         if (mesh_name == NULL)
             return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "mesh",

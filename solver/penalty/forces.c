@@ -1,0 +1,409 @@
+/* Contact forces of one world: near pairs, their overlaps, and wrenches on the bodies.
+ *
+ * A list of near pairs is kept between evaluations. It holds all pairs whose boxes, grown by a
+ * margin, met when the list was made, in the order of their shapes; it is made again when a box has
+ * left its grown one. The list only leaves out pairs that cannot touch, so that it has no influence
+ * on the forces. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "penalty/penalty_internal.h"
+
+/* ---- motion ---- */
+
+static void free_motion(tb_penalty *p, const double *q, const double *u)
+{
+    const tb_model *m = p->state->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const double *x = q + tree->coordinate, *v = u + tree->dof;
+        const int32_t body = tree->body;
+        p->poses[body].position = p->com[body] = tb_v3_load(x);
+        p->poses[body].rotation = tb_q_matrix(tb_q_normalize(tb_q_load(x + 3)));
+        p->linear[body] = tb_v3_load(v);
+        p->angular[body] = tb_m33_mul_v3(&p->poses[body].rotation, tb_v3_load(v + 3));
+    }
+}
+
+/* Where bodies without coordinates of their own are: described poses, kinematic ones. */
+static void walked_motion(tb_penalty *p, tb_dynamics *d, const double *u)
+{
+    const tb_model *m = p->state->model;
+    tb_dynamics_velocities(d, u, p->kinematic);
+    for (int32_t b = 0; b < m->number_of_bodies; b++) {
+        const tb_model_body *body = &m->bodies[b];
+        const tb_vec3 about =
+            body->tree >= 0 ? d->references[body->tree] : d->poses[body->fixed_to].position;
+        p->poses[b] = d->poses[b];
+        p->com[b] = tb_pose_point(&d->poses[b], tb_v3_load(body->com));
+        p->linear[b] = tb_motion_at(d->velocities[b], tb_v3_sub(p->com[b], about));
+        p->angular[b] = d->velocities[b].angular;
+    }
+}
+
+static tb_status find_motion(tb_penalty *p, double t, const double *q, const double *u,
+                             tb_error *error)
+{
+    const tb_model *m = p->state->model;
+    memcpy(p->kinematic, p->state->kinematic,
+           (size_t)(TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies) * sizeof(double));
+    tb_kinematic_move(p->kinematic, m->number_of_kinematic_bodies, t);
+    if (p->all_free && p->listed) {
+        free_motion(p, q, u);
+        return TB_OK;
+    }
+    tb_dynamics d = {0};
+    tb_arena_reset(&p->dynamics_memory.arena);
+    const tb_status status = tb_dynamics_take(&d, m, &p->dynamics_memory.arena);
+    if (status != TB_OK) return tb_fail_memory(error, 0, "the motion of a world");
+    tb_dynamics_positions(&d, q, p->kinematic);
+    walked_motion(p, &d, u);
+    if (p->all_free) free_motion(p, q, u);
+    return TB_OK;
+}
+
+/* ---- near pairs ---- */
+
+static void place_shapes(tb_penalty *p)
+{
+    const tb_model *m = p->state->model;
+    for (int32_t i = 0; i < p->number_of_shapes; i++) {
+        const tb_law_shape *x = &p->shapes[i];
+        const tb_model_shape *s = &m->shapes[x->shape];
+        const tb_pose *body = &p->poses[x->body];
+        tb_pose *pose = &p->shape_poses[i];
+        double *box = p->boxes + 6 * i;
+        pose->position = tb_pose_point(body, tb_v3_load(s->position));
+        if (x->radius > 0) { /* no turn matters, unless it meets a polyhedron */
+            pose->rotation = body->rotation;
+            for (int k = 0; k < 3; k++) {
+                box[k] = tb_v3_at(pose->position, k) - x->radius;
+                box[3 + k] = tb_v3_at(pose->position, k) + x->radius;
+            }
+            continue;
+        }
+        tb_mat33 local;
+        memcpy(local.m, s->rotation, sizeof local.m);
+        pose->rotation = tb_m33_mul(&body->rotation, &local);
+        for (int k = 0; k < 3; k++) {
+            double middle = tb_v3_at(pose->position, k), half = 0;
+            for (int j = 0; j < 3 && !x->half_space; j++) {
+                const double r = pose->rotation.m[3 * k + j];
+                middle += r * (x->lower[j] + x->upper[j]) / 2;
+                half += fabs(r) * (x->upper[j] - x->lower[j]) / 2;
+            }
+            box[k] = x->half_space ? -INFINITY : middle - half;
+            box[3 + k] = x->half_space ? INFINITY : middle + half;
+        }
+    }
+}
+
+static bool meet(const double *a, const double *b)
+{
+    return a[0] <= b[3] && b[0] <= a[3] && a[1] <= b[4] && b[1] <= a[4] && a[2] <= b[5] &&
+           b[2] <= a[5];
+}
+
+static bool list_holds(const tb_penalty *p)
+{
+    if (!p->listed) return false;
+    for (int32_t i = 0; i < 6 * p->number_of_shapes; i += 6) {
+        const double *box = p->boxes + i, *grown = p->near_boxes + i;
+        for (int k = 0; k < 3; k++)
+            if (box[k] < grown[k] || box[3 + k] > grown[3 + k]) return false;
+    }
+    return true;
+}
+
+static int compare_pairs(const void *a, const void *b)
+{
+    const tb_near_pair *x = a, *y = b;
+    return x->a != y->a ? (x->a < y->a ? -1 : 1) : (x->b < y->b ? -1 : x->b > y->b);
+}
+
+/* qsort has no context, and a thread has one list at a time. */
+typedef struct end {
+    double lower;
+    int32_t shape;
+} end;
+
+static int compare_ends(const void *a, const void *b)
+{
+    const end *x = a, *y = b;
+    if (x->lower != y->lower) return x->lower < y->lower ? -1 : 1;
+    return x->shape - y->shape;
+}
+
+static bool add_pair(tb_penalty *p, int32_t a, int32_t b)
+{
+    const tb_law_shape *x = &p->shapes[a], *y = &p->shapes[b];
+    if ((x->fixed && y->fixed) || (x->half_space && y->half_space) ||
+        !tb_model_shapes_collide(p->state->model, x->shape, y->shape))
+        return true;
+    tb_near_pair *grown =
+        tb_grow(p->pairs, p->number_of_pairs + 1, &p->pair_capacity, sizeof *grown);
+    if (!grown) return false;
+    p->pairs = grown;
+    p->pairs[p->number_of_pairs++] =
+        (tb_near_pair){a < b ? a : b, a < b ? b : a,
+                       tb_volume_constants_of_pair(&x->constants, &y->constants)};
+    return true;
+}
+
+/* The axis along which the boxes are spread most. */
+static int widest_axis(const tb_penalty *p)
+{
+    double spread[3] = {0, 0, 0};
+    for (int k = 0; k < 3; k++) {
+        double sum = 0, squares = 0;
+        int32_t count = 0;
+        for (int32_t i = 0; i < p->number_of_shapes; i++) {
+            if (p->shapes[i].half_space) continue;
+            const double x = (p->boxes[6 * i + k] + p->boxes[6 * i + 3 + k]) / 2;
+            sum += x, squares += x * x, count++;
+        }
+        if (count) spread[k] = squares / count - sum / count * (sum / count);
+    }
+    return spread[0] >= spread[1] && spread[0] >= spread[2] ? 0 : (spread[1] >= spread[2] ? 1 : 2);
+}
+
+/* Sweep along one axis. */
+static tb_status make_list(tb_penalty *p, tb_error *error)
+{
+    const int axis = widest_axis(p);
+    p->number_of_pairs = 0;
+    p->list_makings++;
+    end *ends = malloc(((size_t)p->number_of_shapes + 1) * sizeof *ends);
+    if (!ends) return tb_fail_memory(error, 0, "near pairs");
+    for (int32_t i = 0; i < p->number_of_shapes; i++) {
+        for (int k = 0; k < 3; k++) {
+            p->near_boxes[6 * i + k] = p->boxes[6 * i + k] - p->margin;
+            p->near_boxes[6 * i + 3 + k] = p->boxes[6 * i + 3 + k] + p->margin;
+        }
+        ends[i] = (end){p->near_boxes[6 * i + axis], i};
+    }
+    qsort(ends, (size_t)p->number_of_shapes, sizeof *ends, compare_ends);
+    bool fits = true;
+    for (int32_t i = 0; i < p->number_of_shapes && fits; i++) {
+        const double *box = p->near_boxes + 6 * ends[i].shape;
+        for (int32_t k = i + 1; k < p->number_of_shapes && ends[k].lower <= box[3 + axis] && fits;
+             k++)
+            if (meet(box, p->near_boxes + 6 * ends[k].shape))
+                fits = add_pair(p, ends[i].shape, ends[k].shape);
+    }
+    free(ends);
+    if (!fits) return tb_fail_memory(error, 0, "near pairs");
+    qsort(p->pairs, (size_t)p->number_of_pairs, sizeof *p->pairs, compare_pairs);
+    p->listed = true;
+    return TB_OK;
+}
+
+/* ---- contacts ---- */
+
+static tb_vec3 velocity_at(const tb_penalty *p, int32_t body, tb_vec3 x)
+{
+    return tb_v3_add(p->linear[body],
+                     tb_v3_cross(p->angular[body], tb_v3_sub(x, p->com[body])));
+}
+
+static void add_wrench(tb_penalty *p, int32_t body, tb_vec3 at, tb_vec3 force, tb_vec3 torque)
+{
+    double *w = p->wrenches + 6 * body;
+    const tb_vec3 turn = tb_v3_add(torque, tb_v3_cross(tb_v3_sub(at, p->com[body]), force));
+    for (int k = 0; k < 3; k++) {
+        w[k] += tb_v3_at(force, k);
+        w[3 + k] += tb_v3_at(turn, k);
+    }
+}
+
+/* Applies a contact and remembers it. False if memory is refused. */
+static bool apply(tb_penalty *p, const tb_near_pair *pair, const tb_overlap_part *part,
+                  const tb_contact_push *given, tb_vec3 velocity)
+{
+    const int32_t a = p->shapes[pair->a].body, b = p->shapes[pair->b].body;
+    const tb_vec3 spin = tb_v3_sub(p->angular[a], p->angular[b]);
+    const tb_contact_push push =
+        given ? *given : tb_volume_push(&pair->constants, part, velocity, spin);
+    if (!(tb_v3_length2(part->area) > 0)) p->degenerate = true;
+    add_wrench(p, a, part->centroid, push.force, push.torque);
+    add_wrench(p, b, part->centroid, tb_v3_negate(push.force), tb_v3_negate(push.torque));
+    p->power += tb_v3_dot(push.force, velocity) + tb_v3_dot(push.torque, spin);
+    tb_law_contact *grown =
+        tb_grow(p->contacts, p->number_of_contacts + 1, &p->contact_capacity, sizeof *grown);
+    if (!grown) return false;
+    p->contacts = grown;
+    p->contacts[p->number_of_contacts++] =
+        (tb_law_contact){pair->a, pair->b, *part, push, velocity};
+    return true;
+}
+
+static tb_vec3 relative_velocity(const tb_penalty *p, const tb_near_pair *pair, tb_vec3 x)
+{
+    return tb_v3_sub(velocity_at(p, p->shapes[pair->a].body, x),
+                     velocity_at(p, p->shapes[pair->b].body, x));
+}
+
+/* Two balls: a spring along the line of centres, nothing else (3.9). */
+static bool ball_ball(tb_penalty *p, const tb_near_pair *pair)
+{
+    const double ra = p->shapes[pair->a].radius, rb = p->shapes[pair->b].radius;
+    const tb_vec3 xa = p->shape_poses[pair->a].position, xb = p->shape_poses[pair->b].position;
+    const tb_vec3 line = tb_v3_sub(xa, xb);
+    const double distance2 = tb_v3_length2(line);
+    if (!(distance2 < (ra + rb) * (ra + rb))) return true;
+    const double distance = sqrt(distance2);
+    if (!(distance > 0)) {
+        p->degenerate = true;
+        return true;
+    }
+    const tb_vec3 normal = tb_v3_scale(line, 1 / distance);
+    const double depth = ra + rb - distance;
+    tb_contact_push push = {.normal_force = tb_sphere_push(&pair->constants, ra, rb, depth)};
+    push.force = tb_v3_scale(normal, push.normal_force);
+    const tb_overlap_part part = {.depth = depth,
+                                  .centroid = tb_v3_add_scaled(xb, normal, rb - depth / 2),
+                                  .area = normal};
+    return apply(p, pair, &part, &push, relative_velocity(p, pair, part.centroid));
+}
+
+static bool ball_plane(tb_penalty *p, const tb_near_pair *pair, bool ball_first)
+{
+    const int32_t ball = ball_first ? pair->a : pair->b, plane = ball_first ? pair->b : pair->a;
+    const tb_pose *pose = &p->shape_poses[plane];
+    const tb_vec3 normal = tb_m33_column(&pose->rotation, 2);
+    const tb_vec3 centre = p->shape_poses[ball].position;
+    tb_overlap_part part;
+    if (!tb_ball_in_half_space(centre, p->shapes[ball].radius, normal,
+                               tb_v3_dot(normal, tb_v3_sub(centre, pose->position)), &part))
+        return true;
+    if (!ball_first) part.area = tb_v3_negate(part.area);
+    return apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
+}
+
+static tb_status push_pair(tb_penalty *p, const tb_near_pair *pair, tb_error *error)
+{
+    const tb_law_shape *a = &p->shapes[pair->a], *b = &p->shapes[pair->b];
+    bool fits = true;
+    if (a->radius > 0 && b->radius > 0) {
+        fits = ball_ball(p, pair);
+    } else if (a->radius > 0 && b->half_space) {
+        fits = ball_plane(p, pair, true);
+    } else if (b->radius > 0 && a->half_space) {
+        fits = ball_plane(p, pair, false);
+    } else {
+        const tb_status status =
+            tb_solids_overlap(&p->solids[a->solid], &p->shape_poses[pair->a], &p->solids[b->solid],
+                              &p->shape_poses[pair->b], true, &p->found, error);
+        if (status != TB_OK) return status;
+        for (int32_t i = 0; i < p->found.number_of_parts && fits; i++) {
+            const tb_overlap_part part = p->found.parts[i];
+            fits = apply(p, pair, &part, NULL, relative_velocity(p, pair, part.centroid));
+        }
+    }
+    return fits ? TB_OK : tb_fail_memory(error, 0, "contacts");
+}
+
+tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error)
+{
+    const tb_model *m = p->state->model;
+    tb_status status = find_motion(p, t, y, y + m->number_of_coordinates, error);
+    if (status != TB_OK) return status;
+    place_shapes(p);
+    if (!list_holds(p)) status = make_list(p, error);
+    memset(p->wrenches, 0, 6 * (size_t)m->number_of_bodies * sizeof(double));
+    p->number_of_contacts = 0;
+    p->power = 0;
+    for (int32_t i = 0; i < p->number_of_pairs && status == TB_OK; i++) {
+        const tb_near_pair *pair = &p->pairs[i];
+        if (meet(p->boxes + 6 * pair->a, p->boxes + 6 * pair->b))
+            status = push_pair(p, pair, error);
+    }
+    return status;
+}
+
+/* ---- f(t, y) ---- */
+
+/* q' of a quaternion turned by w (body axes): q (0, w) / 2 */
+static void quaternion_slope(const double q[4], const double w[3], double slope[4])
+{
+    const tb_quaternion r = tb_q_mul(tb_q_load(q), tb_q(0, w[0], w[1], w[2]));
+    slope[0] = r.w / 2, slope[1] = r.x / 2, slope[2] = r.y / 2, slope[3] = r.z / 2;
+}
+
+static void coordinate_slopes(const tb_model *m, const double *q, const double *u, double *slope)
+{
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        const double *v = u + joint->dof, *x = q + joint->coordinate;
+        double *s = slope + joint->coordinate;
+        switch (joint->type) {
+        case TB_JOINT_FREE:
+            memcpy(s, v, 3 * sizeof *s);
+            quaternion_slope(x + 3, v + 3, s + 3);
+            break;
+        case TB_JOINT_BALL: quaternion_slope(x, v, s); break;
+        default: s[0] = v[0];
+        }
+    }
+}
+
+/* Accelerations of free bodies under gravity, contacts and applied wrenches. */
+static void free_accelerations(const tb_penalty *p, const double *u, double *slope)
+{
+    const tb_model *m = p->state->model;
+    for (int32_t t = 0; t < m->number_of_trees; t++) {
+        const tb_model_tree *tree = &m->trees[t];
+        const tb_model_body *body = &m->bodies[tree->body];
+        const double *w = p->wrenches + 6 * tree->body, *more = p->state->wrenches + 6 * tree->body;
+        const double *applied = p->state->applied + tree->dof, *v = u + tree->dof;
+        double *s = slope + tree->dof;
+        const double weight = body->mass * (1 - body->gravity_compensation);
+        const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+        const tb_vec3 spin = tb_v3_load(v + 3);
+        const tb_vec3 torque = tb_m33_tmul_v3(
+            &p->poses[tree->body].rotation,
+            tb_v3_add(tb_v3_load(w + 3), tb_v3_load(more + 3)));
+        const tb_vec3 gyro = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
+        double x[3];
+        for (int k = 0; k < 3; k++) {
+            s[k] = tree->inverse_mass * (w[k] + more[k] + applied[k] + weight * m->gravity[k]);
+            x[k] = tb_v3_at(torque, k) + applied[3 + k] - tb_v3_at(gyro, k);
+        }
+        for (int k = 0; k < 3; k++)
+            s[3 + k] = tree->inverse_inertia[3 * k] * x[0] +
+                       tree->inverse_inertia[3 * k + 1] * x[1] +
+                       tree->inverse_inertia[3 * k + 2] * x[2];
+    }
+}
+
+static tb_status tree_accelerations(tb_penalty *p, const double *y, double *slope, tb_error *error)
+{
+    const tb_model *m = p->state->model;
+    tb_state moved = *p->state;
+    moved.q = (double *)(uintptr_t)y;
+    moved.u = (double *)(uintptr_t)(y + m->number_of_coordinates);
+    moved.wrenches = p->wrenches;
+    moved.kinematic = p->kinematic;
+    for (int32_t i = 0; i < 6 * m->number_of_bodies; i++)
+        p->wrenches[i] += p->state->wrenches[i];
+    return tb_world_smooth_acceleration(&moved, &p->dynamics_memory, slope, error);
+}
+
+tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope, tb_error *error)
+{
+    tb_penalty *p = context;
+    const tb_model *m = p->state->model;
+    const int32_t coordinates = m->number_of_coordinates;
+    for (int32_t i = 0; i < p->size; i++)
+        if (!isfinite(y[i])) return tb_fail(error, TB_DIVERGED, "the motion is not finite");
+    tb_status status = tb_penalty_evaluate(p, t, y, error);
+    if (status != TB_OK) return status;
+    coordinate_slopes(m, y, y + coordinates, slope);
+    if (p->all_free)
+        free_accelerations(p, y + coordinates, slope + coordinates);
+    else
+        status = tree_accelerations(p, y, slope + coordinates, error);
+    slope[p->size - 1] = p->power;
+    return status;
+}

@@ -1,0 +1,89 @@
+/* Working memory of the volume law: solids of a model, shapes that are near, forces. */
+#ifndef TB_PENALTY_INTERNAL_H
+#define TB_PENALTY_INTERNAL_H
+
+#include "penalty/integrate.h"
+#include "penalty/penalty.h"
+#include "penalty/volume_law.h"
+#include "step/dynamics/dynamics.h"
+
+/* A shape as the law sees it. */
+typedef struct tb_law_shape {
+    int32_t shape, body; /* of the model */
+    int32_t solid;       /* in solids; -1: none is needed */
+    double radius;       /* m, > 0: a ball */
+    bool half_space, fixed;
+    double lower[3], upper[3]; /* m, box in the shape's frame; of a half-space infinite */
+    tb_volume_constants constants;
+} tb_law_shape;
+
+/* What makes two solids the same. */
+typedef struct tb_solid_key {
+    tb_shape_type type;
+    int32_t asset;
+    double size[3];
+} tb_solid_key;
+
+/* Shapes whose boxes, grown by the margin, met when the list was made. */
+typedef struct tb_near_pair {
+    int32_t a, b; /* in shapes, a < b */
+    tb_volume_constants constants;
+} tb_near_pair;
+
+/* The contact of one part in the last evaluation. */
+typedef struct tb_law_contact {
+    int32_t a, b; /* in shapes */
+    tb_overlap_part part;
+    tb_contact_push push;
+    tb_vec3 velocity; /* m/s, of A relative to B */
+} tb_law_contact;
+
+struct tb_penalty {
+    char sha256[65]; /* of the model that the memory is for */
+    tb_arena arena;  /* arrays of the model's size */
+    tb_workspace dynamics_memory;
+
+    tb_law_shape *shapes; /* those that collide */
+    int32_t number_of_shapes;
+    tb_solid *solids;
+    tb_solid_key *keys;
+    int32_t number_of_solids, solid_capacity, key_capacity;
+    bool all_free; /* every tree is one free body with its centre of mass at its origin */
+
+    tb_pose *poses;                  /* bodies, world */
+    tb_vec3 *linear, *angular, *com; /* bodies: velocity of the centre of mass; the centre; world */
+    tb_pose *shape_poses;            /* shapes, world */
+    double *wrenches;                /* bodies x 6: force, torque about the centre of mass */
+    double *kinematic;               /* kinematic bodies x 13, at the time of the evaluation */
+    double *boxes, *near_boxes;      /* shapes x 6: lower, upper; world; at the list's making */
+    int32_t *order;                  /* shapes, by the lower end of their boxes along an axis */
+    double margin;                   /* m */
+    bool listed;
+    tb_near_pair *pairs;
+    int32_t number_of_pairs, pair_capacity;
+
+    tb_law_contact *contacts;
+    int32_t number_of_contacts, contact_capacity;
+    tb_overlaps_found found;
+    double *y, *scratch; /* the integrator's */
+    int32_t size;
+    double power; /* W, of the contacts in the last evaluation */
+    bool degenerate;
+
+    /* of the step that is being made */
+    const tb_state *state;
+    tb_error *error;
+    int64_t list_makings;
+};
+
+/* The solids of a model's shapes. UNSUPPORTED names the shape. */
+tb_status tb_penalty_take_shapes(tb_penalty *p, const tb_model *model, tb_error *error);
+void tb_penalty_free_solids(tb_penalty *p);
+
+/* Poses, velocities and contact forces at y = (q, u, ...), t after the step's start. */
+tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error);
+/* f(t, y) for tb_integrate; the context is the tb_penalty. */
+tb_status tb_penalty_slope(void *context, double t, const double *y, double *slope,
+                           tb_error *error);
+
+#endif

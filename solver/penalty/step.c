@@ -1,0 +1,289 @@
+/* A step by the volume law: memory, one integration, contacts and the account of energy. */
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "penalty/penalty_internal.h"
+
+static const char DEFAULT_INTEGRATOR[] = "rkfix4";
+
+/* ---- memory ---- */
+
+/* Parts of a model that have no smooth force here. */
+static tb_status check_model(const tb_model *m, tb_error *error)
+{
+    int32_t adhesive = m->has_adhesion;
+    const struct {
+        int32_t count;
+        const char *what;
+    } others[] = {{m->number_of_equalities, "equalities"},
+                  {m->number_of_limited_joints, "joint limits"},
+                  {m->number_of_dry_dofs, "dry friction in joints"},
+                  {m->number_of_activations, "actuators with activations"},
+                  {m->number_of_fluids, "a medium"},
+                  {adhesive, "adhesion"}};
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        if (others[i].count > 0)
+            return tb_fail_field(error, TB_UNSUPPORTED, "scheme",
+                                 "the volume law has no %s, and the model has", others[i].what);
+    for (int32_t i = 0; i < m->number_of_tendons; i++)
+        if (m->tendons[i].limited || m->tendons[i].dry_friction > 0)
+            return tb_fail_field(error, TB_UNSUPPORTED, "scheme",
+                                 "the volume law has no limits and no friction of tendons, and "
+                                 "tendon '%s' has",
+                                 tb_model_thing_name(m, TB_HANDLE_TENDON, i));
+    return TB_OK;
+}
+
+static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
+{
+    tb_arena *arena = &p->arena;
+    const size_t bodies = (size_t)m->number_of_bodies;
+    const size_t shapes = (size_t)p->number_of_shapes;
+    p->size = m->number_of_coordinates + m->number_of_dofs + 1;
+    p->poses = TB_ARENA_ARRAY(arena, tb_pose, bodies);
+    p->linear = TB_ARENA_ZEROED(arena, tb_vec3, bodies);
+    p->angular = TB_ARENA_ZEROED(arena, tb_vec3, bodies);
+    p->com = TB_ARENA_ZEROED(arena, tb_vec3, bodies);
+    p->wrenches = TB_ARENA_ARRAY(arena, double, 6 * bodies);
+    p->kinematic = TB_ARENA_ARRAY(arena, double,
+                                  TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    p->shape_poses = TB_ARENA_ARRAY(arena, tb_pose, shapes);
+    p->boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
+    p->near_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
+    p->y = TB_ARENA_ARRAY(arena, double, p->size);
+    p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS * (size_t)p->size);
+    if (!p->poses || !p->linear || !p->angular || !p->com || !p->wrenches || !p->kinematic ||
+        !p->shape_poses || !p->boxes || !p->near_boxes || !p->y || !p->scratch)
+        return tb_fail_memory(error, 0, "a world by the volume law");
+    return TB_OK;
+}
+
+/* A near pair's margin is a share of the usual shape's size. */
+static double choose_margin(const tb_penalty *p)
+{
+    double sum = 0;
+    int32_t count = 0;
+    for (int32_t i = 0; i < p->number_of_shapes; i++) {
+        const tb_law_shape *x = &p->shapes[i];
+        if (x->half_space || x->fixed) continue;
+        sum += fmax(x->upper[0] - x->lower[0],
+                    fmax(x->upper[1] - x->lower[1], x->upper[2] - x->lower[2]));
+        count++;
+    }
+    return count ? 0.05 * sum / count : 0;
+}
+
+static tb_status take_model(tb_penalty *p, const tb_model *m, tb_error *error)
+{
+    if (strcmp(p->sha256, m->sha256) == 0) return TB_OK;
+    p->sha256[0] = 0;
+    p->listed = false;
+    tb_penalty_free_solids(p);
+    tb_arena_reset(&p->arena);
+    tb_status status = check_model(m, error);
+    if (status == TB_OK) status = tb_penalty_take_shapes(p, m, error);
+    if (status == TB_OK) status = take_arrays(p, m, error);
+    if (status != TB_OK) return status;
+    p->all_free = m->number_of_jointed_trees == 0 && m->number_of_actuators == 0 &&
+                  m->number_of_tendons == 0 && !m->has_polynomials;
+    for (int32_t j = 0; j < m->number_of_joints; j++)
+        if (m->joints[j].stiffness != 0) p->all_free = false;
+    for (int32_t d = 0; d < m->number_of_dofs; d++)
+        if (m->dofs[d].damping != 0 || m->dofs[d].armature != 0) p->all_free = false;
+    if (m->number_of_kinematic_bodies > 0) p->all_free = false;
+    p->margin = choose_margin(p);
+    memcpy(p->sha256, m->sha256, sizeof p->sha256);
+    return TB_OK;
+}
+
+void tb_penalty_destroy(tb_penalty *penalty)
+{
+    if (!penalty) return;
+    tb_penalty_free_solids(penalty);
+    tb_arena_destroy(&penalty->arena);
+    tb_arena_destroy(&penalty->dynamics_memory.arena);
+    tb_overlaps_found_free(&penalty->found);
+    free(penalty->pairs);
+    free(penalty->contacts);
+    free(penalty);
+}
+
+/* ---- the step ---- */
+
+static tb_status freeze(tb_state *state, tb_certificate *c, tb_error *error)
+{
+    c->status = TB_DIVERGED;
+    c->flags |= TB_CERTIFICATE_DIVERGED;
+    c->step = state->steps;
+    c->time = state->time;
+    state->status = TB_DIVERGED;
+    state->certificate = *c;
+    return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
+                   (long long)state->steps + 1, state->time);
+}
+
+/* Semi-implicit Euler: velocities by the forces at the start, then positions by the new velocities;
+ * symplectic for forces of positions alone. */
+static tb_status step_symplectic(tb_penalty *p, tb_initial_value *problem, tb_error *error)
+{
+    const tb_model *m = p->state->model;
+    const int32_t coordinates = m->number_of_coordinates;
+    const tb_status status = tb_penalty_slope(p, 0, p->y, p->scratch, error);
+    problem->evaluations = problem->steps = 1;
+    if (status != TB_OK) return status;
+    for (int32_t i = coordinates; i < p->size; i++) p->y[i] += problem->dt * p->scratch[i];
+    tb_dynamics_integrate(m, p->y + coordinates, problem->dt, p->y);
+    return TB_OK;
+}
+
+static tb_status integrate(tb_penalty *p, const tb_step_options *options, const char *name,
+                           tb_initial_value *problem, tb_error *error)
+{
+    const tb_state *state = p->state;
+    const tb_model *m = state->model;
+    memcpy(p->y, state->q, (size_t)m->number_of_coordinates * sizeof *p->y);
+    memcpy(p->y + m->number_of_coordinates, state->u,
+           (size_t)m->number_of_dofs * sizeof *p->y);
+    p->y[p->size - 1] = 0;
+    *problem = (tb_initial_value){.slope = tb_penalty_slope,
+                                  .context = p,
+                                  .size = p->size,
+                                  .dt = options->dt > 0 ? options->dt : m->dt,
+                                  .tolerance = options->solve.tolerance,
+                                  .y = p->y,
+                                  .scratch = p->scratch};
+    if (strcmp(name, "symplectic") == 0) return step_symplectic(p, problem, error);
+    return tb_integrate(name, problem, error);
+}
+
+static void normalize_quaternions(const tb_model *m, double *q)
+{
+    for (int32_t j = 0; j < m->number_of_joints; j++) {
+        const tb_model_joint *joint = &m->joints[j];
+        if (joint->type != TB_JOINT_FREE && joint->type != TB_JOINT_BALL) continue;
+        double *x = q + joint->coordinate + (joint->type == TB_JOINT_FREE ? 3 : 0);
+        tb_q_store(x, tb_q_normalize(tb_q_load(x)));
+    }
+}
+
+/* The contacts of the last evaluation, with their forces times dt as impulses. */
+static tb_status remember(tb_penalty *p, tb_state *state, double dt, tb_certificate *c)
+{
+    const int32_t count = p->number_of_contacts;
+    const tb_status status = tb_state_reserve_next(state, count);
+    if (status != TB_OK) return status;
+    for (int32_t i = 0; i < count; i++) {
+        const tb_law_contact *x = &p->contacts[i];
+        tb_contact_record *r = &state->next_contacts[i];
+        const tb_vec3 away = tb_v3_normalize(x->part.area, tb_v3(0, 0, 1));
+        const tb_vec3 normal = tb_v3_negate(away); /* records point from A to B */
+        const tb_vec3 force = tb_v3_negate(x->push.force), speed = tb_v3_negate(x->velocity);
+        tb_vec3 t1, t2;
+        tb_v3_tangents(normal, &t1, &t2);
+        memset(r, 0, sizeof *r);
+        r->shape_a = p->shapes[x->a].shape;
+        r->shape_b = p->shapes[x->b].shape;
+        r->feature = (uint64_t)i;
+        tb_v3_store(r->position, x->part.centroid);
+        tb_v3_store(r->normal, normal);
+        tb_v3_store(r->tangent1, t1);
+        tb_v3_store(r->tangent2, t2);
+        r->gap = -x->part.depth;
+        const tb_vec3 axes[3] = {normal, t1, t2};
+        for (int k = 0; k < 3; k++) {
+            r->impulse[k] = dt * tb_v3_dot(force, axes[k]);
+            r->velocity[k] = tb_v3_dot(speed, axes[k]);
+        }
+        r->impulse[3] = -dt * tb_v3_dot(x->push.torque, normal);
+        r->kind = TB_CONTACT_SPIN;
+        r->status = TB_CONTACT_SLIP;
+        c->penetration = fmax(c->penetration, x->part.depth);
+    }
+    tb_state_take_next(state, count);
+    return TB_OK;
+}
+
+/* The contacts' work is integrated with the motion. What other things do (motors, dampers, bodies
+ * that are moved) is the rest where there are any; without them the rest is the integrator's error. */
+static void settle_energy(const tb_model *m, const tb_state *state, double before, double after,
+                          double work, tb_certificate *c)
+{
+    bool others = m->number_of_actuators > 0 || m->number_of_kinematic_bodies > 0;
+    for (int32_t d = 0; d < m->number_of_dofs; d++)
+        others = others || m->dofs[d].damping != 0 || state->applied[d] != 0;
+    for (int32_t i = 0; i < 6 * m->number_of_bodies; i++)
+        others = others || state->wrenches[i] != 0;
+    c->energy = after;
+    c->energy_change = after - before;
+    c->energy_friction = work;
+    if (others)
+        c->energy_applied = c->energy_change - work;
+    else
+        c->energy_unexplained = c->energy_change - work;
+}
+
+static bool is_finite(const tb_penalty *p)
+{
+    bool finite = true;
+    for (int32_t i = 0; i < p->size; i++) finite = finite && isfinite(p->y[i]);
+    return finite;
+}
+
+static tb_status finish(tb_penalty *p, tb_state *state, const tb_step_options *options, double dt,
+                        tb_certificate *c, tb_error *error)
+{
+    const tb_model *m = state->model;
+    tb_arena *arena = &p->dynamics_memory.arena;
+    double before = 0;
+    tb_arena_reset(arena);
+    if (options->report_energy) before = tb_world_energy(state, arena);
+    const tb_status status = remember(p, state, dt, c);
+    if (status != TB_OK) return tb_fail_memory(error, 0, "contacts");
+    memcpy(state->q, p->y, (size_t)m->number_of_coordinates * sizeof *p->y);
+    memcpy(state->u, p->y + m->number_of_coordinates,
+           (size_t)m->number_of_dofs * sizeof *p->y);
+    normalize_quaternions(m, state->q);
+    tb_kinematic_move(state->kinematic, m->number_of_kinematic_bodies, dt);
+    state->steps++;
+    state->time += dt;
+    tb_arena_reset(arena);
+    if (options->report_energy)
+        settle_energy(m, state, before, tb_world_energy(state, arena), p->y[p->size - 1], c);
+    return TB_OK;
+}
+
+tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
+                          tb_certificate *certificate, tb_error *error)
+{
+    memset(certificate, 0, sizeof *certificate);
+    if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    if (!workspace->penalty) workspace->penalty = calloc(1, sizeof *workspace->penalty);
+    tb_penalty *p = workspace->penalty;
+    if (!p) return tb_fail_memory(error, sizeof *p, "the volume law");
+    p->dynamics_memory.threads = workspace->threads;
+    tb_status status = take_model(p, state->model, error);
+    if (status != TB_OK) return status;
+    p->state = state;
+    p->degenerate = false;
+
+    const char *name = options->solve.solver;
+    if (strcmp(name, "auto") == 0) name = DEFAULT_INTEGRATOR;
+    tb_initial_value problem;
+    status = integrate(p, options, name, &problem, error);
+    if (status == TB_DIVERGED || (status == TB_OK && !is_finite(p)))
+        return freeze(state, certificate, error);
+    if (status != TB_OK) return status;
+    status = finish(p, state, options, problem.dt, certificate, error);
+    if (status != TB_OK) return status;
+
+    certificate->status = TB_OK;
+    if (p->degenerate) certificate->flags |= TB_CERTIFICATE_DEGENERATE;
+    certificate->contacts = p->number_of_contacts;
+    certificate->iterations = (int32_t)problem.evaluations;
+    strncpy(certificate->solver, name, sizeof certificate->solver - 1);
+    certificate->step = state->steps;
+    certificate->time = state->time;
+    state->certificate = *certificate;
+    return TB_OK;
+}
