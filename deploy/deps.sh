@@ -72,6 +72,7 @@ find_missing() {
             ;;
         test)
             need check library check
+            need libgmp-dev library gmp
             need curl have curl
             need jq have jq
             need openssl have openssl

@@ -109,3 +109,6 @@ run-fuzz: $(addprefix $(B)/,$(call only,$(FUZZ)))
 	    mkdir -p $(B)/found/$$f tests/fuzz/corpus/$$f; \
 	    $(B)/tests/fuzz/fuzz_$$f -max_total_time=$(FUZZ_SECONDS) -timeout=20 \
 	        -artifact_prefix=$(B)/found/$$f- $(B)/found/$$f tests/fuzz/corpus/$$f || exit 1; done
+
+# exact rational arithmetic
+$(B)/tests/unit/penalty/test_overlap: LDLIBS += -lgmp

@@ -109,7 +109,8 @@ TB_FN int32_t tb_clip_face(tb_clip *c, int32_t first, int32_t end, int32_t used,
         }
         if (in_a) c->spare[used++] = a;
         if (in_a == in_b) continue;
-        const int32_t edge = in_a ? tb_clip_cross(c, a, b, crossed) : tb_clip_cross(c, b, a, crossed);
+        const int32_t edge =
+            in_a ? tb_clip_cross(c, a, b, crossed) : tb_clip_cross(c, b, a, crossed);
         if (c->overflow) return used;
         c->spare[used++] = c->edges[4 * edge + 2];
         if (in_a)

@@ -145,9 +145,8 @@ static bool add_pair(tb_penalty *p, int32_t a, int32_t b)
         tb_grow(p->pairs, p->number_of_pairs + 1, &p->pair_capacity, sizeof *grown);
     if (!grown) return false;
     p->pairs = grown;
-    p->pairs[p->number_of_pairs++] =
-        (tb_near_pair){a < b ? a : b, a < b ? b : a,
-                       tb_volume_constants_of_pair(&x->constants, &y->constants)};
+    p->pairs[p->number_of_pairs++] = (tb_near_pair){
+        a < b ? a : b, a < b ? b : a, tb_volume_constants_of_pair(&x->constants, &y->constants)};
     return true;
 }
 
@@ -203,8 +202,7 @@ static tb_status make_list(tb_penalty *p, tb_error *error)
 
 static tb_vec3 velocity_at(const tb_penalty *p, int32_t body, tb_vec3 x)
 {
-    return tb_v3_add(p->linear[body],
-                     tb_v3_cross(p->angular[body], tb_v3_sub(x, p->com[body])));
+    return tb_v3_add(p->linear[body], tb_v3_cross(p->angular[body], tb_v3_sub(x, p->com[body])));
 }
 
 static void add_wrench(tb_penalty *p, int32_t body, tb_vec3 at, tb_vec3 force, tb_vec3 torque)
@@ -261,9 +259,8 @@ static bool ball_ball(tb_penalty *p, const tb_near_pair *pair)
     const double depth = ra + rb - distance;
     tb_contact_push push = {.normal_force = tb_sphere_push(&pair->constants, ra, rb, depth)};
     push.force = tb_v3_scale(normal, push.normal_force);
-    const tb_overlap_part part = {.depth = depth,
-                                  .centroid = tb_v3_add_scaled(xb, normal, rb - depth / 2),
-                                  .area = normal};
+    const tb_overlap_part part = {
+        .depth = depth, .centroid = tb_v3_add_scaled(xb, normal, rb - depth / 2), .area = normal};
     return apply(p, pair, &part, &push, relative_velocity(p, pair, part.centroid));
 }
 
@@ -361,9 +358,8 @@ static void free_accelerations(const tb_penalty *p, const double *u, double *slo
         const double weight = body->mass * (1 - body->gravity_compensation);
         const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
         const tb_vec3 spin = tb_v3_load(v + 3);
-        const tb_vec3 torque = tb_m33_tmul_v3(
-            &p->poses[tree->body].rotation,
-            tb_v3_add(tb_v3_load(w + 3), tb_v3_load(more + 3)));
+        const tb_vec3 torque = tb_m33_tmul_v3(&p->poses[tree->body].rotation,
+                                              tb_v3_add(tb_v3_load(w + 3), tb_v3_load(more + 3)));
         const tb_vec3 gyro = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
         double x[3];
         for (int k = 0; k < 3; k++) {
@@ -385,8 +381,7 @@ static tb_status tree_accelerations(tb_penalty *p, const double *y, double *slop
     moved.u = (double *)(uintptr_t)(y + m->number_of_coordinates);
     moved.wrenches = p->wrenches;
     moved.kinematic = p->kinematic;
-    for (int32_t i = 0; i < 6 * m->number_of_bodies; i++)
-        p->wrenches[i] += p->state->wrenches[i];
+    for (int32_t i = 0; i < 6 * m->number_of_bodies; i++) p->wrenches[i] += p->state->wrenches[i];
     return tb_world_smooth_acceleration(&moved, &p->dynamics_memory, slope, error);
 }
 

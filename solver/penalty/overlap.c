@@ -76,8 +76,8 @@ static bool reserve(tb_overlaps_found *f, int32_t vertices, int32_t seams)
     tb_fragment *fragments =
         tb_grow(f->fragments, f->number_of_fragments + 1, &f->fragment_capacity, sizeof *fragments);
     if (fragments) f->fragments = fragments;
-    tb_vec3 *grown = tb_grow(f->vertices, f->number_of_vertices + vertices, &f->vertex_capacity,
-                             sizeof *grown);
+    tb_vec3 *grown =
+        tb_grow(f->vertices, f->number_of_vertices + vertices, &f->vertex_capacity, sizeof *grown);
     if (grown) f->vertices = grown;
     tb_seam *more = tb_grow(f->seams, f->number_of_seams + seams, &f->seam_capacity, sizeof *more);
     if (more) f->seams = more;
@@ -183,8 +183,7 @@ static bool find_fragments(meeting *m)
         if (!boxes_meet(lower, upper, m->fixed->lower, m->fixed->upper)) continue;
         for (int32_t k = 0; k < m->fixed->number_of_pieces; k++) {
             const tb_piece *fixed = &m->fixed->pieces[k];
-            if (boxes_meet(lower, upper, fixed->lower, fixed->upper) &&
-                !clip_pair(m, moved, fixed))
+            if (boxes_meet(lower, upper, fixed->lower, fixed->upper) && !clip_pair(m, moved, fixed))
                 return false;
         }
     }
@@ -205,8 +204,8 @@ static bool share_area(const tb_vec3 *a, int32_t na, const tb_vec3 *b, int32_t n
     for (int turn = 0; turn < 2; turn++) {
         tb_vec3 normal = tb_v3(0, 0, 0);
         for (int32_t i = 1; i + 1 < na; i++)
-            normal = tb_v3_add(normal,
-                               tb_v3_cross(tb_v3_sub(a[i], a[0]), tb_v3_sub(a[i + 1], a[0])));
+            normal =
+                tb_v3_add(normal, tb_v3_cross(tb_v3_sub(a[i], a[0]), tb_v3_sub(a[i + 1], a[0])));
         for (int32_t i = 0; i < na; i++) {
             const tb_vec3 e = tb_v3_sub(a[i + 1 == na ? 0 : i + 1], a[i]);
             const tb_vec3 inward = tb_v3_cross(normal, e);
@@ -291,10 +290,12 @@ tb_status tb_solids_overlap(const tb_solid *a, const tb_pose *pose_a, const tb_s
     found->number_of_parts = found->number_of_fragments = 0;
     found->number_of_vertices = found->number_of_seams = 0;
     /* the solid with planes alone stays, else the one with fewer pieces moves */
-    const bool swapped = a->half_space || (!b->half_space && b->number_of_pieces < a->number_of_pieces);
+    const bool swapped =
+        a->half_space || (!b->half_space && b->number_of_pieces < a->number_of_pieces);
     meeting m = {.moved = swapped ? b : a,
                  .fixed = swapped ? a : b,
-                 .relative = swapped ? relative_pose(pose_b, pose_a) : relative_pose(pose_a, pose_b),
+                 .relative =
+                     swapped ? relative_pose(pose_b, pose_a) : relative_pose(pose_a, pose_b),
                  .home = swapped ? *pose_a : *pose_b,
                  .swapped = swapped,
                  .found = found};

@@ -17,7 +17,7 @@ enum { CANDIDATES = 24, DEEPEST = 200 };
 /* Planes nearer than this share of the solid's size are one. */
 #define SAME_PLANE 1e-10
 /* Pieces smaller than this share of the box are left out; so large may the missing volume be. */
-#define SMALLEST_PIECE 1e-14
+#define SMALLEST_PIECE   1e-14
 #define VOLUME_TOLERANCE 1e-9
 
 typedef struct polygon {
@@ -30,7 +30,7 @@ typedef struct cutter {
     double *planes; /* distinct planes of the surface, x 4 */
     int32_t number_of_planes, plane_capacity;
     double size, epsilon; /* m */
-    int32_t *inner; /* from 1: planes that divided cells */
+    int32_t *inner;       /* from 1: planes that divided cells */
     int32_t number_of_inner, inner_capacity;
     int32_t piece_capacity, vertex_capacity, plane_room, cut_room, start_room, loop_capacity;
     int32_t number_of_vertices, number_of_loops;
@@ -244,7 +244,8 @@ static bool reserve_piece(cutter *c, const tb_clip *k)
         array = grown;                                                                             \
     } while (0)
     GROW(s->pieces, s->number_of_pieces + 1, &c->piece_capacity, tb_piece, 1);
-    GROW(s->vertices, c->number_of_vertices + k->number_of_vertices, &c->vertex_capacity, double, 3);
+    GROW(s->vertices, c->number_of_vertices + k->number_of_vertices, &c->vertex_capacity, double,
+         3);
     GROW(s->planes, s->number_of_faces + k->number_of_faces, &c->plane_room, double, 4);
     GROW(s->cuts, s->number_of_faces + k->number_of_faces, &c->cut_room, int32_t, 1);
     GROW(s->loop_starts, s->number_of_faces + k->number_of_faces + 1, &c->start_room, int32_t, 1);
@@ -372,8 +373,7 @@ static void divide(cutter *c, cell *x, int32_t depth)
     if (inner > 0 && cell_copy(c, x, 4, &front) && cell_copy(c, x, 4, &back)) {
         const double *p = c->planes + 4 * plane;
         const tb_vec3 n = tb_v3_load(p);
-        const bool has_front =
-            tb_clip_cut(&front.clip, tb_v3_negate(n), -p[3], -2 - 2 * inner);
+        const bool has_front = tb_clip_cut(&front.clip, tb_v3_negate(n), -p[3], -2 - 2 * inner);
         const bool has_back = tb_clip_cut(&back.clip, n, p[3], inner);
         divide_surface(c, x, plane, &front, &back);
         /* the plane's own triangles say what lies behind them: solid, unless surface follows */

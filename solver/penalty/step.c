@@ -46,13 +46,13 @@ static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
     p->angular = TB_ARENA_ZEROED(arena, tb_vec3, bodies);
     p->com = TB_ARENA_ZEROED(arena, tb_vec3, bodies);
     p->wrenches = TB_ARENA_ARRAY(arena, double, 6 * bodies);
-    p->kinematic = TB_ARENA_ARRAY(arena, double,
-                                  TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
+    p->kinematic =
+        TB_ARENA_ARRAY(arena, double, TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies);
     p->shape_poses = TB_ARENA_ARRAY(arena, tb_pose, shapes);
     p->boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->near_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->y = TB_ARENA_ARRAY(arena, double, p->size);
-    p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS * (size_t)p->size);
+    p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS *(size_t)p->size);
     if (!p->poses || !p->linear || !p->angular || !p->com || !p->wrenches || !p->kinematic ||
         !p->shape_poses || !p->boxes || !p->near_boxes || !p->y || !p->scratch)
         return tb_fail_memory(error, 0, "a world by the volume law");
@@ -143,8 +143,7 @@ static tb_status integrate(tb_penalty *p, const tb_step_options *options, const 
     const tb_state *state = p->state;
     const tb_model *m = state->model;
     memcpy(p->y, state->q, (size_t)m->number_of_coordinates * sizeof *p->y);
-    memcpy(p->y + m->number_of_coordinates, state->u,
-           (size_t)m->number_of_dofs * sizeof *p->y);
+    memcpy(p->y + m->number_of_coordinates, state->u, (size_t)m->number_of_dofs * sizeof *p->y);
     p->y[p->size - 1] = 0;
     *problem = (tb_initial_value){.slope = tb_penalty_slope,
                                   .context = p,
@@ -241,8 +240,7 @@ static tb_status finish(tb_penalty *p, tb_state *state, const tb_step_options *o
     const tb_status status = remember(p, state, dt, c);
     if (status != TB_OK) return tb_fail_memory(error, 0, "contacts");
     memcpy(state->q, p->y, (size_t)m->number_of_coordinates * sizeof *p->y);
-    memcpy(state->u, p->y + m->number_of_coordinates,
-           (size_t)m->number_of_dofs * sizeof *p->y);
+    memcpy(state->u, p->y + m->number_of_coordinates, (size_t)m->number_of_dofs * sizeof *p->y);
     normalize_quaternions(m, state->q);
     tb_kinematic_move(state->kinematic, m->number_of_kinematic_bodies, dt);
     state->steps++;

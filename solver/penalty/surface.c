@@ -77,8 +77,8 @@ static tb_status merge_vertices(tb_surface_mesh *m, const char *name, tb_error *
     double size = 0;
     for (int32_t i = 0; i < 3 * m->number_of_vertices; i++) {
         if (!isfinite(m->vertices[i]))
-            return tb_fail_field(error, TB_INVALID_ARGUMENT, name,
-                                 "'%s': vertex %d is not finite", name, i / 3);
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, name, "'%s': vertex %d is not finite",
+                                 name, i / 3);
         size = fmax(size, fabs(m->vertices[i]));
     }
     keyed *keys = calloc((size_t)m->number_of_vertices + 1, sizeof *keys);
@@ -167,8 +167,8 @@ static tb_status check_edges(const tb_surface_mesh *m, const char *name, tb_erro
         for (end = i; end < count && same_edge(&edges[i], &edges[end]); end++)
             forward += edges[end].forward ? 1 : -1;
         if (forward == 0) continue;
-        status = fail_at(m, &edges[i], end - i == 1 ? "a hole" : "faces that are reversed", name,
-                         error);
+        status =
+            fail_at(m, &edges[i], end - i == 1 ? "a hole" : "faces that are reversed", name, error);
     }
     free(edges);
     return status;
@@ -216,8 +216,8 @@ static tb_status turn_triangles(tb_surface_mesh *m, tb_error *error)
         stack[top++] = seed;
         for (bottom = 0; bottom < top; bottom++) {
             const int32_t t = stack[bottom];
-            six += turn[t] * tb_v3_dot(corner(m, t, 0),
-                                       tb_v3_cross(corner(m, t, 1), corner(m, t, 2)));
+            six +=
+                turn[t] * tb_v3_dot(corner(m, t, 0), tb_v3_cross(corner(m, t, 1), corner(m, t, 2)));
             for (int k = 0; k < 3; k++) {
                 const int32_t other = abs(across[3 * t + k]) - 1;
                 if (other < 0 || turn[other]) continue;

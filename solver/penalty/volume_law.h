@@ -15,13 +15,13 @@
 
 /* Constants of a surface; of two surfaces each constant counts by tb_volume_constants_of_pair. */
 typedef struct tb_volume_constants {
-    double elasticity;        /* E, Pa */
-    double damping;           /* c_d, s/m */
-    double sliding_velocity;  /* v_s, m/s: where friction is near its peak */
-    double static_friction;   /* mu_s */
-    double kinetic_friction;  /* mu_k, at most mu_s */
-    double rotation_damping;  /* c_r, s/m */
-    double sphere_stiffness;  /* c_s, N/m, between two spheres; 0: Hertz with E */
+    double elasticity;       /* E, Pa */
+    double damping;          /* c_d, s/m */
+    double sliding_velocity; /* v_s, m/s: where friction is near its peak */
+    double static_friction;  /* mu_s */
+    double kinetic_friction; /* mu_k, at most mu_s */
+    double rotation_damping; /* c_r, s/m */
+    double sphere_stiffness; /* c_s, N/m, between two spheres; 0: Hertz with E */
 } tb_volume_constants;
 
 /* The thesis's constants; it prints none for c_s. */
@@ -61,7 +61,7 @@ typedef struct tb_overlap_part {
     double volume;    /* m^3 */
     double depth;     /* m, (6.4) */
     tb_vec3 centroid; /* m, world */
-    tb_vec3 area;     /* m^2, world: area vector of the part of B's surface inside A; (6.3) gives the
+    tb_vec3 area; /* m^2, world: area vector of the part of B's surface inside A; (6.3) gives the
                          normal as its direction, from B to A */
 } tb_overlap_part;
 
@@ -108,8 +108,8 @@ TB_FN tb_contact_push tb_volume_push(const tb_volume_constants *c, const tb_over
     if (speed > 0)
         push.force = tb_v3_add_scaled(push.force, tangential,
                                       TB_R(-tb_volume_friction(c, speed) * force / speed));
-    push.torque = tb_v3_scale(normal, TB_R(-area * force * c->rotation_damping *
-                                           (double)tb_v3_dot(spin, normal)));
+    push.torque = tb_v3_scale(
+        normal, TB_R(-area * force * c->rotation_damping * (double)tb_v3_dot(spin, normal)));
     return push;
 }
 

@@ -77,17 +77,17 @@ static bool put_round(tb_surface_mesh *m, const tb_model_shape *shape)
     case TB_SHAPE_CYLINDER:
         rings[0][0] = rings[1][0] = s[0];
         rings[0][1] = -s[1], rings[1][1] = s[1];
-        return put_rings(m, (const double (*)[2])rings, 2, -s[1], s[1], 1);
+        return put_rings(m, (const double(*)[2])rings, 2, -s[1], s[1], 1);
     case TB_SHAPE_CAPSULE:
         count = add_arc(rings, count, s[0], s[0], -s[1], 1 - ROUND_RINGS, 0);
         count = add_arc(rings, count, s[0], s[0], s[1], 0, ROUND_RINGS - 1);
-        return put_rings(m, (const double (*)[2])rings, count, -s[1] - s[0], s[1] + s[0], 1);
+        return put_rings(m, (const double(*)[2])rings, count, -s[1] - s[0], s[1] + s[0], 1);
     case TB_SHAPE_SPHERE:
         count = add_arc(rings, count, s[0], s[0], 0, 1 - ROUND_RINGS, ROUND_RINGS - 1);
-        return put_rings(m, (const double (*)[2])rings, count, -s[0], s[0], 1);
+        return put_rings(m, (const double(*)[2])rings, count, -s[0], s[0], 1);
     default:
         count = add_arc(rings, count, s[0], s[2], 0, 1 - ROUND_RINGS, ROUND_RINGS - 1);
-        return put_rings(m, (const double (*)[2])rings, count, -s[2], s[2], s[1] / s[0]);
+        return put_rings(m, (const double(*)[2])rings, count, -s[2], s[2], s[1] / s[0]);
     }
 }
 
@@ -169,8 +169,7 @@ static tb_status find_solid(tb_penalty *p, const tb_model *model, int32_t shape,
     tb_solid_key *keys = tb_grow(p->keys, p->number_of_solids + 1, &p->key_capacity, sizeof *keys);
     if (keys) p->keys = keys;
     if (!solids || !keys) return tb_fail_memory(error, 0, "the solids of a model");
-    const tb_status status =
-        build_solid(model, s, name, &p->solids[p->number_of_solids], error);
+    const tb_status status = build_solid(model, s, name, &p->solids[p->number_of_solids], error);
     if (status != TB_OK) return status;
     *solid = p->number_of_solids;
     p->keys[p->number_of_solids++] = key;

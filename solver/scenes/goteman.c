@@ -28,7 +28,8 @@ static void begin(tb_scene_text *t, const char *name, double dt, double gravity)
 
 static void put_ground(tb_scene_text *t, double half)
 {
-    tb_scene_put(t, "    <geom name=\"ground\" type=\"box\" size=\"%g %g 0.5\" pos=\"0 0 -0.5\"/>\n",
+    tb_scene_put(t,
+                 "    <geom name=\"ground\" type=\"box\" size=\"%g %g 0.5\" pos=\"0 0 -0.5\"/>\n",
                  half, half);
 }
 
@@ -105,8 +106,9 @@ static void put_ring_mesh(tb_scene_text *t, double inner, double outer, double h
 static void write_fork_ring(tb_scene_text *t, const tb_scene_recipe *recipe)
 {
     /* inner and outer polygon of n corners: area n/2 sin(2 pi/n) (R^2 - r^2); 0.75 m^3 in all */
-    const double inner = 0.6, outer = 1, area = RING_SEGMENTS / 2.0 *
-                 sin(2 * PI / RING_SEGMENTS) * (outer * outer - inner * inner);
+    const double inner = 0.6, outer = 1,
+                 area = RING_SEGMENTS / 2.0 * sin(2 * PI / RING_SEGMENTS) *
+                        (outer * outer - inner * inner);
     const double half_width = 0.75 / area / 2;
     begin(t, recipe->name, 0.01, -9.81);
     tb_scene_put(t, "  <asset>\n");
@@ -139,11 +141,12 @@ static void write_fork_ring(tb_scene_text *t, const tb_scene_recipe *recipe)
         const int a = WALL[k], b = WALL[(k + 1) % 10];
         tb_scene_put(t, "%d %d %d  %d %d %d  ", a, b, b + 10, a, b + 10, a + 10);
     }
-    tb_scene_put(t, "\"/>\n  </asset>\n  <worldbody>\n"
-                    "    <geom name=\"fork\" type=\"sdf\" mesh=\"fork\"/>\n"
-                    "    <body name=\"ring\" pos=\"0 0 %.9g\"><freejoint/>"
-                    "<geom name=\"ring\" type=\"sdf\" mesh=\"ring\"/></body>\n"
-                    "  </worldbody>\n</mujoco>\n",
+    tb_scene_put(t,
+                 "\"/>\n  </asset>\n  <worldbody>\n"
+                 "    <geom name=\"fork\" type=\"sdf\" mesh=\"fork\"/>\n"
+                 "    <body name=\"ring\" pos=\"0 0 %.9g\"><freejoint/>"
+                 "<geom name=\"ring\" type=\"sdf\" mesh=\"ring\"/></body>\n"
+                 "  </worldbody>\n</mujoco>\n",
                  0.1 - sqrt(inner * inner - 0.35 * 0.35) + 0.05);
 }
 
@@ -199,24 +202,23 @@ static void write_bucket(tb_scene_text *t, const tb_scene_recipe *recipe)
     for (int k = 0; k < 4; k++)
         tb_scene_put(t, "    <geom type=\"box\" size=\"%g %g 0.3\" pos=\"%g %g 0.3\"/>\n",
                      k < 2 ? 0.05 : wall + 0.1, k < 2 ? wall : 0.05,
-                     k < 2 ? (2 * k - 1) * (wall + 0.05) : 0, k < 2 ? 0 : (2 * k - 5) * (wall + 0.05));
+                     k < 2 ? (2 * k - 1) * (wall + 0.05) : 0,
+                     k < 2 ? 0 : (2 * k - 5) * (wall + 0.05));
     for (int32_t i = 0; i < stones; i++)
         tb_scene_put(t,
                      "    <body pos=\"%.6g %.6g %.6g\"><freejoint/>"
                      "<geom type=\"mesh\" mesh=\"stone%d\"/></body>\n",
                      (i % 5 - 2) * pitch, (i / 5 % 5 - 2) * pitch, i / 25 * pitch + 0.16, i);
     /* a bucket of three plates on two slides; its mass makes the trajectory a prescribed one */
-    tb_scene_put(
-        t,
-        "    <body name=\"bucket\" pos=\"-1.3 0 1.1\" gravcomp=\"1\">\n"
-        "      <inertial pos=\"0 0 0\" mass=\"1e9\" diaginertia=\"1e9 1e9 1e9\"/>\n"
-        "      <joint name=\"forward\" type=\"slide\" axis=\"1 0 0\"/>\n"
-        "      <joint name=\"down\" type=\"slide\" axis=\"0 0 -1\"/>\n"
-        "      <geom type=\"box\" size=\"0.25 0.3 0.02\" pos=\"0.25 0 0\"/>\n"
-        "      <geom type=\"box\" size=\"0.02 0.3 0.2\" pos=\"-0.02 0 0.18\"/>\n"
-        "      <geom type=\"box\" size=\"0.25 0.02 0.15\" pos=\"0.25 0.32 0.13\"/>\n"
-        "      <geom type=\"box\" size=\"0.25 0.02 0.15\" pos=\"0.25 -0.32 0.13\"/>\n"
-        "    </body>\n  </worldbody>\n  <keyframe>\n    <key name=\"start\" qvel=\"");
+    tb_scene_put(t, "    <body name=\"bucket\" pos=\"-1.3 0 1.1\" gravcomp=\"1\">\n"
+                    "      <inertial pos=\"0 0 0\" mass=\"1e9\" diaginertia=\"1e9 1e9 1e9\"/>\n"
+                    "      <joint name=\"forward\" type=\"slide\" axis=\"1 0 0\"/>\n"
+                    "      <joint name=\"down\" type=\"slide\" axis=\"0 0 -1\"/>\n"
+                    "      <geom type=\"box\" size=\"0.25 0.3 0.02\" pos=\"0.25 0 0\"/>\n"
+                    "      <geom type=\"box\" size=\"0.02 0.3 0.2\" pos=\"-0.02 0 0.18\"/>\n"
+                    "      <geom type=\"box\" size=\"0.25 0.02 0.15\" pos=\"0.25 0.32 0.13\"/>\n"
+                    "      <geom type=\"box\" size=\"0.25 0.02 0.15\" pos=\"0.25 -0.32 0.13\"/>\n"
+                    "    </body>\n  </worldbody>\n  <keyframe>\n    <key name=\"start\" qvel=\"");
     for (int32_t i = 0; i < 6 * stones; i++) tb_scene_put(t, "0 ");
     tb_scene_put(t, "0.5 0.15\"/>\n  </keyframe>\n</mujoco>\n");
 }
@@ -229,16 +231,17 @@ static void write_tippe_top(tb_scene_text *t, const tb_scene_recipe *recipe)
     const double radius = 0.015, tilt = 0.1, offset = 0.003;
     (void)recipe;
     begin(t, "tippe_top", 1e-4, -9.81);
-    tb_scene_put(t,
-                 "  <worldbody>\n    <geom name=\"ground\" type=\"plane\" size=\"1 1 0.1\"/>\n"
-                 "    <body name=\"top\" pos=\"0 0 %.9g\" euler=\"%g 0 0\"><freejoint/>\n"
-                 "      <inertial pos=\"0 0 %g\" mass=\"0.006\" "
-                 "diaginertia=\"7.86e-7 7.86e-7 7.43e-7\"/>\n"
-                 "      <geom name=\"ball\" type=\"sphere\" size=\"%g\"/>\n"
-                 "      <geom name=\"stem\" type=\"capsule\" size=\"0.002 0.004\" pos=\"0 0 0.019\"/>\n"
-                 "    </body>\n  </worldbody>\n  <keyframe>\n"
-                 "    <key name=\"start\" qvel=\"0 0 0 0 0 180\"/>\n  </keyframe>\n</mujoco>\n",
-                 radius + 0.0005, tilt, -offset, radius);
+    tb_scene_put(
+        t,
+        "  <worldbody>\n    <geom name=\"ground\" type=\"plane\" size=\"1 1 0.1\"/>\n"
+        "    <body name=\"top\" pos=\"0 0 %.9g\" euler=\"%g 0 0\"><freejoint/>\n"
+        "      <inertial pos=\"0 0 %g\" mass=\"0.006\" "
+        "diaginertia=\"7.86e-7 7.86e-7 7.43e-7\"/>\n"
+        "      <geom name=\"ball\" type=\"sphere\" size=\"%g\"/>\n"
+        "      <geom name=\"stem\" type=\"capsule\" size=\"0.002 0.004\" pos=\"0 0 0.019\"/>\n"
+        "    </body>\n  </worldbody>\n  <keyframe>\n"
+        "    <key name=\"start\" qvel=\"0 0 0 0 0 180\"/>\n  </keyframe>\n</mujoco>\n",
+        radius + 0.0005, tilt, -offset, radius);
 }
 
 #define SOURCE "Goteman and Roxling, chapter 7"

@@ -51,8 +51,8 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         {"precision", "NAME", "of the arithmetic", ARGS_CHOICE, &o->precision, 0, 0, PRECISIONS},
         {"solver", "NAME", "contact solver: see 'tribo solve --help'", ARGS_TEXT, &o->solver, 0, 0,
          NULL},
-        {"tolerance", "T", "residual at which a step's solver stops; of an integrator", ARGS_NUMBER, &o->tolerance,
-         DBL_MIN, 1, NULL},
+        {"tolerance", "T", "residual at which a step's solver stops; of an integrator", ARGS_NUMBER,
+         &o->tolerance, DBL_MIN, 1, NULL},
         {"max-iterations", "N", "of the solver, each step", ARGS_INTEGER, &o->maximum_iterations, 1,
          INT32_MAX, NULL},
         {"omega", "W", "relaxation of the solver", ARGS_NUMBER, &o->omega, DBL_MIN, 2, NULL},
@@ -64,8 +64,8 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
         device[0],
         device[1],
         {"threads", "N", "0: all processors (0)", ARGS_INTEGER, &o->threads, 0, 4096, NULL},
-        {"keyframe", "NAME", "begin at this keyframe (name or number; \"start\" if there is one)", ARGS_TEXT, &o->keyframe, 0,
-         0, NULL},
+        {"keyframe", "NAME", "begin at this keyframe (name or number; \"start\" if there is one)",
+         ARGS_TEXT, &o->keyframe, 0, 0, NULL},
         import[0],
         import[1],
         import[2],
@@ -103,7 +103,8 @@ bool simulation_check_law(const char *command, const simulation_options *options
         return false;
     }
     if (options->solver != NULL || options->scheme != simulation_defaults().scheme) {
-        args_complain(command, "--contact volume has no --scheme and no --solver, but --integrator");
+        args_complain(command,
+                      "--contact volume has no --scheme and no --solver, but --integrator");
         return false;
     }
     const char *names[32] = {"auto"};
