@@ -116,7 +116,7 @@ typedef struct tb_workspace {
     tb_arena arena;
     int32_t threads; /* that a stage within one world may use; 1 inside a parallel batch */
     struct tb_penalty *penalty; /* of the volume law (penalty/penalty.h); NULL: none yet */
-    int32_t solver;  /* on a device, which does not know names: tb_solver_number of the options' */
+    int32_t solver; /* on a device, which does not know names: tb_solver_number of the options' */
 } tb_workspace;
 
 /* One step of one world. Fills the certificate. A world that has diverged is left as it is and says

@@ -35,10 +35,9 @@ static tb_status create(remote_session *s, const char *scene, const remote_step 
     solve.maximum_iterations = o->solve.maximum_iterations;
     solve.omega = o->solve.omega;
     options.dt = o->dt;
-    static const Tribo__V1__Scheme SCHEMES[] = {TRIBO__V1__SCHEME__SCHEME_STEWART_TRINKLE,
-                                                TRIBO__V1__SCHEME__SCHEME_MOREAU,
-                                                TRIBO__V1__SCHEME__SCHEME_PLANAR,
-                                                TRIBO__V1__SCHEME__SCHEME_VOLUME};
+    static const Tribo__V1__Scheme SCHEMES[] = {
+        TRIBO__V1__SCHEME__SCHEME_STEWART_TRINKLE, TRIBO__V1__SCHEME__SCHEME_MOREAU,
+        TRIBO__V1__SCHEME__SCHEME_PLANAR, TRIBO__V1__SCHEME__SCHEME_VOLUME};
     options.scheme = SCHEMES[o->scheme];
     options.precision = o->precision == TB_FLOAT ? TRIBO__V1__PRECISION__PRECISION_SINGLE
                                                  : TRIBO__V1__PRECISION__PRECISION_DOUBLE;

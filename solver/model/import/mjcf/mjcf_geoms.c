@@ -18,10 +18,11 @@ static const mjcf_words GEOM = {
 static const char *const TYPE_WORDS = "plane hfield sphere capsule ellipsoid cylinder box mesh sdf";
 enum { PLANE, HFIELD, SPHERE, CAPSULE, ELLIPSOID, CYLINDER, BOX, MESH, SDF };
 
-static const tb_shape_type TYPES[] = {
-    TB_SHAPE_PLANE,     TB_SHAPE_HEIGHT_FIELD, TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,
-    TB_SHAPE_ELLIPSOID, TB_SHAPE_CYLINDER,     TB_SHAPE_BOX,    TB_SHAPE_CONVEX,
-    TB_SHAPE_MESH, /* the surface itself, with its hollows */
+static const tb_shape_type TYPES[] =
+    {
+        TB_SHAPE_PLANE,     TB_SHAPE_HEIGHT_FIELD, TB_SHAPE_SPHERE, TB_SHAPE_CAPSULE,
+        TB_SHAPE_ELLIPSOID, TB_SHAPE_CYLINDER,     TB_SHAPE_BOX,    TB_SHAPE_CONVEX,
+        TB_SHAPE_MESH, /* the surface itself, with its hollows */
 };
 
 /* MuJoCo bounds the torque of spin by the torsional coefficient (m) times the normal force; here it
