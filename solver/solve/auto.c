@@ -1,64 +1,62 @@
-/* The solver that chooses: sweeps while they will do, Newton where they will not.
+/* Solver `auto`: chooses between sweeps (sor), steps from the statuses of the last solve, and Newton's
+ * rounds, by their cost in sweeps.
  *
- * A warm start is mostly good already, and most cold problems need some dozen sweeps, each far
- * cheaper than a Newton step. So sor begins, unless what the solves before showed (tb_solve_history)
- * says that steps from the sets of the last one, or Newton's rounds, are the cheaper way: so many
- * steps, each worth so many sweeps by the pattern of their system, against so many sweeps. What a way
- * costs includes what had to come after it. The numbers follow the last solves, and those that are
- * not used fade, so that they are tried again in time. Where the last solves needed no sweep, or in
- * float begin with sets, a start that is far below the tolerance is the answer as it stands.
+ *                       start at rest? ---- yes -----------------------------> done, nothing moves
+ *                            | no
+ *            the history says which way costs least
+ *          /                 |                    \
+ *     statuses            sweeps                Newton
+ *     steps from the      runs of 10, 20, 40    rounds --- ok ---------------> done
+ *     last statuses       ... sweeps  <-----------\  |
+ *       |    \ fail          |     |               \ fails, not by rounding: sweeps to the end
+ *       ok    `-----------> fail   ok ---------------------------------------> done
+ *       |                    |
+ *       v            left sweeps cost more than steps from the statuses: try these once,
+ *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
- * Where two short runs of sweeps do not reach the tolerance, the rate at which the residual fell
- * from one to the other says how many sweeps are left. Are a few steps from the sets that the sweeps
- * have found worth less than those, they are tried once: at the first look where there is a history,
- * which remembers what led nowhere, else when the sets have settled, so that few statuses have
- * changed over a run. Sweeps go on, in runs that double, while they are cheaper than Newton's usual
- * rounds; then Newton takes over, and sweeps again should it fail for other reasons than rounding.
- * The choice depends on the problem, its start and the history alone, never on a clock: the same call
- * gives the same bytes. solution->solver names the one that ended the work. */
+ * Sweeps that are left follow from the fall of the residual over the last run. A step from the
+ * statuses costs what the pattern of its system says (tb_newton_system_price). The history
+ * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is not
+ * used decays, so that the way is tried again. The choice depends on the problem, its start and the
+ * history, never on a clock, so that equal calls give equal bytes. solution->solver names the way that
+ * ended the solve. */
 #include "base/team.h"
 #include "contact/judge.h"
 #include "solve/newton/newton_internal.h"
 
 #include <string.h>
 
-enum {
-    AUTO_FIRST_SWEEPS = 10,
-    AUTO_NEXT_SWEEPS = 20,        /* before the rate is looked at again, at first ... */
-    AUTO_KNOWN_SWEEPS = 10,       /* ... where there is a history, which knows what is dear */
-    USUAL_STEPS_FROM_SETS = 3,    /* where nothing is known */
-    USUAL_NEWTON_STEPS = 20,      /* of Newton from where sweeps left */
-    LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
-    /* beyond so many unknowns the price of a pattern alone is worth many sweeps */
-    LARGEST_SYSTEM = 100000
-};
-static const double SLOWEST_RATE = 0.999; /* of the residual, a sweep: beyond, sweeps stand still */
-static const double NEWTON_SHARE = 0.75;  /* of the iterations, at most */
-static const double NEWS = 0.5;           /* weight of the last solve in the history */
-static const double NEWS_OF_A_STEP = 0.05;    /* weight of sweeps that a step from sets is worth */
-static const double FADING = 0.98;            /* of what was not used, a solve */
-static const double FADING_OF_SWEEPS = 0.95;  /* while Newton begins: a look at them is cheap */
-static const double STEPS_OF_A_FAILURE = 100; /* of steps from sets that led nowhere */
-static const double SWEEPS_TO_LOOK_UP = 4;    /* so few are never worth a look at anything else */
-static const double DEARER_IN_ROUNDS = 2;     /* than a step from sets is one of Newton's */
-static const double DEARER_IN_A_ROW = 1.5;    /* is each after the first */
-static const double SWEEPS_OF_REST = 0.5;     /* with fewer a solve, a start is looked at first */
-static const double FEWEST_SWEEPS = 1e-3;     /* that are remembered */
-static const double STEPS_OF_REST = 0.25;     /* what is remembered of none: less than after any */
-static const double AT_REST_ANEW = 0.1;       /* of the share at which what stands goes on to */
-static const double STEPS_AFTER_REST = 0.9;   /* more have been made since */
-static const double UNSETTLED = 0.1;          /* share of statuses that a run changes, at most */
+/* The cost model; measured by "Choice of `auto`" in tests/bench/results/README.md. */
+static const int32_t FIRST_RUN_SWEEPS = 10;  /* sweeps; each further run is twice as long */
+static const double SET_STEPS_PRIOR = 3;     /* steps from statuses, without a history */
+static const double NEWTON_STEPS_PRIOR = 20; /* steps of Newton's rounds after sweeps */
+static const double NEWTON_STEP_COST = 2;    /* a step of Newton's, in steps from statuses */
+static const double HISTORY_WEIGHT = 0.5;    /* of the last solve in a running average */
+static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does not use it */
 
-/* Shares of the tolerance below which a start stands: where sweeps would begin, where steps from sets
- * would. What is held would creep by what the tolerance leaves, step after step; refined every time
- * it stands still. In double that is to the last bits, and steps from sets refine any start. A float's
- * last bits are those of gravity's share of a step: there a start that none can better for long
- * stands. */
+/* Limits. */
+enum {
+    LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
+    LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
+};
+static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
+
+/* Averages below these round to none. */
+static const double NO_SWEEPS = 0.5; /* a solve */
+static const double NO_STEPS = 0.5;  /* a solve */
+
+/* Shares of the tolerance at which a start is at rest and is the answer: before sweeps, and before steps
+ * from statuses. A start that is not refined lets a held body creep by what the tolerance leaves, step
+ * after step. In double a share of 1e-4 is about the last bits, and steps from statuses refine every
+ * start. In float the last bits are those of gravity's share of a step, and a start that no step
+ * improves for long is at rest. */
 #ifdef TB_SINGLE
-static const double AT_REST = 0.1, REST_OF_SETS = 0.1;
+static const double REST_SHARE = 0.1, SETS_REST_SHARE = 0.1;
 #else
-static const double AT_REST = 1e-4, REST_OF_SETS = 0;
+static const double REST_SHARE = 1e-4, SETS_REST_SHARE = 0;
 #endif
+/* of the share, for a start of a world that has moved */
+static const double MOVED_REST_SHARE = 0.1;
 
 typedef enum tb_auto_run { TB_RUN_SOR, TB_RUN_SETS, TB_RUN_NEWTON } tb_auto_run;
 
@@ -106,7 +104,7 @@ TB_STATIC void auto_account(tb_choice *choice, tb_auto_run run)
     const double price = choice->history && choice->history->price > 0 ? choice->history->price
                                                                        : choice->price_of_step;
     const double cost = (double)solution->iterations - solves +
-                        solves * price * (run == TB_RUN_NEWTON ? DEARER_IN_ROUNDS : 1);
+                        solves * price * (run == TB_RUN_NEWTON ? NEWTON_STEP_COST : 1);
     choice->cost += cost;
     if (run == TB_RUN_NEWTON) choice->cost_of_newton = cost;
 }
@@ -185,8 +183,7 @@ TB_CALLED tb_status auto_price(tb_choice *choice)
     tb_arena_return_to(choice->scratch, mark);
     const bool none = status == TB_UNSUPPORTED;
     choice->price_of_step = none ? DBL_MAX : price.sets_step / price.sweep;
-    choice->price_of_newton =
-        none ? DBL_MAX : (double)USUAL_NEWTON_STEPS * price.step / price.sweep;
+    choice->price_of_newton = none ? DBL_MAX : NEWTON_STEPS_PRIOR * price.step / price.sweep;
     return none ? TB_OK : status;
 }
 
@@ -195,17 +192,16 @@ TB_CALLED double auto_sweeps_left(double before, double after, double sweeps, do
 {
     if (!(after > 0) || !(tolerance > 0)) return DBL_MAX;
     const double rate = before > 0 ? exp(log(after / before) / sweeps) : 1;
-    return rate < SLOWEST_RATE ? log(tolerance / after) / log(rate) : DBL_MAX;
+    return rate < 1 ? log(tolerance / after) / log(rate) : DBL_MAX;
 }
 
 /* ---- what the solves before say ---- */
 
-/* What steps from sets are likely to cost, in sweeps. However far their number has faded, one is
- * the least: what stands still by a sweep a step would be stirred by every try. */
+/* Expected cost of steps from the statuses, in sweeps: one step at least. A world that one sweep a
+ * step keeps at rest is thus not disturbed by a trial whenever the average has decayed. */
 TB_STATIC double cost_of_sets(const tb_solve_history *h)
 {
-    const double steps = h->steps > 1 ? h->steps : 1;
-    return (1 + DEARER_IN_A_ROW * (steps - 1)) * h->price;
+    return (h->steps > 1 ? h->steps : 1) * h->price;
 }
 
 TB_STATIC bool sets_are_cheaper(const tb_solve_history *h)
@@ -215,7 +211,7 @@ TB_STATIC bool sets_are_cheaper(const tb_solve_history *h)
 
 TB_STATIC bool newton_is_cheapest(const tb_solve_history *h)
 {
-    return h && h->newton > 0 && h->newton < h->sweeps && h->sweeps > SWEEPS_TO_LOOK_UP &&
+    return h && h->newton > 0 && h->newton < h->sweeps &&
            (!(h->price > 0) || h->newton < cost_of_sets(h));
 }
 
@@ -224,17 +220,23 @@ TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history)
     return !sets_are_cheaper(history) && !newton_is_cheapest(history);
 }
 
-/* A step stops what has begun to move by impulses that would set it in motion again in the next one:
- * only another takes them back. So a start that has not stood before must be the better for it. */
+/* Whether the last solves made hardly any step from their statuses. */
+TB_STATIC bool has_stood(const tb_solve_history *h)
+{
+    return h && h->steps < NO_STEPS;
+}
+
+/* A solve that stops a body which has begun to move does so by impulses that would move it again in the
+ * next step, until another solve takes them back. So a start of a world that has moved has to be better
+ * to pass as at rest. */
 TB_EXTERN double tb_auto_rest(const tb_solve_history *history)
 {
-    const bool stood = history && history->steps < 2 * STEPS_OF_REST;
-    return stood ? REST_OF_SETS : AT_REST_ANEW * REST_OF_SETS;
+    return has_stood(history) ? SETS_REST_SHARE : MOVED_REST_SHARE * SETS_REST_SHARE;
 }
 
 TB_STATIC double learn(double known, double seen)
 {
-    return known > 0 ? known + NEWS * (seen - known) : seen;
+    return known > 0 ? known + HISTORY_WEIGHT * (seen - known) : seen;
 }
 
 /* After a solve that Newton has ended: what the way there cost belongs to the run that began it. */
@@ -245,23 +247,13 @@ TB_STATIC void learn_of_newton(tb_choice *choice, tb_auto_run first)
     h->newton = learn(h->newton, choice->cost_of_newton);
     if (first == TB_RUN_SOR) h->sweeps = learn(h->sweeps, choice->cost);
     if (first != TB_RUN_NEWTON) return;
-    h->sweeps *= FADING_OF_SWEEPS;
-    h->steps *= FADING;
+    h->sweeps *= HISTORY_DECAY;
+    h->steps *= HISTORY_DECAY;
 }
 
 TB_STATIC bool auto_is_at_rest(const tb_choice *choice)
 {
-    return choice->solution->residuals.natural <= AT_REST * choice->options->tolerance;
-}
-
-/* What is left of the steps from sets that are remembered, after a solve by sweeps: the more steps the
- * sweeps were worth, the sooner it pays to try sets again. */
-TB_STATIC double fading_of_steps(const tb_choice *choice)
-{
-    const tb_solve_history *h = choice->history;
-    if (!(h->price > 0)) return FADING;
-    const double worth = (double)choice->iterations / h->price;
-    return fmin(FADING, 1.0 / (1.0 + NEWS_OF_A_STEP * worth));
+    return choice->solution->residuals.natural <= REST_SHARE * choice->options->tolerance;
 }
 
 /* After sweeps alone have ended a solve. One that began at rest has needed none; where it did not,
@@ -271,33 +263,35 @@ TB_STATIC tb_status learn_of_sweeps(tb_choice *choice)
     tb_solve_history *h = choice->history;
     if (!h) return TB_OK;
     const bool none = choice->iterations <= 1 && !choice->start_rejected && auto_is_at_rest(choice);
-    h->sweeps = tb_larger(learn(h->sweeps, none ? 0 : (double)choice->iterations), FEWEST_SWEEPS);
-    h->steps *= fading_of_steps(choice);
-    h->newton *= FADING;
-    if (h->sweeps <= SWEEPS_TO_LOOK_UP || h->price > 0) return TB_OK;
+    h->sweeps = tb_larger(learn(h->sweeps, none ? 0 : (double)choice->iterations), DBL_MIN);
+    h->steps *= HISTORY_DECAY;
+    h->newton *= HISTORY_DECAY;
+    if (h->price > 0) return TB_OK;
     const tb_status status = auto_price(choice);
     h->price = choice->price_of_step;
-    h->steps = USUAL_STEPS_FROM_SETS;
+    h->steps = SET_STEPS_PRIOR;
     return status;
 }
 
-/* After steps from sets: so many of them have ended it, or what came after was worth as many. */
+/* After steps from sets: so many of them have ended the solve, or its cost was that of so many. In float
+ * a start that needed none marks the world as one that stands, and its other averages do not decay: a
+ * trial of sweeps would move it. */
 TB_STATIC void learn_of_sets(tb_choice *choice, double steps)
 {
     tb_solve_history *h = choice->history;
-    const bool stands = REST_OF_SETS > 0, stood = stands && h->steps < STEPS_AFTER_REST;
-    h->steps = stands && steps == 0 ? STEPS_OF_REST : learn(h->steps, steps);
-    if (stood || (stands && steps == 0)) return; /* sweeps would stir what hardly ever moves */
-    h->sweeps *= FADING;
-    h->newton *= FADING;
+    const bool rests = SETS_REST_SHARE > 0, stood = rests && has_stood(h);
+    h->steps = rests && steps == 0 ? HISTORY_WEIGHT * NO_STEPS : learn(h->steps, steps);
+    if (stood || (rests && steps == 0)) return;
+    h->sweeps *= HISTORY_DECAY;
+    h->newton *= HISTORY_DECAY;
 }
 
 /* What steps from sets that sweeps have found are worth by now, in sweeps. */
 TB_STATIC double worth_of_sets(const tb_choice *choice)
 {
     const tb_solve_history *h = choice->history;
-    const double usual = (double)USUAL_STEPS_FROM_SETS;
-    return (h && h->steps > usual ? h->steps : usual) * choice->price_of_step;
+    const bool more = h && h->steps > SET_STEPS_PRIOR;
+    return (more ? h->steps : SET_STEPS_PRIOR) * choice->price_of_step;
 }
 
 /* ---- the choice ---- */
@@ -318,12 +312,14 @@ TB_STATIC tb_status auto_try_sets(tb_choice *choice, double before, int32_t swee
 {
     tb_solve_history *h = choice->history;
     if (!auto_sweeps_are_many(choice, before, sweeps, worth_of_sets(choice))) {
-        if (h) h->steps *= FADING;
+        if (h) h->steps *= HISTORY_DECAY;
         return TB_OK;
     }
     const tb_status status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
-    const double steps = *ended ? (double)choice->work.linear_solves : STEPS_OF_A_FAILURE;
-    if (h) h->steps += NEWS * (steps - h->steps);
+    /* a failure counts as all of Newton's rounds */
+    const double failure = NEWTON_STEPS_PRIOR * NEWTON_STEP_COST;
+    const double steps = *ended ? (double)choice->work.linear_solves : failure;
+    if (h) h->steps += HISTORY_WEIGHT * (steps - h->steps);
     return status;
 }
 
@@ -339,31 +335,11 @@ TB_STATIC bool newton_is_nearer(const tb_choice *choice)
                             choice->options->tolerance) > h->newton;
 }
 
-/* Keeps the statuses that a run has left. */
-TB_STATIC void auto_note_sets(tb_choice *choice)
-{
-    TB_EACH (b, choice->problem->number_of_blocks)
-        choice->statuses[b] = choice->solution->statuses[b];
-    tb_team_sync();
-}
-
-/* Whether the next run has left nearly all of them. */
-TB_STATIC bool auto_sets_stand(const tb_choice *choice)
-{
-    const int32_t blocks = choice->problem->number_of_blocks;
-    int32_t changed = 0;
-    TB_ROLLED
-    for (int32_t b = 0; b < blocks; b++)
-        changed += choice->statuses[b] != choice->solution->statuses[b];
-    tb_team_sync(); /* all have read them */
-    return (double)changed <= UNSETTLED * (double)blocks;
-}
-
 /* Sweeps in runs that double, until the tolerance is reached or they promise to be dearer than
  * Newton. */
 TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *ended)
 {
-    tb_status status = auto_run(choice, TB_RUN_SOR, warm, AUTO_FIRST_SWEEPS, ended);
+    tb_status status = auto_run(choice, TB_RUN_SOR, warm, FIRST_RUN_SWEEPS, ended);
     if (status != TB_OK || *ended) return status;
     bool many = newton_is_nearer(choice), tried = false;
     /* where rows give way by themselves a step from any sets is exact, and few are needed */
@@ -373,17 +349,15 @@ TB_CALLED tb_status auto_sweep(tb_choice *choice, tb_warm_start *warm, bool *end
         status = auto_run(choice, TB_RUN_SETS, NULL, INT32_MAX, ended);
         if (status != TB_OK || *ended) return status;
     }
-    const int32_t next = choice->history ? AUTO_KNOWN_SWEEPS : AUTO_NEXT_SWEEPS;
-    for (int32_t sweeps = next; !many; sweeps *= 2) {
+    for (int32_t sweeps = 2 * FIRST_RUN_SWEEPS; !many; sweeps *= 2) {
         const double before = choice->solution->residuals.natural;
         const int32_t made = choice->iterations;
-        auto_note_sets(choice);
         status = auto_run(choice, TB_RUN_SOR, NULL, sweeps, ended);
         if (status != TB_OK || *ended) return status;
         const int32_t own = choice->iterations - made;
-        if (sweeps == next) status = auto_price(choice);
+        if (sweeps == 2 * FIRST_RUN_SWEEPS) status = auto_price(choice);
         if (status != TB_OK) return status;
-        if (!tried && (choice->history || auto_sets_stand(choice))) {
+        if (!tried) {
             tried = true;
             status = auto_try_sets(choice, before, own, ended);
             if (status != TB_OK || *ended) return status;
@@ -399,7 +373,7 @@ TB_STATIC tb_status auto_stand(tb_choice *choice, const tb_warm_start *warm, boo
     const tb_problem *problem = choice->problem;
     const tb_solve_history *h = choice->history;
     tb_solution *solution = choice->solution;
-    if (!h || !(h->sweeps > 0 && h->sweeps < SWEEPS_OF_REST)) return TB_OK;
+    if (!h || !(h->sweeps > 0 && h->sweeps < NO_SWEEPS)) return TB_OK;
     if (!warm->lambda || !choice->options->warm_start) return TB_OK;
     tb_newton_project_fine(problem, warm->lambda, warm->fine, solution->lambda, solution->fine);
     const tb_status status =
