@@ -99,12 +99,6 @@ static void place_shapes(tb_penalty *p)
     }
 }
 
-static bool meet(const double *a, const double *b)
-{
-    return a[0] <= b[3] && b[0] <= a[3] && a[1] <= b[4] && b[1] <= a[4] && a[2] <= b[5] &&
-           b[2] <= a[5];
-}
-
 static bool list_holds(const tb_penalty *p)
 {
     if (!p->listed) return false;
@@ -122,19 +116,6 @@ static int compare_pairs(const void *a, const void *b)
     return x->a != y->a ? (x->a < y->a ? -1 : 1) : (x->b < y->b ? -1 : x->b > y->b);
 }
 
-/* qsort has no context, and a thread has one list at a time. */
-typedef struct end {
-    double lower;
-    int32_t shape;
-} end;
-
-static int compare_ends(const void *a, const void *b)
-{
-    const end *x = a, *y = b;
-    if (x->lower != y->lower) return x->lower < y->lower ? -1 : 1;
-    return x->shape - y->shape;
-}
-
 static bool add_pair(tb_penalty *p, int32_t a, int32_t b)
 {
     const tb_law_shape *x = &p->shapes[a], *y = &p->shapes[b];
@@ -150,50 +131,34 @@ static bool add_pair(tb_penalty *p, int32_t a, int32_t b)
     return true;
 }
 
-/* The axis along which the boxes are spread most. */
-static int widest_axis(const tb_penalty *p)
-{
-    double spread[3] = {0, 0, 0};
-    for (int k = 0; k < 3; k++) {
-        double sum = 0, squares = 0;
-        int32_t count = 0;
-        for (int32_t i = 0; i < p->number_of_shapes; i++) {
-            if (p->shapes[i].half_space) continue;
-            const double x = (p->boxes[6 * i + k] + p->boxes[6 * i + 3 + k]) / 2;
-            sum += x, squares += x * x, count++;
-        }
-        if (count) spread[k] = squares / count - sum / count * (sum / count);
-    }
-    return spread[0] >= spread[1] && spread[0] >= spread[2] ? 0 : (spread[1] >= spread[2] ? 1 : 2);
-}
-
-/* Sweep along one axis. */
+/* Half-spaces have no box: they are near all. */
 static tb_status make_list(tb_penalty *p, tb_error *error)
 {
-    const int axis = widest_axis(p);
+    int32_t bounded = 0;
     p->number_of_pairs = 0;
-    p->list_makings++;
-    end *ends = malloc(((size_t)p->number_of_shapes + 1) * sizeof *ends);
-    if (!ends) return tb_fail_memory(error, 0, "near pairs");
     for (int32_t i = 0; i < p->number_of_shapes; i++) {
+        double *box = p->near_boxes + 6 * i;
         for (int k = 0; k < 3; k++) {
-            p->near_boxes[6 * i + k] = p->boxes[6 * i + k] - p->margin;
-            p->near_boxes[6 * i + 3 + k] = p->boxes[6 * i + 3 + k] + p->margin;
+            box[k] = p->boxes[6 * i + k] - p->margin;
+            box[3 + k] = p->boxes[6 * i + 3 + k] + p->margin;
         }
-        ends[i] = (end){p->near_boxes[6 * i + axis], i};
+        if (p->shapes[i].half_space) continue;
+        memcpy(p->bounded_boxes + 6 * bounded, box, 6 * sizeof *box);
+        p->bounded[bounded++] = i;
     }
-    qsort(ends, (size_t)p->number_of_shapes, sizeof *ends, compare_ends);
+    const tb_status status = tb_broad_morton(&p->broad, p->bounded_boxes, bounded, 0, error);
+    if (status != TB_OK) return status;
     bool fits = true;
-    for (int32_t i = 0; i < p->number_of_shapes && fits; i++) {
-        const double *box = p->near_boxes + 6 * ends[i].shape;
-        for (int32_t k = i + 1; k < p->number_of_shapes && ends[k].lower <= box[3 + axis] && fits;
-             k++)
-            if (meet(box, p->near_boxes + 6 * ends[k].shape))
-                fits = add_pair(p, ends[i].shape, ends[k].shape);
+    for (int32_t i = 0; i < p->broad.number_of_pairs && fits; i++) {
+        const uint64_t pair = p->broad.pairs[i];
+        fits = add_pair(p, p->bounded[pair >> 32], p->bounded[pair & 0xffffffff]);
     }
-    free(ends);
+    for (int32_t i = 0; i < p->number_of_shapes && fits; i++)
+        for (int32_t k = 0; k < bounded && p->shapes[i].half_space && fits; k++)
+            fits = add_pair(p, i, p->bounded[k]);
     if (!fits) return tb_fail_memory(error, 0, "near pairs");
-    qsort(p->pairs, (size_t)p->number_of_pairs, sizeof *p->pairs, compare_pairs);
+    if (bounded < p->number_of_shapes)
+        qsort(p->pairs, (size_t)p->number_of_pairs, sizeof *p->pairs, compare_pairs);
     p->listed = true;
     return TB_OK;
 }
@@ -313,7 +278,7 @@ tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error
     p->power = 0;
     for (int32_t i = 0; i < p->number_of_pairs && status == TB_OK; i++) {
         const tb_near_pair *pair = &p->pairs[i];
-        if (meet(p->boxes + 6 * pair->a, p->boxes + 6 * pair->b))
+        if (tb_boxes_meet(p->boxes + 6 * pair->a, p->boxes + 6 * pair->b))
             status = push_pair(p, pair, error);
     }
     return status;

@@ -2,6 +2,7 @@
 #ifndef TB_PENALTY_INTERNAL_H
 #define TB_PENALTY_INTERNAL_H
 
+#include "penalty/broad.h"
 #include "penalty/integrate.h"
 #include "penalty/penalty.h"
 #include "penalty/volume_law.h"
@@ -56,8 +57,10 @@ struct tb_penalty {
     double *wrenches;                /* bodies x 6: force, torque about the centre of mass */
     double *kinematic;               /* kinematic bodies x 13, at the time of the evaluation */
     double *boxes, *near_boxes;      /* shapes x 6: lower, upper; world; at the list's making */
-    int32_t *order;                  /* shapes, by the lower end of their boxes along an axis */
-    double margin;                   /* m */
+    double *bounded_boxes;           /* shapes x 6: near boxes of those that are no half-space */
+    int32_t *bounded;                /* shapes: their numbers */
+    tb_broad broad;
+    double margin; /* m */
     bool listed;
     tb_near_pair *pairs;
     int32_t number_of_pairs, pair_capacity;
@@ -73,7 +76,6 @@ struct tb_penalty {
     /* of the step that is being made */
     const tb_state *state;
     tb_error *error;
-    int64_t list_makings;
 };
 
 /* The solids of a model's shapes. UNSUPPORTED names the shape. */

@@ -51,10 +51,13 @@ static tb_status take_arrays(tb_penalty *p, const tb_model *m, tb_error *error)
     p->shape_poses = TB_ARENA_ARRAY(arena, tb_pose, shapes);
     p->boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
     p->near_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
+    p->bounded_boxes = TB_ARENA_ARRAY(arena, double, 6 * shapes);
+    p->bounded = TB_ARENA_ARRAY(arena, int32_t, shapes);
     p->y = TB_ARENA_ARRAY(arena, double, p->size);
     p->scratch = TB_ARENA_ARRAY(arena, double, (size_t)TB_INTEGRATE_ARRAYS *(size_t)p->size);
     if (!p->poses || !p->linear || !p->angular || !p->com || !p->wrenches || !p->kinematic ||
-        !p->shape_poses || !p->boxes || !p->near_boxes || !p->y || !p->scratch)
+        !p->shape_poses || !p->boxes || !p->near_boxes || !p->bounded_boxes || !p->bounded ||
+        !p->y || !p->scratch)
         return tb_fail_memory(error, 0, "a world by the volume law");
     return TB_OK;
 }
@@ -71,7 +74,7 @@ static double choose_margin(const tb_penalty *p)
                     fmax(x->upper[1] - x->lower[1], x->upper[2] - x->lower[2]));
         count++;
     }
-    return count ? 0.05 * sum / count : 0;
+    return count ? 0.1 * sum / count : 0;
 }
 
 static tb_status take_model(tb_penalty *p, const tb_model *m, tb_error *error)
@@ -104,6 +107,7 @@ void tb_penalty_destroy(tb_penalty *penalty)
     tb_arena_destroy(&penalty->arena);
     tb_arena_destroy(&penalty->dynamics_memory.arena);
     tb_overlaps_found_free(&penalty->found);
+    tb_broad_free(&penalty->broad);
     free(penalty->pairs);
     free(penalty->contacts);
     free(penalty);

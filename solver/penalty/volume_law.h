@@ -24,7 +24,7 @@ typedef struct tb_volume_constants {
     double sphere_stiffness; /* c_s, N/m, between two spheres; 0: Hertz with E */
 } tb_volume_constants;
 
-/* The thesis's constants; it prints none for c_s. */
+/* The thesis's constants. It prints none for c_s: here balls of 1 m and 1000 kg/m^3 touch for 0.09 s. */
 TB_FN tb_volume_constants tb_volume_defaults(void)
 {
     tb_volume_constants c;
@@ -34,7 +34,7 @@ TB_FN tb_volume_constants tb_volume_defaults(void)
     c.static_friction = 0.6;
     c.kinetic_friction = 0.3;
     c.rotation_damping = 0.02;
-    c.sphere_stiffness = 0;
+    c.sphere_stiffness = 3e5;
     return c;
 }
 

@@ -227,21 +227,18 @@ static void write_bucket(tb_scene_text *t, const tb_scene_recipe *recipe)
 
 static void write_tippe_top(tb_scene_text *t, const tb_scene_recipe *recipe)
 {
-    /* a hollow ball of 15 mm with a stem: the centre of mass lies 3 mm below the ball's centre */
-    const double radius = 0.015, tilt = 0.1, offset = 0.003;
-    (void)recipe;
-    begin(t, "tippe_top", 1e-4, -9.81);
-    tb_scene_put(
-        t,
-        "  <worldbody>\n    <geom name=\"ground\" type=\"plane\" size=\"1 1 0.1\"/>\n"
-        "    <body name=\"top\" pos=\"0 0 %.9g\" euler=\"%g 0 0\"><freejoint/>\n"
-        "      <inertial pos=\"0 0 %g\" mass=\"0.006\" "
-        "diaginertia=\"7.86e-7 7.86e-7 7.43e-7\"/>\n"
-        "      <geom name=\"ball\" type=\"sphere\" size=\"%g\"/>\n"
-        "      <geom name=\"stem\" type=\"capsule\" size=\"0.002 0.004\" pos=\"0 0 0.019\"/>\n"
-        "    </body>\n  </worldbody>\n  <keyframe>\n"
-        "    <key name=\"start\" qvel=\"0 0 0 0 0 180\"/>\n  </keyframe>\n</mujoco>\n",
-        radius + 0.0005, tilt, -offset, radius);
+    /* dimensions of Leine and Glocker (2003): the origin is the centre of mass */
+    const double radius = 0.015, centre = 0.003, tilt = 0.1;
+    begin(t, recipe->name, 1e-4, -9.81);
+    tb_scene_put(t,
+                 "  <worldbody>\n    <geom name=\"ground\" type=\"plane\" size=\"1 1 0.1\"/>\n"
+                 "    <body name=\"top\" pos=\"0 0 %.9g\" euler=\"%g 0 0\"><freejoint/>\n"
+                 "      <inertial pos=\"0 0 0\" mass=\"0.006\" diaginertia=\"8e-7 8e-7 7e-7\"/>\n"
+                 "      <geom name=\"ball\" type=\"sphere\" size=\"%g\" pos=\"0 0 %g\"/>\n"
+                 "      <geom name=\"stem\" type=\"sphere\" size=\"0.005\" pos=\"0 0 0.016\"/>\n"
+                 "    </body>\n  </worldbody>\n  <keyframe>\n"
+                 "    <key name=\"start\" qvel=\"0 0 0 0 0 180\"/>\n  </keyframe>\n</mujoco>\n",
+                 radius - centre * cos(tilt) + 0.0005, tilt, radius, centre);
 }
 
 #define SOURCE "Goteman and Roxling, chapter 7"

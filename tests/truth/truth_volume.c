@@ -1,0 +1,201 @@
+/* The volume law against Göteman and Roxling (2015), chapters 6 and 7, on their scenes.
+ *
+ * Resting forces, the decay of a spin, the Tippe Top, numbers of force evaluations, and the balance of
+ * energy, which is exact up to the integrator's error because the contacts' work is integrated with
+ * the motion. */
+#include "common_truth.h"
+
+typedef struct played {
+    tb_model *model;
+    tb_state *state;
+    tb_stepper *stepper;
+    tb_certificate worst; /* of all steps */
+} played;
+
+static tb_error error;
+
+static played play_begin(const char *scene, const char *integrator, double tolerance, double dt)
+{
+    played p = {0};
+    unsigned char *text;
+    size_t size;
+    tb_scene *s;
+    TEST_OK(tb_named_scene_mjcf(scene, &text, &size, &error), &error);
+    TEST_OK(tb_scene_load_mjcf((const char *)text, size, scene, NULL, &s, &error), &error);
+    TEST_OK(tb_scene_compile(s, &p.model, &error), &error);
+    tb_scene_destroy(s);
+    tb_bytes_destroy(text);
+    tb_step_options options = tb_step_defaults();
+    options.scheme = TB_SCHEME_VOLUME;
+    options.solve.solver = integrator;
+    options.solve.tolerance = tolerance;
+    options.dt = dt;
+    options.report_energy = true;
+    TEST_OK(tb_stepper_create(&options, &p.stepper, &error), &error);
+    TEST_OK(tb_state_create(p.model, &p.state, &error), &error);
+    TEST_OK(tb_state_reset(p.state, tb_model_find(p.model, TB_HANDLE_KEYFRAME, "start"), &error),
+            &error);
+    return p;
+}
+
+static void play(played *p, int32_t steps)
+{
+    tb_certificate c;
+    TEST_OK(tb_step(p->stepper, p->state, steps, &c, &error), &error);
+    tb_certificate_merge(&p->worst, &c);
+}
+
+static void play_end(played *p)
+{
+    tb_state_destroy(p->state);
+    tb_stepper_destroy(p->stepper);
+    tb_model_destroy(p->model);
+}
+
+/* Sum of all contact forces, N, and their torque about a point, N m. */
+static void forces(const played *p, double dt, const double about[3], double force[3],
+                   double torque[3])
+{
+    memset(force, 0, 3 * sizeof *force);
+    memset(torque, 0, 3 * sizeof *torque);
+    for (int32_t i = 0; i < tb_state_number_of_contacts(p->state); i++) {
+        tb_contact_info c;
+        double f[3];
+        TEST_OK(tb_state_contact(p->state, i, &c), NULL);
+        for (int k = 0; k < 3; k++)
+            f[k] = (c.impulse[0] * c.normal[k] + c.impulse[1] * c.tangent1[k] +
+                    c.impulse[2] * c.tangent2[k]) /
+                   dt;
+        for (int k = 0; k < 3; k++) {
+            const int i1 = (k + 1) % 3, i2 = (k + 2) % 3;
+            force[k] += f[k];
+            torque[k] +=
+                (c.position[i1] - about[i1]) * f[i2] - (c.position[i2] - about[i2]) * f[i1];
+        }
+    }
+}
+
+/* The thesis's y is our z, its frame the cube's lower corner: (0, mg, 0) N, (mg/2)(-1, 0, 1) N m. */
+START_TEST(a_cube_at_rest_is_carried_with_its_weight)
+{
+    double force[3], torque[3];
+    const double corner[3] = {-0.5, -0.5, 0};
+    played p = play_begin("cube_drop", "rkfix4", 1e-8, 0.001);
+    play(&p, 8000);
+    forces(&p, 0.001, corner, force, torque);
+    TRUTH_CHECK("volume law: cube at rest, force 9810 N", fabs(force[2] / 9810 - 1), 1e-3);
+    TRUTH_CHECK("volume law: cube at rest, torque +-4905 N m",
+                fmax(fabs(torque[0] / 4905 - 1), fabs(torque[1] / -4905 - 1)), 1e-3);
+    TRUTH_CHECK("volume law: cube at rest, sideways N", hypot(force[0], force[1]), 1e-3);
+    play_end(&p);
+}
+END_TEST
+
+START_TEST(a_ring_hangs_on_both_prongs_of_a_fork)
+{
+    double force[3], torque[3];
+    const double origin[3] = {0, 0, 0};
+    played p = play_begin("fork_ring", "rkfix4", 1e-8, 0.01);
+    play(&p, 500);
+    forces(&p, 0.01, origin, force, torque);
+    ck_assert_int_eq(tb_state_number_of_contacts(p.state), 2);
+    TRUTH_CHECK("volume law: fork and ring, force 7357.5 N", fabs(force[2] / 7357.5 - 1), 1e-3);
+    play_end(&p);
+}
+END_TEST
+
+/* w = exp(-t / tau), tau = I / (A F c_r) = 166.7 / (9810 0.02) s; the cube begins at its resting
+ * depth. */
+START_TEST(a_spin_decays_by_rotational_damping)
+{
+    tb_body_motion m;
+    const double tau = 1000. / 6 / (9810 * 0.02);
+    played p = play_begin("cube_spin", "rkfix4", 1e-8, 0.001);
+    play(&p, 850);
+    TEST_OK(tb_state_body_motion(p.state, tb_model_find(p.model, TB_HANDLE_BODY, "cube"), &m),
+            NULL);
+    TRUTH_CHECK("volume law: cube spin, tau 0.85 s",
+                fabs(-0.85 / log(m.angular_velocity[2]) / tau - 1), 0.02);
+    play_end(&p);
+}
+END_TEST
+
+START_TEST(the_tippe_top_inverts)
+{
+    double inverted = INFINITY, lowest = 1, gain = 0, before = INFINITY;
+    played p = play_begin("tippe_top", "rkfix4", 1e-8, 1e-4);
+    const int32_t body = tb_model_find(p.model, TB_HANDLE_BODY, "top");
+    for (int i = 0; i < 330; i++) {
+        tb_body_motion m;
+        play(&p, 100);
+        TEST_OK(tb_state_body_motion(p.state, body, &m), NULL);
+        const double *q = m.orientation, cosine = 1 - 2 * (q[1] * q[1] + q[2] * q[2]);
+        const double energy = tb_state_energy(p.state);
+        gain = fmax(gain, energy - before);
+        before = energy;
+        if (cosine < -0.99) inverted = fmin(inverted, tb_state_time(p.state));
+        lowest = fmin(lowest, cosine);
+    }
+    TRUTH_CHECK("volume law: Tippe Top on its stem, 1 + cosine", 1 + lowest, 0.01);
+    TRUTH_CHECK("volume law: Tippe Top inverted, s", inverted, 3.3);
+    TRUTH_CHECK("volume law: Tippe Top, gain of energy, J", gain, 1e-5);
+    play_end(&p);
+}
+END_TEST
+
+/* Springs between balls take no energy: what is missing is the integrator's error. */
+START_TEST(elastic_impacts_keep_their_energy_to_the_tolerance)
+{
+    static const struct {
+        const char *integrator;
+        double tolerance, dt, limit; /* of the energy */
+    } CASES[] = {{"rkfix4", 1e-8, 0.001, 1e-7}, {"cerk23", 1e-7, 0.01, 1e-5},
+                 {"cerk34", 1e-8, 0.01, 1e-6},  {"cerk45", 1e-9, 0.01, 1e-6},
+                 {"cvode", 1e-9, 0.1, 1e-5},    {"cvode_adams", 1e-9, 0.1, 1e-5},
+                 {"ida", 1e-9, 0.1, 1e-5},      {"arkode", 1e-9, 0.1, 1e-5}};
+    for (size_t i = 0; i < sizeof CASES / sizeof *CASES; i++) {
+        char name[96];
+        tb_error refusal = {0};
+        played p = play_begin("billiards_10", CASES[i].integrator, CASES[i].tolerance, CASES[i].dt);
+        const double before = tb_state_energy(p.state);
+        const tb_status status =
+            tb_step(p.stepper, p.state, (int32_t)(1 / CASES[i].dt + 0.5), &p.worst, &refusal);
+        if (status == TB_UNSUPPORTED && strstr(refusal.message, "SUNDIALS")) {
+            play_end(&p);
+            continue;
+        }
+        TEST_OK(status, &refusal);
+        snprintf(name, sizeof name, "volume law: energy of impacts, %s, %d evaluations",
+                 CASES[i].integrator, p.worst.iterations);
+        ck_assert_int_gt(p.worst.iterations, 100);
+        TRUTH_CHECK(name, fabs(p.worst.energy_unexplained) / before, CASES[i].limit);
+        play_end(&p);
+    }
+}
+END_TEST
+
+/* The thesis counts 6,686 evaluations for 1,000 steps of 512 prisms; rkfix4 needs 4 a step. */
+START_TEST(runs_repeat_and_continue_from_snapshots_byte_by_byte)
+{
+    unsigned char *bytes;
+    size_t size;
+    played p = play_begin("prisms_27", "rkfix4", 1e-8, 0.001),
+           q = play_begin("prisms_27", "rkfix4", 1e-8, 0.001);
+    play(&p, 450);
+    ck_assert_int_eq(p.worst.iterations, 1800);
+    TEST_OK(tb_state_snapshot(p.state, &bytes, &size, &error), &error);
+    TEST_OK(tb_state_restore(q.state, bytes, size, &error), &error);
+    tb_bytes_destroy(bytes);
+    play(&p, 50);
+    play(&q, 50);
+    ck_assert_int_gt(tb_state_number_of_contacts(p.state), 8);
+    ck_assert(tb_state_hash(p.state) == tb_state_hash(q.state));
+    play_end(&p);
+    play_end(&q);
+}
+END_TEST
+
+TEST_MAIN(a_cube_at_rest_is_carried_with_its_weight, a_ring_hangs_on_both_prongs_of_a_fork,
+          a_spin_decays_by_rotational_damping, the_tippe_top_inverts,
+          elastic_impacts_keep_their_energy_to_the_tolerance,
+          runs_repeat_and_continue_from_snapshots_byte_by_byte)
