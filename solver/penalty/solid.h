@@ -37,6 +37,11 @@ typedef struct tb_solid {
     double lower[3], upper[3];
 } tb_solid;
 
+/* Appends the prism over an outline (count x 2, m, counter-clockwise, concave or not) between two
+ * heights. INVALID_ARGUMENT for an outline that crosses itself or runs clockwise. */
+tb_status tb_surface_mesh_extrude(tb_surface_mesh *mesh, const double *outline, int32_t count,
+                                  double lower, double upper, tb_error *error);
+
 /* What is done with a surface that is not the boundary of a solid. */
 typedef enum tb_repair { TB_REPAIR_REFUSE, TB_REPAIR_MEND } tb_repair;
 

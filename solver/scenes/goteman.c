@@ -11,6 +11,7 @@
 #include <stdlib.h>
 
 #include "base/random.h"
+#include "penalty/solid.h"
 #include "scenes/scenes.h"
 
 static const double PI = 3.14159265358979323846;
@@ -241,6 +242,107 @@ static void write_tippe_top(tb_scene_text *t, const tb_scene_recipe *recipe)
                  radius - centre * cos(tilt) + 0.0005, tilt, radius, centre);
 }
 
+/* ---- Geneva drive ---- */
+
+enum { SLOTS = 4, WHEEL_CORNERS = 187, LOCK_CORNERS = 111, PIN_CORNERS = 32, SLOT_CORNERS = 17 };
+
+/* m; sin and cos of 45 degrees times the distance of the axes give crank and wheel */
+static const double AXES_M = 1, PIN_M = 0.05, SLOT_GAP_M = 0.003, STOP_M = 0.5, STOP_GAP_M = 0.01;
+static const double LID_M = 0.1;
+
+static int32_t put_point(double *outline, int32_t n, double x, double y, double angle)
+{
+    outline[2 * n] = x * cos(angle) - y * sin(angle);
+    outline[2 * n + 1] = x * sin(angle) + y * cos(angle);
+    return n + 1;
+}
+
+/* Four times an arc that the driver's disc locks, and a slot for its pin. */
+static void wheel_outline(double outline[2 * WHEEL_CORNERS])
+{
+    const double radius = AXES_M * cos(PI / SLOTS), width = PIN_M + SLOT_GAP_M;
+    const double cut = (AXES_M * AXES_M + radius * radius - STOP_M * STOP_M) / (2 * AXES_M);
+    const double opening = atan2(sqrt(radius * radius - cut * cut), AXES_M - cut);
+    const double bottom = AXES_M - AXES_M * sin(PI / SLOTS),
+                 mouth = sqrt(radius * radius - width * width);
+    int32_t n = 0;
+    for (int k = 0; k < SLOTS; k++) {
+        const double arc = 2 * PI * k / SLOTS, slot = arc + PI / SLOTS;
+        const int corners = k < 3 ? 28 : 27;
+        for (int i = 0; i < corners; i++) {
+            const double a = opening * (2.0 * i / (corners - 1) - 1);
+            n = put_point(outline, n, AXES_M - STOP_M * cos(a), STOP_M * sin(a), arc);
+        }
+        n = put_point(outline, n, mouth, -width, slot);
+        for (int i = 0; i < SLOT_CORNERS; i++) {
+            const double a = PI * i / (SLOT_CORNERS - 1);
+            n = put_point(outline, n, bottom - width * sin(a), -width * cos(a), slot);
+        }
+        n = put_point(outline, n, mouth, width, slot);
+    }
+}
+
+/* A disc with a hollow for the wheel's tips on the side of the pin. */
+static void lock_outline(double outline[2 * LOCK_CORNERS])
+{
+    enum { HOLLOW = 26 };
+    const double radius = STOP_M - STOP_GAP_M, hollow = AXES_M * cos(PI / SLOTS) + 0.02;
+    const double cut = (radius * radius + AXES_M * AXES_M - hollow * hollow) / (2 * AXES_M);
+    const double begins = acos(cut / radius), opening = atan2(radius * sin(begins), AXES_M - cut);
+    int32_t n = 0;
+    for (int i = 0; i < LOCK_CORNERS - HOLLOW; i++) {
+        const double a = begins + (2 * PI - 2 * begins) * i / (LOCK_CORNERS - HOLLOW - 1);
+        n = put_point(outline, n, radius, 0, a);
+    }
+    for (int i = 1; i <= HOLLOW; i++) {
+        const double a = opening * (2.0 * i / (HOLLOW + 1) - 1);
+        n = put_point(outline, n, AXES_M - hollow * cos(a), hollow * sin(a), 0);
+    }
+}
+
+static void put_mesh(tb_scene_text *t, const char *name, const double *outline, int32_t count)
+{
+    tb_surface_mesh m = {0};
+    if (t->status == TB_OK) t->status = tb_surface_mesh_extrude(&m, outline, count, 0, LID_M, NULL);
+    tb_scene_put(t, "    <mesh name=\"%s\" inertia=\"exact\" vertex=\"", name);
+    for (int32_t v = 0; v < m.number_of_vertices; v++)
+        tb_scene_put(t, "%.12g %.12g %.12g  ", m.vertices[3 * v], m.vertices[3 * v + 1],
+                     m.vertices[3 * v + 2]);
+    tb_scene_put(t, "\" face=\"");
+    for (int32_t i = 0; i < m.number_of_triangles; i++)
+        tb_scene_put(t, "%d %d %d  ", m.triangles[3 * i], m.triangles[3 * i + 1],
+                     m.triangles[3 * i + 2]);
+    tb_scene_put(t, "\"/>\n");
+    tb_surface_mesh_free(&m);
+}
+
+/* The driver's inertia is so large that it keeps 1 rad/s. */
+static void write_geneva(tb_scene_text *t, const tb_scene_recipe *recipe)
+{
+    double wheel[2 * WHEEL_CORNERS], lock[2 * LOCK_CORNERS], pin[2 * PIN_CORNERS];
+    wheel_outline(wheel);
+    lock_outline(lock);
+    for (int i = 0; i < PIN_CORNERS; i++) put_point(pin, i, PIN_M, 0, 2 * PI * i / PIN_CORNERS);
+    begin(t, recipe->name, 0.005, -9.81);
+    tb_scene_put(t, "  <asset>\n");
+    put_mesh(t, "wheel", wheel, WHEEL_CORNERS);
+    put_mesh(t, "lock", lock, LOCK_CORNERS);
+    put_mesh(t, "pin", pin, PIN_CORNERS);
+    tb_scene_put(
+        t,
+        "  </asset>\n  <worldbody>\n"
+        "    <body name=\"wheel\">\n      <joint name=\"wheel\" type=\"hinge\" axis=\"0 0 1\"/>\n"
+        "      <geom name=\"wheel\" type=\"sdf\" mesh=\"wheel\"/>\n    </body>\n"
+        "    <body name=\"driver\" pos=\"%g 0 0\">\n"
+        "      <inertial pos=\"0 0 0\" mass=\"1000\" diaginertia=\"1e9 1e9 1e9\"/>\n"
+        "      <joint name=\"driver\" type=\"hinge\" axis=\"0 0 1\"/>\n"
+        "      <geom name=\"lock\" type=\"sdf\" mesh=\"lock\" pos=\"0 0 -0.005\"/>\n"
+        "      <geom name=\"pin\" type=\"sdf\" mesh=\"pin\" pos=\"%.12g 0 -0.005\"/>\n"
+        "    </body>\n  </worldbody>\n  <keyframe>\n"
+        "    <key name=\"start\" qvel=\"0 1\"/>\n  </keyframe>\n</mujoco>\n",
+        AXES_M, AXES_M * sin(PI / SLOTS));
+}
+
 #define SOURCE "Goteman and Roxling, chapter 7"
 const tb_scene_recipe tb_scenes_goteman[] = {
     {.name = "billiards",
@@ -298,6 +400,10 @@ const tb_scene_recipe tb_scenes_goteman[] = {
      .summary = "a bucket on its way through 125 irregular stones within a railing",
      .source = SOURCE,
      .write = write_bucket},
+    {.name = "geneva",
+     .summary = "a Geneva drive: wheels of 744 and 564 triangles, the driver at 1 rad/s",
+     .source = SOURCE,
+     .write = write_geneva},
     {.name = "tippe_top",
      .summary = "a hollow ball with a stem, spun at 180 rad/s, which turns over",
      .source = SOURCE,
