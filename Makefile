@@ -133,7 +133,7 @@ deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb
 	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
 
-check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, tonic, h2spec, grpcurl, buf, ghz
+check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, grpc-java, tonic, h2spec, grpcurl, buf, ghz
 	@BUILD=$(BUILD) deploy/deps.sh build python clients
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT)
 	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) \

@@ -98,6 +98,8 @@ find_missing() {
             need cargo have cargo
             need nodejs have node
             need npm have npm
+            need default-jdk-headless have javac
+            need maven have mvn
             ;;
         deb)
             need debhelper have dh

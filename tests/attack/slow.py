@@ -5,9 +5,9 @@ byte, answers that nobody reads, connections that say nothing, more of each than
     slow.py [--seconds 20] [--connections 300]
 
 The honest caller comes from the attackers' address, so that they share its limit of connections.
-Goals: all but one and 1 % of its calls are answered (a new connection can lose its place to the next
-one before its request has come), its p99 stays below five times that without the attack (or 20 ms),
-memory grows by less than 64 MB, and the daemon ends well.
+Goals: all but one and 1 % of its calls are answered (a new connection can lose its place to the
+next one before its request has come), its p99 stays below five times that without the attack (or
+20 ms), memory grows by less than 64 MB, and the daemon ends well.
 """
 
 from __future__ import annotations

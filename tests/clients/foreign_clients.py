@@ -6,12 +6,13 @@
     go      grpc-go, by stubs that protoc makes
     node    grpc-js, by proto-loader
     rust    tonic
+    java    grpc-java, by messages made from descriptors
     h2spec  conformance with HTTP/2, strict cases too
     grpcurl, buf  calls by reflection and by the .proto files
     ghz     a load of calls, all of which are answered
 
-What a client needs is installed into the build folder by its own tools (go, npm, cargo). A client
-prints a line for each failure and the sum, which are counted here.
+What a client needs is installed into the build folder by its own tools (go, npm, cargo, mvn). A
+client prints a line for each failure and the sum, which are counted here.
 """
 
 from __future__ import annotations
@@ -111,6 +112,18 @@ class Clients:
         program = folder / "target" / "release" / "tribo-client-check"
         self.count("tonic", [str(program), self.address, self.session])
 
+    def java(self) -> None:
+        folder = self.sources("java")
+        classes, descriptors = folder / "classpath", folder / "descriptors"
+        maven = ["mvn", "--quiet", "--batch-mode", "--no-transfer-progress", "compile"]
+        maven += ["dependency:build-classpath", f"-Dmdep.outputFile={classes}"]
+        subprocess.run(maven, cwd=folder, check=True)
+        protoc = ["protoc", f"-I{PROTO}", "--include_imports", f"-o{descriptors}"]
+        subprocess.run([*protoc, "tribo/v1/simulation.proto"], check=True)
+        path = f"{folder / 'target' / 'classes'}:{classes.read_text().strip()}"
+        command = ["java", "-cp", path, "Check", self.address, self.session, str(descriptors)]
+        self.count("grpc-java", command)
+
     def h2spec(self) -> None:
         host, _, port = self.address.rpartition(":")
         ran = subprocess.run(
@@ -189,7 +202,7 @@ class Clients:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    every = ("go", "node", "rust", "h2spec", "grpcurl", "buf", "ghz")
+    every = ("go", "node", "rust", "java", "h2spec", "grpcurl", "buf", "ghz")
     parser.add_argument("--build", type=Path, default=Path("build/clients"))
     parser.add_argument("--only", choices=every, action="append")
     options = parser.parse_args()
