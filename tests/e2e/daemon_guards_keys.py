@@ -8,6 +8,7 @@ import json
 import os
 import signal
 import socket
+import shutil
 import subprocess
 import sys
 import time
@@ -201,12 +202,32 @@ def keyed(report: Report, folder: Path) -> None:
         with report.case("anonymous on loopback"), daemon.connect(timeout=60) as client:
             client.server_info()
             client.create_session(client.load(BALL, name="ball.xml")).delete()
+            proxied_by_grpc(report, daemon)
             # the metrics belong to whoever may read, and the probes to everybody
             for path in ("/livez", "/readyz"):
                 with urllib.request.urlopen(f"http://{daemon.http}{path}", timeout=60) as answer:
                     report.equal(answer.status, 200, path)
         report.equal(daemon.stop(), 0, "exit status")
         check_log(report, daemon, keys)
+
+
+def proxied_by_grpc(report: Report, daemon: tribo.Daemon) -> None:
+    """The headers of proxies, and another host's name, make a stranger of a gRPC caller too."""
+
+    def code(header: str, authority: str = "localhost") -> str:
+        options = [("grpc.default_authority", authority)]
+        with grpc.insecure_channel(daemon.grpc, options) as channel:
+            call = channel.unary_unary("/tribo.v1.Simulation/ListSessions")
+            try:
+                call(b"", metadata=[(header, "10.1.2.3")], timeout=30)
+            except grpc.RpcError as error:
+                return error.code().name
+        return "OK"
+
+    report.equal(code("x-other"), "OK", "gRPC on loopback")
+    for header in ("x-forwarded-for", "x-real-ip", "via", "cf-connecting-ip", "forwarded"):
+        report.equal(code(header), "UNAUTHENTICATED", f"gRPC with {header}")
+    report.equal(code("x-other", "evil.example"), "UNAUTHENTICATED", "gRPC to another name")
 
 
 def anonymous_none(report: Report, folder: Path) -> None:
@@ -221,6 +242,13 @@ def anonymous_none(report: Report, folder: Path) -> None:
             )
         status, code, _ = http(daemon, "Simulation/ListSessions", {})
         report.equal((status, code), (401, "unauthenticated"), "anonymous: none over HTTP")
+    closed["TRIBOD_AUTH_SERVER_INFO"] = "read"
+    with (
+        tribo.Daemon(data=folder, environment=closed) as daemon,
+        grpc.insecure_channel(daemon.grpc) as channel,
+    ):
+        told = channel.unary_unary("/tribo.v1.Simulation/GetServerInfo")(b"", timeout=30)
+        report.equal(told, b"", "what strangers hear of the server")
 
 
 def own_address() -> str:
@@ -299,6 +327,18 @@ def curl(folder: Path, daemon: tribo.Daemon, *flags: str) -> int:
     return int(done.stdout or 0)
 
 
+def speaks_tls(address: str, version: str, *more: str) -> bool:
+    """Whether a handshake of just this version ends well."""
+    flag = f"-tls{version.replace('.', '_')}"
+    command = ["openssl", "s_client", "-connect", address, flag, *more]
+    if version < "1.2":
+        command += ["-cipher", "DEFAULT@SECLEVEL=0"]
+    done = subprocess.run(
+        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace"
+    )
+    return "Cipher is (NONE)" not in done.stdout and "New, TLSv" in done.stdout
+
+
 def tls(report: Report, folder: Path) -> None:
     """TLS over both transports, then TLS in which clients show certificates too."""
     make_certificates(folder)
@@ -317,7 +357,23 @@ def tls(report: Report, folder: Path) -> None:
             report.raises(tribo.TriboError, "a server of an unknown authority", client.server_info)
         report.equal(curl(folder, daemon, "--cacert", "ca.pem"), 200, "HTTPS")
         report.equal(curl(folder, daemon, "--cacert", "stranger.pem"), 0, "HTTPS of a stranger")
+        for version, good in (("1.1", False), ("1.2", True), ("1.3", True)):
+            for port, more in ((daemon.grpc, ["-alpn", "h2"]), (daemon.http, [])):
+                spoken = speaks_tls(port, version, *more)
+                report.equal(spoken, good, f"TLS {version} on {port}")
+
+        # another authority's certificate at the same place, and a signal
+        for kind in ("pem", "key"):
+            shutil.copy(folder / f"wrong.{kind}", folder / f"server.{kind}")
+        os.kill(daemon.pid, signal.SIGHUP)
+        report.equal(curl(folder, daemon, "--cacert", "stranger.pem"), 200, "HTTPS, renewed")
+        report.equal(curl(folder, daemon, "--cacert", "ca.pem"), 0, "HTTPS by the old authority")
+        with tribo.connect(
+            daemon.grpc, credentials=credentials(folder, authority="stranger"), timeout=30
+        ) as client:
+            client.server_info()
         report.equal(daemon.stop(), 0, "exit status with TLS")
+    make_certificates(folder)
 
     environment["TRIBOD_TLS_CLIENT_CA"] = str(folder / "ca.pem")
     with tribo.Daemon(data=folder / "mutual", environment=environment) as daemon:

@@ -76,10 +76,10 @@ void rpc_connection_open(rpc_connection *c)
     loop->connections = c;
     c->events = EPOLLIN | EPOLLRDHUP;
     struct epoll_event event = {.events = c->events, .data.ptr = c};
-    const bool secure = c->rpc->tls != NULL && !c->local;
+    const bool secure = c->rpc->certificates != NULL && !c->local;
     c->phase = secure ? RPC_HANDSHAKE : RPC_OPEN;
     if (epoll_ctl(loop->epoll, EPOLL_CTL_ADD, c->socket, &event) != 0 ||
-        (secure ? !rpc_tls_begin(c->rpc->tls, c) : !rpc_session_make(c))) {
+        (secure ? !rpc_tls_begin(c) : !rpc_session_make(c))) {
         rpc_connection_close(c);
         return;
     }

@@ -7,7 +7,7 @@
  *   frames.c      heads of frames, before libnghttp2 takes them
  *   session.c     HTTP/2 events of one connection (callbacks of libnghttp2)
  *   limits.c      rations of control frames; keepalive, age and idle times of a connection
- *   tls.c         certificates and handshakes (GnuTLS)
+ *   tls.c         sessions and handshakes of TLS (GnuTLS)
  *   begin.c       start of a call: its method, its caller, its deadline
  *   receive.c     request messages: framing, decompression, delivery to the method
  *   send.c        response messages, status, trailers
@@ -32,6 +32,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "call/certificates.h"
 #include "base/file.h"
 #include "transport/grpc/rpc.h"
 
@@ -39,7 +40,6 @@ typedef struct rpc_call rpc_call;
 typedef struct rpc_connection rpc_connection;
 typedef struct rpc_loop rpc_loop;
 typedef struct rpc_reflection rpc_reflection;
-typedef struct rpc_tls rpc_tls;
 
 enum {
     RPC_MOST_LOOPS = 4,
@@ -122,7 +122,7 @@ struct td_rpc {
     bool started;
     char address[TD_CONFIG_TEXT_SIZE + 16];
     char socket[TD_CONFIG_TEXT_SIZE]; /* path to remove at the end, or "" */
-    rpc_tls *tls;
+    td_certificates *certificates;    /* NULL: plain text */
     rpc_reflection *reflection;
     atomic_size_t incoming; /* bytes of request messages held, of all connections */
 
@@ -171,7 +171,7 @@ struct rpc_connection {
     char peer[64];
     struct sockaddr_storage address;
     gnutls_session_t tls; /* NULL: plain */
-    struct rpc_certificate *certificate;
+    td_certificate *certificate;
     nghttp2_session *session;
     tb_bytes unsent;
     size_t unsent_at;
@@ -350,12 +350,8 @@ void rpc_connection_goodbye(rpc_connection *, int64_t now_ns);
 
 /* ---- tls.c ---- */
 
-/* Reads the configuration's certificates; *tls NULL where it names none. Certificates are read
- * again when their files change. */
-tb_status rpc_tls_create(const td_config *, rpc_tls **, tb_error *);
-void rpc_tls_destroy(rpc_tls *);
 /* Gives the connection a session of TLS; false if out of memory. */
-bool rpc_tls_begin(rpc_tls *, rpc_connection *);
+bool rpc_tls_begin(rpc_connection *);
 /* Goes on with the handshake: 1 done, 0 wait, -1 failed. */
 int rpc_tls_handshake(rpc_connection *);
 void rpc_tls_end(rpc_connection *);

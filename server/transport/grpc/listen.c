@@ -215,7 +215,8 @@ static void turn_away(const td_rpc *rpc, int socket)
 {
     static const uint8_t FRAMES[] = {0, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0, 8, 7,
                                      0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 11};
-    if (rpc->tls == NULL) (void)!send(socket, FRAMES, sizeof FRAMES, MSG_NOSIGNAL | MSG_DONTWAIT);
+    if (rpc->certificates == NULL)
+        (void)!send(socket, FRAMES, sizeof FRAMES, MSG_NOSIGNAL | MSG_DONTWAIT);
     shutdown(socket, SHUT_WR);
     close(socket);
 }

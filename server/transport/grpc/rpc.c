@@ -53,7 +53,7 @@ tb_status td_rpc_create(td_server *server, td_rpc **made, tb_error *error)
     status = rpc_session_prepare(rpc, error);
     if (status == TB_OK) status = rpc_loops_create(rpc, error);
     if (status == TB_OK) status = rpc_reflection_create(&rpc->reflection, error);
-    if (status == TB_OK) status = rpc_tls_create(server->config, &rpc->tls, error);
+    if (status == TB_OK) status = td_certificates_create(server->config, &rpc->certificates, error);
     if (status == TB_OK) status = rpc_listen(rpc, server->config, error);
     if (status == TB_OK)
         *made = rpc;
@@ -158,7 +158,7 @@ void td_rpc_destroy(td_rpc *rpc)
     if (rpc->workers != NULL) td_workers_destroy(rpc->workers);
     rpc_unlisten(rpc);
     rpc_session_dispose(rpc);
-    rpc_tls_destroy(rpc->tls);
+    td_certificates_destroy(rpc->certificates);
     rpc_reflection_destroy(rpc->reflection);
     pthread_cond_destroy(&rpc->changed);
     pthread_mutex_destroy(&rpc->lock);

@@ -163,6 +163,24 @@ static void leave(td_http *http, http_connection *connection)
     td_metrics_add(http->server->metrics, TD_METRIC_CONNECTIONS_HTTP, -1);
 }
 
+/* Libmicrohttpd knows the certificate of its start: the handshake of a new connection gets the one
+ * that the files hold now. */
+static void serve_certificate(http_connection *connection, struct MHD_Connection *wire)
+{
+    const union MHD_ConnectionInfo *info =
+        MHD_get_connection_info(wire, MHD_CONNECTION_INFO_GNUTLS_SESSION);
+    if (connection->http->certificates == NULL || info == NULL || info->tls_session == NULL) return;
+    connection->certificate = td_certificates_current(connection->http->certificates);
+    gnutls_credentials_set((gnutls_session_t)info->tls_session, GNUTLS_CRD_CERTIFICATE,
+                           td_certificate_credentials(connection->certificate));
+}
+
+static void free_connection(http_connection *connection)
+{
+    td_certificate_release(connection->certificate);
+    free(connection);
+}
+
 void http_connection_notify(void *context, struct MHD_Connection *wire, void **slot,
                             enum MHD_ConnectionNotificationCode code)
 {
@@ -193,6 +211,7 @@ void http_connection_notify(void *context, struct MHD_Connection *wire, void **s
                                           : sizeof(struct sockaddr_in));
     http_peer_print(address, connection->peer);
     connection->loopback = http_peer_loopback(address);
+    serve_certificate(connection, wire);
     join(http, connection);
 }
 
@@ -368,7 +387,7 @@ static void *guard_run(void *context)
         /* out of the epoll set since before the last wait: no event can name them any more */
         for (http_connection *next; closed != NULL; closed = next) {
             next = closed->next;
-            free(closed);
+            free_connection(closed);
         }
         if (stop) return NULL;
 

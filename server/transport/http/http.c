@@ -68,7 +68,8 @@ tb_status td_http_create(td_server *server, td_http **created, tb_error *error)
     pthread_cond_init(&http->calls_done, &monotonic);
     pthread_condattr_destroy(&monotonic);
 
-    status = read_pem(config->tls_certificate, &http->certificate, error);
+    status = td_certificates_create(config, &http->certificates, error);
+    if (status == TB_OK) status = read_pem(config->tls_certificate, &http->certificate, error);
     if (status == TB_OK) status = read_pem(config->tls_key, &http->key, error);
     if (status == TB_OK) status = read_pem(config->tls_client_ca, &http->client_ca, error);
     if (status == TB_OK) status = http_pages_create(http, error);
@@ -119,9 +120,7 @@ tb_status td_http_start(td_http *http, tb_error *error)
         {MHD_OPTION_STRICT_FOR_CLIENT, 1, NULL},
         {tls ? MHD_OPTION_HTTPS_MEM_CERT : MHD_OPTION_END, 0, http->certificate.base},
         {MHD_OPTION_HTTPS_MEM_KEY, 0, http->key.base},
-        {MHD_OPTION_HTTPS_PRIORITIES, 0,
-         (void *)(uintptr_t) "NORMAL:-VERS-ALL:+VERS-TLS1.3:"
-                             "+VERS-TLS1.2"},
+        {MHD_OPTION_HTTPS_PRIORITIES, 0, (void *)(uintptr_t)TD_TLS_PRIORITIES},
         {http->client_ca.size > 0 ? MHD_OPTION_HTTPS_MEM_TRUST : MHD_OPTION_END, 0,
          http->client_ca.base},
         {MHD_OPTION_END, 0, NULL},
@@ -178,6 +177,7 @@ void td_http_destroy(td_http *http)
     if (http->daemon != NULL) MHD_stop_daemon(http->daemon);
     http_guard_stop(http);
     if (http->listener >= 0) close(http->listener);
+    td_certificates_destroy(http->certificates);
     tb_bytes_free(&http->certificate);
     tb_bytes_free(&http->key);
     tb_bytes_free(&http->client_ca);

@@ -25,6 +25,7 @@
 #include <pthread.h>
 #include <sys/socket.h>
 
+#include "call/certificates.h"
 #include "base/file.h"
 #include "transport/http/http.h"
 
@@ -75,6 +76,7 @@ typedef struct http_connection {
     const char *over_what; /* one too many of these: everything but health is refused; or NULL */
     int32_t over_limit;    /* how many may be */
 
+    td_certificate *certificate; /* of its handshake; NULL: plain text */
     bool closed;                 /* the guard frees it */
     bool broken;                 /* the client has gone */
     bool leaving;                /* idle, under eviction */
@@ -161,7 +163,8 @@ struct td_http {
     int listener;
     char address[TD_CONFIG_TEXT_SIZE];
     bool ipv6;
-    tb_bytes certificate, key, client_ca; /* PEM, with a zero behind */
+    tb_bytes certificate, key, client_ca; /* PEM, with a zero behind: for libmicrohttpd */
+    td_certificates *certificates;        /* what handshakes get; NULL: plain text */
     char *page_policy;                    /* Content-Security-Policy of the status page */
     atomic_bool draining;                 /* refuses new calls */
     atomic_bool stopping;                 /* refuses all calls, also of requests in progress */

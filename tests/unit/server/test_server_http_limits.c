@@ -476,13 +476,16 @@ START_TEST(tls_and_certificates_of_clients)
     prepare();
     snprintf(config.tls_certificate, sizeof config.tls_certificate, "%s/certificate", folder);
     strcpy(config.tls_key, config.tls_certificate);
-    TEST_OK(td_http_create(&server, &server.http, &e), &e);
-    TEST_STATUS(td_http_start(server.http, &e), TB_FAILED_PRECONDITION, &e);
-    stop();
+    TEST_STATUS(td_http_create(&server, &server.http, &e), TB_INVALID_ARGUMENT, &e);
+    ck_assert_ptr_nonnull(strstr(e.message, config.tls_key));
+    ck_assert_ptr_null(server.http);
     remove(config.tls_certificate);
     snprintf(config.tls_key, sizeof config.tls_key, "%s/key", folder);
     remove(config.tls_key);
     ck_assert_int_eq(rmdir(folder), 0);
+    *config.tls_certificate = *config.tls_key = '\0';
+    start();
+    stop();
 }
 END_TEST
 
