@@ -1134,6 +1134,12 @@ typedef struct tb_watch {
 typedef struct tb_touch {
     double gap;     /* m, the smallest; INFINITY without a contact */
     double impulse; /* N s, the largest normal one; 0 without */
+    /* smallest 1 - |tangential| / (mu normal), dimensionless, of the contacts that bear at least a
+     * tenth of this impulse: 0 slides, 1 without a contact that bears */
+    double margin;
+    /* m, world, of the contacts with the smallest gap and with the smallest margin; 0 without */
+    double nearest_position[3], weakest_position[3];
+    int32_t nearest[2], weakest[2]; /* their shapes; -1: none */
 } tb_touch;
 
 enum { TB_COURSE_WATCHES = 4 };
@@ -1189,8 +1195,12 @@ typedef struct tb_grasp_object {
     const tb_scene *scene; /* one body, free or without joints (with children); borrowed */
     double mass;           /* kg; 0: the scene's mass */
     double friction;       /* mu of every contact of the world; 0: the scenes' own */
-    bool convex;           /* meshes collide as their convex hulls */
-    double position[3];    /* m, of the object's frame in the world at the beginning */
+    /* where friction is 0: mu of the object and the table, and the lever (m) of the torque about the
+     * normal with which the object's contacts resist spin, as the patch of a soft finger does; 0:
+     * the scene's */
+    double own_friction, own_spin;
+    bool convex;        /* meshes collide as their convex hulls */
+    double position[3]; /* m, of the object's frame in the world at the beginning */
     double orientation[4];
     /* false: a horizontal plane below the object's lowest point carries it. true: no plane;
      * gravity does not act on the object until the lift begins */
@@ -1202,15 +1212,20 @@ typedef struct tb_grasp_object {
 typedef struct tb_grasp_hand {
     const tb_scene *scene; /* borrowed */
     /* Names of the actuators that close the hand. With 0 names: all actuators whose controls
-     * differ between the keyframes "open" and "closed"; without these keyframes, all that have a
-     * control range (motors: a force range). */
+     * differ between the keyframes "open" and "closed"; without these keyframes, all with a control
+     * range (motors: a force range) that move the fingertips apart. */
     const char *const *closing;
     int32_t number_of_closing;
     /* Controls of the closing actuators, number_of_closing each. NULL: the controls of the
-     * keyframes "open" and "closed"; without these, the end of each range with the fingers apart
-     * is open and the other end is closed. */
+     * keyframes "open" and "closed"; without these, of each range the end that moves the fingertips
+     * apart is open and the other end is closed. */
     const double *open_controls, *close_controls;
-    double tool_position[3]; /* m, tool frame (the frame of the poses) in the base's frame */
+    /* Name of a known hand (tb_hand_profile_name), which gives the tool frame and, where neither
+     * names nor controls are given, the closing actuators and their controls. NULL or "": none. */
+    const char *profile;
+    /* m, tool frame (the frame of the poses) in the base's frame; with a profile: in the profile's
+     * tool frame */
+    double tool_position[3];
     double tool_orientation[4];
     tb_overlap_policy overlaps; /* for the hand's own links, in its reference pose */
 } tb_grasp_hand;
@@ -1238,8 +1253,10 @@ typedef struct tb_grasp_protocol {
     double approach[3];       /* direction in which the hand approaches, tool frame; normalised */
     double approach_distance; /* m; 0: the hand begins in the grasp pose */
     double approach_speed;    /* m/s, mean */
-    double close_seconds;     /* the controls change during the first half */
-    double force;             /* N or N m, limit of each closing actuator; 0: the model's limit */
+    /* s; the controls change during the first half. 0: the time in which the hand closes on
+     * nothing, 0.4 to 1 s */
+    double close_seconds;
+    double force; /* N or N m, limit of each closing actuator; 0: the model's limit */
     double width; /* m; > 0: two opposed sliding fingers stop at this distance from each other */
     double lift;  /* m, upwards */
     double lift_seconds;
@@ -1282,10 +1299,45 @@ typedef enum tb_grasp_verdict {
     TB_GRASP_SLIPPED, /* held to the end, but slipped by more than the limit */
     TB_GRASP_DROPPED,
     TB_GRASP_COLLIDED, /* the hand was inside the object or the table before it closed */
-    TB_GRASP_DIVERGED
+    TB_GRASP_DIVERGED,
+    TB_GRASP_UNCERTIFIED /* a step on which the verdict rests missed the tolerance */
 } tb_grasp_verdict;
 
 const char *tb_grasp_verdict_name(tb_grasp_verdict verdict); /* "held" */
+
+/* Phase of the protocol. */
+typedef enum tb_grasp_stage {
+    TB_GRASP_APPROACH,
+    TB_GRASP_CLOSING,
+    TB_GRASP_LIFT,
+    TB_GRASP_SHAKING,
+    TB_GRASP_HOLD
+} tb_grasp_stage;
+
+const char *tb_grasp_stage_name(tb_grasp_stage stage); /* "approach" */
+
+/* Why a trial has its verdict. Zeros where a verdict has no such quantity.
+ *   HELD          nothing but the stage and time of the end
+ *   COLLIDED      the two bodies that overlap, the depth, the point
+ *   SLIPPED       when the slip passed the limit; the contact that gave way: the first that slid
+ *                 without holding again
+ *   DROPPED       when the hand lost the object; the contact that gave way
+ *   DIVERGED      the step's stage and time
+ *   UNCERTIFIED   the first step that missed the tolerance: its stage, time and residual */
+typedef struct tb_grasp_reason {
+    tb_grasp_stage stage;
+    double time; /* s since the start of the trial */
+    /* bodies, by their names in their files; "table"; NULL: none. Borrowed from the job */
+    const char *hand_body, *other_body;
+    double depth;       /* m */
+    double point[3];    /* m, of the contact, in the object's frame at that time */
+    double margin;      /* smallest of the hand's contacts before it slid, dimensionless */
+    double slide_time;  /* s, when that contact began to slide; < 0: it never slid */
+    double position[3]; /* m, of the tool frame in the object's frame at `time` */
+    double orientation[4];
+    double residual;           /* of the step that missed the tolerance */
+    tb_grasp_verdict apparent; /* of UNCERTIFIED: the verdict that the motion alone gives */
+} tb_grasp_reason;
 
 /* One copy of a grasp. */
 typedef struct tb_grasp_trial {
@@ -1301,8 +1353,12 @@ typedef struct tb_grasp_trial {
     double friction; /* mu in this trial (the largest of the object's contacts) */
     double mass;     /* kg, of the object */
     int64_t steps;
-    tb_certificate certificate; /* merged over all steps */
+    tb_certificate certificate; /* merged over all steps of this trial */
+    tb_grasp_reason reason;
 } tb_grasp_trial;
+
+/* The reason as one line of English: "the hand's 'leftfinger' is 3.1 mm inside 'hammer' ...". */
+void tb_grasp_explain(const tb_grasp_trial *, char *text, size_t size);
 
 /* A contact of the hand with the object. */
 typedef struct tb_grasp_contact {
@@ -1326,7 +1382,8 @@ typedef struct tb_grasp_result {
     const char *name;
     const tb_grasp_trial *trials;
     int32_t number_of_trials;
-    double success, lower, upper; /* fraction held, and its Wilson interval */
+    int32_t uncertified;          /* trials without a verdict; no part of the fraction */
+    double success, lower, upper; /* fraction held of the others, and its Wilson interval */
     double slip;                  /* m, median over the trials that were not dropped */
     const tb_grasp_contact *contacts;
     const tb_grasp_finger *fingers;
@@ -1336,14 +1393,75 @@ typedef struct tb_grasp_result {
      * epsilon is the radius of the largest ball about zero inside the hull */
     double epsilon, volume;
     double margin;              /* smallest margin of the contacts; 0 without contacts */
-    tb_certificate certificate; /* over all copies and steps */
+    tb_certificate certificate; /* of the first copy, over its steps */
 } tb_grasp_result;
 
 typedef struct tb_grasp_progress {
     int32_t grasps, grasps_done;
-    int64_t trials, trials_done, trials_held;
+    int64_t trials, trials_done, trials_held, trials_uncertified;
     int64_t world_steps_done, world_steps; /* world_steps shrinks as worlds end early */
 } tb_grasp_progress;
+
+/* Where the controls of an actuator come from. */
+typedef enum tb_control_source {
+    TB_CONTROL_IDLE,     /* no closing actuator: holds the control of the open hand */
+    TB_CONTROL_REQUEST,  /* the caller */
+    TB_CONTROL_PROFILE,  /* the hand's profile */
+    TB_CONTROL_KEYFRAME, /* keyframes "open" and "closed" */
+    TB_CONTROL_MOTION    /* the end of the range that moves the fingertips apart is open */
+} tb_control_source;
+
+const char *tb_control_source_name(tb_control_source source); /* "motion" */
+
+typedef struct tb_hand_control {
+    const char *actuator; /* borrowed from the hand or job */
+    double open, close;   /* controls; equal for an idle actuator */
+    tb_control_source source;
+} tb_hand_control;
+
+/* A body that can touch, without children: a fingertip. */
+typedef struct tb_hand_tip {
+    const char *body;
+    double open[3], close[3]; /* m, centre of mass in the tool frame, hand open and closed */
+} tb_hand_tip;
+
+/* A hand as a grasp job uses it. Arrays are borrowed from the hand or job. */
+typedef struct tb_hand_info {
+    const char *profile;     /* the profile in use; "": none */
+    const char *base;        /* body that the path carries; "": the file's world */
+    double tool_position[3]; /* m, tool frame in the base's frame */
+    double tool_orientation[4];
+    /* closing direction in the tool frame, a unit vector: the line along which the fingertips
+     * approach each other the most; 0 if they do not */
+    double axis[3];
+    double opening;                  /* m, free space between the open fingertips along the axis */
+    double close_seconds;            /* s, in which the hand closes on nothing */
+    const tb_hand_control *controls; /* of all actuators, in the order of the file */
+    int32_t number_of_controls;
+    const tb_hand_tip *tips;
+    int32_t number_of_tips;
+} tb_hand_info;
+
+/* A hand without an object: its tool frame, closing axis, opening, controls and outlines. */
+typedef struct tb_hand tb_hand;
+
+/* Errors name fields of the hand, as for tb_grasp_job_create. */
+tb_status tb_hand_create(const tb_grasp_hand *, tb_hand **, tb_error *);
+void tb_hand_destroy(tb_hand *); /* NULL is fine */
+const tb_hand_info *tb_hand_describe(const tb_hand *);
+int32_t tb_hand_number_of_warnings(const tb_hand *);
+const char *tb_hand_warning(const tb_hand *, int32_t index);
+/* Shapes of the hand that can touch. */
+int32_t tb_hand_number_of_shapes(const tb_hand *);
+const char *tb_hand_shape_body(const tb_hand *, int32_t shape);
+/* Largest n . x (m) over a shape's points x in the tool frame; `closed`: with the hand closed. */
+double tb_hand_support(const tb_hand *, int32_t shape, bool closed, const double n[3]);
+
+/* Names of the known hands: "panda"; NULL behind the last. */
+const char *tb_hand_profile_name(int32_t index);
+const char *tb_hand_profile_title(int32_t index); /* "Franka Emika Panda hand" */
+/* Name of the profile whose joints the scene has; NULL: none. */
+const char *tb_hand_profile_match(const tb_scene *hand);
 
 typedef struct tb_grasp_job tb_grasp_job;
 
@@ -1368,6 +1486,8 @@ tb_grasp_progress tb_grasp_job_progress(const tb_grasp_job *);
 const tb_model *tb_grasp_job_model(const tb_grasp_job *);
 int32_t tb_grasp_job_number_of_warnings(const tb_grasp_job *);
 const char *tb_grasp_job_warning(const tb_grasp_job *, int32_t index);
+/* The hand with its tool frame and the controls in use; borrowed. */
+const tb_hand_info *tb_grasp_job_hand(const tb_grasp_job *);
 double tb_grasp_job_seconds(const tb_grasp_job *); /* s, duration of the protocol if no world
                                                       ends early */
 
@@ -1392,6 +1512,9 @@ typedef struct tb_grasp_sampling {
      * about the closing axis that lie within `spread` (rad) of it */
     double from_above[3];
     double spread;
+    /* poses in which this open hand would reach below the object's lowest point, where a table
+     * carries it, are left out; NULL, the default: no hand is considered. Borrowed */
+    const tb_hand *hand;
 } tb_grasp_sampling;
 
 tb_grasp_sampling tb_grasp_sampling_defaults(void);

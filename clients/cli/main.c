@@ -25,6 +25,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"bench", "small benchmarks", command_bench},
     {"function", "compile and call functions of Modelica", command_function},
     {"grasp", "what becomes of grasps: held, slipped or dropped, and how well", command_grasp},
+    {"hand", "draw a hand: tool frame, closing axis, opening; its controls", command_hand},
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
     {"sessions", "what is open on a daemon", command_sessions},
     {"runs", "what ran on a daemon", command_runs},

@@ -25,9 +25,9 @@
 
 #include "tribo/v1/runs.pb-c.h"
 
-enum { WINDOW = 64, TRIAL_BYTES = 48 };
+enum { WINDOW = 64, TRIAL_BYTES = 768 };
 /* A grasp and its result in the job and in messages: a trial's poses, controls and certificate. */
-enum { TRIAL_MEMORY_BYTES = 512 };
+enum { TRIAL_MEMORY_BYTES = 1536 };
 static const int64_t PROGRESS_NS = 200000000; /* between two messages of progress */
 static const int64_t RETRY_NS = 5000000;      /* while the queue is full */
 
@@ -47,6 +47,7 @@ typedef struct evaluation {
     td_wire wire;
     int64_t compute_ns, progress_ns, steps_counted;
     int32_t grasps, trials, held;
+    int32_t counted; /* trials merged in the certificate */
     tb_certificate certificate;
     db_run run;
     tb_status status; /* how it ended */
@@ -89,6 +90,10 @@ static void send_summary(evaluation *e)
     summary.n_warnings = warnings != NULL ? (size_t)n : 0;
     summary.warnings = warnings;
     summary.device = e->device->name;
+    const tb_grasp_progress progress = tb_grasp_job_progress(e->job);
+    summary.trials_held = (int32_t)progress.trials_held;
+    summary.trials_uncertified = (int32_t)progress.trials_uncertified;
+    summary.hand = td_grasp_hand_message(&e->wire, tb_grasp_job_hand(e->job));
     response.event_case = TRIBO__V1__EVALUATE_GRASPS_RESPONSE__EVENT_SUMMARY;
     response.summary = &summary;
     td_call_send(e->call, &response.base);
@@ -159,13 +164,23 @@ static void end_unwanted(evaluation *e)
 
 /* ---- playing ---- */
 
+/* Merges the certificates of the trials that have a verdict by their steps. */
+static void merge_certificates(evaluation *e, const tb_grasp_result *result)
+{
+    for (int32_t i = 0; i < result->number_of_trials; i++) {
+        const tb_grasp_trial *t = &result->trials[i];
+        if (t->verdict == TB_GRASP_COLLIDED || t->verdict == TB_GRASP_UNCERTIFIED) continue;
+        if (e->counted++ == 0)
+            e->certificate = t->certificate;
+        else
+            tb_certificate_merge(&e->certificate, &t->certificate);
+    }
+}
+
 static void send_result(evaluation *e, const tb_grasp_result *result)
 {
     Tribo__V1__EvaluateGraspsResponse response = TRIBO__V1__EVALUATE_GRASPS_RESPONSE__INIT;
-    if (e->grasps == 0)
-        e->certificate = result->certificate;
-    else
-        tb_certificate_merge(&e->certificate, &result->certificate);
+    merge_certificates(e, result);
     e->grasps++;
     e->trials += result->number_of_trials;
     e->held += result->trials[0].verdict == TB_GRASP_HELD;

@@ -12,7 +12,8 @@
 #include "session/catalog.h"
 #include "wire/wire.h"
 
-static const double DEFAULT_FRICTION = 0.7; /* of a mesh, which says nothing of its surface */
+static const double DEFAULT_FRICTION = 0.7,
+                    DEFAULT_SPIN_M = 0.005; /* of a mesh, which says nothing of its surface */
 enum { FILES_LIMIT = 10000 };
 
 #define TRY(call)                                                                                  \
@@ -95,6 +96,7 @@ static tb_status read_hand(const Tribo__V1__GraspHand *from, tb_grasp_hand *to, 
     const tb_status status =
         td_wire_read_overlaps(from->overlaps, "hand.overlaps", &to->overlaps, error);
     if (status != TB_OK) return status;
+    to->profile = from->profile;
     to->closing = (const char *const *)from->closing_actuators;
     to->number_of_closing = (int32_t)n;
     if (from->n_open_controls > 0) to->open_controls = from->open_controls;
@@ -307,8 +309,10 @@ tb_status td_grasp_request_read(td_server *server, const Tribo__V1__EvaluateGras
     }
     if (status == TB_OK)
         status = load(server, m->hand->asset, "hand", 0, true, &r->hand, &ignored, error);
-    if (status == TB_OK && mesh && r->request.object.friction == 0)
-        r->request.object.friction = DEFAULT_FRICTION;
+    if (status == TB_OK && mesh && r->request.object.friction == 0) {
+        r->request.object.own_friction = DEFAULT_FRICTION;
+        r->request.object.own_spin = DEFAULT_SPIN_M;
+    }
     r->request.object.scene = r->object;
     r->request.hand.scene = r->hand;
     if (status != TB_OK) td_grasp_request_free(r);

@@ -7,6 +7,8 @@
 
 /* A message in the arena that borrows the result; NULL if out of memory. */
 Tribo__V1__GraspResult *td_grasp_result_message(td_wire *, const tb_grasp_result *);
+/* The same of a hand. */
+Tribo__V1__HandInfo *td_grasp_hand_message(td_wire *, const tb_hand_info *);
 void td_grasp_progress_message(const tb_grasp_progress *, Tribo__V1__GraspProgress *);
 
 #endif

@@ -16,7 +16,6 @@ tb_grasp_request tb_grasp_defaults(void)
     r.protocol.gravity[2] = -9.81;
     r.protocol.approach[2] = 1;
     r.protocol.approach_speed = 0.25;
-    r.protocol.close_seconds = 0.4;
     r.protocol.lift = 0.1;
     r.protocol.lift_seconds = 0.4;
     r.protocol.hold_seconds = 0.5;
@@ -47,7 +46,8 @@ tb_grasp_shake tb_grasp_shake_defaults(void)
 
 const char *tb_grasp_verdict_name(tb_grasp_verdict verdict)
 {
-    static const char *const NAMES[] = {"held", "slipped", "dropped", "collided", "diverged"};
+    static const char *const NAMES[] = {"held",     "slipped",  "dropped",
+                                        "collided", "diverged", "uncertified"};
     return (unsigned)verdict < sizeof NAMES / sizeof NAMES[0] ? NAMES[verdict] : "unknown";
 }
 
@@ -96,11 +96,13 @@ static tb_status check_object(const tb_grasp_object *o, tb_error *error)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "object.scene", "there is no object");
     TRY(number(o->mass, 0, 1e9, "object.mass", " kg", error));
     TRY(number(o->friction, 0, 1e3, "object.friction", "", error));
+    TRY(number(o->own_friction, 0, 1e3, "object.own_friction", "", error));
+    TRY(number(o->own_spin, 0, 1e3, "object.own_spin", " m", error));
     TRY(vector(o->position, 3, "object.position", error));
     return direction(o->orientation, 4, "object.orientation", error);
 }
 
-static tb_status check_hand(const tb_grasp_hand *h, tb_error *error)
+tb_status grasp_check_hand(const tb_grasp_hand *h, tb_error *error)
 {
     if (h->scene == NULL)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "hand.scene", "there is no hand");
@@ -184,7 +186,7 @@ static tb_status check_poses(const tb_grasp_request *r, tb_error *error)
 tb_status grasp_check(const tb_grasp_request *r, tb_error *error)
 {
     TRY(check_object(&r->object, error));
-    TRY(check_hand(&r->hand, error));
+    TRY(grasp_check_hand(&r->hand, error));
     TRY(check_poses(r, error));
     TRY(check_protocol(&r->protocol, error));
     TRY(check_perturbation(&r->perturbation, error));

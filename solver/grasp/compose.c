@@ -63,7 +63,7 @@ static tb_status keep_protocol(const tb_grasp_request *request, tb_grasp_plan *p
     return TB_OK;
 }
 
-static void keep_options(const tb_grasp_request *request, tb_grasp_plan *plan)
+void grasp_plan_options(const tb_grasp_request *request, tb_grasp_plan *plan)
 {
     plan->step = request->step;
     plan->step.threads = plan->step.solve.threads = 1;
@@ -75,7 +75,6 @@ static void keep_options(const tb_grasp_request *request, tb_grasp_plan *plan)
     plan->perturbation = request->perturbation;
     plan->confidence = request->confidence;
     plan->object_frame = grasp_frame_make(request->object.position, request->object.orientation);
-    plan->tool = grasp_frame_make(request->hand.tool_position, request->hand.tool_orientation);
 }
 
 /* ---- the object ---- */
@@ -116,6 +115,13 @@ static tb_status find_object(const tb_model *file, tb_grasp_plan *plan, int32_t 
     return TB_OK;
 }
 
+/* mu of the object's and the table's surfaces; 0: as the scene says. */
+static double surface_friction(const tb_grasp_request *request)
+{
+    const tb_grasp_object *o = &request->object;
+    return o->friction > 0 ? o->friction : o->own_friction;
+}
+
 static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, const tb_model *file,
                             tb_grasp_plan *plan, tb_error *error)
 {
@@ -127,7 +133,8 @@ static tb_status add_object(tb_scene *scene, const tb_grasp_request *request, co
     merge.prefix = "object/";
     merge.convex = request->object.convex;
     merge.recentre = file->number_of_bodies == 2;
-    if (request->object.friction > 0) merge.friction = request->object.friction;
+    if (surface_friction(request) > 0) merge.friction = surface_friction(request);
+    if (!(request->object.friction > 0)) merge.spin = request->object.own_spin;
     if (request->object.mass > 0) merge.mass_scale = request->object.mass / file->total_mass;
     tb_v3_store(merge.position, plan->object_frame.position);
     tb_q_store(merge.orientation, plan->object_frame.orientation);
@@ -197,7 +204,7 @@ static tb_status add_table(tb_scene *scene, const tb_grasp_request *request,
     def.type = TB_SHAPE_PLANE;
     def.position[2] = plan->table_height;
     def.surface.friction =
-        request->object.friction > 0 ? request->object.friction : plan->object_friction;
+        surface_friction(request) > 0 ? surface_friction(request) : plan->object_friction;
     return tb_scene_add_shape(scene, &def, NULL, error);
 }
 
@@ -251,12 +258,12 @@ tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, 
     grasp_hand hand = {0};
     tb_model *object = NULL;
     memset(plan, 0, sizeof *plan);
-    keep_options(request, plan);
+    grasp_plan_options(request, plan);
     tb_status status = keep_protocol(request, plan, error);
     if (status == TB_OK) status = keep_poses(request, plan, error);
-    if (status == TB_OK) status = grasp_phases_make(plan, error);
     if (status == TB_OK) status = pass_warnings(plan, "object", request->object.scene, error);
     if (status == TB_OK) status = grasp_hand_make(request, plan, &hand, error);
+    if (status == TB_OK) status = grasp_phases_make(plan, error);
     if (status == TB_OK) status = tb_scene_compile(request->object.scene, &object, error);
     if (status == TB_OK) status = build(request, plan, &hand, object, false, error);
     plan->table = !request->object.no_table;
@@ -281,7 +288,10 @@ void grasp_plan_free(tb_grasp_plan *plan)
     free(plan->warnings);
     free((tb_grasp_shake *)plan->protocol.shakes);
     free(plan->shake_ends);
+    grasp_hand_forget(plan);
     free(plan->open_q);
+    free(plan->closed_q);
+    free(plan->sources);
     free(plan->controls);
     free(plan->closing);
     free(plan->open);

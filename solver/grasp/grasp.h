@@ -43,12 +43,15 @@ typedef struct tb_grasp_plan {
 
     /* the hand: bodies [carrier, hand_end) */
     int32_t carrier, hand_end;
-    grasp_frame tool; /* tool frame in the carrier's frame */
-    double *open_q;   /* hand_coordinates: the first of the model's coordinates */
+    grasp_frame tool;                    /* tool frame in the carrier's frame */
+    const struct grasp_profile *profile; /* NULL: none */
+    /* hand_coordinates, the first of the model's coordinates, with the hand open and closed */
+    double *open_q, *closed_q;
     int32_t hand_coordinates;
-    double *controls;     /* all actuators, hand open */
-    int32_t *closing;     /* number_of_closing actuators ... */
-    double *open, *close; /* ... and their controls */
+    double *controls;           /* all actuators, hand open */
+    int32_t *closing;           /* number_of_closing actuators ... */
+    double *open, *close;       /* ... their controls ... */
+    tb_control_source *sources; /* ... and where these come from */
     int32_t number_of_closing;
 
     /* the object: bodies [object, object_end), the first of them free */
@@ -69,14 +72,20 @@ typedef struct tb_grasp_plan {
     double confidence;
     char **warnings;
     int32_t number_of_warnings, warning_capacity;
+    tb_hand_info info; /* arrays owned */
+    char base[128];    /* name for it */
 } tb_grasp_plan;
 
 /* ---- check.c ---- */
 
 /* INVALID_ARGUMENT names the first invalid field. */
 tb_status grasp_check(const tb_grasp_request *request, tb_error *error);
+tb_status grasp_check_hand(const tb_grasp_hand *hand, tb_error *error);
 
 /* ---- compose.c, compose_hand.c ---- */
+
+/* Takes the step's options, the tool frame and numbers of the request. */
+void grasp_plan_options(const tb_grasp_request *request, tb_grasp_plan *plan);
 
 tb_status grasp_plan_make(const tb_grasp_request *request, tb_grasp_plan *plan, tb_error *error);
 /* The one child of the object's world; INVALID_ARGUMENT if there are none or several. */
@@ -91,16 +100,52 @@ typedef struct grasp_hand {
     tb_model *bare; /* on the carrier; bodies and actuators as in the plan's model */
     tb_merge_def merge;
     int32_t *actuators; /* of the file's: index in bare, -1 */
+    int32_t *tips;      /* bodies of bare that can touch, without children that can */
+    int32_t number_of_tips;
     /* protocol.width: limits of two slides */
     int32_t stop_bodies[2], stop_slides[2];
     double stop_lower[2], stop_upper[2];
     int32_t number_of_stops;
 } grasp_hand;
 
-/* Compiles the hand, finds its base, its closing actuators and their controls, and lets it open. */
+/* Compiles the hand, finds its base, its tool frame, its closing actuators and their controls, and
+ * lets it open and close. */
 tb_status grasp_hand_make(const tb_grasp_request *request, tb_grasp_plan *plan, grasp_hand *hand,
                           tb_error *error);
 void grasp_hand_free(grasp_hand *hand);
+/* The coordinates (hand_coordinates) at which the hand rests when it holds these controls of all
+ * actuators, from `start` on (hand_rest.c). *seconds (may be NULL): when the joints had nearly come
+ * there. */
+tb_status grasp_hand_rest(const tb_grasp_plan *plan, const grasp_hand *hand, const double *start,
+                          const double *controls, double *q, double *seconds, tb_error *error);
+/* Finds hand->tips. */
+tb_status grasp_hand_tips(grasp_hand *hand, tb_error *error);
+/* Motions of all bodies at coordinates q; `state`: of the bare hand, scratch. */
+tb_status grasp_hand_motions(const grasp_hand *hand, tb_state *state, const double *q,
+                             tb_body_motion *motions, tb_error *error);
+/* Mean distance (m) of the fingertips; 0 for fewer than two. */
+double grasp_hand_spread(const grasp_hand *hand, const tb_body_motion *motions);
+/* Finds the closing actuators and the controls of all (hand_controls.c). */
+tb_status grasp_hand_controls(const tb_grasp_hand *from, tb_grasp_plan *plan,
+                              const grasp_hand *hand, const double *start, tb_error *error);
+/* Fills plan->info and warns of hands that do not close (hand_info.c). */
+tb_status grasp_hand_note(tb_grasp_plan *plan, const grasp_hand *hand, tb_error *error);
+void grasp_hand_forget(tb_grasp_plan *plan);
+
+/* Actuators of a bare hand with the ends of their control ranges, and for each which end opens the
+ * hand, and whether it moves the fingertips apart at all. */
+typedef struct grasp_motion {
+    const grasp_hand *hand;
+    const int32_t *actuators;
+    int32_t count;
+    const double *lower, *upper;
+    double *open, *close; /* found */
+    bool *closes;         /* found */
+} grasp_motion;
+
+/* hand_motion.c; DIVERGED if the hand does. */
+tb_status grasp_motion_find(const tb_grasp_plan *plan, const grasp_motion *motion,
+                            const double *start, tb_error *error);
 /* Limits its two fingers to a distance `width` of their faces, m (stops.c). */
 tb_status grasp_hand_stop(const tb_grasp_plan *plan, grasp_hand *hand, double width,
                           tb_error *error);
@@ -132,6 +177,15 @@ double grasp_closing_at(const tb_grasp_plan *plan, int64_t step);
 /* Largest number of steps in a course. */
 enum { GRASP_STEPS_AT_ONCE = 16 };
 
+/* The contact that gives way: the last that began to slide, or, while all hold, the weakest. */
+typedef struct grasp_slide {
+    int64_t step;               /* in which it began to slide; -1: all contacts hold */
+    double margin, last_margin; /* smallest of the hand's contacts before that step, and now */
+    grasp_frame object;         /* frame of the object's file at the last touch */
+    double point[3];            /* m, in the object's frame */
+    int32_t shapes[2];          /* -1: the hand has not touched the object since it closed */
+} grasp_slide;
+
 typedef struct grasp_world {
     const tb_grasp_plan *plan;
     int32_t grasp, copy;
@@ -144,6 +198,9 @@ typedef struct grasp_world {
     double height;          /* m, height of the object's centre of mass when the lift began */
     tb_vec3 place;          /* place of the centre of mass at that time, carrier's frame */
     tb_grasp_trial trial;
+    grasp_slide slide;
+    int64_t missed_step;    /* first step above the tolerance; -1: none */
+    double missed_residual; /* of that step */
     /* scratch, reused by later worlds */
     tb_course course;        /* course of the next steps; arrays in `rows` */
     double *rows;            /* GRASP_STEPS_AT_ONCE of each array */
@@ -173,6 +230,23 @@ tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error);
 bool grasp_world_reads(const grasp_world *world);
 /* Frees the data of one trial. */
 void grasp_world_end(grasp_world *world);
+
+/* ---- reason.c: why a trial has its verdict ---- */
+
+void grasp_reason_begin(grasp_world *world);
+/* Follows the contact that gives way; `hold`: the hand against the object after a step since the
+ * fingers closed. */
+void grasp_reason_follow(grasp_world *world, const tb_touch *hold);
+/* The hand overlaps the object or the table in the shown state. */
+void grasp_reason_collided(grasp_world *world, const tb_touch *touch);
+/* A shape of the hand's base is `depth` (m) below the table after `step` steps. */
+void grasp_reason_in_table(grasp_world *world, int32_t shape, int64_t step, double depth);
+/* The hand lost the object, or the slip passed the limit, after `step` steps. */
+void grasp_reason_lost(grasp_world *world, int64_t step);
+/* The trial ends in this step without a contact to name. */
+void grasp_reason_now(grasp_world *world);
+/* Takes the verdict from a trial that rests on a step above the tolerance. */
+void grasp_reason_certify(grasp_world *world);
 
 /* ---- job.c, and rounds.c for worlds on a card ---- */
 
@@ -210,7 +284,7 @@ struct tb_grasp_job {
     int64_t step_ns;       /* ns of a step in the last round; 0: no round yet */
     grasp_record *records; /* poses */
     int64_t next;          /* next trial to begin, ordered by grasp, then by copy */
-    int64_t trials, trials_done, trials_held, steps_done, steps_total;
+    int64_t trials, trials_done, trials_held, trials_uncertified, steps_done, steps_total;
     int32_t grasps_done;
     int32_t given;                       /* delivered results */
     int64_t until;                       /* ns: end of the slice */
@@ -247,8 +321,9 @@ enum { GRASP_HOLD, GRASP_BEFORE, GRASP_BEHIND, GRASP_WATCHES };
 /* Watches the hand against the object, and the hand against the bodies before and behind it in
  * the model. */
 void grasp_watch(const tb_grasp_plan *plan, tb_watch watches[GRASP_WATCHES]);
-/* Whether a contact of the hand with the object or the table is deeper than `depth` (m). */
-bool grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth);
+/* The deepest contact of the hand with the object or the table, if it is deeper than `depth` (m);
+ * else NULL. */
+const tb_touch *grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth);
 /* Records the object's place in the hand now. */
 tb_status grasp_mark(grasp_world *world, tb_error *error);
 /* Displacement (m) of the object in the hand since grasp_mark. */

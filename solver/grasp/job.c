@@ -168,6 +168,7 @@ tb_status grasp_job_finish(tb_grasp_job *job, grasp_world *world, tb_error *erro
     record->done++;
     job->trials_done++;
     job->trials_held += world->trial.verdict == TB_GRASP_HELD;
+    job->trials_uncertified += world->trial.verdict == TB_GRASP_UNCERTIFIED;
     job->steps_total -= job->plan.phases.end - world->trial.steps;
     job->grasps_done += record->done == job->plan.perturbation.count;
     pthread_mutex_unlock(&job->lock);
@@ -302,13 +303,12 @@ const tb_grasp_result *tb_grasp_job_next(tb_grasp_job *job)
     int32_t held = 0;
     for (int32_t i = 0; i < copies; i++) {
         held += r->trials[i].verdict == TB_GRASP_HELD;
-        if (i == 0)
-            r->certificate = r->trials[i].certificate;
-        else if (r->trials[i].steps > 0)
-            tb_certificate_merge(&r->certificate, &r->trials[i].certificate);
+        r->uncertified += r->trials[i].verdict == TB_GRASP_UNCERTIFIED;
     }
-    r->success = (double)held / copies;
-    tb_wilson_interval(held, copies, plan->confidence, &r->lower, &r->upper);
+    r->certificate = r->trials[0].certificate;
+    const int32_t decided = copies - r->uncertified;
+    r->success = decided > 0 ? (double)held / decided : 0;
+    tb_wilson_interval(held, decided, plan->confidence, &r->lower, &r->upper);
     r->slip = median_slip(r->trials, copies);
     for (int32_t i = 0; i < r->number_of_contacts; i++)
         r->margin = i == 0 ? r->contacts[i].margin : fmin(r->margin, r->contacts[i].margin);
@@ -323,6 +323,7 @@ tb_grasp_progress tb_grasp_job_progress(const tb_grasp_job *job)
                                .trials = job->trials,
                                .trials_done = job->trials_done,
                                .trials_held = job->trials_held,
+                               .trials_uncertified = job->trials_uncertified,
                                .world_steps_done = job->steps_done,
                                .world_steps = job->steps_total};
 }
@@ -340,6 +341,11 @@ int32_t tb_grasp_job_number_of_warnings(const tb_grasp_job *job)
 const char *tb_grasp_job_warning(const tb_grasp_job *job, int32_t index)
 {
     return index >= 0 && index < job->plan.number_of_warnings ? job->plan.warnings[index] : "";
+}
+
+const tb_hand_info *tb_grasp_job_hand(const tb_grasp_job *job)
+{
+    return &job->plan.info;
 }
 
 double tb_grasp_job_seconds(const tb_grasp_job *job)

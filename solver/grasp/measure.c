@@ -41,9 +41,11 @@ void grasp_watch(const tb_grasp_plan *plan, tb_watch watches[GRASP_WATCHES])
 }
 
 /* Contacts between fingers do not count. */
-bool grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth)
+const tb_touch *grasp_collides(const tb_touch touches[GRASP_WATCHES], double depth)
 {
-    return fmin(touches[GRASP_BEFORE].gap, touches[GRASP_BEHIND].gap) < -depth;
+    const tb_touch *before = &touches[GRASP_BEFORE], *behind = &touches[GRASP_BEHIND];
+    const tb_touch *deepest = before->gap < behind->gap ? before : behind;
+    return deepest->gap < -depth ? deepest : NULL;
 }
 
 /* Marks the hand's bodies that touch the object. */

@@ -11,6 +11,9 @@ static const double PI = 3.14159265358979323846;
 /* largest number of steps in one world */
 static const double STEP_LIMIT = 1e8;
 
+/* bounds of the time to close that follows from the hand */
+static const double LEAST_CLOSE_S = 0.4, MOST_CLOSE_S = 1;
+
 static double smooth(double s)
 {
     if (s <= 0) return 0;
@@ -25,8 +28,10 @@ static int64_t steps_of(double seconds, double dt)
 
 tb_status grasp_phases_make(tb_grasp_plan *plan, tb_error *error)
 {
-    const tb_grasp_protocol *p = &plan->protocol;
+    tb_grasp_protocol *p = &plan->protocol;
     grasp_phases *at = &plan->phases;
+    if (p->close_seconds == 0)
+        p->close_seconds = fmin(fmax(plan->info.close_seconds, LEAST_CLOSE_S), MOST_CLOSE_S);
     double seconds = p->close_seconds + p->lift_seconds + p->hold_seconds;
     if (p->approach_distance > 0) seconds += p->approach_distance / p->approach_speed;
     for (int32_t i = 0; i < p->number_of_shakes; i++) seconds += p->shakes[i].seconds;

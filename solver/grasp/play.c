@@ -133,7 +133,7 @@ static tb_status hold_up(grasp_world *world, bool on, tb_error *error)
 
 /* Whether a body fixed to the carrier penetrates the table: two immovable bodies make no
  * contact, so the stepper does not detect it. */
-static bool base_in_table(const grasp_world *world)
+static bool base_in_table(grasp_world *world)
 {
     const tb_grasp_plan *plan = world->plan;
     const tb_model *m = plan->model;
@@ -152,7 +152,9 @@ static bool base_in_table(const grasp_world *world)
             }
             frame = grasp_frame_mul(&carrier, &frame);
             const double low = -grasp_support(m, s, &frame, tb_v3(0, 0, -1));
-            if (low < plan->table_height - COLLISION_DEPTH_M) return true;
+            if (!(low < plan->table_height - COLLISION_DEPTH_M)) continue;
+            grasp_reason_in_table(world, s, when[i], plan->table_height - low);
+            return true;
         }
     }
     return false;
@@ -185,6 +187,7 @@ tb_status grasp_world_begin(grasp_world *world, int32_t grasp, int32_t copy, tb_
     world->touched = -1;
     world->velocity = world->spin = tb_v3(0, 0, 0);
     world->trial = (tb_grasp_trial){.verdict = TB_GRASP_HELD, .drop_time = -1};
+    grasp_reason_begin(world);
 
     grasp_frame in_object = grasp_frame_make(pose->position, pose->orientation);
     in_object.position = tb_v3_add(in_object.position, n.shift);
@@ -281,6 +284,7 @@ static void drop(grasp_world *world)
     const int64_t when = world->touched > plan->phases.close ? world->touched : plan->phases.close;
     world->trial.verdict = TB_GRASP_DROPPED;
     world->trial.drop_time = (double)when * plan->dt;
+    grasp_reason_lost(world, when);
 }
 
 /* Whether the object has left the hand: untouched for GONE_S, and away from its place. */
@@ -303,7 +307,9 @@ static tb_status judge_end(grasp_world *world, tb_error *error)
         (plan->protocol.lift > 0 && rise < LEAST_RISE * plan->protocol.lift))
         drop(world);
     else if (world->trial.slip > plan->protocol.slip_limit)
-        world->trial.verdict = TB_GRASP_SLIPPED;
+        world->trial.verdict = TB_GRASP_SLIPPED; /* its reason is that of the step that passed it */
+    else
+        grasp_reason_now(world);
     if (world->copy == 0 && world->trial.verdict != TB_GRASP_DROPPED)
         return grasp_note_contacts(world, error);
     return TB_OK;
@@ -316,8 +322,12 @@ static tb_status look(grasp_world *world, int32_t noted, bool *done, tb_error *e
     const grasp_phases *at = &plan->phases;
     const tb_touch *touches = world->touches + GRASP_WATCHES * noted;
     tb_status status = TB_OK;
-    if (world->step <= at->approach + 1 && grasp_collides(touches, COLLISION_DEPTH_M)) {
+    const tb_touch *inside =
+        world->step <= at->approach + 1 ? grasp_collides(touches, COLLISION_DEPTH_M) : NULL;
+    if (inside != NULL) {
+        tb_course_show(&world->course, noted, world->shown);
         world->trial.verdict = TB_GRASP_COLLIDED;
+        grasp_reason_collided(world, inside);
         *done = true;
         return TB_OK;
     }
@@ -329,10 +339,13 @@ static tb_status look(grasp_world *world, int32_t noted, bool *done, tb_error *e
         if (status == TB_OK && !plan->table) status = hold_up(world, false, error);
     }
     if (touches[GRASP_HOLD].impulse > 0) world->touched = world->step;
+    grasp_reason_follow(world, &touches[GRASP_HOLD]);
     *done = world->step == at->end;
     if (status == TB_OK && (*done || world->step % SLIP_EVERY == 0)) {
         double slip = 0;
         status = grasp_slip(world, &slip, error);
+        const double limit = plan->protocol.slip_limit;
+        if (world->trial.slip <= limit && slip > limit) grasp_reason_lost(world, world->step);
         world->trial.slip = fmax(world->trial.slip, slip);
     }
     if (status != TB_OK) return status;
@@ -364,13 +377,19 @@ tb_status grasp_world_look(grasp_world *world, bool *done, tb_error *error)
     for (int32_t i = 0; i < world->course.steps && status == TB_OK && !*done; i++) {
         merge_certificate(&world->trial, &world->steps[i]);
         world->step++;
+        if (world->steps[i].status == TB_NOT_CONVERGED && world->missed_step < 0) {
+            world->missed_step = world->step;
+            world->missed_residual = world->steps[i].residual;
+        }
         if (world->steps[i].status != TB_DIVERGED) {
             status = look(world, i, done, error);
         } else {
             world->trial.verdict = TB_GRASP_DIVERGED;
+            grasp_reason_now(world);
             *done = true;
         }
     }
+    if (*done) grasp_reason_certify(world);
     return status;
 }
 

@@ -132,6 +132,28 @@ static bool draw_approach(const tb_grasp_sampling *o, tb_random *random, tb_vec3
     return false;
 }
 
+/* Lowest point of the object along its z axis, m. */
+static double lowest_of(const grasp_surface *s)
+{
+    double lowest = INFINITY;
+    for (int32_t i = 0; i < s->count; i++) {
+        const grasp_triangle *t = &s->triangles[i];
+        lowest = fmin(lowest, t->corner.z + fmin(0, fmin(t->edge1.z, t->edge2.z)));
+    }
+    return lowest;
+}
+
+/* Whether the open hand in this pose reaches below a height. */
+static bool reaches_below(const tb_hand *hand, const tb_grasp_pose *pose, double height)
+{
+    const tb_quaternion back = tb_q_conjugate(tb_q_load(pose->orientation));
+    double down[3];
+    tb_v3_store(down, tb_q_rotate(back, tb_v3(0, 0, -1)));
+    for (int32_t i = 0; i < tb_hand_number_of_shapes(hand); i++)
+        if (pose->position[2] - tb_hand_support(hand, i, false, down) < height) return true;
+    return false;
+}
+
 /* The rotation that takes one pair of normal unit directions to another. */
 static tb_quaternion turn_of(tb_vec3 a, tb_vec3 b, tb_vec3 to_a, tb_vec3 to_b)
 {
@@ -161,6 +183,7 @@ tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *sampl
         tb_v3_normalize(tb_v3_add_scaled(tb_v3_load(sampling->approach), axis,
                                          -tb_v3_dot(axis, tb_v3_load(sampling->approach))),
                         up);
+    const double floor = lowest_of(&surface);
     for (int32_t i = 0; i < sampling->count; i++) {
         /* one stream per sample: a larger count does not change the first samples */
         tb_random random = tb_random_stream(sampling->seed, (uint64_t)i);
@@ -174,7 +197,7 @@ tb_status tb_grasp_sample(const tb_scene *object, const tb_grasp_sampling *sampl
             *pose = tb_grasp_pose_defaults();
             tb_v3_store(pose->position, tb_v3_add_scaled(first, way, gap / 2));
             tb_q_store(pose->orientation, turn_of(axis, approach, way, coming));
-            good = true;
+            good = sampling->hand == NULL || !reaches_below(sampling->hand, pose, floor);
         }
         *found += good;
     }

@@ -22,6 +22,8 @@ typedef struct tb_merge_def {
                           and height fields are always left out */
     bool convex;       /* meshes collide as their convex hulls */
     double friction;   /* >= 0: mu of all shapes and pairs; < 0: the model's own */
+    double spin;       /* m, > 0, with a friction: all shapes resist spin about the normal, by this
+                          lever times the normal force; 0: the model's own */
     double mass_scale; /* factor on the mass of every body */
     /* out, may be NULL: scene index of each of the model's actuators, -1: left out (its joint
      * was the base's) */

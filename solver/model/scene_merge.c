@@ -167,6 +167,11 @@ static tb_status add_shapes(merge *m)
             def.asset = m->meshes[scene_index(def.asset)];
         if (m->def->convex && def.type == TB_SHAPE_MESH) def.type = TB_SHAPE_CONVEX;
         if (m->def->friction >= 0) def.surface.friction = m->def->friction;
+        if (m->def->friction > 0 && m->def->spin > 0 && def.surface.kind < TB_CONTACT_SPIN) {
+            def.surface.kind = TB_CONTACT_SPIN;
+            /* the torque is at most 2/3 mu spin_radius lambda_n */
+            def.surface.spin_radius = 1.5 * m->def->spin / m->def->friction;
+        }
         status = tb_scene_add_shape(m->into, &def, &m->shapes[i], m->error);
     }
     for (int32_t i = 0; i < s->number_of_sites && status == TB_OK; i++) {

@@ -31,6 +31,7 @@ int command_bench(int argc, char **argv);
 int command_scene(int argc, char **argv);
 int command_demo(int argc, char **argv);
 int command_grasp(int argc, char **argv);
+int command_hand(int argc, char **argv);
 int command_sessions(int argc, char **argv);
 int command_runs(int argc, char **argv);
 int command_load(int argc, char **argv);

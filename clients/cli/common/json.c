@@ -35,13 +35,13 @@ static json_t *json_flags(uint32_t flags)
     static const struct {
         uint32_t bit;
         const char *name;
-    } FLAGS[] = {
+    } NAMES[] = {
         {TB_CERTIFICATE_NOT_CONVERGED, "NOT_CONVERGED"}, {TB_CERTIFICATE_DIVERGED, "DIVERGED"},
         {TB_CERTIFICATE_OVERFLOW, "OVERFLOW"},           {TB_CERTIFICATE_HALVED, "HALVED"},
         {TB_CERTIFICATE_DEGENERATE, "DEGENERATE"},       {TB_CERTIFICATE_INFEASIBLE, "INFEASIBLE"}};
     json_t *array = json_array();
-    for (size_t i = 0; i < sizeof FLAGS / sizeof FLAGS[0]; i++)
-        if (flags & FLAGS[i].bit) json_array_append_new(array, json_string(FLAGS[i].name));
+    for (size_t i = 0; i < sizeof NAMES / sizeof NAMES[0]; i++)
+        if (flags & NAMES[i].bit) json_array_append_new(array, json_string(NAMES[i].name));
     return array;
 }
 
@@ -107,11 +107,28 @@ json_t *json_error(const tb_error *error)
     return object;
 }
 
+static const size_t FLAGS = JSON_COMPACT | JSON_REAL_PRECISION(17) | JSON_ENSURE_ASCII;
+
+bool json_write(FILE *file, json_t *object)
+{
+    const bool printed = object != NULL && json_dumpf(object, file, FLAGS) == 0;
+    json_decref(object);
+    return printed;
+}
+
+bool json_write_members(FILE *file, json_t *object)
+{
+    char *text = object != NULL ? json_dumps(object, FLAGS) : NULL;
+    const size_t size = text != NULL ? strlen(text) : 0;
+    const bool printed = size >= 2 && fwrite(text + 1, 1, size - 2, file) == size - 2;
+    free(text);
+    json_decref(object);
+    return printed;
+}
+
 bool json_print(FILE *file, json_t *object)
 {
-    const size_t flags = JSON_COMPACT | JSON_REAL_PRECISION(17) | JSON_ENSURE_ASCII;
-    const bool printed = object != NULL && json_dumpf(object, file, flags) == 0;
+    const bool printed = json_write(file, object);
     if (printed) fputc('\n', file);
-    json_decref(object);
     return printed;
 }

@@ -19,5 +19,8 @@ json_t *json_error(const tb_error *error);
 
 /* Prints the object on a line of its own and drops it. False if it could not. */
 bool json_print(FILE *file, json_t *object);
+/* The same without the end of the line; json_write_members also without the braces. */
+bool json_write(FILE *file, json_t *object);
+bool json_write_members(FILE *file, json_t *object);
 
 #endif

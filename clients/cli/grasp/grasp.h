@@ -5,6 +5,7 @@
 #include "common/args.h"
 #include "simulation/device.h"
 #include "simulation/importing.h"
+#include "common/json.h"
 #include "common/progress.h"
 #include "remote/remote.h"
 #include "tribo.h"
@@ -13,7 +14,7 @@
 typedef struct grasp_options {
     const char *hand, *object, *poses;
     importing import; /* overlaps: of the hand's links */
-    const char *closing, *open, *close, *tool, *axis, *approach;
+    const char *profile, *closing, *open, *close, *tool, *axis, *approach;
     const char *record, *plot, *solver;
     int64_t sample, perturb, seed, threads, maximum_iterations;
     double opening, density, mass, friction, force, width, approach_distance, close_seconds, lift,
@@ -29,6 +30,7 @@ enum { GRASP_SHAKES = 6 };
 typedef struct grasp_task {
     tb_grasp_request request;
     tb_scene *hand, *object;
+    tb_hand *known;       /* the hand that samples consider; NULL: none */
     tb_grasp_pose *poses; /* names malloc'ed, may be NULL */
     int32_t number_of_poses;
     tb_grasp_shake shakes[GRASP_SHAKES];
@@ -46,6 +48,18 @@ void grasp_task_close(grasp_task *task);
  * names the option. */
 tb_status grasp_numbers(const char *option, const char *text, int32_t least, int32_t most,
                         double *numbers, int32_t *count, tb_error *error);
+
+/* Checks a profile's name and fills the hand's controls and tool frame from texts; the arrays are
+ * the task's. */
+tb_status grasp_task_hand(const grasp_options *options, grasp_task *task, tb_error *error);
+/* The scene of the hand's or the object's file. */
+tb_status grasp_task_load(const grasp_options *options, const char *path, bool fixed,
+                          tb_scene **scene, tb_error *error);
+
+/* ---- hand_draw.c ---- */
+
+/* Draws a hand in the planes of its tool frame, open and closed. */
+tb_status hand_draw(FILE *file, const tb_hand *hand, const char *title, tb_error *error);
 
 /* ---- grasp_poses.c ---- */
 
@@ -65,13 +79,17 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
  * `pose` is where the tool frame was to be. */
 void grasp_report_add(grasp_report *report, const tb_grasp_result *result,
                       const tb_grasp_pose *pose);
+/* The hand with its controls, once it is known. */
+void grasp_report_hand(grasp_report *report, const tb_hand_info *hand);
+/* False, with an error, if a trial has no verdict or diverged. */
+bool grasp_report_certified(const grasp_report *report, tb_error *error);
 /* The last lines; writes the files. seconds: of the wall clock. */
-/* The worst residual of all trials so far, except trials that began with the hand in the object or
- * in the table: no steps are played there. */
-double grasp_report_residual(const grasp_report *report);
 tb_status grasp_report_end(grasp_report *report, const tb_grasp_progress *done, double seconds,
                            const char *model_sha256, tb_error *error);
 void grasp_report_free(grasp_report *report); /* NULL is fine */
+
+/* A hand as an object of JSON. */
+json_t *grasp_json_hand(const tb_hand_info *hand);
 
 /* ---- grasp_remote.c ---- */
 

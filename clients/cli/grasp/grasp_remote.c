@@ -1,6 +1,6 @@
 /* tribo grasp with a daemon: sends the request as EvaluateGrasps and prints the response in the
  * same report. The report omits data that the protocol does not carry (bodies and margins of single
- * contacts, residuals of single trials). */
+ * contacts). */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -146,6 +146,7 @@ static void fill_hand(outgoing *o, const tb_grasp_hand *hand, Tribo__V1__GraspHa
     to->asset = &o->hand.message;
     to->overlaps = OVERLAPS[hand->overlaps];
     to->tool = &o->tool;
+    if (hand->profile != NULL) to->profile = (char *)(uintptr_t)hand->profile;
     to->n_closing_actuators = n;
     to->closing_actuators = (char **)(uintptr_t)hand->closing;
     to->n_open_controls = hand->open_controls != NULL ? n : 0;
@@ -160,10 +161,7 @@ static tb_status check_zeros(const tb_grasp_protocol *p, tb_error *error)
     const struct {
         const char *option;
         double value;
-    } ZEROS[] = {{"--close-time", p->close_seconds},
-                 {"--lift", p->lift},
-                 {"--hold", p->hold_seconds},
-                 {"--slip-limit", p->slip_limit}};
+    } ZEROS[] = {{"--lift", p->lift}, {"--hold", p->hold_seconds}, {"--slip-limit", p->slip_limit}};
     for (size_t i = 0; i < sizeof ZEROS / sizeof ZEROS[0]; i++)
         if (ZEROS[i].value == 0)
             return cli_fail(error, TB_INVALID_ARGUMENT, "", 0, ZEROS[i].option + 2,
@@ -226,8 +224,42 @@ static tb_grasp_verdict read_verdict(Tribo__V1__GraspVerdict v)
     case TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_SLIPPED: return TB_GRASP_SLIPPED;
     case TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_COLLIDED: return TB_GRASP_COLLIDED;
     case TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_DIVERGED: return TB_GRASP_DIVERGED;
+    case TRIBO__V1__GRASP_VERDICT__GRASP_VERDICT_UNCERTIFIED: return TB_GRASP_UNCERTIFIED;
     default: return TB_GRASP_DROPPED;
     }
+}
+
+static tb_grasp_stage read_stage(Tribo__V1__GraspStage s)
+{
+    switch (s) {
+    case TRIBO__V1__GRASP_STAGE__GRASP_STAGE_CLOSING: return TB_GRASP_CLOSING;
+    case TRIBO__V1__GRASP_STAGE__GRASP_STAGE_LIFT: return TB_GRASP_LIFT;
+    case TRIBO__V1__GRASP_STAGE__GRASP_STAGE_SHAKING: return TB_GRASP_SHAKING;
+    case TRIBO__V1__GRASP_STAGE__GRASP_STAGE_HOLD: return TB_GRASP_HOLD;
+    default: return TB_GRASP_APPROACH;
+    }
+}
+
+/* Names are the message's. */
+static void read_reason(const Tribo__V1__GraspReason *from, tb_grasp_reason *to)
+{
+    if (from == NULL) return;
+    to->stage = read_stage(from->stage);
+    to->time = from->time;
+    if (from->hand_body[0] != '\0') {
+        to->hand_body = from->hand_body;
+        to->other_body = from->other_body;
+    }
+    to->depth = from->depth;
+    if (from->n_point == 3) memcpy(to->point, from->point, sizeof to->point);
+    to->margin = from->margin;
+    to->slide_time = from->slide_time;
+    if (from->tool != NULL && from->tool->n_position == 3)
+        memcpy(to->position, from->tool->position, sizeof to->position);
+    if (from->tool != NULL && from->tool->n_orientation == 4)
+        memcpy(to->orientation, from->tool->orientation, sizeof to->orientation);
+    to->residual = from->residual;
+    to->apparent = read_verdict(from->apparent);
 }
 
 /* Copies row i of an n x width array; zeros where it has none. */
@@ -257,6 +289,7 @@ static tb_status add_result(const Tribo__V1__GraspResult *m, const grasp_task *t
                              .name = m->name,
                              .trials = trials,
                              .number_of_trials = (int32_t)m->n_trials,
+                             .uncertified = m->uncertified,
                              .success = m->success,
                              .lower = m->success_lower,
                              .upper = m->success_upper,
@@ -270,13 +303,18 @@ static tb_status add_result(const Tribo__V1__GraspResult *m, const grasp_task *t
                              .margin = m->weakest_margin};
         for (size_t i = 0; i < m->n_trials; i++) {
             const Tribo__V1__GraspTrial *t = m->trials[i];
-            trials[i] = (tb_grasp_trial){.verdict = read_verdict(t->verdict),
-                                         .slip = t->slip,
-                                         .drop_time = t->drop_time,
-                                         .friction = t->friction,
-                                         .mass = t->mass,
-                                         .steps = -1};
+            trials[i] =
+                (tb_grasp_trial){.verdict = read_verdict(t->verdict),
+                                 .slip = t->slip,
+                                 .drop_time = t->drop_time,
+                                 .friction = t->friction,
+                                 .mass = t->mass,
+                                 .steps = t->certificate != NULL ? t->certificate->step : 0};
+            if (t->certificate != NULL)
+                remote_read_certificate(t->certificate, &trials[i].certificate);
+            read_reason(t->reason, &trials[i].reason);
             done->trials_held += trials[i].verdict == TB_GRASP_HELD;
+            done->trials_uncertified += trials[i].verdict == TB_GRASP_UNCERTIFIED;
         }
         done->trials_done += (int64_t)m->n_trials;
         for (size_t i = 0; i < contacts; i++) {
@@ -293,6 +331,40 @@ static tb_status add_result(const Tribo__V1__GraspResult *m, const grasp_task *t
     free(touches);
     free(fingers);
     return status;
+}
+
+static tb_control_source read_source(Tribo__V1__ControlSource s)
+{
+    switch (s) {
+    case TRIBO__V1__CONTROL_SOURCE__CONTROL_SOURCE_REQUEST: return TB_CONTROL_REQUEST;
+    case TRIBO__V1__CONTROL_SOURCE__CONTROL_SOURCE_PROFILE: return TB_CONTROL_PROFILE;
+    case TRIBO__V1__CONTROL_SOURCE__CONTROL_SOURCE_KEYFRAME: return TB_CONTROL_KEYFRAME;
+    case TRIBO__V1__CONTROL_SOURCE__CONTROL_SOURCE_MOTION: return TB_CONTROL_MOTION;
+    default: return TB_CONTROL_IDLE;
+    }
+}
+
+static tb_status add_hand(const Tribo__V1__HandInfo *m, grasp_report *report, tb_error *error)
+{
+    if (m == NULL) return TB_OK;
+    tb_hand_control *controls = calloc(m->n_controls + 1, sizeof *controls);
+    if (controls == NULL) return no_memory(error);
+    tb_hand_info hand = {.profile = m->profile,
+                         .base = m->base_body,
+                         .opening = m->opening,
+                         .controls = controls,
+                         .number_of_controls = (int32_t)m->n_controls};
+    if (m->tool != NULL && m->tool->n_position == 3 && m->tool->n_orientation == 4) {
+        memcpy(hand.tool_position, m->tool->position, sizeof hand.tool_position);
+        memcpy(hand.tool_orientation, m->tool->orientation, sizeof hand.tool_orientation);
+    }
+    if (m->n_axis == 3) memcpy(hand.axis, m->axis, sizeof hand.axis);
+    for (size_t i = 0; i < m->n_controls; i++)
+        controls[i] = (tb_hand_control){m->controls[i]->actuator, m->controls[i]->open,
+                                        m->controls[i]->close, read_source(m->controls[i]->source)};
+    grasp_report_hand(report, &hand);
+    free(controls);
+    return TB_OK;
 }
 
 static tb_status receive(tbc_stream *stream, const grasp_options *options, const grasp_task *task,
@@ -316,6 +388,7 @@ static tb_status receive(tbc_stream *stream, const grasp_options *options, const
         } else if (e->event_case == TRIBO__V1__EVALUATE_GRASPS_RESPONSE__EVENT_SUMMARY) {
             finished = true;
             done->world_steps_done = e->summary->world_steps;
+            status = add_hand(e->summary->hand, report, error);
             snprintf(sha256, 65, "%s", e->summary->object_sha256);
             for (size_t i = 0; i < e->summary->n_warnings && !options->quiet; i++)
                 fprintf(stderr, "tribo: warning: %s\n", e->summary->warnings[i]);

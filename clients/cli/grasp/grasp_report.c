@@ -18,8 +18,9 @@ struct grasp_report {
     FILE *csv;
     plot plot;
     bool plotted;
-    tb_certificate worst;
-    double residual; /* the worst of the trials that were played */
+    tb_certificate worst; /* of `counted` trials */
+    int64_t counted, uncertified, diverged;
+    json_t *hand;
 };
 
 tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp_report **report,
@@ -39,7 +40,7 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
         if (status == TB_OK)
             fprintf(r->csv, "grasp,name,trial,verdict,slip_m,drop_time_s,friction,mass_kg,"
                             "epsilon,volume,weakest_margin,contacts,x,y,z,qw,qx,qy,qz,residual,"
-                            "penetration_m,steps\n");
+                            "penetration_m,steps,reason\n");
     }
     if (status == TB_OK && options->plot != NULL) {
         status = plot_begin(&r->plot, "grasps", "grasp", error);
@@ -61,9 +62,9 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
         return status;
     }
     if (!options->json && !options->quiet)
-        printf("%5s %-14s %-9s %16s %9s %8s %8s %8s %18s %9s\n", "grasp", "name", "verdict",
+        printf("%5s %-14s %-9s %16s %9s %8s %8s %8s %18s %9s  %s\n", "grasp", "name", "verdict",
                copies > 1 ? "held (interval)" : "held", "slip", "drop", "epsilon", "margin",
-               "finger forces", "residual");
+               "finger forces", "residual", "reason");
     *report = r;
     return TB_OK;
 }
@@ -72,8 +73,9 @@ tb_status grasp_report_begin(const grasp_options *options, int32_t copies, grasp
 
 static void print_row(const grasp_report *r, const tb_grasp_result *g)
 {
-    char slip[24], drop[24] = "-", held[40], forces[64] = "-";
+    char slip[24], drop[24] = "-", held[40], forces[64] = "-", reason[320];
     const tb_grasp_trial *first = &g->trials[0];
+    tb_grasp_explain(first, reason, sizeof reason);
     if (r->copies > 1)
         snprintf(held, sizeof held, "%3.0f%% (%.0f-%.0f)", 100 * g->success, 100 * g->lower,
                  100 * g->upper);
@@ -85,10 +87,10 @@ static void print_row(const grasp_report *r, const tb_grasp_result *g)
         used += (size_t)snprintf(forces + used, sizeof forces - used, "%s%.3g", i > 0 ? " " : "",
                                  g->fingers[i].force);
     if (g->number_of_fingers > 0) snprintf(forces + used, sizeof forces - used, " N");
-    printf("%5d %-14.14s %-9s %16s %9s %8s %8.4f %8.3f %18s %9.1e\n", (int)g->index, g->name,
+    printf("%5d %-14.14s %-9s %16s %9s %8s %8.4f %8.3f %18s %9.1e  %s\n", (int)g->index, g->name,
            tb_grasp_verdict_name(first->verdict), held,
            report_quantity(g->slip, "m", slip, sizeof slip), drop, g->epsilon, g->margin, forces,
-           g->certificate.residual);
+           g->certificate.residual, first->verdict == TB_GRASP_HELD ? "" : reason);
 }
 
 static json_t *json_fingers(const tb_grasp_result *g)
@@ -119,31 +121,65 @@ static json_t *json_contacts(const tb_grasp_result *g)
     return contacts;
 }
 
+/* Why a trial has its outcome, in words, and what the words are made of. */
+static void set_reason(json_t *object, const tb_grasp_trial *t)
+{
+    char text[320];
+    const tb_grasp_reason *r = &t->reason;
+    tb_grasp_explain(t, text, sizeof text);
+    json_object_set_new(object, "reason", json_text(text));
+    json_object_set_new(object, "stage", json_string(tb_grasp_stage_name(r->stage)));
+    json_object_set_new(object, "time", json_finite(r->time));
+    json_t *pose = json_object();
+    json_object_set_new(pose, "position", json_vector(r->position, 3));
+    json_object_set_new(pose, "orientation", json_vector(r->orientation, 4));
+    json_object_set_new(object, "tool", pose);
+    if (r->hand_body != NULL) {
+        json_object_set_new(object, "hand_body", json_text(r->hand_body));
+        json_object_set_new(object, "other_body", json_text(r->other_body));
+        json_object_set_new(object, "point", json_vector(r->point, 3));
+    }
+    if (t->verdict == TB_GRASP_COLLIDED)
+        json_object_set_new(object, "depth", json_finite(r->depth));
+    if (t->verdict == TB_GRASP_DROPPED || t->verdict == TB_GRASP_SLIPPED) {
+        json_object_set_new(object, "margin", json_finite(r->margin));
+        json_object_set_new(object, "slide_time", json_finite(r->slide_time));
+    }
+    if (t->verdict != TB_GRASP_UNCERTIFIED) return;
+    json_object_set_new(object, "residual", json_finite(r->residual));
+    json_object_set_new(object, "apparent", json_string(tb_grasp_verdict_name(r->apparent)));
+}
+
 static json_t *json_trials(const tb_grasp_result *g)
 {
     json_t *trials = json_array();
     for (int32_t i = 0; i < g->number_of_trials; i++) {
         const tb_grasp_trial *t = &g->trials[i];
         json_t *trial = json_object();
-        json_object_set_new(trial, "verdict", json_string(tb_grasp_verdict_name(t->verdict)));
+        json_object_set_new(trial, "outcome", json_string(tb_grasp_verdict_name(t->verdict)));
+        set_reason(trial, t);
         json_object_set_new(trial, "slip", json_finite(t->slip));
         json_object_set_new(trial, "drop_time", json_finite(t->drop_time));
         json_object_set_new(trial, "friction", json_finite(t->friction));
         json_object_set_new(trial, "mass", json_finite(t->mass));
+        json_object_set_new(trial, "certificate", json_certificate(&t->certificate, false));
         json_array_append_new(trials, trial);
     }
     return trials;
 }
 
-static void print_json(const tb_grasp_result *g, const tb_grasp_pose *pose)
+/* An element of "grasps": printed as it comes, a line each. */
+static void print_json(const grasp_report *r, const tb_grasp_result *g, const tb_grasp_pose *pose)
 {
     json_t *object = json_object();
     json_object_set_new(object, "grasp", json_integer(g->index));
     json_object_set_new(object, "name", json_text(g->name));
     json_object_set_new(object, "position", json_vector(pose->position, 3));
     json_object_set_new(object, "orientation", json_vector(pose->orientation, 4));
-    json_object_set_new(object, "verdict",
+    json_object_set_new(object, "outcome",
                         json_string(tb_grasp_verdict_name(g->trials[0].verdict)));
+    set_reason(object, &g->trials[0]);
+    json_object_set_new(object, "uncertified", json_integer(g->uncertified));
     json_object_set_new(object, "success", json_finite(g->success));
     json_object_set_new(object, "success_lower", json_finite(g->lower));
     json_object_set_new(object, "success_upper", json_finite(g->upper));
@@ -156,7 +192,8 @@ static void print_json(const tb_grasp_result *g, const tb_grasp_pose *pose)
     json_object_set_new(object, "contacts", json_contacts(g));
     json_object_set_new(object, "trials", json_trials(g));
     json_object_set_new(object, "certificate", json_certificate(&g->certificate, false));
-    json_print(stdout, object);
+    fputs(r->grasps > 1 ? ",\n" : "{\"grasps\":[\n", stdout);
+    json_write(stdout, object);
 }
 
 /* A name between quotes, quotes in it doubled. */
@@ -182,41 +219,38 @@ static void record(FILE *csv, const tb_grasp_result *g, const tb_grasp_pose *pos
                 (int)g->number_of_contacts);
         for (int k = 0; k < 3; k++) fprintf(csv, "%.17g,", pose->position[k]);
         for (int k = 0; k < 4; k++) fprintf(csv, "%.17g,", pose->orientation[k]);
-        /* a daemon does not report these for single trials */
-        if (t->steps < 0)
-            fputs(",,\n", csv);
-        else
-            fprintf(csv, "%.3g,%.3g,%lld\n", t->certificate.residual, t->certificate.penetration,
-                    (long long)t->steps);
+        char reason[320];
+        tb_grasp_explain(t, reason, sizeof reason);
+        fprintf(csv, "%.3g,%.3g,%lld,", t->certificate.residual, t->certificate.penetration,
+                (long long)t->steps);
+        print_cell(csv, reason);
+        fputc('\n', csv);
     }
 }
 
-/* The worst residual of the trials that did not collide at their beginning. */
-static double residual_of_played(const tb_grasp_result *g)
+/* Merges the certificates of the trials that have a verdict by their steps: neither that of a trial
+ * that collided nor that of one without a verdict says anything about the others. */
+static void merge_certificates(grasp_report *r, const tb_grasp_result *g)
 {
-    double worst = 0;
-    bool collided = false, single = true;
     for (int32_t i = 0; i < g->number_of_trials; i++) {
         const tb_grasp_trial *t = &g->trials[i];
-        collided = collided || t->verdict == TB_GRASP_COLLIDED;
-        single = single && t->steps >= 0;
-        if (t->verdict != TB_GRASP_COLLIDED && t->steps >= 0)
-            worst = fmax(worst, t->certificate.residual);
+        r->uncertified += t->verdict == TB_GRASP_UNCERTIFIED;
+        r->diverged += t->verdict == TB_GRASP_DIVERGED;
+        if (t->verdict == TB_GRASP_COLLIDED || t->verdict == TB_GRASP_UNCERTIFIED) continue;
+        if (r->counted++ == 0)
+            r->worst = t->certificate;
+        else
+            tb_certificate_merge(&r->worst, &t->certificate);
     }
-    /* a daemon reports one residual for all trials */
-    return single || collided ? worst : g->certificate.residual;
 }
 
 void grasp_report_add(grasp_report *r, const tb_grasp_result *g, const tb_grasp_pose *pose)
 {
-    if (r->grasps++ == 0)
-        r->worst = g->certificate;
-    else
-        tb_certificate_merge(&r->worst, &g->certificate);
-    r->residual = fmax(r->residual, residual_of_played(g));
+    r->grasps++;
+    merge_certificates(r, g);
     r->held += g->trials[0].verdict == TB_GRASP_HELD;
     if (r->options->json)
-        print_json(g, pose);
+        print_json(r, g, pose);
     else if (!r->options->quiet)
         print_row(r, g);
     fflush(stdout);
@@ -236,6 +270,7 @@ static void print_summary(const grasp_report *r, const tb_grasp_progress *p, dou
     printf("\n%lld of %lld grasps held", (long long)r->held, (long long)r->grasps);
     if (r->copies > 1)
         printf("; %lld of %lld trials", (long long)p->trials_held, (long long)p->trials_done);
+    if (r->uncertified > 0) printf("; %lld trials without a verdict", (long long)r->uncertified);
     printf(" in %s", report_quantity(seconds, "s", took, sizeof took));
     if (seconds > 0)
         printf(": %.4g trials/s, %.4g world steps/s", (double)p->trials_done / seconds,
@@ -246,24 +281,64 @@ static void print_summary(const grasp_report *r, const tb_grasp_progress *p, dou
     if (r->options->plot != NULL) printf("plotted in %s\n", r->options->plot);
 }
 
-static void print_json_summary(const grasp_report *r, const tb_grasp_progress *p, double seconds,
+/* The members behind "grasps". */
+static void print_json_summary(grasp_report *r, const tb_grasp_progress *p, double seconds,
                                const char *model_sha256)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "grasps", json_integer(r->grasps));
+    json_object_set_new(object, "number_of_grasps", json_integer(r->grasps));
     json_object_set_new(object, "grasps_held", json_integer(r->held));
     json_object_set_new(object, "trials", json_integer(p->trials_done));
     json_object_set_new(object, "trials_held", json_integer(p->trials_held));
+    json_object_set_new(object, "trials_uncertified", json_integer(r->uncertified));
     json_object_set_new(object, "world_steps", json_integer(p->world_steps_done));
     json_object_set_new(object, "seconds", json_finite(seconds));
     json_object_set_new(object, "model_sha256", json_text(model_sha256));
+    json_object_set(object, "hand", r->hand != NULL ? r->hand : json_null());
     json_object_set_new(object, "certificate", json_certificate(&r->worst, false));
-    json_print(stdout, object);
+    fputs(r->grasps > 0 ? "\n],\n" : "{\"grasps\":[],\n", stdout);
+    json_write_members(stdout, object);
+    fputs("}\n", stdout);
 }
 
-double grasp_report_residual(const grasp_report *r)
+json_t *grasp_json_hand(const tb_hand_info *hand)
 {
-    return r->residual;
+    json_t *object = json_object(), *controls = json_array();
+    json_object_set_new(object, "profile", json_text(hand->profile));
+    json_object_set_new(object, "base_body", json_text(hand->base));
+    json_object_set_new(object, "tool_position", json_vector(hand->tool_position, 3));
+    json_object_set_new(object, "tool_orientation", json_vector(hand->tool_orientation, 4));
+    json_object_set_new(object, "axis", json_vector(hand->axis, 3));
+    json_object_set_new(object, "opening", json_finite(hand->opening));
+    for (int32_t i = 0; i < hand->number_of_controls; i++) {
+        const tb_hand_control *c = &hand->controls[i];
+        json_t *control = json_object();
+        json_object_set_new(control, "actuator", json_text(c->actuator));
+        json_object_set_new(control, "open", json_finite(c->open));
+        json_object_set_new(control, "close", json_finite(c->close));
+        json_object_set_new(control, "source", json_string(tb_control_source_name(c->source)));
+        json_array_append_new(controls, control);
+    }
+    json_object_set_new(object, "controls", controls);
+    return object;
+}
+
+void grasp_report_hand(grasp_report *r, const tb_hand_info *hand)
+{
+    json_decref(r->hand);
+    r->hand = grasp_json_hand(hand);
+}
+
+bool grasp_report_certified(const grasp_report *r, tb_error *error)
+{
+    if (r->uncertified > 0)
+        cli_fail(error, TB_NOT_CONVERGED, "", 0, "uncertified",
+                 "%lld trials have no verdict: a step missed the tolerance",
+                 (long long)r->uncertified);
+    else if (r->diverged > 0)
+        cli_fail(error, TB_DIVERGED, "", 0, "diverged", "%lld trials diverged",
+                 (long long)r->diverged);
+    return r->uncertified == 0 && r->diverged == 0;
 }
 
 tb_status grasp_report_end(grasp_report *r, const tb_grasp_progress *done, double seconds,
@@ -285,5 +360,6 @@ void grasp_report_free(grasp_report *r)
     if (r == NULL) return;
     files_abandon(r->csv, r->options->record);
     plot_free(&r->plot);
+    json_decref(r->hand);
     free(r);
 }

@@ -9,7 +9,10 @@
 #include "grasp/grasp.h"
 
 /* of an object that comes without a surface */
-static const double DEFAULT_FRICTION = 0.7;
+static const double DEFAULT_FRICTION = 0.7, DEFAULT_SPIN_M = 0.005;
+/* candidates drawn for each sample of a known hand, of which some collide */
+enum { CANDIDATES = 4, MOST_CANDIDATES = 1000000 };
+static const int64_t SLICE_NS = 50000000;
 
 tb_status grasp_numbers(const char *option, const char *text, int32_t least, int32_t most,
                         double *numbers, int32_t *count, tb_error *error)
@@ -44,8 +47,8 @@ static void warn(void *context, tb_log_level level, const char *message)
     if (level >= TB_LOG_WARNING) fprintf(stderr, "tribo: warning: %s\n", message);
 }
 
-static tb_status load(const grasp_options *o, const char *path, bool fixed, tb_scene **scene,
-                      tb_error *error)
+tb_status grasp_task_load(const grasp_options *o, const char *path, bool fixed, tb_scene **scene,
+                          tb_error *error)
 {
     tb_import_options options = tb_import_defaults();
     importing import = o->import;
@@ -88,10 +91,11 @@ static tb_status split_names(grasp_task *t, const char *text, tb_error *error)
     return TB_OK;
 }
 
-static tb_status set_hand(const grasp_options *o, grasp_task *t, tb_error *error)
+tb_status grasp_task_hand(const grasp_options *o, grasp_task *t, tb_error *error)
 {
     tb_grasp_hand *hand = &t->request.hand;
     hand->overlaps = (tb_overlap_policy)o->import.overlaps;
+    hand->profile = o->profile;
     double tool[7] = {0, 0, 0, 1, 0, 0, 0};
     int32_t numbers = 0;
     tb_status status = TB_OK;
@@ -140,7 +144,10 @@ static tb_status set_protocol(const grasp_options *o, grasp_task *t, tb_error *e
     tb_grasp_request *r = &t->request;
     r->object.mass = o->mass;
     r->object.friction = o->friction > 0 ? o->friction : 0;
-    if (o->friction == 0 && is_mesh(o->object)) r->object.friction = DEFAULT_FRICTION;
+    if (o->friction == 0 && is_mesh(o->object)) {
+        r->object.own_friction = DEFAULT_FRICTION;
+        r->object.own_spin = DEFAULT_SPIN_M;
+    }
     r->object.convex = o->convex;
     r->object.no_table = o->no_table;
     r->protocol.approach_distance = o->approach_distance;
@@ -170,23 +177,73 @@ static tb_status set_protocol(const grasp_options *o, grasp_task *t, tb_error *e
     return grasp_numbers("--approach", o->approach, 3, 3, r->protocol.approach, NULL, error);
 }
 
+/* Samples for a hand that a profile knows: no wider than its opening, and above the table. */
+static tb_status consider_hand(const grasp_options *o, grasp_task *t, tb_grasp_sampling *s,
+                               tb_error *error)
+{
+    tb_grasp_hand from = t->request.hand;
+    from.scene = t->hand;
+    const tb_status status = tb_hand_create(&from, &t->known, error);
+    if (status != TB_OK) return status;
+    const double opening = tb_hand_describe(t->known)->opening;
+    if (o->opening == 0 && opening > 0) s->opening = opening;
+    if (!o->no_table) s->hand = t->known;
+    return TB_OK;
+}
+
+/* Keeps the first `count` poses in which the open hand is free of the object and the table. The
+ * trials last until the fingers begin to close. */
+static tb_status keep_free(grasp_task *t, int32_t count, tb_error *error)
+{
+    tb_grasp_request trial = t->request;
+    tb_grasp_job *job = NULL;
+    bool finished = false;
+    int32_t n = 0;
+    trial.hand.scene = t->hand;
+    trial.object.scene = t->object;
+    trial.poses = t->poses;
+    trial.number_of_poses = t->number_of_poses;
+    trial.perturbation.count = 1;
+    trial.protocol.close_seconds = 1e-9;
+    trial.protocol.lift = trial.protocol.lift_seconds = trial.protocol.hold_seconds = 0;
+    trial.protocol.number_of_shakes = 0;
+    trial.step.backend = TB_BACKEND_CPU;
+    tb_status status = tb_grasp_job_create(&trial, &job, error);
+    while (status == TB_OK && !finished && n < count) {
+        status = tb_grasp_job_advance(job, SLICE_NS, &finished, error);
+        for (const tb_grasp_result *r; n < count && (r = tb_grasp_job_next(job)) != NULL;)
+            if (r->trials[0].verdict != TB_GRASP_COLLIDED) t->poses[n++] = t->poses[r->index];
+    }
+    t->number_of_poses = n;
+    tb_grasp_job_destroy(job);
+    return status;
+}
+
 static tb_status sample(const grasp_options *o, grasp_task *t, tb_error *error)
 {
     tb_grasp_sampling s = tb_grasp_sampling_defaults();
     s.count = (int32_t)o->sample;
     s.seed = (uint64_t)o->seed;
     if (o->opening > 0) s.opening = o->opening;
+    if (o->profile != NULL) {
+        const tb_status status = consider_hand(o, t, &s, error);
+        if (status != TB_OK) return status;
+    }
     if (t->request.object.friction > 0) s.friction = t->request.object.friction;
+    if (t->request.object.own_friction > 0) s.friction = t->request.object.own_friction;
     memcpy(s.approach, t->request.protocol.approach, sizeof s.approach);
     if (o->axis != NULL) {
         const tb_status status = grasp_numbers("--axis", o->axis, 3, 3, s.axis, NULL, error);
         if (status != TB_OK) return status;
     }
+    if (t->known != NULL) s.count = (int32_t)fmin(s.count * (double)CANDIDATES, MOST_CANDIDATES);
     t->poses = calloc((size_t)s.count, sizeof *t->poses);
     if (t->poses == NULL)
         return cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory for %d poses",
                         (int)s.count);
-    const tb_status status = tb_grasp_sample(t->object, &s, t->poses, &t->number_of_poses, error);
+    tb_status status = tb_grasp_sample(t->object, &s, t->poses, &t->number_of_poses, error);
+    if (status == TB_OK && t->known != NULL && t->number_of_poses > 0)
+        status = keep_free(t, (int32_t)o->sample, error);
     if (status == TB_OK && t->number_of_poses == 0)
         return cli_fail(error, TB_NOT_FOUND, o->object, 0, NULL,
                         "no two points of the surface lie opposite each other within %g m: see "
@@ -199,9 +256,9 @@ tb_status grasp_task_open(const grasp_options *o, grasp_task *t, tb_error *error
 {
     memset(t, 0, sizeof *t);
     t->request = tb_grasp_defaults();
-    tb_status status = load(o, o->hand, true, &t->hand, error);
-    if (status == TB_OK) status = load(o, o->object, false, &t->object, error);
-    if (status == TB_OK) status = set_hand(o, t, error);
+    tb_status status = grasp_task_load(o, o->hand, true, &t->hand, error);
+    if (status == TB_OK) status = grasp_task_load(o, o->object, false, &t->object, error);
+    if (status == TB_OK) status = grasp_task_hand(o, t, error);
     if (status == TB_OK) status = set_protocol(o, t, error);
     if (status == TB_OK)
         status = o->poses != NULL
@@ -222,6 +279,7 @@ void grasp_task_close(grasp_task *t)
     free(t->closing);
     free(t->open);
     free(t->close);
+    tb_hand_destroy(t->known);
     tb_scene_destroy(t->hand);
     tb_scene_destroy(t->object);
     memset(t, 0, sizeof *t);

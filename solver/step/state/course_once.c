@@ -115,36 +115,108 @@ TB_STATIC bool is_within(int32_t body, int32_t first, int32_t end)
     return body >= first && body < end;
 }
 
-/* The smallest and the largest of all lanes, which the order does not change. */
-TB_STATIC void join_lanes(tb_touch *touch)
+/* Contacts that bear less than one of this many shares of the watch's largest normal impulse have no
+ * margin that matters: one of several points of a face may slide while the others hold. */
+enum { SHARES = 10 };
+
+/* A lane's extreme of a watch and the contact that has it (-1: none). */
+typedef struct extreme {
+    double value;
+    int32_t contact;
+    int32_t unused; /* keeps every byte defined: lanes pass bytes */
+} extreme;
+
+/* Keeps the smaller value. Of equal ones the first contact of the state's order counts, so that the
+ * division into lanes does not matter. */
+TB_STATIC void keep_smaller(extreme *own, const extreme *other)
 {
-    const tb_touch own = *touch;
+    if (other->contact < 0) return;
+    if (own->contact < 0 || other->value < own->value ||
+        (other->value == own->value && other->contact < own->contact))
+        *own = *other;
+}
+
+TB_STATIC void join_lanes(extreme *joined)
+{
+    const extreme own = *joined;
     for (int32_t lane = 0; tb_team_lanes() > 1 && lane < tb_team_lanes(); lane++) {
-        tb_touch other = own;
+        extreme other = own;
         tb_team_pass(&other, sizeof other, lane);
-        touch->gap = fmin(touch->gap, other.gap);
-        touch->impulse = fmax(touch->impulse, other.impulse);
+        keep_smaller(joined, &other);
     }
+}
+
+TB_STATIC bool is_watched(const tb_state *state, const tb_contact_record *r, const tb_watch *watch)
+{
+    const int32_t a = state->model->shapes[r->shape_a].body;
+    const int32_t b = state->model->shapes[r->shape_b].body;
+    return (is_within(a, watch->first_a, watch->end_a) &&
+            is_within(b, watch->first_b, watch->end_b)) ||
+           (is_within(b, watch->first_a, watch->end_a) &&
+            is_within(a, watch->first_b, watch->end_b));
+}
+
+/* The fraction of the friction limit that a contact leaves unused; 0: it slides. */
+TB_STATIC double margin_of(const tb_model *m, const tb_contact_record *r)
+{
+    const double limit = tb_model_pair_surface(m, r->shape_a, r->shape_b).friction * r->impulse[0];
+    const double used = sqrt(r->impulse[1] * r->impulse[1] + r->impulse[2] * r->impulse[2]);
+    return limit > used ? 1 - used / limit : 0;
+}
+
+TB_STATIC extreme no_extreme(void)
+{
+    extreme none;
+    none.value = INFINITY;
+    none.contact = -1;
+    none.unused = 0;
+    return none;
+}
+
+TB_STATIC void set_shapes(int32_t shapes[2], const tb_state *state, int32_t contact)
+{
+    shapes[0] = contact >= 0 ? state->contacts[contact].shape_a : -1;
+    shapes[1] = contact >= 0 ? state->contacts[contact].shape_b : -1;
 }
 
 TB_STATIC tb_touch look_between(const tb_state *state, const tb_watch *watch)
 {
-    tb_touch touch;
-    touch.gap = INFINITY;
-    touch.impulse = 0;
+    extreme nearest = no_extreme(), strongest = no_extreme(), weakest = no_extreme();
     TB_EACH (i, state->number_of_contacts) {
         const tb_contact_record *r = &state->contacts[i];
-        const int32_t a = state->model->shapes[r->shape_a].body;
-        const int32_t b = state->model->shapes[r->shape_b].body;
-        const bool there = is_within(a, watch->first_a, watch->end_a) &&
-                           is_within(b, watch->first_b, watch->end_b);
-        const bool back = is_within(b, watch->first_a, watch->end_a) &&
-                          is_within(a, watch->first_b, watch->end_b);
-        if (!there && !back) continue;
-        touch.gap = fmin(touch.gap, r->gap);
-        touch.impulse = fmax(touch.impulse, r->impulse[0]);
+        if (!is_watched(state, r, watch)) continue;
+        extreme one = no_extreme();
+        one.contact = i;
+        one.value = r->gap;
+        keep_smaller(&nearest, &one);
+        one.value = -r->impulse[0];
+        keep_smaller(&strongest, &one);
     }
-    join_lanes(&touch);
+    join_lanes(&nearest);
+    join_lanes(&strongest);
+    const double impulse = strongest.contact >= 0 && strongest.value < 0 ? -strongest.value : 0;
+    TB_EACH (i, state->number_of_contacts) {
+        const tb_contact_record *r = &state->contacts[i];
+        if (!(impulse > 0) || !is_watched(state, r, watch)) continue;
+        if (!((int)SHARES * r->impulse[0] >= impulse)) continue;
+        extreme one = no_extreme();
+        one.contact = i;
+        one.value = margin_of(state->model, r);
+        keep_smaller(&weakest, &one);
+    }
+    join_lanes(&weakest);
+    tb_touch touch;
+    touch.gap = nearest.value;
+    touch.impulse = impulse;
+    touch.margin = weakest.contact >= 0 ? weakest.value : 1;
+    set_shapes(touch.nearest, state, nearest.contact);
+    set_shapes(touch.weakest, state, weakest.contact);
+    for (int k = 0; k < 3; k++) {
+        touch.nearest_position[k] =
+            nearest.contact >= 0 ? state->contacts[nearest.contact].position[k] : 0;
+        touch.weakest_position[k] =
+            weakest.contact >= 0 ? state->contacts[weakest.contact].position[k] : 0;
+    }
     return touch;
 }
 

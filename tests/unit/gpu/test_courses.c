@@ -133,17 +133,33 @@ static void tell(tb_state *state, const rows *r, int32_t i)
 
 static tb_touch look(const tb_state *state, const tb_watch *w)
 {
-    tb_touch touch = {INFINITY, 0};
-    for (int32_t i = 0; i < tb_state_number_of_contacts(state); i++) {
-        tb_contact_info c;
-        TEST_OK(tb_state_contact(state, i, &c), NULL);
-        const tb_model *m = tb_state_model(state);
-        const int32_t a = m->shapes[c.shape_a].body, b = m->shapes[c.shape_b].body;
-        if (!(a == w->first_a && b == w->first_b) && !(b == w->first_a && a == w->first_b))
-            continue;
-        touch.gap = fmin(touch.gap, c.gap);
-        touch.impulse = fmax(touch.impulse, c.impulse[0]);
-    }
+    const tb_model *m = tb_state_model(state);
+    tb_touch touch = {.gap = INFINITY, .margin = 1, .nearest = {-1, -1}, .weakest = {-1, -1}};
+    for (int pass = 0; pass < 2; pass++)
+        for (int32_t i = 0; i < tb_state_number_of_contacts(state); i++) {
+            tb_contact_info c;
+            TEST_OK(tb_state_contact(state, i, &c), NULL);
+            const int32_t a = m->shapes[c.shape_a].body, b = m->shapes[c.shape_b].body;
+            if (!(a == w->first_a && b == w->first_b) && !(b == w->first_a && a == w->first_b))
+                continue;
+            if (pass == 0 && c.gap < touch.gap) {
+                touch.gap = c.gap;
+                touch.nearest[0] = c.shape_a;
+                touch.nearest[1] = c.shape_b;
+                memcpy(touch.nearest_position, c.position, sizeof c.position);
+            }
+            if (pass == 0) touch.impulse = fmax(touch.impulse, c.impulse[0]);
+            if (pass == 0 || !(c.impulse[0] > 0) || c.impulse[0] < 0.1 * touch.impulse) continue;
+            const double limit =
+                tb_model_pair_surface(m, c.shape_a, c.shape_b).friction * c.impulse[0];
+            const double used = sqrt(c.impulse[1] * c.impulse[1] + c.impulse[2] * c.impulse[2]);
+            const double margin = limit > used ? 1 - used / limit : 0;
+            if (touch.weakest[0] >= 0 && margin >= touch.margin) continue;
+            touch.margin = margin;
+            touch.weakest[0] = c.shape_a;
+            touch.weakest[1] = c.shape_b;
+            memcpy(touch.weakest_position, c.position, sizeof c.position);
+        }
     return touch;
 }
 
