@@ -6,7 +6,12 @@
 #include "base/error.h"
 #include "grasp/grasp.h"
 
-enum { COPIES_LIMIT = 1000000, POSES_LIMIT = 10000000, SHAKES_LIMIT = 1000 };
+enum {
+    MOST_ITERATIONS = 50000,
+    COPIES_LIMIT = 1000000,
+    POSES_LIMIT = 10000000,
+    SHAKES_LIMIT = 1000
+};
 
 tb_grasp_request tb_grasp_defaults(void)
 {
@@ -22,6 +27,8 @@ tb_grasp_request tb_grasp_defaults(void)
     r.protocol.slip_limit = 0.005;
     r.perturbation.count = 1;
     r.step = tb_step_defaults();
+    /* a step above the tolerance costs the trial its verdict, a thousand more sweeps cost nothing */
+    r.step.solve.maximum_iterations = MOST_ITERATIONS;
     r.step.threads = 0;
     r.confidence = 0.95;
     return r;

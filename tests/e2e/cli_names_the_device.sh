@@ -52,7 +52,7 @@ grasp() {
         --hold 0.05 --poses "$dir/poses.csv" --json --quiet "$@"
 }
 grasp 0 --server "$grpc" --backend gpu --device 1
-has '"verdict":"held"'
+has '"outcome":"held"'
 stepped gpu:1
 grasp 0 --server "$grpc" --backend gpu
 stepped gpu:0
@@ -91,7 +91,7 @@ says 'there is no GPU backend'
 grasp 1 --device 5
 says 'there is no device 5'
 grasp 0 --backend auto
-has '"verdict":"held"'
+has '"outcome":"held"'
 
 # where there is a card it steps
 export TRIBO_GPU_PLUGIN="$TRIBO_BUILD/tests/plugin/card.so"
@@ -99,12 +99,12 @@ run 0 run "$dir/scene.xml" --steps 5 --backend gpu --device 1 --quiet
 run 1 run "$dir/scene.xml" --steps 5 --backend gpu --device 2
 says 'device 2 of 2'
 grasp 0 --backend gpu --device 1
-has '"verdict":"held"'
+has '"outcome":"held"'
 grasp 1 --backend gpu --device 2
 says 'device 2 of 2'
 # meshes are for the processors, on whichever card grasps were to be
 grasp 0 --object "$dir/mug.obj" --backend auto --device 1
-has '"verdict":"held"'
+has '"outcome":"held"'
 stop
 is 'exit code of the daemon' "$code" 0
 

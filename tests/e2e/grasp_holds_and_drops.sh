@@ -26,12 +26,12 @@ says "joint 'lift' of the hand's base is replaced by the path"
 
 run 0 grasp "$@" --poses "$dir/poses.csv" --json --quiet --record "$dir/trials.csv" \
     --plot "$dir/grasps.svg" --perturb 2 --seed 5 --threads 1
-check "a line a grasp and the sum" test "$(wc -l <"$dir/out")" -eq 4
-for key in verdict success_lower success_upper slip drop_time epsilon volume weakest_margin \
+check "one object, three grasps" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
+for key in outcome reason stage tool uncertified hand controls success_lower success_upper slip drop_time epsilon volume weakest_margin \
     fingers contacts trials certificate residual model_sha256 grasps_held; do
     has "\"$key\":"
 done
-has '"verdict":"held"'
+has '"outcome":"held"'
 has '"body":"finger_left"'
 check "quiet is quiet" test ! -s "$dir/err"
 check "a header and six trials" test "$(wc -l <"$dir/trials.csv")" -eq 7
@@ -45,7 +45,27 @@ check "the same bytes on two threads" cmp -s "$dir/one" "$dir/two"
 run 0 grasp "$@" --poses "$dir/poses.json" --json --quiet
 check "poses from JSON" grep -q '"name":"middle"' "$dir/out"
 run 0 grasp "$@" --sample 3 --seed 2 --json --quiet
-check "three samples and the sum" test "$(wc -l <"$dir/out")" -eq 4
+check "three samples" test "$(grep -c '"grasp":' "$dir/out")" -eq 3
+
+# why a grasp is not held, and what the hand does
+run 0 grasp "$@" --poses "$dir/poses.csv"
+has "mm inside '"
+has "the contact of 'finger_"
+run 3 grasp "$@" --poses "$dir/poses.csv" --solver jor --max-iterations 1 --tolerance 1e-13 --json
+has '"outcome":"uncertified"'
+has '"outcome":"collided"'
+says "trials have no verdict"
+run 0 hand "$dir/hand.xml" --out "$dir/hand.svg"
+has "finger_left"
+has "motion"
+check "a drawing" grep -q '<polygon class="closed"' "$dir/hand.svg"
+check "its opening" grep -q 'opening' "$dir/hand.svg"
+run 0 hand "$dir/hand.xml" --json
+has '"tips":'
+run 1 hand "$dir/hand.xml" --profile panda
+says "no joint whose name ends in 'finger_joint1'"
+run 1 grasp "$@" --poses "$dir/poses.csv" --profile claw
+says "there is no profile 'claw', only panda"
 
 # what is wrong
 run 2 grasp --hand "$dir/hand.xml" --poses "$dir/poses.csv"

@@ -74,6 +74,7 @@ tb_grasp_request grasp_request(const tb_scene *hand, const tb_scene *object,
                                const tb_grasp_pose *poses, int32_t number_of_poses)
 {
     tb_grasp_request request = tb_grasp_defaults();
+    request.protocol.close_seconds = 0.4;
     request.hand.scene = hand;
     request.object.scene = object;
     request.poses = poses;

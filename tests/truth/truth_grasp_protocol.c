@@ -357,6 +357,9 @@ static void keep_all(void *context, const tb_grasp_result *result)
     const int g = k->order[result->index];
     ck_assert_int_eq(result->number_of_trials, COPIES);
     memcpy(k->r->trials[g], result->trials, sizeof k->r->trials[g]);
+    /* names are the job's own */
+    for (int32_t i = 0; i < COPIES; i++)
+        k->r->trials[g][i].reason.hand_body = k->r->trials[g][i].reason.other_body = NULL;
     const double q[6] = {result->epsilon, result->volume, result->margin,
                          result->slip,    result->lower,  result->success};
     memcpy(k->r->qualities[g], q, sizeof q);

@@ -256,6 +256,7 @@ def evaluate_grasps(
             close_controls=hand.close_controls,
             tool=tool,
             overlaps=_chosen("overlaps", hand.overlaps, OVERLAPS),
+            profile=hand.profile,
         ),
         poses=[p.message() for p in poses],
         protocol=(protocol or Protocol()).message(),

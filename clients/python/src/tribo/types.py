@@ -34,6 +34,29 @@ class Verdict(enum.IntEnum):
     DROPPED = 3
     COLLIDED = 4
     DIVERGED = 5
+    UNCERTIFIED = 6
+
+
+class GraspStage(enum.IntEnum):
+    """Phase of a grasp's protocol."""
+
+    UNSPECIFIED = 0
+    APPROACH = 1
+    CLOSING = 2
+    LIFT = 3
+    SHAKING = 4
+    HOLD = 5
+
+
+class ControlSource(enum.IntEnum):
+    """Where the controls of a hand's actuator come from."""
+
+    UNSPECIFIED = 0
+    IDLE = 1
+    REQUEST = 2
+    PROFILE = 3
+    KEYFRAME = 4
+    MOTION = 5
 
 
 @dataclass(frozen=True)
@@ -368,7 +391,8 @@ def pose_message(
 class GraspObject:
     """Object to grasp: a mesh or model file (or its bytes, with `name`), and its material.
 
-    mass in kg (0: from density in kg/m^3), friction is mu (0: 0.7, or as the model says).
+    mass in kg (0: from density in kg/m^3), friction is mu of every contact (0: as the models say, a
+    mesh and the table 0.7, and a mesh resists spin as a soft finger does).
     """
 
     source: Source
@@ -386,6 +410,8 @@ class GraspObject:
 class Hand:
     """The hand: MJCF or URDF, and which actuators close it from which to which control.
 
+    `profile` names a known hand (panda, robotiq_2f85, robotiq_3f, shadow, allegro, leap, barrett,
+    jaco), which gives the tool frame and the controls; the tool is then in the profile's frame.
     `overlaps` selects the treatment of contacts between links that overlap in the hand's reference
     pose, as in `Client.load`.
     """
@@ -398,6 +424,7 @@ class Hand:
     tool_position: Sequence[float] | None = None
     tool_orientation: Sequence[float] | None = None
     overlaps: Literal["keep", "ignore", "error"] = "keep"
+    profile: str = ""
 
 
 @dataclass(frozen=True)
@@ -497,6 +524,55 @@ class Perturbation:
 
 
 @dataclass(frozen=True)
+class GraspReason:
+    """Why a trial has its verdict: `text` in words, the rest is what the words are made of.
+
+    `time` (s since the trial began) is of the collision, of the loss of the object, when the slip
+    passed the limit, or of the step that missed the tolerance. `hand_body` and `other_body` touch
+    at `point` (m, object's frame): `depth` (m) of a collision, `margin` of the contact that gave
+    way before it slid at `slide_time`. `position` and `orientation` (w, x, y, z) are the tool
+    frame's in the object's frame at `time`. `apparent` is what the motion of an uncertified trial
+    says.
+    """
+
+    text: str
+    stage: GraspStage
+    time: float
+    hand_body: str
+    other_body: str
+    depth: float
+    point: tuple[float, ...] | None
+    margin: float
+    slide_time: float | None
+    position: tuple[float, ...]
+    orientation: tuple[float, ...]
+    residual: float
+    apparent: Verdict
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.GraspReason) -> GraspReason:
+        """Reads the wire's message."""
+        return cls(
+            m.text,
+            GraspStage(m.stage),
+            m.time,
+            m.hand_body,
+            m.other_body,
+            m.depth,
+            tuple(m.point) if m.point else None,
+            m.margin,
+            m.slide_time if m.slide_time >= 0 else None,
+            tuple(m.tool.position),
+            tuple(m.tool.orientation),
+            m.residual,
+            Verdict(m.apparent),
+        )
+
+    def __str__(self) -> str:
+        return self.text
+
+
+@dataclass(frozen=True)
 class GraspTrial:
     """One perturbed copy of a grasp."""
 
@@ -505,6 +581,21 @@ class GraspTrial:
     drop_time: float
     friction: float
     mass: float
+    certificate: Certificate
+    reason: GraspReason
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.GraspTrial) -> GraspTrial:
+        """Reads the wire's message."""
+        return cls(
+            Verdict(m.verdict),
+            m.slip,
+            m.drop_time,
+            m.friction,
+            m.mass,
+            Certificate.from_message(m.certificate),
+            GraspReason.from_message(m.reason),
+        )
 
 
 @dataclass(frozen=True)
@@ -512,7 +603,9 @@ class GraspResult:
     """Result of one grasp. Forces in N, lengths in m, times in s.
 
     wrenches (n, 6) about the object's centre of mass, world axes; contact_positions and
-    contact_normals (n, 3) in the object's frame; `success_interval` is Wilson's.
+    contact_normals (n, 3) in the object's frame; `success_interval` is Wilson's. `certificate` and
+    `reason` are the first copy's; `uncertified` copies have no verdict and are no part of
+    `success`.
     """
 
     index: int
@@ -531,6 +624,8 @@ class GraspResult:
     weakest_margin: float
     certificate: Certificate
     trials: list[GraspTrial]
+    reason: GraspReason
+    uncertified: int
 
     @classmethod
     def from_message(cls, m: grasp_pb2.GraspResult) -> GraspResult:
@@ -551,9 +646,51 @@ class GraspResult:
             m.volume_quality,
             m.weakest_margin,
             Certificate.from_message(m.certificate),
+            [GraspTrial.from_message(t) for t in m.trials],
+            GraspReason.from_message(m.reason),
+            m.uncertified,
+        )
+
+
+@dataclass(frozen=True)
+class HandControl:
+    """Controls of a hand's actuator, open and closed, and where they come from."""
+
+    actuator: str
+    open: float
+    close: float
+    source: ControlSource
+
+
+@dataclass(frozen=True)
+class HandInfo:
+    """A hand as grasps use it.
+
+    Tool frame in the base's frame, closing axis in the tool frame (found by its motion), opening
+    (m) along it, controls of all actuators.
+    """
+
+    profile: str
+    base_body: str
+    tool_position: tuple[float, ...]
+    tool_orientation: tuple[float, ...]
+    axis: tuple[float, ...]
+    opening: float
+    controls: list[HandControl]
+
+    @classmethod
+    def from_message(cls, m: grasp_pb2.HandInfo) -> HandInfo:
+        """Reads the wire's message."""
+        return cls(
+            m.profile,
+            m.base_body,
+            tuple(m.tool.position),
+            tuple(m.tool.orientation),
+            tuple(m.axis),
+            m.opening,
             [
-                GraspTrial(Verdict(t.verdict), t.slip, t.drop_time, t.friction, t.mass)
-                for t in m.trials
+                HandControl(c.actuator, c.open, c.close, ControlSource(c.source))
+                for c in m.controls
             ],
         )
 
@@ -571,6 +708,9 @@ class GraspSummary:
     scene_id: str
     warnings: list[str]
     device: str
+    hand: HandInfo
+    trials_held: int
+    trials_uncertified: int
 
     @classmethod
     def from_message(cls, m: grasp_pb2.GraspSummary) -> GraspSummary:
@@ -585,4 +725,7 @@ class GraspSummary:
             m.object_sha256,
             list(m.warnings),
             m.device,
+            HandInfo.from_message(m.hand),
+            m.trials_held,
+            m.trials_uncertified,
         )
