@@ -688,10 +688,7 @@ class HandInfo:
             tuple(m.tool.orientation),
             tuple(m.axis),
             m.opening,
-            [
-                HandControl(c.actuator, c.open, c.close, ControlSource(c.source))
-                for c in m.controls
-            ],
+            [HandControl(c.actuator, c.open, c.close, ControlSource(c.source)) for c in m.controls],
         )
 
 
