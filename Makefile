@@ -65,9 +65,10 @@ LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
 SHARED  := $(B)/libtribo.so.$(VERSION)
-ALL := $(LIBRARY) $(B)/tribo $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%) $(CARD)
-ALL += $(if $(wildcard server/main.c),$(B)/tribod)
-ALL += $(if $(SANITIZE),,$(B)/libtribo.so $(if $(NVCC),$(B)/libtribo_gpu.so))
+PRODUCTS := $(LIBRARY) $(B)/tribo
+PRODUCTS += $(if $(wildcard server/main.c),$(B)/tribod)
+PRODUCTS += $(if $(SANITIZE),,$(B)/libtribo.so $(if $(NVCC),$(B)/libtribo_gpu.so))
+ALL := $(PRODUCTS) $(DATA:%=$(B)/%) $(PLUGINS:%=$(B)/%) $(CARD)
 
 # ---- targets for people -------------------------------------------------------------------------
 
@@ -81,7 +82,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 # tests do without it where there is none; `make fuzz` does not
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
-.PHONY: help all tests demo check check-asan check-tsan check-peers check-format format bench fuzz
+.PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
 .PHONY: bench-gpu check-attack check-clients image image-check deb
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
@@ -89,6 +90,8 @@ help: ## this list
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
 
 all: $(ALL) ## the library, the command and the data generators, into build/
+
+products: $(PRODUCTS) ## what `make install` installs
 
 demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
 	@BUILD=$(BUILD) deploy/deps.sh build python
@@ -169,7 +172,7 @@ format: ## rewrite the C sources in the style of .clang-format
 check-format: ## say which C sources are not in that style
 	@CLANG_FORMAT=$(CLANG_FORMAT) tests/check_format.sh
 
-install: all ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
+install: $(PRODUCTS) ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/

@@ -134,7 +134,7 @@ $(addprefix $(B)/,$(WIRE_BENCH)): LDLIBS := $(SERVER_LIBS) $(LDLIBS)
 
 .PHONY: install-client
 install: install-client
-install-client: all $(CLIENT_LIBRARY)
+install-client: $(CLIENT_LIBRARY)
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,include/tribo/v1 lib/pkgconfig)
 	install -m 644 clients/c/tribo_client.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(filter $(GEN)/tribo/v1/%,$(PROTO_C:.c=.h)) $(DESTDIR)$(PREFIX)/include/tribo/v1/
@@ -146,7 +146,7 @@ install-client: all $(CLIENT_LIBRARY)
 
 .PHONY: install-daemon
 install: install-daemon
-install-daemon: all
+install-daemon: $(B)/tribod
 	install -d $(DESTDIR)$(SYSCONFDIR) $(DESTDIR)$(PREFIX)/lib/systemd/system
 	[ -e $(DESTDIR)$(SYSCONFDIR)/tribod.ini ] || \
 	    install -m 644 deploy/tribod.ini $(DESTDIR)$(SYSCONFDIR)/tribod.ini
