@@ -18,6 +18,7 @@
 #include "db/db.h"
 #include "base/error.h"
 #include "session/catalog.h"
+#include "session/programs.h"
 #include "wire/descriptors.h"
 #include "transport/http/http.h"
 #include "wire/json.h"
@@ -168,6 +169,7 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = td_uploads_create(config, &server->uploads, error);
     if (status == TB_OK) status = td_memory_create(&server->memory, error);
     if (status == TB_OK) status = td_catalog_create(server, &server->catalog, error);
+    if (status == TB_OK) status = td_programs_create(&server->programs, error);
     if (status == TB_OK) status = td_devices_start(server, error);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
     if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
@@ -342,6 +344,7 @@ void td_server_destroy(td_server *server)
     td_pool_destroy(server->uploads);
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
     td_devices_end(server);
+    td_programs_destroy(server->programs);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);
     if (server->db != NULL) db_close(server->db);

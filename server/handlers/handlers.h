@@ -31,6 +31,9 @@
     X(Simulation, simulation, Step, step, RUN)                                                     \
     /* solve_problem.c */                                                                          \
     X(Solve, solve, SolveProblem, solve_problem, RUN)                                              \
+    /* functions.c */                                                                              \
+    X(Function, function, Compile, compile, RUN)                                                   \
+    X(Function, function, List, list, READ)                                                        \
     /* runs.c */                                                                                   \
     X(Runs, runs, ListRuns, list_runs, READ)                                                       \
     X(Runs, runs, GetRun, get_run, READ)                                                           \
@@ -44,7 +47,8 @@
     X(Simulation, simulation, PutAsset, put_asset, RUN, true, false)                               \
     X(Simulation, simulation, StepStream, step_stream, RUN, true, true)                            \
     X(Simulation, simulation, Watch, watch, READ, false, true)                                     \
-    X(Grasp, grasp, EvaluateGrasps, evaluate_grasps, RUN, false, true)
+    X(Grasp, grasp, EvaluateGrasps, evaluate_grasps, RUN, false, true)                             \
+    X(Function, function, Call, call, RUN, false, true)
 
 #define TD_DECLARE_UNARY(Service, service, Method, method, scope)                                  \
     void td_##service##_##method(td_call *, td_request *);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "tribo/v1/function.pb-c.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"
 #include "tribo/v1/simulation.pb-c.h"

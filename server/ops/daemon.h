@@ -26,6 +26,7 @@ typedef struct td_scheduler td_scheduler; /* scheduler.h */
 typedef struct td_rpc td_rpc;             /* rpc.h */
 typedef struct td_http td_http;           /* http.h */
 typedef struct td_pool td_pool;           /* pool.h */
+typedef struct td_programs td_programs;   /* programs.h */
 typedef struct td_memory td_memory;       /* memory.h */
 struct db;                                /* ../db/db.h */
 
@@ -45,6 +46,7 @@ struct td_server {
     struct db *db;
     td_catalog *catalog;
     td_sessions *sessions;
+    td_programs *programs;
     td_rpc *rpc;
     td_http *http;
     struct td_server_private *own; /* of server.c */

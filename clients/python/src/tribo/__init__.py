@@ -33,6 +33,7 @@ from tribo.errors import (
     UnavailableError,
     UnsupportedError,
 )
+from tribo.function import Function, FunctionAnswer, Program
 from tribo.types import (
     Certificate,
     Contacts,
@@ -72,6 +73,8 @@ __all__ = [
     "DataLossError",
     "DeadlineExceededError",
     "FailedPreconditionError",
+    "Function",
+    "FunctionAnswer",
     "GraspJob",
     "GraspObject",
     "GraspPose",
@@ -90,6 +93,7 @@ __all__ = [
     "Overlap",
     "PermissionDeniedError",
     "Perturbation",
+    "Program",
     "Protocol",
     "ResourceExhaustedError",
     "Scene",

@@ -10,6 +10,7 @@ import grpc
 
 from tribo import requests
 from tribo.errors import translated
+from tribo.function import Function, Program
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
 from tribo.types import (
@@ -24,6 +25,8 @@ from tribo.types import (
     StepOptions,
 )
 from tribo.v1 import (
+    function_pb2,
+    function_pb2_grpc,
     grasp_pb2,
     grasp_pb2_grpc,
     runs_pb2,
@@ -99,6 +102,7 @@ class Client:
         self._grasp = requests.stub(grasp_pb2_grpc.GraspStub, self._channel)
         self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
         self._runs = requests.stub(runs_pb2_grpc.RunsStub, self._channel)
+        self._function = requests.stub(function_pb2_grpc.FunctionStub, self._channel)
 
     def __enter__(self) -> Self:
         return self
@@ -333,6 +337,46 @@ class Client:
                 request, timeout=self._timeout, metadata=self._metadata
             )
         return answer
+
+    def program(self, source: str, *, file: str = "source.mo") -> Program:
+        """Compiles a Modelica source; `file` is its name in messages."""
+        request = function_pb2.CompileRequest(source=source, name=file)
+        with translated():
+            compiled: function_pb2.CompileResponse = self._function.Compile(
+                request, timeout=self._timeout, metadata=self._metadata
+            )
+        return Program(self, source, file, compiled)
+
+    def function(self, source: str, name: str = "", *, file: str = "source.mo") -> Function:
+        """A function of a Modelica source, to be called with numpy arrays.
+
+        Args:
+            source: the text; `name` chooses one of several functions.
+        """
+        program = self.program(source, file=file)
+        if name:
+            return program[name]
+        if len(program.functions) != 1:
+            message = f"{file} has {len(program.functions)} functions: name one"
+            raise ValueError(message)
+        return program.functions[0]
+
+    def programs(self) -> list[function_pb2.CompileResponse]:
+        """The Modelica programs that the daemon has in memory, last used first."""
+        with translated():
+            answer: function_pb2.ListResponse = self._function.List(
+                function_pb2.ListRequest(), timeout=self._timeout, metadata=self._metadata
+            )
+        return list(answer.programs)
+
+    def call_function(
+        self, request: function_pb2.CallRequest
+    ) -> Iterator[function_pb2.CallResponse]:
+        """The messages of a call; `Function` makes arrays of them."""
+        responses: Iterator[function_pb2.CallResponse] = self._function.Call(
+            request, timeout=self._timeout, metadata=self._metadata
+        )
+        return responses
 
     def runs(self, scene: Scene | str = "") -> Iterator[runs_pb2.Run]:
         """Runs, newest first."""

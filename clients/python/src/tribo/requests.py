@@ -42,6 +42,7 @@ IDEMPOTENT = {
         "ExportProblem",
     ],
     "tribo.v1.Solve": ["SolveProblem"],
+    "tribo.v1.Function": ["Compile", "List"],
     "tribo.v1.Runs": ["ListRuns", "GetRun", "CompareRuns", "ListBenchmarks"],
 }
 
