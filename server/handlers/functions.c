@@ -412,9 +412,10 @@ static void run(td_call *call, td_request *request)
     for (int32_t k = 0; k < c.info.outputs && status == TB_OK; k++)
         send_output(&c, c.info.inputs + k);
     if (status == TB_OK) send_summary(&c);
-    td_call_finish(call, status, status == TB_OK ? NULL : &error, retry_after);
     free_calling(&c);
+    /* before the answer: a client that calls again at once finds its place free */
     atomic_fetch_sub(&server->solving, 1);
+    td_call_finish(call, status, status == TB_OK ? NULL : &error, retry_after);
 }
 
 void td_function_call(td_call *call, td_request *request)

@@ -33,7 +33,10 @@ static const args_command COMMAND = {
         "1000)\n"
         "  model     steps of a MODEL of yours, from its second simulated second on\n"
         "  betz, poulsen, nuetzi   tables of these theses beside their figures: see 'tribo bench "
-        "betz --help'\n",
+        "betz --help'\n"
+        "  modelica  functions of Modelica on one core and on a card, beside the figures of "
+        "Göteman "
+        "and Roxling\n",
     .examples = "  tribo bench\n"
                 "  tribo bench spheres --repeats 21 --json\n"
                 "  tribo bench schurpa --n 8000 --half-bandwidth 1000 --repeats 1\n"
@@ -286,6 +289,7 @@ int command_bench(int argc, char **argv)
     const args_group groups[] = {
         {"options", options}, {"options of schurpa", of_schurpa}, {NULL, NULL}};
     int operands = 0;
+    if (argc > 1 && strcmp(argv[1], "modelica") == 0) return command_bench_modelica(argc, argv);
     if (argc > 1 && bench_thesis_is(argv[1])) return command_bench_thesis(argc, argv);
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;

@@ -8,4 +8,7 @@
 bool bench_thesis_is(const char *name);
 int command_bench_thesis(int argc, char **argv);
 
+/* tribo bench modelica: bench_modelica.c. */
+int command_bench_modelica(int argc, char **argv);
+
 #endif

@@ -78,6 +78,7 @@ static void list_kernel(const mo_function *f, const mo_s *loop, mo_kernel *k)
     for (int32_t i = 0; i < k->scalars; i++)
         if (!assigned[k->scalar[i]]) k->scalar[kept++] = k->scalar[i];
     k->scalars = kept;
+    tb_mo_find_product(f, k);
 }
 
 typedef struct mo_listing {
@@ -140,6 +141,24 @@ static void append(mo_text *text, const char *piece, size_t size)
     if (tb_bytes_append(&text->bytes, piece, size) != TB_OK) text->failed = true;
 }
 
+void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const char *prefix,
+                     int32_t number)
+{
+    mo_text *text = e->text;
+    tb_mo_print(text,
+                "extern \"C\" __global__ void __launch_bounds__(%d) %s%d_%d("
+                "MO_PARAMETER(p%d_%d) p)\n{\n",
+                MO_BLOCK, prefix, f->index, number, f->index, number);
+    for (int32_t i = 0; i < k->arrays; i++)
+        tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
+                    k->array[i], i);
+    for (int32_t i = 0; i < k->scalars; i++) {
+        const bool real = f->variables[k->scalar[i]].base == MO_T_REAL;
+        tb_mo_print(text, "    const %s v%d = p.s[%d].%s;\n", real ? "double" : "mo_int",
+                    k->scalar[i], i, real ? "real" : "integer");
+    }
+}
+
 static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
 {
     static _Thread_local bool assigned[4096];
@@ -153,18 +172,7 @@ static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, in
         "struct p%d_%d { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
         " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
         f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
-    tb_mo_print(text,
-                "extern \"C\" __global__ void __launch_bounds__(%d) k%d_%d("
-                "MO_PARAMETER(p%d_%d) p)\n{\n",
-                MO_BLOCK, f->index, number, f->index, number);
-    for (int32_t i = 0; i < k->arrays; i++)
-        tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
-                    k->array[i], i);
-    for (int32_t i = 0; i < k->scalars; i++) {
-        const bool real = f->variables[k->scalar[i]].base == MO_T_REAL;
-        tb_mo_print(text, "    const %s v%d = p.s[%d].%s;\n", real ? "double" : "mo_int",
-                    k->scalar[i], i, real ? "real" : "integer");
-    }
+    tb_mo_emit_head(e, f, k, "k", number);
     tb_mo_print(
         text, "    const int narrow = p.total < 2147483648LL;\n"
               "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n"
@@ -236,7 +244,11 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
             if (kernels[f][k].fits) emit_callees(&e, kernels[f][k].loop->body, done);
     for (int32_t f = 0; f < program->count; f++)
         for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)
-            if (kernels[f][k].fits) emit_kernel(&e, program->functions[f], &kernels[f][k], k);
+            if (kernels[f][k].fits) {
+                emit_kernel(&e, program->functions[f], &kernels[f][k], k);
+                if (kernels[f][k].product != NULL)
+                    tb_mo_emit_product(&e, program->functions[f], &kernels[f][k], k);
+            }
     append(text, "", 1); /* NVRTC reads up to a zero */
     return text->failed ? tb_fail_memory(error, text->bytes.size, "generated code") : TB_OK;
 }

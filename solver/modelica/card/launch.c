@@ -20,7 +20,7 @@ static const double ROUNDS_A_SECOND = 5e7;
 typedef struct mo_loaded {
     int32_t function, count;
     mo_kernel **kernels;
-    cu_handle module, **handle;
+    cu_handle module, **handle, **tiled; /* kernels, and those of products by tiles */
     struct mo_loaded *next;
 } mo_loaded;
 
@@ -51,9 +51,11 @@ static void free_loaded(mo_loaded *loaded, const mo_driver *driver)
     for (int32_t f = 0; f < loaded->count; f++) {
         if (loaded->kernels != NULL) free(loaded->kernels[f]);
         if (loaded->handle != NULL) free(loaded->handle[f]);
+        if (loaded->tiled != NULL) free(loaded->tiled[f]);
     }
     free(loaded->kernels);
     free(loaded->handle);
+    free(loaded->tiled);
     free(loaded);
 }
 
@@ -65,15 +67,18 @@ static int32_t list_kernels(const mo_program *program, const mo_function *f, mo_
     bool *reached = calloc(count, sizeof *reached);
     loaded->kernels = calloc(count, sizeof *loaded->kernels);
     loaded->handle = calloc(count, sizeof *loaded->handle);
+    loaded->tiled = calloc(count, sizeof *loaded->tiled);
     loaded->count = program->count;
-    bool good = reached != NULL && loaded->kernels != NULL && loaded->handle != NULL;
+    bool good = reached != NULL && loaded->kernels != NULL && loaded->handle != NULL &&
+                loaded->tiled != NULL;
     if (good) tb_mo_reach(f, reached);
     for (int32_t k = 0; k < program->count && good; k++) {
         const mo_function *g = program->functions[k];
         if (!reached[k] || g->kernels == 0) continue;
         loaded->kernels[k] = calloc((size_t)g->kernels, sizeof **loaded->kernels);
         loaded->handle[k] = calloc((size_t)g->kernels, sizeof **loaded->handle);
-        good = loaded->kernels[k] != NULL && loaded->handle[k] != NULL;
+        loaded->tiled[k] = calloc((size_t)g->kernels, sizeof **loaded->tiled);
+        good = loaded->kernels[k] != NULL && loaded->handle[k] != NULL && loaded->tiled[k] != NULL;
         if (good) tb_mo_list_kernels(g, loaded->kernels[k]);
         kernels += g->kernels;
     }
@@ -104,6 +109,10 @@ static tb_status load_function(mo_driver *driver, const mo_program *program, con
             if (!loaded->kernels[g][k].fits) continue;
             snprintf(name, sizeof name, "k%d_%d", g, k);
             if (driver->cuModuleGetFunction(&loaded->handle[g][k], loaded->module, name) != 0)
+                status = tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
+            snprintf(name, sizeof name, "t%d_%d", g, k);
+            if (loaded->kernels[g][k].product != NULL &&
+                driver->cuModuleGetFunction(&loaded->tiled[g][k], loaded->module, name) != 0)
                 status = tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
         }
     free(code);
@@ -301,8 +310,20 @@ static size_t fill(mo_frame *frame, const mo_kernel *k, mo_parameters *p)
     return (size_t)(at - p->rest);
 }
 
+/* Whether a product reads and writes inside of its matrices alone, so that tiles need no checks. */
+static bool fits_tiles(mo_run *run, mo_frame *frame, const mo_kernel *k, const mo_parameters *p)
+{
+    if (k->product == NULL || p->from[0] != 1 || p->from[1] != 1 || p->total < MO_TILE * MO_TILE)
+        return false;
+    const int64_t depth = tb_mo_evaluate_integer(run, frame, k->product->limit);
+    const mo_array *x = frame->slot[k->left].array, *y = frame->slot[k->right].array;
+    const mo_array *z = frame->slot[k->result].array;
+    return p->to[0] <= x->size[0] && depth <= x->size[1] && depth <= y->size[0] &&
+           p->to[1] <= y->size[1] && p->to[0] <= z->size[0] && p->to[1] <= z->size[1];
+}
+
 static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
-                   mo_parameters *p)
+                   cu_handle tiled, mo_parameters *p)
 {
     struct mo_card *card = run->card;
     mo_driver *d = card->driver;
@@ -316,7 +337,11 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
     p->rounds = run->options->seconds > 0 ? (int64_t)(run->options->seconds * ROUNDS_A_SECOND)
                                           : INT64_MAX / 2;
     fill(frame, k, p);
-    const int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
+    int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
+    if (tiled != NULL && fits_tiles(run, frame, k, p)) {
+        blocks = ((p->to[0] + MO_TILE - 1) / MO_TILE) * ((p->to[1] + MO_TILE - 1) / MO_TILE);
+        function = tiled;
+    }
     void *parameters[] = {p};
     if (d->cuLaunchKernel(function, (unsigned)(blocks < 1 << 22 ? blocks : 1 << 22), 1, 1, MO_BLOCK,
                           1, 1, 0, d->stream, parameters, NULL) != 0)
@@ -357,7 +382,7 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
     }
     for (int32_t i = 0; i < k->arrays; i++)
         if (frame->slot[k->array[i]].array->bytes == 0) return false;
-    launch(run, frame, k, loaded->handle[f][loop->number], &p);
+    launch(run, frame, k, loaded->handle[f][loop->number], loaded->tiled[f][loop->number], &p);
     return true;
 }
 
