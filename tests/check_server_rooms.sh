@@ -11,7 +11,8 @@ ORDER='db
 server/ops server/wire server/call server/schedule server/session server/handlers
 server/transport/http server/transport/grpc server
 clients/cli/common clients/cli/remote clients/cli/simulation clients/cli/run clients/cli/grasp
-clients/cli/bench clients/cli/demo clients/cli/info clients/cli/scene clients/cli/server clients/cli'
+clients/cli/bench clients/cli/demo clients/cli/info clients/cli/scene clients/cli/server
+clients/cli/function clients/cli'
 MOST_FILES=25
 build=${BUILD:-build}
 work=$(mktemp -d) && trap 'rm -rf "$work"' EXIT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+
 import tribo
 
 SCALE = """
@@ -54,9 +55,7 @@ def test_faults_name_the_place(client: tribo.Client) -> None:
         client.function("function f output Real y; algorithm y := 1 end f;", file="bad.mo")
     with pytest.raises(tribo.UnsupportedError, match="'model' is left out"):
         client.function("model m end m;")
-    divide = client.function(
-        "function f input Real x; output Real y; algorithm y := 1 / x; end f;"
-    )
+    divide = client.function("function f input Real x; output Real y; algorithm y := 1 / x; end f;")
     with pytest.raises(tribo.InvalidArgumentError, match="division by zero"):
         divide(0.0)
     with pytest.raises(tribo.InvalidArgumentError, match="input 'x' is missing"):

@@ -89,7 +89,7 @@ def collect(
 class Function:
     """A function of a compiled source: call it with its inputs, in order or by name.
 
-    Fields of a record are one input each, "record.field". It returns its output, or a tuple of them.
+    Fields of a record are one input each, "record.field". It returns its output, or a tuple.
     """
 
     def __init__(
