@@ -12,6 +12,7 @@
 #define TB_CONVEX_CLIP_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "base/vector.h"
 
