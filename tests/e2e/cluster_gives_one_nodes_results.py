@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Grasps over several daemons, one of them killed midway, another joining: the results of one daemon.
+"""Grasps over several daemons, one killed midway, another joining: the results of one daemon.
 
 Also: sessions by `map`, an error of a request, a cluster without a node, cancelling.
 """

@@ -380,7 +380,7 @@ def check_commands(report: Report) -> None:
     names = set(re.findall(r"^  (\w+)  ", told, flags=re.M))
     compare_names(report, rows("clients/cli/README.md", "Commands"), names, "commands")
     told = subprocess.run([TRIBO, "version"], capture_output=True, text=True).stdout
-    solvers = set(re.findall(r"^  (\w+) ", told.split("backends:")[0], flags=re.M))
+    solvers = set(re.findall(r"^  (\w+) ", told.split("\n\n")[1], flags=re.M))
     compare_names(report, rows("solver/README.md", "Solvers"), solvers, "solvers")
     header = (ROOT / "solver/tribo.h").read_text()
     body = header.split("typedef struct tb_certificate {")[1].split("} tb_certificate;")[0]
