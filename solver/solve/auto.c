@@ -14,6 +14,8 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
+ * Where all of that has failed, Newton's rounds and sweeps begin once more, each from the caller's start.
+ *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs what the pattern of its system says (tb_newton_system_price). The history
  * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is not
@@ -37,7 +39,9 @@ static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does
 /* Limits. */
 enum {
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
-    LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
+    LARGEST_SYSTEM = 100000,      /* unknowns; beyond, the price of a pattern costs many sweeps */
+    RESORT_ITERATIONS = 2000,     /* of each last resort, where the options ask for no fewer */
+    LEAST_FOR_A_RESORT = 500      /* options that ask for fewer want an early end */
 };
 static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
 
@@ -76,6 +80,7 @@ typedef struct tb_choice {
     double cost, cost_of_newton;           /* in sweeps, so far; of Newton's last run */
     char best_solver[16];
     int32_t iterations, halvings;
+    int32_t limit;       /* of the iterations of all runs */
     bool start_rejected; /* the start was looked at, and did not stand */
     tb_solve_work work;
 } tb_choice;
@@ -125,7 +130,7 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     tb_solution *solution = choice->solution;
     const size_t bytes = (size_t)choice->problem->number_of_rows * sizeof(tb_real);
     tb_solve_options options = *choice->options;
-    const int32_t left = options.maximum_iterations - choice->iterations;
+    const int32_t left = choice->limit - choice->iterations;
     options.maximum_iterations = iterations < left ? iterations : left;
     if (run != TB_RUN_SOR) auto_take_factor(choice);
     tb_warm_start own = {
@@ -162,7 +167,7 @@ TB_CALLED tb_status auto_run(tb_choice *choice, tb_auto_run run, tb_warm_start *
     /* numbers that are not finite are no better in other hands */
     *ended = solution->status == TB_OK || solution->residuals.natural >= TB_RESIDUAL_UNKNOWN ||
              !tb_team_all_finite(choice->problem->c, choice->problem->number_of_rows) ||
-             choice->iterations >= choice->options->maximum_iterations;
+             choice->iterations >= choice->limit;
     return TB_OK;
 }
 
@@ -426,6 +431,25 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
 }
 
+/* Newton and sweeps once more, each from the start as the caller gave it: so this solver fails only
+ * where both do (within RESORT_ITERATIONS). A run that begins where another has failed may fail for
+ * the other's sake. */
+TB_STATIC tb_status auto_last_resorts(tb_choice *choice, tb_warm_start *warm)
+{
+    const int32_t most = choice->options->maximum_iterations;
+    tb_status status = TB_OK;
+    if (most < LEAST_FOR_A_RESORT) return TB_OK;
+    for (int i = 0; i < 2 && status == TB_OK; i++) {
+        bool ended = false;
+        if (choice->solution->status == TB_OK || !(choice->best_residual < TB_RESIDUAL_UNKNOWN))
+            break;
+        choice->limit = choice->iterations + (most < RESORT_ITERATIONS ? most : RESORT_ITERATIONS);
+        status =
+            auto_run(choice, i == 0 ? TB_RUN_NEWTON : TB_RUN_SOR, warm, RESORT_ITERATIONS, &ended);
+    }
+    return status;
+}
+
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
                                   tb_warm_start *warm, tb_solution *solution)
 {
@@ -439,7 +463,8 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                         .history = warm->history,
                         .factor = warm->factor,
                         .last_factor = warm->last_factor,
-                        .best_residual = DBL_MAX};
+                        .best_residual = DBL_MAX,
+                        .limit = options->maximum_iterations};
     choice.start = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.best = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_rows);
     choice.speeds = TB_ARENA_ARRAY(warm->scratch, tb_real, problem->number_of_blocks);
@@ -449,6 +474,7 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                            : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
+    if (status == TB_OK) status = auto_last_resorts(&choice, warm);
     warm->last_factor = choice.last_factor;
     if (status == TB_OK) {
         solution->iterations = choice.iterations;

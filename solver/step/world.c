@@ -310,7 +310,7 @@ TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double 
         state->certificate = *certificate;
     }
     tb_team_sync();
-    if (gained > 0)
+    if (gained != 0)
         return tb_fail(
             error, TB_DIVERGED,
             "the world diverged in step %lld at %.9g s and is frozen: the step would gain "
@@ -349,56 +349,65 @@ TB_STATIC double potential_of(tb_world *w)
     return 0;
 }
 
-TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
-                              tb_certificate *c)
+TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double before,
+                                tb_certificate *c)
 {
     (void)w, (void)a, (void)before, (void)c;
-    return true;
+    return 0;
 }
 #else
 /* Share of the energy that is rounding. */
 #define ENERGY_ROUNDING 1e-6
 
+/* Energy before the step, where the step is accounted for: where it is wanted, and where bodies turn so
+ * fast that the discretization may make energy. */
 TB_STATIC double energy_of(tb_world *w)
 {
-    return w->options->report_energy ? tb_world_begin_energy(w) : 0;
+    const bool accounts = w->options->report_energy || tb_world_turns_fast(w, w->u) ||
+                          tb_world_turns_fast(w, w->u_free);
+    tb_team_sync();
+    if (TB_LEADER) w->accounts = accounts;
+    tb_team_sync();
+    return accounts ? tb_world_begin_energy(w) : 0;
 }
 
 TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solution,
                                            tb_energy_account *account, tb_error *error)
 {
     memset(account, 0, sizeof *account);
-    return w->options->report_energy ? tb_world_account(w, solution, account, error) : TB_OK;
+    return w->accounts ? tb_world_account(w, solution, account, error) : TB_OK;
 }
 
 TB_STATIC double potential_of(tb_world *w)
 {
-    return w->options->report_energy ? tb_world_potential(w, w->q) : 0;
+    return w->accounts ? tb_world_potential(w, w->q) : 0;
 }
 
-/* Where the change of energy comes from. False: the step has gained more than its sources and its
- * discretization explain. */
-TB_STATIC bool settle_account(tb_world *w, const tb_energy_account *a, double before,
-                              tb_certificate *c)
+/* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step has
+ * gained beyond its sources and its discretization error; 0: none. */
+TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double before,
+                                tb_certificate *certificate)
 {
-    if (!w->options->report_energy) return true;
+    if (!w->accounts) return 0;
     double potential;
-    c->energy = tb_world_end_energy(w, &potential);
-    c->energy_change = c->energy - before;
-    c->energy_recovery = a->recovers ? potential - a->potential : 0;
-    c->energy_motors = a->motors;
-    c->energy_damping = a->damping;
-    c->energy_friction = a->friction;
-    c->energy_applied = a->applied;
-    const double known = c->energy_recovery + a->motors + a->damping + a->friction + a->applied;
+    tb_certificate c = *certificate;
+    c.energy = tb_world_end_energy(w, &potential);
+    c.energy_change = c.energy - before;
+    c.energy_recovery = a->recovers ? potential - a->potential : 0;
+    c.energy_motors = a->motors;
+    c.energy_damping = a->damping;
+    c.energy_friction = a->friction;
+    c.energy_applied = a->applied;
+    const double known = c.energy_recovery + a->motors + a->damping + a->friction + a->applied;
     if (a->bases_move)
-        c->energy_applied += c->energy_change - known;
+        c.energy_applied += c.energy_change - known;
     else
-        c->energy_unexplained = c->energy_change - known;
+        c.energy_unexplained = c.energy_change - known;
     const double rounding =
-        ENERGY_ROUNDING * (fabs(before) + fabs(c->energy) + fabs(a->motors) + fabs(a->damping) +
+        ENERGY_ROUNDING * (fabs(before) + fabs(c.energy) + fabs(a->motors) + fabs(a->damping) +
                            fabs(a->applied) + fabs(a->friction));
-    return c->energy_unexplained <= rounding + a->bound;
+    if (w->options->report_energy) *certificate = c;
+    return c.energy_unexplained <= rounding + a->bound ? 0 : c.energy_unexplained;
 }
 #endif
 
@@ -509,8 +518,8 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
     if (status == TB_OK)
         status = move_positions(w, &stepping->recovered, &account, certificate, error);
     if (status != TB_OK) return status;
-    if (!settle_account(w, &account, stepping->energy_before, certificate))
-        return freeze(state, certificate, certificate->energy_unexplained, error);
+    const double gained = settle_account(w, &account, stepping->energy_before, certificate);
+    if (gained != 0) return freeze(state, certificate, gained, error);
     remember(w, state, &stepping->solution);
     commit(w, state);
 

@@ -3,7 +3,9 @@
 The hands: robosuite's grippers, Allegro, LEAP, Shadow, Barrett, Inspire, Ability, Schunk and
 D'Claw, from the corpus of peer_corpus.py. common_hands.py makes the scenes, MuJoCo writes them out
 as one file each, `tribo run` steps them with controls that close within a second and stay. MuJoCo
-steps the same scene with the same controls, which shows that the scene itself is sound.
+steps the same scene with the same controls, which shows that the scene itself is sound. A hand whose
+links overlap in the file's first pose, by up to 15 mm, has contacts that nothing can open: where its
+run is not OK, it is run again with `--overlaps ignore`, and that verdict counts.
 """
 
 import argparse
@@ -22,7 +24,7 @@ from common import Report
 from common_hands import Scene, make_scene
 
 SECONDS = 5.0
-SHARE_OK = 0.5  # of the hands must close with every step within its tolerance
+SHARE_OK = 0.95  # of the hands must close with every step within its tolerance
 LIMIT_S = 60.0  # of one run
 HANDS = {
     "robosuite": "robosuite/models/assets/grippers/*.xml",
@@ -97,6 +99,12 @@ def compare(report: Report, path: Path, root: Path, folder: Path) -> bool | None
     file.with_suffix(".csv").write_text(scene.csv())
     options = ("--time", str(SECONDS), "--controls", file.with_suffix(".csv"), "--threads", "1")
     answer, why, _ = trial.tribo(LIMIT_S, "run", file, *options)
+    note = ""
+    if answer is None or answer["status"] != "OK":
+        first = why if answer is None else answer["status"]
+        again, _, _ = trial.tribo(LIMIT_S, "run", file, *options, "--overlaps", "ignore")
+        if again is not None:
+            answer, note = again, f" {first} with its links' overlaps"
     if answer is None:
         print(f"{name:58} {why}", flush=True)
         return False
@@ -105,7 +113,7 @@ def compare(report: Report, path: Path, root: Path, folder: Path) -> bool | None
     print(
         f"{name:58} {scene.model.nv:4} {answer['status']:13} {certificate['residual']:8.1e}"
         f" {certificate['iterations'] / answer['steps']:8.1f} {certificate['contacts']:4}"
-        f" {moved:8.4f} {theirs(scene):8.4f}",
+        f" {moved:8.4f} {theirs(scene):8.4f}{note}",
         flush=True,
     )
     return bool(answer["status"] == "OK")

@@ -55,7 +55,9 @@ TB_STATIC void load_state(tb_world *w)
 /* Keeps what joint springs and dampers give, for the account of energy. False if memory is refused. */
 TB_STATIC bool keep_spring_force(tb_world *w)
 {
-    if (!w->options->report_energy) return true;
+#ifdef TB_SINGLE
+    return true; /* accounts for no energy */
+#endif
     const int32_t dofs = w->model->number_of_dofs;
     tb_real *kept = TB_ARENA_ARRAY(w->arena, tb_real, dofs);
     if (!kept) return false;

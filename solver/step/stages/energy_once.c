@@ -160,6 +160,25 @@ TB_EXTERN double tb_world_energy(const tb_state *state, tb_arena *arena)
 
 /* ---- the account of a step ---- */
 
+TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u)
+{
+    const tb_model *m = world->model;
+    const double most = TB_UNCHECKED_TURN / world->dt;
+    bool fast = false;
+    TB_EACH (t, m->number_of_trees) {
+        const tb_model_tree *tree = &m->trees[t];
+        double sum = 0;
+        for (int32_t i = tree->dof; i < tree->dof + tree->number_of_dofs; i++) {
+            const tb_model_joint *joint = &m->joints[m->dofs[i].joint];
+            const bool slides = joint->type == TB_JOINT_SLIDE ||
+                                (joint->type == TB_JOINT_FREE && i < joint->dof + 3);
+            if (!slides) sum += fabs(u[i]);
+        }
+        fast = fast || !(sum <= most);
+    }
+    return tb_team_any(fast);
+}
+
 TB_EXTERN double tb_world_potential(tb_world *world, const double *q)
 {
     tb_dynamics_positions(&world->dynamics, q, world->kinematic);
@@ -331,7 +350,7 @@ TB_CALLED double conservative_power(const tb_world *w, const world_motion *motio
     const double *u = motion->u;
     const tb_model *m = w->model;
     const tb_vec3 gravity = tb_v3_load(m->gravity);
-    double power = 0;
+    double power = 0, slope;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0)
             power += m->bodies[b].mass * tb_v3_dot(gravity, motion->bodies[b].linear);
@@ -339,14 +358,18 @@ TB_CALLED double conservative_power(const tb_world *w, const world_motion *motio
         const tb_model_joint *joint = &m->joints[j];
         if (joint->type != TB_JOINT_HINGE && joint->type != TB_JOINT_SLIDE) continue;
         const double stretch = w->q[joint->coordinate] - joint->spring_reference;
-        power -= joint->stiffness * stretch * u[joint->dof];
+        power -= tb_polynomial_coefficient(joint->stiffness, joint->stiffness_polynomial, stretch,
+                                           &slope) *
+                 stretch * u[joint->dof];
     }
     for (int32_t t = 0; t < m->number_of_tendons; t++) {
         const tb_model_tendon *tendon = &m->tendons[t];
         if (tendon->stiffness == 0 && !tendon->is_polynomial) continue;
         const tb_transmission on = tb_tendon_transmission(w, t);
         const double stretch = tb_tendon_stretch(tendon, tb_tendon_length(w, t, w->q));
-        power -= tendon->stiffness * stretch * tb_transmission_velocity(&on, u);
+        power -= tb_polynomial_coefficient(tendon->stiffness, tendon->stiffness_polynomial, stretch,
+                                           &slope) *
+                 stretch * tb_transmission_velocity(&on, u);
     }
     return power;
 }
@@ -377,20 +400,22 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
-/* The largest discretization error that a step from `begin` to `end` may have, J. works: J, the sum of
- * the magnitudes of what pushes: its directions turn with the bodies too. */
+/* The largest discretization error that a step from `begin` to `end` may have, J. pushed: what the
+ * rows change of the velocity, which the Coriolis terms do not know of. works: J, the sum of the
+ * magnitudes of what pushes: its directions turn with the bodies too. */
 TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
-                             double works)
+                             const world_motion *pushed, double works)
 {
     const tb_model *m = w->model;
     const double turn = largest_turn(w, end->bodies);
     const double exchanged = exchanged_energy(w, 0.5 * mass_product(w, end, end)) + works;
+    const double of_rows = sqrt(fabs(mass_product(w, pushed, pushed) * mass_product(w, end, end)));
     double mass = 0;
     for (int32_t b = 1; b < m->number_of_bodies; b++)
         if (m->bodies[b].tree >= 0) mass += m->bodies[b].mass;
     return change_product(w, begin, end) +
            w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
-           fmin(2 * turn * turn, LARGEST_ERROR) * exchanged +
+           fmin(2 * turn * turn, LARGEST_ERROR) * exchanged + fmin(turn, LARGEST_ERROR) * of_rows +
            mass * SMALLEST_SPEED * SMALLEST_SPEED;
 }
 
@@ -451,8 +476,9 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;
-    a->bound = error_bound(
-        w, &begin, &end, fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction));
+    a->bound =
+        error_bound(w, &begin, &end, &pushed,
+                    fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction));
     a->bases_move = bases_move(w);
     tb_team_sync();
     tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);

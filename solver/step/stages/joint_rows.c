@@ -119,6 +119,9 @@ TB_STATIC bool limit_row(const tb_world *w, const tb_model_joint *joint, int sid
 
 /* ---- tendons ---- */
 
+/* of a polynomial spring's or damper's coefficient, in its implicit part */
+#define SMALLEST_SLOPE TB_R(0.01)
+
 /* Spring, damper and armature of a tendon, like an actuator without limits. */
 TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
 {
@@ -130,8 +133,11 @@ TB_STATIC tb_actuator_law tendon_law(const tb_world *w, int32_t tendon)
     tb_actuator_law law = {.lower = -INFINITY, .upper = INFINITY};
     tb_real k = TB_R(t->stiffness), d = TB_R(t->damping), k_slope = k, d_slope = d;
     if (t->is_polynomial) {
+        /* a row needs a slope to bear a force: one that falls with the stretch is nearly explicit */
         k = tb_polynomial_coefficient(k, t->stiffness_polynomial, stretch, &k_slope);
         d = tb_polynomial_coefficient(d, t->damping_polynomial, TB_R(fabs(velocity)), &d_slope);
+        k_slope = tb_max(k_slope, SMALLEST_SLOPE * tb_abs(k));
+        d_slope = tb_max(d_slope, SMALLEST_SLOPE * tb_abs(d));
     }
     if (stretch == 0) k_slope = 0;
     tb_spring_damper(w, (double)k_slope, (double)d_slope, &past, &law.damping);

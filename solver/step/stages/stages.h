@@ -59,14 +59,14 @@ typedef struct tb_world {
     tb_real dt;
     tb_real theta; /* 1: Stewart-Trinkle, end of the step; 1/2: Moreau, midpoint */
 
-    tb_real *q;      /* coordinates at the collision configuration */
-    tb_real *u;      /* dofs at the start */
-    tb_real *u_free; /* dofs after the step if no row pushed */
-    tb_real *u_end;  /* dofs after the step */
-    tb_real *force;  /* dofs, N: explicit generalized force */
-    tb_real
-        *spring_force; /* dofs, N: what of it joint springs and dampers give; NULL: not wanted */
-    tb_real *diagonal; /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
+    tb_real *q;             /* coordinates at the collision configuration */
+    tb_real *u;             /* dofs at the start */
+    tb_real *u_free;        /* dofs after the step if no row pushed */
+    tb_real *u_end;         /* dofs after the step */
+    tb_real *force;         /* dofs, N: explicit generalized force */
+    tb_real *spring_force;  /* dofs, N: what of it joint springs and dampers give */
+    bool accounts;          /* the step's energy is accounted for */
+    tb_real *diagonal;      /* dofs: dt theta (d + dt theta k), what implicit terms add to M; not
                                those of single free bodies */
     double *actuator_force; /* actuators, N: of those without a row */
     double *kinematic;      /* kinematic bodies x 13 at the collision configuration */
@@ -182,7 +182,7 @@ TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_op
 typedef struct tb_stepping {
     tb_world world;
     tb_solution solution;
-    double energy_before; /* J; where it is reported */
+    double energy_before; /* J; where it is accounted for */
     tb_recovered recovered;
 } tb_stepping;
 
@@ -270,13 +270,19 @@ typedef struct tb_energy_account {
     /* J, the largest discretization error that a step may have: du' M du; dt du' f of gravity and
      * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
      * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange and
-     * the works of what pushes, whose directions turn too */
+     * the works of what pushes, whose directions turn too; and that turn times the energy of the
+     * velocities that rows change, which the Coriolis terms of the step do not know of */
     double bound;
     double potential; /* J, before what moves positions alone; where something does */
     bool recovers;    /* something does */
     bool bases_move;  /* a tree stands on a body that moves as told; its work is not in `applied` */
 } tb_energy_account;
 
+/* Whether bodies of a tree may turn by more in a step than the account's discretization error leaves
+ * unnoticed: the sum of the tree's joint speeds (rad/s) at u, which bounds every body's, is above
+ * TB_UNCHECKED_TURN a step. */
+#define TB_UNCHECKED_TURN 0.05 /* rad */
+TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u);
 /* Sorts the work of a step by its source, once u_end is there; double only. */
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
                                      tb_energy_account *account, tb_error *error);

@@ -186,6 +186,20 @@ START_TEST(a_polynomial_tendon_sags_to_its_force)
 }
 END_TEST
 
+/* A spring whose force falls as it is stretched still pulls. */
+START_TEST(a_spring_that_weakens_pulls)
+{
+    world w =
+        begin(MJCF("<option timestep='.001' gravity='0 0 0'/><worldbody><body><joint name='j' "
+                   "type='slide'/><geom size='.1' mass='1'/></body></worldbody><tendon>"
+                   "<fixed stiffness='30 -100' springlength='-.2'><joint joint='j' coef='1'/>"
+                   "</fixed></tendon>"));
+    step(&w, 10); /* 0.2 m: 6 N - 4 N */
+    TEST_NEAR(tb_state_u(w.state)[0], -0.02, 2e-4);
+    end(&w);
+}
+END_TEST
+
 #define HUNG(adhesion)                                                                             \
     MJCF("<option timestep='.001'/><worldbody><geom type='plane' size='1 1 .1' pos='0 0 1' "       \
          "euler='180 0 0'/><body pos='0 0 .9'><freejoint/><geom size='.1' mass='1' "               \
@@ -246,5 +260,6 @@ END_TEST
 TEST_MAIN(an_integral_takes_the_error_away, a_setpoint_is_followed_at_its_rate,
           further_controls_are_inputs_of_one_force, a_delayed_control_comes_late,
           an_orientation_servo_turns_to_its_orientation, a_tendon_bounds_the_sum_of_its_actuators,
-          a_polynomial_tendon_sags_to_its_force, a_surface_holds_up_to_its_adhesion,
-          adhesion_counts_for_friction, a_surface_draws_across_its_gap)
+          a_polynomial_tendon_sags_to_its_force, a_spring_that_weakens_pulls,
+          a_surface_holds_up_to_its_adhesion, adhesion_counts_for_friction,
+          a_surface_draws_across_its_gap)
