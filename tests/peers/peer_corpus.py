@@ -51,6 +51,7 @@ BOUNDS = {
 DOCUMENTED = {
     "mujoco/model/sleep/": "bodies that MuJoCo puts to sleep have no acceleration there",
     "mujoco/test/engine/testdata/sleep/": "bodies that MuJoCo puts to sleep",
+    "mujoco/model/adhesion/": "MuJoCo counts the pull across a gap among its passive forces",
     "mujoco/test/engine/testdata/actuation/activation.xml": "a muscle without lengthrange",
     "mujoco/test/engine/testdata/core_smooth/ten_armature_offtree.xml": "armature over branches",
     "mujoco/test/engine/testdata/ray/hfield.xml": "height fields weigh nothing",
