@@ -13,8 +13,10 @@ TB_FN double tb_larger(double known, double other)
     return other > known || known != known ? other : known;
 }
 
-/* tb_project_cone in double: residuals stay double in the float build */
-TB_FN void tb_project_cone_double(double *x, int rows, double mu)
+/* Nearest point of the second-order cone { |x_T| <= mu x_N } of De Saxcé's form, in place; x = (normal,
+ * tangents), `rows` 2 or 3. mu = 0 leaves the normal's ray. In double in the float build too, as all
+ * residuals are. */
+TB_FN void tb_project_cone(double *x, int rows, double mu)
 {
     const double slip = rows == 2 ? fabs(x[1]) : sqrt(x[1] * x[1] + x[2] * x[2]);
     if (slip <= mu * x[0]) return;
@@ -41,11 +43,11 @@ TB_FN double tb_block_natural(const tb_block *block, const double *lambda, const
     case TB_LAW_UNILATERAL: x[0] = fmax(x[0], 0.0); break;
     case TB_LAW_PLANAR:
         x[0] -= (double)block->mu * fabs(xi[1]);
-        tb_project_cone_double(x, 2, (double)block->mu);
+        tb_project_cone(x, 2, (double)block->mu);
         break;
     case TB_LAW_COULOMB:
         x[0] -= (double)block->mu * sqrt(xi[1] * xi[1] + xi[2] * xi[2]);
-        tb_project_cone_double(x, 3, (double)block->mu);
+        tb_project_cone(x, 3, (double)block->mu);
         break;
     case TB_LAW_BOX: x[0] = fmin(fmax(x[0], (double)block->lower), (double)block->upper); break;
     case TB_LAW_SPIN:

@@ -137,22 +137,4 @@ TB_FN_LARGE void tb_prox_block(int law, int rows, tb_real mu, tb_real lower, tb_
     }
 }
 
-/* ---- the second-order cone K = { |x_T| <= mu x_N } of the De Saxcé form ---- */
-
-/* Nearest point of K, in place; x = (normal, tangents), `rows` 2 or 3.
- * mu = 0 leaves the normal's ray. */
-TB_FN void tb_project_cone(tb_real *x, int rows, tb_real mu)
-{
-    const tb_real slip = rows == 2 ? tb_abs(x[1]) : tb_hypot2(x[1], x[2]);
-    if (slip <= mu * x[0]) return;
-    if (mu * slip <= -x[0]) {
-        for (int i = 0; i < rows; i++) x[i] = 0;
-        return;
-    }
-    const tb_real normal = (x[0] + mu * slip) / (1 + mu * mu);
-    const tb_real scale = mu * normal / slip;
-    x[0] = normal;
-    for (int i = 1; i < rows; i++) x[i] *= scale;
-}
-
 #endif

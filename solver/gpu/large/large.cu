@@ -11,7 +11,7 @@
 namespace
 {
 
-enum { THREADS = 256, BLOCKS_OF_A_PROCESSOR = 16, MOST_DEVICES = 64 };
+enum { THREADS = 256, BLOCKS_OF_A_PROCESSOR = 16 };
 
 #define KERNEL(stage)                                                                              \
     __global__ void __launch_bounds__(THREADS)                                                     \
@@ -156,14 +156,12 @@ void run(struct work *w, const tb_large_world *f, tb_gpu_large_launches what)
     }
 }
 
+/* Asked anew each time: the runtime keeps the attribute, and several threads may step large worlds. */
 int processors_here(void)
 {
-    static int known[MOST_DEVICES];
     int device = 0, count = 1;
     if (cudaGetDevice(&device) != cudaSuccess) return 1;
-    if (device < MOST_DEVICES && known[device] > 0) return known[device];
     (void)cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device);
-    if (device < MOST_DEVICES) known[device] = count;
     return count;
 }
 

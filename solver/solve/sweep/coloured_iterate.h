@@ -10,9 +10,6 @@
 #include "solve/sweep/coloured_sweep.h"
 
 enum {
-    TB_COLOURED_GROWTHS = 6,      /* sweeps in a row with growing changes: divergence */
-    TB_COLOURED_STAGNATION = 200, /* sweeps, and as many again as led to the best residual */
-    TB_COLOURED_REFRESH = 64,     /* s is summed afresh: it gathers rounding */
     /* A check costs as many bytes as two and a half sweeps; what converges sooner is seen by its
      * changes. */
     TB_COLOURED_FIRST_CHECK = 16
@@ -146,18 +143,13 @@ TB_LANE void tb_coloured_check(const tb_coloured *s, bool round, tb_coloured_run
 {
     tb_coloured_sum_up(s, round, run);
     run->residuals = tb_coloured_residuals(s, round, run);
-    if (estimate > 0) run->ratio = run->residuals.natural_absolute / estimate;
-    const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
-    run->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
+    tb_sweep_control_checked(&run->control, run->residuals.natural_absolute, estimate, sweeps);
 }
 
 TB_LANE void tb_coloured_keep_best(const tb_coloured *s, tb_coloured_run *run, int32_t sweeps)
 {
-    run->kept = run->residuals.natural < run->best_residual;
+    run->kept = tb_sweep_control_is_best(&run->control, run->residuals.natural, sweeps);
     if (!run->kept) return;
-    run->best_residual = run->residuals.natural;
-    run->best_sweep = sweeps;
-    run->has_best = true;
     TB_GRID_EACH(i, s->contacts) s->best[i] = run->lambda[i];
     tb_grid_sync(); /* the next sweep's lanes have other contacts than these */
 }
@@ -169,20 +161,11 @@ TB_LANE void tb_coloured_return(const tb_coloured *s, bool round, const tb_colou
     {
         const tb_real kept = round ? run->lambda[i].w : 0;
         tb_vec3 l = tb_v3(0, 0, 0);
-        if (run->has_best) l = tb_quad_vector(s->best[i]);
+        if (run->control.has_best) l = tb_quad_vector(s->best[i]);
         run->lambda[i] = tb_quad_of(l, kept);
     }
     tb_grid_sync();
     tb_coloured_sum_up(s, round, run);
-}
-
-TB_LANE bool tb_coloured_diverges(tb_coloured_run *run, double estimate)
-{
-    if (!(estimate <= DBL_MAX)) return true;
-    run->growths = estimate > run->last ? run->growths + 1 : 0;
-    run->last = estimate;
-    if (estimate < run->smallest) run->smallest = estimate;
-    return run->growths >= TB_COLOURED_GROWTHS && estimate > 100 * run->smallest;
 }
 
 TB_LANE void tb_coloured_roll_back(const tb_coloured *s, bool round, tb_coloured_run *run)
@@ -192,8 +175,7 @@ TB_LANE void tb_coloured_roll_back(const tb_coloured *s, bool round, tb_coloured
     run->kept = false;
     run->halvings++;
     run->omega /= 2;
-    run->growths = 0;
-    run->smallest = run->last = DBL_MAX;
+    tb_sweep_control_rolled_back(&run->control);
     tb_coloured_stand(run);
 }
 
@@ -206,28 +188,27 @@ TB_LANE tb_status tb_coloured_sweep_on(const tb_coloured *s, bool round, tb_colo
         const double estimate = tb_coloured_sweep(s, round, run, n);
         tb_coloured_learn(run, estimate, n);
         *iterations = n;
-        if (tb_coloured_diverges(run, estimate)) {
+        if (tb_sweep_control_diverges(&run->control, estimate, false)) {
             if (run->halvings >= o->maximum_halvings) return TB_DIVERGED;
             tb_coloured_roll_back(s, round, run);
-            run->next_check = n + 1;
+            run->control.next_check = n + 1;
             continue;
         }
         bool summed = false;
-        if (n >= run->next_check || n == o->maximum_iterations ||
-            estimate * run->ratio <= o->tolerance * (run->c_norm > 0 ? run->c_norm : 1)) {
+        if (n >= run->control.next_check || n == o->maximum_iterations ||
+            estimate * run->control.ratio <= o->tolerance * (run->c_norm > 0 ? run->c_norm : 1)) {
             tb_coloured_check(s, round, run, estimate, n);
             if (run->residuals.natural <= o->tolerance) return TB_OK;
             tb_coloured_keep_best(s, run, n);
-            if (run->best_residual > 1e-3 &&
-                n - run->best_sweep > run->best_sweep + TB_COLOURED_STAGNATION &&
+            if (tb_sweep_control_stagnates(&run->control, n) &&
                 run->halvings < o->maximum_halvings) {
                 tb_coloured_roll_back(s, round, run);
-                run->best_sweep = n;
+                run->control.best_sweep = n;
                 continue;
             }
             summed = true;
         }
-        if (n % TB_COLOURED_REFRESH == 0) {
+        if (n % TB_SWEEPS_TO_REFRESH == 0) {
             if (!summed) tb_coloured_sum_up(s, round, run);
             tb_coloured_refresh(s, run->from);
         }
@@ -241,9 +222,8 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solv
                                  bool jacobi, tb_coloured_result *result)
 {
     tb_coloured_run run = tb_coloured_begin(s, options, jacobi);
-    run.ratio = 1;
-    run.smallest = run.last = run.best_residual = DBL_MAX;
-    run.next_check = TB_COLOURED_FIRST_CHECK; /* or as soon as a sweep changes little enough */
+    /* the first check, or as soon as a sweep changes little enough */
+    tb_sweep_control_begin(&run.control, TB_COLOURED_FIRST_CHECK);
     run.c_norm = tb_coloured_c_norm(s);
 
     int32_t iterations = 0;
@@ -254,7 +234,8 @@ TB_LANE void tb_coloured_iterate(const tb_coloured *s, bool round, const tb_solv
     if (run.c_norm <= DBL_MAX) status = tb_coloured_sweep_on(s, round, &run, &iterations);
 
     /* what leaves: the converged impulses, else the best; never a number that is not one */
-    if (status != TB_OK && !(run.has_best && run.best_sweep == iterations && run.kept)) {
+    if (status != TB_OK &&
+        !(run.control.has_best && run.control.best_sweep == iterations && run.kept)) {
         tb_coloured_return(s, round, &run);
         run.residuals = tb_coloured_residuals(s, round, &run);
     }

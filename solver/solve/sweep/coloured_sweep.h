@@ -16,6 +16,7 @@
 #define TB_COLOURED_SWEEP_H
 
 #include "solve/sweep/coloured.h"
+#include "solve/sweep/sweep_control.h"
 #include "solve/solve.h"
 
 enum { TB_COLOURED_PLAIN_SWEEPS = 2 /* before those with momentum */ };
@@ -33,9 +34,9 @@ typedef struct tb_coloured_run {
     /* momentum lets arrays change places, and what contacts read all the time stays where it is */
     tb_quad *lambda, *past, *past_twist;
     tb_real omega;
-    double c_norm, ratio, smallest, last, best_residual;
-    int32_t growths, next_check, best_sweep, halvings, slots;
-    bool has_best;
+    tb_sweep_control control;
+    double c_norm;
+    int32_t halvings, slots;
     bool kept; /* the impulses are the best, and were checked */
     bool momentum;
     tb_real beta;

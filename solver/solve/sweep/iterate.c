@@ -14,40 +14,27 @@
  * impulses go back to the best ones known and omega is halved. */
 #include "solve/sweep/accelerate.h"
 #include "solve/sweep/spread.h"
+#include "solve/sweep/sweep_control.h"
 
 #include <string.h>
 
 enum {
-    GROWTHS_OF_DIVERGENCE = 6,  /* sweeps in a row with growing changes */
-    SWEEPS_OF_STAGNATION = 200, /* and as many again as led to the best residual */
-    SWEEPS_TO_REFRESH = 64,     /* s is summed afresh: it gathers rounding */
-    BLOCK_SWEEPS = 60,          /* after these, contacts solved as blocks go on by rows */
+    BLOCK_SWEEPS = 60,   /* after these, contacts solved as blocks go on by rows */
     PLAIN_SWEEPS = 5,    /* before acceleration: contacts open, stick and slide as they find */
     SET_UP_BLOCKS = 128, /* set up together, while what they read and write is in the cache */
     ACCELERATION_DEPTH = 5
 };
-static const double GROWTH_OF_DIVERGENCE = 100; /* times the smallest change seen */
-
-/* below it, a residual that does not fall is slow and not a cycle: many problems pause for
- * thousands of sweeps and then go on */
-static const double RESIDUAL_OF_STAGNATION = 1e-3;
-
 typedef struct tb_iteration {
     const tb_problem *problem;
     const tb_solve_options *options;
     tb_arena *scratch;
     tb_solution *solution;
     tb_sweeper sweeper;
-    double c_norm; /* 1 where c = 0: the residual is not divided then */
-    tb_real *best; /* impulses with the smallest residual so far, where there are any */
-    bool has_best;
-    double best_residual;
-    int32_t best_sweep;    /* when they were found, or omega was halved since */
-    tb_real *previous;     /* impulses before the sweep, for the tests of increments */
-    tb_real *r;            /* a number for every row, for Betz's test */
-    double ratio;          /* residual over estimate, learnt */
-    double smallest, last; /* estimates */
-    int32_t growths, next_check;
+    double c_norm;     /* 1 where c = 0: the residual is not divided then */
+    tb_real *best;     /* impulses with the smallest residual so far, where there are any */
+    tb_real *previous; /* impulses before the sweep, for the tests of increments */
+    tb_real *r;        /* a number for every row, for Betz's test */
+    tb_sweep_control control;
     tb_acceleration acceleration;
     int32_t accelerate_from; /* sweep after which steps are accelerated */
 } tb_iteration;
@@ -97,7 +84,7 @@ TB_STATIC void set_up(tb_iteration *it, const tb_warm_start *warm, tb_real omega
         tb_sweeper_start(sweeper, it->options, first, end, omega);
         if (is_warm) start(it, warm, first, end);
     }
-    if (is_warm) it->next_check = 1; /* most warm starts are good already */
+    if (is_warm) it->control.next_check = 1; /* most warm starts are good already */
 }
 
 /* ---- points that share a load ---- */
@@ -209,19 +196,14 @@ TB_STATIC tb_status check(tb_iteration *it, double estimate, int32_t sweeps)
         solution->first_check = sweeps;
         solution->first_residual = solution->residuals.natural;
     }
-    if (estimate > 0) it->ratio = solution->residuals.natural_absolute / estimate;
-    const int32_t gap = sweeps / 2 > 8 ? sweeps / 2 : 8;
-    it->next_check = sweeps <= INT32_MAX - gap ? sweeps + gap : INT32_MAX;
+    tb_sweep_control_checked(&it->control, solution->residuals.natural_absolute, estimate, sweeps);
     return TB_OK;
 }
 
 /* keeps the sweeper's impulses where they are the best that were checked */
 TB_STATIC void keep_best(tb_iteration *it, int32_t sweeps)
 {
-    if (!(it->solution->residuals.natural < it->best_residual)) return;
-    it->best_residual = it->solution->residuals.natural;
-    it->best_sweep = sweeps;
-    it->has_best = true;
+    if (!tb_sweep_control_is_best(&it->control, it->solution->residuals.natural, sweeps)) return;
     tb_team_copy(it->best, it->sweeper.lambda,
                  (size_t)it->problem->number_of_rows * sizeof(tb_real));
     tb_team_sync();
@@ -232,7 +214,7 @@ TB_STATIC void return_to_best(tb_iteration *it)
 {
     const size_t bytes = (size_t)it->problem->number_of_rows * sizeof(tb_real);
     tb_team_sync();
-    if (it->has_best)
+    if (it->control.has_best)
         tb_team_copy(it->sweeper.lambda, it->best, bytes);
     else
         tb_team_clear(it->sweeper.lambda, bytes);
@@ -270,15 +252,6 @@ TB_STATIC bool one_sided_test(tb_iteration *it)
                                      it->options->tolerance);
 }
 
-TB_STATIC bool diverges(tb_iteration *it, double estimate)
-{
-    if (!(estimate <= DBL_MAX)) return true;
-    it->growths = estimate > it->last && !it->acceleration.jumped ? it->growths + 1 : 0;
-    it->last = estimate;
-    if (estimate < it->smallest) it->smallest = estimate;
-    return it->growths >= GROWTHS_OF_DIVERGENCE && estimate > GROWTH_OF_DIVERGENCE * it->smallest;
-}
-
 /* back to the best impulses, with half the omega */
 TB_STATIC void roll_back(tb_iteration *it)
 {
@@ -291,8 +264,7 @@ TB_STATIC void roll_back(tb_iteration *it)
         tb_team_clear(sweeper->alpha, (size_t)it->problem->number_of_blocks * sizeof(tb_real));
     tb_team_sync();
     tb_accelerate_restart(&it->acceleration);
-    it->growths = 0;
-    it->smallest = it->last = DBL_MAX;
+    tb_sweep_control_rolled_back(&it->control);
 }
 
 /* Exact local solves settle easy problems in fewer sweeps, but in hard ones (many contacts on the
@@ -358,20 +330,20 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
         if (accelerate) tb_accelerate_begin(&it->acceleration, sweeper->lambda);
         const double estimate = sqrt(sweep_once(sweeper));
         solution->iterations = n;
-        if (diverges(it, estimate)) {
+        if (tb_sweep_control_diverges(&it->control, estimate, it->acceleration.jumped)) {
             if (solution->halvings >= options->maximum_halvings) {
                 solution->status = TB_DIVERGED;
                 return TB_OK;
             }
             roll_back(it);
-            it->next_check = n + 1;
+            it->control.next_check = n + 1;
             continue;
         }
         bool stop = increment_test(it);
-        const bool due = stop || n >= it->next_check || n == options->maximum_iterations ||
+        const bool due = stop || n >= it->control.next_check || n == options->maximum_iterations ||
                          options->stop == TB_STOP_ONE_SIDED ||
                          (options->stop == TB_STOP_RESIDUAL &&
-                          estimate * it->ratio <= options->tolerance * it->c_norm);
+                          estimate * it->control.ratio <= options->tolerance * it->c_norm);
         if (due) {
             const tb_status status = check(it, estimate, n);
             if (status != TB_OK) return status;
@@ -384,11 +356,10 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
                 return TB_OK;
             }
             keep_best(it, n);
-            if (it->best_residual > RESIDUAL_OF_STAGNATION &&
-                n - it->best_sweep > it->best_sweep + SWEEPS_OF_STAGNATION &&
+            if (tb_sweep_control_stagnates(&it->control, n) &&
                 solution->halvings < options->maximum_halvings) {
                 roll_back(it);
-                it->best_sweep = n;
+                it->control.best_sweep = n;
                 continue;
             }
         }
@@ -396,7 +367,7 @@ TB_STATIC tb_status sweep_on(tb_iteration *it)
         bool jumped = false;
         if (accelerate && !changed)
             jumped = tb_accelerate_step(&it->acceleration, it->problem, sweeper->lambda);
-        if (jumped || n % SWEEPS_TO_REFRESH == 0) refresh(sweeper);
+        if (jumped || n % TB_SWEEPS_TO_REFRESH == 0) refresh(sweeper);
     }
     return TB_OK;
 }
@@ -482,12 +453,8 @@ TB_STATIC tb_status iterate(const tb_problem *problem, const tb_solve_options *o
         .options = options,
         .scratch = warm->scratch,
         .solution = solution,
-        .best_residual = DBL_MAX,
-        .ratio = 1,
-        .smallest = DBL_MAX,
-        .last = DBL_MAX,
-        .next_check = 8,
     };
+    tb_sweep_control_begin(&it.control, TB_SWEEPS_BETWEEN_CHECKS);
     solution->iterations = solution->halvings = solution->first_check = 0;
     tb_solution_sign(solution, name);
 

@@ -3,6 +3,7 @@
 #include "test_util.h"
 
 #include "contact/contact.h"
+#include "contact/judge.h"
 
 static double length(const double *x, int n)
 {

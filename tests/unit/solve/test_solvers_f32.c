@@ -2,6 +2,7 @@
 #define TB_SINGLE
 #include "test_util.h"
 
+#include "contact/judge.h"
 #include "problem_util.h"
 
 static made_problem made, given;
@@ -97,9 +98,8 @@ START_TEST(one_contact_is_solved_exactly_in_float)
         const double rho = 1 / (double)(w[0] + w[4] + w[8]);
         for (int i = 0; i < 3; i++) x[i] = (double)lambda[i] - rho * u[i];
         x[0] -= rho * 0.5 * hypot(u[1], u[2]);
-        tb_real y[3] = {TB_R(x[0]), TB_R(x[1]), TB_R(x[2])};
-        tb_project_cone(y, 3, TB_R(0.5));
-        for (int i = 0; i < 3; i++) TEST_NEAR(y[i], lambda[i], 1e-4);
+        tb_project_cone(x, 3, 0.5);
+        for (int i = 0; i < 3; i++) TEST_NEAR(x[i], lambda[i], 1e-4);
     }
 }
 END_TEST
