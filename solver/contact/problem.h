@@ -109,4 +109,14 @@ TB_FN int32_t tb_block_dof(const tb_problem *problem, const tb_block *block, int
     return run->dof + column;
 }
 
+/* Element (row, row) of the Delassus matrix in the factorized form: the squared length of a block's row
+ * of Y. */
+TB_FN tb_real tb_block_row_square(const tb_real *values, const tb_block *block, int32_t row)
+{
+    const tb_real *y = values + block->value + (int64_t)row * block->width;
+    tb_real g = 0;
+    for (int32_t i = 0; i < block->width; i++) g += y[i] * y[i];
+    return g;
+}
+
 #endif

@@ -115,18 +115,6 @@ void tb_penalty_destroy(tb_penalty *penalty)
 
 /* ---- the step ---- */
 
-static tb_status freeze(tb_state *state, tb_certificate *c, tb_error *error)
-{
-    c->status = TB_DIVERGED;
-    c->flags |= TB_CERTIFICATE_DIVERGED;
-    c->step = state->steps;
-    c->time = state->time;
-    state->status = TB_DIVERGED;
-    state->certificate = *c;
-    return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
-                   (long long)state->steps + 1, state->time);
-}
-
 /* Semi-implicit Euler: velocities by the forces at the start, then positions by the new velocities;
  * symplectic for forces of positions alone. */
 static tb_status step_symplectic(tb_penalty *p, tb_initial_value *problem, tb_error *error)
@@ -259,7 +247,7 @@ tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_wo
                           tb_certificate *certificate, tb_error *error)
 {
     memset(certificate, 0, sizeof *certificate);
-    if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    if (state->status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     if (!workspace->penalty) workspace->penalty = calloc(1, sizeof *workspace->penalty);
     tb_penalty *p = workspace->penalty;
     if (!p) return tb_fail_memory(error, sizeof *p, "the volume law");
@@ -274,7 +262,7 @@ tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_wo
     tb_initial_value problem;
     status = integrate(p, options, name, &problem, error);
     if (status == TB_DIVERGED || (status == TB_OK && !is_finite(p)))
-        return freeze(state, certificate, error);
+        return tb_state_freeze(state, certificate, error);
     if (status != TB_OK) return status;
     status = finish(p, state, options, problem.dt, certificate, error);
     if (status != TB_OK) return status;

@@ -182,6 +182,8 @@ static inline void tb_state_mark_host_newer(tb_state *state, uint32_t parts)
 }
 /* The device has nothing of the state any longer; what only it had is gone. */
 void tb_state_drop_device_copy(tb_state *state);
+/* Marks a world as diverged, in its state and in the certificate; returns DIVERGED and the message. */
+tb_status tb_state_freeze(tb_state *state, tb_certificate *certificate, tb_error *error);
 /* Room for `count` contacts that replace those that are there. */
 tb_status tb_state_replace_contacts(tb_state *state, int32_t count);
 

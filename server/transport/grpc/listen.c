@@ -18,27 +18,13 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "ops/listen_socket.h"
 #include "transport/grpc/grpc_internal.h"
 
-enum { BACKLOG = 1024, ACCEPTS_AT_ONCE = 32 };
+enum { ACCEPTS_AT_ONCE = 32 };
 static const int64_t REST_NS = 100000000, COMPLAINT_NS = 60000000000;
 
 /* ---- binding ---- */
-
-static int open_socket(const struct addrinfo *where)
-{
-    const int one = 1, zero = 0;
-    const int s = socket(where->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s < 0) return -1;
-    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (where->ai_family == AF_INET6) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (bind(s, where->ai_addr, where->ai_addrlen) == 0 && listen(s, BACKLOG) == 0) return s;
-    const int why = errno;
-    close(s);
-    errno = why;
-    return -1;
-}
 
 static void add_listener(td_rpc *rpc, int listener, bool local)
 {
@@ -78,7 +64,7 @@ static tb_status listen_tcp(td_rpc *rpc, const td_config *config, tb_error *erro
                              address, gai_strerror(result));
     int listener = -1, why = 0;
     for (const struct addrinfo *a = found; a != NULL && listener < 0; a = a->ai_next) {
-        listener = open_socket(a);
+        listener = td_listen_socket(a);
         why = errno;
     }
     freeaddrinfo(found);
@@ -116,7 +102,7 @@ static tb_status listen_unix(td_rpc *rpc, const td_config *config, tb_error *err
     unlink(path);
     const int s = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (s < 0 || bind(s, (const struct sockaddr *)&address, sizeof address) != 0 ||
-        listen(s, BACKLOG) != 0) {
+        listen(s, TD_LISTEN_BACKLOG) != 0) {
         const int why = errno;
         if (s >= 0) close(s);
         return tb_fail_field(error, TB_FAILED_PRECONDITION, "grpc_socket",

@@ -10,9 +10,8 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "ops/listen_socket.h"
 #include "transport/http/http_internal.h"
-
-enum { BACKLOG = 1024 };
 
 void http_peer_print(const struct sockaddr *address, char peer[HTTP_PEER_SIZE])
 {
@@ -63,21 +62,6 @@ static bool split(const char *address, char host[TD_CONFIG_TEXT_SIZE], const cha
     return strspn(*port, "0123456789") == strlen(*port);
 }
 
-static int open_socket(const struct addrinfo *where)
-{
-    const int one = 1, zero = 0;
-    const int s = socket(where->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (s < 0) return -1;
-    setsockopt(s, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
-    setsockopt(s, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
-    if (where->ai_family == AF_INET6) setsockopt(s, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof zero);
-    if (bind(s, where->ai_addr, where->ai_addrlen) == 0 && listen(s, BACKLOG) == 0) return s;
-    const int why = errno;
-    close(s);
-    errno = why;
-    return -1;
-}
-
 tb_status http_listen(const char *address, int *listener, bool *ipv6,
                       char bound[TD_CONFIG_TEXT_SIZE], tb_error *error)
 {
@@ -98,7 +82,7 @@ tb_status http_listen(const char *address, int *listener, bool *ipv6,
 
     int s = -1, why = 0;
     for (const struct addrinfo *a = found; a != NULL && s < 0; a = a->ai_next) {
-        s = open_socket(a);
+        s = td_listen_socket(a);
         why = errno;
         *ipv6 = a->ai_family == AF_INET6;
     }

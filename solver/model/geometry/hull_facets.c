@@ -5,6 +5,7 @@
  * depend on the order, the repetition or the offset of the points. qhull reports failures by
  * longjmp and prints them; this file catches both. */
 #include "base/budget.h"
+#include "model/geometry/indexed_point.h"
 #include "model/model_internal.h"
 
 #include <stdio.h>
@@ -18,23 +19,11 @@ enum { QHULL_POINT_BYTES = 1024, HULL_SIMPLEX = 4 };
 
 /* ---- points ---- */
 
-typedef struct hull_point {
-    double x[3];
-    int32_t index;
-} hull_point;
-
-static int compare_points(const void *left, const void *right)
-{
-    const hull_point *l = left, *r = right;
-    for (int i = 0; i < 3; i++)
-        if (l->x[i] != r->x[i]) return l->x[i] < r->x[i] ? -1 : 1;
-    return (l->index > r->index) - (l->index < r->index);
-}
-
 /* Sorted, distinct, centred and scaled points; NULL after an error. */
-static hull_point *prepare(const double *points, int32_t count, int32_t *distinct, tb_error *error)
+static tb_indexed_point *prepare(const double *points, int32_t count, int32_t *distinct,
+                                 tb_error *error)
 {
-    hull_point *sorted = malloc((size_t)count * sizeof *sorted);
+    tb_indexed_point *sorted = malloc((size_t)count * sizeof *sorted);
     if (sorted == NULL) {
         tb_fail_memory(error, (size_t)count * sizeof *sorted, "hull");
         return NULL;
@@ -49,12 +38,12 @@ static hull_point *prepare(const double *points, int32_t count, int32_t *distinc
             upper[k] = tb_max(upper[k], x);
         }
     }
-    qsort(sorted, (size_t)count, sizeof *sorted, compare_points);
+    qsort(sorted, (size_t)count, sizeof *sorted, tb_indexed_point_compare);
     double half = 0;
     for (int k = 0; k < 3; k++) half = tb_max(half, upper[k] / 2 - lower[k] / 2);
     int32_t kept = 0;
     for (int32_t i = 0; i < count; i++) {
-        const hull_point *last = kept > 0 ? &sorted[kept - 1] : NULL;
+        const tb_indexed_point *last = kept > 0 ? &sorted[kept - 1] : NULL;
         if (last != NULL && memcmp(last->x, sorted[i].x, sizeof last->x) == 0) continue;
         sorted[kept++] = sorted[i];
     }
@@ -70,7 +59,7 @@ static hull_point *prepare(const double *points, int32_t count, int32_t *distinc
 typedef struct hull_run {
     qhT qh;
     double *coordinates;
-    const hull_point *points;
+    const tb_indexed_point *points;
     int32_t count;
     int32_t most; /* vertices; 0: all */
     tb_facets *facets;
@@ -214,7 +203,7 @@ static tb_status build(hull_run *run, tb_error *error)
     tb_budget_give_back(memory);
     if (!tb_budget_holds()) return tb_budget_check(error);
     if (run->out_of_memory || code == qh_ERRmem)
-        return tb_fail_memory(error, (size_t)run->count * sizeof(hull_point), "hull");
+        return tb_fail_memory(error, (size_t)run->count * sizeof(tb_indexed_point), "hull");
     if (code == qh_ERRsingular || code == qh_ERRprec)
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "vertices",
                              "the points lie in one plane and have no hull (use a mesh shape)");
@@ -243,7 +232,7 @@ tb_status tb_facets_build(const double *points, int32_t count, int32_t most, tb_
         return tb_fail_field(error, TB_INVALID_ARGUMENT, "vertices",
                              "a hull needs 4 points, not %d", (int)count);
     int32_t distinct = 0;
-    hull_point *sorted = prepare(points, count, &distinct, error);
+    tb_indexed_point *sorted = prepare(points, count, &distinct, error);
     if (sorted == NULL) return TB_RESOURCE_EXHAUSTED;
 
     tb_status status = TB_OK;

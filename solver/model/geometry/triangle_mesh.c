@@ -7,6 +7,8 @@
  * triangles, as at a corner on a long edge, the triangles become neighbours through it. */
 #include "model/model_internal.h"
 
+#include "model/geometry/indexed_point.h"
+
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,31 +28,18 @@ typedef struct mesh_workspace {
 
 /* ---- vertices ---- */
 
-typedef struct mesh_vertex {
-    double x[3];
-    int32_t index;
-} mesh_vertex;
-
-static int compare_vertices(const void *left, const void *right)
-{
-    const mesh_vertex *l = left, *r = right;
-    for (int i = 0; i < 3; i++)
-        if (l->x[i] != r->x[i]) return l->x[i] < r->x[i] ? -1 : 1;
-    return (l->index > r->index) - (l->index < r->index);
-}
-
 /* Equal vertices become the first of them; numbers keep the order of first appearance. */
 static bool merge_vertices(mesh_workspace *w, const double *vertices, int32_t count,
                            const int32_t *triangles)
 {
-    mesh_vertex *sorted = TB_ARENA_ARRAY(&w->scratch, mesh_vertex, count);
+    tb_indexed_point *sorted = TB_ARENA_ARRAY(&w->scratch, tb_indexed_point, count);
     int32_t *to = TB_ARENA_ARRAY(&w->scratch, int32_t, count);
     if (sorted == NULL || to == NULL) return false;
     for (int32_t i = 0; i < count; i++) {
         for (int k = 0; k < 3; k++) sorted[i].x[k] = vertices[3 * (size_t)i + (size_t)k] + 0.0;
         sorted[i].index = i;
     }
-    if (count > 0) qsort(sorted, (size_t)count, sizeof *sorted, compare_vertices);
+    if (count > 0) qsort(sorted, (size_t)count, sizeof *sorted, tb_indexed_point_compare);
     for (int32_t i = 0, first = 0; i < count; i++) {
         if (memcmp(sorted[first].x, sorted[i].x, sizeof sorted[i].x) != 0) first = i;
         to[sorted[i].index] = sorted[first].index;

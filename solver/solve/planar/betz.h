@@ -45,21 +45,12 @@ TB_FN tb_real tb_betz_rho(const tb_betz *z, const tb_block *block, int32_t k)
     return rho;
 }
 
-/* G_ii of a row: the closed form of his 3.7. */
-TB_FN tb_real tb_betz_diagonal(const tb_problem *problem, const tb_block *block, int32_t k)
-{
-    const tb_real *y = problem->values + block->value + (int64_t)k * block->width;
-    tb_real g = 0;
-    for (int32_t j = 0; j < block->width; j++) g += y[j] * y[j];
-    return g;
-}
-
-/* r = omega / G_ii (2.53), or omega for all (2.52); 0 where nothing can move. */
+/* r = omega / G_ii (2.53, G_ii by his 3.7), or omega for all (2.52); 0 where nothing can move. */
 TB_FN void tb_betz_calculate_r(const tb_betz *z, int32_t b, tb_real omega, bool richardson)
 {
     const tb_block *block = &z->problem->blocks[b];
     for (int32_t k = 0; k < block->rows; k++) {
-        const tb_real g = tb_betz_diagonal(z->problem, block, k);
+        const tb_real g = tb_block_row_square(z->problem->values, block, k);
         z->r[block->row + k] = g > 0 ? (richardson ? omega : omega / g) : 0;
     }
 }

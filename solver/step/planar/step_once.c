@@ -268,18 +268,6 @@ static tb_status remember(stepping *s, tb_state *state, tb_error *error)
     return TB_OK;
 }
 
-static tb_status freeze(tb_state *state, tb_certificate *c, tb_error *error)
-{
-    c->status = TB_DIVERGED;
-    c->flags |= TB_CERTIFICATE_DIVERGED;
-    c->step = state->steps;
-    c->time = state->time;
-    state->status = TB_DIVERGED;
-    state->certificate = *c;
-    return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
-                   (long long)state->steps + 1, state->time);
-}
-
 static void certify(const stepping *s, tb_certificate *c)
 {
     const tb_solution *x = &s->solution;
@@ -358,9 +346,9 @@ tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_wor
     stepping s;
     double history[TB_HISTORY_NUMBERS], energy = 0;
     memset(certificate, 0, sizeof *certificate);
-    if (state->status == TB_DIVERGED) return freeze(state, certificate, error);
+    if (state->status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     tb_status status = prepare(&s, state, options, workspace, error);
-    if (status == TB_DIVERGED) return freeze(state, certificate, error);
+    if (status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     if (status != TB_OK) return status;
     memcpy(history, state->history, sizeof history);
     double *before = TB_ARENA_ARRAY(s.arena, double, 3 * (size_t)s.world.number_of_bodies);
@@ -370,7 +358,7 @@ tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_wor
     status = solve(&s, state, history, error);
     if (status != TB_OK) return status;
     certify(&s, certificate);
-    if (!advance(&s)) return freeze(state, certificate, error);
+    if (!advance(&s)) return tb_state_freeze(state, certificate, error);
     const double work = options->report_energy ? contact_work(&s, before) : 0;
     if (options->report_energy) energy = tb_world_energy(state, s.arena);
     status = remember(&s, state, error);

@@ -81,31 +81,23 @@ TB_STATIC bool take_problem(const tb_world *w, recovery_problem *p)
     return p->blocks && p->rows && p->c && p->compliance;
 }
 
-/* Delassus number of a block's row. */
-TB_STATIC tb_real row_number(const tb_world *w, const tb_block *b, int32_t row)
-{
-    const tb_real *y = w->values + b->value + (int64_t)row * b->width;
-    tb_real g = 0;
-    for (int32_t i = 0; i < b->width; i++) g += y[i] * y[i];
-    return g;
-}
-
 /* A block of the step as the `number`-th of the recovery, with rows from `row` on. */
 TB_CALLED void write_block(const tb_world *w, const tb_solution *solution, int32_t block,
                            int32_t rows, int32_t number, int32_t row, recovery_problem *p)
 {
     const tb_block *b = &w->blocks[block];
     const bool loop = b->law == TB_LAW_BILATERAL;
-    const tb_real reach = b->rows >= 3 && !loop ? RECOVERY_LEAST_REACH * tb_max(row_number(w, b, 1),
-                                                                                row_number(w, b, 2))
-                                                : 0;
+    const tb_real reach = b->rows >= 3 && !loop
+                              ? RECOVERY_LEAST_REACH * tb_max(tb_block_row_square(w->values, b, 1),
+                                                              tb_block_row_square(w->values, b, 2))
+                              : 0;
     p->blocks[number] = *b;
     p->blocks[number].law = loop ? TB_LAW_BILATERAL : TB_LAW_UNILATERAL;
     p->blocks[number].row = row;
     p->blocks[number].rows = rows;
     p->rows[number] = b->row;
     for (int32_t r = 0; r < rows; r++) {
-        const tb_real g = tb_max(row_number(w, b, r), reach);
+        const tb_real g = tb_max(tb_block_row_square(w->values, b, r), reach);
         const tb_real ask = w->recovery[b->row + r], xi = tb_max(solution->xi[b->row + r], 0);
         p->c[row + r] = loop ? ask : xi + ask;
         /* a row that nothing moves gets a finite impulse */

@@ -580,3 +580,15 @@ uint64_t tb_state_hash(const tb_state *state)
     return hash_words(hash, state->contacts,
                       (size_t)state->number_of_contacts * sizeof *state->contacts);
 }
+
+tb_status tb_state_freeze(tb_state *state, tb_certificate *certificate, tb_error *error)
+{
+    certificate->status = TB_DIVERGED;
+    certificate->flags |= TB_CERTIFICATE_DIVERGED;
+    certificate->step = state->steps;
+    certificate->time = state->time;
+    state->status = TB_DIVERGED;
+    state->certificate = *certificate;
+    return tb_fail(error, TB_DIVERGED, "the world diverged in step %lld at %.9g s and is frozen",
+                   (long long)state->steps + 1, state->time);
+}

@@ -1,6 +1,8 @@
 /* Height fields from files: see height_file.h. */
 #include "model/import/mesh/height_file.h"
 
+#include "model/import/mesh/little_endian.h"
+
 #include <math.h>
 #include <png.h>
 #include <setjmp.h>
@@ -10,21 +12,12 @@
 
 enum { HEADER_BYTES = 8, MESSAGE_SIZE = 128 };
 
-static int32_t read_int(const unsigned char *bytes)
-{
-    const uint32_t u = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                       (uint32_t)bytes[3] << 24;
-    int32_t i;
-    memcpy(&i, &u, sizeof i);
-    return i;
-}
-
 tb_status tb_heights_parse_binary(const tb_bytes *bytes, const char *file, int32_t *rows,
                                   int32_t *columns, double **heights, tb_error *error)
 {
     *heights = NULL;
-    *rows = bytes->size >= HEADER_BYTES ? read_int(bytes->base) : 0;
-    *columns = bytes->size >= HEADER_BYTES ? read_int(bytes->base + 4) : 0;
+    *rows = bytes->size >= HEADER_BYTES ? tb_read_i32(bytes->base) : 0;
+    *columns = bytes->size >= HEADER_BYTES ? tb_read_i32(bytes->base + 4) : 0;
     if (*rows < 2 || *columns < 2 || *rows > TB_HEIGHTS_LIMIT / *columns ||
         bytes->size != HEADER_BYTES + 4 * (size_t)*rows * (size_t)*columns)
         return tb_fail_file(error, TB_DATA_LOSS, file, 0, "file",
@@ -34,7 +27,7 @@ tb_status tb_heights_parse_binary(const tb_bytes *bytes, const char *file, int32
     double *read = malloc(count * sizeof *read);
     if (read == NULL) return tb_fail_memory(error, count * sizeof *read, "a height field");
     for (size_t i = 0; i < count; i++) {
-        const int32_t bits = read_int(bytes->base + HEADER_BYTES + 4 * i);
+        const int32_t bits = tb_read_i32(bytes->base + HEADER_BYTES + 4 * i);
         float height;
         memcpy(&height, &bits, sizeof height);
         read[i] = (double)height;

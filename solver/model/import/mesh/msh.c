@@ -9,20 +9,13 @@
 
 #include "model/import/mesh/mesh_file.h"
 
-enum { HEADER_BYTES = 16, VERTICES_LEAST = 4 };
+#include "model/import/mesh/little_endian.h"
 
-static int32_t read_int(const unsigned char *bytes)
-{
-    const uint32_t u = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
-                       (uint32_t)bytes[3] << 24;
-    int32_t i;
-    memcpy(&i, &u, sizeof i);
-    return i;
-}
+enum { HEADER_BYTES = 16, VERTICES_LEAST = 4 };
 
 static double read_float(const unsigned char *bytes)
 {
-    const int32_t i = read_int(bytes);
+    const int32_t i = tb_read_i32(bytes);
     float f;
     memcpy(&f, &i, sizeof f);
     return (double)f;
@@ -39,7 +32,7 @@ static tb_status copy_data(const unsigned char *vertices, const unsigned char *f
                                 "vertex %zu is not finite or too far away", i / 3);
     }
     for (size_t i = 0; i < 3 * (size_t)mesh->number_of_triangles; i++) {
-        mesh->triangles[i] = read_int(faces + 4 * i);
+        mesh->triangles[i] = tb_read_i32(faces + 4 * i);
         if (mesh->triangles[i] < 0 || mesh->triangles[i] >= mesh->number_of_vertices)
             return tb_fail_file(error, TB_INVALID_ARGUMENT, file, 0, "triangles",
                                 "face %zu uses vertex %d of %d", i / 3, (int)mesh->triangles[i],
@@ -56,7 +49,7 @@ tb_status tb_msh_parse(const char *bytes, size_t size, const char *file, tb_mesh
     memset(mesh, 0, sizeof *mesh);
     bool good = size >= HEADER_BYTES;
     for (int i = 0; good && i < 4; i++) {
-        n[i] = read_int(base + 4 * i);
+        n[i] = tb_read_i32(base + 4 * i);
         good = n[i] >= 0 && n[i] <= TB_MESH_FILE_LIMIT;
     }
     good = good && n[0] >= VERTICES_LEAST && (n[1] == 0 || n[1] == n[0]) &&

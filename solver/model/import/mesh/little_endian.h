@@ -1,0 +1,18 @@
+/* Numbers of binary files, least byte first. */
+#ifndef TB_LITTLE_ENDIAN_H
+#define TB_LITTLE_ENDIAN_H
+
+#include <stdint.h>
+#include <string.h>
+
+/* The integer of four bytes. */
+static inline int32_t tb_read_i32(const unsigned char *bytes)
+{
+    const uint32_t u = (uint32_t)bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 |
+                       (uint32_t)bytes[3] << 24;
+    int32_t i;
+    memcpy(&i, &u, sizeof i);
+    return i;
+}
+
+#endif
