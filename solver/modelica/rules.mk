@@ -21,3 +21,14 @@ $(MODELICA_GEN)/lexer.c: solver/modelica/syntax/lexer.l
 $(MODELICA_OBJECTS): GENERATED_FLAGS += -Isolver
 $(MODELICA_OBJECTS): $(MODELICA_GEN)/grammar.h solver/modelica/syntax/lexer.h solver/modelica/syntax/syntax.h
 $(B)/solver/modelica/prelude.o: solver/modelica/prelude.h
+
+# a card that is played, under the names of the driver and of NVRTC
+PLAYED_CUDA := $(B)/tests/plugin/modelica/played_cuda.so $(B)/tests/plugin/modelica/played_nvrtc.so
+$(B)/tests/plugin/modelica/played_cuda.so: PLAYED_NAME := libcuda.so.1
+$(B)/tests/plugin/modelica/played_nvrtc.so: PLAYED_NAME := libnvrtc.so.13
+$(PLAYED_CUDA): tests/plugin/modelica/played_cuda.c $(B)/stamp.flags
+	$(call say,CC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=c11 -D_GNU_SOURCE $(OPTIMIZE) -Wall -Wextra $(WERROR) -shared -fPIC \
+	    -Wl,-soname,$(PLAYED_NAME) -o $@ $< -ldl
+$(B)/tests/unit/modelica/test_modelica_card: | $(PLAYED_CUDA)

@@ -1,0 +1,214 @@
+/* Kernels of the models in tests/data/modelica on a played card: the same bytes as the interpreter
+ * and compiled C, and failures with their place. */
+#include <check.h>
+#include <dlfcn.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common_modelica.h"
+
+/* The driver and NVRTC are found by their names once libraries of these names are loaded. */
+static void play_card(void)
+{
+    static const char *const NAMES[] = {"played_cuda.so", "played_nvrtc.so"};
+    const char *build = getenv("TRIBO_BUILD");
+    char self[512] = "";
+    if (build == NULL && readlink("/proc/self/exe", self, sizeof self - 1) > 0) {
+        char *tests = strstr(self, "/tests/unit/");
+        if (tests != NULL) *tests = '\0';
+        build = self;
+    }
+    for (int k = 0; k < 2; k++) {
+        char path[4096];
+        snprintf(path, sizeof path, "%s/tests/plugin/modelica/%s", build, NAMES[k]);
+        ck_assert_msg(dlopen(path, RTLD_NOW | RTLD_LOCAL) != NULL, "%s", dlerror());
+    }
+}
+
+static char *read_text(const char *path)
+{
+    char *text = calloc(1, 1 << 16);
+    FILE *file = fopen(path, "r");
+    ck_assert_ptr_nonnull(file);
+    ck_assert_uint_gt(fread(text, 1, (1 << 16) - 1, file), 0);
+    fclose(file);
+    return text;
+}
+
+static tb_function_value real_array(int32_t rank, const int64_t *size, double base, double noise)
+{
+    tb_function_value value = {.type = TB_FUNCTION_REAL, .rank = rank};
+    size_t count = 1;
+    uint32_t seed = 7;
+    for (int32_t d = 0; d < rank; d++) {
+        value.size[d] = size[d];
+        count *= (size_t)size[d];
+    }
+    double *data = calloc(count, sizeof *data);
+    for (size_t k = 0; k < count; k++) {
+        seed = seed * 1664525u + 1013904223u;
+        data[k] = base + noise * ((double)(seed >> 8) / 16777216.0 - 0.5);
+    }
+    value.data = data;
+    return value;
+}
+
+static tb_function_value grid(int64_t m, int64_t n, double base, double noise)
+{
+    return real_array(2, (int64_t[]){m, n}, base, noise);
+}
+
+static tb_function_value line_of(int64_t n, double base)
+{
+    return real_array(1, &n, base, 0);
+}
+
+static tb_function_value number(double x)
+{
+    return real_array(0, NULL, x, 0);
+}
+
+static tb_function_value whole(int64_t x)
+{
+    int64_t *data = malloc(sizeof *data);
+    *data = x;
+    return (tb_function_value){.type = TB_FUNCTION_INTEGER, .data = data};
+}
+
+/* Calls a function by all back ends and compares the bytes of the outputs. */
+static void check_model(const char *file, const char *name, tb_function_value *inputs, int count)
+{
+    char path[256];
+    tb_error error = {0};
+    tb_function_info info;
+    tb_function_value outputs[3][8] = {{{0}}};
+    snprintf(path, sizeof path, "tests/data/modelica/%s", file);
+    char *text = read_text(path);
+    tb_function_program *program = compile_text(text, &error);
+    ck_assert_msg(program != NULL, "%s", error.message);
+    tb_function_describe(program, tb_function_find(program, name), &info);
+    for (int b = 0; b < 3; b++) {
+        const tb_status status =
+            call_on(program, name, (tb_function_backend)(b + 1), inputs, outputs[b], &error);
+        ck_assert_msg(status == TB_OK, "%s on %d: %s", name, b + 1, error.message);
+    }
+    for (int b = 1; b < 3; b++)
+        for (int32_t k = 0; k < info.outputs; k++) {
+            const long long n = value_count(&outputs[0][k]);
+            ck_assert_int_eq(value_count(&outputs[b][k]), n);
+            ck_assert_mem_eq(outputs[b][k].data, outputs[0][k].data, (size_t)n * 8);
+        }
+    for (int b = 0; b < 3; b++)
+        for (int32_t k = 0; k < info.outputs; k++) tb_function_value_free(&outputs[b][k]);
+    for (int k = 0; k < count; k++) tb_function_value_free(&inputs[k]);
+    tb_function_destroy(program);
+    free(text);
+}
+
+#define CHECK_MODEL(file, name, ...)                                                               \
+    do {                                                                                           \
+        tb_function_value inputs[] = {__VA_ARGS__};                                                \
+        check_model(file, name, inputs, (int)(sizeof inputs / sizeof inputs[0]));                  \
+    } while (0)
+
+START_TEST(models_give_the_same_bytes_on_each_back_end)
+{
+    const tb_function_value none = {0};
+    play_card();
+    CHECK_MODEL("matmul.mo", "multiply", grid(20, 30, 0, 2), grid(30, 10, 0, 2));
+    CHECK_MODEL("shallow_water.mo", "euler", grid(16, 16, 8, 1), grid(17, 16, 0, 0),
+                grid(16, 17, 0, 0), none, none, number(0.01), whole(40));
+    CHECK_MODEL("shallow_water.mo", "runge_kutta", grid(8, 8, 8, 1), grid(9, 8, 0, 0),
+                grid(8, 9, 0, 0), none, none, number(0.01), whole(10));
+    CHECK_MODEL("cold_plates.mo", "simulate", grid(16, 8, 295, 0), line_of(16, 100500),
+                line_of(16, 295), none, whole(10));
+    CHECK_MODEL("stam.mo", "step", grid(18, 18, 0, 1), grid(18, 18, 0, 1), grid(18, 18, 1, 1), none,
+                none, none, whole(1), none);
+    CHECK_MODEL("airflow.mo", "flows", real_array(3, (int64_t[]){5, 6, 7}, 295, 10),
+                real_array(3, (int64_t[]){5, 6, 7}, 0, 1),
+                real_array(3, (int64_t[]){5, 6, 7}, 0, 1),
+                real_array(3, (int64_t[]){5, 6, 7}, 0, 1), none);
+}
+END_TEST
+
+START_TEST(a_kernel_fails_at_the_first_round_that_does)
+{
+    static const char SOURCE[] =
+        "function f\n  input Real x[:];\n  input Integer shift;\n  output Real y[size(x, 1)];\n"
+        "algorithm\n  for i in 1:size(x, 1) loop\n    y[i] := 1 / x[i + shift];\n  end for;\n"
+        "  annotation(gpuFunction = true);\nend f;\n";
+    tb_error error = {0};
+    tb_function_value y = {0};
+    play_card();
+    tb_function_program *program = compile_text(SOURCE, &error);
+    ck_assert_msg(program != NULL, "%s", error.message);
+    tb_function_value inputs[] = {line_of(700, 2), whole(1)};
+    ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_GPU, inputs, &y, &error),
+                     TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "test.mo:7:17: an index is outside of its dimension");
+    *(int64_t *)inputs[1].data = 0;
+    ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_GPU, inputs, &y, &error), TB_OK);
+    ck_assert(value_at(&y, 699) == 0.5);
+    tb_function_value_free(&y);
+    ((double *)inputs[0].data)[3] = 0;
+    ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_GPU, inputs, &y, &error),
+                     TB_INVALID_ARGUMENT);
+    ck_assert_str_eq(error.message, "test.mo:7:15: division by zero");
+    tb_function_value_free(&inputs[0]);
+    tb_function_value_free(&inputs[1]);
+    tb_function_destroy(program);
+}
+END_TEST
+
+/* loops that are kernels, and the reasons of those that are not */
+START_TEST(the_report_names_the_access)
+{
+    static const struct {
+        const char *body, *report;
+    } CASES[] = {
+        {"for i in 1:n loop y[i] := x[i]; end for;", "kernel over (i)"},
+        {"for i in 2:n loop y[i] := y[i - 1]; end for;", "y[i - 1] may be read"},
+        {"for i in 1:n loop y[1] := x[i]; end for;", "y[1] may be assigned"},
+        {"s := 0; for i in 1:n loop s := s + x[i]; end for; y[1] := s;", "'s' is a reduction"},
+        {"for i in 1:n loop s := x[i]; y[i] := s; end for;", "kernel over (i)"},
+        {"for i in 1:n loop s := x[i]; end for; y[1] := s;", "behind the loop"},
+        {"for i in 1:n loop y[i] := s; s := x[i]; end for;", "before its round assigns it"},
+        {"for i in 1:n loop if x[i] > 1 then break; end if; end for;", "break leaves the loop"},
+        {"for i in 1:2:n loop y[i] := 1; end for;", "step of the loop is not 1"},
+        {"for i in 1:n loop y[integer(x[i])] := 1; end for;", "y[...] may be assigned"},
+    };
+    for (size_t k = 0; k < sizeof CASES / sizeof CASES[0]; k++) {
+        char text[1024], *report = NULL;
+        tb_error error = {0};
+        snprintf(
+            text, sizeof text,
+            "function f input Real x[:]; output Real y[size(x, 1)]; protected Real s; "
+            "Integer n = size(x, 1); algorithm y := x; %s annotation(gpuFunction = true); end f;",
+            CASES[k].body);
+        tb_function_program *program = compile_text(text, &error);
+        ck_assert_msg(program != NULL, "%s", error.message);
+        ck_assert_int_eq(tb_function_report(program, 0, &report, &error), TB_OK);
+        ck_assert_msg(strstr(report, CASES[k].report) != NULL, "%s -> %s", CASES[k].body, report);
+        free(report);
+        tb_function_destroy(program);
+    }
+}
+END_TEST
+
+int main(void)
+{
+    Suite *suite = suite_create("modelica_card");
+    TCase *tests = tcase_create("card");
+    tcase_set_timeout(tests, 300);
+    tcase_add_test(tests, models_give_the_same_bytes_on_each_back_end);
+    tcase_add_test(tests, a_kernel_fails_at_the_first_round_that_does);
+    tcase_add_test(tests, the_report_names_the_access);
+    suite_add_tcase(suite, tests);
+    SRunner *runner = srunner_create(suite);
+    srunner_run_all(runner, CK_NORMAL);
+    const int failures = srunner_ntests_failed(runner);
+    srunner_free(runner);
+    return failures == 0 ? EXIT_SUCCESS : EXIT_FAILURE;
+}
