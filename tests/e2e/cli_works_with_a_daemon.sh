@@ -54,6 +54,15 @@ check 'the same solution' cmp "$dir/here" "$dir/there"
 has '"status":"OK"'
 run 3 solve "$dir/problem.dat" --tolerance 1e-300 --max-iterations 2 --server "$grpc"
 run 1 solve "$dir/absent.dat" --server "$grpc"
+
+# functions of Modelica: the daemon's answer is the one from here
+printf 'function f\n  input Real x;\n  output Real y;\nalgorithm\n  y := 1 / x;\nend f;\n' >"$dir/f.mo"
+run 0 function call "$dir/f.mo" --input x=3 --backend interpreter
+cp "$dir/out" "$dir/here"
+run 0 function call "$dir/f.mo" --input x=3 --backend interpreter --server "$grpc"
+check "a daemon's function gives what one here gives" cmp "$dir/out" "$dir/here"
+run 1 function call "$dir/f.mo" --input x=0 --server "$grpc"
+says 'f.mo:5:10: division by zero'
 says absent.dat
 run 2 solve "$dir/problem.dat" --storage dense --server "$grpc"
 

@@ -25,7 +25,9 @@ static const args_command COMMAND = {
                 "  tribo function call heat.mo --function step --input u=u.npy --input dt=0.25 "
                 "--output v=v.npy\n"
                 "  tribo function call heat.mo --function step --backend interpreter --input "
-                "u=u.npy\n",
+                "u=u.npy\n"
+                "  tribo function call heat.mo --function step --input u=u.npy --server "
+                "robot7:7410\n",
     .minimum_operands = 2,
     .maximum_operands = 2};
 
@@ -41,7 +43,7 @@ const char *function_split(const char *option, const char *text, char *name, siz
     return equals + 1;
 }
 
-tb_status function_load(const function_job *job, tb_function_program **program)
+tb_status function_load(function_job *job, tb_function_program **program)
 {
     tb_error error = {0};
     tb_function_fault fault = {0};
@@ -50,7 +52,7 @@ tb_status function_load(const function_job *job, tb_function_program **program)
     tb_status status = files_read(job->path, SOURCE_LIMIT, &text, &size, &error);
     if (status == TB_OK)
         status = tb_function_compile(text, size, job->path, program, &fault, &error);
-    free(text);
+    job->source = text;
     if (status == TB_OK) return TB_OK;
     if (job->json) {
         json_t *object = json_error(&error);
@@ -109,7 +111,7 @@ static void print_function(const tb_function_program *program, int32_t function,
         json_decref(object);
 }
 
-int function_compile(const function_job *job)
+int function_compile(function_job *job)
 {
     tb_function_program *program = NULL;
     const tb_status status = function_load(job, &program);
@@ -138,13 +140,21 @@ int command_function(int argc, char **argv)
          NULL},
         {"json", NULL, "one JSON object a line and nothing else", ARGS_FLAG, &job.json, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
-    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    args_option connection[REMOTE_OPTIONS];
+    remote_option_list(&job.remote, connection);
+    connection[0].help = "have a daemon compile and call: HOST:PORT or unix:PATH";
+    const args_group groups[] = {{"options", options}, {"with a daemon", connection}, {NULL, NULL}};
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
     job.path = argv[2];
-    if (strcmp(argv[1], "compile") == 0) return function_compile(&job);
-    if (strcmp(argv[1], "call") == 0) return function_call(&job);
-    args_complain(COMMAND.name, "no action '%s': compile or call", argv[1]);
-    return CLI_USAGE;
+    int code = CLI_USAGE;
+    if (strcmp(argv[1], "compile") == 0)
+        code = function_compile(&job);
+    else if (strcmp(argv[1], "call") == 0)
+        code = function_call(&job);
+    else
+        args_complain(COMMAND.name, "no action '%s': compile or call", argv[1]);
+    free(job.source);
+    return code;
 }

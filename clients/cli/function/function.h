@@ -15,15 +15,22 @@ typedef struct function_job {
     double seconds, memory_mib;
     bool json;
     remote_options remote; /* address NULL: here */
+    char *source;          /* text of the file, from function_load on */
 } function_job;
 
 /* Splits "name=value"; NULL, with a complaint, if there is no name. */
 const char *function_split(const char *option, const char *text, char *name, size_t size);
 
-int function_compile(const function_job *job);
-int function_call(const function_job *job);
+int function_compile(function_job *job);
+int function_call(function_job *job);
+
+/* Has a daemon compile and call; values are the inputs, then room for the outputs. */
+tb_status function_call_remote(const function_job *job, const char *source,
+                               const tb_function_info *info, const tb_function_argument *argument,
+                               tb_function_value *values, tb_function_timing *timing,
+                               tb_error *error);
 
 /* Reads and compiles the source; on failure says why, with the line and a caret. */
-tb_status function_load(const function_job *job, tb_function_program **program);
+tb_status function_load(function_job *job, tb_function_program **program);
 
 #endif

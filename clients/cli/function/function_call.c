@@ -196,8 +196,11 @@ static int call(const function_job *job, const tb_function_program *program, int
     int code = status == TB_OK ? read_command_line(job, &v, &error) : CLI_FAILED;
     if (code == CLI_OK) {
         interrupt_watch();
-        status = tb_function_call(program, function, &options, v.value, v.value + v.info.inputs,
-                                  &timing, &error);
+        status = job->remote.address != NULL
+                     ? function_call_remote(job, job->source, &v.info, v.argument, v.value, &timing,
+                                            &error)
+                     : tb_function_call(program, function, &options, v.value,
+                                        v.value + v.info.inputs, &timing, &error);
         if (status == TB_OK) status = report(job, &v, &timing, &error);
         code = cli_exit_code(status);
     }
@@ -209,7 +212,7 @@ static int call(const function_job *job, const tb_function_program *program, int
     return code;
 }
 
-int function_call(const function_job *job)
+int function_call(function_job *job)
 {
     tb_function_program *program = NULL;
     const tb_status status = function_load(job, &program);
