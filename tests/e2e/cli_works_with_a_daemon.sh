@@ -54,6 +54,10 @@ check 'the same solution' cmp "$dir/here" "$dir/there"
 has '"status":"OK"'
 run 3 solve "$dir/problem.dat" --tolerance 1e-300 --max-iterations 2 --server "$grpc"
 run 1 solve "$dir/absent.dat" --server "$grpc"
+says absent.dat
+run 2 solve "$dir/problem.dat" --storage dense --server "$grpc"
+
+# ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not carry
 
 # functions of Modelica: the daemon's answer is the one from here
 printf 'function f\n  input Real x;\n  output Real y;\nalgorithm\n  y := 1 / x;\nend f;\n' >"$dir/f.mo"
@@ -63,10 +67,6 @@ run 0 function call "$dir/f.mo" --input x=3 --backend interpreter --server "$grp
 check "a daemon's function gives what one here gives" cmp "$dir/out" "$dir/here"
 run 1 function call "$dir/f.mo" --input x=0 --server "$grpc"
 says 'f.mo:5:10: division by zero'
-says absent.dat
-run 2 solve "$dir/problem.dat" --storage dense --server "$grpc"
-
-# ---- grasps: the same, but for bodies and margins of single contacts, which the wire does not carry
 
 data=$TRIBO_BUILD/tests/data
 "$data/mug" "$dir" >/dev/null && "$data/hand" "$dir" >/dev/null
