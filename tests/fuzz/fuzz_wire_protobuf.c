@@ -7,6 +7,7 @@
 #include "handlers/handlers.h"
 #include "wire/scan.h"
 #include "server.h"
+#include "tribo/v1/function.pb-c.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"
 #include "tribo/v1/simulation.pb-c.h"

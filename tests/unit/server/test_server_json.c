@@ -8,6 +8,7 @@
 #include "wire/json.h"
 #include "server.h"
 #include "test_util.h"
+#include "tribo/v1/function.pb-c.h"
 #include "tribo/v1/grasp.pb-c.h"
 #include "tribo/v1/runs.pb-c.h"
 #include "tribo/v1/simulation.pb-c.h"
