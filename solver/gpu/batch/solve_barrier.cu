@@ -1,17 +1,18 @@
-/* Between the solves of a step and what comes behind them, where they overlap (steps.c). */
+/* Kernel that later kernels of a step wait behind while solves overlap (steps.c). It ends when all blocks of
+ * solves have begun and at most `overlap` of them still run. */
 #ifndef TB_SINGLE
 
 #include "gpu/device/gpu_internal.h"
 
 enum {
     POLL_NANOSECONDS = 500,
-    GRACE_OF = 32 /* of the wait, to go on for: who is nearly done loses no round */
+    GRACE_OF = 32 /* of the wait: a solve that is nearly done is still waited for */
 };
 
-/* Counts only grow, and what is done is read last: no more go on than it seems. */
+/* Counts only grow, and DONE is read last, so that no more solves run than the difference. */
 static __device__ bool is_open(int32_t *counts, int32_t begun, int32_t overlap)
 {
-    if (begun == 0) return true; /* a kernel that is warmed up waits for nobody */
+    if (begun == 0) return true; /* a warm-up waits for no solve */
     const int32_t all = atomicAdd(&counts[TB_GPU_BEGUN], 0);
     __threadfence();
     return all >= begun && all - atomicAdd(&counts[TB_GPU_DONE], 0) <= overlap;

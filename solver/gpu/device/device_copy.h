@@ -1,14 +1,14 @@
-/* Worlds that stay on a card between calls: the device copies of the host's states.
+/* Device copies of the host's states: worlds that stay on a card between calls.
  *
- * A device copy is a state's numbers and two rooms for contacts in the card's pool. Steps write them there,
- * and readers fetch what they ask for. Forks share a device copy until one of them is stepped, which gets
- * a copy made on the card. Where the pool has no room, the worlds that nobody has stepped for the
- * longest time are swapped out to the host's memory; nobody notices but by the time it takes.
+ * A device copy holds a state's numbers and two buffers for contacts in the card's pool. Steps write
+ * them, and readers fetch the arrays that they ask for. Forks share a device copy; stepping one of them
+ * clones it on the card first. A full pool swaps the least recently stepped worlds out to host memory,
+ * which costs time and changes no result.
  *
- * Who launches steps has the card for itself, but states are read, forked and destroyed by any
- * thread meanwhile. So device copies have a lock, which is never held while a kernel of steps runs, and a
- * stream of their own, so that no reader waits for one. A device copy that a launch works on belongs to a
- * state whose turn it is, and nobody else touches that state. */
+ * The thread that launches steps owns the card. Other threads read, fork and destroy states meanwhile, so
+ * device copies have a lock, which is never held while a kernel of steps runs, and a stream of their
+ * own, so that no reader waits for a kernel. The state of a device copy in a launch belongs to that
+ * launch alone. */
 #ifndef TB_GPU_DEVICE_COPY_H
 #define TB_GPU_DEVICE_COPY_H
 
@@ -23,12 +23,12 @@ typedef struct tb_gpu_device_copies tb_gpu_device_copies;
 typedef struct tb_gpu_device_copy {
     tb_device_copy head; /* first */
     tb_gpu_device_copies *device_copies;
-    int32_t references; /* states */
-    int64_t piece;      /* launch that used it last: that of the one under way keeps it there */
-    tb_gpu_allocation place; /* no memory: it is swapped out, or the host has everything */
+    int32_t references;      /* states */
+    int64_t piece;           /* last launch that used it; the present launch keeps it on the card */
+    tb_gpu_allocation place; /* no memory: swapped out, or the host has all */
     unsigned char *swapped;  /* its numbers, then its contacts; NULL: not swapped out */
-    bool dirty;              /* some state's host may lack something */
-    int32_t current;         /* room that the contacts are in, 0 or 1 */
+    bool dirty;              /* the host's arrays of some state may be older */
+    int32_t current;         /* contact buffer that holds the contacts, 0 or 1 */
     int32_t contacts, capacity;
     size_t number_of_numbers;
     struct tb_gpu_device_copy *newer, *older; /* of those in the pool, by their last launch */
@@ -50,7 +50,7 @@ struct tb_gpu_device_copies {
     tb_device_use use;
 };
 
-/* What a state needs before a launch: filled by settle, carried out by commit. */
+/* Allocations and clones that a state needs before a launch: filled by settle, carried out by commit. */
 typedef struct tb_gpu_move {
     tb_state *state;
     int32_t capacity;         /* contacts that each room must take at least */

@@ -12,25 +12,24 @@
 enum { TB_GPU_SOLVE_STREAMS = 28, TB_GPU_SIDE_STREAMS = TB_GPU_SOLVE_STREAMS + TB_GPU_GROUPS - 1 };
 #define TB_GPU_QUEUES "32"
 
-/* Each with an event that it begins after and one that its end is known by. */
+/* Each stream has an event that it begins after, and one that marks its end. */
 typedef struct tb_gpu_side_streams {
     cudaStream_t streams[TB_GPU_SIDE_STREAMS];
     cudaEvent_t begins[TB_GPU_SIDE_STREAMS], ends[TB_GPU_SIDE_STREAMS];
 } tb_gpu_side_streams;
 
-/* Makes what is missing. The card prefers blocks of solves to all others: who waits at a gate waits
- * for them. */
+/* Makes the streams that are missing. Solves have the highest priority: the barrier waits for them. */
 tb_status tb_gpu_side_streams_open(tb_gpu_side_streams *side_streams, tb_gpu_device *device,
                                    tb_error *error);
 void tb_gpu_side_streams_close(tb_gpu_side_streams *side_streams);
 
-/* What comes next on the side waits for all that the stream has so far... */
+/* Later work of the side stream waits for all present work of the stream ... */
 cudaError_t tb_gpu_side_stream_begin(const tb_gpu_side_streams *side_streams, int32_t index,
                                      cudaStream_t stream);
-/* ... and what comes next on the stream for all that the side has. */
+/* ... and later work of the stream for all present work of the side stream. */
 cudaError_t tb_gpu_side_stream_join(const tb_gpu_side_streams *side_streams, int32_t index,
                                     cudaStream_t stream);
-/* Waits for all of them, where something has failed. */
+/* Waits for all side streams, after a failure. */
 void tb_gpu_side_streams_wait(const tb_gpu_side_streams *side_streams);
 
 #endif

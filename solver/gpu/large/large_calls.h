@@ -1,4 +1,4 @@
-/* A field as the host's side handles it, all but its kernels: see tb_gpu_large_calls. Included where
+/* A large world as the host handles it, all but its kernels: see tb_gpu_large_calls. Included where
  * the kernels are, after gpu/large/large_unit.h: in large.cu, and where the processor plays a card
  * (tests/plugin/card/large.cc). */
 #ifndef TB_GPU_LARGE_CALLS_H

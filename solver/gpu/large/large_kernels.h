@@ -1,4 +1,4 @@
-/* What the host's side of large-world mode asks of its kernels, in either precision: see large.cu. */
+/* The table of kernels and functions that the host calls for a large world, in either precision: see large.cu. */
 #ifndef TB_GPU_LARGE_KERNELS_H
 #define TB_GPU_LARGE_KERNELS_H
 
@@ -6,8 +6,8 @@
 
 #include "step/large/large_plan.h"
 
-/* Parts of a field's memory: what is as large as the model, what grows with pairs and contacts, and
- * records on their way in or out. */
+/* Memories of a large world: arrays of the model's size, arrays that grow with pairs and contacts, and
+ * records that are read or written. */
 typedef enum tb_gpu_large_memory {
     TB_GPU_LARGE_FIXED,
     TB_GPU_LARGE_GROWING,
@@ -23,9 +23,9 @@ typedef enum tb_gpu_large_launches {
     TB_GPU_LARGE_SWEEPS /* for measurements: as many as options ask for, over the last step's rows */
 } tb_gpu_large_launches;
 
-/* How a call stands, as the card tells it. */
+/* Progress of a call, as the card reports it. */
 typedef struct tb_gpu_large_report {
-    tb_status status; /* OK; RESOURCE_EXHAUSTED: room is missing; DIVERGED */
+    tb_status status; /* OK; RESOURCE_EXHAUSTED: an array is too small; DIVERGED */
     int32_t steps_left, contacts, pairs, units, colours, rounds;
     int32_t cached; /* contacts that the next step begins with */
     int64_t steps;
@@ -39,12 +39,12 @@ typedef struct tb_gpu_large_state {
     const double *applied, *wrenches;
     const tb_contact_record *contacts;
     int32_t number_of_contacts;
-    bool kept; /* the field made these contacts with its last step, and has them in its cache */
+    bool kept; /* the last step made these contacts, and the cache has them */
     int64_t steps;
     double time;
 } tb_gpu_large_state;
 
-/* Where a field keeps what the host sends and fetches; the card's addresses. */
+/* Addresses on the card of the arrays that the host sends and fetches. */
 typedef struct tb_gpu_large_view {
     void *control;
     size_t control_size;
@@ -54,11 +54,11 @@ typedef struct tb_gpu_large_view {
 enum { TB_GPU_LARGE_MARKS = 9 }; /* begin, tree, pairs, narrow, colour, rows, solve, finish, end */
 
 typedef struct tb_gpu_large_calls {
-    size_t size; /* of a field, which the host keeps without looking into it */
-    /* A field without memory, with room for what the model is likely to need. */
+    size_t size; /* of tb_large_world, opaque to the host */
+    /* A large world without memory, with capacities that the model is likely to need. */
     void (*make)(void *large, const tb_model *model, const tb_model *image,
                  const tb_large_plan *plan);
-    /* A field that only warms kernels up: launches of this size over nothing, while its control
+    /* A large world that only warms kernels up: launches of this size over nothing, while its control
      * block rests. */
     void (*make_idle)(void *large, int32_t items, bool round);
     /* The options of steps to come; true if the memory has to be laid out anew for them. */
@@ -68,7 +68,7 @@ typedef struct tb_gpu_large_calls {
     bool (*set_world)(void *large, const tb_model *image, const tb_gpu_large_state *world);
     /* Where its contacts go as records, and how many there are. */
     void (*set_records)(void *large, tb_contact_record *records, int32_t count);
-    /* Room for at least so many contacts. */
+    /* A capacity of at least so many contacts. */
     void (*set_contacts)(void *large, int32_t count);
     /* Places a part at `memory` (NULL: nowhere); returns its bytes. */
     size_t (*lay_out)(void *large, tb_gpu_large_memory part, void *memory);
@@ -80,12 +80,12 @@ typedef struct tb_gpu_large_calls {
     void (*rest)(void *control); /* no stage does anything */
     void (*resume)(void *control);
     void (*report)(const void *control, tb_gpu_large_report *report);
-    /* More room where the control block says that it was missing. */
+    /* Larger capacities where the control block says that one was too small. */
     bool (*grow)(void *large, const void *control);
     /* The world's numbers set aside, or brought back. */
     cudaError_t (*save)(const void *large, cudaStream_t stream);
     cudaError_t (*restore)(const void *large, cudaStream_t stream);
-    /* The first `count` cached contacts of one layout of a field to another. */
+    /* The first `count` cached contacts of one layout to another. */
     cudaError_t (*keep_cache)(const void *from, const void *to, int32_t count, cudaStream_t stream);
     /* Bytes that the work needs for sorts and sums. */
     cudaError_t (*measure)(const void *large, tb_gpu_large_launches work, size_t *bytes);
@@ -107,7 +107,7 @@ typedef struct tb_gpu_large_calls {
 #ifdef __cplusplus
 extern "C" {
 #endif
-/* The stage `hard` of a field, in a file of its own. */
+/* The stage `hard`, in a file of its own. */
 cudaError_t tb_gpu_large_start_hard(const void *large, int processors, cudaStream_t stream);
 cudaError_t tb_gpu_large_start_hard_f32(const void *large, int processors, cudaStream_t stream);
 extern const tb_gpu_large_calls tb_gpu_large_kernels, tb_gpu_large_kernels_f32;

@@ -1,12 +1,12 @@
-/* What a field's calls, its warming up and its measurements share: memory, launches, the control
- * block on its way. */
+/* Memory, launches and the transfer of the control block: shared by steps, warm-up and measurements of a
+ * large world. */
 #ifndef TB_GPU_LARGE_LAUNCH_H
 #define TB_GPU_LARGE_LAUNCH_H
 
 #include "gpu/large/large_run.h"
 
 void tb_gpu_large_forget_graph(tb_gpu_large_world *large);
-/* Room for a part of the field's memory, its arrays there, cleared as far as it must be. */
+/* Allocates one memory, lays its arrays out and clears those that are read before they are written. */
 tb_status tb_gpu_large_allocate(tb_gpu_large_world *large, tb_gpu_device *device,
                                 tb_gpu_large_memory part, tb_error *error);
 /* Between the host and the card; counted. */
@@ -19,7 +19,7 @@ tb_status tb_gpu_large_start(tb_gpu_large_world *large, tb_gpu_device *device,
                              tb_gpu_large_launches work, cudaEvent_t *marks, tb_error *error);
 tb_status tb_gpu_large_send_control(tb_gpu_large_world *large, tb_gpu_device *device,
                                     tb_error *error);
-/* How the world stands, into the report; waits for the card. */
+/* Fetches the progress into the report; waits for the card. */
 tb_status tb_gpu_large_fetch_control(tb_gpu_large_world *large, tb_gpu_device *device,
                                      tb_error *error);
 

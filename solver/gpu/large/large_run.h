@@ -1,9 +1,9 @@
 /* One large world on a card: large-world mode's memory and launches, from the host's side.
  *
- * A field is made for a model and stays with it: its memory only grows, and the launches of a step
+ * A tb_gpu_large_world belongs to one model: its memory only grows, and the launches of a step
  * are captured once in a graph and replayed as often as there are steps, without the host between
- * them. What a step finds missing is given and the step made again. The world itself stands wherever
- * the caller has it on the card. */
+ * them. A step that finds an array too small is repeated with a larger one. The caller owns the
+ * world's state on the card. */
 #ifndef TB_GPU_LARGE_RUN_H
 #define TB_GPU_LARGE_RUN_H
 
@@ -38,19 +38,19 @@ typedef struct tb_gpu_large_world {
 
 /* Takes a world so many steps on, or until it diverges: then it is as after its last good step, and
  * the report says so. `image`: the model on the card; `world`: likewise, and its contacts are
- * those that it begins with. The field is made with the first call, and made anew for another model
- * or precision. Not for worlds that tb_large_refuses. */
+ * those that it begins with. The first call makes the large world; a call with another model or
+ * precision makes it anew. Not for worlds that tb_large_refuses. */
 tb_status tb_gpu_large_run(tb_gpu_device *device, tb_gpu_large_world *large, const tb_model *model,
                            const tb_model *image, const tb_gpu_large_state *world,
                            const tb_step_options *options, int32_t steps, tb_error *error);
 /* Takes the world back to where the last run found it, where what it left cannot be had: else it would
- * go on without anybody's having been told. Gives the field up. */
+ * go on unnoticed. Frees the large world. */
 void tb_gpu_large_restore(tb_gpu_device *device, tb_gpu_large_world *large);
 /* The contacts of the world after the last run, report.contacts records at an address of the card.
  * Begins the work and does not wait. */
 tb_status tb_gpu_large_list_contacts(tb_gpu_device *device, tb_gpu_large_world *large,
                                      tb_contact_record *records, tb_error *error);
-/* Seconds of each stage of one step more of the field's last world, whose state is not changed;
+/* Seconds of each stage of one step more of the last world, whose state is not changed;
  * `seconds` has TB_GPU_LARGE_MARKS - 1 numbers. */
 tb_status tb_gpu_large_time_stages(tb_gpu_device *device, tb_gpu_large_world *large,
                                    double *seconds, tb_error *error);

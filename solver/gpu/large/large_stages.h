@@ -6,7 +6,7 @@
  *     TB_LARGE_SUM(from, to, count)    exclusive prefix sums
  *     TB_LARGE_MARK(name)              a place between stages, for clocks
  *
- * `f` is the field. Counts are those of the capacities: how much of them is in use only the card
+ * `f` is the large world. Counts are those of the capacities: how much of them is in use only the card
  * knows. */
 
 /* One step. */

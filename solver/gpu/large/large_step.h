@@ -9,7 +9,7 @@
 /* Whether the state's world is large, and one of those that large-world mode takes (tb_large_refuses). */
 bool tb_gpu_large_takes(const tb_state *state, const tb_step_options *options);
 
-/* Steps the world. DIVERGED is no failure here: it stands in the state and the certificate. */
+/* Steps the world. DIVERGED is no failure here: the state and the certificate hold it. */
 tb_status tb_gpu_large_step(tb_gpu_device *device, tb_gpu_device_copies *device_copies,
                             tb_gpu_large_world *large, const tb_model *image, tb_state *state,
                             const tb_step_options *options, int32_t steps,
