@@ -43,7 +43,7 @@ int64_t td_wait_limit(const td_config *config, int64_t empty_ns, int64_t now, do
     return (int64_t)(limit < bound ? limit : bound);
 }
 
-/* Whether the job would wait too long, by the estimate of when it is done: under the mutex. */
+/* Refuses a job that would wait too long, by the estimate of its completion. Caller holds the mutex. */
 static tb_status check_wait(td_scheduler *s, const td_job *job, double completion_ns, int64_t now,
                             double *retry_after, tb_error *error)
 {
@@ -108,7 +108,7 @@ static tb_status admit(td_scheduler *s, td_job *job, int64_t now, double *retry_
                    1e-9 * (double)(job->call->deadline_ns - now), 1e-9 * needed);
 }
 
-/* Whether the submitter may take the device for this job: under the mutex. */
+/* Whether the submitter may lease the device for this job. Caller holds the mutex. */
 static bool may_lease(const td_scheduler *s, const td_job *job, int64_t now)
 {
     if (!job->at_once || s->held || s->owner_only || s->queue.waiting > 0) return false;
@@ -118,7 +118,7 @@ static bool may_lease(const td_scheduler *s, const td_job *job, int64_t now)
            td_companion_wait(s, job, 0, now) == 0;
 }
 
-/* Enters an admitted job into the books: under the mutex. */
+/* Adds an admitted job to its account and to the counts. Caller holds the mutex. */
 static void book(td_scheduler *s, td_job *job, int64_t now)
 {
     if (job->steps > 0) td_queue_note(&s->queue, job, now);

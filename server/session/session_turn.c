@@ -124,7 +124,7 @@ void td_session_leave(td_session *s)
     int state = TURN_RUNNING;
     if (atomic_compare_exchange_strong(&s->turn_state, &state, TURN_LEFT)) return;
 
-    /* `run` has returned: this is some other thread, which has work of its own */
+    /* `run` has returned: this thread is another one, such as the device's, and has other work */
     td_session_hold(s);
     bool close = false;
     td_task *task = next_task(s, &close);

@@ -146,8 +146,8 @@ static bool same_host(const struct sockaddr_storage *a, const struct sockaddr_st
                   sizeof(struct in6_addr)) == 0;
 }
 
-/* Ends the connection that a new one may have the place of: without a call, of a caller without a
- * key, the one that has been quiet for longest. False: there is none. Under the rpc's lock. */
+/* Ends a connection in favour of a new one: without a call and of a caller without a key, of the lowest
+ * standing, quiet for longest. False: no connection qualifies. Caller holds the rpc's lock. */
 static bool make_room(td_rpc *rpc, const struct sockaddr_storage *address, bool same_address)
 {
     rpc_connection *found = NULL;
