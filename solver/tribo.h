@@ -1186,6 +1186,24 @@ void tb_course_show(const tb_course *course, int32_t step, tb_state *shown);
 /* Writes the contact problem of the world's next step to a file. */
 tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
 
+/* What one way of finding near pairs or overlaps costs in the pose of a state. */
+typedef struct tb_volume_measure {
+    int32_t shapes;    /* that collide and have a box */
+    int32_t intervals; /* of Morton codes; 0 for the others */
+    int32_t pairs;     /* whose boxes meet; for overlaps, of which both are polyhedra */
+    int32_t triangles; /* of the overlaps' surfaces; 0 for the pieces */
+    int32_t mended;    /* overlaps that the pieces had to compute again */
+    double volume;     /* m^3, of all overlaps */
+    double seconds;    /* of one call, the least of several */
+} tb_volume_measure;
+
+/* Measures a method of Göteman and Roxling (2015) at a state's pose: "morton" and "brute" find near
+ * pairs; "original", "reduced", "traversal" and "pieces" find the overlaps of the polyhedra among
+ * them. cell: m, base cell of the Morton codes; 0: chosen by the boxes. NOT_FOUND for an unknown
+ * method, UNSUPPORTED as TB_SCHEME_VOLUME. */
+tb_status tb_state_measure_volume(const tb_state *, const char *method, double cell,
+                                  tb_volume_measure *, tb_error *);
+
 /* ---- grasps ---------------------------------------------------------------------------------- */
 
 /* A grasp job simulates the grasps of one hand on one object. Each grasp is a separate world:

@@ -82,6 +82,9 @@ struct tb_penalty {
 tb_status tb_penalty_take_shapes(tb_penalty *p, const tb_model *model, tb_error *error);
 void tb_penalty_free_solids(tb_penalty *p);
 
+/* Memory and solids for the state's model; kept while the model is the same. */
+tb_status tb_penalty_prepare(tb_penalty *p, const tb_state *state, tb_error *error);
+
 /* Poses, velocities and contact forces at y = (q, u, ...), t after the step's start. */
 tb_status tb_penalty_evaluate(tb_penalty *p, double t, const double *y, tb_error *error);
 /* f(t, y) for tb_integrate; the context is the tb_penalty. */

@@ -100,6 +100,14 @@ static tb_status take_model(tb_penalty *p, const tb_model *m, tb_error *error)
     return TB_OK;
 }
 
+tb_status tb_penalty_prepare(tb_penalty *p, const tb_state *state, tb_error *error)
+{
+    const tb_status status = take_model(p, state->model, error);
+    p->state = state;
+    p->degenerate = false;
+    return status;
+}
+
 void tb_penalty_destroy(tb_penalty *penalty)
 {
     if (!penalty) return;
@@ -252,11 +260,8 @@ tb_status tb_penalty_step(tb_state *state, const tb_step_options *options, tb_wo
     tb_penalty *p = workspace->penalty;
     if (!p) return tb_fail_memory(error, sizeof *p, "the volume law");
     p->dynamics_memory.threads = workspace->threads;
-    tb_status status = take_model(p, state->model, error);
+    tb_status status = tb_penalty_prepare(p, state, error);
     if (status != TB_OK) return status;
-    p->state = state;
-    p->degenerate = false;
-
     const char *name = options->solve.solver;
     if (strcmp(name, "auto") == 0) name = DEFAULT_INTEGRATOR;
     tb_initial_value problem;

@@ -46,6 +46,12 @@ has 'sparse-relaxed-sor-128'
 run 1 bench nuetzi --table variants --contacts 20000 --solver jor5
 says 'T needs 30400000000 bytes'
 
+# near pairs and the generations of intersections
+run 0 bench goteman --table broad --scene billiards_10
+has 'cell 0.01 m'
+run 0 bench goteman --table intersections --scene geneva
+has 'geneva: 0, 0, 0 overlaps of the generations were open'
+
 # a planar scene steps by its scheme, with what does not fit named
 run 0 scene betz_slide_10_mu0.1 --out "$dir/slide.xml"
 run 0 run "$dir/slide.xml" --scheme planar --solver lemke --steps 50 --plot "$dir/slide.svg"

@@ -1,4 +1,4 @@
-/* tribo bench betz|poulsen|nuetzi: options, and which tables are run. */
+/* tribo bench betz|poulsen|nuetzi|goteman: options, and which tables are run. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,12 +13,15 @@
 static const struct {
     const char *name;
     const thesis_entry *tables;
-} THESES[] = {{"betz", thesis_betz}, {"poulsen", thesis_poulsen}, {"nuetzi", thesis_nuetzi}};
+} THESES[] = {{"betz", thesis_betz},
+              {"poulsen", thesis_poulsen},
+              {"nuetzi", thesis_nuetzi},
+              {"goteman", thesis_goteman}};
 enum { THESES_COUNT = sizeof THESES / sizeof THESES[0] };
 
 static const args_command COMMAND = {
     .name = "bench",
-    .operands = "betz|poulsen|nuetzi",
+    .operands = "betz|poulsen|nuetzi|goteman",
     .description = "Runs a thesis's tables again and prints them beside its figures. Without "
                    "--table all run that take\nseconds; --table help lists them.\n",
     .examples = "  tribo bench poulsen --table counts\n"

@@ -1,4 +1,4 @@
-/* Tables of the theses, reproduced: tribo bench betz|poulsen|nuetzi.
+/* Tables of the theses, reproduced: tribo bench betz|poulsen|nuetzi|goteman.
  *
  * A table has rows with a label and columns with two numbers each: the measured number and the
  * thesis's (NAN: none). It is printed as text with the thesis's numbers in parentheses, as one JSON
@@ -58,7 +58,7 @@ typedef struct thesis_entry {
 } thesis_entry;
 
 /* Lists that end with a NULL name. */
-extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[];
+extern const thesis_entry thesis_betz[], thesis_poulsen[], thesis_nuetzi[], thesis_goteman[];
 
 /* A new column or row; rows begin with NAN in every place. */
 void thesis_add_column(thesis_table *table, const char *name, const char *unit);
