@@ -1,0 +1,29 @@
+#!/bin/sh
+# --contact volume steps here and in a daemon to the same bytes; options that do not fit are named.
+. tests/e2e/common.sh
+. tests/e2e/common_daemon.sh
+
+positions() { sed 's/.*"bodies"://; s/,"joints".*//' "$dir/out"; }
+
+run 0 scene fork_ring --out "$dir/ring.xml"
+run 0 run "$dir/ring.xml" --contact volume --integrator cerk45 --steps 40 --json
+has '"solver":"cerk45"'
+positions >"$dir/here"
+daemon served
+run 0 run "$dir/ring.xml" --contact volume --integrator cerk45 --steps 40 --json --server "$grpc"
+has '"solver":"cerk45"'
+positions >"$dir/there"
+check 'the daemon steps to the same bytes' cmp -s "$dir/here" "$dir/there"
+check 'bodies were compared' grep -q ring "$dir/here"
+stop
+
+run 2 run "$dir/ring.xml" --integrator cerk45
+says '--integrator goes with --contact volume'
+run 2 run "$dir/ring.xml" --contact volume --integrator rkfix5
+says "no integrator 'rkfix5'; did you mean 'rkfix"
+run 2 run "$dir/ring.xml" --contact volume --solver newton
+says '--contact volume has no --scheme and no --solver'
+run 0 scene jaw_mug --out "$dir/mug.xml"
+run 1 run "$dir/mug.xml" --contact volume --steps 1
+says 'the volume law has no joint limits, and the model has'
+finish
