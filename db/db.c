@@ -288,6 +288,7 @@ tb_status db_open(const db_options *options, db **opened, tb_error *error)
     store->retain_days = options->retain_days;
     store->retain_snapshots_bytes = options->retain_snapshots_bytes;
     store->retain_unused_bytes = options->retain_unused_bytes;
+    store->retain_jobs_bytes = options->retain_jobs_bytes;
     store->session_snapshots = options->session_snapshots;
     store->session_snapshots_bytes = options->session_snapshots_bytes;
     store->log = options->log;

@@ -43,7 +43,9 @@ typedef struct db_options {
     /* Bound on assets and scenes that no row of the store references. Retention deletes the longest
      * unused first, none within an hour of its last use; 0: no bound. */
     uint64_t retain_unused_bytes;
-    bool existing; /* NOT_FOUND where there is none, instead of a new one */
+    uint64_t
+        retain_jobs_bytes; /* bound on results of ended grasp jobs; oldest first; 0: no bound */
+    bool existing;         /* NOT_FOUND where there is none, instead of a new one */
     /* Opens the store without lock, version change or mark, whether or not another process holds
      * it. For changes of a few rows such as API keys. */
     bool beside;
@@ -303,5 +305,52 @@ tb_status db_backup_file(const char *folder, const char *path,
                          tb_error *);
 /* Deletes rows that are past retention; the writer calls this once a minute. */
 tb_status db_retain(db *, int64_t now_us, tb_error *);
+
+/* ---- grasp jobs (grasp_job.c) ---- */
+
+enum { DB_GRASP_JOB_RUNNING = 1, DB_GRASP_JOB_DONE, DB_GRASP_JOB_CANCELLED, DB_GRASP_JOB_FAILED };
+
+typedef struct db_grasp_job {
+    db_id id;
+    char owner[64], label[128];
+    int32_t status; /* DB_GRASP_JOB_... */
+    int32_t grasps, results, held, uncertified;
+    int64_t result_bytes, create_time_us, end_time_us; /* end 0: running */
+    char message[256];
+} db_grasp_job;
+
+typedef struct db_grasp_result {
+    db_id job;
+    int32_t pose;
+    bool held;           /* written alone */
+    int32_t uncertified; /* likewise, trials */
+    unsigned char *bytes;
+    size_t size;
+} db_grasp_result;
+
+/* A running job; copies the request. `done` is called once it is durable. */
+tb_status db_put_grasp_job(db *, const db_grasp_job *, const void *request, size_t size, db_done *,
+                           void *context, tb_error *);
+/* Takes id, status, end_time_us and message; nothing changes where the job has ended before. */
+tb_status db_end_grasp_job(db *, const db_grasp_job *, tb_error *);
+/* Copies the bytes. A result that is there already stays. */
+tb_status db_put_grasp_result(db *, const db_grasp_result *, tb_error *);
+tb_status db_get_grasp_job(db *, const db_id *, db_grasp_job *, tb_error *);
+/* malloc'ed bytes. */
+tb_status db_get_grasp_request(db *, const db_id *, unsigned char **bytes, size_t *size,
+                               tb_error *);
+/* As db_find_scene. */
+tb_status db_find_grasp_job(db *, const db_id *lower, const db_id *upper, db_id *found,
+                            int32_t *count, tb_error *);
+/* Newest first; owner NULL: of all. */
+tb_status db_list_grasp_jobs(db *, const char *owner, const char *token, db_grasp_job *,
+                             int32_t capacity, int32_t *count, char next[DB_TOKEN_SIZE],
+                             tb_error *);
+/* The first running job with a number behind `after`, and its number. */
+tb_status db_list_open_grasp_jobs(db *, int64_t after, db_grasp_job *, int64_t *number, bool *found,
+                                  tb_error *);
+/* Results in the order of the poses from `first` on; bytes malloc'ed. */
+tb_status db_list_grasp_results(db *, const db_id *job, int32_t first, db_grasp_result *,
+                                int32_t capacity, int32_t *count, tb_error *);
 
 #endif

@@ -16,9 +16,13 @@ static const char KEY_EXPIRY_AND_USES[] = {
 #include "db/schema/0003_key_expiry_and_uses.sql.inc"
     '\0'};
 
+static const char GRASP_JOBS[] = {
+#include "db/schema/0004_grasp_jobs.sql.inc"
+    '\0'};
+
 /* entry i leads from version i to i + 1 */
-static const char *const STEPS[DB_VERSION] = {INITIAL, KEYS_AND_SNAPSHOT_BYTES,
-                                              KEY_EXPIRY_AND_USES};
+static const char *const STEPS[DB_VERSION] = {INITIAL, KEYS_AND_SNAPSHOT_BYTES, KEY_EXPIRY_AND_USES,
+                                              GRASP_JOBS};
 
 static tb_status migrate_once(db_connection *connection, int from, tb_error *error)
 {

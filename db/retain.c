@@ -31,10 +31,10 @@ static tb_status retain_age(db_connection *connection, int64_t oldest_us, bool *
     static const struct {
         db_statement statement;
         int32_t limit;
-    } STEPS[] = {{DB_RETAIN_SUMMARIES, SLICE_HISTORY},  {DB_RETAIN_EVENTS, SLICE_HISTORY},
-                 {DB_RETAIN_SESSIONS, SLICE_SNAPSHOTS}, {DB_RETAIN_RUNS, SLICE_ROWS},
-                 {DB_RETAIN_REFUSALS, SLICE_ROWS},      {DB_RETAIN_ASSETS, SLICE_SNAPSHOTS},
-                 {DB_RETAIN_SCENES, SLICE_SNAPSHOTS}};
+    } STEPS[] = {{DB_RETAIN_SUMMARIES, SLICE_HISTORY},    {DB_RETAIN_EVENTS, SLICE_HISTORY},
+                 {DB_RETAIN_SESSIONS, SLICE_SNAPSHOTS},   {DB_RETAIN_RUNS, SLICE_ROWS},
+                 {DB_RETAIN_GRASP_JOBS, SLICE_SNAPSHOTS}, {DB_RETAIN_REFUSALS, SLICE_ROWS},
+                 {DB_RETAIN_ASSETS, SLICE_SNAPSHOTS},     {DB_RETAIN_SCENES, SLICE_SNAPSHOTS}};
     tb_status status = TB_OK;
     /* histories first: runs then have little to take with them */
     for (size_t i = 0; i < sizeof STEPS / sizeof *STEPS && status == TB_OK && !*more; i++)
@@ -103,6 +103,9 @@ tb_status db_retain_slice(db *store, db_connection *connection, int64_t now_us, 
     }
     if (status == TB_OK && !*more && store->retain_snapshots_bytes > 0)
         status = retain_snapshots(connection, store->retain_snapshots_bytes, more, error);
+    if (status == TB_OK && !*more && store->retain_jobs_bytes > 0)
+        status = delete_rows(connection, DB_RETAIN_GRASP_JOBS_SIZE,
+                             (int64_t)store->retain_jobs_bytes, SLICE_SNAPSHOTS, more, error);
     if (status == TB_OK && !*more && store->retain_unused_bytes > 0)
         status = retain_unused(connection, store->retain_unused_bytes, now_us, more, error);
     if (status == TB_OK && !*more)

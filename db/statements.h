@@ -46,6 +46,9 @@
     "(SELECT number FROM (SELECT kind, number, time_us, sum(size) OVER (ORDER BY time_us DESC, "   \
     "kind, number) AS newer FROM " DB_UNUSED                                                       \
     ") WHERE newer > ?1 AND time_us < ?3 AND kind = " kind " ORDER BY time_us LIMIT ?2)"
+#define DB_GRASP_JOB                                                                               \
+    "number, id, owner, label, status, grasps, results, held, uncertified, result_bytes, "         \
+    "create_time_us, end_time_us, message"
 #define DB_RUN_LIST(filter)                                                                        \
     "SELECT " DB_RUN " FROM run WHERE number < ?1" filter " ORDER BY number DESC LIMIT ?2"
 #define DB_RUN_IS_OVER "NOT EXISTS (SELECT 1 FROM session o WHERE o.id = run.id AND o.ended = 0)"
@@ -193,9 +196,36 @@
                         "FROM key_refusal ORDER BY last_time_us DESC LIMIT ?1")                       \
     X(KEY_MARK, "SELECT count(*) * 1000003 + coalesce(sum(revoked), 0) FROM api_key")                 \
     X(KEY_LIST, "SELECT " DB_KEY " FROM api_key ORDER BY id LIMIT ?1")                                \
+    /* grasp jobs: an end is final */                                                                 \
+    X(GRASP_JOB_PUT, "INSERT INTO grasp_job (id, owner, label, status, grasps, create_time_us, "      \
+                     "request) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)")                                  \
+    X(GRASP_JOB_END, "UPDATE grasp_job SET status = ?2, end_time_us = ?3, message = ?4 "              \
+                     "WHERE id = ?1 AND status = 1")                                                  \
+    X(GRASP_JOB_COUNT, "UPDATE grasp_job SET results = results + 1, held = held + ?2, "               \
+                       "uncertified = uncertified + ?3, result_bytes = result_bytes + ?4 "            \
+                       "WHERE id = ?1")                                                               \
+    X(GRASP_RESULT_PUT, "INSERT INTO grasp_result (job, pose, bytes) SELECT number, ?2, ?3 "          \
+                        "FROM grasp_job WHERE id = ?1 ON CONFLICT (job, pose) DO NOTHING")            \
+    X(GRASP_JOB_GET, "SELECT " DB_GRASP_JOB " FROM grasp_job WHERE id = ?1")                          \
+    X(GRASP_JOB_REQUEST, "SELECT request FROM grasp_job WHERE id = ?1")                               \
+    X(GRASP_JOB_BETWEEN, "SELECT id FROM grasp_job WHERE id BETWEEN ?1 AND ?2 LIMIT 2")               \
+    X(GRASP_JOB_OPEN, "SELECT " DB_GRASP_JOB " FROM grasp_job WHERE status = 1 AND number > ?1 "      \
+                      "ORDER BY number LIMIT 1")                                                      \
+    X(GRASP_JOB_LIST, "SELECT " DB_GRASP_JOB " FROM grasp_job WHERE number < ?1 "                     \
+                      "ORDER BY number DESC LIMIT ?2")                                                \
+    X(GRASP_JOB_LIST_OWNER, "SELECT " DB_GRASP_JOB " FROM grasp_job WHERE number < ?1 "               \
+                            "AND owner = ?3 ORDER BY number DESC LIMIT ?2")                           \
+    X(GRASP_RESULT_LIST, "SELECT pose, bytes FROM grasp_result WHERE job = (SELECT number FROM "      \
+                         "grasp_job WHERE id = ?1) AND pose >= ?2 ORDER BY pose LIMIT ?3")            \
     /* retention, a slice at a time */                                                                \
     X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                         \
                    "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")            \
+    X(RETAIN_GRASP_JOBS, "DELETE FROM grasp_job WHERE number IN (SELECT number FROM grasp_job "       \
+                         "WHERE status <> 1 AND end_time_us < ?1 LIMIT ?2)")                          \
+    X(RETAIN_GRASP_JOBS_SIZE,                                                                         \
+      "DELETE FROM grasp_job WHERE number IN (SELECT number FROM (SELECT number, "                    \
+      "sum(result_bytes) OVER (ORDER BY number DESC) AS newer FROM grasp_job WHERE status <> 1) "     \
+      "WHERE newer > ?1 ORDER BY number LIMIT ?2)")                                                   \
     X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "               \
                         "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                    \
                         "AND time_us < ?1")                                                           \

@@ -6,6 +6,7 @@
  * transports' shutdowns block, and the jobs that they wait for need time at the same moment, so each
  * shuts down on a thread of its own. */
 #include "server.h"
+#include "handlers/grasp_jobs.h"
 #include "call/readiness.h"
 
 #include <pthread.h>
@@ -118,6 +119,7 @@ static tb_status open_store(td_server *server, const td_config *config, tb_error
                                 .retain_days = config->retain_days,
                                 .retain_snapshots_bytes = config->retain_snapshots_bytes,
                                 .retain_unused_bytes = config->retain_unused_bytes,
+                                .retain_jobs_bytes = config->retain_jobs_bytes,
                                 .session_snapshots = config->session_snapshots,
                                 .session_snapshots_bytes = config->session_snapshots_bytes,
                                 .log = log_store,
@@ -173,6 +175,7 @@ tb_status td_server_create(const td_config *config, td_server **created, tb_erro
     if (status == TB_OK) status = td_devices_start(server, error);
     if (status == TB_OK) status = td_sessions_create(server, &server->sessions, error);
     if (status == TB_OK) status = td_sessions_recover(server->sessions, error);
+    if (status == TB_OK) status = td_grasp_jobs_create(server, &server->grasp_jobs, error);
     if (status == TB_OK) status = make_transports(server, config, error);
     if (status != TB_OK) {
         td_server_destroy(server);
@@ -204,6 +207,7 @@ tb_status td_server_start(td_server *server, tb_error *error)
     if (status == TB_OK) status = td_server_warm_up(server, server->config->warm_up_seconds, error);
     if (status != TB_OK) return status;
     atomic_store(&server->ready, true);
+    td_grasp_jobs_resume(server);
     server->own->told_ready = true;
     if (server->rpc != NULL) td_rpc_set_serving(server->rpc, true);
     char devices[512];
@@ -334,6 +338,8 @@ bool td_server_drain(td_server *server)
 void td_server_destroy(td_server *server)
 {
     if (server == NULL) return;
+    atomic_store(&server->draining,
+                 true); /* grasp jobs pause; the next process goes on with them */
     if (server->http != NULL) td_http_destroy(server->http);
     if (server->rpc != NULL) td_rpc_destroy(server->rpc);
     /* jobs and work still point at sessions and scenes: they end first */
@@ -344,6 +350,7 @@ void td_server_destroy(td_server *server)
     td_pool_destroy(server->uploads);
     if (server->sessions != NULL) td_sessions_destroy(server->sessions);
     td_devices_end(server);
+    td_grasp_jobs_destroy(server->grasp_jobs);
     td_programs_destroy(server->programs);
     if (server->catalog != NULL) td_catalog_destroy(server->catalog);
     if (server->auth != NULL) td_auth_destroy(server->auth);

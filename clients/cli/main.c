@@ -29,6 +29,7 @@ static const subcommand SUBCOMMANDS[] = {
     {"demo", "a hand grasps a mug, lifts it and shakes it", command_demo},
     {"sessions", "what is open on a daemon", command_sessions},
     {"runs", "what ran on a daemon", command_runs},
+    {"jobs", "grasp jobs of a daemon: progress, results, cancellation", command_jobs},
     {"top", "a daemon at a glance", command_top},
     {"load", "how many calls a daemon answers, and how fast", command_load},
     {"backup", "copy a daemon's store", command_backup},

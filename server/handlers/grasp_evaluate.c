@@ -305,9 +305,8 @@ static void resume(evaluation *e)
 
 /* ---- the beginning ---- */
 
-/* A result is one message; all of its trials must fit in the message limit. */
-static tb_status check_copies(const td_config *config, const Tribo__V1__EvaluateGraspsRequest *m,
-                              tb_error *error)
+tb_status td_grasp_check_copies(const td_config *config, const Tribo__V1__EvaluateGraspsRequest *m,
+                                tb_error *error)
 {
     const int64_t most = (int64_t)(config->chunk_bytes / TRIAL_BYTES);
     if (m->perturbation == NULL || m->perturbation->count <= most) return TB_OK;
@@ -337,17 +336,21 @@ static int64_t trials_of(const Tribo__V1__EvaluateGraspsRequest *m)
     return (int64_t)m->n_poses * (copies > 0 ? copies : 1);
 }
 
-/* Parses the files and makes the job, within the budget that is bound. */
-static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest *m,
-                          tb_grasp_job **job, td_device **device, uint64_t *pace, tb_error *error)
+uint64_t td_grasp_memory(const Tribo__V1__EvaluateGraspsRequest *m)
+{
+    return (uint64_t)trials_of(m) * TRIAL_MEMORY_BYTES;
+}
+
+tb_status td_grasp_job_make(td_server *server, const Tribo__V1__EvaluateGraspsRequest *m,
+                            tb_grasp_job **job, td_device **device, uint64_t *pace, tb_error *error)
 {
     td_grasp_request request;
     const int64_t begin = td_monotonic_ns();
-    tb_status status = td_grasp_request_read(call->server, m, &request, error);
+    tb_status status = td_grasp_request_read(server, m, &request, error);
     if (status != TB_OK) return status;
     const int64_t trials = trials_of(m);
     const tb_grasp_object *object = &request.request.object;
-    *pace = call->server->paces == NULL ? 0 : td_grasp_request_pace(m, &request.request.step);
+    *pace = server->paces == NULL ? 0 : td_grasp_request_pace(m, &request.request.step);
     const td_device_wish wish = {.name = m->device,
                                  .worlds = trials,
                                  .ends = true,
@@ -356,7 +359,7 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
                                      (!object->convex && tb_scene_has_meshes(object->scene)) ||
                                      tb_scene_has_meshes(request.request.hand.scene),
                                  .options = &request.request.step};
-    status = td_device_choose(call->server, &wish, device, error);
+    status = td_device_choose(server, &wish, device, error);
     if (status != TB_OK) {
         td_grasp_request_free(&request);
         return status;
@@ -365,7 +368,7 @@ static tb_status make_job(td_call *call, const Tribo__V1__EvaluateGraspsRequest 
     status = tb_grasp_job_create(&request.request, job, error);
     if (status != TB_OK) td_grasp_rename_field(error);
     td_grasp_request_free(&request);
-    td_metrics_observe(call->server->metrics, TD_HISTOGRAM_COMPILE,
+    td_metrics_observe(server->metrics, TD_HISTOGRAM_COMPILE,
                        1e-9 * (double)(td_monotonic_ns() - begin));
     return status;
 }
@@ -407,15 +410,15 @@ static void begin(td_call *call, td_request *request)
     uint64_t pace = 0;
     td_priority priority = TD_PRIORITY_NORMAL;
     tb_status status = td_priority_read(call, m->priority, &priority, &error);
-    if (status == TB_OK) status = check_copies(call->server->config, m, &error);
-    const uint64_t memory = (uint64_t)trials_of(m) * TRIAL_MEMORY_BYTES;
+    if (status == TB_OK) status = td_grasp_check_copies(call->server->config, m, &error);
+    const uint64_t memory = td_grasp_memory(m);
     if (status == TB_OK)
         status = td_memory_take(call->server, call->caller.name, memory, "the job", &error);
     const bool booked = status == TB_OK;
     if (status == TB_OK) {
         tb_budget budget = td_upload_budget(call);
         tb_budget_bind(&budget);
-        status = make_job(call, m, &job, &device, &pace, &error);
+        status = td_grasp_job_make(call->server, m, &job, &device, &pace, &error);
         tb_budget_release();
         status = td_upload_failure(call, &budget, status, &error);
     }

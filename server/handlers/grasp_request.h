@@ -21,6 +21,14 @@ typedef struct td_grasp_request {
 tb_status td_grasp_request_read(td_server *, const Tribo__V1__EvaluateGraspsRequest *,
                                 td_grasp_request *, tb_error *);
 void td_grasp_request_free(td_grasp_request *);
+/* A result is one message; all of its trials must fit in the message limit. */
+tb_status td_grasp_check_copies(const td_config *, const Tribo__V1__EvaluateGraspsRequest *,
+                                tb_error *);
+/* Memory that a job of the request books, bytes. */
+uint64_t td_grasp_memory(const Tribo__V1__EvaluateGraspsRequest *);
+/* Parses the files, within the budget that is bound, and makes the job on a device (grasp_evaluate.c). */
+tb_status td_grasp_job_make(td_server *, const Tribo__V1__EvaluateGraspsRequest *, tb_grasp_job **,
+                            td_device **, uint64_t *pace, tb_error *);
 /* Pace key of such requests (pace.h): all members but the poses and their copies. */
 uint64_t td_grasp_request_pace(const Tribo__V1__EvaluateGraspsRequest *, const tb_step_options *);
 /* The library's name of a field as the wire calls it, in place. */

@@ -31,6 +31,11 @@
     X(Simulation, simulation, Step, step, RUN)                                                     \
     /* solve_problem.c */                                                                          \
     X(Solve, solve, SolveProblem, solve_problem, RUN)                                              \
+    /* grasp_jobs.c, grasp_job_rows.c */                                                           \
+    X(Grasp, grasp, SubmitGrasps, submit_grasps, RUN)                                              \
+    X(Grasp, grasp, GetGraspJob, get_grasp_job, READ)                                              \
+    X(Grasp, grasp, ListGraspJobs, list_grasp_jobs, READ)                                          \
+    X(Grasp, grasp, CancelGraspJob, cancel_grasp_job, RUN)                                         \
     /* functions.c */                                                                              \
     X(Function, function, Compile, compile, RUN)                                                   \
     X(Function, function, List, list, READ)                                                        \

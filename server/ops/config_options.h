@@ -140,6 +140,8 @@
       1024 * 1024 * GIB, FIXED,                                                                    \
       "bytes of snapshots that an open session keeps; the newest stays whatever its size; 0: no "  \
       "bound")                                                                                     \
+    X(store, retain_jobs_bytes, retain_jobs_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, FIXED,    \
+      "results of ended grasp jobs; beyond it the oldest jobs go; 0: no bound")                    \
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
       FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \

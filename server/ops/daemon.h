@@ -18,17 +18,18 @@
 #include "ops/workers.h"
 
 typedef struct td_server td_server;
-typedef struct td_auth td_auth;           /* auth.h */
-typedef struct td_catalog td_catalog;     /* catalog.h: assets and compiled scenes */
-typedef struct td_sessions td_sessions;   /* session.h */
-typedef struct td_paces td_paces;         /* pace.h */
-typedef struct td_scheduler td_scheduler; /* scheduler.h */
-typedef struct td_rpc td_rpc;             /* rpc.h */
-typedef struct td_http td_http;           /* http.h */
-typedef struct td_pool td_pool;           /* pool.h */
-typedef struct td_programs td_programs;   /* programs.h */
-typedef struct td_memory td_memory;       /* memory.h */
-struct db;                                /* ../db/db.h */
+typedef struct td_auth td_auth;             /* auth.h */
+typedef struct td_catalog td_catalog;       /* catalog.h: assets and compiled scenes */
+typedef struct td_sessions td_sessions;     /* session.h */
+typedef struct td_grasp_jobs td_grasp_jobs; /* grasp_jobs.h */
+typedef struct td_paces td_paces;           /* pace.h */
+typedef struct td_scheduler td_scheduler;   /* scheduler.h */
+typedef struct td_rpc td_rpc;               /* rpc.h */
+typedef struct td_http td_http;             /* http.h */
+typedef struct td_pool td_pool;             /* pool.h */
+typedef struct td_programs td_programs;     /* programs.h */
+typedef struct td_memory td_memory;         /* memory.h */
+struct db;                                  /* ../db/db.h */
 
 struct td_server {
     /* Replaced as a whole by SIGHUP; read it once per call. Old ones stay until the end. */
@@ -46,6 +47,7 @@ struct td_server {
     struct db *db;
     td_catalog *catalog;
     td_sessions *sessions;
+    td_grasp_jobs *grasp_jobs;
     td_programs *programs;
     td_rpc *rpc;
     td_http *http;

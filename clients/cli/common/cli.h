@@ -34,6 +34,7 @@ int command_grasp(int argc, char **argv);
 int command_hand(int argc, char **argv);
 int command_sessions(int argc, char **argv);
 int command_runs(int argc, char **argv);
+int command_jobs(int argc, char **argv);
 int command_load(int argc, char **argv);
 int command_top(int argc, char **argv);
 int command_backup(int argc, char **argv);

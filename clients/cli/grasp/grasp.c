@@ -44,6 +44,8 @@ static const args_command COMMAND = {
         "  tribo grasp --hand shadow.xml --object ball.xml --poses poses.json \\\n"
         "      --closing FF,MF,TH --open 0,0,0 --close 1.5,1.5,1 --json\n"
         "  tribo grasp --hand hand.xml --object mug.obj --sample 20 --server robot7:7410\n"
+        "  tribo grasp --hand hand.xml --object mug.obj --sample 10000 --server robot7:7410 "
+        "--submit\n"
         "  tribo grasp --hand hand.xml --object mug.obj --convex --sample 100 --perturb 100 \\\n"
         "      --backend gpu\n",
     .minimum_operands = 0,
@@ -76,6 +78,8 @@ static bool is_whole(const grasp_options *o, bool remote)
         args_complain(COMMAND.name, "poses are needed: by --poses FILE or by --sample N");
     else if (objection != NULL)
         args_complain(COMMAND.name, "%s", objection);
+    else if (o->submit && !remote)
+        args_complain(COMMAND.name, "--submit needs a daemon: --server HOST:PORT");
     else if (simulation_check_solver(COMMAND.name, o->solver))
         return true;
     return false;
@@ -212,6 +216,8 @@ int command_grasp(int argc, char **argv)
          NULL},
         {"record", "FILE.csv", "write every trial", ARGS_TEXT, &o.record, 0, 0, NULL},
         {"plot", "FILE.svg", "draw success, slip and quality", ARGS_TEXT, &o.plot, 0, 0, NULL},
+        {"submit", NULL, "leave a job to the daemon and print its id; see 'tribo jobs'", ARGS_FLAG,
+         &o.submit, 0, 0, NULL},
         {"json", NULL, "one JSON object, its grasps as they come", ARGS_FLAG, &o.json, 0, 0, NULL},
         {"quiet", NULL, "print errors only (and --json)", ARGS_FLAG, &o.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
@@ -231,6 +237,13 @@ int command_grasp(int argc, char **argv)
     tb_error error = {0};
     interrupt_watch();
     tb_status status = grasp_task_open(&o, &task, &error);
+    if (status == TB_OK && o.submit) {
+        status = grasp_submit(&remote, &o, &task, &error);
+        grasp_task_close(&task);
+        if (status == TB_OK) return CLI_OK;
+        cli_complain(&error);
+        return cli_exit_code(status);
+    }
     if (status == TB_OK)
         status = grasp_report_begin(&o, task.request.perturbation.count, &report, &error);
     if (status == TB_OK)

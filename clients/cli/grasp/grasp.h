@@ -21,7 +21,7 @@ typedef struct grasp_options {
         lift_seconds, hold, slip_limit, position_noise, angle_noise, friction_noise, mass_noise,
         confidence, dt, tolerance;
     device_options device;
-    bool convex, no_table, shake, json, quiet;
+    bool convex, no_table, shake, submit, json, quiet;
 } grasp_options;
 
 enum { GRASP_SHAKES = 6 };
@@ -93,6 +93,9 @@ json_t *grasp_json_hand(const tb_hand_info *hand);
 
 /* ---- grasp_remote.c ---- */
 
+/* Submits the grasps as a job of a daemon and prints its id. */
+tb_status grasp_submit(const remote_options *remote, const grasp_options *options,
+                       const grasp_task *task, tb_error *error);
 /* Has a daemon play the grasps and reports them, to the last line. */
 tb_status grasp_play_remote(const remote_options *remote, const grasp_options *options,
                             const grasp_task *task, grasp_report *report, tb_error *error);

@@ -170,8 +170,12 @@ static tb_status check_zeros(const tb_grasp_protocol *p, tb_error *error)
     return TB_OK;
 }
 
-static tb_status send_request(tbc_stream *stream, outgoing *o, const grasp_options *options,
-                              const grasp_task *task, tb_error *error)
+/* Calls `send` with the request, whose parts live in this function. */
+static tb_status with_request(outgoing *o, const grasp_options *options, const grasp_task *task,
+                              tb_status (*send)(void *context,
+                                                Tribo__V1__EvaluateGraspsRequest *request,
+                                                tb_error *error),
+                              void *context, tb_error *error)
 {
     const tb_grasp_request *r = &task->request;
     Tribo__V1__EvaluateGraspsRequest request = TRIBO__V1__EVALUATE_GRASPS_REQUEST__INIT;
@@ -209,10 +213,78 @@ static tb_status send_request(tbc_stream *stream, outgoing *o, const grasp_optio
     request.label = label;
     device_name(&options->device, device);
     request.device = device;
-    const tb_status status = tbc_stream_send(stream, &request.base, error);
+    return send(context, &request, error);
+}
+
+static tb_status send_request(void *context, Tribo__V1__EvaluateGraspsRequest *request,
+                              tb_error *error)
+{
+    tbc_stream *stream = context;
+    const tb_status status = tbc_stream_send(stream, &request->base, error);
     /* receive returns the reason of a failed send */
     if (status == TB_OK) tbc_stream_half_close(stream, NULL);
     return TB_OK;
+}
+
+/* ---- a job ---- */
+
+typedef struct submission {
+    tbc_client *client;
+    char id[40];
+} submission;
+
+static tb_status send_job(void *context, Tribo__V1__EvaluateGraspsRequest *grasps, tb_error *error)
+{
+    submission *s = context;
+    Tribo__V1__SubmitGraspsRequest request = TRIBO__V1__SUBMIT_GRASPS_REQUEST__INIT;
+    Tribo__V1__SubmitGraspsResponse *answer = NULL;
+    request.grasps = grasps;
+    const tb_status status = TBC_CALL(s->client, "tribo.v1.Grasp/SubmitGrasps", &request,
+                                      submit_grasps_response, &answer, error);
+    if (status != TB_OK) return status;
+    snprintf(s->id, sizeof s->id, "%s", answer->job != NULL ? answer->job->id : "");
+    tbc_free(answer);
+    return TB_OK;
+}
+
+static void free_outgoing(outgoing *o)
+{
+    free_asset(&o->hand);
+    free_asset(&o->object);
+    free(o->poses);
+    free(o->grasps);
+    free(o->grasp_pointers);
+}
+
+/* Connects, uploads the files and packs the poses. */
+static tb_status prepare(const remote_options *remote, const grasp_options *options,
+                         const grasp_task *task, outgoing *o, tbc_client **client, tb_error *error)
+{
+    tb_status status = check_zeros(&task->request.protocol, error);
+    if (status == TB_OK) status = remote_connect(remote, client, error);
+    if (status == TB_OK) status = upload(*client, options->hand, options, &o->hand, error);
+    if (status == TB_OK) status = upload(*client, options->object, options, &o->object, error);
+    return status == TB_OK ? fill_poses(o, task, error) : status;
+}
+
+tb_status grasp_submit(const remote_options *remote, const grasp_options *options,
+                       const grasp_task *task, tb_error *error)
+{
+    outgoing o = {.tool = TRIBO__V1__POSE__INIT};
+    submission s = {0};
+    tb_status status = prepare(remote, options, task, &o, &s.client, error);
+    if (status == TB_OK) status = with_request(&o, options, task, send_job, &s, error);
+    if (status == TB_OK && options->json) {
+        json_t *object = json_object();
+        json_object_set_new(object, "id", json_text(s.id));
+        json_object_set_new(object, "number_of_grasps", json_integer(task->number_of_poses));
+        json_print(stdout, object);
+    } else if (status == TB_OK) {
+        printf("%s\n", s.id);
+    }
+    tbc_disconnect(s.client);
+    free_outgoing(&o);
+    return status;
 }
 
 /* ---- the results ---- */
@@ -413,16 +485,12 @@ tb_status grasp_play_remote(const remote_options *remote, const grasp_options *o
     tb_grasp_progress done = {0};
     char sha256[65] = "";
     const double start = progress_clock();
-    tb_status status = check_zeros(&task->request.protocol, error);
-    if (status == TB_OK) status = remote_connect(remote, &client, error);
-    if (status == TB_OK) status = upload(client, options->hand, options, &o.hand, error);
-    if (status == TB_OK) status = upload(client, options->object, options, &o.object, error);
-    if (status == TB_OK) status = fill_poses(&o, task, error);
+    tb_status status = prepare(remote, options, task, &o, &client, error);
     if (status == TB_OK)
         status =
             tbc_stream_open(client, "tribo.v1.Grasp/EvaluateGrasps",
                             &tribo__v1__evaluate_grasps_response__descriptor, 0, &stream, error);
-    if (status == TB_OK) status = send_request(stream, &o, options, task, error);
+    if (status == TB_OK) status = with_request(&o, options, task, send_request, stream, error);
     if (status == TB_OK) status = receive(stream, options, task, report, &done, sha256, error);
     tb_error closing = {0};
     /* a call that was refused has no results to sum up */
@@ -436,10 +504,6 @@ tb_status grasp_play_remote(const remote_options *remote, const grasp_options *o
     }
     tbc_stream_close(stream);
     tbc_disconnect(client);
-    free_asset(&o.hand);
-    free_asset(&o.object);
-    free(o.poses);
-    free(o.grasps);
-    free(o.grasp_pointers);
+    free_outgoing(&o);
     return status;
 }

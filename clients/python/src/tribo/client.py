@@ -16,6 +16,7 @@ from tribo.session import GraspJob, Session, StepStream
 from tribo.types import (
     GraspObject,
     GraspPose,
+    GraspResult,
     Hand,
     Perturbation,
     Protocol,
@@ -317,6 +318,85 @@ class Client:
                 metadata=self._metadata,
             )
         return GraspJob(call, Progress(progress, "grasps"))
+
+    def submit_grasps(
+        self,
+        target: GraspObject,
+        hand: Hand,
+        poses: Iterable[GraspPose],
+        *,
+        protocol: Protocol | None = None,
+        perturbation: Perturbation | None = None,
+        solve: SolveOptions | None = None,
+        confidence: float = 0.0,
+        label: str = "",
+        device: str = "",
+    ) -> grasp_pb2.GraspJobInfo:
+        """Leaves the grasps to the server as a job that outlives client and server; its row.
+
+        Arguments are those of `evaluate_grasps`.
+        """
+        request = requests.evaluate_grasps(
+            target,
+            self._grasp_asset(target.source, target.name, "object.obj"),
+            hand,
+            self._grasp_asset(hand.source, hand.name, "hand.xml"),
+            poses,
+            protocol,
+            perturbation,
+            solve,
+            confidence,
+            "low",
+            label,
+            device,
+        )
+        with translated():
+            answer = self._grasp.SubmitGrasps(
+                grasp_pb2.SubmitGraspsRequest(grasps=request),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        return answer.job
+
+    def grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
+        """Progress of a job, by its id or a unique beginning of it."""
+        with translated():
+            answer = self._grasp.GetGraspJob(
+                grasp_pb2.GetGraspJobRequest(id=job_id),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        return answer.job
+
+    def grasp_job_results(self, job_id: str, first: int = 0) -> Iterator[GraspResult]:
+        """Results of a job that are stored so far, in the order of the poses."""
+        while True:
+            with translated():
+                answer = self._grasp.GetGraspJob(
+                    grasp_pb2.GetGraspJobRequest(
+                        id=job_id, first_result=first, maximum_results=500
+                    ),
+                    timeout=self._timeout,
+                    metadata=self._metadata,
+                )
+            if not answer.results:
+                return
+            first += len(answer.results)
+            yield from map(GraspResult.from_message, answer.results)
+
+    def grasp_jobs(self) -> Iterator[grasp_pb2.GraspJobInfo]:
+        """The caller's grasp jobs, newest first."""
+        return self._pages(self._grasp.ListGraspJobs, grasp_pb2.ListGraspJobsRequest(), "jobs")
+
+    def cancel_grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
+        """Ends a running job; its results stay."""
+        with translated():
+            answer = self._grasp.CancelGraspJob(
+                grasp_pb2.CancelGraspJobRequest(id=job_id),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        return answer.job
 
     def _grasp_asset(self, source: Source, name: str, default: str) -> grasp_pb2.GraspAsset:
         digest, name, files = self._upload(source, name, default)

@@ -1,0 +1,222 @@
+/* Handlers of grasp jobs that read rows: GetGraspJob, ListGraspJobs, CancelGraspJob. Owners see their
+ * own jobs, administrators all; another owner's gives NOT_FOUND, as an unknown id does. */
+#include "handlers/grasp_job_rows.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
+#include "call/offload.h"
+#include "handlers/handlers.h"
+#include "session/session.h"
+
+enum { MOST_RESULTS = 1000, RESULTS_AT_ONCE = 20 };
+
+static const char *visible_owner(const td_call *call)
+{
+    return call->caller.scope >= TD_SCOPE_ADMIN ? NULL : call->caller.name;
+}
+
+void td_grasp_job_describe(td_grasp_job_row *r)
+{
+    Tribo__V1__GraspJobInfo *m = &r->message;
+    db_grasp_job *row = &r->row;
+    tribo__v1__grasp_job_info__init(m);
+    td_id_print(&row->id, r->id);
+    m->id = r->id;
+    m->owner = row->owner;
+    m->label = row->label;
+    m->status = (Tribo__V1__GraspJobStatus)row->status;
+    m->grasps = row->grasps;
+    m->grasps_done = row->results;
+    m->grasps_held = row->held;
+    m->trials_uncertified = row->uncertified;
+    m->create_time_us = row->create_time_us;
+    m->end_time_us = row->end_time_us;
+    m->message = row->message;
+}
+
+/* A job that the caller may see, by its id or a unique beginning of it. */
+static tb_status find(const td_call *call, const char *text, td_grasp_job_row *found,
+                      tb_error *error)
+{
+    db_id id = {0}, lower, upper;
+    int32_t count = 1;
+    tb_status status = TB_OK;
+    if (!td_id_parse(text, &id)) {
+        if (!td_id_range(text, &lower, &upper, sizeof id))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "id",
+                                 "id is '%.80s', expected 32 lower-case hexadecimal digits, or the "
+                                 "first %d or more",
+                                 text, TD_ID_PREFIX_DIGITS);
+        status = db_find_grasp_job(call->server->db, &lower, &upper, &id, &count, error);
+        if (status == TB_OK && count > 1)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "id",
+                                 "%s begins the ids of several jobs", text);
+        if (status == TB_OK && count == 0) status = TB_NOT_FOUND;
+    }
+    const char *owner = visible_owner(call);
+    if (status == TB_OK) status = db_get_grasp_job(call->server->db, &id, &found->row, error);
+    if (status == TB_OK && owner != NULL && strcmp(owner, found->row.owner) != 0)
+        status = TB_NOT_FOUND;
+    if (status == TB_NOT_FOUND)
+        return tb_fail_field(error, TB_NOT_FOUND, "id", "there is no grasp job %s", text);
+    if (status == TB_OK) td_grasp_job_describe(found);
+    return status;
+}
+
+/* ---- GetGraspJob ---- */
+
+typedef struct results {
+    Tribo__V1__GraspResult **messages;
+    int32_t count;
+} results;
+
+static void clear(results *r)
+{
+    for (int32_t i = 0; i < r->count; i++)
+        tribo__v1__grasp_result__free_unpacked(r->messages[i], NULL);
+    free(r->messages);
+}
+
+/* Results from a pose on, as many as fit into an answer. */
+static tb_status read_results(const td_call *call, const db_id *id, int32_t first, int32_t most,
+                              results *r, tb_error *error)
+{
+    uint64_t bytes = 0;
+    int32_t count = 1;
+    tb_status status = TB_OK;
+    r->messages = calloc((size_t)most + 1, sizeof(void *));
+    if (r->messages == NULL) return tb_fail_memory(error, 0, "a job's results");
+    while (status == TB_OK && count > 0 && r->count < most &&
+           bytes < call->server->config->chunk_bytes) {
+        db_grasp_result rows[RESULTS_AT_ONCE];
+        const int32_t left = most - r->count;
+        status =
+            db_list_grasp_results(call->server->db, id, first + r->count, rows,
+                                  left < RESULTS_AT_ONCE ? left : RESULTS_AT_ONCE, &count, error);
+        for (int32_t i = 0; i < count; i++) {
+            Tribo__V1__GraspResult *m =
+                tribo__v1__grasp_result__unpack(NULL, rows[i].size, rows[i].bytes);
+            bytes += rows[i].size;
+            free(rows[i].bytes);
+            if (m != NULL)
+                r->messages[r->count++] = m;
+            else if (status == TB_OK)
+                status = tb_fail(error, TB_DATA_LOSS, "a job's result is damaged");
+        }
+    }
+    return status;
+}
+
+static void get(td_call *call, td_request *request)
+{
+    const Tribo__V1__GetGraspJobRequest *m = (const void *)request->message;
+    td_grasp_job_row job = {0};
+    results r = {0};
+    tb_error error = {0};
+    tb_status status = TB_OK;
+    if (m->first_result < 0)
+        status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "first_result", "first_result is %d",
+                               (int)m->first_result);
+    if (status == TB_OK && (m->maximum_results < 0 || m->maximum_results > MOST_RESULTS))
+        status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "maximum_results",
+                               "maximum_results is %d, expected 0 to %d", (int)m->maximum_results,
+                               MOST_RESULTS);
+    if (status == TB_OK) status = find(call, m->id, &job, &error);
+    if (status == TB_OK && m->maximum_results > 0)
+        status = read_results(call, &job.row.id, m->first_result, m->maximum_results, &r, &error);
+    if (status == TB_OK) {
+        Tribo__V1__GetGraspJobResponse response = TRIBO__V1__GET_GRASP_JOB_RESPONSE__INIT;
+        response.job = &job.message;
+        response.n_results = (size_t)r.count;
+        response.results = r.messages;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    clear(&r);
+    td_request_free(request);
+}
+
+void td_grasp_get_grasp_job(td_call *call, td_request *request)
+{
+    td_offload(call, request, get);
+}
+
+/* ---- ListGraspJobs ---- */
+
+static void list(td_call *call, td_request *request)
+{
+    const Tribo__V1__ListGraspJobsRequest *m = (const void *)request->message;
+    Tribo__V1__ListGraspJobsResponse response = TRIBO__V1__LIST_GRASP_JOBS_RESPONSE__INIT;
+    td_grasp_job_row *jobs = NULL;
+    db_grasp_job *rows = NULL;
+    char next[DB_TOKEN_SIZE] = "";
+    int32_t size = 0, count = 0;
+    tb_error error = {0};
+    tb_status status = td_page_size(m->page_size, &size, &error);
+    if (status == TB_OK) {
+        jobs = calloc((size_t)size, sizeof *jobs);
+        rows = calloc((size_t)size, sizeof *rows);
+        response.jobs = calloc((size_t)size, sizeof(void *));
+        if (jobs == NULL || rows == NULL || response.jobs == NULL)
+            status = tb_fail_memory(&error, (size_t)size * sizeof *jobs, "a list");
+    }
+    if (status == TB_OK)
+        status = db_list_grasp_jobs(call->server->db, visible_owner(call), m->page_token, rows,
+                                    size, &count, next, &error);
+    if (status == TB_OK) {
+        for (int32_t i = 0; i < count; i++) {
+            jobs[i].row = rows[i];
+            td_grasp_job_describe(&jobs[i]);
+            response.jobs[i] = &jobs[i].message;
+        }
+        response.n_jobs = (size_t)count;
+        response.next_page_token = next;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    free(response.jobs);
+    free(jobs);
+    free(rows);
+    td_request_free(request);
+}
+
+void td_grasp_list_grasp_jobs(td_call *call, td_request *request)
+{
+    td_offload(call, request, list);
+}
+
+/* ---- CancelGraspJob ---- */
+
+static void cancel(td_call *call, td_request *request)
+{
+    const Tribo__V1__CancelGraspJobRequest *m = (const void *)request->message;
+    td_grasp_job_row job = {0};
+    tb_error error = {0};
+    tb_status status = find(call, m->id, &job, &error);
+    if (status == TB_OK && job.row.status == DB_GRASP_JOB_RUNNING) {
+        db_grasp_job end = job.row;
+        end.status = DB_GRASP_JOB_CANCELLED;
+        end.end_time_us = td_clock_utc_us(&call->server->clock);
+        status = db_end_grasp_job(call->server->db, &end, &error);
+        td_grasp_jobs_cancel(call->server, &job.row.id);
+        if (status == TB_OK) status = db_flush(call->server->db, &error);
+        if (status == TB_OK) status = find(call, m->id, &job, &error);
+    }
+    if (status == TB_OK) {
+        Tribo__V1__CancelGraspJobResponse response = TRIBO__V1__CANCEL_GRASP_JOB_RESPONSE__INIT;
+        response.job = &job.message;
+        td_call_reply(call, &response.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    td_request_free(request);
+}
+
+void td_grasp_cancel_grasp_job(td_call *call, td_request *request)
+{
+    td_offload(call, request, cancel);
+}
