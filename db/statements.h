@@ -224,7 +224,8 @@
                          "WHERE status <> 1 AND end_time_us < ?1 LIMIT ?2)")                          \
     X(RETAIN_GRASP_JOBS_SIZE,                                                                         \
       "DELETE FROM grasp_job WHERE number IN (SELECT number FROM (SELECT number, "                    \
-      "sum(result_bytes) OVER (ORDER BY number DESC) AS newer FROM grasp_job WHERE status <> 1) "     \
+      "sum(result_bytes) OVER (ORDER BY number DESC) AS newer FROM grasp_job "                        \
+      "INDEXED BY grasp_job_size WHERE status <> 1) "                                                 \
       "WHERE newer > ?1 ORDER BY number LIMIT ?2)")                                                   \
     X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "               \
                         "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                    \

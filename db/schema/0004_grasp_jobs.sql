@@ -20,6 +20,8 @@ CREATE TABLE grasp_job (
 
 CREATE INDEX grasp_job_open ON grasp_job (number) WHERE status = 1;
 CREATE INDEX grasp_job_owner ON grasp_job (owner, number);
+-- the sizes alone, for retention
+CREATE INDEX grasp_job_size ON grasp_job (number, result_bytes) WHERE status <> 1;
 CREATE INDEX grasp_job_end ON grasp_job (end_time_us) WHERE status <> 1;
 
 CREATE TABLE grasp_result (
