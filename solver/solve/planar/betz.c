@@ -13,7 +13,7 @@
  * The restart (prox_serial, options->impulse_limit): a trial p_n above the limit sets all impulses to
  * zero, halves omega and doubles the sweeps that are left. The listing computes r before it halves omega
  * and lets two frictional sweeps of prox_cuda begin with mu = 1; options->as_listed repeats both. */
-#include "solve/planar/betz.h"
+#include "solve/planar/betz_run.h"
 
 #include "base/parallel.h"
 
@@ -23,18 +23,6 @@ enum { BETZ_FIRST_CHECK = 8, BETZ_MOST_RESTARTS = 10, BETZ_GRAIN = 256 };
 static const double BETZ_OMEGA = 0.5;
 /* Impulses of zero have a natural map of at most |c|; a residual well above it is no slow solve. */
 static const double BETZ_DIVERGED = 4;
-
-/* What is run: sweeps of the solver until a stop test holds. */
-#define tb_betz_run TB_SYMBOL(tb_betz_run)
-typedef struct tb_betz_run {
-    tb_betz z;
-    const tb_solve_options *options;
-    tb_arena *scratch;
-    tb_solution *solution;
-    tb_real omega, mu_factor; /* mu_factor: 1, or 0 for mu = 1 as listed */
-    int32_t threads;
-    bool serial, in_turn, richardson;
-} tb_betz_run;
 
 TB_STATIC tb_status betz_check(const tb_problem *problem, const tb_solve_options *o)
 {
@@ -115,7 +103,7 @@ TB_STATIC void betz_dof(void *context, int32_t dof, int32_t thread)
 TB_STATIC void betz_set_r(tb_betz_run *run)
 {
     for (int32_t b = 0; b < run->z.problem->number_of_blocks; b++)
-        tb_betz_calculate_r(&run->z, b, run->omega, run->richardson);
+        tb_betz_calculate_r(&run->z, b, run->omega_of_r, run->richardson);
 }
 
 TB_STATIC void betz_update(tb_betz_run *run)
@@ -158,10 +146,12 @@ TB_STATIC void betz_restart(tb_betz_run *run)
     memset(run->z.p, 0, (size_t)p->number_of_rows * sizeof *run->z.p);
     memset(run->z.s, 0, (size_t)p->number_of_dofs * sizeof *run->z.s);
     memset(run->z.flags, 0, (size_t)p->number_of_blocks);
-    if (run->options->as_listed) betz_set_r(run);
+    run->omega_of_r = run->options->as_listed ? run->omega : run->omega / 2;
     run->omega /= 2;
-    if (!run->options->as_listed) betz_set_r(run);
+    betz_set_r(run);
     run->solution->halvings++;
+    run->made = 0;
+    run->next_check = BETZ_FIRST_CHECK;
 }
 
 TB_STATIC tb_status betz_judge(tb_betz_run *run)
@@ -171,42 +161,65 @@ TB_STATIC tb_status betz_judge(tb_betz_run *run)
                             solution->xi, &solution->residuals);
 }
 
+TB_EXTERN int32_t tb_betz_due(const tb_betz_run *run)
+{
+    const int64_t next = run->next_check < run->most ? run->next_check : run->most;
+    return (int32_t)(next - run->made);
+}
+
+TB_EXTERN tb_real tb_betz_limit(const tb_betz_run *run)
+{
+    return run->solution->halvings < BETZ_MOST_RESTARTS ? run->z.limit : 0;
+}
+
+TB_EXTERN tb_status tb_betz_look(tb_betz_run *run, int32_t made, bool ended, bool over)
+{
+    const tb_solve_options *o = run->options;
+    tb_solution *solution = run->solution;
+    run->made += made;
+    solution->iterations += made;
+    if (over) {
+        betz_restart(run);
+        run->most *= 2;
+        return TB_OK;
+    }
+    if (run->made >= run->next_check) run->next_check += run->next_check / 2;
+    const tb_status status = betz_judge(run);
+    if (status != TB_OK) return status;
+    const double residual = solution->residuals.natural;
+    if (ended || (o->stop != TB_STOP_ONE_SIDED && residual <= o->tolerance)) {
+        solution->status = TB_OK;
+        run->done = true;
+        return TB_OK;
+    }
+    run->done = run->made >= run->most;
+    if (o->as_listed || solution->halvings >= o->maximum_halvings) return TB_OK;
+    if (residual <= BETZ_DIVERGED) return TB_OK;
+    betz_restart(run);
+    run->done = false;
+    return TB_OK;
+}
+
 TB_STATIC tb_status betz_loop(tb_betz_run *run)
 {
     const tb_solve_options *o = run->options;
-    int64_t most = o->maximum_iterations;
-    int32_t next_check = BETZ_FIRST_CHECK;
-    run->solution->status = TB_NOT_CONVERGED;
-    for (int64_t k = 1; k <= most; k++) {
-        if (o->cancelled && o->cancelled(o->cancelled_context)) return TB_CANCELLED;
-        run->mu_factor = o->as_listed && !run->serial && k == 1 ? 0 : 1;
-        betz_sweep(run);
-        run->solution->iterations++;
-        if (run->z.limit > 0 && run->solution->halvings < BETZ_MOST_RESTARTS && betz_is_over(run)) {
-            betz_restart(run);
-            most *= 2;
-            k = 0;
-            next_check = BETZ_FIRST_CHECK;
-            continue;
+    tb_status status = TB_OK;
+    while (!run->done && status == TB_OK) {
+        const int32_t due = tb_betz_due(run);
+        const bool watched = tb_betz_limit(run) > 0;
+        bool ended = false, over = false;
+        int32_t made = 0;
+        while (made < due && !ended && !over) {
+            if (o->cancelled && o->cancelled(o->cancelled_context)) return TB_CANCELLED;
+            run->mu_factor = tb_betz_begins_as_listed(run) && made == 0 ? 0 : 1;
+            betz_sweep(run);
+            made++;
+            over = watched && betz_is_over(run);
+            ended = !over && o->stop == TB_STOP_ONE_SIDED && betz_all_converged(run);
         }
-        const bool one_sided = o->stop == TB_STOP_ONE_SIDED;
-        const bool ended = one_sided && betz_all_converged(run);
-        if (k < next_check && k < most && !ended) continue;
-        next_check += next_check / 2;
-        const tb_status status = betz_judge(run);
-        if (status != TB_OK) return status;
-        const double residual = run->solution->residuals.natural;
-        if (ended || (!one_sided && residual <= o->tolerance)) {
-            run->solution->status = TB_OK;
-            return TB_OK;
-        }
-        if (o->as_listed || run->solution->halvings >= o->maximum_halvings) continue;
-        if (residual <= BETZ_DIVERGED) continue;
-        betz_restart(run);
-        k = 0;
-        next_check = BETZ_FIRST_CHECK;
+        status = tb_betz_look(run, made, ended, over);
     }
-    return TB_OK;
+    return status;
 }
 
 /* What is warm and finite, inside its sets. */
@@ -224,8 +237,7 @@ TB_STATIC void betz_start(tb_betz_run *run, const tb_warm_start *warm)
     betz_update(run);
 }
 
-/* Impulses that are not finite become zero, and the solve DIVERGED. */
-TB_STATIC tb_status betz_account(tb_betz_run *run)
+TB_EXTERN tb_status tb_betz_close(tb_betz_run *run)
 {
     const tb_problem *problem = run->z.problem;
     const size_t bytes = (size_t)problem->number_of_rows * sizeof(tb_real);
@@ -241,36 +253,47 @@ TB_STATIC tb_status betz_account(tb_betz_run *run)
     return status;
 }
 
-TB_STATIC tb_status betz_solve(const tb_problem *problem, const tb_solve_options *options,
-                               tb_warm_start *warm, tb_solution *solution, bool serial,
-                               const char *name)
+TB_EXTERN tb_status tb_betz_open(tb_betz_run *run, const tb_problem *problem,
+                                 const tb_solve_options *options, const tb_warm_start *warm,
+                                 tb_solution *solution, bool serial)
 {
     tb_status status = betz_check(problem, options);
     if (status != TB_OK) return status;
-    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
-    tb_betz_run run = {.z = {.problem = problem,
-                             .tolerance = TB_R(options->tolerance),
-                             .limit = serial ? TB_R(options->impulse_limit) : 0,
-                             .freeze = serial && options->stop == TB_STOP_ONE_SIDED},
-                       .options = options,
-                       .scratch = warm->scratch,
-                       .solution = solution,
-                       .omega = TB_R(options->omega > 0 ? options->omega : BETZ_OMEGA),
-                       .mu_factor = 1,
-                       .threads = serial ? 1 : tb_parallel_threads(options->threads),
-                       .serial = serial,
-                       .in_turn = options->r_strategy == TB_R_GAUSS_SEIDEL,
-                       .richardson = options->r_strategy == TB_R_RICHARDSON};
-    if (run.in_turn && options->omega == 0) run.omega = 1;
+    *run = (tb_betz_run){.z = {.problem = problem,
+                               .tolerance = TB_R(options->tolerance),
+                               .limit = serial ? TB_R(options->impulse_limit) : 0,
+                               .freeze = serial && options->stop == TB_STOP_ONE_SIDED},
+                         .options = options,
+                         .scratch = warm->scratch,
+                         .solution = solution,
+                         .omega = TB_R(options->omega > 0 ? options->omega : BETZ_OMEGA),
+                         .mu_factor = 1,
+                         .threads = serial ? 1 : tb_parallel_threads(options->threads),
+                         .most = options->maximum_iterations,
+                         .next_check = BETZ_FIRST_CHECK,
+                         .serial = serial,
+                         .in_turn = options->r_strategy == TB_R_GAUSS_SEIDEL,
+                         .richardson = options->r_strategy == TB_R_RICHARDSON};
+    if (run->in_turn && options->omega == 0) run->omega = 1;
+    run->omega_of_r = run->omega;
     solution->iterations = solution->halvings = solution->first_check = 0;
-    tb_solution_sign(solution, name);
-    status = betz_take(&run);
-    if (status == TB_OK) {
-        betz_set_r(&run);
-        betz_start(&run, warm);
-        status = betz_loop(&run);
-    }
-    if (status == TB_OK) status = betz_account(&run);
+    solution->status = TB_NOT_CONVERGED;
+    tb_solution_sign(solution, serial ? "prox_serial" : "prox_cuda");
+    status = betz_take(run);
+    if (status != TB_OK) return status;
+    betz_set_r(run);
+    betz_start(run, warm);
+    return TB_OK;
+}
+
+TB_STATIC tb_status betz_solve(const tb_problem *problem, const tb_solve_options *options,
+                               tb_warm_start *warm, tb_solution *solution, bool serial)
+{
+    const tb_arena_mark mark = tb_arena_get_mark(warm->scratch);
+    tb_betz_run run;
+    tb_status status = tb_betz_open(&run, problem, options, warm, solution, serial);
+    if (status == TB_OK) status = betz_loop(&run);
+    if (status == TB_OK) status = tb_betz_close(&run);
     tb_arena_return_to(warm->scratch, mark);
     return status;
 }
@@ -278,11 +301,11 @@ TB_STATIC tb_status betz_solve(const tb_problem *problem, const tb_solve_options
 TB_EXTERN tb_status tb_solve_prox_serial(const tb_problem *problem, const tb_solve_options *options,
                                          tb_warm_start *warm, tb_solution *solution)
 {
-    return betz_solve(problem, options, warm, solution, true, "prox_serial");
+    return betz_solve(problem, options, warm, solution, true);
 }
 
 TB_EXTERN tb_status tb_solve_prox_cuda(const tb_problem *problem, const tb_solve_options *options,
                                        tb_warm_start *warm, tb_solution *solution)
 {
-    return betz_solve(problem, options, warm, solution, false, "prox_cuda");
+    return betz_solve(problem, options, warm, solution, false);
 }
