@@ -2,38 +2,11 @@
  * problems of their own. They are solved one by one, or at once on threads; which thread solves an island
  * does not matter to its bytes. The residual of the whole is judged afterwards: where every island
  * reaches the tolerance against its own c, so does the world. */
+#include "step/planar/islands.h"
+
 #include "base/parallel.h"
-#include "step/planar/planar.h"
 
 #include <string.h>
-
-typedef struct island {
-    int32_t first, blocks; /* in `order` */
-    int32_t row, rows;     /* in the arrays of all islands */
-    int32_t dof, dofs;     /* likewise: compact numbers */
-    int32_t segment;
-    int64_t value;
-} island;
-
-/* The whole, sorted by island: same numbers as the problem's, at other places. */
-typedef struct sorted {
-    const tb_planar_solve *solve;
-    const tb_problem *problem;
-    island *islands;
-    int32_t number_of_islands;
-    int32_t *order;    /* blocks of the problem, by island */
-    int32_t *body_dof; /* bodies: first compact dof in its island */
-    tb_block *blocks;
-    tb_segment *segments;
-    double *values, *c, *warm, *speeds;
-    uint8_t *known;
-    tb_solution *solutions; /* islands; arrays are parts of those below */
-    double *lambda, *xi, *whitened;
-    uint8_t *statuses;
-    tb_solve_history *histories; /* islands */
-    tb_status *failures;         /* islands */
-    tb_arena *arenas;            /* threads */
-} sorted;
 
 /* ---- which contact belongs to which island ---- */
 
@@ -49,7 +22,7 @@ static int32_t body_of(const tb_problem *p, const tb_block *block, int32_t k)
 }
 
 /* Numbers islands by their first contact, and lists their contacts in order. */
-static tb_status find_islands(sorted *s, tb_arena *arena)
+static tb_status find_islands(tb_planar_islands *s, tb_arena *arena)
 {
     const tb_problem *p = s->problem;
     const int32_t bodies = p->number_of_dofs / TB_PLANAR_DOFS, n = p->number_of_blocks;
@@ -57,7 +30,7 @@ static tb_status find_islands(sorted *s, tb_arena *arena)
     int32_t *number = TB_ARENA_ARRAY(arena, int32_t, bodies);
     int32_t *of = TB_ARENA_ARRAY(arena, int32_t, n);
     s->order = TB_ARENA_ARRAY(arena, int32_t, n);
-    s->islands = TB_ARENA_ZEROED(arena, island, n);
+    s->islands = TB_ARENA_ZEROED(arena, tb_planar_island, n);
     s->body_dof = TB_ARENA_ARRAY(arena, int32_t, bodies);
     if (!parent || !number || !of || !s->order || !s->islands || !s->body_dof)
         return TB_RESOURCE_EXHAUSTED;
@@ -90,14 +63,14 @@ static tb_status find_islands(sorted *s, tb_arena *arena)
         s->islands[i].blocks = 0;
     }
     for (int32_t b = 0; b < n; b++) {
-        island *own = &s->islands[of[b]];
+        tb_planar_island *own = &s->islands[of[b]];
         s->order[own->first + own->blocks++] = b;
     }
     return TB_OK;
 }
 
 /* Copies an island's contacts behind those of the islands before it. */
-static void fill_island(sorted *s, island *own)
+static void fill_island(tb_planar_islands *s, tb_planar_island *own)
 {
     const tb_problem *p = s->problem;
     int32_t row = 0, segment = 0;
@@ -117,16 +90,16 @@ static void fill_island(sorted *s, island *own)
         memcpy(s->values + own->value + value, p->values + from->value,
                (size_t)from->rows * (size_t)from->width * sizeof(double));
         memcpy(s->c + own->row + row, p->c + from->row, (size_t)from->rows * sizeof(double));
-        memcpy(s->warm + own->row + row, s->solve->warm + from->row,
+        memcpy(s->warm + own->row + row, s->solve.warm + from->row,
                (size_t)from->rows * sizeof(double));
-        s->known[own->first + i] = s->solve->statuses[b];
-        s->speeds[own->first + i] = s->solve->speeds[b];
+        s->known[own->first + i] = s->solve.statuses[b];
+        s->speeds[own->first + i] = s->solve.speeds[b];
         row += from->rows;
         value += (int64_t)from->rows * from->width;
     }
 }
 
-static tb_status take_arrays(sorted *s, tb_arena *arena)
+static tb_status take_arrays(tb_planar_islands *s, tb_arena *arena)
 {
     const size_t n = (size_t)s->problem->number_of_blocks;
     const size_t rows = (size_t)s->problem->number_of_rows;
@@ -154,43 +127,50 @@ static tb_status take_arrays(sorted *s, tb_arena *arena)
 
 /* ---- solving them ---- */
 
-static void solve_island(void *context, int32_t i, int32_t thread)
+void tb_planar_island_open(tb_planar_islands *s, int32_t i, tb_problem *problem,
+                           tb_warm_start *warm)
 {
-    sorted *s = context;
-    const tb_planar_solve *solve = s->solve;
-    const island *own = &s->islands[i];
-    tb_problem problem = {.number_of_blocks = own->blocks,
-                          .number_of_rows = own->rows,
-                          .number_of_dofs = own->dofs,
-                          .blocks = s->blocks + own->first,
-                          .segments = s->segments + own->segment,
-                          .values = s->values + own->value,
-                          .c = s->c + own->row};
+    const tb_planar_solve *solve = &s->solve;
+    const tb_planar_island *own = &s->islands[i];
+    *problem = (tb_problem){.number_of_blocks = own->blocks,
+                            .number_of_rows = own->rows,
+                            .number_of_dofs = own->dofs,
+                            .blocks = s->blocks + own->first,
+                            .segments = s->segments + own->segment,
+                            .values = s->values + own->value,
+                            .c = s->c + own->row};
     tb_solution *x = &s->solutions[i];
     x->lambda = s->lambda + own->row;
     x->xi = s->xi + own->row;
     x->whitened = s->whitened + own->dof;
     x->statuses = s->statuses + own->first;
     s->histories[i] = *solve->history;
-    problem.c_squared = tb_problem_c_squared(&problem);
+    problem->c_squared = tb_problem_c_squared(problem);
+    if (!solve->options->warm_start) return;
+    warm->lambda = s->warm + own->row;
+    warm->statuses = s->known + own->first;
+    warm->speeds = s->speeds + own->first;
+    warm->history = &s->histories[i];
+}
+
+static void solve_island(void *context, int32_t i, int32_t thread)
+{
+    tb_planar_islands *s = context;
+    tb_problem problem;
     tb_warm_start warm = {.scratch = &s->arenas[thread]};
-    if (solve->options->warm_start) {
-        warm.lambda = s->warm + own->row;
-        warm.statuses = s->known + own->first;
-        warm.speeds = s->speeds + own->first;
-        warm.history = &s->histories[i];
-    }
-    s->failures[i] = tb_solver_find(solve->options->solver)(&problem, solve->options, &warm, x);
+    tb_planar_island_open(s, i, &problem, &warm);
+    s->failures[i] = tb_solver_find(s->solve.options->solver)(&problem, s->solve.options, &warm,
+                                                              &s->solutions[i]);
 }
 
 /* Impulses and counts of all, in the places of the problem's contacts. The island with the most rows
  * names the solver and leaves its history. */
-static void gather(const sorted *s, tb_solution *x)
+static void gather(const tb_planar_islands *s, tb_solution *x)
 {
     int32_t largest = 0;
     x->status = TB_OK;
     for (int32_t i = 0; i < s->number_of_islands; i++) {
-        const island *own = &s->islands[i];
+        const tb_planar_island *own = &s->islands[i];
         const tb_solution *part = &s->solutions[i];
         if (own->rows > s->islands[largest].rows) largest = i;
         if (part->status != TB_OK && x->status != TB_DIVERGED) x->status = part->status;
@@ -208,44 +188,47 @@ static void gather(const sorted *s, tb_solution *x)
         }
     }
     memcpy(x->solver, s->solutions[largest].solver, sizeof x->solver);
-    *s->solve->history = s->histories[largest];
+    *s->solve.history = s->histories[largest];
 }
 
-static tb_status solve_all(sorted *s, tb_arena *arena, int32_t threads)
+tb_status tb_planar_islands_make(const tb_problem *problem, const tb_planar_solve *solve,
+                                 tb_arena *arena, tb_planar_islands *s)
 {
-    tb_status status = TB_OK;
+    *s = (tb_planar_islands){.solve = *solve, .problem = problem};
+    tb_status status = find_islands(s, arena);
+    if (status == TB_OK) status = take_arrays(s, arena);
+    if (status != TB_OK) return status;
+    int32_t dof = 0, segment = 0;
+    int64_t value = 0;
+    for (int32_t i = 0; i < s->number_of_islands; i++) {
+        tb_planar_island *own = &s->islands[i];
+        own->dof = dof;
+        own->segment = segment;
+        own->value = value;
+        fill_island(s, own);
+        const tb_block *last = &s->blocks[own->first + own->blocks - 1];
+        dof += own->dofs;
+        segment += last->segment + last->segments;
+        value += last->value + (int64_t)last->rows * last->width;
+    }
+    return TB_OK;
+}
+
+tb_status tb_planar_islands_finish(const tb_planar_islands *s, tb_arena *arena, tb_solution *x)
+{
+    for (int32_t i = 0; i < s->number_of_islands; i++)
+        if (s->failures[i] != TB_OK) return s->failures[i];
+    gather(s, x);
+    return tb_problem_judge(s->problem, x->lambda, NULL, arena, x->whitened, x->xi, &x->residuals);
+}
+
+tb_status tb_planar_islands_solve(tb_planar_islands *s, int32_t threads, tb_arena *arena)
+{
     if (threads > s->number_of_islands) threads = s->number_of_islands;
     threads = tb_parallel_threads(threads > 1 ? threads : 1);
     s->arenas = TB_ARENA_ZEROED(arena, tb_arena, threads);
     if (!s->arenas) return TB_RESOURCE_EXHAUSTED;
     tb_parallel_for(s->number_of_islands, 1, threads, solve_island, s);
     for (int32_t i = 0; i < threads; i++) tb_arena_destroy(&s->arenas[i]);
-    for (int32_t i = 0; i < s->number_of_islands && status == TB_OK; i++) status = s->failures[i];
-    return status;
-}
-
-tb_status tb_planar_solve_islands(const tb_problem *problem, const tb_planar_solve *solve,
-                                  int32_t threads, tb_arena *arena, tb_solution *x)
-{
-    sorted s = {.solve = solve, .problem = problem};
-    tb_status status = find_islands(&s, arena);
-    if (status == TB_OK) status = take_arrays(&s, arena);
-    if (status != TB_OK) return status;
-    int32_t dof = 0, segment = 0;
-    int64_t value = 0;
-    for (int32_t i = 0; i < s.number_of_islands; i++) {
-        island *own = &s.islands[i];
-        own->dof = dof;
-        own->segment = segment;
-        own->value = value;
-        fill_island(&s, own);
-        const tb_block *last = &s.blocks[own->first + own->blocks - 1];
-        dof += own->dofs;
-        segment += last->segment + last->segments;
-        value += last->value + (int64_t)last->rows * last->width;
-    }
-    status = solve_all(&s, arena, threads);
-    if (status != TB_OK) return status;
-    gather(&s, x);
-    return tb_problem_judge(problem, x->lambda, NULL, arena, x->whitened, x->xi, &x->residuals);
+    return TB_OK;
 }

@@ -98,14 +98,19 @@ typedef struct tb_planar_solve {
     tb_solve_history *history;
 } tb_planar_solve;
 
-/* Solves a world's contacts island by island, on so many threads (0: all processors); the same bytes on
- * any number. The solution's arrays are the caller's. */
-tb_status tb_planar_solve_islands(const tb_problem *problem, const tb_planar_solve *solve,
-                                  int32_t threads, tb_arena *arena, tb_solution *solution);
-
 /* One step of one world by TB_SCHEME_PLANAR; the contract of tb_world_step. */
 tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
                          tb_certificate *certificate, tb_error *error);
+/* The same in halves, between which all islands of many worlds can be solved at once. `stepping` is in
+ * the workspace's arena; its islands are NULL where the world has no contacts. A step whose first half
+ * fails has no second. */
+typedef struct tb_planar_stepping tb_planar_stepping;
+tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
+                               tb_workspace *workspace, tb_certificate *certificate,
+                               tb_planar_stepping **stepping, tb_error *error);
+struct tb_planar_islands *tb_planar_step_islands(tb_planar_stepping *stepping);
+tb_status tb_planar_step_end(tb_planar_stepping *stepping, tb_state *state,
+                             tb_certificate *certificate, tb_error *error);
 /* The problem of the next step, written to a file. */
 tb_status tb_planar_export(const tb_state *state, const tb_step_options *options,
                            tb_workspace *workspace, const char *path, tb_error *error);

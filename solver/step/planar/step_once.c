@@ -1,10 +1,10 @@
 /* One step of a planar world: contacts of its beginning, one problem, one solve, one way on. */
-#include "step/planar/planar.h"
+#include "step/planar/islands.h"
 
 #include <math.h>
 #include <string.h>
 
-typedef struct stepping {
+struct tb_planar_stepping {
     const tb_step_options *options;
     tb_arena *arena;
     double dt;
@@ -20,7 +20,11 @@ typedef struct stepping {
     double *values, *c, *warm, *speeds;
     uint8_t *statuses;
     tb_solution solution;
-} stepping;
+    tb_planar_islands islands;
+    double history[TB_HISTORY_NUMBERS];
+    double *before; /* bodies x 3: velocities */
+};
+typedef tb_planar_stepping stepping;
 
 /* ---- what pushes before contacts do ---- */
 
@@ -186,7 +190,7 @@ static void find_warm(stepping *s, const tb_state *state)
     }
 }
 
-static tb_status solve(stepping *s, tb_state *state, double history[], tb_error *error)
+static tb_status open_solve(stepping *s, const tb_state *state, tb_error *error)
 {
     const size_t rows = (size_t)s->problem.number_of_rows, blocks = (size_t)s->number_of_contacts;
     const size_t dofs = (size_t)s->problem.number_of_dofs;
@@ -203,15 +207,22 @@ static tb_status solve(stepping *s, tb_state *state, double history[], tb_error 
         return tb_fail_memory(error, 0, "a step's solution");
     if (rows == 0) return TB_OK;
     find_warm(s, state);
-    const char *name = s->options->solve.solver;
     const tb_planar_solve from = {.options = &s->options->solve,
                                   .warm = s->warm,
                                   .statuses = s->statuses,
                                   .speeds = s->speeds,
-                                  .history = (tb_solve_history *)(void *)history};
-    const tb_status status = tb_planar_solve_islands(&s->problem, &from, s->threads, s->arena, x);
+                                  .history = (tb_solve_history *)(void *)s->history};
+    const tb_status status = tb_planar_islands_make(&s->problem, &from, s->arena, &s->islands);
+    return status == TB_OK ? status : tb_fail_memory(error, 0, "the islands of a step");
+}
+
+static tb_status finish_solve(stepping *s, tb_error *error)
+{
+    if (s->problem.number_of_rows == 0) return TB_OK;
+    const tb_status status = tb_planar_islands_finish(&s->islands, s->arena, &s->solution);
     if (status == TB_OK || status == TB_CANCELLED) return status;
-    return tb_fail(error, status, "solver '%s': %s", name, tb_status_text(status));
+    return tb_fail(error, status, "solver '%s': %s", s->options->solve.solver,
+                   tb_status_text(status));
 }
 
 /* ---- the way on ---- */
@@ -295,8 +306,9 @@ static void certify(const stepping *s, tb_certificate *c)
 
 /* Work (J) of contacts over the step, p (W' nu + W' nu') / 2: what they take from the energy, and give
  * where they push penetrations apart. */
-static double contact_work(const stepping *s, const double *before)
+static double contact_work(const stepping *s)
 {
+    const double *before = s->before;
     double work = 0;
     for (int32_t i = 0; i < s->number_of_contacts; i++) {
         const tb_block *block = &s->blocks[i];
@@ -323,7 +335,6 @@ static tb_status prepare(stepping *s, const tb_state *state, const tb_step_optio
     s->arena = &workspace->arena;
     s->threads = workspace->threads;
     s->dt = options->dt > 0 ? options->dt : state->model->dt;
-    tb_arena_reset(s->arena);
     tb_status status = tb_planar_read(state->model, s->arena, &s->world, error);
     if (status != TB_OK) return status;
     const size_t dofs = 3 * (size_t)s->world.number_of_bodies;
@@ -340,40 +351,55 @@ static tb_status prepare(stepping *s, const tb_state *state, const tb_step_optio
     return assemble(s, error);
 }
 
-tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
-                         tb_certificate *certificate, tb_error *error)
+tb_status tb_planar_step_begin(tb_state *state, const tb_step_options *options,
+                               tb_workspace *workspace, tb_certificate *certificate,
+                               tb_planar_stepping **stepping_of, tb_error *error)
 {
-    stepping s;
-    double history[TB_HISTORY_NUMBERS], energy = 0;
     memset(certificate, 0, sizeof *certificate);
     if (state->status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
-    tb_status status = prepare(&s, state, options, workspace, error);
+    tb_arena_reset(&workspace->arena);
+    stepping *s = TB_ARENA_ZEROED(&workspace->arena, stepping, 1);
+    if (!s) return tb_fail_memory(error, sizeof *s, "a planar step");
+    tb_status status = prepare(s, state, options, workspace, error);
     if (status == TB_DIVERGED) return tb_state_freeze(state, certificate, error);
     if (status != TB_OK) return status;
-    memcpy(history, state->history, sizeof history);
-    double *before = TB_ARENA_ARRAY(s.arena, double, 3 * (size_t)s.world.number_of_bodies);
-    if (!before) return tb_fail_memory(error, 0, "a planar step");
-    for (int32_t i = 0; i < s.world.number_of_bodies; i++)
-        memcpy(before + 3 * i, s.world.bodies[i].velocity, sizeof s.world.bodies[i].velocity);
-    status = solve(&s, state, history, error);
+    memcpy(s->history, state->history, sizeof s->history);
+    s->before = TB_ARENA_ARRAY(s->arena, double, 3 * (size_t)s->world.number_of_bodies);
+    if (!s->before) return tb_fail_memory(error, 0, "a planar step");
+    for (int32_t i = 0; i < s->world.number_of_bodies; i++)
+        memcpy(s->before + 3 * i, s->world.bodies[i].velocity, sizeof s->world.bodies[i].velocity);
+    *stepping_of = s;
+    return open_solve(s, state, error);
+}
+
+struct tb_planar_islands *tb_planar_step_islands(tb_planar_stepping *s)
+{
+    return s->problem.number_of_rows > 0 ? &s->islands : NULL;
+}
+
+tb_status tb_planar_step_end(tb_planar_stepping *s, tb_state *state, tb_certificate *certificate,
+                             tb_error *error)
+{
+    const bool reported = s->options->report_energy;
+    tb_status status = finish_solve(s, error);
     if (status != TB_OK) return status;
-    certify(&s, certificate);
-    if (!advance(&s)) return tb_state_freeze(state, certificate, error);
-    const double work = options->report_energy ? contact_work(&s, before) : 0;
-    if (options->report_energy) energy = tb_world_energy(state, s.arena);
-    status = remember(&s, state, error);
+    certify(s, certificate);
+    if (!advance(s)) return tb_state_freeze(state, certificate, error);
+    const double work = reported ? contact_work(s) : 0;
+    const double energy = reported ? tb_world_energy(state, s->arena) : 0;
+    status = remember(s, state, error);
     if (status != TB_OK) return status;
-    for (int32_t i = 0; i < s.world.number_of_bodies; i++) {
-        tb_planar_coordinates(state->model, &s.world.bodies[i], state->q);
-        tb_planar_dofs(&s.world.bodies[i], state->u);
+    for (int32_t i = 0; i < s->world.number_of_bodies; i++) {
+        tb_planar_coordinates(state->model, &s->world.bodies[i], state->q);
+        tb_planar_dofs(&s->world.bodies[i], state->u);
     }
-    memcpy(state->history, history, sizeof history);
+    memcpy(state->history, s->history, sizeof s->history);
     state->steps++;
-    state->time += s.dt;
+    state->time += s->dt;
     certificate->step = state->steps;
     certificate->time = state->time;
-    if (options->report_energy) {
-        certificate->energy = tb_world_energy(state, s.arena);
+    if (reported) {
+        certificate->energy = tb_world_energy(state, s->arena);
         certificate->energy_change = certificate->energy - energy;
         certificate->energy_friction = work;
         certificate->energy_unexplained = certificate->energy_change - work;
@@ -382,10 +408,23 @@ tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_wor
     return TB_OK;
 }
 
+tb_status tb_planar_step(tb_state *state, const tb_step_options *options, tb_workspace *workspace,
+                         tb_certificate *certificate, tb_error *error)
+{
+    stepping *s = NULL;
+    tb_status status = tb_planar_step_begin(state, options, workspace, certificate, &s, error);
+    if (status != TB_OK) return status;
+    if (tb_planar_step_islands(s))
+        status = tb_planar_islands_solve(&s->islands, s->threads, s->arena);
+    if (status != TB_OK) return tb_fail_memory(error, 0, "the islands of a step");
+    return tb_planar_step_end(s, state, certificate, error);
+}
+
 tb_status tb_planar_export(const tb_state *state, const tb_step_options *options,
                            tb_workspace *workspace, const char *path, tb_error *error)
 {
     stepping s;
+    tb_arena_reset(&workspace->arena);
     const tb_status status = prepare(&s, state, options, workspace, error);
     if (status == TB_DIVERGED) return tb_fail(error, status, "the world has diverged");
     return status == TB_OK ? tb_problem_write(&s.problem, path, error) : status;
