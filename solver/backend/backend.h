@@ -13,7 +13,9 @@ typedef struct tb_device_copy {
     const struct tb_backend *backend;
 } tb_device_copy;
 
-enum { TB_BACKEND_ABI = 13 };
+struct tb_betz_batch;
+
+enum { TB_BACKEND_ABI = 14 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -68,9 +70,18 @@ typedef struct tb_backend {
     /* tb_prox_iterate, checked; fills all of the result but the residual. May be NULL. */
     tb_status (*prox_iterate)(const tb_prox_system *system, const tb_prox_options *options,
                               double *lambda, tb_prox_result *result, tb_error *error);
+    /* Betz's sweeps over islands of planar contacts (solve/planar/betz_batch.h), in double. `fresh`:
+     * the batch differs from that of the last call in more than its islands and its impulses. May be
+     * NULL, all of them. */
+    tb_status (*planar_open)(int32_t device, void **context, tb_error *error);
+    tb_status (*planar_sweep)(void *context, const struct tb_betz_batch *batch, bool fresh,
+                              tb_error *error);
+    void (*planar_close)(void *context);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;
+/* Planar worlds on the processor, their contacts on the GPU's planar sweeps. */
+extern const tb_backend tb_backend_planar;
 
 /* The backend of a choice, AUTO decided. UNAVAILABLE, with the reason, where there is no GPU and one
  * is insisted on. */

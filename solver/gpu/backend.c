@@ -13,6 +13,7 @@
 #include "backend/backend.h"
 #include "base/base.h"
 #include "gpu/large/large_step.h"
+#include "gpu/planar/betz.h"
 #include "gpu/qp/program.h"
 #include "gpu/qp/symgbmm.h"
 #include "gpu/stored/stored.h"
@@ -430,4 +431,7 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .program_forget = tb_gpu_program_forget,
                                       .program_close = tb_gpu_program_close,
                                       .symgbmm = tb_gpu_symgbmm,
-                                      .prox_iterate = tb_gpu_prox_iterate};
+                                      .prox_iterate = tb_gpu_prox_iterate,
+                                      .planar_open = tb_gpu_planar_open,
+                                      .planar_sweep = tb_gpu_planar_sweep,
+                                      .planar_close = tb_gpu_planar_close};

@@ -99,21 +99,25 @@ static tb_status check_options(const tb_step_options *o, tb_error *error)
     if (is_host_scheme(o) && o->precision == TB_FLOAT)
         return tb_fail_field(error, TB_UNSUPPORTED, "precision",
                              "the %s scheme steps in double only", scheme_name(o));
-    if (is_host_scheme(o) && o->backend == TB_BACKEND_GPU)
+    if (o->scheme == TB_SCHEME_VOLUME && o->backend == TB_BACKEND_GPU)
         return tb_fail_field(error, TB_UNSUPPORTED, "backend",
                              "the %s scheme steps on the processor only", scheme_name(o));
     return TB_OK;
 }
 
-/* The choice, with what a scheme does not have on a card left out. */
+/* AUTO keeps these schemes on the processor: most of their solvers are only there. */
 static tb_backend_choice choice_of(const tb_step_options *o)
 {
-    return is_host_scheme(o) ? TB_BACKEND_CPU : o->backend;
+    return is_host_scheme(o) && o->backend == TB_BACKEND_AUTO ? TB_BACKEND_CPU : o->backend;
 }
 
 /* The backend that the options ask for. One with a card looks itself whether it has the device. */
 static tb_status find_backend(const tb_step_options *o, const tb_backend **backend, tb_error *error)
 {
+    if (o->scheme == TB_SCHEME_PLANAR && o->backend == TB_BACKEND_GPU) {
+        *backend = &tb_backend_planar;
+        return TB_OK;
+    }
     const tb_status status = tb_backend_find(choice_of(o), backend, error);
     if (status != TB_OK || *backend != &tb_backend_cpu || o->device == 0) return status;
     return tb_fail_field(error, TB_NOT_FOUND, "device",

@@ -215,6 +215,13 @@ template <typename number> static number atomicAdd(number *at, number value)
     return old;
 }
 
+static inline unsigned atomicOr(unsigned *at, unsigned value)
+{
+    const unsigned old = *at;
+    *at = old | value;
+    return old;
+}
+
 template <typename number> static number atomicMin(number *at, number value)
 {
     const number old = *at;

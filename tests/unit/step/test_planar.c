@@ -1,5 +1,5 @@
 /* Planar worlds: outlines that touch, models that are none, threads, discs, snapshots, the freeze. */
-#include "../test_util.h"
+#include "../gpu/card_util.h"
 
 static tb_error error;
 
@@ -128,10 +128,11 @@ START_TEST(what_is_no_planar_world_is_named)
 }
 END_TEST
 
-START_TEST(float_and_card_are_refused)
+START_TEST(what_a_planar_stepper_cannot_do_is_refused)
 {
     tb_stepper *stepper = NULL;
     tb_step_options options = tb_step_defaults();
+    (void)find_card();
     options.scheme = TB_SCHEME_PLANAR;
     options.precision = TB_FLOAT;
     TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED, &error);
@@ -139,7 +140,15 @@ START_TEST(float_and_card_are_refused)
     options.precision = TB_DOUBLE;
     options.backend = TB_BACKEND_GPU;
     TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED, &error);
-    ck_assert_str_eq(error.field, "backend");
+    ck_assert_str_eq(error.field, "solve.solver");
+    options.solve.solver = "prox_cuda";
+    options.solve.r_strategy = TB_R_GAUSS_SEIDEL;
+    TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "solve.r_strategy");
+    options.solve.r_strategy = TB_R_DIAGONAL;
+    options.device = 9;
+    TEST_STATUS(tb_stepper_create(&options, &stepper, &error), TB_NOT_FOUND, &error);
+    ck_assert_str_eq(error.field, "device");
     ck_assert_ptr_null(stepper);
 }
 END_TEST
@@ -251,8 +260,87 @@ START_TEST(divergence_halves_omega)
 }
 END_TEST
 
+/* Every kernel of the sweeps adds in the order of the processor: worlds end with the same bytes, alone and
+ * beside others, with the thesis's stop test and with the residual's, where an impulse limit restarts
+ * solves too. */
+START_TEST(card_and_processor_step_planar_worlds_to_the_same_bytes)
+{
+    static const struct {
+        const char *scene, *solver;
+        tb_stop_test stop;
+        double limit;
+    } RUNS[] = {{"betz_angle_hexagon_5_mu0.1", "prox_cuda", TB_STOP_ONE_SIDED, 0},
+                {"betz_angle_octagon_10_mu0.5", "prox_serial", TB_STOP_ONE_SIDED, 0.02},
+                {"betz_slide_10_mu0.1", "prox_cuda", TB_STOP_RESIDUAL, 0}};
+    enum { WORLDS = 2, STEPS = 1, FALL = 70 };
+    (void)find_card();
+    for (size_t r = 0; r < sizeof RUNS / sizeof RUNS[0]; r++) {
+        uint64_t hash[2][WORLDS];
+        for (int side = 0; side < 2; side++) {
+            unsigned char *text = NULL;
+            size_t size = 0;
+            tb_scene *scene = NULL;
+            tb_model *model = NULL;
+            tb_stepper *stepper = NULL, *fall = NULL;
+            tb_state *worlds[WORLDS];
+            tb_certificate certificates[WORLDS];
+            tb_step_options options = tb_step_defaults();
+            options.scheme = TB_SCHEME_PLANAR;
+            options.solve.solver = RUNS[r].solver;
+            options.solve.stop = RUNS[r].stop;
+            options.solve.impulse_limit = RUNS[r].limit;
+            options.solve.tolerance = 1e-8;
+            options.solve.maximum_iterations = 6;
+            TEST_OK(tb_named_scene_mjcf(RUNS[r].scene, &text, &size, &error), &error);
+            TEST_OK(tb_scene_load_mjcf((const char *)text, size, "scene", NULL, &scene, &error),
+                    &error);
+            TEST_OK(tb_scene_compile(scene, &model, &error), &error);
+            TEST_OK(tb_stepper_create(&options, &fall, &error), &error);
+            for (int w = 0; w < WORLDS; w++) {
+                TEST_OK(tb_state_create(model, &worlds[w], &error), &error);
+                TEST_OK(tb_step(fall, worlds[w], FALL + w, NULL, &error), &error);
+            }
+            tb_stepper_destroy(fall);
+            options.backend = side == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+            TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+            TEST_OK(tb_step_batch(stepper, worlds, WORLDS, STEPS, certificates, &error), &error);
+            for (int w = 0; w < WORLDS; w++) {
+                hash[side][w] = tb_state_hash(worlds[w]);
+                ck_assert_str_eq(certificates[w].solver, RUNS[r].solver);
+                tb_state_destroy(worlds[w]);
+            }
+            tb_stepper_destroy(stepper);
+            tb_model_destroy(model);
+            tb_scene_destroy(scene);
+            tb_bytes_destroy(text);
+        }
+        for (int w = 0; w < WORLDS; w++) ck_assert(hash[0][w] == hash[1][w]);
+        ck_assert(hash[0][0] != hash[0][1]);
+    }
+}
+END_TEST
+
+/* As listed the blocks of threads do not wait for each other, so nothing is promised but an end. */
+START_TEST(a_card_runs_the_listing_as_it_stands)
+{
+    (void)find_card();
+    planar p = open_named("betz_angle_hexagon_5_mu0.1", "prox_cuda", 1);
+    tb_step_options options = tb_stepper_options(p.stepper);
+    options.backend = TB_BACKEND_GPU;
+    options.solve.as_listed = true;
+    options.solve.stop = TB_STOP_ONE_SIDED;
+    options.solve.maximum_iterations = 20;
+    TEST_OK(tb_stepper_set_options(p.stepper, &options, &error), &error);
+    const tb_status status = tb_step(p.stepper, p.state, 5, NULL, &error);
+    ck_assert(status == TB_OK || status == TB_DIVERGED);
+    close_planar(&p);
+}
+END_TEST
+
 TEST_MAIN(boxes_and_discs_come_to_rest_where_they_touch, a_penetration_is_given_back_in_one_step,
-          what_is_no_planar_world_is_named, float_and_card_are_refused,
+          what_is_no_planar_world_is_named, what_a_planar_stepper_cannot_do_is_refused,
           threads_do_not_change_a_byte, a_snapshot_goes_on_byte_for_byte,
           the_thesis_stops_by_its_own_test, divergence_halves_omega,
-          an_impulse_limit_restarts_with_half_the_omega)
+          an_impulse_limit_restarts_with_half_the_omega,
+          card_and_processor_step_planar_worlds_to_the_same_bytes,
+          a_card_runs_the_listing_as_it_stands)

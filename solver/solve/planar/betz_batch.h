@@ -1,0 +1,49 @@
+/* Islands of planar contacts whose sweeps a device makes at once: what host and device share.
+ *
+ * The arrays of all islands stand one behind the other; rows, dofs, segments and values of an island's
+ * blocks count from the island's own first (step/planar/islands.h). */
+#ifndef TB_BETZ_BATCH_H
+#define TB_BETZ_BATCH_H
+
+#include "contact/problem.h"
+
+enum {
+    TB_BETZ_FRESH = 1,      /* r, s and flags are computed before the first sweep */
+    TB_BETZ_FREEZE = 2,     /* of prox_serial: see tb_betz */
+    TB_BETZ_RICHARDSON = 4, /* r = omega */
+    TB_BETZ_MU_ONE = 8,     /* the first sweep has mu = 1, as listed */
+    TB_BETZ_ONE_SIDED = 16, /* the sweeps end where all contacts pass the one-sided test */
+    TB_BETZ_UNGUARDED =
+        32 /* as listed: a fence where the blocks of threads must wait for each other */
+};
+
+enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2 }; /* votes of a sweep */
+
+typedef struct tb_betz_island {
+    int32_t block, blocks, row, rows, dof, dofs, segment;
+    int32_t start; /* first of its dofs + 1 numbers in `start` */
+    int32_t entry; /* first of its numbers in `row_of` and `number` */
+    int64_t value;
+    double omega; /* of r */
+    double tolerance;
+    double limit;   /* N s, of a trial p_n; 0: none */
+    int32_t kind;   /* of the flags above */
+    int32_t sweeps; /* to be made; 0: the island rests */
+    int32_t made;   /* by the device */
+    uint32_t vote;  /* of the last sweep, where it was asked for one */
+} tb_betz_island;
+
+typedef struct tb_betz_batch {
+    int32_t number_of_islands, number_of_blocks, number_of_rows, number_of_dofs, number_of_segments;
+    int64_t number_of_values, number_of_entries;
+    const tb_block *blocks;
+    const tb_segment *segments;
+    const double *values, *c;
+    const int32_t *start;  /* dofs and islands: see tb_betz */
+    const int32_t *row_of; /* entries */
+    const int64_t *number; /* entries */
+    tb_betz_island *islands;
+    double *p; /* rows, N s: read where an island is fresh, and written */
+} tb_betz_batch;
+
+#endif
