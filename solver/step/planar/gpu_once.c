@@ -158,7 +158,7 @@ static void begin_guest(void *context, int32_t i, int32_t thread)
     if (g->course && c->step >= g->course->steps) return;
     g->workspace.threads = 1;
     tb_arena_reset(&g->workspace.arena);
-    if (g->course) g->status = tb_course_tell(g->state, g->course, c->step, &g->workspace.arena);
+    if (g->course) g->status = tb_course_apply_inputs(g->state, g->course, c->step, &g->workspace.arena);
     if (g->status != TB_OK) {
         tb_fail_memory(&g->error, 0, "what a world is told");
         return;
@@ -183,7 +183,7 @@ static void end_guest(void *context, int32_t i, int32_t thread)
             g->islands->failures[k] = c->solves[g->first_island + k].status;
     g->status = tb_planar_step_end(g->stepping, g->state, &g->certificate, &g->error);
     if (g->course && (g->status == TB_OK || g->status == TB_DIVERGED))
-        tb_course_note(g->state, g->course, c->step, &g->certificate);
+        tb_course_record_outputs(g->state, g->course, c->step, &g->certificate);
     tb_certificate_merge(&g->merged, &g->certificate);
 }
 
