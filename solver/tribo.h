@@ -970,7 +970,8 @@ typedef struct tb_solve_options {
      * twice the sweeps (Betz's p_nLimit); 0: off */
     double impulse_limit;
     /* prox_serial, prox_cuda: reproduces the errors of the thesis's listings (r computed before
-     * omega is halved; gap instead of gap / h; a first sweep with mu = 1) */
+     * omega is halved; gap instead of gap / h; a first sweep with mu = 1; on a GPU a fence in place
+     * of the barriers, so that threads read velocities of other sweeps) */
     bool as_listed;
     /* the solver calls it between sweeps, on a GPU every 32 steps; true ends the solve as
      * CANCELLED. NULL: never */

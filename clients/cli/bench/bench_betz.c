@@ -2,6 +2,7 @@
  * the Large Group timings. Lengths are in cm, as in the thesis. */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/cli.h"
@@ -271,14 +272,31 @@ static const struct {
     {"betz_group_2100", {141.58, 301.27, 514.66, 748.04, 975.52, 1209.98, 1438.82, 1676.72}},
     {"betz_group_5250", {793.83, 1637.43, 2604.77, 3619.76, 4626.20, 5650.33, 6657.56, 7686.46}}};
 
+static const double GROUP_OMEGA = 0.25; /* the thesis's: 0.5 diverges */
+
+/* A card has the thesis's own sweeps only. */
+static const char *group_solver(const thesis_options *o)
+{
+    return o->solver != NULL ? o->solver : o->backend == TB_BACKEND_GPU ? "prox_cuda" : "newton";
+}
+
+/* Whether the thesis's settings are asked for: by the name of one of its solvers. */
+static bool is_faithful(const thesis_options *o)
+{
+    return o->solver != NULL && strncmp(o->solver, "prox_", 5) == 0;
+}
+
 static tb_status time_group(const thesis_options *o, int g, thesis_row *row, tb_error *error)
 {
     betz_world w;
     tb_certificate all = {0}, one;
-    const char *solver = o->solver != NULL ? o->solver : "newton";
-    const bool faithful = strncmp(solver, "prox_", 5) == 0;
+    const char *solver = group_solver(o);
     tb_step_options step =
-        faithful ? thesis_step(solver, 2000, 0.25) : exact_step(solver, 1e-6, 2000);
+        is_faithful(o) ? thesis_step(solver, 2000, 0.25) : exact_step(solver, 1e-6, 2000);
+    if (o->backend == TB_BACKEND_GPU) {
+        step.backend = TB_BACKEND_GPU;
+        step.solve.omega = GROUP_OMEGA;
+    }
     step.threads = step.solve.threads = (int32_t)o->threads;
     tb_status status = world_open(&w, GROUPS[g].scene, &step, error);
     const int32_t a_second = status == TB_OK ? (int32_t)lrint(1 / tb_model_dt(w.model)) : 1;
@@ -326,10 +344,128 @@ static tb_status fill_group(const thesis_options *o, thesis_table *t, tb_error *
     thesis_note(t, "seconds after each simulated second, collision detection included; beside them "
                    "proxSerial's. PATH took 424.71 and 11320.3 s for 8 s of 525 and 2100");
     thesis_note(
-        t, "solver %s%s", o->solver != NULL ? o->solver : "sor",
-        o->solver != NULL && strncmp(o->solver, "prox_", 5) == 0
+        t, "solver %s on the %s%s", group_solver(o),
+        o->backend == TB_BACKEND_GPU ? "card" : "processor",
+        is_faithful(o)
             ? ", cold, omega 0.25, at most 2000 sweeps, one-sided 1e-6 cm/s as in the thesis"
             : ", warm, residual 1e-6, at most 2000 iterations");
+    return status;
+}
+
+/* ---- the card beside the processor ---- */
+
+/* Steps both from the start; the largest distance of a body's place (m) and what its two bodies' places
+ * are. */
+static tb_status compare_backends(const char *scene, const tb_step_options *step, int32_t steps,
+                                  thesis_row *row, tb_error *error)
+{
+    betz_world w[2] = {{0}};
+    tb_certificate certificate = {0};
+    double worst = 0;
+    tb_status status = TB_OK;
+    for (int k = 0; k < 2 && status == TB_OK; k++) {
+        tb_step_options own = *step;
+        own.backend = k == 0 ? TB_BACKEND_CPU : TB_BACKEND_GPU;
+        status = world_open(&w[k], scene, &own, error);
+        const double start = progress_clock();
+        if (status == TB_OK) status = tb_step(w[k].stepper, w[k].state, steps, &certificate, error);
+        row->here[1 + k] = progress_clock() - start;
+        row->residual = fmax(row->residual, certificate.residual);
+    }
+    const int32_t bodies = status == TB_OK ? tb_model_count(w[0].model).bodies : 0;
+    for (int32_t b = 1; b < bodies; b++) {
+        tb_body_motion here, there;
+        double square = 0;
+        if (tb_state_body_motion(w[0].state, b, &here) != TB_OK ||
+            tb_state_body_motion(w[1].state, b, &there) != TB_OK)
+            continue;
+        for (int i = 0; i < 3; i++) square += pow(here.position[i] - there.position[i], 2);
+        worst = fmax(worst, sqrt(square));
+    }
+    if (status == TB_OK) row->here[0] = worst;
+    if (status == TB_OK)
+        row->here[3] = tb_state_hash(w[0].state) == tb_state_hash(w[1].state) ? 1 : 0;
+    world_close(&w[0]);
+    world_close(&w[1]);
+    return status;
+}
+
+static tb_status fill_card(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const char *const SOLVERS[] = {"prox_serial", "prox_cuda"};
+    const int32_t steps = o->steps > 0 ? (int32_t)o->steps : ANGLE_STEPS;
+    thesis_add_column(t, "distance", "m");
+    thesis_add_column(t, "processor", "s");
+    thesis_add_column(t, "card", "s");
+    thesis_add_column(t, "same_bytes", "");
+    tb_status status = TB_OK;
+    progress bar = progress_begin("card", ANGLES_COUNT, o->json);
+    for (int i = 0; i < ANGLES_COUNT && status == TB_OK; i++) {
+        for (int k = 0; k < 2 && status == TB_OK && asked_for(o, ANGLES[i].scene); k++) {
+            char label[THESIS_LABEL];
+            const tb_step_options step = thesis_step(
+                SOLVERS[k], 500, k == 0 ? ANGLES[i].serial_omega : ANGLES[i].cuda_omega);
+            snprintf(label, sizeof label, "%s, %s", ANGLES[i].scene, SOLVERS[k]);
+            thesis_row *row = thesis_add_row(t, label);
+            row->residual = 0;
+            status = compare_backends(ANGLES[i].scene, &step, steps, row, error);
+            if (interrupt_requested()) status = TB_CANCELLED;
+        }
+        progress_update(&bar, i + 1);
+    }
+    progress_end(&bar);
+    thesis_note(t,
+                "the farthest body after %d steps of 0.01 s by the thesis's settings; the thesis "
+                "ends within 0.5 cm of PATH at best",
+                (int)steps);
+    return status;
+}
+
+/* ---- many worlds at once ---- */
+
+static tb_status time_worlds(const thesis_options *o, int32_t worlds, int32_t steps,
+                             thesis_row *row, tb_error *error)
+{
+    betz_world w;
+    tb_state **states = calloc((size_t)worlds, sizeof *states);
+    tb_step_options step = thesis_step("prox_cuda", 500, 0.5);
+    step.threads = (int32_t)o->threads;
+    step.backend = (tb_backend_choice)o->backend;
+    tb_status status = world_open(&w, "betz_angle_hexagon_5_mu0.1", &step, error);
+    if (status == TB_OK && states == NULL)
+        status = cli_fail(error, TB_RESOURCE_EXHAUSTED, "", 0, NULL, "no memory for %d worlds",
+                          (int)worlds);
+    /* the bodies fall first */
+    if (status == TB_OK) status = tb_step(w.stepper, w.state, 60, NULL, error);
+    for (int32_t i = 0; i < worlds && status == TB_OK; i++)
+        status = tb_state_fork(w.state, &states[i], error);
+    const double start = progress_clock();
+    if (status == TB_OK) status = tb_step_batch(w.stepper, states, worlds, steps, NULL, error);
+    row->here[0] = progress_clock() - start;
+    row->here[1] = worlds * (double)steps / row->here[0];
+    for (int32_t i = 0; i < worlds && states != NULL; i++) tb_state_destroy(states[i]);
+    free(states);
+    world_close(&w);
+    return status;
+}
+
+static tb_status fill_worlds(const thesis_options *o, thesis_table *t, tb_error *error)
+{
+    static const int32_t WORLDS[] = {1, 16, 256};
+    const int32_t steps = o->steps > 0 ? (int32_t)o->steps : 20;
+    t->row_key = "worlds";
+    thesis_add_column(t, "time", "s");
+    thesis_add_column(t, "world_steps", "1/s");
+    tb_status status = TB_OK;
+    for (size_t i = 0; i < sizeof WORLDS / sizeof WORLDS[0] && status == TB_OK; i++) {
+        char label[THESIS_LABEL];
+        snprintf(label, sizeof label, "%d", (int)WORLDS[i]);
+        status = time_worlds(o, WORLDS[i], steps, thesis_add_row(t, label), error);
+        if (interrupt_requested()) status = TB_CANCELLED;
+    }
+    thesis_note(t,
+                "%d steps of betz_angle_hexagon_5_mu0.1 by prox_cuda, 25 bodies a world, on the %s",
+                (int)steps, o->backend == TB_BACKEND_GPU ? "card" : "processor");
     return status;
 }
 
@@ -337,6 +473,8 @@ const thesis_entry thesis_betz[] = {
     {"slide", "accelerations of one hexagon down a slope", false, fill_slide},
     {"angle", "Friction Angle (figures 4.6 to 4.33), where bodies 17 and 209 end", true,
      fill_angle},
+    {"card", "Friction Angle on the processor and on the card", true, fill_card},
+    {"worlds", "many Friction Angle worlds at once", true, fill_worlds},
     {"lemke", "Lemke against the prox sweeps on the same steps", true, fill_lemke},
     {"group", "Large Group (tables 4.3 to 4.5), seconds of computing", true, fill_group},
     {NULL, NULL, false, NULL}};
