@@ -158,7 +158,8 @@ static void begin_guest(void *context, int32_t i, int32_t thread)
     if (g->course && c->step >= g->course->steps) return;
     g->workspace.threads = 1;
     tb_arena_reset(&g->workspace.arena);
-    if (g->course) g->status = tb_course_apply_inputs(g->state, g->course, c->step, &g->workspace.arena);
+    if (g->course)
+        g->status = tb_course_apply_inputs(g->state, g->course, c->step, &g->workspace.arena);
     if (g->status != TB_OK) {
         tb_fail_memory(&g->error, 0, "what a world is told");
         return;
