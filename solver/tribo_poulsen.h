@@ -26,9 +26,12 @@ typedef struct tb_poulsen_options {
     double nu;       /* factor on r after a growth of epsilon */
     int32_t tries;   /* reductions of r before the solve ends; 0: growth of epsilon is ignored */
     int32_t iterations;
-    double gamma;          /* the solve ends once result gamma is at most this; 0: never */
-    int32_t threads;       /* 0: all processors; results are the same bytes on any number */
-    uint64_t memory_limit; /* bytes, largest size of A or T; 0: the machine's memory */
+    double gamma;              /* the solve ends once result gamma is at most this; 0: never */
+    int32_t threads;           /* 0: all processors; results are the same bytes on any number */
+    tb_backend_choice backend; /* GPU: all iterations in one launch, to the CPU's bytes; neither the
+                                  sequential order nor gamma. AUTO is the CPU */
+    int32_t device;            /* of the backend */
+    uint64_t memory_limit;     /* bytes, largest size of A or T; 0: the machine's memory */
 } tb_poulsen_options;
 
 /* Factorized, sequential, r = 5 kg, nu 0.5, 5 tries, 50 iterations, one thread. */

@@ -14,8 +14,10 @@ typedef struct tb_device_copy {
 } tb_device_copy;
 
 struct tb_betz_batch;
+struct tb_row_run;
+struct tb_row_outcome;
 
-enum { TB_BACKEND_ABI = 14 };
+enum { TB_BACKEND_ABI = 15 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -77,6 +79,10 @@ typedef struct tb_backend {
     tb_status (*planar_sweep)(void *context, const struct tb_betz_batch *batch, bool fresh,
                               tb_error *error);
     void (*planar_close)(void *context);
+    /* Poulsen's iterations on block rows (solve/coloured/block_rows_sweep.h), checked; fills the outcome
+     * and the impulses of the run. May be NULL. */
+    tb_status (*rows_iterate)(int32_t device, const struct tb_row_run *run,
+                              struct tb_row_outcome *outcome, tb_error *error);
 } tb_backend;
 
 extern const tb_backend tb_backend_cpu;

@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "base/base.h"
+#include "gpu/coloured/rows.h"
 #include "gpu/large/large_step.h"
 #include "gpu/planar/betz.h"
 #include "gpu/qp/program.h"
@@ -434,4 +435,5 @@ const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .prox_iterate = tb_gpu_prox_iterate,
                                       .planar_open = tb_gpu_planar_open,
                                       .planar_sweep = tb_gpu_planar_sweep,
-                                      .planar_close = tb_gpu_planar_close};
+                                      .planar_close = tb_gpu_planar_close,
+                                      .rows_iterate = tb_gpu_rows_iterate};

@@ -108,7 +108,9 @@ static tb_status check(const tb_poulsen_options *o, tb_error *error)
         {o->iterations < 1, "iterations"},
         {!(o->gamma >= 0), "gamma"},
         {o->threads < 0 || o->threads > 4096, "threads"},
-        {o->colours < 0, "colours"}};
+        {o->colours < 0, "colours"},
+        {o->backend < TB_BACKEND_CPU || o->backend > TB_BACKEND_AUTO, "backend"},
+        {o->device < 0, "device"}};
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++)
         if (checks[i].wrong)
             return tb_fail_field(error, TB_INVALID_ARGUMENT, checks[i].field,

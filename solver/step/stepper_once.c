@@ -43,7 +43,7 @@ static tb_status check_number(double x, double lower, double upper, const char *
                          lower, upper);
 }
 
-/* Schemes of one precision and one backend: double on the processor. */
+/* Schemes whose worlds step in double on the processor; planar contacts may go to a GPU. */
 static bool is_host_scheme(const tb_step_options *o)
 {
     return o->scheme == TB_SCHEME_PLANAR || o->scheme == TB_SCHEME_VOLUME;

@@ -396,7 +396,7 @@ static tb_status fill_card(const thesis_options *o, thesis_table *t, tb_error *e
     const int32_t steps = o->steps > 0 ? (int32_t)o->steps : ANGLE_STEPS;
     thesis_add_column(t, "distance", "m");
     thesis_add_column(t, "processor", "s");
-    thesis_add_column(t, "card", "s");
+    thesis_add_column(t, "gpu", "s");
     thesis_add_column(t, "same_bytes", "");
     tb_status status = TB_OK;
     progress bar = progress_begin("card", ANGLES_COUNT, o->json);

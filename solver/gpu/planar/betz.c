@@ -16,7 +16,7 @@ typedef struct planar_card {
 /* ---- layout: what is brought, then what is brought back, then what stays ---- */
 
 typedef struct parts {
-    size_t blocks, segments, values, c, start, row_of, number;
+    size_t blocks, segments, values, c, start, row_of, coefficient;
     size_t islands, p; /* brought and fetched */
     size_t s, r, flags, counters, end;
 } parts;
@@ -41,7 +41,7 @@ static parts lay_out(const tb_betz_batch *b, int32_t teams)
     p.c = place(&end, rows * sizeof *b->c);
     p.start = place(&end, (dofs + islands) * sizeof *b->start);
     p.row_of = place(&end, entries * sizeof *b->row_of);
-    p.number = place(&end, entries * sizeof *b->number);
+    p.coefficient = place(&end, entries * sizeof *b->coefficient);
     p.islands = place(&end, islands * sizeof *b->islands);
     p.p = place(&end, rows * sizeof *b->p);
     p.s = place(&end, dofs * sizeof(double));
@@ -66,7 +66,8 @@ static void stage(const planar_card *card, const parts *p, const tb_betz_batch *
     put(card, p->start, b->start,
         ((size_t)b->number_of_dofs + (size_t)b->number_of_islands) * sizeof *b->start);
     put(card, p->row_of, b->row_of, (size_t)b->number_of_entries * sizeof *b->row_of);
-    put(card, p->number, b->number, (size_t)b->number_of_entries * sizeof *b->number);
+    put(card, p->coefficient, b->coefficient,
+        (size_t)b->number_of_entries * sizeof *b->coefficient);
 }
 
 static tb_gpu_betz view_of(const planar_card *card, const parts *p, const tb_betz_batch *b,
@@ -80,7 +81,7 @@ static tb_gpu_betz view_of(const planar_card *card, const parts *p, const tb_bet
     g.batch.c = (const double *)(void *)(base + p->c);
     g.batch.start = (const int32_t *)(void *)(base + p->start);
     g.batch.row_of = (const int32_t *)(void *)(base + p->row_of);
-    g.batch.number = (const int64_t *)(void *)(base + p->number);
+    g.batch.coefficient = (const double *)(void *)(base + p->coefficient);
     g.batch.islands = (tb_betz_island *)(void *)(base + p->islands);
     g.batch.p = (double *)(void *)(base + p->p);
     g.s = (double *)(void *)(base + p->s);

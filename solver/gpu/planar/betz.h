@@ -8,8 +8,9 @@
 #include "solve/planar/betz_batch.h"
 
 enum {
+    TB_GPU_BETZ_SHARED = 200 << 10, /* bytes of a block of threads for its contacts */
     TB_GPU_BETZ_THREADS = 256,
-    TB_GPU_BETZ_BLOCKS = 2,   /* blocks of threads on a multiprocessor */
+    TB_GPU_BETZ_BLOCKS = 1,   /* blocks of threads on a multiprocessor */
     TB_GPU_BETZ_COUNTERS = 64 /* unsigned numbers of a team: its meeting, two votes */
 };
 

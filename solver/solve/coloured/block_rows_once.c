@@ -1,6 +1,7 @@
 /* The sweeps of Poulsen's solvers, his controller and his measure of quality. */
-#include "solve/coloured/block_rows.h"
+#include "solve/coloured/block_rows_sweep.h"
 
+#include "backend/backend.h"
 #include "base/parallel.h"
 
 #include <string.h>
@@ -10,17 +11,14 @@
 enum { ROWS = TB_CONTACT_ROWS, DOFS = TB_BODY_DOFS, CHUNK = 64 };
 
 typedef struct solving {
+    tb_row_sweep z;
     const tb_block_rows *p;
     const tb_poulsen_options *o;
     tb_edge_table table;
     tb_edge_colouring colours;
-    double r;                         /* N s per m/s: R = r 1 */
-    double *lambda, *next, *previous; /* contacts x 4 */
-    double *w;                        /* bodies x 6: Y' lambda, factorized */
-    int64_t *start;                   /* contacts + 1: first block of each row */
-    int32_t *column;
-    double *block;   /* blocks x 16: A, or T */
-    double *epsilon; /* chunks: largest change of an impulse */
+    double *previous; /* contacts x 4 */
+    double *epsilon;  /* chunks: largest change of an impulse */
+    int64_t blocks;   /* of A or T */
     int32_t threads;
     /* of the pass under way: contacts order[first ... first + count) or, without an order, these */
     const int32_t *order;
@@ -28,91 +26,15 @@ typedef struct solving {
     bool in_place; /* new impulses replace the old ones at once */
 } solving;
 
-/* ---- one contact ---- */
-
-static const double *side(const solving *s, int32_t k, int i)
-{
-    return s->p->y + ((int64_t)k * 2 + i) * TB_SIDE_NUMBERS;
-}
-
-static int32_t body(const solving *s, int32_t k, int i)
-{
-    return i == 0 ? s->p->graph.a[k] : s->p->graph.b[k];
-}
-
-/* velocity = Y_k w + b_k */
-static void velocity_by_bodies(const solving *s, int32_t k, double v[ROWS])
-{
-    memcpy(v, s->p->b + (int64_t)ROWS * k, ROWS * sizeof *v);
-    for (int i = 0; i < 2; i++) {
-        const double *y = side(s, k, i), *w = s->w + (int64_t)DOFS * body(s, k, i);
-        for (int r = 0; r < ROWS; r++)
-            for (int d = 0; d < DOFS; d++) v[r] += y[r * DOFS + d] * w[d];
-    }
-}
-
-static void row_times(const solving *s, int32_t k, const double *lambda, double v[ROWS])
-{
-    for (int64_t j = s->start[k]; j < s->start[k + 1]; j++) {
-        const double *block = s->block + TB_BLOCK_NUMBERS * j;
-        const double *x = lambda + (int64_t)ROWS * s->column[j];
-        for (int r = 0; r < ROWS; r++)
-            for (int c = 0; c < ROWS; c++) v[r] += block[r * ROWS + c] * x[c];
-    }
-}
-
-/* z = lambda - R (A lambda + b), before its projection */
-static void trial(const solving *s, int32_t k, double z[ROWS])
-{
-    const double *own = s->lambda + (int64_t)ROWS * k;
-    double v[ROWS] = {0};
-    switch (s->o->storage) {
-    case TB_STORAGE_T:
-        for (int r = 0; r < ROWS; r++) v[r] = -s->r * s->p->b[(int64_t)ROWS * k + r];
-        row_times(s, k, s->lambda, v);
-        memcpy(z, v, sizeof v);
-        return;
-    case TB_STORAGE_DENSE:
-        memcpy(v, s->p->b + (int64_t)ROWS * k, sizeof v);
-        row_times(s, k, s->lambda, v);
-        break;
-    default: velocity_by_bodies(s, k, v); break;
-    }
-    for (int r = 0; r < ROWS; r++) z[r] = own[r] - s->r * v[r];
-}
-
-/* w of both bodies after a change of the contact's impulses */
-static void push_bodies(const solving *s, int32_t k, const double change[ROWS])
-{
-    for (int i = 0; i < 2; i++) {
-        const double *y = side(s, k, i);
-        double *w = s->w + (int64_t)DOFS * body(s, k, i);
-        for (int r = 0; r < ROWS; r++)
-            for (int d = 0; d < DOFS; d++) w[d] += y[r * DOFS + d] * change[r];
-    }
-}
-
 static void solve_chunk(void *context, int32_t chunk, int32_t thread)
 {
     const solving *s = context;
-    const bool push = s->in_place && s->o->storage == TB_STORAGE_FACTORIZED;
     const int32_t from = chunk * CHUNK;
     const int32_t to = s->count - from > CHUNK ? from + CHUNK : s->count;
     double epsilon = 0;
     (void)thread;
-    for (int32_t i = from; i < to; i++) {
-        const int32_t k = s->order ? s->order[s->first + i] : i;
-        double z[ROWS], change[ROWS];
-        double *old = s->lambda + (int64_t)ROWS * k;
-        trial(s, k, z);
-        tb_prox_block(TB_LAW_SPIN, ROWS, s->p->mu, 0, 0, z);
-        for (int r = 0; r < ROWS; r++) {
-            change[r] = z[r] - old[r];
-            if (fabs(change[r]) > epsilon) epsilon = fabs(change[r]);
-        }
-        memcpy(s->in_place ? old : s->next + (int64_t)ROWS * k, z, sizeof z);
-        if (push) push_bodies(s, k, change);
-    }
+    for (int32_t i = from; i < to; i++)
+        epsilon = tb_row_solve(&s->z, s->order ? s->order[s->first + i] : i, s->in_place, epsilon);
     s->epsilon[chunk] = epsilon;
 }
 
@@ -136,17 +58,8 @@ static double pass(solving *s, const int32_t *order, int32_t first, int32_t coun
 
 static void sum_body(void *context, int32_t m, int32_t thread)
 {
-    const solving *s = context;
-    double *w = s->w + (int64_t)DOFS * m;
     (void)thread;
-    memset(w, 0, DOFS * sizeof *w);
-    for (int32_t j = s->table.start[m]; j < s->table.start[m + 1]; j++) {
-        const int32_t k = s->table.edge[j];
-        const double *y = side(s, k, s->p->graph.a[k] == m ? 0 : 1);
-        const double *x = s->lambda + (int64_t)ROWS * k;
-        for (int r = 0; r < ROWS; r++)
-            for (int d = 0; d < DOFS; d++) w[d] += y[r * DOFS + d] * x[r];
-    }
+    tb_row_sum_body(&((const solving *)context)->z, m);
 }
 
 /* w = Y' lambda afresh */
@@ -159,9 +72,9 @@ static void sum_bodies(solving *s)
 static double jacobi(solving *s)
 {
     const double epsilon = pass(s, NULL, 0, s->p->graph.edges, false, s->threads);
-    double *old = s->lambda;
-    s->lambda = s->next;
-    s->next = old;
+    double *old = s->z.lambda;
+    s->z.lambda = s->z.next;
+    s->z.next = old;
     sum_bodies(s);
     return epsilon;
 }
@@ -171,11 +84,13 @@ static void take_unsafe(solving *s, int32_t first, int32_t end)
 {
     for (int32_t i = first; i < end; i++) {
         const int32_t k = s->colours.order[i];
-        double *old = s->lambda + (int64_t)ROWS * k, change[ROWS];
-        const double *fresh = s->next + (int64_t)ROWS * k;
+        double *old = s->z.lambda + (int64_t)ROWS * k, change[ROWS];
+        const double *fresh = s->z.next + (int64_t)ROWS * k;
         for (int r = 0; r < ROWS; r++) change[r] = fresh[r] - old[r];
         memcpy(old, fresh, ROWS * sizeof *old);
-        if (s->o->storage == TB_STORAGE_FACTORIZED) push_bodies(s, k, change);
+        if (s->o->storage != TB_STORAGE_FACTORIZED) continue;
+        tb_row_push(&s->z, k, 0, change);
+        tb_row_push(&s->z, k, 1, change);
     }
 }
 
@@ -201,7 +116,7 @@ static double gauss_seidel(solving *s)
 static int32_t row_columns(const solving *s, int32_t k, int32_t *list)
 {
     const tb_edge_table *t = &s->table;
-    const int32_t a = body(s, k, 0), b = body(s, k, 1);
+    const int32_t a = tb_row_body(&s->z, k, 0), b = tb_row_body(&s->z, k, 1);
     int32_t i = t->start[a], j = t->start[b], n = 0;
     while (i < t->start[a + 1] || j < t->start[b + 1]) {
         const int32_t p = i < t->start[a + 1] ? t->edge[i] : INT32_MAX;
@@ -218,21 +133,22 @@ static void fill_row(void *context, int32_t k, int32_t thread)
 {
     const solving *s = context;
     (void)thread;
-    row_columns(s, k, s->column + s->start[k]);
-    for (int64_t j = s->start[k]; j < s->start[k + 1]; j++) {
-        const int32_t l = s->column[j];
-        double *block = s->block + TB_BLOCK_NUMBERS * j;
+    const tb_row_sweep *z = &s->z;
+    row_columns(s, k, (int32_t *)(uintptr_t)z->column + z->start[k]);
+    for (int64_t j = z->start[k]; j < z->start[k + 1]; j++) {
+        const int32_t l = z->column[j];
+        double *block = z->block + TB_BLOCK_NUMBERS * j;
         memset(block, 0, TB_BLOCK_NUMBERS * sizeof *block);
         for (int e = 0; e < 4; e++) {
-            if (body(s, k, e / 2) != body(s, l, e % 2)) continue;
-            const double *y = side(s, k, e / 2), *x = side(s, l, e % 2);
+            if (tb_row_body(z, k, e / 2) != tb_row_body(z, l, e % 2)) continue;
+            const double *y = tb_row_side(z, k, e / 2), *x = tb_row_side(z, l, e % 2);
             for (int r = 0; r < ROWS; r++)
                 for (int c = 0; c < ROWS; c++)
                     for (int d = 0; d < DOFS; d++)
                         block[r * ROWS + c] += y[r * DOFS + d] * x[c * DOFS + d];
         }
         if (s->o->storage != TB_STORAGE_T) continue;
-        for (int r = 0; r < TB_BLOCK_NUMBERS; r++) block[r] *= -s->r;
+        for (int r = 0; r < TB_BLOCK_NUMBERS; r++) block[r] *= -z->r;
         for (int r = 0; r < ROWS && l == k; r++) block[r * ROWS + r] += 1;
     }
 }
@@ -249,30 +165,26 @@ static tb_status make_rows(solving *s, tb_arena *arena, tb_poulsen_result *resul
         return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "storage",
                              "%s takes %llu bytes, and %llu are allowed", name,
                              (unsigned long long)result->matrix_bytes, (unsigned long long)limit);
-    s->start = TB_ARENA_ARRAY(arena, int64_t, (size_t)s->p->graph.edges + 1);
-    s->column = TB_ARENA_ARRAY(arena, int32_t, blocks);
-    s->block = TB_ARENA_ARRAY(arena, double, TB_BLOCK_NUMBERS *blocks);
-    if (!s->start || !s->column || !s->block)
+    int64_t *start = TB_ARENA_ARRAY(arena, int64_t, (size_t)s->p->graph.edges + 1);
+    s->z.column = TB_ARENA_ARRAY(arena, int32_t, blocks);
+    s->z.block = TB_ARENA_ARRAY(arena, double, TB_BLOCK_NUMBERS *blocks);
+    if (!start || !s->z.column || !s->z.block)
         return tb_fail_memory(error, (size_t)result->matrix_bytes, name);
-    s->start[0] = 0;
+    start[0] = 0;
     for (int32_t k = 0; k < s->p->graph.edges; k++)
-        s->start[k + 1] = s->start[k] + row_columns(s, k, NULL);
+        start[k + 1] = start[k] + row_columns(s, k, NULL);
+    s->z.start = start;
+    s->blocks = blocks;
     tb_parallel_for(s->p->graph.edges, CHUNK, s->threads, fill_row, s);
     return TB_OK;
 }
 
-/* R times nu; T by its closed form (Poulsen 3.6). */
+/* R times nu */
 static void scale_r(solving *s)
 {
-    const double nu = s->o->nu;
-    s->r *= nu;
+    s->z.r *= s->o->nu;
     if (s->o->storage != TB_STORAGE_T) return;
-    for (int32_t k = 0; k < s->p->graph.edges; k++)
-        for (int64_t j = s->start[k]; j < s->start[k + 1]; j++) {
-            double *block = s->block + TB_BLOCK_NUMBERS * j;
-            for (int i = 0; i < TB_BLOCK_NUMBERS; i++) block[i] *= nu;
-            for (int r = 0; r < ROWS && s->column[j] == k; r++) block[r * ROWS + r] += 1 - nu;
-        }
+    for (int32_t k = 0; k < s->p->graph.edges; k++) tb_row_rescale(&s->z, k, s->o->nu);
 }
 
 /* ---- the whole ---- */
@@ -288,11 +200,11 @@ static double seconds_now(void)
 static double quality(solving *s)
 {
     double sum = 0;
-    for (int32_t m = 0; m < s->p->graph.bodies; m++) sum_body(s, m, 0);
+    for (int32_t m = 0; m < s->p->graph.bodies; m++) tb_row_sum_body(&s->z, m);
     for (int32_t k = 0; k < s->p->graph.edges; k++) {
-        const double *own = s->lambda + (int64_t)ROWS * k;
+        const double *own = s->z.lambda + (int64_t)ROWS * k;
         double v[ROWS], z[ROWS];
-        velocity_by_bodies(s, k, v);
+        tb_row_velocity(&s->z, k, v);
         for (int r = 0; r < ROWS; r++) z[r] = own[r] - TB_POULSEN_R * v[r];
         tb_prox_block(TB_LAW_SPIN, ROWS, s->p->mu, 0, 0, z);
         for (int r = 0; r < ROWS; r++) sum += (z[r] - own[r]) * (z[r] - own[r]);
@@ -321,12 +233,12 @@ static void iterate(solving *s, tb_poulsen_result *result)
     const size_t bytes = (size_t)s->p->graph.edges * ROWS * sizeof(double);
     double last = INFINITY;
     for (int32_t i = 0; i < s->o->iterations; i++) {
-        memcpy(s->previous, s->lambda, bytes);
+        memcpy(s->previous, s->z.lambda, bytes);
         const double epsilon = s->o->jacobi ? jacobi(s) : gauss_seidel(s);
         result->iterations = i + 1;
         result->epsilon = epsilon;
         if (epsilon > last && s->o->tries > 0) {
-            memcpy(s->lambda, s->previous, bytes);
+            memcpy(s->z.lambda, s->previous, bytes);
             sum_bodies(s);
             if (result->reductions == s->o->tries) return;
             scale_r(s);
@@ -339,22 +251,110 @@ static void iterate(solving *s, tb_poulsen_result *result)
     }
 }
 
+/* ---- on a GPU ---- */
+
+/* The bodies of the unsafe colour and the contacts of each there, in order. */
+static tb_status list_unsafe(const solving *s, tb_arena *arena, tb_row_run *run, tb_error *error)
+{
+    const tb_edge_colouring *c = &s->colours;
+    if (run->unsafe == 0 || s->o->storage != TB_STORAGE_FACTORIZED) return TB_OK;
+    const int32_t first = c->start[c->colours - 1], count = c->start[c->colours] - first;
+    int32_t *place = TB_ARENA_ARRAY(arena, int32_t, s->p->graph.bodies);
+    int32_t *list = TB_ARENA_ARRAY(arena, int32_t, 2 * (int64_t)count);
+    int32_t *start = TB_ARENA_ZEROED(arena, int32_t, 2 * (int64_t)count + 3);
+    int32_t *edge = TB_ARENA_ARRAY(arena, int32_t, 2 * (int64_t)count);
+    if (!place || !list || !start || !edge) return tb_fail_memory(error, 0, "the unsafe colour");
+    for (int32_t m = 0; m < s->p->graph.bodies; m++) place[m] = -1;
+    /* counts stand two places behind, so that filling leaves each body's first */
+    for (int32_t i = 0; i < 2 * count; i++) {
+        const int32_t m = tb_row_body(&s->z, c->order[first + i / 2], i % 2);
+        if (place[m] < 0) {
+            place[m] = run->unsafe_bodies;
+            list[run->unsafe_bodies++] = m;
+        }
+        start[place[m] + 2]++;
+    }
+    for (int32_t i = 0; i < run->unsafe_bodies; i++) start[i + 2] += start[i + 1];
+    for (int32_t i = 0; i < 2 * count; i++) {
+        const int32_t k = c->order[first + i / 2];
+        edge[start[place[tb_row_body(&s->z, k, i % 2)] + 1]++] = k;
+    }
+    run->unsafe_body = list;
+    run->unsafe_start = start;
+    run->unsafe_edge = edge;
+    return TB_OK;
+}
+
+static tb_status iterate_on_gpu(solving *s, tb_arena *arena, tb_poulsen_result *result,
+                                tb_error *error)
+{
+    const tb_backend *backend = NULL;
+    tb_row_outcome outcome = {0};
+    tb_status status = tb_backend_find(TB_BACKEND_GPU, &backend, error);
+    if (status == TB_OK && !backend->rows_iterate)
+        status = tb_fail_field(error, TB_UNSUPPORTED, "backend",
+                               "backend '%s' has no sweeps of block rows", backend->name);
+    if (status != TB_OK) return status;
+    tb_row_run run = {.sweep = s->z,
+                      .blocks = s->blocks,
+                      .colours = s->colours.colours,
+                      .unsafe = s->colours.unsafe,
+                      .colour_start = s->colours.start,
+                      .order = s->colours.order,
+                      .iterations = s->o->iterations,
+                      .tries = s->o->tries,
+                      .nu = s->o->nu};
+    status = list_unsafe(s, arena, &run, error);
+    if (status == TB_OK) status = backend->rows_iterate(s->o->device, &run, &outcome, error);
+    if (status != TB_OK) return status;
+    result->iterations = outcome.iterations;
+    result->reductions = outcome.reductions;
+    result->epsilon = outcome.epsilon;
+    result->seconds = outcome.seconds;
+    s->z.r = outcome.r;
+    return TB_OK;
+}
+
+static tb_status check_gpu(const tb_poulsen_options *o, tb_error *error)
+{
+    if (o->backend != TB_BACKEND_GPU) return TB_OK;
+    if (!o->jacobi && o->colouring == TB_POULSEN_SEQUENTIAL)
+        return tb_fail_field(error, TB_UNSUPPORTED, "colouring",
+                             "the sequential order has nothing for a GPU to do at once");
+    if (o->gamma > 0)
+        return tb_fail_field(error, TB_UNSUPPORTED, "gamma",
+                             "a GPU makes all iterations: it does not stop at a gamma");
+    return TB_OK;
+}
+
 tb_status tb_block_rows_solve(const tb_block_rows *rows, const tb_poulsen_options *options,
                               tb_arena *arena, double *lambda, tb_poulsen_result *result,
                               tb_error *error)
 {
     const size_t numbers = (size_t)rows->graph.edges * ROWS;
-    solving s = {
-        .p = rows, .o = options, .r = options->r, .threads = tb_parallel_threads(options->threads)};
+    solving s = {.p = rows, .o = options, .threads = tb_parallel_threads(options->threads)};
     memset(result, 0, sizeof *result);
     const double start = seconds_now();
-    tb_status status = tb_edge_table_build(&rows->graph, arena, &s.table);
-    s.lambda = TB_ARENA_ZEROED(arena, double, numbers);
-    s.next = TB_ARENA_ZEROED(arena, double, numbers);
+    tb_status status = check_gpu(options, error);
+    if (status == TB_OK) status = tb_edge_table_build(&rows->graph, arena, &s.table);
+    s.z = (tb_row_sweep){.contacts = rows->graph.edges,
+                         .bodies = rows->graph.bodies,
+                         .a = rows->graph.a,
+                         .b = rows->graph.b,
+                         .y = rows->y,
+                         .free = rows->b,
+                         .mu = rows->mu,
+                         .r = options->r,
+                         .storage = (int32_t)options->storage,
+                         .lambda = TB_ARENA_ZEROED(arena, double, numbers),
+                         .next = TB_ARENA_ZEROED(arena, double, numbers),
+                         .w = TB_ARENA_ZEROED(arena, double, (size_t)rows->graph.bodies *DOFS),
+                         .of_body = s.table.start,
+                         .edge = s.table.edge};
     s.previous = TB_ARENA_ZEROED(arena, double, numbers);
-    s.w = TB_ARENA_ZEROED(arena, double, (size_t)rows->graph.bodies *DOFS);
     s.epsilon = TB_ARENA_ARRAY(arena, double, (size_t)rows->graph.edges / CHUNK + 1);
-    if (status != TB_OK || !s.lambda || !s.next || !s.previous || !s.w || !s.epsilon)
+    if (status == TB_UNSUPPORTED) return status;
+    if (status != TB_OK || !s.z.lambda || !s.z.next || !s.previous || !s.z.w || !s.epsilon)
         return tb_fail_memory(error, 0, "impulses");
     status = colour(&s, arena, error);
     if (status == TB_OK) status = make_rows(&s, arena, result, error);
@@ -362,10 +362,15 @@ tb_status tb_block_rows_solve(const tb_block_rows *rows, const tb_poulsen_option
     result->colours = s.colours.colours;
     result->setup_seconds = seconds_now() - start;
     const double begun = seconds_now();
-    iterate(&s, result);
-    result->seconds = seconds_now() - begun;
+    if (options->backend == TB_BACKEND_GPU) {
+        status = iterate_on_gpu(&s, arena, result, error);
+        if (status != TB_OK) return status;
+    } else {
+        iterate(&s, result);
+        result->seconds = seconds_now() - begun;
+    }
     result->gamma = quality(&s);
-    result->r = s.r;
-    memcpy(lambda, s.lambda, numbers * sizeof *lambda);
+    result->r = s.z.r;
+    memcpy(lambda, s.z.lambda, numbers * sizeof *lambda);
     return TB_OK;
 }

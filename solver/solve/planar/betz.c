@@ -48,8 +48,8 @@ TB_STATIC tb_status betz_list_dofs(tb_betz *z, tb_arena *scratch)
     if (total > INT32_MAX) return TB_RESOURCE_EXHAUSTED;
     z->start = TB_ARENA_ZEROED(scratch, int32_t, (size_t)p->number_of_dofs + 2);
     z->row = TB_ARENA_ARRAY(scratch, int32_t, total);
-    z->number = TB_ARENA_ARRAY(scratch, int64_t, total);
-    if (!z->start || !z->row || !z->number) return TB_RESOURCE_EXHAUSTED;
+    z->coefficient = TB_ARENA_ARRAY(scratch, tb_real, total);
+    if (!z->start || !z->row || !z->coefficient) return TB_RESOURCE_EXHAUSTED;
     int32_t *end = z->start + 1;
     for (int pass = 0; pass < 2; pass++) {
         for (int32_t b = 0; b < p->number_of_blocks; b++) {
@@ -62,7 +62,8 @@ TB_STATIC tb_status betz_list_dofs(tb_betz *z, tb_arena *scratch)
                         continue;
                     }
                     z->row[end[dof]] = block->row + k;
-                    z->number[end[dof]++] = block->value + (int64_t)k * block->width + j;
+                    z->coefficient[end[dof]++] =
+                        p->values[block->value + (int64_t)k * block->width + j];
                 }
         }
         if (pass == 0)

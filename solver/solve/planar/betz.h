@@ -20,13 +20,13 @@ enum {
 #define tb_betz TB_SYMBOL(tb_betz)
 typedef struct tb_betz {
     const tb_problem *problem;
-    tb_real *p;      /* rows, N s */
-    tb_real *s;      /* dofs: Y p */
-    tb_real *r;      /* rows, kg */
-    uint8_t *flags;  /* blocks */
-    int32_t *start;  /* dofs + 1: first of the dof's numbers in `number` ... */
-    int32_t *row;    /* ... the row that each stands in ... */
-    int64_t *number; /* ... and where it stands in problem->values */
+    tb_real *p;           /* rows, N s */
+    tb_real *s;           /* dofs: Y p */
+    tb_real *r;           /* rows, kg */
+    uint8_t *flags;       /* blocks */
+    int32_t *start;       /* dofs + 1: first of the dof's numbers of Y in ... */
+    int32_t *row;         /* ... the row that each stands in, and ... */
+    tb_real *coefficient; /* ... the number itself */
     tb_real tolerance;
     tb_real limit; /* N s, of p_n; 0: none */
     bool freeze;   /* a normal that has converged keeps its impulse while rho_n > -tolerance */
@@ -97,7 +97,7 @@ TB_FN void tb_betz_update_dof(const tb_betz *z, int32_t dof)
 {
     tb_real sum = 0;
     for (int32_t i = z->start[dof]; i < z->start[dof + 1]; i++)
-        sum += z->problem->values[z->number[i]] * z->p[z->row[i]];
+        sum += z->coefficient[i] * z->p[z->row[i]];
     z->s[dof] = sum;
 }
 

@@ -22,7 +22,7 @@ enum { TB_BETZ_MOVES = 1, TB_BETZ_OVER = 2 }; /* votes of a sweep */
 typedef struct tb_betz_island {
     int32_t block, blocks, row, rows, dof, dofs, segment;
     int32_t start; /* first of its dofs + 1 numbers in `start` */
-    int32_t entry; /* first of its numbers in `row_of` and `number` */
+    int32_t entry; /* first of its numbers in `row_of` and `coefficient` */
     int64_t value;
     double omega; /* of r */
     double tolerance;
@@ -39,9 +39,9 @@ typedef struct tb_betz_batch {
     const tb_block *blocks;
     const tb_segment *segments;
     const double *values, *c;
-    const int32_t *start;  /* dofs and islands: see tb_betz */
-    const int32_t *row_of; /* entries */
-    const int64_t *number; /* entries */
+    const int32_t *start;      /* dofs and islands: see tb_betz */
+    const int32_t *row_of;     /* entries */
+    const double *coefficient; /* entries */
     tb_betz_island *islands;
     double *p; /* rows, N s: read where an island is fresh, and written */
 } tb_betz_batch;

@@ -3,6 +3,8 @@
  * along the line between them, so that gaps are distances. */
 #include "step/planar/planar.h"
 
+#include "base/parallel.h"
+
 #include <math.h>
 #include <stdlib.h>
 
@@ -321,17 +323,41 @@ static tb_status find_pairs(const tb_planar_world *w, double dt, double margin, 
     return TB_OK;
 }
 
-tb_status tb_planar_detect(const tb_planar_world *w, double dt, double margin, tb_arena *arena,
-                           tb_planar_contact **contacts, int32_t *count)
+enum { PAIRS_AT_ONCE = 64 };
+
+/* Pairs and their contacts, each pair in places of its own. */
+typedef struct detection {
+    const tb_planar_world *world;
+    const pair *pairs;
+    tb_planar_contact *contacts; /* TB_PLANAR_MOST_POINTS a pair */
+    int32_t *found;              /* pairs */
+} detection;
+
+static void collide_pair(void *context, int32_t i, int32_t thread)
+{
+    const detection *d = context;
+    const pair *p = &d->pairs[i];
+    (void)thread;
+    d->found[i] = tb_planar_collide(d->world, p->a, p->b, p->reach,
+                                    d->contacts + TB_PLANAR_MOST_POINTS * (int64_t)i);
+}
+
+tb_status tb_planar_detect(const tb_planar_world *w, double dt, double margin, int32_t threads,
+                           tb_arena *arena, tb_planar_contact **contacts, int32_t *count)
 {
     pair *pairs = NULL;
     int32_t number = 0;
     *count = 0;
     const tb_status status = find_pairs(w, dt, margin, arena, &pairs, &number);
     if (status != TB_OK) return status;
-    *contacts = TB_ARENA_ARRAY(arena, tb_planar_contact, TB_PLANAR_MOST_POINTS * (int64_t)number);
-    if (!*contacts) return TB_RESOURCE_EXHAUSTED;
+    detection d = {.world = w, .pairs = pairs};
+    d.contacts = TB_ARENA_ARRAY(arena, tb_planar_contact, TB_PLANAR_MOST_POINTS * (int64_t)number);
+    d.found = TB_ARENA_ARRAY(arena, int32_t, number);
+    if (!d.contacts || !d.found) return TB_RESOURCE_EXHAUSTED;
+    tb_parallel_for(number, PAIRS_AT_ONCE, threads, collide_pair, &d);
     for (int32_t i = 0; i < number; i++)
-        *count += tb_planar_collide(w, pairs[i].a, pairs[i].b, pairs[i].reach, *contacts + *count);
+        for (int32_t k = 0; k < d.found[i]; k++)
+            d.contacts[(*count)++] = d.contacts[TB_PLANAR_MOST_POINTS * (int64_t)i + k];
+    *contacts = d.contacts;
     return TB_OK;
 }

@@ -156,7 +156,7 @@ static void begin_guest(void *context, int32_t i, int32_t thread)
     g->islands = NULL;
     if (g->status != TB_OK) return;
     if (g->course && c->step >= g->course->steps) return;
-    g->workspace.threads = 1;
+    g->workspace.threads = c->worlds == 1 ? c->threads : 1;
     tb_arena_reset(&g->workspace.arena);
     if (g->course)
         g->status = tb_course_apply_inputs(g->state, g->course, c->step, &g->workspace.arena);
@@ -255,8 +255,8 @@ static void copy_solve(void *context, int32_t i, int32_t thread)
     memcpy((int32_t *)(uintptr_t)b->start + to->start, s->run.z.start,
            ((size_t)to->dofs + 1) * sizeof *b->start);
     memcpy((int32_t *)(uintptr_t)b->row_of + to->entry, s->run.z.row, entries * sizeof *b->row_of);
-    memcpy((int64_t *)(uintptr_t)b->number + to->entry, s->run.z.number,
-           entries * sizeof *b->number);
+    memcpy((double *)(uintptr_t)b->coefficient + to->entry, s->run.z.coefficient,
+           entries * sizeof *b->coefficient);
 }
 
 static bool take_arrays(planar_context *c)
@@ -268,10 +268,10 @@ static bool take_arrays(planar_context *c)
     b->c = TB_ARENA_ARRAY(&c->arena, double, b->number_of_rows);
     b->start = TB_ARENA_ZEROED(&c->arena, int32_t, b->number_of_dofs + b->number_of_islands);
     b->row_of = TB_ARENA_ARRAY(&c->arena, int32_t, b->number_of_entries);
-    b->number = TB_ARENA_ARRAY(&c->arena, int64_t, b->number_of_entries);
+    b->coefficient = TB_ARENA_ARRAY(&c->arena, double, b->number_of_entries);
     b->p = TB_ARENA_ZEROED(&c->arena, double, b->number_of_rows);
-    return b->blocks && b->segments && b->values && b->c && b->start && b->row_of && b->number &&
-           b->p;
+    return b->blocks && b->segments && b->values && b->c && b->start && b->row_of &&
+           b->coefficient && b->p;
 }
 
 /* Lists the islands of all worlds, opens their solves, and lays their arrays one behind the other. */

@@ -85,9 +85,10 @@ int32_t tb_planar_collide(const tb_planar_world *world, int32_t a, int32_t b, do
                           tb_planar_contact contacts[TB_PLANAR_MOST_POINTS]);
 
 /* All contacts of the world, by pairs of shapes in order. Two shapes are looked at where they may meet
- * within dt, or their gap is at most `margin` m. From the arena. */
-tb_status tb_planar_detect(const tb_planar_world *world, double dt, double margin, tb_arena *arena,
-                           tb_planar_contact **contacts, int32_t *count);
+ * within dt, or their gap is at most `margin` m; the same bytes on any number of threads (0: all
+ * processors). From the arena. */
+tb_status tb_planar_detect(const tb_planar_world *world, double dt, double margin, int32_t threads,
+                           tb_arena *arena, tb_planar_contact **contacts, int32_t *count);
 
 /* What a solve of a planar world starts from. */
 typedef struct tb_planar_solve {

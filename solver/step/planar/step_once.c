@@ -345,8 +345,8 @@ static tb_status prepare(stepping *s, const tb_state *state, const tb_step_optio
     find_free_velocities(s, state);
     for (size_t i = 0; i < dofs; i++)
         if (!isfinite(s->free_velocity[i])) return TB_DIVERGED;
-    status = tb_planar_detect(&s->world, s->dt, options->contact_margin, s->arena, &s->contacts,
-                              &s->number_of_contacts);
+    status = tb_planar_detect(&s->world, s->dt, options->contact_margin, s->threads, s->arena,
+                              &s->contacts, &s->number_of_contacts);
     if (status != TB_OK) return tb_fail_memory(error, 0, "contacts");
     return assemble(s, error);
 }

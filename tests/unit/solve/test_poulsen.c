@@ -1,6 +1,5 @@
 /* Poulsen's solvers: his figures, storage forms that agree, threads that do not change a byte. */
-#include "../test_util.h"
-
+#include "../gpu/card_util.h"
 #include "tribo_poulsen.h"
 
 static tb_error error;
@@ -110,5 +109,43 @@ START_TEST(what_does_not_fit_is_named)
 }
 END_TEST
 
+/* Every iteration and the reductions of R, with each colouring and storage. */
+START_TEST(card_and_processor_leave_the_same_bytes)
+{
+    (void)find_card();
+    for (int i = 0; i < 2 * 3 * 4; i++) {
+        tb_poulsen_options o = tb_poulsen_defaults();
+        const bool pile = i % 2;
+        o.iterations = 4;
+        o.storage = (tb_storage)(TB_STORAGE_FACTORIZED + i / 2 % 3);
+        o.jacobi = i / 6 == 0;
+        o.colouring = (tb_poulsen_colouring)(i / 6 % 4);
+        if (!pile && o.colouring == TB_POULSEN_RELAXED) {
+            o.r = 40; /* epsilon grows */
+            o.tries = 1;
+        }
+        const char *scene = pile ? "poulsen_pile_40" : "poulsen_grid_8";
+        const tb_poulsen_result here = solved(scene, &o);
+        o.backend = TB_BACKEND_GPU;
+        const tb_poulsen_result there = solved(scene, &o);
+        ck_assert_uint_eq(here.hash, there.hash);
+        ck_assert_int_eq(here.iterations, there.iterations);
+        ck_assert_int_eq(here.reductions, there.reductions);
+        ck_assert(here.epsilon == there.epsilon && here.r == there.r);
+        if (o.r > 5) ck_assert_int_eq(there.reductions, 1);
+    }
+    tb_poulsen_options o = tb_poulsen_defaults();
+    tb_poulsen_result result;
+    o.backend = TB_BACKEND_GPU;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &result, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "colouring");
+    o.jacobi = true;
+    o.gamma = 1;
+    TEST_STATUS(tb_poulsen_solve("poulsen_grid_8", &o, &result, &error), TB_UNSUPPORTED, &error);
+    ck_assert_str_eq(error.field, "gamma");
+}
+END_TEST
+
 TEST_MAIN(grids_end_with_the_quality_of_the_thesis, storage_forms_agree,
-          threads_do_not_change_a_byte, growth_is_rolled_back, what_does_not_fit_is_named)
+          threads_do_not_change_a_byte, growth_is_rolled_back, what_does_not_fit_is_named,
+          card_and_processor_leave_the_same_bytes)
