@@ -26,7 +26,7 @@ static const uint64_t DEFAULT_CACHE_BYTES = UINT64_C(256) << 20;
 
 /* products and sums stay apart and functions of the library are not folded, as in the interpreter */
 static const char *const FLAGS[] = {"-O3",
-                                    "-march=native",
+                                    "-march=x86-64-v2",
                                     "-std=gnu11",
                                     "-w",
                                     "-shared",
