@@ -356,7 +356,8 @@ class Client:
                 timeout=self._timeout,
                 metadata=self._metadata,
             )
-        return answer.job
+        job: grasp_pb2.GraspJobInfo = answer.job
+        return job
 
     def grasp_job(self, job_id: str) -> grasp_pb2.GraspJobInfo:
         """Progress of a job, by its id or a unique beginning of it."""
@@ -366,7 +367,8 @@ class Client:
                 timeout=self._timeout,
                 metadata=self._metadata,
             )
-        return answer.job
+        job: grasp_pb2.GraspJobInfo = answer.job
+        return job
 
     def grasp_job_results(self, job_id: str, first: int = 0) -> Iterator[GraspResult]:
         """Results of a job that are stored so far, in the order of the poses."""
@@ -396,7 +398,8 @@ class Client:
                 timeout=self._timeout,
                 metadata=self._metadata,
             )
-        return answer.job
+        job: grasp_pb2.GraspJobInfo = answer.job
+        return job
 
     def _grasp_asset(self, source: Source, name: str, default: str) -> grasp_pb2.GraspAsset:
         digest, name, files = self._upload(source, name, default)
