@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""A grasp job outlives its client and two kill -9: it ends with all results, none twice, and with the
-bytes of a job that nobody interrupted. Jobs are found by a unique beginning of their id, and cancelled.
+"""A grasp job outlives its client and two kill -9: all results, none twice, equal bytes.
+
+A twin that nobody kills gives the bytes. Jobs are found by a beginning of their id, and cancelled.
 """
 
 from __future__ import annotations
@@ -92,7 +93,7 @@ def main() -> None:
                 seen = [r.index for r in client.grasp_job_results(job_id)]
                 report.equal(seen, list(range(GRASPS)), "every grasp once")
 
-                long_id = submit(client, folder, 4, hold=1000)
+                long_id = submit(client, folder, GRASPS, hold=10000)
                 report.equal([j.id for j in client.grasp_jobs()], [long_id, job_id], "the list")
                 report.equal(client.cancel_grasp_job(long_id[:8]).status, CANCELLED, "cancelled")
                 report.equal(client.grasp_job(long_id).status, CANCELLED, "and stays so")
