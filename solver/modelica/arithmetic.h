@@ -1,4 +1,4 @@
-/* prelude.h for the processor: the interpreter's arithmetic. */
+/* prelude.inc for the processor: the interpreter's arithmetic. */
 #ifndef TB_MODELICA_ARITHMETIC_H
 #define TB_MODELICA_ARITHMETIC_H
 
@@ -12,6 +12,6 @@
 #define mo_floor                        floor
 #define mo_trunc                        trunc
 
-#include "modelica/prelude.h"
+#include "modelica/prelude.inc"
 
 #endif

@@ -1,7 +1,7 @@
 # Included by the Makefile: the compiler of Modelica functions.
 #
 #   syntax/{grammar.y,lexer.l}  to C by bison and flex, into build/generated/modelica/syntax
-#   prelude.h                   its text, which prelude.c takes into the library
+#   prelude.inc                   its text, which prelude.c takes into the library
 #   lexer.c and grammar.c are compiled without the warnings of the house: flex and bison wrote them
 
 MODELICA_GEN := $(BUILD)/generated/modelica/syntax
@@ -20,7 +20,7 @@ $(MODELICA_GEN)/lexer.c: solver/modelica/syntax/lexer.l
 
 $(MODELICA_OBJECTS): GENERATED_FLAGS += -Isolver
 $(MODELICA_OBJECTS): $(MODELICA_GEN)/grammar.h solver/modelica/syntax/lexer.h solver/modelica/syntax/syntax.h
-$(B)/solver/modelica/prelude.o: solver/modelica/prelude.h
+$(B)/solver/modelica/prelude.o: solver/modelica/prelude.inc
 
 # a card that is played, under the names of the driver and of NVRTC
 PLAYED_CUDA := $(B)/tests/plugin/modelica/played_cuda.so $(B)/tests/plugin/modelica/played_nvrtc.so

@@ -156,8 +156,8 @@ class Function:
         with translated():
             return collect(self._client.call_function(request), self.info)
 
-    def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Output | tuple[Output, ...]:
-        """The output, or a tuple of the outputs in order."""
+    def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
+        """The output (a number, a truth or an array), or a tuple of the outputs in order."""
         answer = self.call(*inputs, **named)
         outputs = tuple(answer.outputs[a.name] for a in self.info.outputs)
         return outputs[0] if len(outputs) == 1 else outputs
