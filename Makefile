@@ -172,7 +172,7 @@ format: ## rewrite the C sources in the style of .clang-format
 check-format: ## say which C sources are not in that style
 	@CLANG_FORMAT=$(CLANG_FORMAT) tests/check_format.sh
 
-install: $(PRODUCTS) ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
+install: products ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h $(DESTDIR)$(PREFIX)/include/
 	install -m 644 $(LIBRARY) $(DESTDIR)$(PREFIX)/lib/
@@ -180,7 +180,7 @@ install: $(PRODUCTS) ## header, libraries, command and pkg-config file to DESTDI
 	ln -sf $(notdir $(SHARED)) $(DESTDIR)$(PREFIX)/lib/$(SONAME)
 	ln -sf $(SONAME) $(DESTDIR)$(PREFIX)/lib/libtribo.so
 	install -m 755 $(filter %/tribo %/tribod,$(ALL)) $(DESTDIR)$(PREFIX)/bin/
-	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PACKAGES@|$(PACKAGES)|' \
+	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PACKAGES@|$(PACKAGES)|; s|@LIBS@|$(SUNDIALS_LIBS)|' \
 	    deploy/tribo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tribo.pc
 
 clean: ## remove build/

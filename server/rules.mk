@@ -146,7 +146,7 @@ install-client: $(CLIENT_LIBRARY)
 
 .PHONY: install-daemon
 install: install-daemon
-install-daemon: $(B)/tribod
+install-daemon: products
 	install -d $(DESTDIR)$(SYSCONFDIR) $(DESTDIR)$(PREFIX)/lib/systemd/system
 	[ -e $(DESTDIR)$(SYSCONFDIR)/tribod.ini ] || \
 	    install -m 644 deploy/tribod.ini $(DESTDIR)$(SYSCONFDIR)/tribod.ini

@@ -14,8 +14,6 @@
  *       v            left sweeps cost more than steps from the statuses: try these once,
  *      done          more than Newton's rounds: Newton, and sweeps where it fails
  *
- * Where all of that has failed, Newton's rounds and sweeps begin once more, each from the caller's start.
- *
  * Sweeps that are left follow from the fall of the residual over the last run. A step from the
  * statuses costs what the pattern of its system says (tb_newton_system_price). The history
  * (tb_solve_history) holds running averages of the cost of each way; the average of a way that is not
@@ -39,9 +37,7 @@ static const double HISTORY_DECAY = 0.98;    /* of an average, a solve that does
 /* Limits. */
 enum {
     LEAST_NEWTON_ITERATIONS = 50, /* of Newton's, where the options ask for few */
-    LARGEST_SYSTEM = 100000,      /* unknowns; beyond, the price of a pattern costs many sweeps */
-    RESORT_ITERATIONS = 2000,     /* of each last resort, where the options ask for no fewer */
-    LEAST_FOR_A_RESORT = 500      /* options that ask for fewer want an early end */
+    LARGEST_SYSTEM = 100000       /* unknowns; beyond, the price of a pattern costs many sweeps */
 };
 static const double NEWTON_SHARE = 0.75; /* of the iterations, at most */
 
@@ -214,15 +210,16 @@ TB_STATIC bool sets_are_cheaper(const tb_solve_history *h)
     return h && h->price > 0 && cost_of_sets(h) < h->sweeps;
 }
 
-TB_STATIC bool newton_is_cheapest(const tb_solve_history *h)
+/* Steps from statuses compete where the start has statuses. */
+TB_STATIC bool newton_is_cheapest(const tb_solve_history *h, bool has_sets)
 {
     return h && h->newton > 0 && h->newton < h->sweeps &&
-           (!(h->price > 0) || h->newton < cost_of_sets(h));
+           (!has_sets || !(h->price > 0) || h->newton < cost_of_sets(h));
 }
 
 TB_EXTERN bool tb_auto_begins_with_sweeps(const tb_solve_history *history)
 {
-    return !sets_are_cheaper(history) && !newton_is_cheapest(history);
+    return !sets_are_cheaper(history) && !newton_is_cheapest(history, true);
 }
 
 /* Whether the last solves made hardly any step from their statuses. */
@@ -403,14 +400,14 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     if (status != TB_OK || ended) return status;
     int32_t share = (int32_t)(NEWTON_SHARE * most);
     if (share < LEAST_NEWTON_ITERATIONS) share = LEAST_NEWTON_ITERATIONS;
-    if (newton_is_cheapest(choice->history)) {
+    const bool has_sets = tb_newton_has_sets(choice->problem, choice->options, warm);
+    if (newton_is_cheapest(choice->history, has_sets)) {
         status = auto_run(choice, TB_RUN_NEWTON, warm, share, &ended);
         if (status == TB_OK) learn_of_newton(choice, TB_RUN_NEWTON);
         if (status != TB_OK || ended || choice->solution->at_rounding) return status;
         return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
     }
-    bool from_sets = sets_are_cheaper(choice->history) &&
-                     tb_newton_has_sets(choice->problem, choice->options, warm);
+    const bool from_sets = has_sets && sets_are_cheaper(choice->history);
     if (from_sets) {
         status = auto_run(choice, TB_RUN_SETS, warm, INT32_MAX, &ended);
         if (status == TB_OK && ended) learn_of_sets(choice, (double)choice->work.linear_solves);
@@ -429,25 +426,6 @@ TB_STATIC tb_status auto_choose(tb_choice *choice, tb_warm_start *warm)
     if (status == TB_OK) learn_of_newton(choice, from_sets ? TB_RUN_SETS : TB_RUN_SOR);
     if (status != TB_OK || ended || choice->solution->at_rounding) return status;
     return auto_run(choice, TB_RUN_SOR, NULL, most, &ended);
-}
-
-/* Newton and sweeps once more, each from the start as the caller gave it: so this solver fails only
- * where both do (within RESORT_ITERATIONS). A run that begins where another has failed may fail for
- * the other's sake. */
-TB_STATIC tb_status auto_last_resorts(tb_choice *choice, tb_warm_start *warm)
-{
-    const int32_t most = choice->options->maximum_iterations;
-    tb_status status = TB_OK;
-    if (most < LEAST_FOR_A_RESORT) return TB_OK;
-    for (int i = 0; i < 2 && status == TB_OK; i++) {
-        bool ended = false;
-        if (choice->solution->status == TB_OK || !(choice->best_residual < TB_RESIDUAL_UNKNOWN))
-            break;
-        choice->limit = choice->iterations + (most < RESORT_ITERATIONS ? most : RESORT_ITERATIONS);
-        status =
-            auto_run(choice, i == 0 ? TB_RUN_NEWTON : TB_RUN_SOR, warm, RESORT_ITERATIONS, &ended);
-    }
-    return status;
 }
 
 TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_options *options,
@@ -474,7 +452,6 @@ TB_EXTERN tb_status tb_solve_auto(const tb_problem *problem, const tb_solve_opti
                            : TB_RESOURCE_EXHAUSTED;
     if (status == TB_OK && options->maximum_iterations < 1) status = TB_INVALID_ARGUMENT;
     if (status == TB_OK) status = auto_choose(&choice, warm);
-    if (status == TB_OK) status = auto_last_resorts(&choice, warm);
     warm->last_factor = choice.last_factor;
     if (status == TB_OK) {
         solution->iterations = choice.iterations;

@@ -1,9 +1,9 @@
 """No function of the product has the body of another one.
 
 Bodies are compared by their tokens, across .c, .h and .cu: comments and layout do not count, and
-local names count by the order in which they appear, so that a copy with other names is seen. Called
-functions and members keep their names. Bodies of fewer than LEAST_TOKENS tokens do not count. A copy
-that is put beside a source has to be seen.
+local names count by the order in which they appear, so that a copy with other names is seen.
+Called functions and members keep their names. Bodies of fewer than LEAST_TOKENS tokens do not
+count. A copy that is put beside a source has to be seen.
 """
 
 from __future__ import annotations

@@ -96,7 +96,8 @@ def make_requests(folder: Path) -> dict[str, str]:
     """The job, one with a fault, and one that would take hours; packed, in base64."""
     job = grasp_job(folder)
     wrong = {**job, "poses": [job["poses"][0], {"name": "flat", "pose": {"position": [0, 0]}}]}
-    long = {**job, "perturbation": {**job["perturbation"], "count": 20000}}
+    many = {**job["perturbation"], "count": 1000}
+    long = {**job, "poses": 20 * job["poses"], "perturbation": many}
     return {
         name: encode(
             json_format.ParseDict(value, grasp_pb2.EvaluateGraspsRequest()).SerializeToString()

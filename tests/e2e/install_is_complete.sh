@@ -11,7 +11,7 @@ prefix=$root/usr/local
 # what has been built, and nothing anew: other tests are using it
 install() {
     ran="make install $*"
-    if make -o all -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install "$@" >"$dir/out" 2>"$dir/err"
+    if make -o products -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install "$@" >"$dir/out" 2>"$dir/err"
     then pass; else fail 'it failed'; fi
 }
 install DESTDIR="$root"
@@ -144,7 +144,7 @@ install PREFIX="$home/x"
 check 'the configuration is below the prefix' [ -s "$home/x/etc/tribod.ini" ]
 check 'the unit names it there' grep -q "$home/x/etc/tribod.ini" \
     "$home/x/lib/systemd/system/tribod.service"
-make -n -o all -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install PREFIX="$home/x" >"$dir/out" 2>"$dir/err"
+make -n -o products -o "$build/libtribo_client.a" -o "$build/libtribo_gpu.so" BUILD="$build" install PREFIX="$home/x" >"$dir/out" 2>"$dir/err"
 check 'no command of the installation names another place to write to' sh -c \
     "! grep -E '^install|^ln| > ' '$dir/out' | grep -v stamp | grep -vq '$home/x'"
 finish

@@ -1,11 +1,11 @@
 """Published hands close on a can for five seconds, every step to its tolerance.
 
 The hands: robosuite's grippers, Allegro, LEAP, Shadow, Barrett, Inspire, Ability, Schunk and
-D'Claw, from the corpus of peer_corpus.py. common_hands.py makes the scenes, MuJoCo writes them out
-as one file each, `tribo run` steps them with controls that close within a second and stay. MuJoCo
-steps the same scene with the same controls, which shows that the scene itself is sound. A hand whose
-links overlap in the file's first pose, by up to 15 mm, has contacts that nothing can open: where its
-run is not OK, it is run again with `--overlaps ignore`, and that verdict counts.
+D'Claw, from the corpus of peer_corpus.py. common_hands.py makes the scenes, MuJoCo writes them
+out as one file each, `tribo run` steps them with controls that close within a second and stay.
+MuJoCo steps the same scene with the same controls, which shows that the scene itself is sound. A
+hand whose links overlap in the file's first pose, by up to 15 mm, has contacts that nothing can
+open: where its run is not OK, it is run again with `--overlaps ignore`, and that verdict counts.
 """
 
 import argparse

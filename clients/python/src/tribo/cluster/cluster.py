@@ -135,12 +135,14 @@ class _Line(Generic[Item, Result]):
         """All results in the order of their items."""
         while True:
             with self.changed:
-                while self._given not in self._results:
+                while not self.cancelled and self._given not in self._results:
                     if self.error is not None:
                         raise self.error
-                    if self.cancelled or self._given == len(self.items):
+                    if self._given == len(self.items):
                         return
                     self.changed.wait()
+                if self.cancelled:
+                    return
                 result = self._results.pop(self._given)
                 self._given += 1
                 done = self._done
