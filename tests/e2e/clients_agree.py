@@ -247,7 +247,7 @@ def check_session(report: Report, got: dict[str, Any]) -> None:
 
 def check_reflection(report: Report, got: dict[str, Any]) -> None:
     """Reflection lists every service, and describes what the project's files say."""
-    names = [f"tribo.v1.{name}" for name in ("Simulation", "Grasp", "Solve", "Runs")]
+    names = [f"tribo.v1.{name}" for name in ("Simulation", "Grasp", "Solve", "Runs", "Function")]
     names += ["grpc.health.v1.Health", "grpc.reflection.v1.ServerReflection"]
     names += ["grpc.reflection.v1alpha.ServerReflection"]
     report.equal(got["services"], sorted(names), f"{got['client']}: services")

@@ -123,9 +123,7 @@ def clamped(bound: float) -> str:
 
 
 def orientation(kind: str, kp: float) -> str:
-    return (
-        f'<actuator><orientation joint="a" kp="{kp}" dampratio="0.5" input="{kind}"/></actuator>'
-    )
+    return f'<actuator><orientation joint="a" kp="{kp}" dampratio="0.5" input="{kind}"/></actuator>'
 
 
 MEDIUM = '<option density="1.2" viscosity="1.8e-5"/>'
