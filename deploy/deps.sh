@@ -108,7 +108,7 @@ find_missing() {
             need lintian have lintian
             ;;
         image)
-            if ! have docker || ! docker info; then
+            if ! docker info >/dev/null 2>&1; then
                 need podman have podman
                 need buildah have buildah
                 need runc have runc
