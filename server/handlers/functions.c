@@ -46,7 +46,8 @@ static Tribo__V1__FunctionArgument **describe_arguments(td_wire *wire,
     return list;
 }
 
-/* what became of the loops; the text is copied into the wire */
+/* The compiler's report on a function's loops (kernel, reduction, or the access that forbids a kernel),
+ * copied into the wire's arena. */
 static char *describe_loops(td_wire *wire, const tb_function_program *program, int32_t function)
 {
     char *report = NULL, *copy = NULL;

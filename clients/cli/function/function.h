@@ -6,7 +6,7 @@
 #include "remote/remote.h"
 #include "tribo_function.h"
 
-/* What the command line asks for. */
+/* Options of the command line of `tribo function call`. */
 typedef struct function_job {
     const char *path;     /* of the source */
     const char *function; /* NULL: the only one */

@@ -68,7 +68,7 @@ static void link_newest(tb_gpu_device_copies *device_copies, tb_gpu_device_copy 
 
 /* ---- copies ---- */
 
-/* What is to be copied, and bytes of the staging that it takes. */
+/* Copies of one transfer that are collected so far, and the bytes of staging memory that they take. */
 typedef struct copying {
     tb_gpu_copy *list;
     int32_t count;
@@ -224,7 +224,7 @@ static tb_status settle_one(tb_gpu_device_copies *device_copies, tb_gpu_move *m,
         use_device_copy(device_copies, device_copy);
         return TB_OK;
     }
-    /* what it comes from stays where it is until it has been copied */
+    /* the source of the copy keeps its allocation until the copy has ended */
     if (device_copy != NULL && device_copy->place.memory != NULL)
         use_device_copy(device_copies, device_copy);
     const tb_status status = take_place(

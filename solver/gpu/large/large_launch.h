@@ -12,7 +12,7 @@ tb_status tb_gpu_large_allocate(tb_gpu_large_world *large, tb_gpu_device *device
 /* Between the host and the card; counted. */
 tb_status tb_gpu_large_copy(tb_gpu_large_world *large, tb_gpu_device *device, void *to,
                             const void *from, size_t bytes, tb_error *error);
-/* What sorts and sums of this work need. */
+/* Reserves scratch memory of the card for the sorts and prefix sums of these launches. */
 tb_status tb_gpu_large_reserve_scratch(tb_gpu_large_world *large, tb_gpu_device *device,
                                        tb_gpu_large_launches work, tb_error *error);
 tb_status tb_gpu_large_start(tb_gpu_large_world *large, tb_gpu_device *device,

@@ -37,8 +37,8 @@ typedef struct tb_gpu_large_world {
 } tb_gpu_large_world;
 
 /* Takes a world so many steps on, or until it diverges: then it is as after its last good step, and
- * the report says so. `image`: the model on the card; `world`: likewise, and its contacts are
- * those that it begins with. The first call makes the large world; a call with another model or
+ * the report says so. `image`: the model on the card; `world`: the state on the card, whose contacts
+ * start the first step. The first call makes the large world; a call with another model or
  * precision makes it anew. Not for worlds that tb_large_refuses. */
 tb_status tb_gpu_large_run(tb_gpu_device *device, tb_gpu_large_world *large, const tb_model *model,
                            const tb_model *image, const tb_gpu_large_state *world,

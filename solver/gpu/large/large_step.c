@@ -31,7 +31,7 @@ static tb_status copy(tb_gpu_device *d, void *to, const void *from, size_t bytes
                         "sending a world", error);
 }
 
-/* What the host has newer goes to the device copy. */
+/* Sends the arrays that are newer on the host to the device copy. */
 static tb_status send(tb_gpu_device *d, const tb_state *s, const tb_gpu_device_copy *device_copy,
                       uint64_t *copied, tb_error *error)
 {

@@ -30,8 +30,9 @@ TB_CARD void meet_team(const betz_team *t)
         meet(t->place, t->blocks);
 }
 
-/* What a block of threads has to do for an island: its contacts and its dofs, in shared memory where they
- * fit, because a meeting empties the first cache. Impulses and velocities stay in the card's memory. */
+/* Share of an island that one block of threads computes: contacts and dofs, in shared memory where they
+ * fit, because a barrier between blocks empties the L1 cache. Impulses and velocities stay in global
+ * memory. */
 typedef struct betz_share {
     tb_problem problem;
     tb_betz contacts; /* the share's own contacts from 0 */
