@@ -34,9 +34,7 @@ from tribo.errors import (
     UnsupportedError,
 )
 from tribo.function import Function, FunctionAnswer, Program
-from tribo.types import (
-    Certificate,
-    Contacts,
+from tribo.grasp_types import (
     ControlSource,
     GraspObject,
     GraspPose,
@@ -48,16 +46,20 @@ from tribo.types import (
     Hand,
     HandControl,
     HandInfo,
-    Outcome,
-    Overlap,
     Perturbation,
     Protocol,
-    Scene,
     Shake,
+    Verdict,
+)
+from tribo.types import (
+    Certificate,
+    Contacts,
+    Outcome,
+    Overlap,
+    Scene,
     SolveOptions,
     StepAnswer,
     StepOptions,
-    Verdict,
 )
 
 __version__ = VERSION

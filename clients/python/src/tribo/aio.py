@@ -21,10 +21,7 @@ from tribo import requests
 from tribo.arrays import encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, UnavailableError, translated
-from tribo.pieces import join_steps, join_watched
-from tribo.progress import Progress
-from tribo.types import (
-    Contacts,
+from tribo.grasp_types import (
     GraspObject,
     GraspPose,
     GraspResult,
@@ -32,12 +29,10 @@ from tribo.types import (
     Hand,
     Perturbation,
     Protocol,
-    Scene,
-    SolveOptions,
-    Source,
-    StepAnswer,
-    StepOptions,
 )
+from tribo.pieces import join_steps, join_watched
+from tribo.progress import Progress
+from tribo.types import Contacts, Scene, SolveOptions, Source, StepAnswer, StepOptions
 from tribo.v1 import (
     grasp_pb2,
     grasp_pb2_grpc,

@@ -11,20 +11,10 @@ import grpc
 from tribo import requests
 from tribo.errors import translated
 from tribo.function import Function, Program
+from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
-from tribo.types import (
-    GraspObject,
-    GraspPose,
-    GraspResult,
-    Hand,
-    Perturbation,
-    Protocol,
-    Scene,
-    SolveOptions,
-    Source,
-    StepOptions,
-)
+from tribo.types import Scene, SolveOptions, Source, StepOptions
 from tribo.v1 import (
     function_pb2,
     function_pb2_grpc,

@@ -21,7 +21,15 @@ from typing import NamedTuple
 from tribo.client import Client, connect
 from tribo.daemon import Daemon
 from tribo.errors import TriboError
-from tribo.types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol, Shake
+from tribo.grasp_types import (
+    GraspObject,
+    GraspPose,
+    GraspResult,
+    Hand,
+    Perturbation,
+    Protocol,
+    Shake,
+)
 
 
 class _Grasp(NamedTuple):

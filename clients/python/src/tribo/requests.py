@@ -11,17 +11,8 @@ from typing import Any, Callable, TypeVar
 import numpy.typing as npt
 
 from tribo import arrays, files
-from tribo.types import (
-    GraspObject,
-    GraspPose,
-    Hand,
-    Perturbation,
-    Protocol,
-    SolveOptions,
-    Source,
-    StepOptions,
-    pose_message,
-)
+from tribo.grasp_types import GraspObject, GraspPose, Hand, Perturbation, Protocol, pose_message
+from tribo.types import SolveOptions, Source, StepOptions
 from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2
 
 CHUNK_BYTES = 1 << 18

@@ -12,14 +12,10 @@ import numpy.typing as npt
 from tribo import requests
 from tribo.arrays import encode
 from tribo.errors import UnavailableError, translated
+from tribo.grasp_types import GraspResult, GraspSummary
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
-from tribo.types import (
-    Contacts,
-    GraspResult,
-    GraspSummary,
-    StepAnswer,
-)
+from tribo.types import Contacts, StepAnswer
 from tribo.v1 import simulation_pb2
 
 if TYPE_CHECKING:

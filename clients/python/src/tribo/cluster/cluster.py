@@ -28,16 +28,9 @@ from tribo.errors import (
     TriboError,
     UnavailableError,
 )
+from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
 from tribo.progress import Progress
-from tribo.types import (
-    GraspObject,
-    GraspPose,
-    GraspResult,
-    Hand,
-    Perturbation,
-    Protocol,
-    SolveOptions,
-)
+from tribo.types import SolveOptions
 
 if TYPE_CHECKING:
     from typing_extensions import Self
