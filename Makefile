@@ -83,7 +83,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-clients image image-check deb
+.PHONY: bench-gpu check-attack check-clients image image-check deb check-ray
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -135,6 +135,11 @@ image-check: ## run that image as an operator would, and ask it for grasps from 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb
 	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
+
+check-ray: ## tribo.cluster over daemons that Ray starts, one of them killed
+	@BUILD=$(BUILD) deploy/deps.sh build python ray
+	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/tests/data/mug $(B)/tests/data/hand
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/ray_check.py
 
 check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, grpc-java, tonic, h2spec, grpcurl, buf, ghz
 	@BUILD=$(BUILD) deploy/deps.sh build python clients

@@ -2,8 +2,8 @@
 # Installs what Tribod needs, by groups:
 #
 #   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [image] [deb]
-#                  [peers] [gpu-peers]
-#   (none named: all but fuzz, clients, image, deb and the peers)
+#                  [ray] [peers] [gpu-peers]
+#   (none named: all but fuzz, clients, image, deb, ray and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -15,6 +15,7 @@
 #   clients Go, Rust and Node for the gRPC clients of `make check-clients`
 #   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make image`
 #   deb     debhelper, help2man and lintian: `make deb`
+#   ray     Ray and pyarrow in the environment of python: `make check-ray`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -87,7 +88,7 @@ find_missing() {
             need libprotobuf-c-dev library libprotobuf-c
             need dpkg-dev have dpkg-source
             ;;
-        python | peers | gpu-peers) need python3-venv virtual_environment ;;
+        python | ray | peers | gpu-peers) need python3-venv virtual_environment ;;
         gpu)
             need build-essential compiler
             [ -n "$(deploy/find_nvcc.sh "${BUILD:-build}")" ] ||
@@ -122,7 +123,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, ray, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -182,6 +183,16 @@ case " $* " in
             grpcio grpcio-tools grpcio-health-checking grpcio-reflection protobuf numpy \
             typing_extensions tqdm pytest pytest-asyncio ruff mypy types-grpcio types-protobuf
         touch "$environment/complete"
+    fi
+    ;;
+esac
+
+case " $* " in
+*" ray "*)
+    environment=${BUILD:-build}/python
+    if ! "$environment/bin/python" -c 'import ray, pyarrow' 2>/dev/null; then
+        echo "installing: Ray and pyarrow into $environment"
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check ray pyarrow
     fi
     ;;
 esac
