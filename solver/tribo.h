@@ -361,7 +361,7 @@ typedef enum tb_actuator_curve {
     TB_CURVE_MUSCLE  /* MuJoCo's FLV curves: active force as a gain, passive force as a bias */
 } tb_actuator_curve;
 
-/* What the controls of an orientation servo say: see tb_actuator_def. */
+/* Meaning of the controls of an orientation servo; see tb_actuator_def. */
 typedef enum tb_orientation_input {
     TB_ORIENTATION_NONE,
     TB_ORIENTATION_ROTATION_VECTOR, /* rad, three controls */
@@ -1187,7 +1187,7 @@ void tb_course_show(const tb_course *course, int32_t step, tb_state *shown);
 /* Writes the contact problem of the world's next step to a file. */
 tb_status tb_export_problem(tb_stepper *, const tb_state *, const char *path, tb_error *);
 
-/* What one way of finding near pairs or overlaps costs in the pose of a state. */
+/* Cost of one method of finding near pairs or overlaps in the pose of a state. */
 typedef struct tb_volume_measure {
     int32_t shapes;    /* that collide and have a box */
     int32_t intervals; /* of Morton codes; 0 for the others */

@@ -101,7 +101,7 @@ tb_status tb_function_describe_argument(const tb_function_program *program, int3
 /* The function with this name, or with this last part of a dotted name if only one has it; -1. */
 int32_t tb_function_find(const tb_function_program *program, const char *name);
 
-/* What became of the loops of a function on the card: a line each, "FILE:LINE:COLUMN: kernel over
+/* The report on the loops of a function, a line each: "FILE:LINE:COLUMN: kernel over
  * (i, j)" or the access that forbids one. The caller frees the text. */
 tb_status tb_function_report(const tb_function_program *program, int32_t function, char **text,
                              tb_error *error);

@@ -1,4 +1,4 @@
-/* What a caller sees of a hand: tool frame, closing axis, opening, controls, fingertips; and a hand
+/* Description of a hand for callers: tool frame, closing axis, opening, controls, fingertips; and a hand
  * without an object (tb_hand). */
 #include <stdio.h>
 #include <stdlib.h>

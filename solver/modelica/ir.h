@@ -149,7 +149,7 @@ typedef struct mo_function {
     int32_t kernels;     /* loops that the card can run */
 } mo_function;
 
-/* What a failed assertion says. */
+/* Text of a failed assertion. */
 typedef struct mo_message {
     const char *text;
     tb_status status;

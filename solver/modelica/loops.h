@@ -6,7 +6,7 @@
 
 enum { MO_NEST = 3, MO_REASON_BYTES = 240 };
 
-/* What the analysis found about a for statement. */
+/* Result of the dependence analysis of a for statement. */
 typedef struct mo_loop {
     int32_t number;            /* in the function; kernels alone have one, from 0; else -1 */
     int32_t depth;             /* loops of the nest whose rounds are independent; 0: none */

@@ -1,4 +1,4 @@
-/* What became of the loops of a function on the card, in words. */
+/* The report on the loops of a function: kernels, reductions, and accesses that forbid a kernel. */
 #include <stdio.h>
 #include <string.h>
 

@@ -1,3 +1,6 @@
+/* The BSP trees of bsp.h: building, inverting, placing triangles, and the three generations of
+ * intersections. A side is the exact sign of exact.h; builds alone take corners within rounding as on
+ * the plane. */
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

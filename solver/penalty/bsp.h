@@ -7,9 +7,9 @@
  *
  * All give the surface of the overlap as triangles. A triangle is in a plane if the plane's corners
  * and its own agree about it in both directions; every other side is the exact sign of the plane's
- * value at the corner (exact.h); only builds take corners within rounding as on the plane. A result that is no closed surface is computed
- * again by the convex pieces, and counted. They serve comparisons; steps use the pieces, which are
- * faster (tribo bench goteman --table intersections). */
+ * value at the corner (exact.h); only builds take corners within rounding as on the plane. A result
+ * that is no closed surface is computed again by the convex pieces, and counted. The trees serve
+ * comparisons; steps use the pieces, which are faster (tribo bench goteman --table intersections). */
 #ifndef TB_BSP_H
 #define TB_BSP_H
 

@@ -18,7 +18,7 @@ typedef struct tb_law_shape {
     tb_volume_constants constants;
 } tb_law_shape;
 
-/* What makes two solids the same. */
+/* Key of a cached solid: equal keys mean equal solids. */
 typedef struct tb_solid_key {
     tb_shape_type type;
     int32_t asset;

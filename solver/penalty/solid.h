@@ -42,7 +42,7 @@ typedef struct tb_solid {
 tb_status tb_surface_mesh_extrude(tb_surface_mesh *mesh, const double *outline, int32_t count,
                                   double lower, double upper, tb_error *error);
 
-/* What is done with a surface that is not the boundary of a solid. */
+/* Treatment of a surface that is not the boundary of a solid. */
 typedef enum tb_repair { TB_REPAIR_REFUSE, TB_REPAIR_MEND } tb_repair;
 
 void tb_surface_mesh_free(tb_surface_mesh *mesh);

@@ -59,7 +59,7 @@ static int implicit(realtype t, N_Vector y, N_Vector slope, N_Vector residual, v
     return failed;
 }
 
-/* What one call takes from SUNDIALS. */
+/* Objects of SUNDIALS that one call owns. */
 typedef struct parts {
     SUNContext context;
     N_Vector y, slope;

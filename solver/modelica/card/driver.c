@@ -10,7 +10,7 @@
 enum { COMPUTE_MAJOR = 75, COMPUTE_MINOR = 76, PROCESSORS = 16 }; /* CUdevice_attribute */
 enum { RELEASE_THRESHOLD = 4 };                                   /* CUmemPool_attribute */
 
-/* What one search found; written once. */
+/* The driver and NVRTC as the one search of the process found them; written once. */
 static struct {
     pthread_once_t once;
     mo_driver driver;

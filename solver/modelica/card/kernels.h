@@ -7,7 +7,7 @@
 
 enum { MO_KERNEL_ARRAYS = 40, MO_KERNEL_SCALARS = 64, MO_BLOCK = 256, MO_TILE = 64 };
 
-/* What a launch hands over, in this order: ends of the nest, rounds, failures, scalars, arrays. */
+/* Arguments of a kernel's launch, in this order: ends of the nest, rounds, failures, scalars, arrays. */
 typedef struct mo_kernel {
     const mo_s *loop;
     int32_t scalars, arrays;

@@ -4,7 +4,7 @@
 
 #include "modelica/lower/build.h"
 
-/* What a reference has walked over so far. */
+/* The part of a reference that is lowered so far. */
 typedef struct mo_walk {
     int32_t variable; /* a variable of the component: sizes are asked of it */
     int32_t count;    /* subscripts */

@@ -144,7 +144,7 @@ typedef struct tb_row_run {
     double nu;
 } tb_row_run;
 
-/* What it leaves beside the impulses. */
+/* Results of a sweep beside the impulses. */
 typedef struct tb_row_outcome {
     int32_t iterations, reductions;
     double epsilon, r;

@@ -1,4 +1,4 @@
-/* What the host works out once for a model that large-world mode is to step; see large_world.h. */
+/* Plan of a large world, which the host computes once a model; see large_world.h. */
 #ifndef TB_LARGE_PLAN_H
 #define TB_LARGE_PLAN_H
 

@@ -1,4 +1,4 @@
-/* What a test asks of the played card's large-world mode, found by its name in the plug-in. */
+/* Functions of the played card's large worlds that tests look up by name in the plug-in. */
 #ifndef PLAYED_LARGE_H
 #define PLAYED_LARGE_H
 

@@ -254,7 +254,7 @@
     X(205, "Real y", "Real a[3] = {1, 2, 3};", "y := sum(a[2:3] .* a[1:2]);", 0, 8)                \
     X(206, "Real y", "", "y := sum({{i * j for j in 1:2} for i in 1:3}[1:3, 2]);", -1, 12)
 
-/* What the functions call. */
+/* Functions that the cases call. */
 #define CASES_HELPERS                                                                              \
     "  constant Real GRAVITY = 9.81;\n"                                                            \
     "  constant Integer WEIGHTS[3] = {1, 2, 3};\n"                                                 \

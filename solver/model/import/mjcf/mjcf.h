@@ -313,7 +313,7 @@ tb_status mjcf_path(mjcf *m, const xmlNode *node, const char *folder, const char
  * sections: assets, default classes, contacts, equalities, tendons and actuators, all under
  * prefixed names. */
 tb_status mjcf_attach(mjcf *m);
-/* What becomes of options that a document and an attached model give differently. */
+/* Rule for options that a document and an attached model give differently. */
 typedef enum mjcf_conflict {
     MJCF_CONFLICT_WARNING, /* the document's count */
     MJCF_CONFLICT_MERGE,
