@@ -7,7 +7,10 @@ Also: sessions by `map`, an error of a request, a cluster without a node, cancel
 from __future__ import annotations
 
 import dataclasses
+import os
+import signal
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -67,13 +70,17 @@ def main() -> None:
             first, second, third = (tribo.Daemon() for _ in range(3))
             try:
                 with Cluster([first.grpc, second.grpc]) as cluster:
-                    results = []
+                    # a stopped node takes a call and holds its items until it is killed
+                    os.kill(first.pid, signal.SIGSTOP)
+
+                    def lose_one() -> None:
+                        first.kill()
+                        cluster.add(third.grpc)
+
+                    timer = threading.Timer(1.0, lose_one)
+                    timer.start()
                     with cluster.evaluate_grasps(**asked) as running:
-                        for result in running:
-                            results.append(plain(result))
-                            if len(results) == 4:
-                                first.kill()
-                                cluster.add(third.grpc)
+                        results = [plain(result) for result in running]
                         nodes = {n.address: n for n in running.nodes()}
                     report.check(results == expected, "results equal those of one daemon")
                     report.equal(len(results), GRASPS, "results")
@@ -81,6 +88,7 @@ def main() -> None:
                     report.equal(
                         sum(n.items for n in nodes.values()), GRASPS, "items of all nodes together"
                     )
+                    timer.join()
             finally:
                 for daemon in (first, second, third):
                     daemon.stop()
