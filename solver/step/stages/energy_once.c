@@ -400,6 +400,23 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
+/* Energy (J) that tendons' springs may gain within a step by its discretization: one that becomes taut
+ * pulls from the next step on, k (dt v)^2 / 2. */
+TB_CALLED double tendon_error(const tb_world *w, const world_motion *end)
+{
+    const tb_model *m = w->model;
+    double error = 0, slope;
+    for (int32_t i = 0; i < m->number_of_tendons; i++) {
+        const tb_model_tendon *t = &m->tendons[i];
+        const tb_transmission on = tb_tendon_transmission(w, i);
+        const double speed = tb_transmission_velocity(&on, end->u);
+        const double stretch = tb_tendon_stretch(t, tb_tendon_length(w, i, w->q));
+        tb_polynomial_coefficient(t->stiffness, t->stiffness_polynomial, stretch, &slope);
+        error += 0.5 * fmax(t->stiffness, slope) * w->dt * w->dt * speed * speed;
+    }
+    return error;
+}
+
 /* The largest discretization error that a step from `begin` to `end` may have, J. pushed: what the
  * rows change of the velocity, which the Coriolis terms do not know of. works: J, the sum of the
  * magnitudes of what pushes: its directions turn with the bodies too. */
@@ -416,7 +433,7 @@ TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const
     return change_product(w, begin, end) +
            w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
            fmin(2 * turn * turn, LARGEST_ERROR) * exchanged + fmin(turn, LARGEST_ERROR) * of_rows +
-           mass * SMALLEST_SPEED * SMALLEST_SPEED;
+           tendon_error(w, end) + mass * SMALLEST_SPEED * SMALLEST_SPEED;
 }
 
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,

@@ -271,7 +271,8 @@ typedef struct tb_energy_account {
      * springs, whose work goes by the path of u1 and not of the mean; and twice the square of the
      * largest turn of a body (rad; at most a tenth) times the energy that turning bodies exchange and
      * the works of what pushes, whose directions turn too; and that turn times the energy of the
-     * velocities that rows change, which the Coriolis terms of the step do not know of */
+     * velocities that rows change, which the Coriolis terms of the step do not know of; and what tendons
+     * add (tendon_error) */
     double bound;
     double potential; /* J, before what moves positions alone; where something does */
     bool recovers;    /* something does */
