@@ -343,7 +343,7 @@ TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solut
     return TB_OK;
 }
 
-TB_STATIC double potential_of(tb_world *w)
+TB_STATIC double moved_energy(tb_world *w)
 {
     (void)w;
     return 0;
@@ -378,9 +378,10 @@ TB_STATIC tb_status account_for_velocities(tb_world *w, const tb_solution *solut
     return w->accounts ? tb_world_account(w, solution, account, error) : TB_OK;
 }
 
-TB_STATIC double potential_of(tb_world *w)
+/* Energy of the coordinates and velocities as they are by now. */
+TB_STATIC double moved_energy(tb_world *w)
 {
-    return w->accounts ? tb_world_potential(w, w->q) : 0;
+    return w->accounts ? tb_world_end_energy(w) : 0;
 }
 
 /* Where the change of energy comes from, if that is reported. Returns the energy (J) that the step has
@@ -389,11 +390,10 @@ TB_STATIC double settle_account(tb_world *w, const tb_energy_account *a, double 
                                 tb_certificate *certificate)
 {
     if (!w->accounts) return 0;
-    double potential;
     tb_certificate c = *certificate;
-    c.energy = tb_world_end_energy(w, &potential);
+    c.energy = tb_world_end_energy(w);
     c.energy_change = c.energy - before;
-    c.energy_recovery = a->recovers ? potential - a->potential : 0;
+    c.energy_recovery = a->recovers ? c.energy - a->energy : 0;
     c.energy_motors = a->motors;
     c.energy_damping = a->damping;
     c.energy_friction = a->friction;
@@ -416,7 +416,7 @@ TB_STATIC tb_status move_positions(tb_world *w, tb_recovered *recovered, tb_ener
                                    tb_certificate *c, tb_error *error)
 {
     account->recovers = recovered->velocity || w->model->number_of_equalities > 0;
-    if (account->recovers) account->potential = potential_of(w);
+    if (account->recovers) account->energy = moved_energy(w);
     if (recovered->velocity) tb_world_move_recovery(w, recovered->velocity);
     const tb_status status = tb_world_close_loops(w, w->q, recovered, &c->closure_error, error);
     if (recovered->velocity && TB_LEADER) tb_world_find_violated_limits(w, recovered);

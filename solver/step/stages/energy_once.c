@@ -179,14 +179,6 @@ TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u)
     return tb_team_any(fast);
 }
 
-TB_EXTERN double tb_world_potential(tb_world *world, const double *q)
-{
-    tb_dynamics_positions(&world->dynamics, q, world->kinematic);
-    const double energy = potential_energy(&world->dynamics, q);
-    tb_team_sync(); /* all have read the poses */
-    return energy;
-}
-
 TB_EXTERN double tb_world_begin_energy(tb_world *world)
 {
     const tb_dynamics *d = &world->dynamics;
@@ -196,14 +188,14 @@ TB_EXTERN double tb_world_begin_energy(tb_world *world)
     return energy;
 }
 
-TB_EXTERN double tb_world_end_energy(tb_world *world, double *potential)
+TB_EXTERN double tb_world_end_energy(tb_world *world)
 {
     tb_dynamics *d = &world->dynamics;
     tb_dynamics_motion(d, world->q, world->u_end, world->kinematic);
-    *potential = potential_energy(d, world->q);
-    const double kinetic = kinetic_energy(d, world->u_end, world->arena);
+    const double energy =
+        potential_energy(d, world->q) + kinetic_energy(d, world->u_end, world->arena);
     tb_team_sync();
-    return *potential + kinetic;
+    return energy;
 }
 
 /* A velocity of the dofs, and the motions of the bodies that it gives on bases that do not move. */
@@ -400,28 +392,46 @@ TB_STATIC world_motion take_motion(tb_world *w, const double *u)
         u, TB_ARENA_ARRAY(w->arena, body_motion, w->model->number_of_bodies)};
 }
 
-/* Energy (J) that tendons' springs may gain within a step by its discretization: one that becomes taut
- * pulls from the next step on, k (dt v)^2 / 2. */
-TB_CALLED double tendon_error(const tb_world *w, const world_motion *end)
+/* Discretization error (J) of a spatial tendon's armature a. The step takes the tendon's speed s and the
+ * growth g of s by the turning of its pieces from the begin; at the end they are others, so that
+ * a dt (g1 s1 - g0 s) remains, and terms of higher order. The bodies move with u_end. */
+TB_CALLED double armature_error(const tb_world *w, int32_t tendon, double speed, double mean,
+                                double turn)
+{
+    const double dt = w->dt, first = w->tendon_gains[tendon];
+    const double last = tb_tendon_gain(w, tendon);
+    const double growth = dt * fmax(fabs(first), fabs(last));
+    return w->model->tendons[tendon].armature *
+           (dt * fabs(last * speed - first * mean) + growth * growth +
+            2 * turn * growth * fmax(fabs(speed), fabs(mean)));
+}
+
+/* Energy (J) that tendons may gain in a step by its discretization: a spring that becomes taut or slack
+ * within the step pulls by the begin's stretch, k (dt v)^2 / 2; and armature_error. turn: rad, the largest of a body. */
+TB_CALLED double tendon_error(const tb_world *w, double turn)
 {
     const tb_model *m = w->model;
+    const double dt = w->dt;
     double error = 0, slope;
     for (int32_t i = 0; i < m->number_of_tendons; i++) {
         const tb_model_tendon *t = &m->tendons[i];
         const tb_transmission on = tb_tendon_transmission(w, i);
-        const double speed = tb_transmission_velocity(&on, end->u);
+        const double speed = tb_transmission_velocity(&on, w->u_end);
         const double stretch = tb_tendon_stretch(t, tb_tendon_length(w, i, w->q));
         tb_polynomial_coefficient(t->stiffness, t->stiffness_polynomial, stretch, &slope);
-        error += 0.5 * fmax(t->stiffness, slope) * w->dt * w->dt * speed * speed;
+        error += 0.5 * fmax(t->stiffness, slope) * dt * dt * speed * speed;
+        if (t->armature == 0 || t->number_of_points == 0) continue;
+        const double mean = 0.5 * (speed + tb_transmission_velocity(&on, w->u));
+        error += armature_error(w, i, speed, mean, turn);
     }
     return error;
 }
 
 /* The largest discretization error that a step from `begin` to `end` may have, J. pushed: what the
  * rows change of the velocity, which the Coriolis terms do not know of. works: J, the sum of the
- * magnitudes of what pushes: its directions turn with the bodies too. */
+ * magnitudes of what pushes: its directions turn with the bodies too. tendons: J, of tendon_error. */
 TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const world_motion *end,
-                             const world_motion *pushed, double works)
+                             const world_motion *pushed, double works, double tendons)
 {
     const tb_model *m = w->model;
     const double turn = largest_turn(w, end->bodies);
@@ -433,7 +443,7 @@ TB_CALLED double error_bound(const tb_world *w, const world_motion *begin, const
     return change_product(w, begin, end) +
            w->dt * fabs(conservative_power(w, end) - conservative_power(w, begin)) +
            fmin(2 * turn * turn, LARGEST_ERROR) * exchanged + fmin(turn, LARGEST_ERROR) * of_rows +
-           tendon_error(w, end) + mass * SMALLEST_SPEED * SMALLEST_SPEED;
+           tendons + mass * SMALLEST_SPEED * SMALLEST_SPEED;
 }
 
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
@@ -462,6 +472,8 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     tb_team_sync();
     read_motions(w, at_rest, &begin);
     read_motions(w, at_rest, &end);
+    const double tendons = tendon_error(w, largest_turn(w, end.bodies));
+    tb_team_sync(); /* all have read the velocities */
     read_motions(w, at_rest, &pushed);
     if (w->pulled) read_motions(w, at_rest, &pulled);
 
@@ -493,9 +505,9 @@ TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solutio
     a->damping = damping;
     a->applied = held_forces - held + driven;
     a->friction = rows - servos.motors - servos.tendons - driven;
-    a->bound =
-        error_bound(w, &begin, &end, &pushed,
-                    fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction));
+    a->bound = error_bound(
+        w, &begin, &end, &pushed,
+        fabs(a->motors) + fabs(a->damping) + fabs(a->applied) + fabs(a->friction), tendons);
     a->bases_move = bases_move(w);
     tb_team_sync();
     tb_dynamics_velocities(&w->dynamics, w->u, w->kinematic);

@@ -274,9 +274,9 @@ typedef struct tb_energy_account {
      * velocities that rows change, which the Coriolis terms of the step do not know of; and what tendons
      * add (tendon_error) */
     double bound;
-    double potential; /* J, before what moves positions alone; where something does */
-    bool recovers;    /* something does */
-    bool bases_move;  /* a tree stands on a body that moves as told; its work is not in `applied` */
+    double energy;   /* J, before what moves positions alone; where something does */
+    bool recovers;   /* something does */
+    bool bases_move; /* a tree stands on a body that moves as told; its work is not in `applied` */
 } tb_energy_account;
 
 /* Whether bodies of a tree may turn by more in a step than the account's discretization error leaves
@@ -287,11 +287,8 @@ TB_EXTERN bool tb_world_turns_fast(const tb_world *world, const double *u);
 /* Sorts the work of a step by its source, once u_end is there; double only. */
 TB_EXTERN tb_status tb_world_account(tb_world *world, const tb_solution *solution,
                                      tb_energy_account *account, tb_error *error);
-/* Energy (J) of gravity and springs at coordinates q; moves the dynamics there; double only. */
-TB_EXTERN double tb_world_potential(tb_world *world, const double *q);
-/* Energy (J) at the end of the step, before it is the state's, and of that the potential; moves the
- * dynamics there; double only. */
-TB_EXTERN double tb_world_end_energy(tb_world *world, double *potential);
+/* Energy (J) of w->q and u_end, before they are the state's; moves the dynamics there; double only. */
+TB_EXTERN double tb_world_end_energy(tb_world *world);
 /* Energy (J) of the state that the step begins with, before anything moves; double only. */
 TB_EXTERN double tb_world_begin_energy(tb_world *world);
 /* tb_state_overlaps for the `most` deepest pairs; *total counts all. A crowd of shapes in one place

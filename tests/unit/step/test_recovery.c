@@ -256,8 +256,6 @@ static void step_rounded(tb_stepper *stepper, tb_model *model, uint32_t seed,
     tb_state_destroy(state);
 }
 
-/* What a processor and a card differ by: their sines and cosines. The recovery of a step has one
- * answer, and its solve goes to the step's tolerance. */
 /* A double pendulum whose speed a step of 20 ms cannot follow gains energy by its discretization: the
  * step ends DIVERGED whether or not energies are reported. One that is followed stays OK. */
 #define SPUN(u0, u1)                                                                               \
@@ -298,6 +296,40 @@ START_TEST(energy_that_nothing_explains_is_found_without_being_asked)
 }
 END_TEST
 
+/* What a step's discretization and its recovery change of the energy is no energy out of nothing: the
+ * armature of a tendon whose direction turns; recovery along a rail that spins, which changes the mass
+ * matrix; the spring of a tendon that becomes slack within a step. */
+START_TEST(errors_of_a_step_are_told_from_energy_out_of_nothing)
+{
+    int64_t steps = 0;
+    ck_assert_int_eq(
+        spin(MJCF("<worldbody><site name='a' pos='1 0 1'/><body><joint type='slide' axis='0 0 1'/>"
+                  "<joint axis='0 1 0'/><geom type='box' size='.1 .1 .1' mass='1' pos='1 0 0'/>"
+                  "<site name='b'/></body></worldbody><tendon><spatial armature='579'><site "
+                  "site='a'/><site site='b'/></spatial></tendon><keyframe><key qpos='1.2345 "
+                  "1.2345' qvel='1.2345 1.2345'/></keyframe>"),
+             true, &steps),
+        TB_OK);
+    ck_assert_int_eq(
+        spin(MJCF("<worldbody><body><joint axis='0 0 1'/><geom size='.02' mass='.1'/><body><joint "
+                  "type='slide' axis='1 0 0' range='.7 1' limited='true'/><geom size='.05' "
+                  "mass='1'/></body></body></worldbody><keyframe><key qpos='0 .4' qvel='5 0'/>"
+                  "</keyframe>"),
+             true, &steps),
+        TB_OK);
+    ck_assert_int_eq(
+        spin(
+            MJCF("<option gravity='0 0 0'/><worldbody><site name='a'/><body><joint type='slide' "
+                 "axis='1 0 0'/><geom size='.02' mass='1'/><site name='b'/></body></worldbody>"
+                 "<tendon><spatial stiffness='10' springlength='0 .5'><site site='a'/><site "
+                 "site='b'/></spatial></tendon><keyframe><key qpos='.5053' qvel='-2'/></keyframe>"),
+            true, &steps),
+        TB_OK);
+}
+END_TEST
+
+/* What a processor and a card differ by: their sines and cosines. The recovery of a step has one
+ * answer, and its solve goes to the step's tolerance. */
 START_TEST(last_bits_of_coordinates_stay_last_bits)
 {
     enum { SEEDS = 20 };
@@ -326,7 +358,8 @@ START_TEST(last_bits_of_coordinates_stay_last_bits)
 }
 END_TEST
 
-TEST_MAIN(energy_that_nothing_explains_is_found_without_being_asked,
+TEST_MAIN(errors_of_a_step_are_told_from_energy_out_of_nothing,
+          energy_that_nothing_explains_is_found_without_being_asked,
           last_bits_of_coordinates_stay_last_bits, recovery_is_no_part_of_the_momentum,
           an_overlap_along_a_joint_bears_no_friction_and_is_named,
           gaps_that_contradict_each_other_leave_it_in_the_middle,
