@@ -150,6 +150,10 @@ def http2(address: str) -> None:
     opened = h2.frame(h2.HEADERS, h2.END_HEADERS, 1, h2.call_headers())
     ended = h2.frame(h2.HEADERS, h2.END_HEADERS | h2.END_STREAM, 1, h2.call_headers())
     word = struct.pack(">I", 0)
+    # a header of 4 kB enters the table; each byte of the next block repeats it
+    large = h2.call_headers() + b"\x40" + h2.text("bomb") + b"\x7f" + b"\xa1\x1e" + b"x" * 4000
+    bomb = h2.frame(h2.HEADERS, 5, 1, large)
+    bomb += h2.frame(h2.HEADERS, 5, 3, h2.call_headers() + b"\xbe" * 16000)
     cases: list[tuple[str, bytes, set[int]]] = [
         ("4.2 a frame that is too large", h2.frame(h2.DATA, 0, 1, b"x" * 16385), {6, 1}),
         ("4.3 a header block that is none", h2.frame(h2.HEADERS, 5, 1, b"\xff" * 8), {9}),
@@ -180,6 +184,7 @@ def http2(address: str) -> None:
         ("6.10 CONTINUATION after nothing", h2.frame(h2.CONTINUATION, 4, 1, b"\x83"), {1}),
         ("6.10 CONTINUATION after END_HEADERS", ended + h2.frame(h2.CONTINUATION, 4, 1), {1}),
         ("7541 4.2 a table beyond the limit", h2.frame(h2.HEADERS, 5, 1, b"\x3f\xe1\xff\x03"), {9}),
+        ("10.5.1 a block that decodes to 64 MB", bomb, {11}),
         ("7541 6.1 index 0", h2.frame(h2.HEADERS, 5, 1, b"\x80"), {9}),
     ]
     for what, wrong, codes in cases:

@@ -162,7 +162,7 @@ static void decode(rpc_connection *c, size_t size)
     const bool good = rpc_frames_take(c, c->loop->read_buffer, size);
     const bool small = (size_t)c->frames * SMALL_FRAME_BYTES > size;
     c->read_size = small ? SHORT_READ_BYTES : RPC_READ_BYTES;
-    if (!good) {
+    if (!good && c->ending == NGHTTP2_NO_ERROR) {
         /* the bytes are no HTTP/2, or memory ran out: GOAWAY where libnghttp2 can still send it */
         nghttp2_session_terminate_session(c->session, NGHTTP2_PROTOCOL_ERROR);
         c->ending = NGHTTP2_PROTOCOL_ERROR;

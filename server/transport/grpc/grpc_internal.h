@@ -336,8 +336,6 @@ rpc_limits rpc_limits_of(const td_config *);
 bool rpc_ration_take(rpc_ration *, double cost, double rate, double burst, int64_t now_ns);
 /* Counts a frame that came; false: the client sends too many that cost it nothing. */
 bool rpc_limits_frame(rpc_connection *, const nghttp2_frame_hd *);
-/* Counts headers far beyond the limit. */
-bool rpc_limits_headers(rpc_connection *);
 /* Counts a stream that the client broke off, or (NULL) made the server break off. */
 bool rpc_limits_reset(rpc_connection *, const rpc_call *);
 /* A frame of an answer has left: the client may acknowledge it. */

@@ -14,7 +14,6 @@
 /* Of control frames, by their cost. */
 static const double CONTROL_BURST = 2000, CONTROL_PER_SECOND = 200, CONTROL_PER_ANSWER = 2;
 static const double COST = 1, COST_OF_SETTINGS = 20, COST_OF_EMPTY_DATA = 10;
-static const double COST_OF_LARGE_HEADERS = 200;
 /* Of resets. A stream that lived for a while costs less: many calls may meet one deadline. */
 static const double RESET_BURST = 200, RESETS_PER_SECOND = 50, COST_OF_OLD_RESET = 0.1;
 static const int64_t OLD_STREAM_NS = 50000000;
@@ -93,12 +92,6 @@ bool rpc_limits_frame(rpc_connection *c, const nghttp2_frame_hd *head)
     default: break; /* PING, PRIORITY, WINDOW_UPDATE, GOAWAY, unknown ones */
     }
     return rpc_ration_take(&c->control, cost, CONTROL_PER_SECOND, CONTROL_BURST, c->heard_ns);
-}
-
-bool rpc_limits_headers(rpc_connection *c)
-{
-    return rpc_ration_take(&c->control, COST_OF_LARGE_HEADERS, CONTROL_PER_SECOND, CONTROL_BURST,
-                           c->heard_ns);
 }
 
 bool rpc_limits_reset(rpc_connection *c, const rpc_call *call)

@@ -19,7 +19,7 @@ enum {
      * except for older streams such as a stream past its deadline */
     RESETS_BURST = 10000,
     RESETS_PER_SECOND = 1000,
-    /* headers beyond so many times the limit are not even looked at */
+    /* headers beyond this multiple of the limit end the connection */
     HEADERS_WITHOUT_ANSWER = 4
 };
 
@@ -60,9 +60,10 @@ static int on_header(nghttp2_session *session, const nghttp2_frame *frame, const
     if (call == NULL) return 0;
     rpc_begin_header(call, name, name_size, value, value_size);
     if (call->head.bytes <= HEADERS_WITHOUT_ANSWER * call->rpc->limits.header_bytes) return 0;
-    /* one byte can encode a header of 4 kB: from here on libnghttp2 only updates its tables */
-    if (!rpc_limits_headers(c)) c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
-    return NGHTTP2_ERR_TEMPORAL_CALLBACK_FAILURE;
+    /* one byte can encode a header of 4 kB, and libnghttp2 decodes a refused block to its end: only
+     * the end of the connection bounds that work */
+    c->ending = NGHTTP2_ENHANCE_YOUR_CALM;
+    return NGHTTP2_ERR_CALLBACK_FAILURE;
 }
 
 static void end_input(rpc_call *call)
