@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "base/error.h"
+#include "base/parallel.h"
 
 /* How long the owner looks for work before it sleeps: long only while work has been coming that
  * quickly, so that an idle server burns nothing. */
@@ -521,8 +522,18 @@ void td_scheduler_keep_to_owner(td_scheduler *s)
     pthread_mutex_unlock(&s->mutex);
 }
 
+static void start_thread(void *context, int32_t i, int32_t thread)
+{
+    (void)context;
+    (void)i;
+    (void)thread;
+}
+
+/* OpenMP ends the process when it cannot start a thread, so all threads start while memory is
+ * there. */
 tb_status td_scheduler_warm(td_scheduler *s, tb_error *error)
 {
+    tb_parallel_for(s->threads, 1, s->threads, start_thread, NULL);
     return s->batch.card ? tb_stepper_warm(s->batch.parallel, error) : TB_OK;
 }
 
