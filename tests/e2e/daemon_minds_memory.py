@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Memory runs out while a large session waits for its checkpoint: small sessions go on stepping, the
-daemon tries the checkpoint again after longer and longer pauses and logs it once, and the first
+"""Memory runs out while a large session waits for its checkpoint: small sessions go on stepping,
+the daemon tries the checkpoint again after longer and longer pauses and logs it once, and the first
 checkpoint with memory holds all steps.
 
 The address space of the running daemon is limited to a little more than it uses (prlimit), so that
