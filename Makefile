@@ -83,7 +83,7 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-clients image image-check deb check-ray
+.PHONY: bench-gpu check-attack check-clients image image-check helm-check deb check-ray
 .PHONY: install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
@@ -131,6 +131,11 @@ image-check: ## run that image as an operator would, and ask it for grasps from 
 	@BUILD=$(BUILD) deploy/deps.sh build python image
 	@$(SUBMAKE) $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/image_check.py
+
+helm-check: ## the Helm chart against the schemas of its kinds, then played and restarted under load
+	@BUILD=$(BUILD) deploy/deps.sh build python image helm
+	@$(SUBMAKE) $(PYTHON_CLIENT)
+	@TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/helm_check.py
 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb

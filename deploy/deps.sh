@@ -88,6 +88,10 @@ find_missing() {
             need libprotobuf-c-dev library libprotobuf-c
             need dpkg-dev have dpkg-source
             ;;
+        helm)
+            need golang-go have go
+            need catatonit have catatonit
+            ;;
         python | ray | peers | gpu-peers) need python3-venv virtual_environment ;;
         gpu)
             need build-essential compiler
@@ -123,7 +127,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, ray, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, helm, ray, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -194,6 +198,23 @@ case " $* " in
         echo "installing: Ray and pyarrow into $environment"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check ray pyarrow
     fi
+    ;;
+esac
+
+case " $* " in
+*" helm "*)
+    tools=$(mkdir -p "${BUILD:-build}/helm/bin" && cd "${BUILD:-build}/helm/bin" && pwd)
+    for tool in helm.sh/helm/v3/cmd/helm@v3.16.4 \
+        github.com/yannh/kubeconform/cmd/kubeconform@v0.6.7; do
+        name=${tool%@*}
+        if ! [ -x "$tools/${name##*/}" ]; then
+            echo "installing: ${name##*/} into $tools"
+            GOBIN=$tools go install "$tool"
+        fi
+    done
+    environment=${BUILD:-build}/python
+    "$environment/bin/python" -c 'import yaml' 2>/dev/null ||
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check pyyaml
     ;;
 esac
 
