@@ -1,8 +1,8 @@
 """JSON schemas for kubeconform, from the sources that define the kinds.
 
-Kubernetes' own come from its OpenAPI document, others from their CustomResourceDefinitions; both lie
-in modules that `go mod download` fetches. Each kind becomes one file `GROUP_VERSION_KIND.json`, and
-no object may have fields that its schema does not name.
+Kubernetes' own come from its OpenAPI document, others from their CustomResourceDefinitions; both
+lie in modules that `go mod download` fetches. Each kind becomes one file `GROUP_VERSION_KIND.json`,
+and no object may have fields that its schema does not name.
 """
 
 from __future__ import annotations
