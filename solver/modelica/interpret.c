@@ -36,7 +36,10 @@ static int64_t offset(mo_run *run, mo_frame *f, const mo_array *array, int32_t v
 
 static mo_array *host_array(mo_run *run, mo_array *array)
 {
-    if (!(array->where & MO_ON_HOST)) tb_mo_card_fetch(run, array);
+    if (!(array->where & MO_ON_HOST))
+        tb_mo_card_fetch(run, array);
+    else if (array->data == NULL)
+        tb_mo_need_host(run, array);
     return array;
 }
 
@@ -214,8 +217,8 @@ static void allocate(mo_run *run, mo_frame *f, const mo_s *s)
 
 static void copy(mo_run *run, mo_array *to, mo_array *from, mo_place place)
 {
-    if (run->card == NULL || !tb_mo_card_copy(run, to, from))
-        run->copy(run, to, host_array(run, from), at(place));
+    if (run->card == NULL || !tb_mo_card_copy(run, to, from, at(place)))
+        run->copy(run, to, from, at(place));
 }
 
 static mo_outcome loop(mo_run *run, mo_frame *f, const mo_s *s)

@@ -129,13 +129,18 @@ int64_t tb_mo_array_count(const mo_array *array)
     return count;
 }
 
-void *tb_mo_take(mo_run *run, int64_t bytes)
+static bool is_within_limit(const mo_run *run, int64_t bytes)
 {
     const int64_t most =
         run->options->memory_bytes > 0 && run->options->memory_bytes < (uint64_t)INT64_MAX / 16
             ? (int64_t)run->options->memory_bytes
             : INT64_MAX / 16;
-    if (bytes > most || run->bytes > most - bytes) return NULL;
+    return bytes <= most && run->bytes <= most - bytes;
+}
+
+void *tb_mo_take(mo_run *run, int64_t bytes)
+{
+    if (!is_within_limit(run, bytes)) return NULL;
     mo_block *block = calloc(1, sizeof *block + (size_t)bytes);
     if (block == NULL) return NULL;
     block->bytes = bytes;
@@ -161,7 +166,10 @@ void tb_mo_give_back(mo_run *run, void *memory)
 void tb_mo_close_array(mo_run *run, mo_array *array)
 {
     if (array->card != NULL) tb_mo_card_free(run, array);
-    if (!array->borrowed && array->data != NULL) tb_mo_give_back(run, array->data);
+    if (!array->borrowed && array->data != NULL)
+        tb_mo_give_back(run, array->data);
+    else if (!array->borrowed)
+        run->bytes -= array->bytes;
     array->data = NULL;
     array->bytes = 0;
     array->borrowed = false;
@@ -178,7 +186,14 @@ void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place)
     for (int32_t d = 0; d < array->rank && !empty; d++)
         if (__builtin_mul_overflow(bytes, array->size[d], &bytes)) bytes = INT64_MAX;
     if (empty) bytes = 0;
-    if (array->data == NULL || array->borrowed || array->bytes != bytes) {
+    array->zero = true;
+    array->where = MO_ON_HOST;
+    if (run->card != NULL && bytes > 0) {
+        if (array->bytes == bytes && !array->borrowed && array->data == NULL) return;
+        tb_mo_close_array(run, array);
+        if (!is_within_limit(run, bytes)) fail(run, MO_FAIL_MEMORY, place, 0, bytes, 0);
+        run->bytes += array->bytes = bytes;
+    } else if (array->data == NULL || array->borrowed || array->bytes != bytes) {
         tb_mo_close_array(run, array);
         array->data = tb_mo_take(run, bytes);
         if (array->data == NULL) fail(run, MO_FAIL_MEMORY, place, 0, bytes, 0);
@@ -186,8 +201,16 @@ void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place)
     } else {
         memset(array->data, 0, (size_t)bytes);
     }
-    array->where = MO_ON_HOST;
-    array->zero = true;
+}
+
+void tb_mo_need_host(mo_run *run, mo_array *array)
+{
+    if (array->data != NULL || array->bytes == 0) return;
+    run->bytes -= array->bytes;
+    array->data = tb_mo_take(run, array->bytes);
+    if (array->data != NULL) return;
+    run->bytes += array->bytes;
+    fail(run, MO_FAIL_MEMORY, 0, 0, array->bytes, 0);
 }
 
 static void move(mo_run *run, mo_array *to, mo_array *from)
@@ -203,8 +226,10 @@ static void copy(mo_run *run, mo_array *to, const mo_array *from, int64_t place)
     if (to == from) return;
     memcpy(to->size, from->size, sizeof to->size);
     tb_mo_allocate(run, to, place);
+    if (from->data == NULL) return;
+    tb_mo_need_host(run, to);
     if (to->bytes > 0) memcpy(to->data, from->data, (size_t)to->bytes);
-    to->zero = false;
+    to->zero = from->zero;
 }
 
 /* ---- begin and end ---- */

@@ -18,7 +18,7 @@ typedef struct mo_block {
 } mo_block;
 
 typedef struct mo_array {
-    void *data; /* host memory, or NULL */
+    void *data; /* host memory, or NULL: none yet */
     int64_t size[MO_RANK];
     void *card;    /* the card's copy, or NULL */
     int32_t where; /* MO_ON_HOST, MO_ON_CARD: copies that are up to date */
@@ -71,8 +71,11 @@ void tb_mo_fail_kind(mo_run *run, int kind, mo_place place) __attribute__((noret
 void *tb_mo_take(mo_run *run, int64_t bytes);
 void tb_mo_give_back(mo_run *run, void *memory);
 void tb_mo_close_array(mo_run *run, mo_array *array);
-/* array->size holds the sizes: gives it that many zeros. */
+/* array->size holds the sizes: gives it that many zeros. In a call on the card the zeros get memory
+ * of the host when the host first needs it. */
 void tb_mo_allocate(mo_run *run, mo_array *array, int64_t place);
+/* Gives an array without memory of the host its zeros. */
+void tb_mo_need_host(mo_run *run, mo_array *array);
 int64_t tb_mo_array_count(const mo_array *array);
 size_t tb_mo_element_bytes(mo_base base);
 
@@ -103,8 +106,10 @@ double tb_mo_evaluate_real(mo_run *run, mo_frame *frame, const mo_x *x);
 bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *loop);
 /* Brings an array's content to the host. */
 void tb_mo_card_fetch(mo_run *run, mo_array *array);
-/* Copies an array that only the card has; false: the host copies. */
-bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from);
+/* The same into memory[array->bytes] of the caller. */
+void tb_mo_card_read(mo_run *run, mo_array *array, void *memory);
+/* Copies an array on the card; false: the host copies. */
+bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place);
 /* Waits for the kernels; a failure of one ends the call. */
 void tb_mo_card_finish(mo_run *run);
 /* Frees the card's copy. */

@@ -132,7 +132,7 @@ static bool time_calls(const tb_function_program *program, int32_t function,
     options.backend = backend;
     options.seconds = 600;
     options.memory_bytes = UINT64_C(8) << 30;
-    for (int k = 0; k < 12 && (k < 2 || spent < 1); k++) {
+    for (int k = 0; k < 12 && (k < 2 || spent < 0.3); k++) {
         for (int32_t i = 0; i < count; i++) tb_function_value_free(&outputs[i]);
         if (tb_function_call(program, function, &options, inputs, outputs, &timing, error) != TB_OK)
             return false;

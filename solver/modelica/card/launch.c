@@ -13,6 +13,7 @@
 #include "modelica/function.h"
 
 enum { LAUNCHES_BETWEEN_CHECKS = 250, KIND_TOO_LONG = 15 };
+enum { SMALL_BYTES = 4096 }; /* below, the host copies its own arrays */
 /* rounds of loops inside a thread for each second of the call's limit, below what a card does */
 static const double ROUNDS_A_SECOND = 5e7;
 
@@ -244,15 +245,21 @@ static void need_card(mo_run *run, mo_array *array, bool content)
     array->where |= MO_ON_CARD;
 }
 
-void tb_mo_card_fetch(mo_run *run, mo_array *array)
+void tb_mo_card_read(mo_run *run, mo_array *array, void *memory)
 {
     mo_driver *d = run->card->driver;
     check(run);
     if (array->bytes > 0 &&
-        (d->cuMemcpyDtoHAsync_v2(array->data, (cu_pointer)(uintptr_t)array->card,
-                                 (size_t)array->bytes, d->stream) != 0 ||
+        (d->cuMemcpyDtoHAsync_v2(memory, (cu_pointer)(uintptr_t)array->card, (size_t)array->bytes,
+                                 d->stream) != 0 ||
          d->cuStreamSynchronize(d->stream) != 0))
         lost(run, "a copy from it");
+}
+
+void tb_mo_card_fetch(mo_run *run, mo_array *array)
+{
+    tb_mo_need_host(run, array);
+    tb_mo_card_read(run, array, array->data);
     array->where |= MO_ON_HOST;
     array->zero = false;
 }
@@ -271,12 +278,14 @@ void tb_mo_card_free(mo_run *run, mo_array *array)
         }
 }
 
-bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from)
+bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place)
 {
     mo_driver *d = run->card->driver;
-    if (from->where & MO_ON_HOST || from->bytes == 0 || to == from) return false;
-    if (to->bytes != from->bytes || to->data == NULL) return false;
+    if (from->zero || from->bytes == 0 || to == from) return false;
+    if (from->where == MO_ON_HOST && from->bytes < SMALL_BYTES) return false;
+    need_card(run, from, true);
     memcpy(to->size, from->size, sizeof to->size);
+    tb_mo_allocate(run, to, place);
     to->where = MO_ON_CARD;
     to->zero = false;
     need_card(run, to, false);
