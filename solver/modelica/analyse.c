@@ -386,14 +386,27 @@ static tb_status study_loop(mo_study *study, mo_s *s, int32_t *kernels)
     return TB_OK;
 }
 
-static tb_status study_list(mo_study *study, mo_s *s, int32_t *kernels)
+static tb_status study_sweep(mo_study *study, mo_s *s, int32_t *sweeps)
+{
+    mo_sweep found;
+    if (!tb_mo_find_sweep(study->function, s, &found)) return TB_OK;
+    mo_sweep *kept = TB_ARENA_ZEROED(study->arena, mo_sweep, 1);
+    if (kept == NULL) return TB_RESOURCE_EXHAUSTED;
+    *kept = found;
+    kept->number = (*sweeps)++;
+    s->loop->sweep = kept;
+    return TB_OK;
+}
+
+static tb_status study_list(mo_study *study, mo_s *s, mo_function *f)
 {
     tb_status status = TB_OK;
     for (; s != NULL && status == TB_OK; s = s->next) {
-        if (s->op == MO_S_FOR) status = study_loop(study, s, kernels);
+        if (s->op == MO_S_FOR) status = study_loop(study, s, &f->kernels);
         if (s->op == MO_S_FOR && s->loop != NULL && s->loop->depth > 0) continue;
-        if (status == TB_OK) status = study_list(study, s->body, kernels);
-        if (status == TB_OK) status = study_list(study, s->orelse, kernels);
+        if (status == TB_OK) status = study_list(study, s->body, f);
+        if (status == TB_OK) status = study_list(study, s->orelse, f);
+        if (status == TB_OK && s->op == MO_S_FOR) status = study_sweep(study, s, &f->sweeps);
     }
     return status;
 }
@@ -405,7 +418,7 @@ tb_status tb_mo_analyse(mo_program *program)
     for (int32_t k = 0; k < program->count && card; k++) {
         mo_function *f = program->functions[k];
         mo_study study = {.program = program, .function = f, .arena = &program->arena};
-        if (study_list(&study, f->body, &f->kernels) != TB_OK)
+        if (study_list(&study, f->body, f) != TB_OK)
             return tb_mo_fail_as(&program->source, TB_RESOURCE_EXHAUSTED, f->place,
                                  "no memory for the analysis of loops");
     }

@@ -1,6 +1,7 @@
 /* Expressions, statements and functions as C text. Names are made of numbers: v3 is the scalar
  * variable 3, A3 points to the array 3, f2 is the function 2. */
 #include "modelica/emit.h"
+#include "modelica/loops.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -56,25 +57,41 @@ static const char *c_type(mo_base base)
     return base == MO_T_REAL ? "double" : base == MO_T_INTEGER ? "mo_int" : "unsigned char";
 }
 
+/* a subscript from 0; one that can leave its dimension is checked, and the card goes on with `other` */
+static void position(mo_emit *e, int32_t variable, int32_t d, const mo_x *subscript, mo_place place,
+                     const char *other)
+{
+    if (tb_mo_is_inside(e, subscript, variable, d)) {
+        tb_mo_print(e->text, "(");
+        expression(e, subscript);
+        tb_mo_print(e->text, " - 1)");
+        return;
+    }
+    tb_mo_print(e->text, other == NULL ? "mo_at(" : "mo_at_or(%s, ", other);
+    tb_mo_print(e->text, "run, %" PRId64 "LL, %" PRId64 "LL, ", place_of(e, place),
+                (int64_t)e->function->index << 32 | (int64_t)variable << 3 | d);
+    expression(e, subscript);
+    tb_mo_print(e->text, ", A%d->size[%d])", variable, d);
+}
+
 /* an element: checked subscripts, row by row */
 static void element(mo_emit *e, int32_t variable, int32_t count, const mo_x *const *subscript,
                     mo_place place)
 {
+    if (tb_mo_sweep_holds(e->sweep, variable)) {
+        tb_mo_print(e->text, "S%d[(int)(", variable);
+        position(e, variable, 0, subscript[0], place, "oi");
+        tb_mo_print(e->text, " - oi) * MO_SIDE + (int)(");
+        position(e, variable, 1, subscript[1], place, "oj");
+        tb_mo_print(e->text, " - oj)]");
+        return;
+    }
     tb_mo_print(e->text, "((%s *)A%d->data)[", c_type(e->function->variables[variable].base),
                 variable);
     for (int32_t d = 1; d < count; d++) tb_mo_print(e->text, "(");
     for (int32_t d = 0; d < count; d++) {
         if (d > 0) tb_mo_print(e->text, ") * A%d->size[%d] + ", variable, d);
-        if (tb_mo_is_inside(e, subscript[d], variable, d)) {
-            tb_mo_print(e->text, "(");
-            expression(e, subscript[d]);
-            tb_mo_print(e->text, " - 1)");
-        } else {
-            tb_mo_print(e->text, "mo_at(run, %" PRId64 "LL, %" PRId64 "LL, ", place_of(e, place),
-                        (int64_t)e->function->index << 32 | (int64_t)variable << 3 | d);
-            expression(e, subscript[d]);
-            tb_mo_print(e->text, ", A%d->size[%d])", variable, d);
-        }
+        position(e, variable, d, subscript[d], place, NULL);
     }
     tb_mo_print(e->text, "]");
 }

@@ -16,6 +16,7 @@ typedef struct mo_emit {
     int32_t broken; /* label behind the innermost loop; -1: none */
     int32_t depth;  /* of indentation */
     bool on_card;   /* no allocation, no polling */
+    const struct mo_sweep *sweep; /* its arrays are S3 in shared memory, from row oi, column oj */
 } mo_emit;
 
 void tb_mo_emit_expression(mo_emit *e, const mo_x *x);

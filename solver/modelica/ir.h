@@ -146,7 +146,9 @@ typedef struct mo_function {
     int32_t index;       /* in the program */
     const int32_t *flag; /* [inputs]: variable that says whether an input is given, or -1 */
     bool on_card;        /* annotation(gpuFunction = true) */
+    bool reorder;        /* annotation(__Tribod_reorder = true): sums in any order on the card */
     int32_t kernels;     /* loops that the card can run */
+    int32_t sweeps;      /* sequential loops of which the card can run several rounds at once */
 } mo_function;
 
 /* Text of a failed assertion. */

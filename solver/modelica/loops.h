@@ -5,6 +5,18 @@
 #include "modelica/ir.h"
 
 enum { MO_NEST = 3, MO_REASON_BYTES = 240 };
+enum { MO_SWEEP_PARTS = 6, MO_SWEEP_ARRAYS = 6, MO_REACH = 4 };
+
+/* A sequential loop of stencils: sweeps.c. */
+typedef struct mo_sweep {
+    int32_t number; /* in the function, from 0 */
+    int32_t parts;
+    const mo_s *part[MO_SWEEP_PARTS]; /* nests over two iterators, and copies of arrays, in order */
+    int32_t arrays;
+    int32_t array[MO_SWEEP_ARRAYS]; /* that the loop stores: matrices of Real */
+    /* elements that a part reads before and behind its own, by dimension; and all parts together */
+    int32_t low[MO_SWEEP_PARTS][2], high[MO_SWEEP_PARTS][2], reach_low[2], reach_high[2];
+} mo_sweep;
 
 /* Result of the dependence analysis of a for statement. */
 typedef struct mo_loop {
@@ -13,7 +25,13 @@ typedef struct mo_loop {
     const mo_s *nest[MO_NEST]; /* outermost first */
     mo_place reason_place;     /* depth 0: the access that forbids a kernel */
     const char *reason;
+    const mo_sweep *sweep; /* depth 0: the loop is a sweep, or NULL */
 } mo_loop;
+
+/* Whether a loop, whose inner loops are analysed, is a sweep. */
+bool tb_mo_find_sweep(const mo_function *f, const mo_s *loop, mo_sweep *sweep);
+/* Whether a sweep stores an array; false for the sweep NULL. */
+bool tb_mo_sweep_holds(const mo_sweep *sweep, int32_t variable);
 
 /* A function that a kernel can call: scalars out, no arrays of its own. */
 bool tb_mo_is_device_function(const mo_function *f, int32_t depth);

@@ -20,6 +20,12 @@ static void report_loop(mo_report *report, const mo_s *s)
     if (!kernel && report->function->variables[s->variable].name[0] == '\0') return;
     tb_mo_print(&report->text, "%s:%d:%d: ", report->program->source.name, place.line,
                 place.column);
+    if (!kernel && loop->sweep != NULL) {
+        tb_mo_print(&report->text,
+                    "loop over %s at line %d takes several rounds a launch, in tiles: %s\n",
+                    report->function->variables[s->variable].name, s->place.line, loop->reason);
+        return;
+    }
     if (!kernel) {
         tb_mo_print(&report->text, "loop over %s at line %d stays on the host: %s\n",
                     report->function->variables[s->variable].name, s->place.line, loop->reason);

@@ -94,14 +94,9 @@ static void fail(mo_run *run, int kind, int64_t at, int64_t what, int64_t a, int
     }
 }
 
-void tb_mo_fail_kind(mo_run *run, int kind, mo_place place)
+void tb_mo_fail_kind(mo_run *run, int kind, mo_place place, int64_t what, int64_t a, int64_t b)
 {
-    int64_t number = 0;
-    for (int32_t k = 0; kind == MO_FAIL_ASSERT && k < run->program->message_count; k++)
-        if (run->program->messages[k].place.line == place.line &&
-            run->program->messages[k].place.column == place.column)
-            number = k;
-    fail(run, kind, (int64_t)place.line << 32 | place.column, 0, number, 0);
+    fail(run, kind, (int64_t)place.line << 32 | place.column, what, a, b);
     tb_mo_run_escape(run, TB_INTERNAL, place, "a failure of no kind");
 }
 

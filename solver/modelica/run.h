@@ -65,8 +65,9 @@ void tb_mo_run_end(mo_run *run);
 void tb_mo_run_escape(mo_run *run, tb_status status, mo_place place, const char *format, ...)
     TB_PRINTF(4, 5) __attribute__((noreturn));
 
-/* Ends the call with a failure of the card, of which the kind and the place are known. */
-void tb_mo_fail_kind(mo_run *run, int kind, mo_place place) __attribute__((noreturn));
+/* Ends the call with a failure of the card; what, a and b as in MO_FAIL. */
+void tb_mo_fail_kind(mo_run *run, int kind, mo_place place, int64_t what, int64_t a, int64_t b)
+    __attribute__((noreturn));
 /* Zeroed memory of the run, or NULL above its limit. */
 void *tb_mo_take(mo_run *run, int64_t bytes);
 void tb_mo_give_back(mo_run *run, void *memory);

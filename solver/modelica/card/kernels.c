@@ -41,7 +41,8 @@ static void visit_expression(const mo_x *x, void *context)
 static void visit_statement(const mo_s *s, void *context)
 {
     tb_mo_each_expression(s, visit_expression, context);
-    if (s->op == MO_S_STORE) add_array(context, s->variable, true);
+    if (s->op == MO_S_STORE || s->op == MO_S_COPY) add_array(context, s->variable, true);
+    if (s->op == MO_S_COPY) add_array(context, s->source, false);
     for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->inputs + s->callee->flags; k++)
         if (s->arguments[k].value == NULL) add_array(context, s->arguments[k].variable, false);
 }
@@ -57,28 +58,34 @@ static void visit_assignment(const mo_s *s, void *context)
     for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++) is[s->results[k]] = true;
 }
 
-/* the scalars of a nest, assigned[] for all variables of the function */
-static void find_assigned(const mo_s *loop, bool *assigned, int32_t count)
+enum { MOST_VARIABLES = 4096 };
+
+bool *tb_mo_find_assigned(const mo_s *loop, int32_t count)
 {
+    static _Thread_local bool assigned[MOST_VARIABLES];
     mo_assigned context = {assigned};
     memset(assigned, 0, (size_t)count * sizeof *assigned);
     assigned[loop->variable] = true;
     tb_mo_each_statement(loop->body, visit_assignment, &context);
+    return assigned;
 }
 
 static void list_kernel(const mo_function *f, const mo_s *loop, mo_kernel *k)
 {
-    enum { MOST_VARIABLES = 4096 };
-    static _Thread_local bool assigned[MOST_VARIABLES];
-    *k = (mo_kernel){.loop = loop, .fits = f->count <= MOST_VARIABLES};
+    *k = (mo_kernel){.loop = loop, .fits = f->count <= MOST_VARIABLES, .sweep = loop->loop->sweep};
     if (!k->fits) return;
-    find_assigned(loop, assigned, f->count);
+    const bool *assigned = tb_mo_find_assigned(loop, f->count);
     tb_mo_each_statement(loop->body, visit_statement, k);
     int32_t kept = 0;
     for (int32_t i = 0; i < k->scalars; i++)
         if (!assigned[k->scalar[i]]) k->scalar[kept++] = k->scalar[i];
     k->scalars = kept;
-    tb_mo_find_product(f, k);
+    if (k->sweep == NULL) tb_mo_find_product(f, k);
+}
+
+int32_t tb_mo_kernel_count(const mo_function *f)
+{
+    return f->kernels + f->sweeps;
 }
 
 typedef struct mo_listing {
@@ -89,8 +96,12 @@ typedef struct mo_listing {
 static void visit_loop(const mo_s *s, void *context)
 {
     const mo_listing *listing = context;
-    if (s->op == MO_S_FOR && s->loop != NULL && s->loop->number >= 0)
-        list_kernel(listing->function, s, &listing->kernels[s->loop->number]);
+    const mo_loop *loop = s->op == MO_S_FOR ? s->loop : NULL;
+    if (loop != NULL && loop->number >= 0)
+        list_kernel(listing->function, s, &listing->kernels[loop->number]);
+    else if (loop != NULL && loop->sweep != NULL)
+        list_kernel(listing->function, s,
+                    &listing->kernels[listing->function->kernels + loop->sweep->number]);
 }
 
 void tb_mo_list_kernels(const mo_function *f, mo_kernel *kernels)
@@ -109,11 +120,17 @@ static const char HEAD[] =
     "#define MO_HUGE __longlong_as_double(0x7ff0000000000000LL)\n"
     "struct mo_array { void *data; long long size[8]; };\n"
     "struct mo_run { unsigned long long *fault, launch; long long round, rounds; };\n"
-    "static __device__ __noinline__ void mo_note(struct mo_run *run, int kind, long long place)\n"
+    "static __device__ __noinline__ void mo_note(struct mo_run *run, int kind, long long place,\n"
+    "    long long what, long long a, long long b)\n"
     "{ const unsigned long long key = run->launch << 56 | (unsigned long long)run->round << 25 |\n"
     "      (unsigned long long)place << 4 | (unsigned)kind;\n"
-    "  atomicMin(run->fault, key); }\n"
-    "#define MO_FAIL(run, kind, place, a, b) mo_note((run), (kind), (place))\n"
+    "  volatile unsigned long long *const fault = run->fault;\n"
+    "  while (key < fault[0]) {\n"
+    "    if (atomicCAS(run->fault + 1, ~0ULL, 0ULL) != ~0ULL) continue;\n"
+    "    if (key < fault[0]) { fault[2] = what; fault[3] = a; fault[4] = b; __threadfence();\n"
+    "        fault[0] = key; }\n"
+    "    __threadfence(); atomicExch(run->fault + 1, ~0ULL); } }\n"
+    "#define MO_FAIL(run, kind, place, a, b) mo_note((run), (kind), (place), 0, (a), (b))\n"
     "#define MO_ROUND if (--run->rounds < 0) { MO_FAIL(run, 15, 0, 0, 0); break; }\n"
     "#ifndef MO_PARAMETER\n#define MO_PARAMETER(type) const __grid_constant__ struct type\n"
     "#endif\n"
@@ -121,9 +138,11 @@ static const char HEAD[] =
     "#define MO_CLOSE(a)\n";
 
 static const char TAIL[] =
-    "MO_FN mo_int mo_at(MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
+    "MO_FN mo_int mo_at_or(mo_int other, MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
     "{ if ((mo_word)(i - 1) < (mo_word)n) return i - 1;\n"
-    "  MO_FAIL(run, MO_FAIL_INDEX, place, 0, 0);\n  return 0; }\n"
+    "  mo_note(run, MO_FAIL_INDEX, place, what, i, n);\n  return other; }\n"
+    "MO_FN mo_int mo_at(MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
+    "{ return mo_at_or(0, run, place, what, i, n); }\n"
     "MO_FN int mo_may_run(MO_RUN run, mo_int from, mo_int to)\n"
     "{ if (from > to) return 0;\n"
     "  if (run->rounds >= 0 && (mo_word)to - (mo_word)from <= (mo_word)run->rounds) { run->rounds "
@@ -148,7 +167,8 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const
     tb_mo_print(text,
                 "extern \"C\" __global__ void __launch_bounds__(%d) %s%d_%d("
                 "MO_PARAMETER(p%d_%d) p)\n{\n",
-                MO_BLOCK, prefix, f->index, number, f->index, number);
+                k->sweep != NULL ? MO_SWEEP_THREADS : MO_BLOCK, prefix, f->index, number, f->index,
+                number);
     for (int32_t i = 0; i < k->arrays; i++)
         tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
                     k->array[i], i);
@@ -161,7 +181,6 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const
 
 static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
 {
-    static _Thread_local bool assigned[4096];
     const mo_loop *loop = k->loop->loop;
     mo_text *text = e->text;
     e->function = f;
@@ -179,7 +198,7 @@ static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, in
               "    for (mo_int t0 = blockIdx.x * (mo_int)blockDim.x + threadIdx.x; t0 < p.total;\n"
               "         t0 += (mo_int)gridDim.x * blockDim.x) {\n"
               "    mo_int t = t0; own.round = t0;\n");
-    find_assigned(k->loop, assigned, f->count);
+    bool *assigned = tb_mo_find_assigned(k->loop, f->count);
     for (int32_t d = 0; d < loop->depth; d++) assigned[loop->nest[d]->variable] = false;
     for (int32_t v = 0; v < f->count; v++)
         if (assigned[v]) tb_mo_emit_variable(e, v);
@@ -228,6 +247,16 @@ void tb_mo_reach(const mo_function *f, bool *reached)
     reach_list(f->body, reached);
 }
 
+static void emit_any(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number)
+{
+    if (kernel->sweep != NULL) {
+        tb_mo_emit_sweep(e, f, kernel, number);
+        return;
+    }
+    emit_kernel(e, f, kernel, number);
+    if (kernel->product != NULL) tb_mo_emit_product(e, f, kernel, number);
+}
+
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
                           tb_error *error)
 {
@@ -240,15 +269,11 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
     append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
     for (int32_t f = 0; f < program->count; f++)
-        for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)
+        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]); k++)
             if (kernels[f][k].fits) emit_callees(&e, kernels[f][k].loop->body, done);
     for (int32_t f = 0; f < program->count; f++)
-        for (int32_t k = 0; kernels[f] != NULL && k < program->functions[f]->kernels; k++)
-            if (kernels[f][k].fits) {
-                emit_kernel(&e, program->functions[f], &kernels[f][k], k);
-                if (kernels[f][k].product != NULL)
-                    tb_mo_emit_product(&e, program->functions[f], &kernels[f][k], k);
-            }
+        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]); k++)
+            if (kernels[f][k].fits) emit_any(&e, program->functions[f], &kernels[f][k], k);
     append(text, "", 1); /* NVRTC reads up to a zero */
     return text->failed ? tb_fail_memory(error, text->bytes.size, "generated code") : TB_OK;
 }

@@ -5,7 +5,16 @@
 #include "modelica/emit.h"
 #include "modelica/loops.h"
 
-enum { MO_KERNEL_ARRAYS = 40, MO_KERNEL_SCALARS = 64, MO_BLOCK = 256, MO_TILE = 64 };
+enum {
+    MO_KERNEL_ARRAYS = 40,
+    MO_KERNEL_SCALARS = 64,
+    MO_BLOCK = 256,
+    MO_TILE = 64,
+    MO_TENSOR_THREADS = 128
+};
+/* Sweeps: rows and columns of each array in a block's shared memory, and threads of the block. On an
+ * H100 an array of 256 x 256 took 1.4 us a round with 4 rounds a launch, and 1.7 us with 3 or 5. */
+enum { MO_SIDE = 32, MO_SWEEP_THREADS = 512, MO_SWEEP_REACH = 8, MO_SWEEP_STEPS = 64 };
 
 /* Arguments of a kernel's launch, in this order: ends of the nest, rounds, failures, scalars, arrays. */
 typedef struct mo_kernel {
@@ -18,16 +27,24 @@ typedef struct mo_kernel {
     /* a product of matrices: the loop over its inner dimension, and the factors; else NULL */
     const mo_s *product;
     int32_t left, right, result;
+    const mo_sweep *sweep; /* several rounds of a sequential loop, or NULL */
 } mo_kernel;
 
-/* Lists the kernels of a function; kernels[f->kernels] is the caller's. */
+/* Kernels of a function: of its loops, then of its sweeps. */
+int32_t tb_mo_kernel_count(const mo_function *f);
+/* Lists them; kernels[tb_mo_kernel_count(f)] is the caller's. */
 void tb_mo_list_kernels(const mo_function *f, mo_kernel *kernels);
 /* Marks a function and all that it calls; reached[program->count]. */
 void tb_mo_reach(const mo_function *f, bool *reached);
 /* Finds out whether a kernel is a product of matrices: product.c. */
 void tb_mo_find_product(const mo_function *f, mo_kernel *kernel);
-/* The kernel t2_0 of a product, by tiles in shared memory, beside k2_0. */
+/* The kernel t2_0 of a product, by tiles in shared memory, beside k2_0; and m2_0, by tensor cores, of
+ * a function whose sums may be reordered. */
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
+/* The kernel w2_0 of a sweep. */
+void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
+/* The scalars that a loop assigns, iterators included: by variable, up to the next call. */
+bool *tb_mo_find_assigned(const mo_s *loop, int32_t count);
 /* The first lines of a kernel: its name, and its variables from the launch's struct. */
 void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *kernel, const char *prefix,
                      int32_t number);
@@ -36,7 +53,8 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *kernel, 
 tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, mo_text *text,
                           tb_error *error);
 
-/* A failure on the card: launch, round, then place and kind. Smaller is earlier. */
-enum { MO_KIND_BITS = 4, MO_PLACE_BITS = 21, MO_ROUND_BITS = 31 };
+/* A failure on the card: its key is launch, round, then place and kind; smaller is earlier. Behind the
+ * key stand a lock, and what, a and b of MO_FAIL. */
+enum { MO_KIND_BITS = 4, MO_PLACE_BITS = 21, MO_ROUND_BITS = 31, MO_FAULT_WORDS = 5 };
 
 #endif

@@ -13,15 +13,23 @@
 #include "modelica/function.h"
 
 enum { LAUNCHES_BETWEEN_CHECKS = 250, KIND_TOO_LONG = 15 };
+enum { FAULT_BYTES = 8 * MO_FAULT_WORDS };
 enum { SMALL_BYTES = 4096 }; /* below, the host copies its own arrays */
 /* rounds of loops inside a thread for each second of the call's limit, below what a card does */
 static const double ROUNDS_A_SECOND = 5e7;
+
+/* The kernel of a product by tiles. */
+typedef struct mo_tiled {
+    cu_handle handle;
+    unsigned threads;
+} mo_tiled;
 
 /* Kernels of a function and of those that it calls; by the program's index, or NULL. */
 typedef struct mo_loaded {
     int32_t function, count;
     mo_kernel **kernels;
-    cu_handle module, **handle, **tiled; /* kernels, and those of products by tiles */
+    cu_handle module, **handle; /* of kernels, and of sweeps */
+    mo_tiled **tiled;
     struct mo_loaded *next;
 } mo_loaded;
 
@@ -76,9 +84,10 @@ static int32_t list_kernels(const mo_program *program, const mo_function *f, mo_
     for (int32_t k = 0; k < program->count && good; k++) {
         const mo_function *g = program->functions[k];
         if (!reached[k] || g->kernels == 0) continue;
-        loaded->kernels[k] = calloc((size_t)g->kernels, sizeof **loaded->kernels);
-        loaded->handle[k] = calloc((size_t)g->kernels, sizeof **loaded->handle);
-        loaded->tiled[k] = calloc((size_t)g->kernels, sizeof **loaded->tiled);
+        const size_t own = (size_t)tb_mo_kernel_count(g);
+        loaded->kernels[k] = calloc(own, sizeof **loaded->kernels);
+        loaded->handle[k] = calloc(own, sizeof **loaded->handle);
+        loaded->tiled[k] = calloc(own, sizeof **loaded->tiled);
         good = loaded->kernels[k] != NULL && loaded->handle[k] != NULL && loaded->tiled[k] != NULL;
         if (good) tb_mo_list_kernels(g, loaded->kernels[k]);
         kernels += g->kernels;
@@ -87,11 +96,34 @@ static int32_t list_kernels(const mo_program *program, const mo_function *f, mo_
     return good ? kernels : -1;
 }
 
+static tb_status find_kernel(mo_driver *driver, mo_loaded *loaded, const mo_function *f, int32_t k,
+                             tb_error *error)
+{
+    const mo_kernel *kernel = &loaded->kernels[f->index][k];
+    char name[32];
+    if (!kernel->fits) return TB_OK;
+    snprintf(name, sizeof name, "%c%d_%d", kernel->sweep != NULL ? 'w' : 'k', f->index, k);
+    if (driver->cuModuleGetFunction(&loaded->handle[f->index][k], loaded->module, name) != 0)
+        return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
+    if (kernel->product == NULL) return TB_OK;
+    mo_tiled *tiled = &loaded->tiled[f->index][k];
+    /* a card without tensor cores of this kind has no m2_0 */
+    snprintf(name, sizeof name, "m%d_%d", f->index, k);
+    tiled->threads = MO_TENSOR_THREADS;
+    if (f->reorder && driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) == 0)
+        return TB_OK;
+    snprintf(name, sizeof name, "t%d_%d", f->index, k);
+    tiled->threads = MO_BLOCK;
+    if (driver->cuModuleGetFunction(&tiled->handle, loaded->module, name) != 0)
+        return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
+    return TB_OK;
+}
+
 static tb_status load_function(mo_driver *driver, const mo_program *program, const mo_function *f,
                                mo_loaded *loaded, tb_error *error)
 {
     mo_text text = {0};
-    char *code = NULL, name[32];
+    char *code = NULL;
     size_t size = 0;
     loaded->function = f->index;
     const int32_t kernels = list_kernels(program, f, loaded);
@@ -103,19 +135,12 @@ static tb_status load_function(mo_driver *driver, const mo_program *program, con
                                      &code, &size, error);
     if (status == TB_OK && driver->cuModuleLoadData(&loaded->module, code) != 0)
         status = tb_fail(error, TB_INTERNAL, "the card does not load generated code");
-    for (int32_t g = 0; g < program->count; g++)
+    for (int32_t g = 0; g < program->count; g++) {
+        const mo_function *own = program->functions[g];
         for (int32_t k = 0;
-             loaded->kernels[g] != NULL && k < program->functions[g]->kernels && status == TB_OK;
-             k++) {
-            if (!loaded->kernels[g][k].fits) continue;
-            snprintf(name, sizeof name, "k%d_%d", g, k);
-            if (driver->cuModuleGetFunction(&loaded->handle[g][k], loaded->module, name) != 0)
-                status = tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
-            snprintf(name, sizeof name, "t%d_%d", g, k);
-            if (loaded->kernels[g][k].product != NULL &&
-                driver->cuModuleGetFunction(&loaded->tiled[g][k], loaded->module, name) != 0)
-                status = tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
-        }
+             loaded->kernels[g] != NULL && k < tb_mo_kernel_count(own) && status == TB_OK; k++)
+            status = find_kernel(driver, loaded, own, k, error);
+    }
     free(code);
     tb_bytes_free(&text.bytes);
     return status;
@@ -180,8 +205,9 @@ static mo_place place_of(const mo_program *program, int64_t byte)
     return place;
 }
 
-static void tell_fault(mo_run *run, uint64_t key)
+static void tell_fault(mo_run *run, const uint64_t *fault)
 {
+    const uint64_t key = fault[0];
     const int kind = (int)(key & ((1 << MO_KIND_BITS) - 1));
     const int64_t byte = (int64_t)(key >> MO_KIND_BITS & ((1 << MO_PLACE_BITS) - 1));
     const mo_place place = place_of(run->program, byte);
@@ -189,9 +215,7 @@ static void tell_fault(mo_run *run, uint64_t key)
         tb_mo_run_escape(run, TB_DEADLINE_EXCEEDED, (mo_place){0, 0},
                          "a loop of a kernel took more rounds than the limit of %g s allows",
                          run->options->seconds);
-    if (kind == 0)
-        tb_mo_run_escape(run, TB_INVALID_ARGUMENT, place, "an index is outside of its dimension");
-    tb_mo_fail_kind(run, kind, place);
+    tb_mo_fail_kind(run, kind, place, (int64_t)fault[2], (int64_t)fault[3], (int64_t)fault[4]);
 }
 
 /* Waits for the kernels and ends the call if one of them failed. */
@@ -200,11 +224,11 @@ static void check(mo_run *run)
     struct mo_card *card = run->card;
     mo_driver *d = card->driver;
     if (!card->used || card->launches == 0) return;
-    if (d->cuMemcpyDtoHAsync_v2(d->fault, d->card_fault, 8, d->stream) != 0 ||
+    if (d->cuMemcpyDtoHAsync_v2(d->fault, d->card_fault, FAULT_BYTES, d->stream) != 0 ||
         d->cuStreamSynchronize(d->stream) != 0)
         lost(run, "a kernel");
     card->launches = 0;
-    if (d->fault[0] != UINT64_MAX) tell_fault(run, d->fault[0]);
+    if (d->fault[0] != UINT64_MAX) tell_fault(run, d->fault);
 }
 
 /* ---- arrays ---- */
@@ -222,18 +246,32 @@ static bool hold(struct mo_card *card, cu_pointer pointer)
     return true;
 }
 
+static cu_pointer take(mo_run *run, size_t bytes)
+{
+    mo_driver *d = run->card->driver;
+    cu_pointer pointer = 0;
+    if (d->cuMemAllocAsync(&pointer, bytes, d->stream) != 0)
+        tb_mo_run_escape(run, TB_RESOURCE_EXHAUSTED, (mo_place){0, 0},
+                         "the card has no %zu bytes left", bytes);
+    if (!hold(run->card, pointer)) lost(run, "no memory on the host");
+    return pointer;
+}
+
+static void release(struct mo_card *card, cu_pointer pointer)
+{
+    card->driver->cuMemFreeAsync(pointer, card->driver->stream);
+    for (int32_t k = card->pointers; k-- > 0;)
+        if (card->pointer[k] == pointer) {
+            card->pointer[k] = card->pointer[--card->pointers];
+            return;
+        }
+}
+
 static void need_card(mo_run *run, mo_array *array, bool content)
 {
     mo_driver *d = run->card->driver;
     const size_t bytes = (size_t)array->bytes;
-    if (array->card == NULL) {
-        cu_pointer pointer = 0;
-        if (d->cuMemAllocAsync(&pointer, bytes, d->stream) != 0)
-            tb_mo_run_escape(run, TB_RESOURCE_EXHAUSTED, (mo_place){0, 0},
-                             "the card has no %zu bytes left", bytes);
-        if (!hold(run->card, pointer)) lost(run, "no memory on the host");
-        array->card = (void *)(uintptr_t)pointer;
-    }
+    if (array->card == NULL) array->card = (void *)(uintptr_t)take(run, bytes);
     if (array->where & MO_ON_CARD) return;
     const cu_pointer to = (cu_pointer)(uintptr_t)array->card;
     int failed = 0;
@@ -266,16 +304,8 @@ void tb_mo_card_fetch(mo_run *run, mo_array *array)
 
 void tb_mo_card_free(mo_run *run, mo_array *array)
 {
-    mo_driver *d = run->card->driver;
-    struct mo_card *card = run->card;
-    const cu_pointer pointer = (cu_pointer)(uintptr_t)array->card;
-    d->cuMemFreeAsync(pointer, d->stream);
+    release(run->card, (cu_pointer)(uintptr_t)array->card);
     array->card = NULL;
-    for (int32_t k = card->pointers; k-- > 0;)
-        if (card->pointer[k] == pointer) {
-            card->pointer[k] = card->pointer[--card->pointers];
-            return;
-        }
 }
 
 bool tb_mo_card_copy(mo_run *run, mo_array *to, mo_array *from, int64_t place)
@@ -305,9 +335,8 @@ typedef struct mo_parameters {
     unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
 } mo_parameters;
 
-static size_t fill(mo_frame *frame, const mo_kernel *k, mo_parameters *p)
+static void fill(const mo_frame *frame, const mo_kernel *k, unsigned char *at)
 {
-    unsigned char *at = p->rest;
     for (int32_t i = 0; i < k->scalars; i++, at += 8) memcpy(at, &frame->slot[k->scalar[i]], 8);
     if (k->scalars == 0) at += 8;
     for (int32_t i = 0; i < k->arrays; i++) {
@@ -316,7 +345,6 @@ static size_t fill(mo_frame *frame, const mo_kernel *k, mo_parameters *p)
         memcpy(at + 8, array->size, sizeof array->size);
         at += 8 + sizeof array->size;
     }
-    return (size_t)(at - p->rest);
 }
 
 /* Whether a product reads and writes inside of its matrices alone, so that tiles need no checks. */
@@ -331,30 +359,27 @@ static bool fits_tiles(mo_run *run, mo_frame *frame, const mo_kernel *k, const m
            p->to[1] <= y->size[1] && p->to[0] <= z->size[0] && p->to[1] <= z->size[1];
 }
 
-static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
-                   cu_handle tiled, mo_parameters *p)
+static int64_t most_rounds(const mo_run *run)
+{
+    return run->options->seconds > 0 ? (int64_t)(run->options->seconds * ROUNDS_A_SECOND)
+                                     : INT64_MAX / 2;
+}
+
+/* Has the kernel's arrays on the card, and no failure of earlier launches there. */
+static void open_launch(mo_run *run, const mo_frame *frame, const mo_kernel *k)
 {
     struct mo_card *card = run->card;
     mo_driver *d = card->driver;
-    for (int32_t i = 0; i < k->arrays; i++) need_card(run, frame->slot[k->array[i]].array, true);
-    if (card->launches == 0 && d->cuMemsetD8Async(d->card_fault, 0xff, 8, d->stream) != 0)
-        lost(run, "its memory");
     if (!card->used) d->cuEventRecord(d->begin, d->stream);
     card->used = true;
-    p->fault = d->card_fault;
-    p->launch = (uint64_t)card->launches;
-    p->rounds = run->options->seconds > 0 ? (int64_t)(run->options->seconds * ROUNDS_A_SECOND)
-                                          : INT64_MAX / 2;
-    fill(frame, k, p);
-    int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
-    if (tiled != NULL && fits_tiles(run, frame, k, p)) {
-        blocks = ((p->to[0] + MO_TILE - 1) / MO_TILE) * ((p->to[1] + MO_TILE - 1) / MO_TILE);
-        function = tiled;
-    }
-    void *parameters[] = {p};
-    if (d->cuLaunchKernel(function, (unsigned)(blocks < 1 << 22 ? blocks : 1 << 22), 1, 1, MO_BLOCK,
-                          1, 1, 0, d->stream, parameters, NULL) != 0)
-        lost(run, "a launch");
+    for (int32_t i = 0; i < k->arrays; i++) need_card(run, frame->slot[k->array[i]].array, true);
+    if (card->launches == 0 && d->cuMemsetD8Async(d->card_fault, 0xff, FAULT_BYTES, d->stream) != 0)
+        lost(run, "its memory");
+}
+
+/* Notes that the kernel has written, and looks for failures now and then. */
+static void close_launch(mo_run *run, const mo_frame *frame, const mo_kernel *k)
+{
     for (int32_t i = 0; i < k->arrays; i++) {
         mo_array *array = frame->slot[k->array[i]].array;
         if (!k->stored[i]) continue;
@@ -362,10 +387,132 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
         array->zero = false;
     }
     run->timing.launches++;
-    if (++card->launches >= LAUNCHES_BETWEEN_CHECKS) {
-        check(run);
-        run->poll(run);
+    if (++run->card->launches < LAUNCHES_BETWEEN_CHECKS) return;
+    check(run);
+    run->poll(run);
+}
+
+static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
+                   const mo_tiled *tiled, mo_parameters *p)
+{
+    struct mo_card *card = run->card;
+    mo_driver *d = card->driver;
+    open_launch(run, frame, k);
+    p->fault = d->card_fault;
+    p->launch = (uint64_t)card->launches;
+    p->rounds = most_rounds(run);
+    fill(frame, k, p->rest);
+    int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
+    unsigned threads = MO_BLOCK;
+    if (fits_tiles(run, frame, k, p)) {
+        blocks = ((p->to[0] + MO_TILE - 1) / MO_TILE) * ((p->to[1] + MO_TILE - 1) / MO_TILE);
+        function = tiled->handle;
+        threads = tiled->threads;
     }
+    void *parameters[] = {p};
+    if (d->cuLaunchKernel(function, (unsigned)(blocks < 1 << 22 ? blocks : 1 << 22), 1, 1, threads,
+                          1, 1, 0, d->stream, parameters, NULL) != 0)
+        lost(run, "a launch");
+    close_launch(run, frame, k);
+}
+
+/* ---- sweeps ---- */
+
+/* The launch's argument of a sweep, as the struct of the generated text. */
+typedef struct mo_sweep_parameters {
+    int64_t ends[MO_SWEEP_PARTS][4], first, steps, rows, columns, rounds;
+    uint64_t fault, launch, out[MO_SWEEP_ARRAYS];
+    unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
+} mo_sweep_parameters;
+
+/* Ends of the nests and size of the grid; false: the sweep runs round by round. */
+static bool open_sweep(mo_run *run, mo_frame *frame, const mo_sweep *sweep, mo_sweep_parameters *p)
+{
+    enum { MOST_ELEMENTS = 1 << 25 };
+    p->rows = p->columns = 0;
+    for (int32_t k = 0; k < sweep->arrays; k++) {
+        const mo_array *array = frame->slot[sweep->array[k]].array;
+        if (array->bytes == 0 || array->bytes / 8 > MOST_ELEMENTS) return false;
+        if (array->size[0] > p->rows) p->rows = array->size[0];
+        if (array->size[1] > p->columns) p->columns = array->size[1];
+    }
+    if (p->rows > MOST_ELEMENTS / p->columns) return false;
+    for (int32_t k = 0; k < sweep->parts; k++) {
+        const mo_s *part = sweep->part[k];
+        for (int32_t d = 0; part->op == MO_S_FOR && d < 2; d++) {
+            p->ends[k][2 * d] = tb_mo_evaluate_integer(run, frame, part->loop->nest[d]->value);
+            p->ends[k][2 * d + 1] = tb_mo_evaluate_integer(run, frame, part->loop->nest[d]->limit);
+            /* rounds outside of the grid have no element of their own: they fail, in order */
+            if (p->ends[k][2 * d] < 1 || p->ends[k][2 * d + 1] > (d == 0 ? p->rows : p->columns))
+                return false;
+        }
+        if (part->op != MO_S_COPY) continue;
+        const mo_array *to = frame->slot[part->variable].array;
+        const mo_array *from = frame->slot[part->source].array;
+        if (to->size[0] != from->size[0] || to->size[1] != from->size[1]) return false;
+    }
+    return true;
+}
+
+static int64_t steps_of_launch(const mo_sweep *sweep)
+{
+    int64_t steps = MO_SWEEP_STEPS / sweep->parts;
+    for (int32_t d = 0; d < 2; d++) {
+        const int32_t reach = sweep->reach_low[d] + sweep->reach_high[d];
+        if (reach > 0 && MO_SWEEP_REACH / reach < steps) steps = MO_SWEEP_REACH / reach;
+    }
+    return steps;
+}
+
+static int64_t tiles_across(int64_t size, int64_t steps, const mo_sweep *sweep, int32_t d)
+{
+    const int64_t side = MO_SIDE - steps * (sweep->reach_low[d] + sweep->reach_high[d]);
+    return (size + side - 1) / side;
+}
+
+static void launch_sweep(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle function,
+                         mo_sweep_parameters *p)
+{
+    const mo_sweep *sweep = k->sweep;
+    mo_driver *d = run->card->driver;
+    const int64_t blocks = tiles_across(p->rows, p->steps, sweep, 0) *
+                           tiles_across(p->columns, p->steps, sweep, 1);
+    void *parameters[] = {p};
+    open_launch(run, frame, k);
+    p->fault = d->card_fault;
+    p->launch = (uint64_t)run->card->launches;
+    fill(frame, k, p->rest);
+    if (d->cuLaunchKernel(function, (unsigned)blocks, 1, 1, MO_SWEEP_THREADS, 1, 1, 0, d->stream,
+                          parameters, NULL) != 0)
+        lost(run, "a launch");
+    for (int32_t i = 0; i < sweep->arrays; i++) {
+        mo_array *array = frame->slot[sweep->array[i]].array;
+        const uint64_t read = (uint64_t)(uintptr_t)array->card;
+        array->card = (void *)(uintptr_t)p->out[i];
+        p->out[i] = read;
+    }
+    close_launch(run, frame, k);
+}
+
+static bool run_sweep(mo_run *run, mo_frame *frame, const mo_s *s, const mo_kernel *k,
+                      cu_handle function)
+{
+    const mo_sweep *sweep = k->sweep;
+    const int64_t from = tb_mo_evaluate_integer(run, frame, s->value);
+    const int64_t to = tb_mo_evaluate_integer(run, frame, s->limit);
+    mo_sweep_parameters p = {.rounds = most_rounds(run)};
+    if (!k->fits || to <= from || to - from >= INT64_C(1) << 62) return false;
+    if (!open_sweep(run, frame, sweep, &p)) return false;
+    for (int32_t i = 0; i < sweep->arrays; i++)
+        p.out[i] = take(run, (size_t)frame->slot[sweep->array[i]].array->bytes);
+    const int64_t most = steps_of_launch(sweep);
+    for (p.first = from; p.first <= to; p.first += p.steps) {
+        p.steps = to - p.first + 1 < most ? to - p.first + 1 : most;
+        launch_sweep(run, frame, k, function, &p);
+        if ((run->budget -= p.steps) < 0) run->poll(run);
+    }
+    for (int32_t i = 0; i < sweep->arrays; i++) release(run->card, p.out[i]);
+    return true;
 }
 
 bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
@@ -374,7 +521,12 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
     mo_parameters p;
     const mo_loaded *loaded = run->card->functions;
     const int32_t f = frame->function->index;
-    if (loop->number < 0 || loaded->kernels == NULL || loaded->kernels[f] == NULL) return false;
+    if (loaded->kernels == NULL || loaded->kernels[f] == NULL) return false;
+    if (loop->sweep != NULL) {
+        const int32_t number = frame->function->kernels + loop->sweep->number;
+        return run_sweep(run, frame, s, &loaded->kernels[f][number], loaded->handle[f][number]);
+    }
+    if (loop->number < 0) return false;
     const mo_kernel *k = &loaded->kernels[f][loop->number];
     if (!k->fits) return false;
     p.total = 1;
@@ -391,7 +543,7 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
     }
     for (int32_t i = 0; i < k->arrays; i++)
         if (frame->slot[k->array[i]].array->bytes == 0) return false;
-    launch(run, frame, k, loaded->handle[f][loop->number], loaded->tiled[f][loop->number], &p);
+    launch(run, frame, k, loaded->handle[f][loop->number], &loaded->tiled[f][loop->number], &p);
     return true;
 }
 

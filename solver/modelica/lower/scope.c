@@ -73,9 +73,12 @@ static void add_function(mo_build *b, mo_class *class)
     f->name = class->name;
     f->place = class->node->place;
     f->index = program->count;
-    for (const mo_node *e = class->node->first; e != NULL; e = e->next)
-        if (e->kind == MO_ARGUMENT && strcmp(e->text, "gpuFunction") == 0 && e->first != NULL)
-            f->on_card = e->first->kind == MO_BOOLEAN && e->first->integer;
+    for (const mo_node *e = class->node->first; e != NULL; e = e->next) {
+        if (e->kind != MO_ARGUMENT || e->first == NULL) continue;
+        const bool is_true = e->first->kind == MO_BOOLEAN && e->first->integer;
+        if (strcmp(e->text, "gpuFunction") == 0) f->on_card = is_true;
+        if (strcmp(e->text, "__Tribod_reorder") == 0) f->reorder = is_true;
+    }
     class->function = f;
     program->functions[program->count++] = f;
 }

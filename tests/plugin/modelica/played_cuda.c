@@ -1,12 +1,15 @@
 /* A card that is played: libcuda and libnvrtc for tests of generated kernels on machines without one.
  *
  * NVRTC's part compiles the CUDA text by g++ behind a few definitions; the driver's part runs a
- * launch thread by thread on the host. Memory of the card is host memory at other addresses, so
- * that a copy that is forgotten shows. Compiled twice, once for each library's name. */
+ * launch thread by thread on the host; kernels whose names do not begin with k have barriers, and each
+ * thread of their block runs to the barrier before any goes on. Memory of the card is host memory at
+ * other addresses, so that a copy that is forgotten shows. Compiled twice, once for each library's
+ * name. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <ucontext.h>
 #include <unistd.h>
 
 typedef void *handle;
@@ -28,9 +31,12 @@ static const char SHIM[] =
     "extern \"C\" { mo_three blockIdx, threadIdx, blockDim, gridDim; }\n"
     "static inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8);\n"
     "  return y; }\n"
-    "static inline void atomicMin(unsigned long long *at, unsigned long long x)\n"
-    "{ if (x < *at) *at = x; }\n"
-    "static inline void __syncthreads() {}\n";
+    "static inline unsigned long long atomicCAS(unsigned long long *at, unsigned long long p,\n"
+    "    unsigned long long q) { const unsigned long long x = *at; if (x == p) *at = q; return x; }\n"
+    "static inline void atomicExch(unsigned long long *at, unsigned long long x) { *at = x; }\n"
+    "static inline void __threadfence() {}\n"
+    "extern \"C\" { void (*mo_wait)(); }\n"
+    "static inline void __syncthreads() { mo_wait(); }\n";
 
 int nvrtcCreateProgram(handle *made, const char *source, const char *name, int headers,
                        const char *const *texts, const char *const *names)
@@ -101,6 +107,7 @@ int nvrtcDestroyProgram(handle *made)
 typedef struct function {
     void (*call)(void *parameters);
     void *library;
+    int has_barriers;
 } function;
 
 int cuInit(unsigned flags)
@@ -163,6 +170,7 @@ int cuModuleGetFunction(handle *made, handle module, const char *name)
     static int count;
     function *f = &functions[count++ % 4096];
     f->library = module;
+    f->has_barriers = name[0] != 'k';
     *(void **)&f->call = dlsym(module, name);
     *made = f;
     return f->call == NULL;
@@ -257,19 +265,68 @@ typedef struct three {
     unsigned x, y, z;
 } three;
 
+/* Threads of one block that run to the next barrier, one after the other. */
+enum { MOST_THREADS = 1024, STACK_BYTES = 1 << 16 };
+static struct {
+    ucontext_t context[MOST_THREADS], scheduler;
+    char *stacks;
+    int ended[MOST_THREADS];
+    unsigned current;
+    const function *f;
+    void *parameters;
+} block;
+
+static void wait_at_barrier(void)
+{
+    swapcontext(&block.context[block.current], &block.scheduler);
+}
+
+static void run_thread(void)
+{
+    block.f->call(block.parameters);
+    block.ended[block.current] = 1;
+}
+
+static void run_block(const function *f, void *parameters, three *thread, unsigned threads)
+{
+    if (block.stacks == NULL) block.stacks = malloc((size_t)MOST_THREADS * STACK_BYTES);
+    block.f = f;
+    block.parameters = parameters;
+    *(void (**)(void))dlsym(f->library, "mo_wait") = wait_at_barrier;
+    for (unsigned t = 0; t < threads; t++) {
+        getcontext(&block.context[t]);
+        block.context[t].uc_stack.ss_sp = block.stacks + (size_t)t * STACK_BYTES;
+        block.context[t].uc_stack.ss_size = STACK_BYTES;
+        block.context[t].uc_link = &block.scheduler;
+        makecontext(&block.context[t], run_thread, 0);
+        block.ended[t] = 0;
+    }
+    for (unsigned running = threads; running > 0;) {
+        running = 0;
+        for (block.current = 0; block.current < threads; block.current++) {
+            if (block.ended[block.current]) continue;
+            *thread = (three){block.current, 0, 0};
+            swapcontext(&block.scheduler, &block.context[block.current]);
+            running += !block.ended[block.current];
+        }
+    }
+}
+
 int cuLaunchKernel(handle made, unsigned gx, unsigned gy, unsigned gz, unsigned bx, unsigned by,
                    unsigned bz, unsigned shared, handle stream, void **parameters, void **extra)
 {
     const function *f = made;
-    three *block = dlsym(f->library, "blockIdx"), *thread = dlsym(f->library, "threadIdx");
+    three *place = dlsym(f->library, "blockIdx"), *thread = dlsym(f->library, "threadIdx");
     *(three *)dlsym(f->library, "blockDim") = (three){bx, by, bz};
     *(three *)dlsym(f->library, "gridDim") = (three){gx, gy, gz};
-    for (unsigned k = 0; k < gx; k++)
-        for (unsigned t = 0; t < bx; t++) {
-            *block = (three){k, 0, 0};
+    for (unsigned k = 0; k < gx; k++) {
+        *place = (three){k, 0, 0};
+        if (f->has_barriers) run_block(f, parameters[0], thread, bx);
+        for (unsigned t = 0; t < bx && !f->has_barriers; t++) {
             *thread = (three){t, 0, 0};
             f->call(parameters[0]);
         }
+    }
     return shared > 0 || stream == NULL || extra != NULL;
 }
 

@@ -118,8 +118,14 @@ START_TEST(models_give_the_same_bytes_on_each_back_end)
     const tb_function_value none = {0};
     play_card();
     CHECK_MODEL("matmul.mo", "multiply", grid(20, 30, 0, 2), grid(30, 10, 0, 2));
+    /* tiles, of which some are not full */
+    CHECK_MODEL("matmul.mo", "multiply", grid(70, 37, 0, 2), grid(37, 90, 0, 2));
     CHECK_MODEL("shallow_water.mo", "euler", grid(16, 16, 8, 1), grid(17, 16, 0, 0),
                 grid(16, 17, 0, 0), none, none, number(0.01), whole(40));
+    CHECK_MODEL("shallow_water.mo", "euler", grid(40, 27, 8, 1), grid(41, 27, 0, 0),
+                grid(40, 28, 0, 0), none, none, number(0.01), whole(11));
+    CHECK_MODEL("stam.mo", "jacobi", grid(37, 52, 1, 1), number(0.5), number(3), whole(9));
+    CHECK_MODEL("stam.mo", "red_black", grid(37, 52, 1, 1), number(0.5), number(3), whole(7));
     CHECK_MODEL("shallow_water.mo", "runge_kutta", grid(8, 8, 8, 1), grid(9, 8, 0, 0),
                 grid(8, 9, 0, 0), none, none, number(0.01), whole(10));
     CHECK_MODEL("cold_plates.mo", "simulate", grid(16, 8, 295, 0), line_of(16, 100500),
@@ -147,7 +153,8 @@ START_TEST(a_kernel_fails_at_the_first_round_that_does)
     tb_function_value inputs[] = {line_of(700, 2), whole(1)};
     ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_GPU, inputs, &y, &error),
                      TB_INVALID_ARGUMENT);
-    ck_assert_str_eq(error.message, "test.mo:7:17: an index is outside of its dimension");
+    ck_assert_str_eq(error.message,
+                     "test.mo:7:17: index 701 is outside of 1:700 in dimension 1 of 'x'");
     *(int64_t *)inputs[1].data = 0;
     ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_GPU, inputs, &y, &error), TB_OK);
     ck_assert(value_at(&y, 699) == 0.5);
@@ -159,6 +166,70 @@ START_TEST(a_kernel_fails_at_the_first_round_that_does)
     tb_function_value_free(&inputs[0]);
     tb_function_value_free(&inputs[1]);
     tb_function_destroy(program);
+}
+END_TEST
+
+/* A sequential loop of stencils: launches that take several rounds, and the first failure of them. */
+static tb_status call_sweep(const char *body, tb_function_value *x, int64_t *launches,
+                            tb_error *error)
+{
+    char text[1024];
+    snprintf(text, sizeof text,
+             "function f\n input Real x0[:, :];\n input Integer n;\n"
+             " output Real x[size(x0, 1), size(x0, 2)];\nprotected\n Real q;\nalgorithm\n x := x0;\n"
+             " for s in 1:n loop\n  for i in 2:size(x0, 1) - 1, j in 1:size(x0, 2) loop\n   %s\n"
+             "  end for;\n end for;\n annotation(gpuFunction = true);\nend f;\n",
+             body);
+    tb_function_program *program = compile_text(text, error);
+    ck_assert_msg(program != NULL, "%s", error->message);
+    tb_function_value inputs[] = {grid(50, 40, 1, 0.5), whole(10)}, on_host = {0};
+    tb_function_options options = tb_function_defaults();
+    tb_function_timing timing = {0};
+    options.backend = TB_FUNCTION_GPU;
+    const tb_status status = tb_function_call(program, 0, &options, inputs, x, &timing, error);
+    *launches = timing.launches;
+    if (status == TB_OK) {
+        ck_assert_int_eq(
+            call_on(program, "f", TB_FUNCTION_INTERPRETER, inputs, &on_host, error), TB_OK);
+        ck_assert_mem_eq(x->data, on_host.data, 50 * 40 * 8);
+        tb_function_value_free(&on_host);
+    }
+    tb_function_value_free(x);
+    tb_function_value_free(&inputs[0]);
+    tb_function_value_free(&inputs[1]);
+    tb_function_destroy(program);
+    return status;
+}
+
+START_TEST(sweeps_take_several_rounds_a_launch)
+{
+    static const struct {
+        const char *body;
+        int64_t launches;
+        const char *error;
+    } CASES[] = {
+        /* no reach: 64 rounds a launch at most */
+        {"x[i, j] := 0.9 * x[i, j] + x0[i, j];", 1, NULL},
+        /* an array that no round stores is read anywhere */
+        {"x[i, j] := x[i, j] + x0[i - 1, size(x0, 2) + 1 - j];", 1, NULL},
+        /* the round as a factor */
+        {"x[i, j] := x[i, j] + 0.1 * s * x[i, j];", 1, NULL},
+        {"x[i, j] := if i == 30 and s == 6 then 1 / (x[i, j] - x[i, j]) else x[i, j];", 1,
+         "test.mo:11:44: division by zero"},
+        {"x[i, j] := if i == 7 and s >= 3 then x[i, j + s] else x[i, j];", 10,
+         "test.mo:11:41: index 41 is outside of 1:40 in dimension 2 of 'x'"},
+    };
+    play_card();
+    for (size_t k = 0; k < sizeof CASES / sizeof CASES[0]; k++) {
+        tb_error error = {0};
+        tb_function_value x = {0};
+        int64_t launches = 0;
+        const tb_status status = call_sweep(CASES[k].body, &x, &launches, &error);
+        ck_assert_msg(status == TB_OK ? CASES[k].error == NULL : CASES[k].error != NULL, "%zu: %s",
+                      k, error.message);
+        if (status == TB_OK) ck_assert_int_eq(launches, CASES[k].launches);
+        if (status != TB_OK) ck_assert_str_eq(error.message, CASES[k].error);
+    }
 }
 END_TEST
 
@@ -204,6 +275,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, models_give_the_same_bytes_on_each_back_end);
     tcase_add_test(tests, a_kernel_fails_at_the_first_round_that_does);
+    tcase_add_test(tests, sweeps_take_several_rounds_a_launch);
     tcase_add_test(tests, the_report_names_the_access);
     suite_add_tcase(suite, tests);
     SRunner *runner = srunner_create(suite);

@@ -1,0 +1,130 @@
+/* The kernel of a sweep: a block keeps MO_SIDE x MO_SIDE elements of each array that the loop stores in
+ * shared memory and takes several rounds there. It writes the elements whose values cannot depend on
+ * what lies outside; the rim, as wide as the rounds reach, is recomputed by the neighbouring blocks.
+ * Arrays are read from one buffer and written to another, since blocks do not wait for one another.
+ *
+ * li ... hi and lj ... hj are the rows and columns that are still right, from 0; they shrink with each
+ * part by what the part reads before and behind its own element, but not at the edge of the arrays. */
+#include "modelica/card/kernels.h"
+
+/* clang-format off */
+static const char BEGIN[] =
+    "    const int across = (int)((p.columns + tc - 1) / tc);\n"
+    "    const int oi = (int)blockIdx.x / across * tr - skip_i;\n"
+    "    const int oj = (int)blockIdx.x % across * tc - skip_j;\n"
+    "    int li = oi <= 0 ? -MO_FAR : oi, hi = oi + MO_SIDE >= p.rows ? MO_FAR : oi + MO_SIDE - 1;\n"
+    "    int lj = oj <= 0 ? -MO_FAR : oj, hj = oj + MO_SIDE >= p.columns ? MO_FAR : oj + MO_SIDE - 1;\n"
+    "    struct mo_run own = {p.fault, p.launch, 0, p.rounds}, *const run = &own;\n";
+static const char EACH[] =
+    "for (int e = threadIdx.x; e < MO_SIDE * MO_SIDE; e += MO_SWEEP_THREADS) {\n";
+/* clang-format on */
+
+static void emit_load(mo_emit *e, const mo_sweep *sweep)
+{
+    mo_text *text = e->text;
+    tb_mo_print(text, "    %s        const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n", EACH);
+    for (int32_t k = 0; k < sweep->arrays; k++) {
+        const int32_t a = sweep->array[k];
+        tb_mo_print(text,
+                    "        if (i >= 0 && j >= 0 && i < A%d->size[0] && j < A%d->size[1])\n"
+                    "            S%d[e] = ((double *)A%d->data)[i * A%d->size[1] + j];\n",
+                    a, a, a, a, a);
+    }
+    tb_mo_print(text, "    }\n    __syncthreads();\n");
+}
+
+static void emit_keep(mo_emit *e, const mo_sweep *sweep)
+{
+    mo_text *text = e->text;
+    tb_mo_print(text,
+                "    %s        const int r = e / MO_SIDE, c = e %% MO_SIDE, i = oi + r, j = oj + c;\n"
+                "        if (r < skip_i || c < skip_j || r >= skip_i + tr || c >= skip_j + tc)"
+                " continue;\n",
+                EACH);
+    for (int32_t k = 0; k < sweep->arrays; k++) {
+        const int32_t a = sweep->array[k];
+        tb_mo_print(text,
+                    "        if (i < A%d->size[0] && j < A%d->size[1])"
+                    " p.out[%d][i * A%d->size[1] + j] = S%d[e];\n",
+                    a, a, k, a, a);
+    }
+    tb_mo_print(text, "    }\n");
+}
+
+/* the rounds of a nest whose elements and reads are right, each by one thread */
+static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, int32_t part)
+{
+    mo_text *text = e->text;
+    const mo_s *s = sweep->part[part];
+    if (s->op == MO_S_COPY) {
+        tb_mo_print(text, "        %s            S%d[e] = S%d[e];\n        }\n", EACH, s->variable,
+                    s->source);
+        tb_mo_print(text, "        __syncthreads();\n");
+        return;
+    }
+    const mo_loop *loop = s->loop;
+    const int32_t vi = loop->nest[0]->variable, vj = loop->nest[1]->variable;
+    const int32_t *low = sweep->low[part], *high = sweep->high[part];
+    tb_mo_print(text,
+                "        %s            const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n"
+                "            const mo_int v%d = i + 1, v%d = j + 1;\n",
+                EACH, vi, vj);
+    tb_mo_print(text,
+                "            if (v%d < p.ends[%d][0] || v%d > p.ends[%d][1] || v%d < p.ends[%d][2] ||"
+                " v%d > p.ends[%d][3] ||\n"
+                "                i - %d < li || i + %d > hi || j - %d < lj || j + %d > hj) continue;\n",
+                vi, part, vi, part, vj, part, vj, part, low[0], high[0], low[1], high[1]);
+    tb_mo_print(text, "            own.round = ((t * %d + %d) << 25) + i * p.columns + j;\n",
+                sweep->parts, part);
+    bool *assigned = tb_mo_find_assigned(s, f->count);
+    assigned[vi] = assigned[vj] = false;
+    e->depth = 3;
+    for (int32_t v = 0; v < f->count; v++)
+        if (assigned[v]) tb_mo_emit_variable(e, v);
+    e->loops = 0;
+    for (int32_t d = 0; d < 2; d++) e->loop[e->loops++] = loop->nest[d];
+    tb_mo_emit_statements(e, loop->nest[1]->body);
+    e->loops = 0;
+    tb_mo_print(text,
+                "        }\n        li += %d, hi -= %d, lj += %d, hj -= %d;\n"
+                "        __syncthreads();\n",
+                low[0], high[0], low[1], high[1]);
+}
+
+void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+{
+    const mo_sweep *sweep = k->sweep;
+    mo_text *text = e->text;
+    e->function = f;
+    e->loops = 0;
+    e->sweep = sweep;
+    tb_mo_print(text, "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
+                MO_SIDE, MO_SWEEP_THREADS);
+    tb_mo_print(text,
+                "struct p%d_%d { mo_int ends[%d][4], first, steps, rows, columns, rounds;"
+                " unsigned long long *fault, launch; double *out[%d];"
+                " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
+                f->index, number, MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1,
+                k->arrays);
+    tb_mo_emit_head(e, f, k, "w", number);
+    for (int32_t a = 0; a < sweep->arrays; a++)
+        tb_mo_print(text, "    __shared__ double S%d[MO_SIDE * MO_SIDE];\n", sweep->array[a]);
+    tb_mo_print(text,
+                "    const int tr = MO_SIDE - (int)p.steps * %d, tc = MO_SIDE - (int)p.steps * %d;\n"
+                "    const int skip_i = (int)p.steps * %d, skip_j = (int)p.steps * %d;\n",
+                sweep->reach_low[0] + sweep->reach_high[0],
+                sweep->reach_low[1] + sweep->reach_high[1], sweep->reach_low[0],
+                sweep->reach_low[1]);
+    if (tb_bytes_append(&text->bytes, BEGIN, sizeof BEGIN - 1) != TB_OK) text->failed = true;
+    emit_load(e, sweep);
+    tb_mo_print(text,
+                "    for (mo_int t = 0; t < p.steps; t++) {\n"
+                "        const mo_int v%d = p.first + t;\n",
+                k->loop->variable);
+    for (int32_t part = 0; part < sweep->parts; part++) emit_part(e, f, sweep, part);
+    tb_mo_print(text, "    }\n");
+    emit_keep(e, sweep);
+    tb_mo_print(text, "}\n\n");
+    e->sweep = NULL;
+    e->depth = 0;
+}

@@ -1,0 +1,169 @@
+/* Sweeps: sequential loops whose rounds are stencils, the second loop pattern of Göteman and Roxling.
+ *
+ * A round of such a loop is a list of nests over two iterators (i, j), and of copies of whole arrays.
+ * The arrays that the loop stores are matrices of Real, stored at [i, j] alone and read at [i + c, j + d]
+ * with constants c and d. So a part of the matrices, with a rim as wide as some rounds reach, is all
+ * that a block of threads needs to take these rounds alone: it keeps the part in shared memory,
+ * recomputes the rim, and the card's memory is read and written once for several rounds. */
+#include "modelica/loops.h"
+
+#include "modelica/emit.h"
+
+typedef struct mo_search {
+    mo_sweep *sweep;
+    const mo_s *loop; /* the sequential loop */
+    int32_t part;     /* under study */
+    int32_t variable; /* looked for in assignments */
+    bool fits;
+} mo_search;
+
+bool tb_mo_sweep_holds(const mo_sweep *sweep, int32_t variable)
+{
+    for (int32_t k = 0; sweep != NULL && k < sweep->arrays; k++)
+        if (sweep->array[k] == variable) return true;
+    return false;
+}
+
+/* ---- ends of the nests ---- */
+
+static void find_assignment(const mo_s *s, void *context)
+{
+    mo_search *search = context;
+    if ((s->op == MO_S_ASSIGN || s->op == MO_S_FOR) && s->variable == search->variable)
+        search->fits = false;
+    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++)
+        if (s->results[k] == search->variable) search->fits = false;
+}
+
+/* whether an expression has one value for all rounds of the sequential loop */
+static bool is_constant(const mo_s *loop, const mo_x *x)
+{
+    mo_search search = {.variable = x->variable, .fits = x->variable != loop->variable};
+    if (x->op == MO_X_ELEMENT) return false;
+    if (x->op == MO_X_VARIABLE) {
+        tb_mo_each_statement(loop->body, find_assignment, &search);
+        if (!search.fits) return false;
+    }
+    for (int32_t k = 0; k < x->count; k++)
+        if (!is_constant(loop, x->operand[k])) return false;
+    return true;
+}
+
+static bool is_nest(const mo_s *loop, const mo_s *s)
+{
+    const mo_loop *nest = s->op == MO_S_FOR ? s->loop : NULL;
+    if (nest == NULL || nest->depth != 2) return false;
+    for (int32_t d = 0; d < 2; d++)
+        if (!is_constant(loop, nest->nest[d]->value) || !is_constant(loop, nest->nest[d]->limit))
+            return false;
+    return true;
+}
+
+/* ---- arrays that are stored ---- */
+
+static void add_stored(const mo_s *s, void *context)
+{
+    mo_search *search = context;
+    mo_sweep *sweep = search->sweep;
+    if ((s->op != MO_S_STORE && s->op != MO_S_COPY) || tb_mo_sweep_holds(sweep, s->variable))
+        return;
+    if (sweep->arrays == MO_SWEEP_ARRAYS)
+        search->fits = false;
+    else
+        sweep->array[sweep->arrays++] = s->variable;
+}
+
+/* ---- accesses ---- */
+
+/* whether subscripts are those of the part's own element, but for constants within the reach */
+static bool is_near(const mo_search *search, int32_t count, const mo_x *const *subscript,
+                    int64_t *offset)
+{
+    const mo_s *part = search->sweep->part[search->part];
+    if (count != 2 || part->op != MO_S_FOR) return false;
+    for (int32_t d = 0; d < 2; d++) {
+        const mo_x *base;
+        offset[d] = tb_mo_linear(subscript[d], &base);
+        if (base == NULL || base->op != MO_X_VARIABLE ||
+            base->variable != part->loop->nest[d]->variable || offset[d] > MO_REACH ||
+            offset[d] < -MO_REACH)
+            return false;
+    }
+    return true;
+}
+
+static void check_read(const mo_x *x, void *context)
+{
+    mo_search *search = context;
+    mo_sweep *sweep = search->sweep;
+    const int32_t part = search->part;
+    int64_t offset[2];
+    if (x->op == MO_X_ELEMENT && tb_mo_sweep_holds(sweep, x->variable)) {
+        if (!is_near(search, x->count, x->operand, offset)) {
+            search->fits = false;
+            return;
+        }
+        for (int32_t d = 0; d < 2; d++) {
+            if (-offset[d] > sweep->low[part][d]) sweep->low[part][d] = (int32_t)-offset[d];
+            if (offset[d] > sweep->high[part][d]) sweep->high[part][d] = (int32_t)offset[d];
+        }
+    }
+    for (int32_t k = 0; k < x->count; k++) check_read(x->operand[k], context);
+}
+
+static void check_part(const mo_s *s, void *context)
+{
+    mo_search *search = context;
+    int64_t offset[2] = {0};
+    tb_mo_each_expression(s, check_read, search);
+    if (s->op == MO_S_STORE &&
+        (!is_near(search, s->count, s->subscript, offset) || offset[0] != 0 || offset[1] != 0))
+        search->fits = false;
+    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->inputs + s->callee->flags; k++)
+        if (s->arguments[k].value == NULL &&
+            tb_mo_sweep_holds(search->sweep, s->arguments[k].variable))
+            search->fits = false;
+}
+
+/* ---- the loop ---- */
+
+static bool list_parts(mo_search *search, const mo_function *f)
+{
+    mo_sweep *sweep = search->sweep;
+    bool nests = false;
+    for (const mo_s *s = search->loop->body; s != NULL; s = s->next) {
+        if (sweep->parts == MO_SWEEP_PARTS) return false;
+        if (s->op != MO_S_COPY && !is_nest(search->loop, s)) return false;
+        nests = nests || s->op == MO_S_FOR;
+        sweep->part[sweep->parts++] = s;
+    }
+    tb_mo_each_statement(search->loop->body, add_stored, search);
+    for (int32_t k = 0; k < sweep->arrays; k++) {
+        const mo_variable *v = &f->variables[sweep->array[k]];
+        if (v->rank != 2 || v->base != MO_T_REAL) return false;
+    }
+    for (int32_t k = 0; k < sweep->parts; k++)
+        if (sweep->part[k]->op == MO_S_COPY && !tb_mo_sweep_holds(sweep, sweep->part[k]->source))
+            return false;
+    return search->fits && nests;
+}
+
+bool tb_mo_find_sweep(const mo_function *f, const mo_s *loop, mo_sweep *sweep)
+{
+    mo_search search = {.sweep = sweep, .loop = loop, .fits = true};
+    *sweep = (mo_sweep){.parts = 0};
+    if (loop->step->op != MO_X_CONSTANT || loop->step->integer != 1) return false;
+    if (!list_parts(&search, f)) return false;
+    for (int32_t k = 0; k < sweep->parts; k++) {
+        search.part = k;
+        if (sweep->part[k]->op != MO_S_FOR) continue;
+        tb_mo_each_statement(sweep->part[k]->loop->nest[1]->body, check_part, &search);
+        for (int32_t d = 0; d < 2; d++) {
+            sweep->reach_low[d] += sweep->low[k][d];
+            sweep->reach_high[d] += sweep->high[k][d];
+        }
+    }
+    for (int32_t d = 0; d < 2; d++)
+        if (sweep->reach_low[d] + sweep->reach_high[d] > MO_REACH) search.fits = false;
+    return search.fits;
+}
