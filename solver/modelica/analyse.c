@@ -3,7 +3,7 @@
  * A round of a loop over i is independent of the others if each scalar that it assigns is assigned
  * before it is read, and is not read behind the loop, and if any two accesses to an array of which
  * one is a store have a dimension with the subscript i + c, the same c in both (a strong
- * single-index test), or constants that differ. A nest of loops with independent rounds at each
+ * single-index test), or constants that differ, or if they have two colours (parity.c). A nest of loops with independent rounds at each
  * level is one kernel. The first access that breaks the rule is the reason in the report. */
 #include "modelica/loops.h"
 
@@ -37,13 +37,13 @@ void tb_mo_each_statement(const mo_s *s, void (*visit)(const mo_s *s, void *cont
     }
 }
 
-static bool assigns(const mo_s *s, int32_t variable)
+bool tb_mo_assigns(const mo_s *s, int32_t variable)
 {
     for (; s != NULL; s = s->next) {
         if ((s->op == MO_S_ASSIGN || s->op == MO_S_FOR) && s->variable == variable) return true;
         for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++)
             if (s->results[k] == variable) return true;
-        if (assigns(s->body, variable) || assigns(s->orelse, variable)) return true;
+        if (tb_mo_assigns(s->body, variable) || tb_mo_assigns(s->orelse, variable)) return true;
     }
     return false;
 }
@@ -58,6 +58,7 @@ typedef struct mo_study {
     tb_arena *arena;
     const char *reason; /* NULL: independent so far */
     mo_place place;
+    mo_fold *fold; /* collects reductions; NULL: they forbid a kernel */
     /* of the pair of accesses under test */
     const mo_s *store;
 } mo_study;
@@ -179,7 +180,7 @@ static bool reads_first(const mo_s *s, int32_t variable, bool *assigned, const m
             if (s->op == MO_S_FOR && s->variable == variable) below = true;
             if (reads_first(s->body, variable, &below, kill, reads)) return true;
             if (s->op == MO_S_WHILE && kill == NULL) *assigned = *assigned || below;
-            if (kill != NULL && !below) *assigned = *assigned && !assigns(s->body, variable);
+            if (kill != NULL && !below) *assigned = *assigned && !tb_mo_assigns(s->body, variable);
             continue;
         }
         if (reads_first(s->body, variable, &below, kill, reads) ||
@@ -212,10 +213,54 @@ static bool is_reduction(const mo_s *s, int32_t variable)
         }
         tb_mo_each_expression(s, find_read, &reads);
         if (reads.found) return false;
-        if (s->body != NULL && assigns(s->body, variable)) {
+        if (s->body != NULL && tb_mo_assigns(s->body, variable)) {
             if (!is_reduction(s->body, variable)) return false;
             found = true;
         }
+    }
+    return found;
+}
+
+typedef struct mo_count {
+    int32_t variable, assignments;
+} mo_count;
+
+static void count_assignment(const mo_s *s, void *context)
+{
+    mo_count *count = context;
+    if ((s->op == MO_S_ASSIGN || s->op == MO_S_FOR) && s->variable == count->variable)
+        count->assignments++;
+    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++)
+        if (s->results[k] == count->variable) count->assignments++;
+}
+
+/* Notes a reduction that the loop's kernel can make: one assignment a round. */
+static bool note_fold(mo_study *study, int32_t variable)
+{
+    mo_fold *fold = study->fold;
+    mo_count count = {.variable = variable};
+    if (fold == NULL) return false;
+    for (int32_t q = 0; q < fold->count; q++)
+        if (fold->variable[q] == variable) return true;
+    tb_mo_each_statement(study->loop->body, count_assignment, &count);
+    if (count.assignments != 1 || fold->count == MO_FOLDS) return false;
+    fold->variable[fold->count++] = variable;
+    return true;
+}
+
+/* Finds the assignments of the reductions in the innermost body, outside of loops. */
+static int32_t place_folds(mo_fold *fold, const mo_s *s, bool always)
+{
+    int32_t found = 0;
+    for (; s != NULL; s = s->next) {
+        if (s->op == MO_S_IF)
+            found += place_folds(fold, s->body, false) + place_folds(fold, s->orelse, false);
+        for (int32_t q = 0; s->op == MO_S_ASSIGN && q < fold->count; q++)
+            if (s->variable == fold->variable[q]) {
+                fold->statement[q] = s;
+                fold->always[q] = always;
+                found++;
+            }
     }
     return found;
 }
@@ -226,9 +271,11 @@ static void check_scalar(mo_study *study, int32_t variable)
     const mo_s *body = study->loop->body;
     mo_reads reads = {0};
     bool assigned = false;
-    if (v->rank > 0 || !assigns(body, variable)) return;
+    if (v->rank > 0 || !tb_mo_assigns(body, variable)) return;
     if (reads_first(body, variable, &assigned, NULL, &reads)) {
-        if (is_reduction(body, variable))
+        const bool reduces = is_reduction(body, variable);
+        if (reduces && note_fold(study, variable)) return;
+        if (reduces)
             forbid(study, reads.place, "'%s' is a reduction over the rounds",
                    name_of(study, variable));
         else
@@ -259,7 +306,7 @@ static bool keeps_apart(const mo_study *study, const mo_x *p, const mo_x *q)
         return false;
     if (a->variable == study->iterator) return c == d;
     /* the same value in both: a variable that no round changes */
-    return c != d && !assigns(study->loop->body, a->variable);
+    return c != d && !tb_mo_assigns(study->loop->body, a->variable);
 }
 
 static void describe(const mo_study *study, const mo_x *x, char *text, size_t size)
@@ -284,6 +331,7 @@ static void check_access(mo_study *study, int32_t variable, int32_t count,
     if (study->reason != NULL || variable != store->variable) return;
     for (int32_t d = 0; d < count; d++)
         if (keeps_apart(study, store->subscript[d], subscript[d])) return;
+    if (tb_mo_has_other_colour(study->loop, count, store->subscript, subscript)) return;
     char first[160] = "", second[160] = "", part[64];
     for (int32_t d = 0; d < count && d < 3; d++) {
         describe(study, subscript[d], part, sizeof part);
@@ -345,7 +393,7 @@ static const char *study_level(mo_study *study, const mo_s *loop)
 static bool has_fixed_ends(const mo_s *nest, const mo_s *loop, const mo_function *f)
 {
     for (int32_t v = 0; v < f->count; v++)
-        if ((v == nest->variable || assigns(nest->body, v)) &&
+        if ((v == nest->variable || tb_mo_assigns(nest->body, v)) &&
             (tb_mo_x_mentions(loop->value, v) || tb_mo_x_mentions(loop->limit, v)))
             return false;
     return true;
@@ -358,12 +406,9 @@ static void find_element(const mo_x *x, void *context)
     for (int32_t k = 0; k < x->count; k++) find_element(x->operand[k], context);
 }
 
-static tb_status study_loop(mo_study *study, mo_s *s, int32_t *kernels)
+/* the levels of a nest whose rounds are independent */
+static void study_nest(mo_study *study, const mo_s *s, mo_loop *found)
 {
-    mo_loop *found = TB_ARENA_ZEROED(study->arena, mo_loop, 1);
-    if (found == NULL) return TB_RESOURCE_EXHAUSTED;
-    found->number = -1;
-    s->loop = found;
     for (const mo_s *level = s; found->depth < MO_NEST;) {
         const char *reason = study_level(study, level);
         if (reason != NULL) {
@@ -382,6 +427,35 @@ static tb_status study_loop(mo_study *study, mo_s *s, int32_t *kernels)
         if (element || !has_fixed_ends(s, inner, study->function)) break;
         level = inner;
     }
+}
+
+/* A nest whose rounds are independent but for scalars that they reduce. */
+static tb_status study_fold(mo_study *study, const mo_s *s, mo_loop *found)
+{
+    mo_fold fold = {.count = 0};
+    mo_loop nest = {.number = -1};
+    study->fold = &fold;
+    study_nest(study, s, &nest);
+    study->fold = NULL;
+    if (nest.depth == 0 || fold.count == 0 ||
+        place_folds(&fold, nest.nest[nest.depth - 1]->body, true) != fold.count)
+        return TB_OK;
+    mo_fold *kept = TB_ARENA_ZEROED(study->arena, mo_fold, 1);
+    if (kept == NULL) return TB_RESOURCE_EXHAUSTED;
+    *kept = fold;
+    *found = nest;
+    found->fold = kept;
+    return TB_OK;
+}
+
+static tb_status study_loop(mo_study *study, mo_s *s, int32_t *kernels)
+{
+    mo_loop *found = TB_ARENA_ZEROED(study->arena, mo_loop, 1);
+    if (found == NULL) return TB_RESOURCE_EXHAUSTED;
+    found->number = -1;
+    s->loop = found;
+    study_nest(study, s, found);
+    if (found->depth == 0 && study_fold(study, s, found) != TB_OK) return TB_RESOURCE_EXHAUSTED;
     if (found->depth > 0) found->number = (*kernels)++;
     return TB_OK;
 }

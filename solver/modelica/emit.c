@@ -413,11 +413,25 @@ static void branch(mo_emit *e, const mo_s *s)
     line(e, "}");
 }
 
+/* Keeps the x of a reduction v := v + x for the thread that adds it; false: it is none. */
+static bool term(mo_emit *e, const mo_s *s)
+{
+    int32_t q = 0;
+    while (e->fold != NULL && q < e->fold->count && e->fold->statement[q] != s) q++;
+    if (e->fold == NULL || q == e->fold->count) return false;
+    if (!e->fold->always[q]) tb_mo_print(e->text, "H%d[w][threadIdx.x] = 1; ", s->variable);
+    tb_mo_print(e->text, "T%d[w][threadIdx.x] = ", s->variable);
+    tb_mo_emit_expression(e, s->value->operand[1]);
+    tb_mo_print(e->text, ";\n");
+    return true;
+}
+
 static void statement(mo_emit *e, const mo_s *s)
 {
     switch (s->op) {
     case MO_S_ASSIGN:
         tb_mo_emit_indent(e);
+        if (term(e, s)) break;
         tb_mo_print(e->text, "v%d = ", s->variable);
         tb_mo_emit_expression(e, s->value);
         tb_mo_print(e->text, ";\n");

@@ -16,6 +16,8 @@ typedef struct mo_emit {
     int32_t broken; /* label behind the innermost loop; -1: none */
     int32_t depth;  /* of indentation */
     bool on_card;   /* no allocation, no polling */
+    const struct mo_fold
+        *fold; /* its assignments keep their terms in T3, and H3 says that they are */
     const struct mo_sweep *sweep; /* its arrays are S3 in shared memory, from row oi, column oj */
 } mo_emit;
 

@@ -7,6 +7,16 @@
 enum { MO_NEST = 3, MO_REASON_BYTES = 240 };
 enum { MO_SWEEP_PARTS = 6, MO_SWEEP_ARRAYS = 6, MO_REACH = 4 };
 
+enum { MO_FOLDS = 4 };
+
+/* Scalars that the rounds of a nest reduce: v := v + x, v * x, min(v, x) or max(v, x), once a round. */
+typedef struct mo_fold {
+    int32_t count;
+    int32_t variable[MO_FOLDS];
+    const mo_s *statement[MO_FOLDS]; /* the assignment */
+    bool always[MO_FOLDS];           /* every round makes it; else it stands in an if statement */
+} mo_fold;
+
 /* A sequential loop of stencils: sweeps.c. */
 typedef struct mo_sweep {
     int32_t number; /* in the function, from 0 */
@@ -25,9 +35,15 @@ typedef struct mo_loop {
     const mo_s *nest[MO_NEST]; /* outermost first */
     mo_place reason_place;     /* depth 0: the access that forbids a kernel */
     const char *reason;
+    const mo_fold *fold;   /* a kernel that reduces scalars, or NULL */
     const mo_sweep *sweep; /* depth 0: the loop is a sweep, or NULL */
 } mo_loop;
 
+/* Whether a list of statements assigns a scalar. */
+bool tb_mo_assigns(const mo_s *s, int32_t variable);
+/* Whether the loop stores elements of one colour at p, and q has the other colour: parity.c. */
+bool tb_mo_has_other_colour(const mo_s *loop, int32_t count, const mo_x *const *p,
+                            const mo_x *const *q);
 /* Whether a loop, whose inner loops are analysed, is a sweep. */
 bool tb_mo_find_sweep(const mo_function *f, const mo_s *loop, mo_sweep *sweep);
 /* Whether a sweep stores an array; false for the sweep NULL. */

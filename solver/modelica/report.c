@@ -36,7 +36,13 @@ static void report_loop(mo_report *report, const mo_s *s)
         const char *name = report->function->variables[loop->nest[k]->variable].name;
         tb_mo_print(&report->text, "%s%s", k > 0 ? ", " : "", name[0] != '\0' ? name : "elements");
     }
-    tb_mo_print(&report->text, ")\n");
+    tb_mo_print(&report->text, ")");
+    for (int32_t q = 0; loop->fold != NULL && q < loop->fold->count; q++) {
+        const char *name = report->function->variables[loop->fold->variable[q]].name;
+        tb_mo_print(&report->text, "%s '%s'", q > 0 ? "," : ", which reduces",
+                    name[0] != '\0' ? name : "a temporary");
+    }
+    tb_mo_print(&report->text, "\n");
 }
 
 static void report_list(mo_report *report, const mo_s *s)

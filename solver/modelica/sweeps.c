@@ -13,7 +13,6 @@ typedef struct mo_search {
     mo_sweep *sweep;
     const mo_s *loop; /* the sequential loop */
     int32_t part;     /* under study */
-    int32_t variable; /* looked for in assignments */
     bool fits;
 } mo_search;
 
@@ -26,24 +25,13 @@ bool tb_mo_sweep_holds(const mo_sweep *sweep, int32_t variable)
 
 /* ---- ends of the nests ---- */
 
-static void find_assignment(const mo_s *s, void *context)
-{
-    mo_search *search = context;
-    if ((s->op == MO_S_ASSIGN || s->op == MO_S_FOR) && s->variable == search->variable)
-        search->fits = false;
-    for (int32_t k = 0; s->op == MO_S_CALL && k < s->callee->outputs; k++)
-        if (s->results[k] == search->variable) search->fits = false;
-}
-
 /* whether an expression has one value for all rounds of the sequential loop */
 static bool is_constant(const mo_s *loop, const mo_x *x)
 {
-    mo_search search = {.variable = x->variable, .fits = x->variable != loop->variable};
     if (x->op == MO_X_ELEMENT) return false;
-    if (x->op == MO_X_VARIABLE) {
-        tb_mo_each_statement(loop->body, find_assignment, &search);
-        if (!search.fits) return false;
-    }
+    if (x->op == MO_X_VARIABLE &&
+        (x->variable == loop->variable || tb_mo_assigns(loop->body, x->variable)))
+        return false;
     for (int32_t k = 0; k < x->count; k++)
         if (!is_constant(loop, x->operand[k])) return false;
     return true;
@@ -52,7 +40,7 @@ static bool is_constant(const mo_s *loop, const mo_x *x)
 static bool is_nest(const mo_s *loop, const mo_s *s)
 {
     const mo_loop *nest = s->op == MO_S_FOR ? s->loop : NULL;
-    if (nest == NULL || nest->depth != 2) return false;
+    if (nest == NULL || nest->depth != 2 || nest->fold != NULL) return false;
     for (int32_t d = 0; d < 2; d++)
         if (!is_constant(loop, nest->nest[d]->value) || !is_constant(loop, nest->nest[d]->limit))
             return false;

@@ -65,7 +65,8 @@ static tb_status open_driver(mo_driver *d, tb_error *error)
                        d->cuDevicePrimaryCtxRetain(&d->context, d->device) ||
                        d->cuCtxSetCurrent(d->context) || d->cuStreamCreate(&d->stream, 1) ||
                        d->cuEventCreate(&d->begin, 0) || d->cuEventCreate(&d->end, 0) ||
-                       d->cuMemAlloc_v2(&d->card_fault, 64) || d->cuMemHostAlloc(&pinned, 64, 0) ||
+                       d->cuMemAlloc_v2(&d->card_fault, 8 * MO_FAULT_WORDS) ||
+                       d->cuMemHostAlloc(&pinned, 8 * MO_FAULT_WORDS, 0) ||
                        d->cuDeviceGetDefaultMemPool(&pool, d->device) ||
                        d->cuMemPoolSetAttribute(pool, RELEASE_THRESHOLD, &keep) ||
                        d->cuDeviceGetAttribute(&major, COMPUTE_MAJOR, d->device) ||

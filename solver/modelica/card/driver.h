@@ -55,6 +55,9 @@ typedef unsigned long long cu_pointer;
     X(nvrtcGetProgramLog, (cu_handle program, char *log))                                          \
     X(nvrtcDestroyProgram, (cu_handle * program))
 
+/* Words of 8 bytes in which kernels leave a failure and results. */
+enum { MO_FAULT_WORDS = 16 };
+
 /* The first card of the machine; made once in a process. */
 typedef struct mo_driver {
 #define CU_POINTER(name, parameters) int(*name) parameters;

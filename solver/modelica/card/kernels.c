@@ -80,7 +80,9 @@ static void list_kernel(const mo_function *f, const mo_s *loop, mo_kernel *k)
     for (int32_t i = 0; i < k->scalars; i++)
         if (!assigned[k->scalar[i]]) k->scalar[kept++] = k->scalar[i];
     k->scalars = kept;
-    if (k->sweep == NULL) tb_mo_find_product(f, k);
+    const mo_fold *fold = loop->loop->fold;
+    for (int32_t q = 0; fold != NULL && q < fold->count; q++) add_scalar(k, fold->variable[q]);
+    if (k->sweep == NULL && fold == NULL) tb_mo_find_product(f, k);
 }
 
 int32_t tb_mo_kernel_count(const mo_function *f)
@@ -138,7 +140,8 @@ static const char HEAD[] =
     "#define MO_CLOSE(a)\n";
 
 static const char TAIL[] =
-    "MO_FN mo_int mo_at_or(mo_int other, MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
+    "MO_FN mo_int mo_at_or(mo_int other, MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int "
+    "n)\n"
     "{ if ((mo_word)(i - 1) < (mo_word)n) return i - 1;\n"
     "  mo_note(run, MO_FAIL_INDEX, place, what, i, n);\n  return other; }\n"
     "MO_FN mo_int mo_at(MO_RUN run, mo_int place, mo_int what, mo_int i, mo_int n)\n"
@@ -164,18 +167,47 @@ void tb_mo_emit_head(mo_emit *e, const mo_function *f, const mo_kernel *k, const
                      int32_t number)
 {
     mo_text *text = e->text;
+    const mo_fold *fold = k->loop->loop->fold;
+    const int threads = k->sweep != NULL ? MO_SWEEP_THREADS
+                        : fold != NULL   ? MO_FOLD_THREADS
+                                         : MO_BLOCK;
     tb_mo_print(text,
                 "extern \"C\" __global__ void __launch_bounds__(%d) %s%d_%d("
                 "MO_PARAMETER(p%d_%d) p)\n{\n",
-                k->sweep != NULL ? MO_SWEEP_THREADS : MO_BLOCK, prefix, f->index, number, f->index,
-                number);
+                threads, prefix, f->index, number, f->index, number);
     for (int32_t i = 0; i < k->arrays; i++)
         tb_mo_print(text, "    struct mo_array *const A%d = (struct mo_array *)&p.a[%d];\n",
                     k->array[i], i);
     for (int32_t i = 0; i < k->scalars; i++) {
         const bool real = f->variables[k->scalar[i]].base == MO_T_REAL;
-        tb_mo_print(text, "    const %s v%d = p.s[%d].%s;\n", real ? "double" : "mo_int",
-                    k->scalar[i], i, real ? "real" : "integer");
+        bool folded = false;
+        for (int32_t q = 0; fold != NULL && q < fold->count; q++)
+            folded = folded || fold->variable[q] == k->scalar[i];
+        tb_mo_print(text, "    %s%s v%d = p.s[%d].%s;\n", folded ? "" : "const ",
+                    real ? "double" : "mo_int", k->scalar[i], i, real ? "real" : "integer");
+    }
+}
+
+void tb_mo_emit_parameters(mo_emit *e, const mo_function *f, const mo_kernel *k, int32_t number)
+{
+    tb_mo_print(
+        e->text,
+        "struct p%d_%d { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
+        " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
+        f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
+}
+
+void tb_mo_emit_iterators(mo_emit *e, const mo_loop *loop)
+{
+    for (int32_t d = loop->depth; d-- > 0;) {
+        const int32_t v = loop->nest[d]->variable;
+        if (d == 0)
+            tb_mo_print(e->text, "    const mo_int v%d = p.from[0] + t;\n", v);
+        else
+            tb_mo_print(e->text,
+                        "    const mo_int v%d = p.from[%d] + mo_part(&t, p.to[%d] - p.from[%d] + 1,"
+                        " narrow);\n",
+                        v, d, d, d);
     }
 }
 
@@ -186,11 +218,7 @@ static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, in
     e->function = f;
     e->loops = 0;
     e->depth = 1;
-    tb_mo_print(
-        text,
-        "struct p%d_%d { mo_int from[3], to[3], total, rounds; unsigned long long *fault,"
-        " launch; union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
-        f->index, number, k->scalars > 0 ? k->scalars : 1, k->arrays > 0 ? k->arrays : 1);
+    tb_mo_emit_parameters(e, f, k, number);
     tb_mo_emit_head(e, f, k, "k", number);
     tb_mo_print(
         text, "    const int narrow = p.total < 2147483648LL;\n"
@@ -202,16 +230,7 @@ static void emit_kernel(mo_emit *e, const mo_function *f, const mo_kernel *k, in
     for (int32_t d = 0; d < loop->depth; d++) assigned[loop->nest[d]->variable] = false;
     for (int32_t v = 0; v < f->count; v++)
         if (assigned[v]) tb_mo_emit_variable(e, v);
-    for (int32_t d = loop->depth; d-- > 0;) {
-        const int32_t v = loop->nest[d]->variable;
-        if (d == 0)
-            tb_mo_print(text, "    const mo_int v%d = p.from[0] + t;\n", v);
-        else
-            tb_mo_print(text,
-                        "    const mo_int v%d = p.from[%d] + mo_part(&t, p.to[%d] - p.from[%d] + 1,"
-                        " narrow);\n",
-                        v, d, d, d);
-    }
+    tb_mo_emit_iterators(e, loop);
     for (int32_t d = 0; d < loop->depth; d++) e->loop[e->loops++] = loop->nest[d];
     tb_mo_emit_statements(e, loop->nest[loop->depth - 1]->body);
     e->loops = 0;
@@ -253,6 +272,10 @@ static void emit_any(mo_emit *e, const mo_function *f, const mo_kernel *kernel, 
         tb_mo_emit_sweep(e, f, kernel, number);
         return;
     }
+    if (kernel->loop->loop->fold != NULL) {
+        tb_mo_emit_fold(e, f, kernel, number);
+        return;
+    }
     emit_kernel(e, f, kernel, number);
     if (kernel->product != NULL) tb_mo_emit_product(e, f, kernel, number);
 }
@@ -269,10 +292,12 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
     append(text, tb_mo_prelude, tb_mo_prelude_size());
     append(text, TAIL, sizeof TAIL - 1);
     for (int32_t f = 0; f < program->count; f++)
-        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]); k++)
+        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);
+             k++)
             if (kernels[f][k].fits) emit_callees(&e, kernels[f][k].loop->body, done);
     for (int32_t f = 0; f < program->count; f++)
-        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]); k++)
+        for (int32_t k = 0; kernels[f] != NULL && k < tb_mo_kernel_count(program->functions[f]);
+             k++)
             if (kernels[f][k].fits) emit_any(&e, program->functions[f], &kernels[f][k], k);
     append(text, "", 1); /* NVRTC reads up to a zero */
     return text->failed ? tb_fail_memory(error, text->bytes.size, "generated code") : TB_OK;

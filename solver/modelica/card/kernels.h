@@ -2,6 +2,7 @@
 #ifndef TB_MODELICA_KERNELS_H
 #define TB_MODELICA_KERNELS_H
 
+#include "modelica/card/driver.h"
 #include "modelica/emit.h"
 #include "modelica/loops.h"
 
@@ -14,6 +15,7 @@ enum {
 };
 /* Sweeps: rows and columns of each array in a block's shared memory, and threads of the block. On an
  * H100 an array of 256 x 256 took 1.4 us a round with 4 rounds a launch, and 1.7 us with 3 or 5. */
+enum { MO_FOLD_THREADS = 512, MO_RESULT_WORD = 8 };
 enum { MO_SIDE = 32, MO_SWEEP_THREADS = 512, MO_SWEEP_REACH = 8, MO_SWEEP_STEPS = 64 };
 
 /* Arguments of a kernel's launch, in this order: ends of the nest, rounds, failures, scalars, arrays. */
@@ -41,6 +43,12 @@ void tb_mo_find_product(const mo_function *f, mo_kernel *kernel);
 /* The kernel t2_0 of a product, by tiles in shared memory, beside k2_0; and m2_0, by tensor cores, of
  * a function whose sums may be reordered. */
 void tb_mo_emit_product(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
+/* The kernel r2_0 of a reduction; its results stand behind the failure. */
+void tb_mo_emit_fold(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
+/* The struct p2_0 of a launch's argument, and the values of the iterators of round t. */
+void tb_mo_emit_parameters(mo_emit *e, const mo_function *f, const mo_kernel *kernel,
+                           int32_t number);
+void tb_mo_emit_iterators(mo_emit *e, const mo_loop *loop);
 /* The kernel w2_0 of a sweep. */
 void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *kernel, int32_t number);
 /* The scalars that a loop assigns, iterators included: by variable, up to the next call. */
@@ -54,7 +62,8 @@ tb_status tb_mo_emit_cuda(const mo_program *program, mo_kernel *const *kernels, 
                           tb_error *error);
 
 /* A failure on the card: its key is launch, round, then place and kind; smaller is earlier. Behind the
- * key stand a lock, and what, a and b of MO_FAIL. */
-enum { MO_KIND_BITS = 4, MO_PLACE_BITS = 21, MO_ROUND_BITS = 31, MO_FAULT_WORDS = 5 };
+ * key stand a lock, and what, a and b of MO_FAIL; from MO_RESULT_WORD on, the results of a reduction. */
+enum { MO_KIND_BITS = 4, MO_PLACE_BITS = 21, MO_ROUND_BITS = 31 };
+_Static_assert(MO_RESULT_WORD + MO_FOLDS <= MO_FAULT_WORDS, "results stand behind the failure");
 
 #endif

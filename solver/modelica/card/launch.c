@@ -102,7 +102,8 @@ static tb_status find_kernel(mo_driver *driver, mo_loaded *loaded, const mo_func
     const mo_kernel *kernel = &loaded->kernels[f->index][k];
     char name[32];
     if (!kernel->fits) return TB_OK;
-    snprintf(name, sizeof name, "%c%d_%d", kernel->sweep != NULL ? 'w' : 'k', f->index, k);
+    const char kind = kernel->sweep != NULL ? 'w' : kernel->loop->loop->fold != NULL ? 'r' : 'k';
+    snprintf(name, sizeof name, "%c%d_%d", kind, f->index, k);
     if (driver->cuModuleGetFunction(&loaded->handle[f->index][k], loaded->module, name) != 0)
         return tb_fail(error, TB_INTERNAL, "generated code lacks %s", name);
     if (kernel->product == NULL) return TB_OK;
@@ -287,10 +288,9 @@ void tb_mo_card_read(mo_run *run, mo_array *array, void *memory)
 {
     mo_driver *d = run->card->driver;
     check(run);
-    if (array->bytes > 0 &&
-        (d->cuMemcpyDtoHAsync_v2(memory, (cu_pointer)(uintptr_t)array->card, (size_t)array->bytes,
-                                 d->stream) != 0 ||
-         d->cuStreamSynchronize(d->stream) != 0))
+    if (array->bytes > 0 && (d->cuMemcpyDtoHAsync_v2(memory, (cu_pointer)(uintptr_t)array->card,
+                                                     (size_t)array->bytes, d->stream) != 0 ||
+                             d->cuStreamSynchronize(d->stream) != 0))
         lost(run, "a copy from it");
 }
 
@@ -404,6 +404,10 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
     fill(frame, k, p->rest);
     int64_t blocks = (p->total + MO_BLOCK - 1) / MO_BLOCK;
     unsigned threads = MO_BLOCK;
+    if (k->loop->loop->fold != NULL) {
+        blocks = 1;
+        threads = MO_FOLD_THREADS;
+    }
     if (fits_tiles(run, frame, k, p)) {
         blocks = ((p->to[0] + MO_TILE - 1) / MO_TILE) * ((p->to[1] + MO_TILE - 1) / MO_TILE);
         function = tiled->handle;
@@ -414,6 +418,24 @@ static void launch(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_handle f
                           1, 1, 0, d->stream, parameters, NULL) != 0)
         lost(run, "a launch");
     close_launch(run, frame, k);
+}
+
+/* ---- reductions ---- */
+
+/* Whether the host reduces faster: few rounds over arrays that it has. */
+static bool is_small(const mo_frame *frame, const mo_kernel *k, int64_t rounds)
+{
+    enum { FEW_ROUNDS = 1000 };
+    for (int32_t i = 0; i < k->arrays; i++)
+        if (!(frame->slot[k->array[i]].array->where & MO_ON_HOST)) return false;
+    return rounds < FEW_ROUNDS;
+}
+
+static void get_folds(mo_run *run, mo_frame *frame, const mo_fold *fold)
+{
+    check(run);
+    for (int32_t q = 0; q < fold->count; q++)
+        memcpy(&frame->slot[fold->variable[q]], &run->card->driver->fault[MO_RESULT_WORD + q], 8);
 }
 
 /* ---- sweeps ---- */
@@ -475,8 +497,8 @@ static void launch_sweep(mo_run *run, mo_frame *frame, const mo_kernel *k, cu_ha
 {
     const mo_sweep *sweep = k->sweep;
     mo_driver *d = run->card->driver;
-    const int64_t blocks = tiles_across(p->rows, p->steps, sweep, 0) *
-                           tiles_across(p->columns, p->steps, sweep, 1);
+    const int64_t blocks =
+        tiles_across(p->rows, p->steps, sweep, 0) * tiles_across(p->columns, p->steps, sweep, 1);
     void *parameters[] = {p};
     open_launch(run, frame, k);
     p->fault = d->card_fault;
@@ -543,7 +565,9 @@ bool tb_mo_card_loop(mo_run *run, mo_frame *frame, const mo_s *s)
     }
     for (int32_t i = 0; i < k->arrays; i++)
         if (frame->slot[k->array[i]].array->bytes == 0) return false;
+    if (loop->fold != NULL && is_small(frame, k, p.total)) return false;
     launch(run, frame, k, loaded->handle[f][loop->number], &loaded->tiled[f][loop->number], &p);
+    if (loop->fold != NULL) get_folds(run, frame, loop->fold);
     return true;
 }
 

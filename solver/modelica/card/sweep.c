@@ -22,7 +22,8 @@ static const char EACH[] =
 static void emit_load(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    tb_mo_print(text, "    %s        const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n", EACH);
+    tb_mo_print(text, "    %s        const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n",
+                EACH);
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const int32_t a = sweep->array[k];
         tb_mo_print(text,
@@ -36,11 +37,12 @@ static void emit_load(mo_emit *e, const mo_sweep *sweep)
 static void emit_keep(mo_emit *e, const mo_sweep *sweep)
 {
     mo_text *text = e->text;
-    tb_mo_print(text,
-                "    %s        const int r = e / MO_SIDE, c = e %% MO_SIDE, i = oi + r, j = oj + c;\n"
-                "        if (r < skip_i || c < skip_j || r >= skip_i + tr || c >= skip_j + tc)"
-                " continue;\n",
-                EACH);
+    tb_mo_print(
+        text,
+        "    %s        const int r = e / MO_SIDE, c = e %% MO_SIDE, i = oi + r, j = oj + c;\n"
+        "        if (r < skip_i || c < skip_j || r >= skip_i + tr || c >= skip_j + tc)"
+        " continue;\n",
+        EACH);
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const int32_t a = sweep->array[k];
         tb_mo_print(text,
@@ -69,11 +71,12 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
                 "        %s            const int i = oi + e / MO_SIDE, j = oj + e %% MO_SIDE;\n"
                 "            const mo_int v%d = i + 1, v%d = j + 1;\n",
                 EACH, vi, vj);
-    tb_mo_print(text,
-                "            if (v%d < p.ends[%d][0] || v%d > p.ends[%d][1] || v%d < p.ends[%d][2] ||"
-                " v%d > p.ends[%d][3] ||\n"
-                "                i - %d < li || i + %d > hi || j - %d < lj || j + %d > hj) continue;\n",
-                vi, part, vi, part, vj, part, vj, part, low[0], high[0], low[1], high[1]);
+    tb_mo_print(
+        text,
+        "            if (v%d < p.ends[%d][0] || v%d > p.ends[%d][1] || v%d < p.ends[%d][2] ||"
+        " v%d > p.ends[%d][3] ||\n"
+        "                i - %d < li || i + %d > hi || j - %d < lj || j + %d > hj) continue;\n",
+        vi, part, vi, part, vj, part, vj, part, low[0], high[0], low[1], high[1]);
     tb_mo_print(text, "            own.round = ((t * %d + %d) << 25) + i * p.columns + j;\n",
                 sweep->parts, part);
     bool *assigned = tb_mo_find_assigned(s, f->count);
@@ -98,7 +101,8 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int3
     e->function = f;
     e->loops = 0;
     e->sweep = sweep;
-    tb_mo_print(text, "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
+    tb_mo_print(text,
+                "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
                 MO_SIDE, MO_SWEEP_THREADS);
     tb_mo_print(text,
                 "struct p%d_%d { mo_int ends[%d][4], first, steps, rows, columns, rounds;"
@@ -109,12 +113,12 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int3
     tb_mo_emit_head(e, f, k, "w", number);
     for (int32_t a = 0; a < sweep->arrays; a++)
         tb_mo_print(text, "    __shared__ double S%d[MO_SIDE * MO_SIDE];\n", sweep->array[a]);
-    tb_mo_print(text,
-                "    const int tr = MO_SIDE - (int)p.steps * %d, tc = MO_SIDE - (int)p.steps * %d;\n"
-                "    const int skip_i = (int)p.steps * %d, skip_j = (int)p.steps * %d;\n",
-                sweep->reach_low[0] + sweep->reach_high[0],
-                sweep->reach_low[1] + sweep->reach_high[1], sweep->reach_low[0],
-                sweep->reach_low[1]);
+    tb_mo_print(
+        text,
+        "    const int tr = MO_SIDE - (int)p.steps * %d, tc = MO_SIDE - (int)p.steps * %d;\n"
+        "    const int skip_i = (int)p.steps * %d, skip_j = (int)p.steps * %d;\n",
+        sweep->reach_low[0] + sweep->reach_high[0], sweep->reach_low[1] + sweep->reach_high[1],
+        sweep->reach_low[0], sweep->reach_low[1]);
     if (tb_bytes_append(&text->bytes, BEGIN, sizeof BEGIN - 1) != TB_OK) text->failed = true;
     emit_load(e, sweep);
     tb_mo_print(text,

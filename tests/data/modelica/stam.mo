@@ -5,15 +5,12 @@ package Stam "fluid on a grid with a rim of one cell (section 3.5): relaxation b
     input Real c "1 + 4 a, or 4";
     input Integer sweeps;
     output Real x[size(x0, 1), size(x0, 2)];
-  protected
-    Real y[size(x0, 1), size(x0, 2)] "before the half-sweep: a cell's neighbours have the other colour";
   algorithm
     x := x0;
     for s in 1:2 * sweeps loop
-      y := x;
       for i in 2:size(x0, 1) - 1, j in 2:size(x0, 2) - 1 loop
         if mod(i + j + s, 2) == 0 then
-          x[i, j] := (x0[i, j] + a * (y[i - 1, j] + y[i + 1, j] + y[i, j - 1] + y[i, j + 1])) / c;
+          x[i, j] := (x0[i, j] + a * (x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1])) / c;
         end if;
       end for;
     end for;

@@ -32,7 +32,8 @@ static const char SHIM[] =
     "static inline double __longlong_as_double(long long x) { double y; memcpy(&y, &x, 8);\n"
     "  return y; }\n"
     "static inline unsigned long long atomicCAS(unsigned long long *at, unsigned long long p,\n"
-    "    unsigned long long q) { const unsigned long long x = *at; if (x == p) *at = q; return x; }\n"
+    "    unsigned long long q) { const unsigned long long x = *at; if (x == p) *at = q; return x; "
+    "}\n"
     "static inline void atomicExch(unsigned long long *at, unsigned long long x) { *at = x; }\n"
     "static inline void __threadfence() {}\n"
     "extern \"C\" { void (*mo_wait)(); }\n"
@@ -61,7 +62,7 @@ int nvrtcCompileProgram(handle made, int count, const char *const *options)
     fputs(p->source, file);
     fclose(file);
     snprintf(command, sizeof command,
-             "g++ -std=c++17 -O1 -w -shared -fPIC -ffp-contract=off -fno-builtin -o %s %s",
+             "g++ -std=c++17 -O0 -w -shared -fPIC -ffp-contract=off -fno-builtin -o %s %s",
              p->object, source);
     const int failed = system(command);
     if (!failed) unlink(source);

@@ -169,17 +169,66 @@ START_TEST(a_kernel_fails_at_the_first_round_that_does)
 }
 END_TEST
 
+START_TEST(reductions_keep_the_order_of_the_rounds)
+{
+    static const char SOURCE[] =
+        "function f\n  input Real x[:, :];\n  input Integer k[:];\n  output Real y[6];\n"
+        "  output Integer z[2];\n  output Real d[size(x, 1), size(x, 2)];\nprotected\n"
+        "  Real s;\n  Real p;\n  Integer n;\nalgorithm\n"
+        "  y[1] := sum(x);\n  y[2] := max(x);\n  y[3] := min(x);\n  s := 3;\n  p := 1;\n"
+        "  for i in 1:size(x, 1), j in 1:size(x, 2) loop\n"
+        "    if x[i, j] > 0 then\n      s := s + x[i, j] / 3;\n    end if;\n"
+        "    p := p * (1 + 1e-3 * x[i, j]);\n    d[i, j] := 2 * x[i, j];\n  end for;\n"
+        "  y[4] := s;\n  y[5] := p;\n  y[6] := sum(d);\n  n := 0;\n"
+        "  for i in 1:size(k, 1) loop\n    n := n + k[i];\n  end for;\n"
+        "  z[1] := n;\n  z[2] := max(k);\n"
+        "  annotation(gpuFunction = true);\nend f;\n";
+    tb_error error = {0};
+    tb_function_value y[3][3] = {{{0}}};
+    int64_t *whole_numbers = calloc(1500, sizeof *whole_numbers);
+    for (int64_t k = 0; k < 1500; k++) whole_numbers[k] = k * k % 77;
+    tb_function_value inputs[] = {
+        grid(60, 40, 0, 2),
+        {.type = TB_FUNCTION_INTEGER, .rank = 1, .size = {1500}, .data = whole_numbers}};
+    play_card();
+    tb_function_program *program = compile_text(SOURCE, &error);
+    ck_assert_msg(program != NULL, "%s", error.message);
+    for (int b = 0; b < 3; b++)
+        ck_assert_msg(call_on(program, "f", (tb_function_backend)(b + 1), inputs, y[b], &error) ==
+                          TB_OK,
+                      "%s", error.message);
+    for (int b = 1; b < 3; b++)
+        for (int k = 0; k < 3; k++)
+            ck_assert_mem_eq(y[b][k].data, y[0][k].data, (size_t)value_count(&y[0][k]) * 8);
+    /* the sum leaves Integer at its 1000th term, for all back ends */
+    for (int k = 0; k < 3; k++) tb_function_value_free(&y[0][k]);
+    whole_numbers[998] = INT64_MAX / 2;
+    whole_numbers[999] = INT64_MAX / 2;
+    for (int b = 0; b < 3; b++) {
+        ck_assert_int_eq(call_on(program, "f", (tb_function_backend)(b + 1), inputs, y[0], &error),
+                         TB_INVALID_ARGUMENT);
+        ck_assert_str_eq(error.message, "test.mo:29:12: the result is outside of Integer");
+    }
+    for (int b = 0; b < 3; b++)
+        for (int k = 0; k < 3; k++) tb_function_value_free(&y[b][k]);
+    tb_function_value_free(&inputs[0]);
+    tb_function_value_free(&inputs[1]);
+    tb_function_destroy(program);
+}
+END_TEST
+
 /* A sequential loop of stencils: launches that take several rounds, and the first failure of them. */
 static tb_status call_sweep(const char *body, tb_function_value *x, int64_t *launches,
                             tb_error *error)
 {
     char text[1024];
-    snprintf(text, sizeof text,
-             "function f\n input Real x0[:, :];\n input Integer n;\n"
-             " output Real x[size(x0, 1), size(x0, 2)];\nprotected\n Real q;\nalgorithm\n x := x0;\n"
-             " for s in 1:n loop\n  for i in 2:size(x0, 1) - 1, j in 1:size(x0, 2) loop\n   %s\n"
-             "  end for;\n end for;\n annotation(gpuFunction = true);\nend f;\n",
-             body);
+    snprintf(
+        text, sizeof text,
+        "function f\n input Real x0[:, :];\n input Integer n;\n"
+        " output Real x[size(x0, 1), size(x0, 2)];\nprotected\n Real q;\nalgorithm\n x := x0;\n"
+        " for s in 1:n loop\n  for i in 2:size(x0, 1) - 1, j in 1:size(x0, 2) loop\n   %s\n"
+        "  end for;\n end for;\n annotation(gpuFunction = true);\nend f;\n",
+        body);
     tb_function_program *program = compile_text(text, error);
     ck_assert_msg(program != NULL, "%s", error->message);
     tb_function_value inputs[] = {grid(50, 40, 1, 0.5), whole(10)}, on_host = {0};
@@ -189,8 +238,8 @@ static tb_status call_sweep(const char *body, tb_function_value *x, int64_t *lau
     const tb_status status = tb_function_call(program, 0, &options, inputs, x, &timing, error);
     *launches = timing.launches;
     if (status == TB_OK) {
-        ck_assert_int_eq(
-            call_on(program, "f", TB_FUNCTION_INTERPRETER, inputs, &on_host, error), TB_OK);
+        ck_assert_int_eq(call_on(program, "f", TB_FUNCTION_INTERPRETER, inputs, &on_host, error),
+                         TB_OK);
         ck_assert_mem_eq(x->data, on_host.data, 50 * 40 * 8);
         tb_function_value_free(&on_host);
     }
@@ -242,11 +291,24 @@ START_TEST(the_report_names_the_access)
         {"for i in 1:n loop y[i] := x[i]; end for;", "kernel over (i)"},
         {"for i in 2:n loop y[i] := y[i - 1]; end for;", "y[i - 1] may be read"},
         {"for i in 1:n loop y[1] := x[i]; end for;", "y[1] may be assigned"},
-        {"s := 0; for i in 1:n loop s := s + x[i]; end for; y[1] := s;", "'s' is a reduction"},
+        {"s := 0; for i in 1:n loop s := s + x[i]; end for; y[1] := s;",
+         "kernel over (i), which reduces 's'"},
+        {"s := 0; for i in 1:n loop s := s + x[i]; s := s * 2; end for; y[1] := s;",
+         "'s' is a reduction"},
+        {"s := 0; for i in 1:n loop if x[i] > 0 then s := s + x[i]; else s := 1; end if; end for; "
+         "y[1] := s;",
+         "stays on the host"},
         {"for i in 1:n loop s := x[i]; y[i] := s; end for;", "kernel over (i)"},
         {"for i in 1:n loop s := x[i]; end for; y[1] := s;", "behind the loop"},
         {"for i in 1:n loop y[i] := s; s := x[i]; end for;", "before its round assigns it"},
         {"for i in 1:n loop if x[i] > 1 then break; end if; end for;", "break leaves the loop"},
+        {"for i in 2:n - 1 loop if mod(i, 2) == 0 then y[i] := y[i - 1]; end if; end for;",
+         "kernel over (i)"},
+        {"for i in 3:n loop if mod(i, 2) == 0 then y[i] := y[i - 2]; end if; end for;",
+         "y[i - 2] may be read"},
+        {"for i in 2:n loop if mod(i + integer(x[1]), 2) == 0 then y[i] := y[i - 1]; end if; end "
+         "for;",
+         "y[i - 1] may be read"},
         {"for i in 1:2:n loop y[i] := 1; end for;", "step of the loop is not 1"},
         {"for i in 1:n loop y[integer(x[i])] := 1; end for;", "y[...] may be assigned"},
     };
@@ -275,6 +337,7 @@ int main(void)
     tcase_set_timeout(tests, 300);
     tcase_add_test(tests, models_give_the_same_bytes_on_each_back_end);
     tcase_add_test(tests, a_kernel_fails_at_the_first_round_that_does);
+    tcase_add_test(tests, reductions_keep_the_order_of_the_rounds);
     tcase_add_test(tests, sweeps_take_several_rounds_a_launch);
     tcase_add_test(tests, the_report_names_the_access);
     suite_add_tcase(suite, tests);
