@@ -16,14 +16,14 @@ static void report_loop(mo_report *report, const mo_s *s)
 {
     const mo_loop *loop = s->loop;
     const bool kernel = loop->depth > 0;
-    const mo_place place = kernel ? s->place : loop->reason_place;
+    const mo_place place = kernel || loop->sweep != NULL ? s->place : loop->reason_place;
     if (!kernel && report->function->variables[s->variable].name[0] == '\0') return;
     tb_mo_print(&report->text, "%s:%d:%d: ", report->program->source.name, place.line,
                 place.column);
     if (!kernel && loop->sweep != NULL) {
         tb_mo_print(&report->text,
-                    "loop over %s at line %d takes several rounds a launch, in tiles: %s\n",
-                    report->function->variables[s->variable].name, s->place.line, loop->reason);
+                    "loop over %s at line %d takes several rounds a launch, in tiles\n",
+                    report->function->variables[s->variable].name, s->place.line);
         return;
     }
     if (!kernel) {

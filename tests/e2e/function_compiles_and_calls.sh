@@ -30,7 +30,8 @@ run 0 function compile "$dir/heat.mo"
 has 'heat  (card)'
 has 'Real[:,:]'
 has 'kernel over (i, j)'
-has 'stays on the host'
+has 'loop over s at line 11 takes several rounds a launch, in tiles'
+has "kernel over (elements, elements), which reduces"
 run 0 function compile --json "$dir/heat.mo"
 has '"card":true'
 
