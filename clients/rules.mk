@@ -7,7 +7,7 @@ PEERS_PYTHON := $(abspath $(BUILD))/peers/bin/python
 PEERS_CLIENT := $(BUILD)/peers/client-installed
 
 $(PYTHON_CLIENT) $(PEERS_CLIENT): $(BUILD)/%/client-installed: \
-    $(wildcard clients/python/src/tribo/*.py clients/python/src/tribo/cluster/*.py clients/python/*.py) \
+    $(wildcard clients/python/src/tribo/*.py clients/python/src/tribo/*/*.py clients/python/*.py) solver/tribo.h \
     clients/python/pyproject.toml $(PROTO:%=proto/%)
 	$(call say,PIP,clients/python into $(@D))
 	$(Q)$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \

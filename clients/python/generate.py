@@ -1,4 +1,7 @@
-"""Generates the protobuf and gRPC modules of `tribo.v1` into a folder: `generate.py [FOLDER]`."""
+"""Generates what the package takes from the rest of the project: `generate.py [FOLDER]`.
+
+The protobuf and gRPC modules of `tribo.v1`, and the declarations of libtribo for `tribo.local`.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,30 @@ def proto_root() -> Path:
         if (root / "tribo" / "v1" / "common.proto").exists():
             return root
     raise FileNotFoundError("tribo/v1/common.proto: not in the checkout and not beside generate.py")
+
+
+def library_header() -> Path:
+    """The public header of libtribo: of the checkout, or of a source distribution."""
+    for header in (HERE.parent.parent / "solver" / "tribo.h", HERE / "include" / "tribo.h"):
+        if header.exists():
+            return header
+    raise FileNotFoundError("tribo.h: not in the checkout and not beside generate.py")
+
+
+def declarations(header: str) -> str:
+    """The declarations of a header of libtribo, as cffi reads them: no comments, no directives."""
+    text = re.sub(r"/\*.*?\*/", "", header, flags=re.S)
+    statuses = re.findall(r"^\s*X\((\w+),", text, flags=re.M)
+    text = text.replace("\\\n", "")
+    text = re.sub(
+        r"#define TB_STATUS_ENUM.*?#undef TB_STATUS_ENUM",
+        ", ".join(f"TB_{status}" for status in statuses),
+        text,
+        flags=re.S,
+    )
+    text = re.sub(r"^#ifdef __cplusplus\n.*?^#endif\n", "", text, flags=re.S | re.M)
+    text = re.sub(r"^#.*\n", "", text, flags=re.M)
+    return re.sub(r"\n\s*\n+", "\n", text)
 
 
 def _free_of_versions(module: Path) -> None:
@@ -34,7 +61,7 @@ def _free_of_versions(module: Path) -> None:
 
 
 def generate(target: Path) -> None:
-    """Writes target/tribo/v1/*_pb2.py, *_pb2.pyi and *_pb2_grpc.py."""
+    """Writes target/tribo/v1/*_pb2.py, *_pb2.pyi, *_pb2_grpc.py and target/tribo/libtribo.h."""
     from grpc_tools import protoc
 
     root = proto_root()
@@ -54,6 +81,8 @@ def generate(target: Path) -> None:
         _free_of_versions(module)
     package = target / "tribo" / "v1" / "__init__.py"
     package.write_text('"""Messages and stubs generated from the .proto files."""\n')
+    header = library_header().read_text()
+    (target / "tribo" / "libtribo.h").write_text(declarations(header))
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ python=${TEST_PYTHON:-python3}
 client=$dir/python
 mkdir "$client" && cp -R clients/python/src clients/python/tests clients/python/pyproject.toml \
     "$client" || exit 1
-rm -rf "$client/src/tribo/v1"
+rm -rf "$client/src/tribo/v1" "$client/src/tribo/libtribo.h"
 
 # quietly COMMAND...: shows what it says if it fails
 quietly() {
@@ -33,6 +33,7 @@ cd "$here" || exit 1
 copy=$dir/copy
 mkdir "$copy" && cp -R clients/python "$copy/python" && rm -rf "$copy/python/src/tribo/v1"
 mkdir -p "$copy/clients" && mv "$copy/python" "$copy/clients/" && cp -R proto "$copy/proto"
+mkdir "$copy/solver" && cp solver/tribo.h "$copy/solver"
 cd "$copy/clients/python" || exit 1
 quietly "$python" setup.py --quiet sdist --dist-dir "$dir/dist"
 cd "$dir/dist" || exit 1
@@ -41,6 +42,8 @@ quietly "$python" -m pip wheel --quiet --disable-pip-version-check --no-build-is
     --wheel-dir "$dir/wheel" .
 check 'the wheel holds the generated modules' sh -c \
     "'$python' -m zipfile -l '$dir'/wheel/tribo-*.whl | grep -q tribo/v1/simulation_pb2.py"
+check 'and the declarations of libtribo' sh -c \
+    "'$python' -m zipfile -l '$dir'/wheel/tribo-*.whl | grep -q tribo/libtribo.h"
 check 'no release of protobuf or grpcio is bound' sh -c \
     "! grep -lE 'runtime_version|GRPC_GENERATED_VERSION|_registered_method' src/tribo/v1/*.py"
 cd "$here" || exit 1

@@ -14,7 +14,7 @@ Every answer carries certificates with its residuals and errors.
 
 from tribo import aio
 from tribo._version import VERSION
-from tribo.arrays import decode, encode
+from tribo.arrays import decode, encode, from_dlpack, to_dlpack
 from tribo.client import Client, GraspJob, Session, StepStream, connect
 from tribo.daemon import Daemon
 from tribo.errors import (
@@ -51,6 +51,8 @@ from tribo.grasp_types import (
     Shake,
     Verdict,
 )
+from tribo.grasping import Evaluation, evaluate, results_dataframe, sample_grasps
+from tribo.names import BodyMotion, JointMotion, Names
 from tribo.types import (
     Certificate,
     Contacts,
@@ -66,6 +68,7 @@ __version__ = VERSION
 
 __all__ = [
     "AbortedError",
+    "BodyMotion",
     "CancelledError",
     "Certificate",
     "Client",
@@ -74,6 +77,7 @@ __all__ = [
     "Daemon",
     "DataLossError",
     "DeadlineExceededError",
+    "Evaluation",
     "FailedPreconditionError",
     "Function",
     "FunctionAnswer",
@@ -90,6 +94,8 @@ __all__ = [
     "HandInfo",
     "InternalError",
     "InvalidArgumentError",
+    "JointMotion",
+    "Names",
     "NotFoundError",
     "Outcome",
     "Overlap",
@@ -115,4 +121,9 @@ __all__ = [
     "connect",
     "decode",
     "encode",
+    "evaluate",
+    "from_dlpack",
+    "results_dataframe",
+    "sample_grasps",
+    "to_dlpack",
 ]

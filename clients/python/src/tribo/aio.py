@@ -15,10 +15,9 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import grpc
 import grpc.aio
-import numpy.typing as npt
 
-from tribo import requests
-from tribo.arrays import encode
+from tribo import requests, sources
+from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, UnavailableError, translated
 from tribo.grasp_types import (
@@ -30,9 +29,12 @@ from tribo.grasp_types import (
     Perturbation,
     Protocol,
 )
+from tribo.grasping import Evaluation, Gripper, Target, as_hand, as_object, sample_grasps
+from tribo.names import Names
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
-from tribo.types import Contacts, Scene, SolveOptions, Source, StepAnswer, StepOptions
+from tribo.sources import Source
+from tribo.types import Contacts, Scene, SolveOptions, StepAnswer, StepOptions
 from tribo.v1 import (
     grasp_pb2,
     grasp_pb2_grpc,
@@ -142,11 +144,11 @@ class Client:
     async def _upload(
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
-        data, name, others = await asyncio.to_thread(requests.read_source, source, name, default)
+        data, name, others = await asyncio.to_thread(sources.read_source, source, name, default)
         # several paths may refer to one file
         digests = {
-            file: await self.put_asset(file.name, await asyncio.to_thread(file.read_bytes))
-            for file in set(others.values())
+            file: await self.put_asset(*await asyncio.to_thread(sources.content, path, file))
+            for file, path in {file: path for path, file in others.items()}.items()
         }
         uploaded = [(path, digests[file]) for path, file in others.items()]
         return await self.put_asset(name, data), name, requests.scene_files(uploaded)
@@ -212,7 +214,7 @@ class Client:
             _scene_id(scene), worlds, options, ttl, on_disconnect, keyframe, label, device
         )
         answer = await self._call(self._simulation.CreateSession, request)
-        return Session(self, answer.session_id)
+        return Session(self, answer.session_id, _scene_id(scene))
 
     def session(self, session_id: str) -> Session:
         """Attaches to an existing session."""
@@ -383,9 +385,29 @@ class GraspJob(AsyncIterator[GraspResult]):
 class Session:
     """Worlds on the server. Leaving its context manager deletes the session."""
 
-    def __init__(self, client: Client, session_id: str) -> None:
+    def __init__(self, client: Client, session_id: str, scene_id: str = "") -> None:
         self._client = client
+        self._scene_id = scene_id
+        self._found_names: Names | None = None
         self.id = session_id
+
+    async def names(self) -> Names:
+        """Names of bodies, joints and actuators; answers find them once this was awaited."""
+        if self._found_names is None:
+            if not self._scene_id:
+                async for info in self._client.sessions():
+                    if info.session_id == self.id:
+                        self._scene_id = info.scene_id
+            self._found_names = Names.from_message(await self._client.describe(self._scene_id))
+        return self._found_names
+
+    def _names(self) -> Names:
+        if self._found_names is None:
+            raise ValueError("await session.names() once before names are looked up in answers")
+        return self._found_names
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r})"
 
     async def __aenter__(self) -> Self:
         return self
@@ -411,8 +433,8 @@ class Session:
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
@@ -423,7 +445,9 @@ class Session:
         """Steps all worlds; see `tribo.Session.step`."""
         wanted = requests.want(state, contacts, bodies, single)
         request = requests.step(self.id, steps, controls, forces, wanted, priority)
-        return StepAnswer.from_message(await self._call("Step", request, timeout))
+        return StepAnswer.from_message(
+            await self._call("Step", request, timeout), names=self._names
+        )
 
     def stream(
         self,
@@ -472,13 +496,13 @@ class Session:
         m = await self._call(
             "GetState", simulation_pb2.GetStateRequest(session_id=self.id, want=wanted)
         )
-        return StepAnswer.from_parts(m.state, m.certificates, m.contacts)
+        return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
 
     async def set_state(
         self,
-        q: npt.ArrayLike | None = None,
-        u: npt.ArrayLike | None = None,
-        controls: npt.ArrayLike | None = None,
+        q: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        controls: ArrayLike | None = None,
     ) -> None:
         """Sets coordinates, velocities and controls, of all worlds or of each."""
         await self._call(
@@ -533,7 +557,7 @@ class Session:
         answer = await self._call(
             "Fork", simulation_pb2.ForkRequest(session_id=self.id, count=count)
         )
-        return [Session(self._client, name) for name in answer.session_ids]
+        return [Session(self._client, name, self._scene_id) for name in answer.session_ids]
 
     async def export_problem(self, world: int = 0) -> bytes:
         """The contact problem of the next step of one world, as text that `tribo solve` reads."""
@@ -558,6 +582,7 @@ class StepStream:
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
         self._session_id = session.id
+        self._names = session._names
         self._want = wanted
         self._tag = 0
         client = session._client
@@ -583,8 +608,8 @@ class StepStream:
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
     ) -> int:
         """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
@@ -603,14 +628,14 @@ class StepStream:
                 raise UnavailableError("the server ended the stream")
             pieces.append(answer.step)
             if not answer.more:
-                return StepAnswer.from_message(join_steps(pieces), answer.tag)
+                return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)
 
     async def step(
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
     ) -> StepAnswer:
         """Sends a step and waits for its answer."""
         await self.send(steps, controls=controls, forces=forces)
@@ -626,3 +651,43 @@ class StepStream:
     def cancel(self) -> None:
         """Breaks the stream off; `on_disconnect` then determines the session's action."""
         self._call.cancel()
+
+
+async def evaluate(
+    target: Target,
+    hand: Gripper,
+    poses: Iterable[GraspPose] | int = 100,
+    *,
+    client: Client,
+    profile: str = "",
+    seed: int = 0,
+    protocol: Protocol | None = None,
+    perturbation: Perturbation | None = None,
+    solve: SolveOptions | None = None,
+    confidence: float = 0.0,
+    label: str = "",
+    device: str = "",
+    timeout: float | None = None,
+    progress: bool | Callable[[int, int], None] = False,
+) -> Evaluation:
+    """Evaluates grasps of a hand on an object; see `tribo.evaluate`."""
+    thing, gripper = as_object(target), as_hand(hand, profile)
+    if isinstance(poses, int):
+        poses = await asyncio.to_thread(sample_grasps, thing, gripper, poses, seed=seed)
+    wanted = tuple(poses)
+    async with await client.evaluate_grasps(
+        thing,
+        gripper,
+        wanted,
+        protocol=protocol,
+        perturbation=perturbation,
+        solve=solve,
+        confidence=confidence,
+        label=label,
+        device=device,
+        timeout=timeout,
+        progress=progress,
+    ) as job:
+        results = [result async for result in job]
+    assert job.summary is not None
+    return Evaluation(tuple(sorted(results, key=lambda r: r.index)), wanted, job.summary)

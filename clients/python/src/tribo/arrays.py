@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Protocol, Union
 
 import numpy as np
 import numpy.typing as npt
 
 from tribo.v1 import common_pb2
 
+
+class SupportsDLPack(Protocol):
+    """A tensor of torch, JAX or another library."""
+
+    def __dlpack__(self) -> Any:
+        """Its memory as a capsule."""
+        ...
+
+
 AnyArray = npt.NDArray[Any]
+#: what numpy makes an array of, or a tensor
+ArrayLike = Union[npt.ArrayLike, SupportsDLPack]
 Floats = npt.NDArray[np.float64]
 
 _DTYPES: dict[int, np.dtype[Any]] = {
@@ -27,9 +38,32 @@ def decode(array: common_pb2.Array) -> AnyArray:
     return np.frombuffer(array.data, dtype=_DTYPES[array.dtype]).reshape(tuple(array.shape))
 
 
-def encode(values: npt.ArrayLike) -> common_pb2.Array:
-    """Values as float64 (float32 stays float32), row-major and little endian."""
-    array = np.asarray(values)
+def from_dlpack(values: Any) -> Any:
+    """A view of a tensor of torch, JAX or another library in host memory; others as they are.
+
+    Tensors that are in device memory, or of which torch keeps a graph, are copied by their own
+    library's rules: `tensor.detach().cpu()`.
+    """
+    if isinstance(values, (np.ndarray, np.generic)) or not hasattr(values, "__dlpack__"):
+        return values
+    try:
+        return np.from_dlpack(values)
+    except (BufferError, RuntimeError, ValueError) as error:
+        raise ValueError(f"{type(values).__name__}: {error}; give it in host memory") from error
+
+
+def to_dlpack(array: AnyArray) -> AnyArray:
+    """An array that every library takes by DLPack: `torch.from_dlpack(to_dlpack(answer.q))`.
+
+    Arrays of answers are read-only views of the message. DLPack of most libraries knows no
+    read-only memory, so that such an array is copied; one that can be written is returned itself.
+    """
+    return array if array.flags.writeable else array.copy()
+
+
+def encode(values: ArrayLike) -> common_pb2.Array:
+    """Values as float64 (float32 stays float32), row-major and little endian; tensors by DLPack."""
+    array = np.asarray(from_dlpack(values))
     kind = common_pb2.DATA_TYPE_FLOAT64
     if array.dtype == np.float32:
         kind = common_pb2.DATA_TYPE_FLOAT32

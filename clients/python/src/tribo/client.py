@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any, Callable
 
 import grpc
 
-from tribo import requests
+from tribo import requests, sources
 from tribo.errors import translated
 from tribo.function import Function, Program
 from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
-from tribo.types import Scene, SolveOptions, Source, StepOptions
+from tribo.sources import Source
+from tribo.types import Scene, SolveOptions, StepOptions
 from tribo.v1 import (
     function_pb2,
     function_pb2_grpc,
@@ -133,10 +134,11 @@ class Client:
     def _upload(
         self, source: Source, name: str, default: str
     ) -> tuple[str, str, list[simulation_pb2.SceneFile]]:
-        data, name, others = requests.read_source(source, name, default)
+        data, name, others = sources.read_source(source, name, default)
         # several paths may refer to one file
         digests = {
-            file: self.put_asset(file.name, file.read_bytes()) for file in set(others.values())
+            file: self.put_asset(*sources.content(path, file))
+            for file, path in {file: path for path, file in others.items()}.items()
         }
         uploaded = [(path, digests[file]) for path, file in others.items()]
         return self.put_asset(name, data), name, requests.scene_files(uploaded)
@@ -238,7 +240,7 @@ class Client:
             answer = self._simulation.CreateSession(
                 request, timeout=self._timeout, metadata=self._metadata
             )
-        return Session(self, answer.session_id)
+        return Session(self, answer.session_id, _scene_id(scene))
 
     def session(self, session_id: str) -> Session:
         """Attaches to an existing session."""

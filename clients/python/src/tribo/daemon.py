@@ -22,10 +22,13 @@ if TYPE_CHECKING:
 
 
 def find_binary() -> str:
-    """Finds tribod: $TRIBOD, then PATH, then a checkout's build folder."""
+    """Finds tribod: $TRIBOD, the package itself, PATH, a checkout's build folder."""
     named = os.environ.get("TRIBOD")
     if named:
         return named
+    inside = Path(__file__).resolve().parent / "bin" / "tribod"
+    if inside.exists():
+        return str(inside)
     found = shutil.which("tribod")
     if found:
         return found
@@ -33,7 +36,7 @@ def find_binary() -> str:
         candidate = folder / "build" / "tribod"
         if candidate.exists():
             return str(candidate)
-    raise FileNotFoundError("tribod: not in $TRIBOD, not on PATH and not in a build folder")
+    raise FileNotFoundError("tribod: not in $TRIBOD, the package, PATH or a build folder")
 
 
 class Daemon:

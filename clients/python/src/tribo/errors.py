@@ -189,6 +189,11 @@ def from_rpc_error(error: grpc.RpcError) -> TriboError:
                 # damaged details must not hide the error itself
                 with contextlib.suppress(IndexError):
                     details = _read_details(value)
+    return of_code(message, code, **details)
+
+
+def of_code(message: str, code: grpc.StatusCode, **details: Any) -> TriboError:
+    """The exception of a status code; the details are those of `TriboError`."""
     return _CLASSES.get(code, TriboError)(message, code, **details)
 
 

@@ -60,11 +60,11 @@ def _references(tree: ElementTree.Element) -> Iterator[tuple[str, str]]:
             )
 
 
-def collect(path: Path) -> dict[str, Path]:
+def collect(path: Path, text: bytes | None = None) -> dict[str, Path]:
     """The files that a MJCF or URDF file refers to: reference as the importer asks for it -> file.
 
-    Includes are followed. Files that do not exist are left out: the server's own message names
-    them with the line that asks for them.
+    `text` is the file's content where it is not on disk. Includes are followed. Files that do not
+    exist are left out: the server's own message names them with the line that asks for them.
     """
     found: dict[str, Path] = {}
     if path.suffix.lower() not in (".xml", ".mjcf", ".urdf"):
@@ -75,7 +75,7 @@ def collect(path: Path) -> dict[str, Path]:
     while waiting:
         file, prefix = waiting.pop()
         try:
-            tree = _parse(file.read_bytes())
+            tree = _parse(text if text is not None and file is path else file.read_bytes())
             references = list(_references(tree))
         except ElementTree.ParseError:
             continue

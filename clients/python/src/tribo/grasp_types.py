@@ -10,7 +10,8 @@ from typing import Literal
 import numpy as np
 
 from tribo.arrays import Floats, decode
-from tribo.types import Certificate, Source
+from tribo.sources import Source
+from tribo.types import Certificate
 from tribo.v1 import common_pb2, grasp_pb2
 
 
@@ -322,6 +323,13 @@ class GraspResult:
             m.uncertified,
         )
 
+    def __repr__(self) -> str:
+        name = f"{self.name!r}, " if self.name else ""
+        lower, upper = self.success_interval
+        chance = f", held {self.success:.0%} [{lower:.0%}, {upper:.0%}] of {len(self.trials)}"
+        why = f": {self.reason.text}" if self.reason.text else ""
+        return f"GraspResult({name}{self.verdict.name}{chance}{why})"
+
 
 @dataclass(frozen=True)
 class HandControl:
@@ -360,6 +368,13 @@ class HandInfo:
             tuple(m.axis),
             m.opening,
             [HandControl(c.actuator, c.open, c.close, ControlSource(c.source)) for c in m.controls],
+        )
+
+    def __repr__(self) -> str:
+        closing = [c.actuator for c in self.controls if c.source != ControlSource.IDLE]
+        return (
+            f"HandInfo(profile={self.profile!r}, base={self.base_body!r}, "
+            f"opening={self.opening * 1e3:.1f} mm, closing={closing})"
         )
 
 

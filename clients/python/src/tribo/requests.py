@@ -5,14 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Callable, TypeVar
 
-import numpy.typing as npt
-
-from tribo import arrays, files
+from tribo import arrays
 from tribo.grasp_types import GraspObject, GraspPose, Hand, Perturbation, Protocol, pose_message
-from tribo.types import SolveOptions, Source, StepOptions
+from tribo.types import SolveOptions, StepOptions
 from tribo.v1 import common_pb2, grasp_pb2, simulation_pb2
 
 CHUNK_BYTES = 1 << 18
@@ -58,7 +55,7 @@ ON_DISCONNECT = {
 _Number = TypeVar("_Number", bound=int)
 
 
-def _chosen(what: str, name: str, choices: Mapping[str, _Number]) -> _Number:
+def chosen(what: str, name: str, choices: Mapping[str, _Number]) -> _Number:
     """Converts a word to its enumeration value."""
     if name not in choices:
         raise ValueError(f"{what} is {name!r}, expected one of {', '.join(choices)}")
@@ -116,14 +113,6 @@ def metadata(api_key: str | None) -> list[tuple[str, str]] | None:
     return [("authorization", f"Bearer {api_key}")] if api_key else None
 
 
-def read_source(source: Source, name: str, default: str) -> tuple[bytes, str, dict[str, Path]]:
-    """The bytes of a file, its name, and the files that it refers to."""
-    if isinstance(source, bytes):
-        return source, name or default, {}
-    path = Path(source)
-    return path.read_bytes(), name or path.name, files.collect(path)
-
-
 def put_chunks(name: str, data: bytes) -> Iterator[simulation_pb2.PutAssetRequest]:
     """The messages of one PutAsset call."""
     digest = hashlib.sha256(data).hexdigest()
@@ -153,7 +142,7 @@ def create_session(
         worlds=worlds,
         options=(options or StepOptions()).message(),
         ttl_seconds=ttl,
-        on_disconnect=_chosen("on_disconnect", on_disconnect, ON_DISCONNECT),
+        on_disconnect=chosen("on_disconnect", on_disconnect, ON_DISCONNECT),
         keyframe=keyframe or 0,
         use_keyframe=keyframe is not None,
         label=label,
@@ -174,8 +163,8 @@ def want(state: bool, contacts: bool, bodies: bool, single: bool) -> simulation_
 def step(
     session_id: str,
     steps: int,
-    controls: npt.ArrayLike | None,
-    forces: npt.ArrayLike | None,
+    controls: arrays.ArrayLike | None,
+    forces: arrays.ArrayLike | None,
     wanted: simulation_pb2.StepReturn,
     priority: str,
 ) -> simulation_pb2.StepRequest:
@@ -186,7 +175,7 @@ def step(
         controls=arrays.encode(controls) if controls is not None else None,
         forces=arrays.encode(forces) if forces is not None else None,
         want=wanted,
-        priority=_chosen("priority", priority, PRIORITIES),
+        priority=chosen("priority", priority, PRIORITIES),
     )
 
 
@@ -207,7 +196,7 @@ def create_scene(
         files=files,
         density=density,
         floating_base=floating_base,
-        overlaps=_chosen("overlaps", overlaps, OVERLAPS),
+        overlaps=chosen("overlaps", overlaps, OVERLAPS),
         overlap_keyframe=overlap_keyframe,
         balance_inertia=balance_inertia,
     )
@@ -247,14 +236,14 @@ def evaluate_grasps(
             open_controls=hand.open_controls,
             close_controls=hand.close_controls,
             tool=tool,
-            overlaps=_chosen("overlaps", hand.overlaps, OVERLAPS),
+            overlaps=chosen("overlaps", hand.overlaps, OVERLAPS),
             profile=hand.profile,
         ),
         poses=[p.message() for p in poses],
         protocol=(protocol or Protocol()).message(),
         perturbation=(perturbation or Perturbation()).message(),
         solve=(solve or SolveOptions()).message(),
-        priority=_chosen("priority", priority, PRIORITIES),
+        priority=chosen("priority", priority, PRIORITIES),
         confidence=confidence,
         label=label,
         device=device,

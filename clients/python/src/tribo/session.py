@@ -7,12 +7,11 @@ from collections.abc import Iterator, Sequence
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-import numpy.typing as npt
-
 from tribo import requests
-from tribo.arrays import encode
-from tribo.errors import UnavailableError, translated
+from tribo.arrays import ArrayLike, encode
+from tribo.errors import NotFoundError, UnavailableError, translated
 from tribo.grasp_types import GraspResult, GraspSummary
+from tribo.names import Names
 from tribo.pieces import join_steps, join_watched
 from tribo.progress import Progress
 from tribo.types import Contacts, StepAnswer
@@ -74,9 +73,34 @@ class GraspJob(Iterator[GraspResult]):
 class Session:
     """Worlds on the server. Leaving its context manager deletes the session."""
 
-    def __init__(self, client: Client, session_id: str) -> None:
+    def __init__(self, client: Client, session_id: str, scene_id: str = "") -> None:
         self._client = client
+        self._scene_id = scene_id
+        self._found_names: Names | None = None
         self.id = session_id
+
+    @property
+    def scene_id(self) -> str:
+        """The scene of which the session has worlds."""
+        if not self._scene_id:
+            found = (s.scene_id for s in self._client.sessions() if s.session_id == self.id)
+            self._scene_id = next(found, "")
+            if not self._scene_id:
+                raise NotFoundError(f"session {self.id} is none of the caller's")
+        return self._scene_id
+
+    @property
+    def names(self) -> Names:
+        """Names of bodies, joints and actuators; asked of the server once."""
+        if self._found_names is None:
+            self._found_names = Names.from_message(self._client.describe(self.scene_id))
+        return self._found_names
+
+    def _names(self) -> Names:
+        return self.names
+
+    def __repr__(self) -> str:
+        return f"Session({self.id!r})"
 
     def __enter__(self) -> Self:
         return self
@@ -98,8 +122,8 @@ class Session:
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
         state: bool = True,
         contacts: bool = False,
         bodies: bool = False,
@@ -134,7 +158,8 @@ class Session:
                     request,
                     timeout=self._client._timeout if timeout is None else timeout,
                     metadata=self._client._metadata,
-                )
+                ),
+                names=self._names,
             )
 
     def stream(
@@ -195,13 +220,13 @@ class Session:
             m = self._client._simulation.GetState(
                 request, timeout=self._client._timeout, metadata=self._client._metadata
             )
-        return StepAnswer.from_parts(m.state, m.certificates, m.contacts)
+        return StepAnswer.from_parts(m.state, m.certificates, m.contacts, self._names)
 
     def set_state(
         self,
-        q: npt.ArrayLike | None = None,
-        u: npt.ArrayLike | None = None,
-        controls: npt.ArrayLike | None = None,
+        q: ArrayLike | None = None,
+        u: ArrayLike | None = None,
+        controls: ArrayLike | None = None,
     ) -> None:
         """Sets coordinates, velocities and controls, of all worlds or of each."""
         request = simulation_pb2.SetStateRequest(
@@ -267,7 +292,7 @@ class Session:
             answer = self._client._simulation.Fork(
                 request, timeout=self._client._timeout, metadata=self._client._metadata
             )
-        return [Session(self._client, name) for name in answer.session_ids]
+        return [Session(self._client, name, self._scene_id) for name in answer.session_ids]
 
     def export_problem(self, world: int = 0) -> bytes:
         """The contact problem of the next step of one world, as text that `tribo solve` reads."""
@@ -308,6 +333,7 @@ class StepStream:
         self, session: Session, wanted: simulation_pb2.StepReturn, timeout: float | None
     ) -> None:
         self._session_id = session.id
+        self._names = session._names
         self._want = wanted
         self._tag = 0
         self._outgoing: queue.SimpleQueue[simulation_pb2.StepStreamRequest | None] = (
@@ -339,8 +365,8 @@ class StepStream:
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
     ) -> int:
         """Sends a step without waiting; returns the tag of its answer."""
         self._tag += 1
@@ -358,14 +384,14 @@ class StepStream:
                 raise UnavailableError("the server ended the stream")
             pieces.append(answer.step)
             if not answer.more:
-                return StepAnswer.from_message(join_steps(pieces), answer.tag)
+                return StepAnswer.from_message(join_steps(pieces), answer.tag, self._names)
 
     def step(
         self,
         steps: int = 1,
         *,
-        controls: npt.ArrayLike | None = None,
-        forces: npt.ArrayLike | None = None,
+        controls: ArrayLike | None = None,
+        forces: ArrayLike | None = None,
     ) -> StepAnswer:
         """Sends a step and waits for its answer."""
         self.send(steps, controls=controls, forces=forces)

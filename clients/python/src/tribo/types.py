@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Literal, Union
+from dataclasses import dataclass, field, fields, replace
+from typing import Any, Callable, Literal
 
 from tribo.arrays import AnyArray, Floats, decode
+from tribo.frames import dataframe
+from tribo.names import BodyMotion, JointMotion, Names
 from tribo.v1 import common_pb2, simulation_pb2
-
-Source = Union[str, Path, bytes]
 
 
 class Outcome(enum.IntEnum):
@@ -134,6 +133,10 @@ class Contacts:
     def __len__(self) -> int:
         return len(self.gaps)
 
+    def __repr__(self) -> str:
+        least = f", smallest gap {self.gaps.min():.2e} m" if len(self) else ""
+        return f"Contacts({len(self)}{least})"
+
     @classmethod
     def from_message(cls, m: common_pb2.Contacts) -> Contacts:
         """Reads the wire's message without copying its arrays."""
@@ -170,6 +173,8 @@ class StepAnswer:
     queue_seconds: float = 0.0
     compute_seconds: float = 0.0
     tag: int = 0
+    #: gives the scene's names when they are asked for; None: the answer came without a scene
+    names: Callable[[], Names] | None = field(default=None, repr=False, compare=False)
 
     @classmethod
     def from_parts(
@@ -177,6 +182,7 @@ class StepAnswer:
         state: simulation_pb2.State,
         certificates: Sequence[common_pb2.Certificate],
         contacts: Sequence[common_pb2.Contacts],
+        names: Callable[[], Names] | None = None,
     ) -> StepAnswer:
         """Reads the common parts of the answers to Step, GetState and Watch."""
 
@@ -192,25 +198,89 @@ class StepAnswer:
             array("controls"),
             array("bodies"),
             [Contacts.from_message(c) for c in contacts],
+            names=names,
         )
 
     @classmethod
-    def from_message(cls, m: simulation_pb2.StepResponse, tag: int = 0) -> StepAnswer:
+    def from_message(
+        cls,
+        m: simulation_pb2.StepResponse,
+        tag: int = 0,
+        names: Callable[[], Names] | None = None,
+    ) -> StepAnswer:
         """Reads the answer to Step."""
-        a = cls.from_parts(m.state, m.certificates, m.contacts)
-        return cls(
-            a.certificates,
-            a.time,
-            a.steps,
-            a.q,
-            a.u,
-            a.controls,
-            a.bodies,
-            a.contacts,
-            m.queue_time_us * 1e-6,
-            m.compute_time_us * 1e-6,
-            tag,
+        return replace(
+            cls.from_parts(m.state, m.certificates, m.contacts, names),
+            queue_seconds=m.queue_time_us * 1e-6,
+            compute_seconds=m.compute_time_us * 1e-6,
+            tag=tag,
         )
+
+    def _names(self) -> Names:
+        if self.names is None:
+            raise ValueError("the answer came without its scene: see Client.describe for names")
+        return self.names()
+
+    def body(self, name: str) -> BodyMotion:
+        """Pose and velocity of a body in every world; needs a step with `bodies=True`."""
+        if self.bodies is None:
+            raise ValueError("the answer has no bodies: ask for them by bodies=True")
+        return BodyMotion.from_rows(self.bodies[:, self._names().body(name)])
+
+    def joint(self, name: str) -> JointMotion:
+        """Coordinates and velocities of a joint in every world."""
+        in_q, in_u = self._names().joint(name)
+        return JointMotion(
+            self.q[:, in_q] if self.q is not None else None,
+            self.u[:, in_u] if self.u is not None else None,
+        )
+
+    def control(self, name: str) -> Floats:
+        """Control of an actuator (worlds)."""
+        if self.controls is None:
+            raise ValueError("the answer has no controls: Session.state() has them")
+        column: Floats = self.controls[:, self._names().actuator(name)]
+        return column
+
+    def to_dataframe(self) -> Any:
+        """A row a world: its certificate and, where there are names, q and u by joint (pandas)."""
+        table: dict[str, Any] = {
+            f.name: [getattr(c, f.name) for c in self.certificates]
+            for f in fields(Certificate)
+            if f.name != "worst_fault"
+        }
+        if "outcome" in table:
+            table["outcome"] = [outcome.name for outcome in table["outcome"]]
+        if self.names is not None and self.q is not None and self.u is not None:
+            names = self._names()
+            for joint in names.joints:
+                motion = self.joint(joint)
+                for kind, columns in (("q", motion.q), ("u", motion.u)):
+                    assert columns is not None
+                    n = columns.shape[1]
+                    for i in range(n):
+                        label = f"{kind}.{joint}" if n == 1 else f"{kind}.{joint}.{i}"
+                        table[label] = columns[:, i]
+        if not self.certificates:
+            for f in fields(Certificate):
+                table.pop(f.name, None)
+        return dataframe(table)
+
+    def __repr__(self) -> str:
+        parts = [f"time={self.time:g}", f"steps={self.steps}"]
+        for name in ("q", "u", "controls", "bodies"):
+            array = getattr(self, name)
+            if array is not None:
+                parts.append(f"{name}={array.shape}")
+        if self.contacts:
+            parts.append(f"contacts={[len(c) for c in self.contacts[:4]]}")
+        if self.certificates:
+            worst = max(c.residual for c in self.certificates)
+            parts.append(f"worlds={len(self.certificates)}, worst residual={worst:.1e}")
+            bad = sum(c.outcome != Outcome.OK for c in self.certificates)
+            if bad:
+                parts.append(f"not OK={bad}")
+        return f"StepAnswer({', '.join(parts)})"
 
 
 @dataclass(frozen=True)
