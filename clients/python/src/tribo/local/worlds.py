@@ -275,6 +275,7 @@ class Worlds:
         self.states = [State(model) for _ in range(worlds)]
         self._stepper = Stepper(options, threads=threads)
         self._pointers = model.library.ffi.new("tb_state *[]", [s.pointer for s in self.states])
+        self._certificates = model.library.ffi.new("tb_certificate[]", worlds)
         if keyframe is not None:
             self.reset(keyframe)
 
@@ -305,13 +306,28 @@ class Worlds:
             self._set(self.model.library.call.tb_state_set_controls, controls, self.model.actuators)
         if forces is not None:
             self._set(self.model.library.call.tb_state_set_applied_force, forces, self.model.dofs)
-        raw = self._stepper._batch(self._pointers, len(self), steps)
+        raw = self._certificates = self._stepper._batch(self._pointers, len(self), steps)
         told = [_certificate(self.model.library, c) for c in raw] if certificates else []
         return self._answer(told, state, contacts, bodies)
 
-    def state(self, *, contacts: bool = False, bodies: bool = False) -> StepAnswer:
+    def residuals(self) -> tuple[Floats, AnyArray]:
+        """Of the last call of `step`: worst residual (worlds), and who diverged (worlds)."""
+        ffi, n = self.model.library.ffi, len(self)
+        size = ffi.sizeof("tb_certificate")
+        raw = np.frombuffer(ffi.buffer(self._certificates), np.uint8).reshape(n, size)
+
+        def column(name: str, dtype: type, width: int) -> AnyArray:
+            at = ffi.offsetof("tb_certificate", name)
+            return np.ascontiguousarray(raw[:, at : at + width]).view(dtype)[:, 0]
+
+        diverged = column("status", np.int32, 4) == self.model.library.call.TB_DIVERGED
+        return column("residual", np.float64, 8), diverged
+
+    def state(
+        self, *, contacts: bool = False, bodies: bool = False, certificates: bool = True
+    ) -> StepAnswer:
         """The current state, with the certificates of the last step."""
-        told = [s.certificate() for s in self.states]
+        told = [s.certificate() for s in self.states] if certificates else []
         return self._answer(told, True, contacts, bodies, controls=True)
 
     def _answer(
