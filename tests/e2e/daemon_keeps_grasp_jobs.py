@@ -20,7 +20,7 @@ import tribo
 from tribo.v1 import grasp_pb2
 
 GRASPS = int(os.environ.get("GRASPS", "60"))
-LIMIT_S = max(120.0, 0.1 * GRASPS)
+LIMIT_S = max(120.0, 0.5 * GRASPS)
 RUNNING = grasp_pb2.GRASP_JOB_STATUS_RUNNING
 DONE = grasp_pb2.GRASP_JOB_STATUS_DONE
 CANCELLED = grasp_pb2.GRASP_JOB_STATUS_CANCELLED
