@@ -20,7 +20,9 @@ import tribo
 from tribo.v1 import grasp_pb2
 
 GRASPS = int(os.environ.get("GRASPS", "60"))
-LIMIT_S = max(120.0, 0.5 * GRASPS)
+LIMIT_S = max(120.0, 0.3 * GRASPS)
+BOX = b"""<mujoco model="box"><worldbody><body name="box"><freejoint/>
+  <geom type="box" size="0.02 0.02 0.04" mass="0.1"/></body></worldbody></mujoco>"""
 RUNNING = grasp_pb2.GRASP_JOB_STATUS_RUNNING
 DONE = grasp_pb2.GRASP_JOB_STATUS_DONE
 CANCELLED = grasp_pb2.GRASP_JOB_STATUS_CANCELLED
@@ -29,10 +31,10 @@ CANCELLED = grasp_pb2.GRASP_JOB_STATUS_CANCELLED
 def submit(client: tribo.Client, folder: Path, count: int, hold: float = 0.1) -> str:
     """Grasps at growing heights, the same in every job."""
     job = client.submit_grasps(
-        tribo.GraspObject(folder / "mug.obj", friction=0.7, density=2400),
+        tribo.GraspObject(BOX, name="box.xml", friction=0.7),
         tribo.Hand(folder / "hand.xml", closing_actuators=("close_left", "close_right")),
         [
-            tribo.GraspPose((0, 0, 0.04 + 0.03 * i / count), force=20, name=f"grasp {i}")
+            tribo.GraspPose((0, 0, 0.03 * i / count - 0.01), force=20, name=f"grasp {i}")
             for i in range(count)
         ],
         protocol=tribo.Protocol(lift=0.05, lift_seconds=0.1, hold_seconds=hold),
