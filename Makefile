@@ -101,9 +101,9 @@ demo: ## install what is missing, build, start the daemon and have it evaluate g
 tests: all $(addprefix $(B)/,$(suite_unit) $(suite_truth) $(suite_fuzz)) ## build every test program
 
 check: ## what CI asks for: format, unit, truth, fuzz replay, e2e; ASAN_SUITES again under ASan
-	@BUILD=$(BUILD) deploy/deps.sh build test python web gpu
+	@BUILD=$(BUILD) deploy/deps.sh build test python dashboard web gpu
 	@$(with_protobuf_source)
-	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
+	@$(SUBMAKE) $(PYTHON_CLIENT) $(WEB_CLIENTS) $(DASHBOARD_CHECKED) $(if $(ONLY),all $(call built,$(RELEASE_TESTS)),tests)
 	@$(SUBMAKE) VARIANT=asan build-asan
 	@$(RUN) $(RELEASE_TESTS:%=$(B):%) $(ASAN_TESTS:%=$(BUILD)/asan:%)
 
@@ -251,5 +251,5 @@ endef
 $(B)/tribo: $(CLI_OBJECTS) $(LIBRARY)
 	$(link)
 
-include solver/gpu/rules.mk server/rules.mk clients/rules.mk tests/rules.mk tests/e2e/web/rules.mk
+include solver/gpu/rules.mk server/rules.mk clients/rules.mk clients/web/rules.mk tests/rules.mk tests/e2e/web/rules.mk
 -include $(shell find $(B)/solver $(B)/clients $(B)/tests $(B)/server $(B)/db -name '*.d' 2>/dev/null)

@@ -1,14 +1,15 @@
 #!/bin/sh
 # Installs what Tribod needs, by groups:
 #
-#   deploy/deps.sh [build] [test] [clang] [python] [web] [gpu] [fuzz] [clients] [image] [deb]
-#                  [ray] [peers] [gpu-peers]
+#   deploy/deps.sh [build] [test] [clang] [python] [dashboard] [web] [gpu] [fuzz] [clients]
+#                  [image] [deb] [ray] [peers] [gpu-peers]
 #   (none named: all but fuzz, clients, image, deb, ray and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
 #   clang   clang with libFuzzer, and libomp with Archer: `make fuzz`, `make check-tsan`
 #   python  a Python environment in build/python for the client and its tests
+#   dashboard  Node, and in build/dashboard the packages of clients/web
 #   web     Node, Chromium and in build/web the Connect packages of npm: clients_agree.py
 #   gpu     a CUDA compiler of version 13: one that is there, else NVIDIA's in build/cuda
 #   fuzz    in build/protobuf-c the source of the installed protobuf-c, for the fuzz targets
@@ -23,7 +24,7 @@
 # Ubuntu install by apt-get (with sudo unless root); elsewhere it lists what is missing and stops.
 set -eu
 cd "$(dirname "$0")/.."
-[ $# -gt 0 ] || set -- build test clang python web gpu
+[ $# -gt 0 ] || set -- build test clang python dashboard web gpu
 
 # the Debian packages of a group that are not there yet
 missing=
@@ -120,6 +121,10 @@ find_missing() {
             fi
             need mmdebstrap have mmdebstrap
             ;;
+        dashboard)
+            need nodejs have node
+            need npm have npm
+            ;;
         web)
             need curl have curl
             need nodejs have node
@@ -127,7 +132,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, web, gpu, fuzz, clients, image, deb, helm, ray, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, ray, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -240,19 +245,23 @@ case " $* " in
     ;;
 esac
 
-# exactly the versions of the lock file; none of their scripts runs
-case " $* " in
-*" web "*)
-    environment=${BUILD:-build}/web
+# Installs exactly the versions of FOLDER's lock file into $2; none of their scripts runs.
+install_packages() {
+    from=$1 environment=$2
     lock=package-lock.json
-    if ! cmp -s "tests/e2e/web/$lock" "$environment/complete"; then
-        echo "installing: clients for JavaScript into $environment"
+    if ! cmp -s "$from/$lock" "$environment/complete"; then
+        echo "installing: the packages of $from into $environment"
         mkdir -p "$environment"
-        cp tests/e2e/web/package.json "tests/e2e/web/$lock" "$environment/"
+        cp "$from/package.json" "$from/$lock" "$environment/"
         (cd "$environment" && npm ci --ignore-scripts --no-audit --no-fund --loglevel=error)
         cp "$environment/$lock" "$environment/complete"
     fi
-    ;;
+}
+case " $* " in
+*" dashboard "*) install_packages clients/web "${BUILD:-build}/dashboard" ;;
+esac
+case " $* " in
+*" web "*) install_packages tests/e2e/web "${BUILD:-build}/web" ;;
 esac
 
 # Debian's source package of the very version that is installed, patched as Debian builds it. The

@@ -4,7 +4,7 @@
 #   clients/c/*.c              libtribo_client.a, which the command tribo links too
 #   db/*.c                     libtribo_db.a, the store, which the command tribo links too
 #   server/**/*.c              libtribod.a, all but server/main.c, which makes it the daemon tribod
-#   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, pages, descriptors
+#   FILE.inc in $(GEN)         the bytes of FILE as a list for a C array: SQL, descriptors; dashboard.inc: clients/web/rules.mk
 #   protobuf-c                 from its own source in asan and fuzz builds, where deps.sh put it
 #   tests/unit/{server,db}/*.c and tests/fuzz/fuzz_wire_*.c link libtribod.a too, and
 #   tests/unit/client/*.c and server/test_server_rpc*.c both, for a daemon and its client in one
@@ -17,7 +17,7 @@ PROTO := $(patsubst proto/%,%,$(shell find proto -name '*.proto'))
 PROTO_C := $(PROTO:%.proto=$(GEN)/%.pb-c.c)
 PROTO_OBJECTS := $(PROTO:%.proto=$(B)/generated/%.pb-c.o)
 DESCRIPTORS := $(GEN)/descriptors.pb.inc
-EMBEDDED := $(DESCRIPTORS) $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql server/transport/http/*.html))
+EMBEDDED := $(DESCRIPTORS) $(GEN)/dashboard.inc $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
 SERVER_OBJECTS := $(patsubst %.c,$(B)/%.o,$(filter-out server/main.c,$(wildcard server/*.c server/*/*.c server/*/*/*.c)))
 SERVER_LIBRARY := $(B)/libtribod.a
 DB_OBJECTS := $(patsubst %.c,$(B)/%.o,$(wildcard db/*.c))
@@ -66,7 +66,7 @@ $(B)/stamp.commit: text = $(COMMIT)
 
 # headers of the system's kind are not listed in .d files, so say who embeds what
 $(B)/db/migrate.o: $(patsubst %,$(GEN)/%.inc,$(wildcard db/schema/*.sql))
-$(B)/server/transport/http/pages.o: $(patsubst %,$(GEN)/%.inc,$(wildcard server/transport/http/*.html))
+$(B)/server/transport/http/dashboard.o: $(GEN)/dashboard.inc
 $(B)/server/transport/grpc/reflection.o: $(DESCRIPTORS)
 
 # What decodes is watched inside too: sanitizers see each read of protobuf-c and the fuzzer each

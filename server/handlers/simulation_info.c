@@ -1,5 +1,5 @@
 /* GetServerInfo: version, devices and limits of this server. Open to every caller, so the response
- * must not name callers. */
+ * names no caller but the one who asks. */
 #include "ops/build.h"
 #include "handlers/handlers.h"
 #include "schedule/scheduler.h"
@@ -33,8 +33,11 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     Tribo__V1__DeviceInfo devices[TD_DEVICES], *device_list[TD_DEVICES];
     Tribo__V1__Limits limits = TRIBO__V1__LIMITS__INIT;
     Tribo__V1__SolverInfo solvers[SOLVERS_MAXIMUM], *solver_list[SOLVERS_MAXIMUM];
+    static const char *const SCOPES[] = {"none", "read", "run", "admin"}; /* of td_scope */
     td_request_free(request);
 
+    response.caller_scope = text(SCOPES[call->caller.scope]);
+    response.caller_name = call->caller.name;
     if ((int32_t)call->caller.scope < config->server_info) {
         td_call_reply(call, &response.base);
         return;

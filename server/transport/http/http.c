@@ -72,7 +72,6 @@ tb_status td_http_create(td_server *server, td_http **created, tb_error *error)
     if (status == TB_OK) status = read_pem(config->tls_certificate, &http->certificate, error);
     if (status == TB_OK) status = read_pem(config->tls_key, &http->key, error);
     if (status == TB_OK) status = read_pem(config->tls_client_ca, &http->client_ca, error);
-    if (status == TB_OK) status = http_pages_create(http, error);
     if (status == TB_OK) status = make_decoders(config, &http->decoders, error);
     if (status == TB_OK)
         status =
@@ -181,7 +180,6 @@ void td_http_destroy(td_http *http)
     tb_bytes_free(&http->certificate);
     tb_bytes_free(&http->key);
     tb_bytes_free(&http->client_ca);
-    free(http->page_policy);
     pthread_cond_destroy(&http->calls_done);
     pthread_mutex_destroy(&http->calls_lock);
     pthread_mutex_destroy(&http->guard.lock);

@@ -1,5 +1,5 @@
 /* The HTTP transport: the Connect protocol and gRPC-Web for the methods of call.h, and /livez,
- * /readyz, /metrics and the status page. libmicrohttpd stays behind this header, in http*.c. */
+ * /readyz, /metrics and the dashboard. libmicrohttpd stays behind this header, in http*.c. */
 #ifndef SERVER_HTTP_H
 #define SERVER_HTTP_H
 

@@ -7,7 +7,7 @@
  *   call.c      a request as a call: admission, decoding, messages of handlers
  *   answer.c    answers on the wire: Connect, gRPC-Web, streams
  *   error.c     errors in the forms of Connect and gRPC-Web
- *   pages.c     health, metrics, the status page;  cors.c  CORS
+ *   pages.c     health, metrics;  dashboard.c  the files of the dashboard;  cors.c  CORS
  *   wire/envelope.c  the small grammars;  wire/gzip.c  compression
  *
  * Threads. libmicrohttpd runs a few threads of its own; each connection belongs to one of them. A
@@ -45,12 +45,13 @@ typedef enum http_protocol {
 /* How a request is encoded, and its answer with it. */
 typedef struct http_format {
     http_protocol protocol;
-    bool known;         /* the request has stated its format; else refusals are plain */
-    bool json;          /* canonical protobuf JSON, else protobuf */
-    bool text;          /* gRPC-Web in base64 */
-    bool get;           /* Connect's GET: the message is in the query */
-    bool request_gzip;  /* the message may be (enveloped) or is (unary) compressed */
-    bool response_gzip; /* the client takes compressed answers */
+    bool known;           /* the request has stated its format; else refusals are plain */
+    bool json;            /* canonical protobuf JSON, else protobuf */
+    bool text;            /* gRPC-Web in base64 */
+    bool get;             /* Connect's GET: the message is in the query */
+    bool request_gzip;    /* the message may be (enveloped) or is (unary) compressed */
+    bool response_gzip;   /* the client takes compressed answers */
+    bool response_brotli; /* and files packed by brotli */
 } http_format;
 
 /* The requested route. */
@@ -60,11 +61,13 @@ typedef enum http_route {
     HTTP_ROUTE_LIVE,
     HTTP_ROUTE_READY,
     HTTP_ROUTE_METRICS,
-    HTTP_ROUTE_PAGE,
+    HTTP_ROUTE_FILE,
     HTTP_ROUTE_OPTIONS,
 } http_route;
 
 struct http_exchange;
+/* A file of the dashboard. */
+typedef struct http_file http_file;
 
 /* One TCP connection. The second part is guarded by the guard's lock. */
 typedef struct http_connection {
@@ -104,6 +107,7 @@ typedef struct http_exchange {
     struct MHD_Connection *wire; /* while on the wire */
     const td_config *config;
     http_route route;
+    const http_file *file; /* of HTTP_ROUTE_FILE */
     http_format format;
     bool complete;    /* the request has arrived */
     bool close_after; /* the connection ends with the answer */
@@ -165,7 +169,6 @@ struct td_http {
     bool ipv6;
     tb_bytes certificate, key, client_ca; /* PEM, with a zero behind: for libmicrohttpd */
     td_certificates *certificates;        /* what handshakes get; NULL: plain text */
-    char *page_policy;                    /* Content-Security-Policy of the status page */
     atomic_bool draining;                 /* refuses new calls */
     atomic_bool stopping;                 /* refuses all calls, also of requests in progress */
     pthread_mutex_t calls_lock;
@@ -260,8 +263,16 @@ void http_retry_text(double retry_after, char text[16]);
 /* ---- http_pages.c ---- */
 
 enum MHD_Result http_answer_page(http_exchange *);
-/* Makes page_policy. */
-tb_status http_pages_create(td_http *, tb_error *);
+
+/* ---- http_dashboard.c ---- */
+
+/* The file at this path, or NULL. */
+const http_file *http_file_find(const char *url);
+/* Queues exchange->file. */
+enum MHD_Result http_answer_file(http_exchange *);
+
+/* ---- http_cors.c ---- */
+
 /* Adds Access-Control headers, as far as the configuration allows the request's origin. */
 void http_cors(const http_exchange *, struct MHD_Response *);
 /* Whether a request with this Origin may be served at all. */

@@ -123,8 +123,7 @@ static void find_route(http_exchange *x, const char *url)
     static const struct {
         const char *path;
         http_route route;
-    } PAGES[] = {{"/", HTTP_ROUTE_PAGE},
-                 {"/livez", HTTP_ROUTE_LIVE},
+    } PAGES[] = {{"/livez", HTTP_ROUTE_LIVE},
                  {"/readyz", HTTP_ROUTE_READY},
                  {"/metrics", HTTP_ROUTE_METRICS}};
     for (size_t i = 0; i < sizeof PAGES / sizeof PAGES[0]; i++)
@@ -133,6 +132,12 @@ static void find_route(http_exchange *x, const char *url)
             strcpy(x->allow, "GET, HEAD, OPTIONS");
             return;
         }
+    x->file = http_file_find(url);
+    if (x->file != NULL) {
+        x->route = HTTP_ROUTE_FILE;
+        strcpy(x->allow, "GET, HEAD, OPTIONS");
+        return;
+    }
     x->route = HTTP_ROUTE_CALL;
     x->call.method = td_method_find(url);
     if (x->call.method == NULL)
@@ -282,6 +287,7 @@ static void read_format(http_exchange *x)
                                                     "Grpc-Accept-Encoding"};
     if (x->route != HTTP_ROUTE_CALL) {
         x->format.response_gzip = list_has(http_header(x, RESPONSE_ENCODING[0]), "gzip");
+        x->format.response_brotli = list_has(http_header(x, RESPONSE_ENCODING[0]), "br");
         return;
     }
     if (x->format.get)

@@ -1,0 +1,3 @@
+export function Live() {
+  return <main id="main">live</main>;
+}

@@ -1,0 +1,111 @@
+// Two runs side by side: what differs, their numbers, and their curves under one cursor.
+import { type GetRunResponse } from "../../generated/tribo/v1/runs_pb";
+import { figure, short } from "../format";
+import { Curve, type Line } from "../parts/curve";
+import { Failure } from "../parts/failure";
+import { Page } from "../parts/page";
+import { link } from "../route";
+import { runs } from "../wire/api";
+import { usePoll } from "../wire/poll";
+import { certificateFacts, runFacts, SUMMARIES, TRACES } from "./run";
+
+function yesNo(same: boolean): string {
+  return same ? "the same" : "different";
+}
+
+/** Curves of both runs over the steps that either has. */
+function Curves({ a, b }: { a: GetRunResponse; b: GetRunResponse }) {
+  const x = [...new Set([...a.summaries, ...b.summaries].map((s) => Number(s.step)))];
+  x.sort((p, q) => p - q);
+  if (x.length < 2) return <p class="empty">Neither run has recorded two stretches of steps.</p>;
+  return (
+    <div class="curves">
+      {TRACES.map(({ label, logarithmic, read }) => {
+        const line = (name: string, colour: string, run: GetRunResponse): Line => {
+          const values = new Map(run.summaries.map((s) => [Number(s.step), read(s)]));
+          return { label: name, colour, values: x.map((step) => values.get(step) ?? null) };
+        };
+        return (
+          <figure key={label}>
+            <figcaption>{label}</figcaption>
+            <Curve
+              label={`${label} of both runs`}
+              x={x}
+              lines={[line("a", "mark", a), line("b", "warn", b)]}
+              logarithmic={logarithmic}
+              group="compare"
+              height={190}
+            />
+          </figure>
+        );
+      })}
+    </div>
+  );
+}
+
+export function Compare({ a, b }: { a: string; b: string }) {
+  const { data, error } = usePoll(
+    async (signal) => {
+      const ask = (runId: string) => runs.getRun({ runId, maximumSummaries: SUMMARIES }, { signal });
+      const [both, first, second] = await Promise.all([
+        runs.compareRuns({ runIdA: a, runIdB: b }, { signal }),
+        ask(a),
+        ask(b),
+      ]);
+      return { both, first, second };
+    },
+    0,
+    [a, b],
+  );
+  const left = data?.first.run;
+  const right = data?.second.run;
+  return (
+    <Page title="Two runs">
+      {error !== undefined && <Failure error={error} />}
+      {data && left && right && (
+        <>
+          <p>
+            Scene {yesNo(data.both.sameScene)}, options {yesNo(data.both.sameOptions)}, build{" "}
+            {yesNo(data.both.sameBuild)}. Speed b over a:{" "}
+            <b>{figure(data.both.stepsPerSecondRatio || NaN)}</b>; residual b over a:{" "}
+            <b>{figure(data.both.residualRatio || NaN)}</b>.
+          </p>
+          <div class="scroll" role="region" aria-label="Numbers of both runs" tabIndex={0}>
+            <table>
+              <thead>
+                <tr>
+                  <td />
+                  <th scope="col">
+                    a: <a href={link("runs", a)}>{short(a)}</a>
+                  </th>
+                  <th scope="col">
+                    b: <a href={link("runs", b)}>{short(b)}</a>
+                  </th>
+                </tr>
+              </thead>
+              <tbody>
+                {rows(left, right).map(([name, x, y]) => (
+                  <tr key={name} class={x === y ? "" : "differs"}>
+                    <th scope="row">{name}</th>
+                    <td>{x}</td>
+                    <td>{y}</td>
+                  </tr>
+                ))}
+              </tbody>
+            </table>
+          </div>
+          <h2>Curves</h2>
+          <Curves a={data.first} b={data.second} />
+        </>
+      )}
+    </Page>
+  );
+}
+
+type RunOf = NonNullable<GetRunResponse["run"]>;
+
+function rows(a: RunOf, b: RunOf): [string, string, string][] {
+  const facts = (run: RunOf) => [...runFacts(run), ...certificateFacts(run.certificate)];
+  const second = new Map(facts(b));
+  return facts(a).map(([name, value]) => [name, value, second.get(name) ?? "\u2013"]);
+}
