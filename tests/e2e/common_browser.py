@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 #: s; the longest wait for anything
-PATIENCE = 60
+PATIENCE = 30
 #: descriptors that Chromium reads commands from and writes answers to
 READ_FD, WRITE_FD = 3, 4
 
@@ -71,10 +71,9 @@ class Browser:
         self._session = attached["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(f"{domain}.enable")
-        self.call(
-            "Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads)
-        )
+        self.call("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
         self.size(width, height)
+        self.scheme("light")
 
     def _page(self) -> str:
         end = time.monotonic() + PATIENCE
@@ -162,9 +161,10 @@ class Browser:
         )
 
     def scheme(self, name: str) -> None:
-        """`light` or `dark`."""
-        feature = {"name": "prefers-color-scheme", "value": name}
-        self.call("Emulation.setEmulatedMedia", features=[feature])
+        """`light` or `dark`; nothing moves, so that colours are at once what they will be."""
+        wishes = {"prefers-color-scheme": name, "prefers-reduced-motion": "reduce"}
+        features = [{"name": wish, "value": value} for wish, value in wishes.items()]
+        self.call("Emulation.setEmulatedMedia", features=features)
 
     def open(self, url: str) -> None:
         """Goes to an address; of the same page with another "#", without loading it again."""
@@ -182,11 +182,12 @@ class Browser:
         return got["result"].get("value")
 
     def wait(self, script: str, seconds: float = PATIENCE) -> Any:
-        """Waits until the expression is true, and gives its value."""
+        """Waits until the expression is true, and gives its value; an element is True."""
+        wrapped = f"(x => (x instanceof Node ? true : x))({script})"
         end = time.monotonic() + seconds
         while True:
             with contextlib.suppress(RuntimeError):
-                value = self.run(script)
+                value = self.run(wrapped)
                 if value:
                     return value
             if time.monotonic() > end:
@@ -208,9 +209,7 @@ class Browser:
     def mouse(self, x: float, y: float) -> None:
         """A click at a place of the window."""
         for kind in ("mousePressed", "mouseReleased"):
-            self.call(
-                "Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1
-            )
+            self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def type(self, text: str) -> None:
         """Text into the element that has the focus."""
