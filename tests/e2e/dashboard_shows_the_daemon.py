@@ -199,9 +199,8 @@ def check_benchmarks(report: Report, browser: Browser, at: str) -> None:
         ".getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
     )
     browser.call("Input.dispatchMouseEvent", type="mouseMoved", x=box[0], y=box[1])
-    browser.wait(
-        r"/00000000000[0-9a-f] gcc/.test(document.querySelector('[data-benchmark] .u-legend').textContent)"
-    )
+    legend = "document.querySelector('[data-benchmark] .u-legend').textContent"
+    browser.wait(f"/00000000000[0-9a-f] gcc/.test({legend})")
 
 
 # ---- keys ---------------------------------------------------------------------------------------
