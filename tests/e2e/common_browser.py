@@ -18,9 +18,18 @@ from pathlib import Path
 from typing import Any
 
 #: s; the longest wait for anything
-PATIENCE = 30
+PATIENCE = 60
 #: descriptors that Chromium reads commands from and writes answers to
 READ_FD, WRITE_FD = 3, 4
+
+
+def _pipe() -> tuple[int, int]:
+    """A pipe whose descriptors are above those that Chromium expects."""
+    low = os.pipe()
+    read, write = (fcntl.fcntl(fd, fcntl.F_DUPFD_CLOEXEC, 64) for fd in low)
+    for fd in low:
+        os.close(fd)
+    return read, write
 
 
 class Browser:
@@ -42,16 +51,16 @@ class Browser:
         flags += ["--disable-extensions", "--disable-background-networking", "--mute-audio"]
         flags += ["--disable-component-update", "--hide-scrollbars", "--remote-debugging-pipe"]
         flags += ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
-        commands, self._send = os.pipe()
-        self._receive, answers = os.pipe()
-        commands, answers = (fcntl.fcntl(fd, fcntl.F_DUPFD, 64) for fd in (commands, answers))
+        # far from the numbers that the browser's ends get
+        (commands, self._send), (self._receive, answers) = _pipe(), _pipe()
 
         def place() -> None:
             os.dup2(commands, READ_FD)
             os.dup2(answers, WRITE_FD)
 
         self._folder.mkdir(parents=True)
-        with (folder / "chromium.log").open("ab") as log:
+        self._log = folder / "chromium.log"
+        with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [program, *flags, f"--user-data-dir={self._folder}", "about:blank"],
                 stdin=subprocess.DEVNULL,
@@ -111,7 +120,9 @@ class Browser:
             ready, _, _ = select.select([self._receive], [], [], max(0, end - time.monotonic()))
             piece = os.read(self._receive, 1 << 20) if ready else b""
             if not piece:
-                raise TimeoutError("chromium does not answer")
+                raise TimeoutError(
+                    f"chromium does not answer; its log:\n{self._log.read_text()[-3000:]}"
+                )
             self._buffer += piece
         line, _, self._buffer = self._buffer.partition(b"\0")
         return dict(json.loads(line))

@@ -108,9 +108,8 @@ def check_pages(report: Report, browser: Browser, at: str) -> None:
     browser.open(at)
     for name in PAGES:
         browser.open(f"{at}#/{name}")
-        browser.wait(
-            "document.querySelector('main h1') && document.querySelector('main').innerText.length > 60"
-        )
+        browser.wait("document.querySelector('main h1')")
+        browser.wait("document.querySelector('main').innerText.length > 60")
         if name in ("sessions", "runs"):
             browser.wait(TABLE)
         check_axe(report, browser, f"#/{name}")
