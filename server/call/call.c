@@ -45,15 +45,30 @@ void td_call_send(td_call *call, const ProtobufCMessage *response)
     call->transport->send(call, response);
 }
 
+/* One line for the call's span. Spans that the client does not record are lines for debugging. */
+static void log_span(const td_call *call, tb_status status, double seconds)
+{
+    const td_trace *trace = &call->trace;
+    td_log_write(call->server->log, trace->sampled ? TB_LOG_INFO : TB_LOG_DEBUG, "call.finished",
+                 "trace_id=%s span_id=%s parent_span_id=%s service=%s method=%s transport=%s "
+                 "status=%s seconds=%.6f peer=%s",
+                 trace->id, trace->span_id, trace->parent_id, call->method->service,
+                 call->method->name, call->transport->name, tb_status_name(status), seconds,
+                 call->peer);
+}
+
 void td_call_finish(td_call *call, tb_status status, const tb_error *error, double retry_after)
 {
     if (atomic_exchange(&call->finished, true)) return;
     td_metrics *metrics = call->server->metrics;
     if (atomic_load(&call->stage) == STAGE_BEGUN)
         td_metrics_add(metrics, TD_METRIC_CALLS_IN_FLIGHT, -1);
-    if (call->method != NULL)
+    if (call->method != NULL) {
+        const double seconds = (double)(td_monotonic_ns() - call->arrival_ns) * 1e-9;
         td_metrics_call(metrics, call->method->service, call->method->name, call->transport->name,
-                        status, (double)(td_monotonic_ns() - call->arrival_ns) * 1e-9);
+                        status, seconds);
+        if (call->trace.given) log_span(call, status, seconds);
+    }
     call->transport->finish(call, status, error, retry_after);
 }
 

@@ -16,6 +16,7 @@
 #include <protobuf-c/protobuf-c.h>
 #include <stdatomic.h>
 
+#include "call/trace.h"
 #include "ops/config.h"
 #include "tribo.h"
 #include "wire/request.h"
@@ -75,6 +76,7 @@ struct td_call {
     int64_t arrival_ns;  /* monotonic, when its headers were there */
     int64_t deadline_ns; /* monotonic; INT64_MAX: none */
     char peer[64];       /* address, for logs */
+    td_trace trace;      /* the client's, for logs */
     /* The transport's thread was otherwise idle when this message arrived, so the thread may work
      * on it for some microseconds. */
     bool at_leisure;

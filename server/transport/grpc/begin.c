@@ -119,6 +119,8 @@ void rpc_begin_header(rpc_call *call, const uint8_t *name, size_t name_size, con
         head->takes_gzip = head->takes_gzip || lists_gzip(value, size);
     } else if (is_named(name, name_size, "authorization")) {
         take_authorization(head, value, size);
+    } else if (is_named(name, name_size, "traceparent")) {
+        td_trace_read(&call->base.trace, (const char *)value, size);
     } else if (td_edge_forwards(call->rpc->server->config, (const char *)name, name_size)) {
         head->forwarded = true;
     }

@@ -45,6 +45,7 @@ void http_cors(const http_exchange *x, struct MHD_Response *response)
                             "Authorization, Content-Type, Content-Encoding, Accept-Encoding, "
                             "Connect-Protocol-Version, Connect-Timeout-Ms, "
                             "Connect-Content-Encoding, Connect-Accept-Encoding, Grpc-Timeout, "
-                            "Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, X-User-Agent");
+                            "Grpc-Encoding, Grpc-Accept-Encoding, X-Grpc-Web, X-User-Agent, "
+                            "Traceparent");
     MHD_add_response_header(response, "Access-Control-Max-Age", "7200");
 }

@@ -298,6 +298,8 @@ static void read_format(http_exchange *x)
     if (!x->format.get) read_encoding(x, REQUEST_ENCODING[protocol]);
     x->format.response_gzip = list_has(http_header(x, RESPONSE_ENCODING[protocol]), "gzip");
     read_timeout(x);
+    const char *traceparent = http_header(x, "traceparent");
+    if (traceparent != NULL) td_trace_read(&x->call.trace, traceparent, strlen(traceparent));
 
     const char *version = http_header(x, "Connect-Protocol-Version");
     if (version != NULL && strcmp(version, "1") != 0)
