@@ -262,6 +262,11 @@ typedef struct tb_shape_def {
      * velocity of the shape's origin (m/s) and angular velocity (rad/s), shape frame. Contacts feel
      * the tangential part and the spin about their normal. */
     double surface_velocity[6];
+    /* How viewers show the shape, without effect on motion: red, green, blue, opacity, 0 to 1, and
+     * the name of a material (copied; NULL: none). */
+    bool has_colour;
+    double colour[4];
+    const char *material;
 } tb_shape_def;
 
 /* What a mesh without a watertight surface weighs (MJCF's mesh inertia). */
@@ -589,6 +594,10 @@ typedef struct tb_import_options {
     /* repair principal moments that break the triangle inequality by averaging them, regardless
      * of the file's own option (tb_scene_def.balance_inertia) */
     bool balance_inertia;
+    /* keep geometry that is only seen (MJCF's geoms without contact and mass, URDF's <visual>) as
+     * shapes that neither collide nor weigh; an unreadable mesh of that kind is left out with a
+     * warning */
+    bool visuals;
     tb_overlap_policy overlaps;   /* for tb_model_load */
     const char *overlap_keyframe; /* the first pose: name or number; NULL: the reference pose */
     tb_log log;                   /* receives warnings too */
@@ -699,6 +708,8 @@ typedef struct tb_body_info {
     double com[3];       /* m, body frame */
     double inertia[6];   /* kg m^2 about the centre of mass in body axes: xx, yy, zz, xy, xz, yz */
     double principal[3]; /* kg m^2, descending */
+    double position[3];  /* m, body frame in the parent's frame, all joints at their reference */
+    double orientation[4];
 } tb_body_info;
 
 tb_status tb_model_body_info(const tb_model *, int32_t body, tb_body_info *);
@@ -710,9 +721,72 @@ typedef struct tb_joint_info {
     int32_t coordinates, dofs;
     bool limited;
     double lower, upper;
+    double position[3], axis[3]; /* m, anchor; unit; body frame */
 } tb_joint_info;
 
 tb_status tb_model_joint_info(const tb_model *, int32_t joint, tb_joint_info *);
+
+typedef struct tb_shape_info {
+    tb_shape_type type;
+    int32_t body;
+    double position[3], orientation[4]; /* m, shape frame in the body frame */
+    double size[3];                     /* m, see tb_shape_type */
+    bool collides;                      /* with anything at all */
+    int32_t group;                      /* as the scene gives it */
+    double friction;
+    bool has_colour;
+    double colour[4];     /* red, green, blue, opacity, 0 to 1 */
+    const char *material; /* "": none; the model's */
+    int32_t mesh;         /* of CONVEX and MESH: index among the meshes; else -1 */
+    int32_t height_field; /* index among the height fields, else -1 */
+} tb_shape_info;
+
+/* These give INVALID_ARGUMENT for an index out of range, as tb_model_body_info does. */
+tb_status tb_model_shape_info(const tb_model *, int32_t shape, tb_shape_info *);
+
+typedef struct tb_site_info {
+    int32_t body;
+    double position[3], orientation[4]; /* m, in the body frame */
+} tb_site_info;
+
+tb_status tb_model_site_info(const tb_model *, int32_t site, tb_site_info *);
+
+typedef struct tb_actuator_info {
+    tb_handle_kind target_kind; /* JOINT, TENDON, SITE or BODY */
+    int32_t target;
+    bool control_limited, force_limited;
+    double control_lower, control_upper;
+    double force_lower, force_upper; /* N or N m, before the gear */
+    double gear[6];
+} tb_actuator_info;
+
+tb_status tb_model_actuator_info(const tb_model *, int32_t actuator, tb_actuator_info *);
+
+/* Triangles to draw, in the frame of the shapes that use the mesh. */
+typedef struct tb_triangles {
+    int32_t number_of_vertices, number_of_triangles;
+    float *vertices;    /* x 3, m */
+    int32_t *triangles; /* x 3, counter-clockwise seen from outside */
+} tb_triangles;
+
+/* Triangles of a mesh, or (hull) of its convex hull as shapes collide. A mesh without triangles of
+ * its own gives those of its hull. NOT_FOUND for the hull of a mesh that no shape collides as; the
+ * caller frees the arrays by tb_triangles_free, also after an error. */
+tb_status tb_model_mesh(const tb_model *, int32_t mesh, bool hull, tb_triangles *, tb_error *);
+void tb_triangles_free(tb_triangles *);
+/* Vertices and triangles of a mesh as the scene gives them; 0 for an index out of range. */
+void tb_model_mesh_size(const tb_model *, int32_t mesh, int32_t *vertices, int32_t *triangles);
+
+/* A height field of a model; arrays are the model's. */
+int32_t tb_model_number_of_height_fields(const tb_model *);
+/* Shape of a height field; the heights (rows x columns, m) are a copy that the caller frees by free.
+ * RESOURCE_EXHAUSTED. */
+tb_status tb_model_height_field(const tb_model *, int32_t field, tb_height_field_def *,
+                                float **heights, tb_error *);
+/* Hex SHA-256 of the content of a mesh or height field (kind TB_HANDLE_MESH or
+ * TB_HANDLE_HEIGHT_FIELD): equal geometry has equal digests in all models. Takes time in proportion
+ * to its size. An empty text for an index out of range. */
+void tb_model_asset_sha256(const tb_model *, tb_handle_kind kind, int32_t index, char hex[65]);
 
 /* ---- states: one world each ------------------------------------------------------------------ */
 
@@ -854,6 +928,9 @@ int32_t tb_state_number_of_contacts(const tb_state *);
 tb_status tb_state_contact(const tb_state *, int32_t index, tb_contact_info *);
 /* Impulses of the other rows of the last step: limits, dry friction, actuators (N s, N m s). */
 double tb_state_actuator_force(const tb_state *, int32_t actuator); /* N or N m, before the gear */
+/* By which a joint's limits pushed its coordinate in the last step: positive at the lower limit (of a
+ * ball joint negative, against its angle). N s or N m s. */
+double tb_state_limit_impulse(const tb_state *, int32_t joint);
 
 /* ---- stepping -------------------------------------------------------------------------------- */
 

@@ -84,6 +84,24 @@ void td_call_fail(td_call *call, const tb_error *error)
     td_call_finish(call, error->status != TB_OK ? error->status : TB_INTERNAL, error, 0);
 }
 
+void td_call_reply_bounded(td_call *call, const ProtobufCMessage *response, bool failed,
+                           const char *advice)
+{
+    tb_error error;
+    const uint64_t limit = call->server->config->message_bytes;
+    const size_t size = failed ? 0 : protobuf_c_message_get_packed_size(response);
+    if (failed) {
+        tb_fail_memory(&error, 0, "an answer");
+        td_call_fail(call, &error);
+    } else if (size > limit) {
+        tb_fail(&error, TB_RESOURCE_EXHAUSTED, "the answer has %zu bytes, a message at most %llu%s",
+                size, (unsigned long long)limit, advice);
+        td_call_fail(call, &error);
+    } else {
+        td_call_reply(call, response);
+    }
+}
+
 void td_call_read(td_call *call)
 {
     call->transport->read(call);

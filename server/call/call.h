@@ -101,6 +101,10 @@ void td_call_finish(td_call *, tb_status, const tb_error *error, double retry_af
 /* Sends and ends well, or ends with the error: the end of every unary method. */
 void td_call_reply(td_call *, const ProtobufCMessage *response);
 void td_call_fail(td_call *, const tb_error *error);
+/* Replies if the answer fits one message, else RESOURCE_EXHAUSTED with `advice` ("; Watch ...");
+ * `failed`: memory ran out while it was built. */
+void td_call_reply_bounded(td_call *, const ProtobufCMessage *response, bool failed,
+                           const char *advice);
 /* Asks for the next message of a request stream. */
 void td_call_read(td_call *);
 static inline int td_call_queued(td_call *call)

@@ -11,6 +11,7 @@
     X(Simulation, simulation, GetServerInfo, get_server_info, NONE)                                \
     X(Simulation, simulation, CreateAsset, create_asset, RUN)                                      \
     X(Simulation, simulation, ListAssets, list_assets, READ)                                       \
+    X(Simulation, simulation, GetAsset, get_asset, READ)                                           \
     X(Simulation, simulation, CreateScene, create_scene, RUN)                                      \
     X(Simulation, simulation, GetScene, get_scene, READ)                                           \
     X(Simulation, simulation, ListScenes, list_scenes, READ)                                       \

@@ -1,4 +1,4 @@
-/* Handlers of assets: PutAsset, CreateAsset, ListAssets. */
+/* Handlers of assets: PutAsset, CreateAsset, ListAssets, GetAsset. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,6 +7,7 @@
 #include "handlers/handlers.h"
 #include "call/offload.h"
 #include "session/uploads.h"
+#include "wire/scene_message.h"
 
 #include "tribo/v1/simulation.pb-c.h"
 
@@ -251,4 +252,111 @@ done:
 void td_simulation_list_assets(td_call *call, td_request *request)
 {
     td_offload(call, request, list_assets);
+}
+
+/* ---- GetAsset ---- */
+
+/* A piece of an uploaded file. */
+static void get_file(td_call *call, const Tribo__V1__GetAssetRequest *message)
+{
+    enum { HEAD_BYTES = 512 }; /* the answer's other fields */
+    td_catalog *catalog = call->server->catalog;
+    const td_asset *asset = NULL;
+    tb_error error = {0};
+    tb_status status = td_catalog_asset(catalog, message->sha256, &asset, &error);
+    if (status == TB_OK && message->offset > asset->size)
+        status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "offset",
+                               "offset is %llu, the file has %zu bytes",
+                               (unsigned long long)message->offset, asset->size);
+    if (status == TB_OK) {
+        Tribo__V1__GetAssetResponse r = TRIBO__V1__GET_ASSET_RESPONSE__INIT;
+        uint64_t size = asset->size - message->offset;
+        const uint64_t most = call->server->config->message_bytes - HEAD_BYTES;
+        if (message->size > 0 && size > message->size) size = message->size;
+        if (size > most) size = most;
+        r.sha256 = (char *)(uintptr_t)asset->sha256;
+        r.name = (char *)(uintptr_t)asset->name;
+        r.size = asset->size;
+        r.data.data = (uint8_t *)(uintptr_t)asset->bytes + message->offset;
+        r.data.len = (size_t)size;
+        td_call_reply(call, &r.base);
+    } else {
+        td_call_fail(call, &error);
+    }
+    td_asset_release(catalog, asset);
+}
+
+/* Index among the scene's meshes and then height fields; -1: none has this digest. */
+static int32_t find_digest(const td_scene *scene, const char *sha256)
+{
+    const int32_t count =
+        tb_model_count(scene->model).meshes + tb_model_number_of_height_fields(scene->model);
+    for (int32_t i = 0; i < count; i++)
+        if (strcmp(scene->digests[i], sha256) == 0) return i;
+    return -1;
+}
+
+static void answer_geometry(td_call *call, const td_scene *scene, const char *sha256)
+{
+    Tribo__V1__GetAssetResponse r = TRIBO__V1__GET_ASSET_RESPONSE__INIT;
+    const int32_t meshes = tb_model_count(scene->model).meshes;
+    const int32_t index = find_digest(scene, sha256);
+    tb_triangles triangles[2] = {{0}, {0}};
+    float *heights = NULL;
+    td_wire wire = {0};
+    tb_error error = {0};
+    tb_status status = TB_OK;
+    r.sha256 = (char *)(uintptr_t)sha256;
+    if (index < 0)
+        status = tb_fail_field(&error, TB_NOT_FOUND, "sha256",
+                               "the scene %.12s has no mesh %.64s; GetScene lists them", scene->id,
+                               sha256);
+    else if (index < meshes)
+        status = td_wire_mesh(&wire, scene->model, index, triangles, &r.mesh, &error);
+    else
+        status = td_wire_height_field(&wire, scene->model, index - meshes, &heights,
+                                      &r.height_field, &error);
+    if (status == TB_OK) {
+        r.name = (char *)(uintptr_t)tb_model_thing_name(
+            scene->model, index < meshes ? TB_HANDLE_MESH : TB_HANDLE_HEIGHT_FIELD,
+            index < meshes ? index : index - meshes);
+        td_call_reply_bounded(call, &r.base, false, "");
+    } else {
+        td_call_fail(call, &error);
+    }
+    tb_triangles_free(&triangles[0]);
+    tb_triangles_free(&triangles[1]);
+    free(heights);
+    td_wire_destroy(&wire);
+}
+
+static void get_geometry(td_call *call, td_request *request)
+{
+    const Tribo__V1__GetAssetRequest *message =
+        (const Tribo__V1__GetAssetRequest *)request->message;
+    const td_scene *scene = NULL;
+    tb_error error = {0};
+    if (td_upload_scene(call, message->scene_id, &scene, &error) == TB_OK)
+        answer_geometry(call, scene, message->sha256);
+    else
+        td_call_fail(call, &error);
+    td_scene_release(call->server->catalog, scene);
+    td_request_free(request);
+}
+
+static void get_asset(td_call *call, td_request *request)
+{
+    const Tribo__V1__GetAssetRequest *message =
+        (const Tribo__V1__GetAssetRequest *)request->message;
+    if (*message->scene_id != '\0') {
+        td_upload_for_scene(call, request, message->scene_id, get_geometry);
+        return;
+    }
+    get_file(call, message);
+    td_request_free(request);
+}
+
+void td_simulation_get_asset(td_call *call, td_request *request)
+{
+    td_offload(call, request, get_asset);
 }

@@ -9,6 +9,7 @@
 #include "handlers/handlers.h"
 #include "call/offload.h"
 #include "session/uploads.h"
+#include "wire/scene_message.h"
 #include "wire/wire.h"
 
 /* ---- compiling ---- */
@@ -41,6 +42,7 @@ static tb_status read_options(const td_config *config, const Tribo__V1__CreateSc
     options->file_limit = (size_t)config->asset_bytes;
     options->fixed_base = !message->floating_base;
     options->balance_inertia = message->balance_inertia;
+    options->visuals = message->visuals;
     if (message->overlap_keyframe[0] != '\0') options->overlap_keyframe = message->overlap_keyframe;
     const tb_status status =
         td_wire_read_overlaps(message->overlaps, "overlaps", &options->overlaps, error);
@@ -146,18 +148,6 @@ static char **warnings_of(td_wire *wire, const tb_model *model, size_t *count)
     for (int32_t i = 0; i < n; i++) texts[i] = (char *)(uintptr_t)tb_model_warning(model, i);
     *count = (size_t)n;
     return texts;
-}
-
-/* Names of all things of a kind, by index. */
-static char **names_of(td_wire *wire, const tb_model *model, tb_handle_kind kind, int32_t n,
-                       size_t *count)
-{
-    char **names = td_wire_take(wire, (size_t)n * sizeof *names);
-    if (names == NULL) return NULL;
-    for (int32_t i = 0; i < n; i++)
-        names[i] = (char *)(uintptr_t)tb_model_thing_name(model, kind, i);
-    *count = (size_t)n;
-    return names;
 }
 
 static void fail_wire(td_call *call)
@@ -286,68 +276,7 @@ void td_simulation_create_scene(td_call *call, td_request *request)
     td_upload(call, request, create_scene);
 }
 
-/* ---- GetScene ---- */
-
-static Tribo__V1__BodyInfo **bodies_of(td_wire *wire, const tb_model *model, int32_t n)
-{
-    typedef struct body {
-        Tribo__V1__BodyInfo message;
-        tb_body_info info;
-    } body;
-    Tribo__V1__BodyInfo **pointers = td_wire_take(wire, (size_t)n * sizeof *pointers);
-    body *bodies = td_wire_take(wire, (size_t)n * sizeof *bodies);
-    if (pointers == NULL || bodies == NULL) return NULL;
-    for (int32_t i = 0; i < n; i++) {
-        Tribo__V1__BodyInfo *m = &bodies[i].message;
-        tb_body_info *info = &bodies[i].info;
-        tribo__v1__body_info__init(m);
-        pointers[i] = m;
-        tb_model_body_info(model, i, info);
-        m->name = (char *)(uintptr_t)tb_model_thing_name(model, TB_HANDLE_BODY, i);
-        m->parent = i == 0 ? -1 : info->parent;
-        m->mass = info->mass;
-        m->com = info->com;
-        m->n_com = 3;
-        m->inertia = info->inertia;
-        m->n_inertia = 6;
-    }
-    return pointers;
-}
-
-static const char *joint_type(tb_joint_type type)
-{
-    switch (type) {
-    case TB_JOINT_HINGE: return "hinge";
-    case TB_JOINT_SLIDE: return "slide";
-    case TB_JOINT_BALL: return "ball";
-    case TB_JOINT_FREE: return "free";
-    case TB_JOINT_PLANAR: return "planar";
-    default: return "fixed";
-    }
-}
-
-static Tribo__V1__JointInfo **joints_of(td_wire *wire, const tb_model *model, int32_t n)
-{
-    Tribo__V1__JointInfo **pointers = td_wire_take(wire, (size_t)n * sizeof *pointers);
-    Tribo__V1__JointInfo *joints = td_wire_take(wire, (size_t)n * sizeof *joints);
-    if (pointers == NULL || joints == NULL) return NULL;
-    for (int32_t i = 0; i < n; i++) {
-        Tribo__V1__JointInfo *m = &joints[i];
-        tb_joint_info info = {0};
-        tribo__v1__joint_info__init(m);
-        pointers[i] = m;
-        tb_model_joint_info(model, i, &info);
-        m->name = (char *)(uintptr_t)tb_model_thing_name(model, TB_HANDLE_JOINT, i);
-        m->body = info.body;
-        m->type = (char *)(uintptr_t)joint_type(info.type);
-        m->coordinate = info.coordinate;
-        m->dof = info.dof;
-        m->limited = info.limited;
-        m->lower = info.lower;
-        m->upper = info.upper;
-    }
-    return pointers;
-}
+/* ---- GetScene, GetAsset ---- */
 
 static void answer_scene(td_call *call, const td_scene *scene)
 {
@@ -366,18 +295,9 @@ static void answer_scene(td_call *call, const td_scene *scene)
     r.dt = tb_model_dt(model);
     r.gravity = gravity;
     r.n_gravity = 3;
-    r.bodies = bodies_of(&wire, model, n.bodies);
-    r.n_bodies = (size_t)n.bodies;
-    r.joints = joints_of(&wire, model, n.joints);
-    r.n_joints = (size_t)n.joints;
-    r.shapes = names_of(&wire, model, TB_HANDLE_SHAPE, n.shapes, &r.n_shapes);
-    r.actuators = names_of(&wire, model, TB_HANDLE_ACTUATOR, n.actuators, &r.n_actuators);
-    r.keyframes = names_of(&wire, model, TB_HANDLE_KEYFRAME, n.keyframes, &r.n_keyframes);
+    td_wire_scene(&wire, model, scene->digests, &r);
     r.warnings = warnings_of(&wire, model, &r.n_warnings);
-    if (wire.failed)
-        fail_wire(call);
-    else
-        td_call_reply(call, &r.base);
+    td_call_reply_bounded(call, &r.base, wire.failed, "");
     td_wire_destroy(&wire);
 }
 

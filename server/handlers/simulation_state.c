@@ -12,27 +12,9 @@
 #include "call/offload.h"
 #include "session/session_internal.h"
 
-/* Sends an answer unless it is larger than one message may be. */
-static void reply_bounded(td_session *s, td_call *call, const ProtobufCMessage *response,
-                          bool failed)
-{
-    tb_error error;
-    const uint64_t limit = s->all->server->config->message_bytes;
-    const size_t size = failed ? 0 : protobuf_c_message_get_packed_size(response);
-    if (failed) {
-        tb_fail_memory(&error, 0, "an answer");
-        td_call_fail(call, &error);
-    } else if (size > limit) {
-        tb_fail(&error, TB_RESOURCE_EXHAUSTED,
-                "the answer has %zu bytes, a message at most %llu; Watch sends it in pieces", size,
-                (unsigned long long)limit);
-        td_call_fail(call, &error);
-    } else {
-        td_call_reply(call, response);
-    }
-}
-
 /* ---- GetState, GetContacts ---- */
+
+static const char WATCH_IT[] = "; Watch sends it in pieces";
 
 static void get_state(td_session *s, td_call *call, td_request *request)
 {
@@ -46,6 +28,7 @@ static void get_state(td_session *s, td_call *call, td_request *request)
         return;
     }
     want.state = want.controls = true;
+    want.dt = td_session_dt(s);
     if (td_session_fetch(s, want, &error) != TB_OK) {
         td_call_fail(call, &error);
         return;
@@ -54,18 +37,16 @@ static void get_state(td_session *s, td_call *call, td_request *request)
     const size_t n = (size_t)s->worlds;
     response.state = td_wire_state(&wire, s->states, s->worlds, want);
     if (want.contacts) {
-        response.contacts = td_wire_contacts(&wire, s->states, s->worlds);
+        response.contacts = td_wire_contacts(&wire, s->states, s->worlds, want);
         response.n_contacts = n;
     }
-    Tribo__V1__Certificate **certificates = td_wire_take(&wire, n * sizeof *certificates);
-    Tribo__V1__Certificate *messages = td_wire_take(&wire, n * sizeof *messages);
-    for (size_t w = 0; w < n && !wire.failed; w++) {
-        td_wire_certificate(tb_state_certificate(s->states[w]), &messages[w]);
-        certificates[w] = &messages[w];
+    if (want.arrays) {
+        response.certificate_arrays = td_wire_last_certificate_arrays(&wire, s->states, s->worlds);
+    } else {
+        response.certificates = td_wire_last_certificates(&wire, s->states, s->worlds);
+        response.n_certificates = n;
     }
-    response.certificates = certificates;
-    response.n_certificates = n;
-    reply_bounded(s, call, &response.base, wire.failed);
+    td_call_reply_bounded(call, &response.base, wire.failed, WATCH_IT);
     td_wire_return(s->all, &wire);
 }
 
@@ -79,7 +60,7 @@ void td_simulation_get_state(td_call *call, td_request *request)
 static void get_contacts(td_session *s, td_call *call, td_request *request)
 {
     Tribo__V1__GetContactsResponse response = TRIBO__V1__GET_CONTACTS_RESPONSE__INIT;
-    const td_wire_want want = {.contacts = true};
+    const td_wire_want want = {.contacts = true, .forces = true, .dt = td_session_dt(s)};
     tb_error error = {0};
     (void)request;
     if (td_session_fetch(s, want, &error) != TB_OK) {
@@ -87,9 +68,9 @@ static void get_contacts(td_session *s, td_call *call, td_request *request)
         return;
     }
     td_wire wire = td_wire_borrow(s->all);
-    response.contacts = td_wire_contacts(&wire, s->states, s->worlds);
+    response.contacts = td_wire_contacts(&wire, s->states, s->worlds, want);
     response.n_contacts = (size_t)s->worlds;
-    reply_bounded(s, call, &response.base, wire.failed);
+    td_call_reply_bounded(call, &response.base, wire.failed, WATCH_IT);
     td_wire_return(s->all, &wire);
 }
 
@@ -249,7 +230,7 @@ static void answer_problem(td_session *s, td_call *call, td_request *request)
         response.name = name;
         response.data.data = text.base;
         response.data.len = text.size;
-        reply_bounded(s, call, &response.base, false);
+        td_call_reply_bounded(call, &response.base, false, "");
     } else {
         td_call_fail(call, &error);
     }

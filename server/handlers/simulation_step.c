@@ -172,7 +172,8 @@ static tb_status send_pieces(td_step *step)
     for (int32_t first = 0; first < s->worlds && status == TB_OK;) {
         Tribo__V1__StepStreamResponse response = TRIBO__V1__STEP_STREAM_RESPONSE__INIT;
         Tribo__V1__StepResponse part = TRIBO__V1__STEP_RESPONSE__INIT;
-        const int32_t count = td_session_piece(s, first, step->want, config->chunk_bytes);
+        const int32_t count =
+            td_session_piece(s->states + first, s->worlds - first, step->want, config->chunk_bytes);
         td_wire wire = td_wire_borrow(s->all);
         response.step = &part;
         response.tag = step->tag;

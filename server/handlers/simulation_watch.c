@@ -11,6 +11,7 @@ static void destroy_watcher(void *state)
 {
     td_watcher *w = state;
     td_session_release(w->session);
+    free(w->worlds);
     free(w);
 }
 
@@ -39,14 +40,23 @@ void td_simulation_watch(td_call *call, td_request *request)
     if (status == TB_OK)
         status = td_sessions_find(call->server->sessions, &call->caller, message->session_id,
                                   &w->session, &error);
+    if (status == TB_OK) {
+        w->certificates = message->certificates;
+        status = td_watcher_choose(w, message->worlds, message->n_worlds, &error);
+    }
     td_request_free(request);
     if (status != TB_OK) {
+        if (w != NULL) {
+            td_session_release(w->session);
+            free(w->worlds);
+        }
         free(w);
         td_call_fail(call, &error);
         return;
     }
     w->call = call;
-    if (!w->want.bodies && !w->want.contacts) w->want.state = true;
+    if (!w->want.bodies && !w->want.contacts && !w->want.poses && !w->want.forces)
+        w->want.state = true;
     call->destroy_state = destroy_watcher;
     td_call_set_state(call, w);
     if (td_watcher_add(w, &error) != TB_OK)

@@ -97,6 +97,7 @@ static void destroy_scene(td_cached *cached)
 {
     scene_entry *entry = (scene_entry *)cached;
     tb_model_destroy(entry->scene.model);
+    free(entry->scene.digests);
     free(entry);
 }
 
@@ -307,11 +308,27 @@ static td_cached *cached_scene(const td_scene *scene)
     return &entry->cached;
 }
 
+/* Digests of all meshes, then of all height fields; NULL if out of memory. */
+static char (*digests_of(const tb_model *model))[TD_SHA256_TEXT]
+{
+    const int32_t meshes = tb_model_count(model).meshes;
+    const int32_t fields = tb_model_number_of_height_fields(model);
+    char(*digests)[TD_SHA256_TEXT] = calloc((size_t)(meshes + fields) + 1, sizeof *digests);
+    if (digests == NULL) return NULL;
+    for (int32_t i = 0; i < meshes; i++)
+        tb_model_asset_sha256(model, TB_HANDLE_MESH, i, digests[i]);
+    for (int32_t i = 0; i < fields; i++)
+        tb_model_asset_sha256(model, TB_HANDLE_HEIGHT_FIELD, i, digests[meshes + i]);
+    return digests;
+}
+
 /* Takes over the model, on failure too. */
 static tb_status add_model(td_catalog *c, tb_model *model, td_cached **cached, tb_error *error)
 {
     scene_entry *entry = calloc(1, sizeof *entry);
-    if (entry == NULL) {
+    if (entry != NULL) entry->scene.digests = digests_of(model);
+    if (entry == NULL || entry->scene.digests == NULL) {
+        free(entry);
         tb_model_destroy(model);
         return tb_fail_memory(error, sizeof *entry, "a scene");
     }

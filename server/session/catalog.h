@@ -31,6 +31,7 @@ typedef struct td_asset {
 typedef struct td_scene {
     char id[TD_SHA256_TEXT];
     tb_model *model;
+    char (*digests)[TD_SHA256_TEXT]; /* of its meshes, then of its height fields */
 } td_scene;
 
 tb_status td_catalog_create(td_server *, td_catalog **, tb_error *);

@@ -115,8 +115,14 @@ void td_session_set_device(td_session *s, td_device *device)
 
 tb_status td_session_fetch(td_session *s, td_wire_want want, tb_error *error)
 {
-    if (!want.state && !want.bodies && !want.contacts) return TB_OK;
-    const tb_status status = tb_states_fetch(s->states, s->worlds, want.contacts, error);
+    return td_session_fetch_worlds(s, s->states, s->worlds, want, error);
+}
+
+tb_status td_session_fetch_worlds(td_session *s, tb_state *const *states, int32_t worlds,
+                                  td_wire_want want, tb_error *error)
+{
+    if (!want.state && !want.bodies && !want.poses && !want.forces && !want.contacts) return TB_OK;
+    const tb_status status = tb_states_fetch(states, worlds, want.contacts, error);
     if (status == TB_ABORTED) atomic_store(&s->all->server->alive, false);
     return status;
 }
@@ -415,16 +421,21 @@ void td_session_delete(td_session *s, td_call *call)
 
 /* ---- answers ---- */
 
-int32_t td_session_piece(const td_session *s, int32_t first, td_wire_want want, uint64_t bytes)
+int32_t td_session_piece(tb_state *const *states, int32_t worlds, td_wire_want want, uint64_t bytes)
 {
-    uint64_t sum = td_wire_world_bytes(s->states[first], want);
-    int32_t last = first + 1;
-    while (last < s->worlds) {
-        sum += td_wire_world_bytes(s->states[last], want);
+    uint64_t sum = td_wire_world_bytes(states[0], want);
+    int32_t count = 1;
+    while (count < worlds) {
+        sum += td_wire_world_bytes(states[count], want);
         if (sum > bytes) break;
-        last++;
+        count++;
     }
-    return last - first;
+    return count;
+}
+
+double td_session_dt(const td_session *s)
+{
+    return s->options.dt > 0 ? s->options.dt : tb_model_dt(s->scene->model);
 }
 
 td_wire td_wire_borrow(td_sessions *all)

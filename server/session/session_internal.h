@@ -188,13 +188,18 @@ uint64_t td_session_pace(const td_session *);
 void td_session_set_device(td_session *, td_device *);
 /* Copies all requested parts of the worlds from the device at once. (turn) */
 tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
+/* The same of some worlds. */
+tb_status td_session_fetch_worlds(td_session *, tb_state *const *states, int32_t worlds,
+                                  td_wire_want, tb_error *);
+/* s, of its steps. (turn, loaded) */
+double td_session_dt(const td_session *);
 /* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.
  * False if it had ended before. */
 bool td_session_end(td_session *, Tribo__V1__SessionEvent, const char *reason);
 /* The same for a DeleteSession call, which is answered once the store has it. */
 void td_session_delete(td_session *, td_call *);
-/* How many worlds from `first` on make a message of about `bytes`, at least one. (turn) */
-int32_t td_session_piece(const td_session *, int32_t first, td_wire_want, uint64_t bytes);
+/* How many of these worlds make a message of about `bytes`, at least one. (turn) */
+int32_t td_session_piece(tb_state *const *states, int32_t worlds, td_wire_want, uint64_t bytes);
 /* Memory for one answer, and back. */
 td_wire td_wire_borrow(td_sessions *);
 void td_wire_return(td_sessions *, td_wire *);

@@ -296,11 +296,19 @@ bool td_step_fill(td_step *step, td_wire *wire, int32_t first, int32_t count,
 {
     td_session *s = step->session;
     const td_job *job = &step->job;
-    response->certificates = td_wire_certificates(wire, s->certificates + first, count);
-    response->n_certificates = (size_t)count;
+    step->want.dt = td_session_dt(s);
+    if (step->want.arrays) {
+        const tb_certificate **rows = td_wire_take(wire, (size_t)count * sizeof *rows);
+        for (int32_t i = 0; rows != NULL && i < count; i++) rows[i] = &s->certificates[first + i];
+        if (rows != NULL)
+            response->certificate_arrays = td_wire_certificate_arrays(wire, rows, count);
+    } else {
+        response->certificates = td_wire_certificates(wire, s->certificates + first, count);
+        response->n_certificates = (size_t)count;
+    }
     response->state = td_wire_state(wire, s->states + first, count, step->want);
     if (step->want.contacts) {
-        response->contacts = td_wire_contacts(wire, s->states + first, count);
+        response->contacts = td_wire_contacts(wire, s->states + first, count, step->want);
         response->n_contacts = (size_t)count;
     }
     response->queue_time_us = (job->started_ns - job->queued_ns) / 1000;

@@ -14,20 +14,37 @@ enum { PASS = 32, WAITING_EVENTS = 16 };
 
 /* ---- sending ---- */
 
-static void send_piece(td_watcher *w, td_wire *wire, int32_t first, int32_t count, bool more,
-                       uint64_t skipped)
+/* `worlds`: of the states; NULL: the message does not name them. */
+static void send_piece(td_watcher *w, td_wire *wire, tb_state *const *states, int32_t *worlds,
+                       int32_t count, bool more, uint64_t skipped)
 {
-    td_session *s = w->session;
-    tb_state *const *states = s->states + first;
     Tribo__V1__WatchResponse response = TRIBO__V1__WATCH_RESPONSE__INIT;
     response.state = td_wire_state(wire, states, count, w->want);
     if (w->want.contacts) {
-        response.contacts = td_wire_contacts(wire, states, count);
+        response.contacts = td_wire_contacts(wire, states, count, w->want);
         response.n_contacts = (size_t)count;
     }
+    if (w->certificates && w->want.arrays) {
+        response.certificate_arrays = td_wire_last_certificate_arrays(wire, states, count);
+    } else if (w->certificates) {
+        response.certificates = td_wire_last_certificates(wire, states, count);
+        response.n_certificates = (size_t)count;
+    }
+    response.worlds = worlds;
+    response.n_worlds = worlds != NULL ? (size_t)count : 0;
+    response.time_us = td_clock_utc_us(&w->session->all->server->clock);
     response.skipped = skipped;
     response.more = more;
     if (!wire->failed) td_call_send(w->call, &response.base);
+}
+
+/* The watcher's worlds; NULL if out of memory. */
+static tb_state *const *choose_states(const td_watcher *w, td_wire *wire)
+{
+    tb_state **states = td_wire_take(wire, (size_t)w->number_of_worlds * sizeof *states);
+    for (int32_t i = 0; states != NULL && i < w->number_of_worlds; i++)
+        states[i] = w->session->states[w->worlds[i]];
+    return states;
 }
 
 static void send_state(td_watcher *w, uint64_t skipped)
@@ -37,15 +54,24 @@ static void send_state(td_watcher *w, uint64_t skipped)
     const uint64_t chunk = s->all->server->config->chunk_bytes;
     const int64_t begin = td_monotonic_ns();
     tb_error lost;
-    if (td_session_fetch(s, w->want, &lost) != TB_OK) return; /* the event says why */
+    td_wire chosen = td_wire_borrow(s->all);
+    const int32_t worlds = w->worlds != NULL ? w->number_of_worlds : s->worlds;
+    tb_state *const *states = w->worlds != NULL ? choose_states(w, &chosen) : s->states;
+    w->want.dt = td_session_dt(s);
+    if (states == NULL || td_session_fetch_worlds(s, states, worlds, w->want, &lost) != TB_OK) {
+        td_wire_return(s->all, &chosen); /* an event says why */
+        return;
+    }
     if (skipped > 0) td_metrics_add(metrics, TD_METRIC_STREAM_SKIPPED, (int64_t)skipped);
-    for (int32_t first = 0; first < s->worlds;) {
-        int32_t count = td_session_piece(s, first, w->want, chunk);
+    for (int32_t first = 0; first < worlds;) {
+        int32_t count = td_session_piece(states + first, worlds - first, w->want, chunk);
         td_wire wire = td_wire_borrow(s->all);
-        send_piece(w, &wire, first, count, first + count < s->worlds, skipped);
+        send_piece(w, &wire, states + first, w->worlds != NULL ? w->worlds + first : NULL, count,
+                   first + count < worlds, skipped);
         td_wire_return(s->all, &wire);
         first += count;
     }
+    td_wire_return(s->all, &chosen);
     td_metrics_observe(metrics, TD_HISTOGRAM_COPY, 1e-9 * (double)(td_monotonic_ns() - begin));
 }
 
@@ -225,6 +251,22 @@ void td_session_tell(td_session *s, Tribo__V1__SessionEvent event, const char *m
 }
 
 /* ---- coming and going ---- */
+
+tb_status td_watcher_choose(td_watcher *w, const int32_t *worlds, size_t count, tb_error *error)
+{
+    const int32_t all = w->session->worlds;
+    if (count == 0) return TB_OK;
+    for (size_t i = 0; i < count; i++)
+        if (worlds[i] < 0 || worlds[i] >= all || (i > 0 && worlds[i] <= worlds[i - 1]))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "worlds",
+                                 "worlds[%zu] is %d, expected ascending numbers below %d", i,
+                                 (int)worlds[i], (int)all);
+    w->worlds = malloc(count * sizeof *worlds);
+    if (w->worlds == NULL) return tb_fail_memory(error, count * sizeof *worlds, "worlds");
+    for (size_t i = 0; i < count; i++) w->worlds[i] = worlds[i];
+    w->number_of_worlds = (int32_t)count;
+    return TB_OK;
+}
 
 tb_status td_watcher_add(td_watcher *w, tb_error *error)
 {

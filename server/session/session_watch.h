@@ -10,7 +10,10 @@ struct td_watcher {
     td_call *call; /* held while it is listed */
     td_session *session;
     td_wire_want want;
+    bool certificates;
     int64_t interval_ns;
+    int32_t *worlds; /* number_of_worlds, ascending; NULL: all */
+    int32_t number_of_worlds;
 
     /* under the session's mutex */
     int64_t last_ns;                /* when it got a state */
@@ -19,6 +22,8 @@ struct td_watcher {
     bool listed;
 };
 
+/* Chooses its worlds. INVALID_ARGUMENT if they are not ascending worlds of the session. */
+tb_status td_watcher_choose(td_watcher *, const int32_t *worlds, size_t count, tb_error *);
 /* Lists it and has the present state sent. NOT_FOUND if the session has ended. */
 tb_status td_watcher_add(td_watcher *, tb_error *);
 void td_watcher_remove(td_watcher *);

@@ -38,21 +38,33 @@ void td_wire_certificate(const tb_certificate *, Tribo__V1__Certificate *);
 /* Pointers to `count` messages, as a repeated field wants them. */
 Tribo__V1__Certificate **td_wire_certificates(td_wire *, const tb_certificate *, int32_t count);
 
+/* The same as columns, a row each. */
+Tribo__V1__CertificateArrays *
+td_wire_certificate_arrays(td_wire *, const tb_certificate *const *certificates, int32_t count);
+
+/* Both of the last step of each world. */
+Tribo__V1__Certificate **td_wire_last_certificates(td_wire *, tb_state *const *states,
+                                                   int32_t worlds);
+Tribo__V1__CertificateArrays *td_wire_last_certificate_arrays(td_wire *, tb_state *const *states,
+                                                              int32_t worlds);
+
 Tribo__V1__Outcome td_wire_outcome(tb_status);
 
 /* The parts of a state that an answer holds. */
 typedef struct td_wire_want {
-    bool state, controls, contacts, bodies;
+    bool state, controls, contacts, bodies, poses, forces, arrays;
     Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */
+    double dt;                 /* s, of a step: a force is an impulse over it */
 } td_wire_want;
 
-/* Of a StepReturn (NULL: nothing wanted). INVALID_ARGUMENT for another dtype, with `field`. */
+/* Of a StepReturn (NULL: nothing wanted); dt stays 0. INVALID_ARGUMENT for another dtype, with `field`. */
 tb_status td_wire_read_want(const Tribo__V1__StepReturn *, td_wire_want *, tb_error *);
 
 /* The worlds `states[0..worlds)` as one message; time and steps always. NULL if out of memory. */
 Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worlds, td_wire_want);
 /* The contacts of each world's last step. */
-Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds);
+Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds,
+                                       td_wire_want);
 /* About how many bytes a world takes in an answer with `want` and a certificate. */
 size_t td_wire_world_bytes(const tb_state *, td_wire_want);
 

@@ -6,7 +6,7 @@
 
 #include "base/error.h"
 
-enum { BODY_NUMBERS = 13 };
+enum { BODY_NUMBERS = 13, POSE_NUMBERS = 7 };
 
 static const Tribo__V1__DataType FLOAT64 = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
 static const Tribo__V1__DataType FLOAT32 = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
@@ -19,6 +19,9 @@ tb_status td_wire_read_want(const Tribo__V1__StepReturn *message, td_wire_want *
     want->state = message->state;
     want->contacts = message->contacts;
     want->bodies = message->bodies;
+    want->poses = message->poses;
+    want->forces = message->forces;
+    want->arrays = message->certificate_arrays;
     if (message->dtype == FLOAT32)
         want->dtype = FLOAT32;
     else if (message->dtype != FLOAT64 &&
@@ -64,6 +67,20 @@ static Tribo__V1__Array *gather(td_wire *wire, tb_state *const *states, int32_t 
     return array;
 }
 
+/* An array of three axes. */
+static Tribo__V1__Array *cube(td_wire *wire, Tribo__V1__Array *array, int64_t worlds, int64_t rows,
+                              int64_t columns)
+{
+    int64_t *shape = td_wire_take(wire, 3 * sizeof *shape);
+    if (array == NULL || shape == NULL) return NULL;
+    shape[0] = worlds;
+    shape[1] = rows;
+    shape[2] = columns;
+    array->shape = shape;
+    array->n_shape = 3;
+    return array;
+}
+
 static Tribo__V1__Array *bodies(td_wire *wire, tb_state *const *states, int32_t worlds,
                                 Tribo__V1__DataType dtype)
 {
@@ -89,13 +106,45 @@ static Tribo__V1__Array *bodies(td_wire *wire, tb_state *const *states, int32_t 
     Tribo__V1__Array *array = dtype == FLOAT32
                                   ? narrow(wire, all, rows, BODY_NUMBERS)
                                   : td_wire_array(wire, FLOAT64, all, rows, BODY_NUMBERS);
-    int64_t *shape = td_wire_take(wire, 3 * sizeof *shape);
-    if (array == NULL || shape == NULL) return NULL;
-    shape[0] = worlds;
-    shape[1] = count;
-    shape[2] = BODY_NUMBERS;
-    array->shape = shape;
-    array->n_shape = 3;
+    return cube(wire, array, worlds, count, BODY_NUMBERS);
+}
+
+static Tribo__V1__Array *poses(td_wire *wire, tb_state *const *states, int32_t worlds)
+{
+    const int32_t count = tb_model_count(tb_state_model(states[0])).bodies;
+    float *all = td_wire_take(wire, (size_t)worlds * (size_t)count * POSE_NUMBERS * sizeof *all);
+    tb_body_motion *motions = td_wire_take(wire, (size_t)count * sizeof *motions);
+    if (all == NULL || motions == NULL) return NULL;
+    float *row = all;
+    for (int32_t w = 0; w < worlds; w++) {
+        if (tb_state_body_motions(states[w], motions) != TB_OK) {
+            wire->failed = true;
+            return NULL;
+        }
+        for (int32_t b = 0; b < count; b++, row += POSE_NUMBERS) {
+            for (int k = 0; k < 3; k++) row[k] = (float)motions[b].position[k];
+            for (int k = 0; k < 4; k++) row[3 + k] = (float)motions[b].orientation[k];
+        }
+    }
+    return cube(wire, td_wire_array(wire, FLOAT32, all, (int64_t)worlds * count, POSE_NUMBERS),
+                worlds, count, POSE_NUMBERS);
+}
+
+/* worlds x columns numbers, each by a function of the state and the column */
+static Tribo__V1__Array *tabulate(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                  int32_t columns, double (*entry)(const tb_state *, int32_t),
+                                  double scale)
+{
+    double *all = td_wire_take(wire, (size_t)worlds * (size_t)columns * sizeof *all);
+    if (all == NULL) return NULL;
+    for (int32_t w = 0; w < worlds; w++)
+        for (int32_t i = 0; i < columns; i++)
+            all[(size_t)w * (size_t)columns + (size_t)i] = scale * entry(states[w], i);
+    Tribo__V1__Array *array = td_wire_array(wire, FLOAT64, all, worlds, columns);
+    if (array != NULL && columns == 0) {
+        array->n_shape = 2;
+        array->data.len = 0;
+    }
     return array;
 }
 
@@ -116,6 +165,13 @@ Tribo__V1__State *td_wire_state(td_wire *wire, tb_state *const *states, int32_t 
         state->controls =
             gather(wire, states, worlds, tb_state_controls, counts.actuators, FLOAT64);
     if (want.bodies) state->bodies = bodies(wire, states, worlds, want.dtype);
+    if (want.poses) state->poses = poses(wire, states, worlds);
+    if (want.forces && want.dt > 0) {
+        state->actuator_forces =
+            tabulate(wire, states, worlds, counts.actuators, tb_state_actuator_force, 1);
+        state->limit_forces =
+            tabulate(wire, states, worlds, counts.joints, tb_state_limit_impulse, 1 / want.dt);
+    }
     return wire->failed ? NULL : state;
 }
 
@@ -126,7 +182,8 @@ typedef struct columns {
     int32_t (*shapes)[2];
     int64_t *features;
     double (*positions)[3], (*normals)[3], *gaps, (*impulses)[6], (*velocities)[3], (*tangents)[6];
-    uint8_t *statuses;
+    double (*forces)[3];
+    uint8_t *statuses, *laws;
 } columns;
 
 static columns take_columns(td_wire *wire, size_t n)
@@ -139,7 +196,9 @@ static columns take_columns(td_wire *wire, size_t n)
                  .impulses = td_wire_take(wire, n * sizeof *c.impulses),
                  .velocities = td_wire_take(wire, n * sizeof *c.velocities),
                  .tangents = td_wire_take(wire, n * sizeof *c.tangents),
-                 .statuses = td_wire_take(wire, n * sizeof *c.statuses)};
+                 .forces = td_wire_take(wire, n * sizeof *c.forces),
+                 .statuses = td_wire_take(wire, n * sizeof *c.statuses),
+                 .laws = td_wire_take(wire, n * sizeof *c.laws)};
     return c;
 }
 
@@ -152,7 +211,13 @@ static uint8_t contact_status(tb_contact_status status)
     }
 }
 
-static void fill_columns(const tb_state *state, int32_t n, columns c)
+/* The kinds' numbers are those of the wire. */
+static uint8_t contact_law(tb_contact_kind kind)
+{
+    return (uint8_t)kind;
+}
+
+static void fill_columns(const tb_state *state, int32_t n, columns c, double dt)
 {
     for (int32_t i = 0; i < n; i++) {
         tb_contact_info info;
@@ -168,16 +233,23 @@ static void fill_columns(const tb_state *state, int32_t n, columns c)
         memcpy(c.tangents[i], info.tangent1, sizeof info.tangent1);
         memcpy(c.tangents[i] + 3, info.tangent2, sizeof info.tangent2);
         c.statuses[i] = contact_status(info.status);
+        c.laws[i] = contact_law(info.kind);
+        for (int k = 0; k < 3 && dt > 0; k++)
+            c.forces[i][k] =
+                (info.impulse[0] * info.normal[k] + info.impulse[1] * info.tangent1[k] +
+                 info.impulse[2] * info.tangent2[k]) /
+                dt;
     }
 }
 
-static void world_contacts(td_wire *wire, const tb_state *state, Tribo__V1__Contacts *out)
+static void world_contacts(td_wire *wire, const tb_state *state, td_wire_want want,
+                           Tribo__V1__Contacts *out)
 {
     tribo__v1__contacts__init(out);
     const int32_t n = tb_state_number_of_contacts(state);
     const columns c = take_columns(wire, (size_t)n);
     if (wire->failed) return;
-    fill_columns(state, n, c);
+    fill_columns(state, n, c, want.dt);
     out->count = n;
     out->shapes = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32, c.shapes, n, 2);
     out->features = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64, c.features, n, 0);
@@ -188,16 +260,20 @@ static void world_contacts(td_wire *wire, const tb_state *state, Tribo__V1__Cont
     out->velocities = td_wire_array(wire, FLOAT64, c.velocities, n, 3);
     out->statuses = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8, c.statuses, n, 0);
     out->tangents = td_wire_array(wire, FLOAT64, c.tangents, n, 6);
+    if (!want.forces) return;
+    out->forces = td_wire_array(wire, FLOAT64, c.forces, n, 3);
+    out->laws = td_wire_array(wire, TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8, c.laws, n, 0);
 }
 
-Tribo__V1__Contacts **td_wire_contacts(td_wire *wire, tb_state *const *states, int32_t worlds)
+Tribo__V1__Contacts **td_wire_contacts(td_wire *wire, tb_state *const *states, int32_t worlds,
+                                       td_wire_want want)
 {
     const size_t n = (size_t)worlds;
     Tribo__V1__Contacts **pointers = td_wire_take(wire, n * sizeof *pointers);
     Tribo__V1__Contacts *messages = td_wire_take(wire, n * sizeof *messages);
     if (pointers == NULL || messages == NULL) return NULL;
     for (size_t w = 0; w < n && !wire->failed; w++) {
-        world_contacts(wire, states[w], &messages[w]);
+        world_contacts(wire, states[w], want, &messages[w]);
         pointers[w] = &messages[w];
     }
     return wire->failed ? NULL : pointers;
@@ -207,6 +283,7 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
 {
     /* a packed certificate; a packed contact with the heads of its arrays */
     enum { CERTIFICATE = 128, CONTACTS_HEAD = 128, CONTACT = 2 * 4 + 8 + 8 * 22 + 1 };
+    enum { FORCE_AND_LAW = 3 * 8 + 1 };
     const tb_model_counts counts = tb_model_count(tb_state_model(state));
     const size_t number = want.dtype == FLOAT32 ? sizeof(float) : sizeof(double);
     size_t bytes = CERTIFICATE;
@@ -214,6 +291,9 @@ size_t td_wire_world_bytes(const tb_state *state, td_wire_want want)
     if (want.controls) bytes += (size_t)counts.actuators * sizeof(double);
     if (want.bodies) bytes += (size_t)counts.bodies * BODY_NUMBERS * number;
     if (want.contacts)
-        bytes += CONTACTS_HEAD + (size_t)tb_state_number_of_contacts(state) * CONTACT;
+        bytes += CONTACTS_HEAD + (size_t)tb_state_number_of_contacts(state) *
+                                     (size_t)(CONTACT + (want.forces ? FORCE_AND_LAW : 0));
+    if (want.poses) bytes += (size_t)counts.bodies * POSE_NUMBERS * sizeof(float);
+    if (want.forces) bytes += (size_t)(counts.actuators + counts.joints) * sizeof(double);
     return bytes;
 }

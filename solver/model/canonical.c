@@ -162,20 +162,53 @@ static void put_filters(tb_canonical *io, const tb_compiler *c)
                     (uint32_t)m->shape_excludes[i].b | SHAPE_EXCLUDE);
 }
 
+/* Tags of extras. */
+enum { EXTRA_LOOKS = 1 };
+
+static bool has_looks(const tb_scene *s)
+{
+    for (int32_t i = 0; i < s->number_of_shapes; i++)
+        if (s->shapes[i].has_colour || s->shapes[i].material[0] != 0) return true;
+    return false;
+}
+
+static void put_looks(tb_canonical *io, const tb_compiler *c)
+{
+    uint32_t tag = EXTRA_LOOKS;
+    tb_canonical_u32(io, &tag);
+    for (int32_t i = 0; i < c->scene->number_of_shapes; i++) {
+        tb_shape_def def = c->scene->shapes[c->scene_shape[i]];
+        tb_canonical_look(io, &def);
+    }
+}
+
+/* Notes where the content of an asset lies: behind its name, which began at `from`. */
+static void note_content(const tb_canonical *io, const char *name, size_t from,
+                         tb_model_content *content)
+{
+    content->first = from + 4 + strlen(name);
+    content->size = io->out->size - content->first;
+}
+
 static void put_scene(tb_canonical *io, const reference_maps *maps)
 {
     const tb_scene *s = maps->c->scene;
+    tb_model *model = maps->c->model;
     tb_scene_def options = s->options;
     tb_canonical_options(io, &options);
     put_count(io, s->number_of_meshes);
     for (int32_t i = 0; i < s->number_of_meshes; i++) {
         tb_mesh_def def = s->meshes[i];
+        const size_t from = io->out->size;
         tb_canonical_mesh(io, &def);
+        note_content(io, def.name, from, &model->mesh_contents[i]);
     }
     put_count(io, s->number_of_height_fields);
     for (int32_t i = 0; i < s->number_of_height_fields; i++) {
         tb_height_field_def def = s->height_fields[i];
+        const size_t from = io->out->size;
         tb_canonical_height_field(io, &def);
+        note_content(io, def.name, from, &model->height_field_contents[i]);
     }
     put_tree(io, maps);
     put_parts(io, maps);
@@ -185,6 +218,7 @@ static void put_scene(tb_canonical *io, const reference_maps *maps)
         tb_keyframe_def def = s->keyframes[i];
         tb_canonical_keyframe(io, &def);
     }
+    if (has_looks(s)) put_looks(io, maps->c);
 }
 
 /* SHA-256 as 32 bytes. */
@@ -204,7 +238,8 @@ tb_status tb_canonical_write(const tb_compiler *c, tb_bytes *bytes, tb_error *er
     const int32_t joints = c->scene->number_of_joints, sites = c->scene->number_of_sites;
     tb_arena scratch;
     tb_canonical io = {.error = error, .out = bytes};
-    uint32_t version = TB_CANONICAL_VERSION;
+    uint32_t version =
+        has_looks(c->scene) ? TB_CANONICAL_VERSION_WITH_EXTRAS : TB_CANONICAL_VERSION;
     tb_arena_init(&scratch, 0);
     reference_maps maps = {c, TB_ARENA_ARRAY(&scratch, int32_t, joints),
                            TB_ARENA_ARRAY(&scratch, int32_t, sites)};
@@ -369,6 +404,33 @@ static void get_parts(tb_canonical *io, tb_scene *scene)
     }
 }
 
+static void get_looks(tb_canonical *io, tb_scene *scene)
+{
+    for (int32_t i = 0; io->status == TB_OK && i < scene->number_of_shapes; i++) {
+        tb_shape_def *shape = &scene->shapes[i];
+        tb_canonical_look(io, shape);
+        if (io->status != TB_OK) return;
+        tb_check check = tb_check_begin(TB_HANDLE_SHAPE, shape->name, i, io->error);
+        tb_scene_keep_look(scene, &check, shape);
+        added(io, check.status);
+    }
+}
+
+/* Extras follow each other by their tags, each at most once; the end is that of the bytes. */
+static void get_extras(tb_canonical *io, tb_scene *scene)
+{
+    uint32_t last = 0;
+    while (io->status == TB_OK && io->at < io->size) {
+        uint32_t tag = 0;
+        tb_canonical_u32(io, &tag);
+        if (tag == EXTRA_LOOKS && tag > last)
+            get_looks(io, scene);
+        else
+            tb_canonical_fail(io, "an extra is unknown or out of order");
+        last = tag;
+    }
+}
+
 static void get_scene(tb_canonical *io, tb_scene **scene)
 {
     tb_scene_def options = tb_scene_defaults();
@@ -408,12 +470,15 @@ tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **
     } else {
         io.at = magic;
         tb_canonical_u32(&io, &version);
-        if (io.status == TB_OK && version != TB_CANONICAL_VERSION)
+        if (io.status == TB_OK && version != TB_CANONICAL_VERSION &&
+            version != TB_CANONICAL_VERSION_WITH_EXTRAS)
             io.status = tb_fail_field(error, TB_UNSUPPORTED, "version",
-                                      "model bytes have version %u; this library reads %d",
-                                      (unsigned)version, (int)TB_CANONICAL_VERSION);
+                                      "model bytes have version %u; this library reads %d and %d",
+                                      (unsigned)version, (int)TB_CANONICAL_VERSION,
+                                      (int)TB_CANONICAL_VERSION_WITH_EXTRAS);
     }
     if (io.status == TB_OK) get_scene(&io, scene);
+    if (io.status == TB_OK && version == TB_CANONICAL_VERSION_WITH_EXTRAS) get_extras(&io, *scene);
     if (io.status == TB_OK && io.at != size) tb_canonical_fail(&io, "more follows the end");
     tb_arena_destroy(&arena);
     if (io.status != TB_OK) {

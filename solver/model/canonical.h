@@ -1,7 +1,10 @@
 /* Layout of canonical bytes; one description reads and writes them.
  *
- *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then the
- *   SHA-256 of all bytes before it.
+ *   "TRIBOMDL", version (u32), options, then for each kind a count (u32) and its things, then
+ *   extras, then the SHA-256 of all bytes before it.
+ *
+ * An extra is what a model of the first version lacks: a tag (u32) and its content. A model without
+ * extras keeps the bytes, and so the digest, that it had before there were any.
  *
  * Everything is little endian; floats are IEEE bits, never -0; booleans are one byte, 0 or 1; a
  * text is its length (u32) and its bytes. Elements are in the model's numbering, so the bytes do
@@ -40,6 +43,7 @@ void tb_canonical_mesh(tb_canonical *io, tb_mesh_def *x);
 void tb_canonical_height_field(tb_canonical *io, tb_height_field_def *x);
 void tb_canonical_joint(tb_canonical *io, tb_joint_def *x);
 void tb_canonical_shape(tb_canonical *io, tb_shape_def *x);
+void tb_canonical_look(tb_canonical *io, tb_shape_def *x);
 void tb_canonical_site(tb_canonical *io, tb_site_def *x);
 void tb_canonical_tendon(tb_canonical *io, tb_tendon_def *x);
 void tb_canonical_tendon_point(tb_canonical *io, tb_tendon_point *x);

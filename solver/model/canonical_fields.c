@@ -296,6 +296,14 @@ void tb_canonical_shape(tb_canonical *io, tb_shape_def *x)
     io_doubles(io, x->surface_velocity, 6);
 }
 
+/* Colour and material of a shape: an extra. */
+void tb_canonical_look(tb_canonical *io, tb_shape_def *x)
+{
+    tb_canonical_bool(io, &x->has_colour);
+    if (x->has_colour) io_doubles(io, x->colour, 4);
+    io_text(io, &x->material);
+}
+
 void tb_canonical_site(tb_canonical *io, tb_site_def *x)
 {
     io_text(io, &x->name);

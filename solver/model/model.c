@@ -105,6 +105,8 @@ tb_status tb_model_body_info(const tb_model *model, int32_t index, tb_body_info 
     info->mass = body->mass;
     memcpy(info->com, body->com, sizeof info->com);
     memcpy(info->inertia, body->inertia, sizeof info->inertia);
+    memcpy(info->position, body->position, sizeof info->position);
+    memcpy(info->orientation, body->orientation, sizeof info->orientation);
     tb_m33_eigen(&inertia, info->principal, &axes);
     return TB_OK;
 }
@@ -123,5 +125,7 @@ tb_status tb_model_joint_info(const tb_model *model, int32_t index, tb_joint_inf
     info->limited = joint->limited;
     info->lower = joint->lower;
     info->upper = joint->upper;
+    memcpy(info->position, joint->position, sizeof info->position);
+    memcpy(info->axis, joint->axis, sizeof info->axis);
     return TB_OK;
 }

@@ -282,6 +282,22 @@ typedef struct tb_model_site {
     double position[3], orientation[4];
 } tb_model_site;
 
+/* What only viewers ask of a shape. */
+typedef struct tb_model_look {
+    int32_t asset; /* mesh or height field by the shape's type, in the scene's order; -1: none */
+    int32_t group;
+    bool has_colour;
+    double colour[4];
+    const char *material; /* "": none */
+} tb_model_look;
+
+/* Where the content of a mesh or height field lies in the model's canonical bytes, which are its
+ * only copy: most models are never drawn. */
+typedef struct tb_model_content {
+    size_t first, size; /* without the name */
+    int32_t hull;       /* of a mesh: in hulls, -1: none */
+} tb_model_content;
+
 typedef struct tb_model_keyframe {
     double time;
     /* keyframes without an array share the default */
@@ -309,9 +325,9 @@ struct tb_model {
         number_of_tendon_points, number_of_actuators, number_of_activations, number_of_equalities,
         number_of_pairs, number_of_excludes, number_of_shape_excludes, number_of_keyframes,
         number_of_kinematic_bodies, number_of_warnings, number_of_mesh_assets,
-        number_of_colliding_shapes, number_of_jointed_trees, number_of_dry_dofs, number_of_moments,
-        number_of_fluids, number_of_limited_joints, number_of_levels, number_of_chain_dofs,
-        longest_chain;
+        number_of_height_field_assets, number_of_colliding_shapes, number_of_jointed_trees,
+        number_of_dry_dofs, number_of_moments, number_of_fluids, number_of_limited_joints,
+        number_of_levels, number_of_chain_dofs, longest_chain;
 
     const tb_model_body *bodies;
     const tb_model_joint *joints;
@@ -324,7 +340,9 @@ struct tb_model {
         *chain_start; /* dofs + 1: first of its chain in `chains`; none in single free bodies */
     const int32_t *chains; /* number_of_chain_dofs: a dof, its parent, ... its root */
     const tb_model_shape *shapes;
-    const tb_model_filter *filters; /* shapes */
+    const tb_model_filter *filters;                          /* shapes */
+    const tb_model_look *looks;                              /* shapes */
+    tb_model_content *mesh_contents, *height_field_contents; /* by asset */
     const tb_hull *hulls;
     const tb_triangle_mesh *meshes;
     const tb_height_field *height_fields;

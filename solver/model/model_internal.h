@@ -5,7 +5,7 @@
  * mass.c         mass properties of shapes and meshes
  * hull.c, triangle_mesh.c, mesh_tree.c   geometry
  * canonical*.c   the scene as bytes and back
- * model.c        questions to a compiled model */
+ * model.c        questions to a compiled model; looks.c: of those who draw it */
 #ifndef TB_MODEL_INTERNAL_H
 #define TB_MODEL_INTERNAL_H
 
@@ -126,6 +126,9 @@ tb_status tb_scene_reserve(void *items, int32_t count, int32_t *capacity, size_t
 tb_status tb_scene_enter_name(tb_scene *scene, tb_handle_kind kind, const char *name, int32_t index,
                               const char **kept, tb_error *error);
 
+/* Checks a shape's colour and material and copies the material's name into the scene. */
+void tb_scene_keep_look(tb_scene *scene, tb_check *check, tb_shape_def *shape);
+
 /* A checked copy of a spatial tendon's path in the scene's memory; NULL after a failure. */
 const tb_tendon_point *tb_scene_keep_path(tb_scene *scene, tb_check *check,
                                           const tb_tendon_def *def);
@@ -203,6 +206,7 @@ typedef struct tb_compiler {
     tb_model_dof *dofs;
     tb_model_tree *trees;
     tb_model_shape *shapes;
+    tb_model_look *looks;
     tb_pose *poses; /* world poses of the bodies in the described pose */
     const char **warnings;
     int32_t warning_capacity;
@@ -234,7 +238,12 @@ tb_status tb_canonical_write(const tb_compiler *compiler, tb_bytes *bytes, tb_er
 tb_status tb_canonical_read(const unsigned char *bytes, size_t size, tb_scene **scene,
                             tb_error *error);
 
-enum { TB_CANONICAL_VERSION = 6, TB_CANONICAL_CHECKSUM_SIZE = 32 };
+/* Models with more than the first version knows (looks) bear the second. */
+enum {
+    TB_CANONICAL_VERSION = 6,
+    TB_CANONICAL_VERSION_WITH_EXTRAS = 7,
+    TB_CANONICAL_CHECKSUM_SIZE = 32
+};
 #define TB_CANONICAL_MAGIC "TRIBOMDL"
 
 #endif

@@ -397,6 +397,7 @@ tb_status tb_scene_add_shape(tb_scene *scene, const tb_shape_def *def, tb_handle
                       "is for spheres, capsules, cylinders, boxes and ellipsoids only");
     tb_check_surface(&check, &shape.surface);
     tb_check_name(&check, scene);
+    tb_scene_keep_look(scene, &check, &shape);
     if (check.status != TB_OK) return check.status;
 
     tb_status status = tb_scene_reserve(&scene->shapes, index, &scene->shape_capacity, sizeof shape,

@@ -169,6 +169,34 @@ static tb_status add_shape(tb_compiler *c, geometry *g, int32_t index, int32_t b
     }
 }
 
+static void add_look(tb_compiler *c, int32_t index)
+{
+    const tb_shape_def *def = &c->scene->shapes[c->scene_shape[index]];
+    c->looks[index] = (tb_model_look){.asset = scene_index(def->asset),
+                                      .group = def->group,
+                                      .has_colour = def->has_colour,
+                                      .material = def->material};
+    memcpy(c->looks[index].colour, def->colour, sizeof def->colour);
+}
+
+/* Materials' names move to the model, which outlives the scene. */
+static tb_status keep_materials(tb_compiler *c)
+{
+    for (int32_t i = 0; i < c->scene->number_of_shapes; i++) {
+        tb_model_look *look = &c->looks[i];
+        const size_t size = strlen(look->material) + 1;
+        if (size == 1) {
+            look->material = "";
+            continue;
+        }
+        char *copy = tb_arena_take(&c->model->arena, size);
+        if (copy == NULL) return tb_fail_memory(c->error, size, "a material");
+        memcpy(copy, look->material, size);
+        look->material = copy;
+    }
+    return TB_OK;
+}
+
 static tb_status add_filters(tb_compiler *c)
 {
     tb_model *model = c->model;
@@ -208,8 +236,12 @@ tb_status tb_compile_geometry(tb_compiler *c)
     g.colliding = TB_ARENA_ARRAY(&model->arena, int32_t, scene->number_of_shapes);
     bool *listed = TB_ARENA_ZEROED(&c->scratch, bool, scene->number_of_shapes);
     c->shapes = TB_ARENA_ARRAY(&model->arena, tb_model_shape, scene->number_of_shapes);
-    if (!g.hull_of || !g.mesh_of || !g.field_of || !g.hulls || !g.meshes || !g.fields ||
-        !g.colliding || !listed || !c->shapes)
+    c->looks = TB_ARENA_ZEROED(&model->arena, tb_model_look, scene->number_of_shapes);
+    model->mesh_contents = TB_ARENA_ZEROED(&model->arena, tb_model_content, meshes);
+    model->height_field_contents = TB_ARENA_ZEROED(&model->arena, tb_model_content, fields);
+    if (!c->looks || !model->mesh_contents || !model->height_field_contents || !g.hull_of ||
+        !g.mesh_of || !g.field_of || !g.hulls || !g.meshes || !g.fields || !g.colliding ||
+        !listed || !c->shapes)
         return tb_fail_memory(c->error, (size_t)scene->number_of_shapes * sizeof *c->shapes,
                               "shapes");
     for (int32_t i = 0; i < meshes; i++) g.hull_of[i] = g.mesh_of[i] = -1;
@@ -223,13 +255,18 @@ tb_status tb_compile_geometry(tb_compiler *c)
         for (int32_t i = c->body_shapes[b]; i < c->body_shapes[b + 1]; i++) {
             const tb_status status = add_shape(c, &g, i, b, listed[i]);
             if (status != TB_OK) return status;
+            add_look(c, i);
         }
+    for (int32_t i = 0; i < meshes; i++) model->mesh_contents[i].hull = g.hull_of[i];
     model->number_of_shapes = scene->number_of_shapes;
     model->number_of_mesh_assets = meshes;
+    model->number_of_height_field_assets = fields;
     model->shapes = c->shapes;
+    model->looks = c->looks;
     model->colliding_shapes = g.colliding;
     model->hulls = g.hulls;
     model->meshes = g.meshes;
     model->height_fields = g.fields;
-    return add_filters(c);
+    const tb_status status = keep_materials(c);
+    return status == TB_OK ? add_filters(c) : status;
 }

@@ -413,6 +413,15 @@ double tb_state_actuator_force(const tb_state *state, int32_t actuator)
     return state->actuator_force[actuator];
 }
 
+double tb_state_limit_impulse(const tb_state *state, int32_t joint)
+{
+    if (joint < 0 || joint >= state->model->number_of_joints) return 0;
+    tb_state_sync_to_host(state, TB_STATE_ROW_IMPULSES, NULL);
+    const double *limits =
+        state->row_impulses + tb_row_memory_layout(state->model).joint_limits + 2 * (size_t)joint;
+    return limits[0] - limits[1];
+}
+
 /* ---- snapshots ---- */
 
 /* 2: statuses of rows, history of solves; 3: a factor, what Newton costs; 4: a checksum at the end */

@@ -48,7 +48,6 @@ START_TEST(what_has_no_effect_is_said_once_with_its_place)
         "t.xml:4: geom: margin has no effect",
         "t.xml:4: geom: solmix has no effect",
         "t.xml:5: joint: 'j': solreflimit has no",
-        "t.xml:2: material: 'm': material has no effect",
         "t.xml:2: texture: 't': texture has no",
         "t.xml:3: light: 'sun': light has no effect",
         "t.xml:3: camera: camera has no effect on motion (2 in all; also line 4)",

@@ -1,7 +1,7 @@
 /* Height fields from files: see height_file.h. */
 #include "model/import/mesh/height_file.h"
 
-#include "model/import/mesh/little_endian.h"
+#include "base/little_endian.h"
 
 #include <math.h>
 #include <png.h>

@@ -9,7 +9,7 @@
 
 #include "model/import/mesh/mesh_file.h"
 
-#include "model/import/mesh/little_endian.h"
+#include "base/little_endian.h"
 
 enum { HEADER_BYTES = 16, VERTICES_LEAST = 4 };
 

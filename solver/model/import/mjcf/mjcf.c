@@ -247,6 +247,7 @@ static void forget(mjcf *m)
     free(m->actuators);
     free(m->meshes);
     free(m->hfields);
+    free(m->materials);
     free(m->notes);
     free(m->replicas);
     free(m->sites);

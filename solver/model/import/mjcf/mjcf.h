@@ -169,6 +169,13 @@ typedef struct mjcf_mesh {
     mjcf_extent extent;
 } mjcf_mesh;
 
+/* Kind of materials in the context's names, which need one that no other use has. */
+#define MJCF_MATERIAL_KIND TB_HANDLE_KEYFRAME
+
+typedef struct mjcf_material {
+    double colour[4];
+} mjcf_material;
+
 typedef struct mjcf_hfield {
     const char *name;
     const xmlNode *node;
@@ -265,6 +272,8 @@ typedef struct mjcf {
     int32_t number_of_meshes, mesh_capacity;
     mjcf_hfield *hfields;
     int32_t number_of_hfields, hfield_capacity;
+    mjcf_material *materials;
+    int32_t number_of_materials, material_capacity;
     tb_site_def *sites; /* as added; names are not kept */
     int32_t number_of_sites, site_capacity;
     mjcf_round *rounds; /* found in `names` as shapes */

@@ -24,6 +24,12 @@ static const mjcf_words MESH = {
     .silent = "smoothnormal normal texcoord material octree_maxdepth",
 };
 
+static const mjcf_words MATERIAL = {
+    .used = "name class rgba",
+    .silent = "texture texrepeat texuniform emission specular shininess reflectance metallic "
+              "roughness",
+};
+
 tb_status mjcf_asset_name(mjcf *m, const xmlNode *node, const char **name)
 {
     *name = tb_xml_attribute(node, "name");
@@ -298,6 +304,27 @@ tb_status mjcf_measure_mesh(mjcf *m, const xmlNode *node, const char *name,
     return status;
 }
 
+/* ---- materials ---- */
+
+/* Keeps a material's colour under its name; textures and gloss are not read. */
+static tb_status read_material(mjcf *m, const xmlNode *node)
+{
+    mjcf_element element;
+    mjcf_material material = {.colour = {1, 1, 1, 1}};
+    const char *name = tb_xml_attribute(node, "name");
+    MJCF_TRY(mjcf_open(m, node, "material", m->main_class, &MATERIAL, &element));
+    MJCF_TRY(mjcf_numbers(m, &element, "rgba", 1, 4, material.colour, NULL));
+    if (name == NULL || tb_names_find(&m->names, MJCF_MATERIAL_KIND, name) >= 0) return TB_OK;
+    const char *kept = tb_names_keep(&m->names, name);
+    if (kept == NULL ||
+        !tb_names_insert(&m->names, MJCF_MATERIAL_KIND, kept, m->number_of_materials))
+        return tb_fail_memory(m->error, strlen(name), "a material");
+    MJCF_TRY(mjcf_grow(m, (void **)&m->materials, m->number_of_materials, &m->material_capacity,
+                       sizeof *m->materials));
+    m->materials[m->number_of_materials++] = material;
+    return TB_OK;
+}
+
 /* ---- the section ---- */
 
 tb_status mjcf_read_assets(mjcf *m)
@@ -314,7 +341,9 @@ tb_status mjcf_read_assets(mjcf *m)
                 MJCF_TRY(read_mesh(m, c));
             else if (strcmp(name, "hfield") == 0)
                 MJCF_TRY(mjcf_read_hfield(m, c));
-            else if (tb_xml_in_words("material texture skin", name))
+            else if (strcmp(name, "material") == 0)
+                MJCF_TRY(read_material(m, c));
+            else if (tb_xml_in_words("texture skin", name))
                 MJCF_TRY(mjcf_note_past(m, c, name, LOOKS));
             else if (strcmp(name, "model") == 0)
                 MJCF_TRY(mjcf_note_model(m, c));

@@ -1,7 +1,7 @@
 /* MJCF geoms: the shapes of bodies.
  *
- * A geom that touches nothing and weighs nothing is there to be looked at and is left out, with its
- * mesh: robot models carry large meshes of that kind. */
+ * A geom that touches nothing and weighs nothing is there to be looked at and is left out with its
+ * mesh, unless the caller wants visuals: robot models carry large meshes of that kind. */
 #include <string.h>
 
 #include "model/import/mjcf/mjcf.h"
@@ -10,8 +10,8 @@ static const mjcf_words GEOM = {
     .used = "name class type pos quat axisangle xyaxes zaxis euler size fromto contype conaffinity "
             "condim "
             "group friction mass density shellinertia hfield mesh fitscale priority fluidshape "
-            "fluidcoef surfacevel adhesion gap",
-    .silent = "material rgba castshadow user",
+            "fluidcoef surfacevel adhesion gap material rgba",
+    .silent = "castshadow user",
     .soft = "solmix solref solimp margin",
 };
 
@@ -156,6 +156,23 @@ static bool weighs(const mjcf *m, const tb_shape_def *def)
            def->group <= m->scene_def.inertia_groups[1];
 }
 
+/* The geom's colour, else its material's. */
+static tb_status read_look(mjcf *m, const mjcf_element *element, tb_shape_def *def)
+{
+    const char *material = mjcf_text(element, "material");
+    def->material = material;
+    if (material != NULL) {
+        const int32_t index = tb_names_find(&m->names, MJCF_MATERIAL_KIND, material);
+        def->has_colour = index >= 0;
+        if (index >= 0) memcpy(def->colour, m->materials[index].colour, sizeof def->colour);
+    }
+    if (mjcf_text(element, "rgba") == NULL) return TB_OK;
+    const double grey[4] = {0.5, 0.5, 0.5, 1};
+    memcpy(def->colour, grey, sizeof grey);
+    def->has_colour = true;
+    return mjcf_numbers(m, element, "rgba", 1, 4, def->colour, NULL);
+}
+
 /* Whether the geom can neither touch anything nor weigh anything. */
 static bool is_only_seen(const mjcf *m, const xmlNode *node, const tb_shape_def *def,
                          bool has_inertia)
@@ -205,8 +222,8 @@ static tb_status add_fluid_ellipsoid(mjcf *m, const xmlNode *node, const char *m
     return add(m, node, &placed, &ellipsoid);
 }
 
-tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
-                         tb_handle body, bool has_inertia)
+static tb_status read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                           tb_handle body, bool has_inertia, bool *only_seen)
 {
     mjcf_element element;
     int32_t type = SPHERE;
@@ -229,6 +246,7 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
     MJCF_TRY(read_surface(m, &element, &def.surface));
     MJCF_TRY(read_mass(m, &element, &def));
     MJCF_TRY(read_fluid(m, &element, &def));
+    MJCF_TRY(read_look(m, &element, &def));
     MJCF_TRY(mjcf_numbers(m, &element, "surfacevel", 1, 6, def.surface_velocity, NULL));
     const char *mesh_name = mjcf_text(&element, "mesh");
     const char *hfield_name = mjcf_text(&element, "hfield");
@@ -239,7 +257,9 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
         const mjcf_pose placed = mjcf_pose_mul(frame, &pose);
         MJCF_TRY(mjcf_note_round(m, &def, TYPES[type], &placed));
     }
-    if (is_only_seen(m, node, &def, has_inertia)) return TB_OK;
+    *only_seen = is_only_seen(m, node, &def, has_inertia);
+    if (*only_seen && !m->options->visuals) return TB_OK;
+    if (*only_seen) def.mass = 0;
     if (fitted && mjcf_text(&element, "fromto") != NULL)
         return tb_xml_fail(m->error, TB_INVALID_ARGUMENT, node, "fromto",
                            "fromto stands beside mesh, which gives the size");
@@ -273,4 +293,22 @@ tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const
         MJCF_TRY(mjcf_use_hfield(m, node, hfield_name, &def.asset));
     }
     return add(m, node, &pose, &def);
+}
+
+tb_status mjcf_read_geom(mjcf *m, const xmlNode *node, int32_t childclass, const mjcf_pose *frame,
+                         tb_handle body, bool has_inertia)
+{
+    tb_error *const error = m->error;
+    tb_error refusal = {0};
+    bool only_seen = false;
+    m->error = &refusal;
+    const tb_status status = read_geom(m, node, childclass, frame, body, has_inertia, &only_seen);
+    m->error = error;
+    if (status == TB_OK) return TB_OK;
+    const bool bad_mesh = only_seen && status != TB_RESOURCE_EXHAUSTED && status != TB_CANCELLED &&
+                          status != TB_DEADLINE_EXCEEDED;
+    if (bad_mesh)
+        return mjcf_note_past(m, node, "geom", "is only seen and cannot be read: left out");
+    if (error != NULL) *error = refusal;
+    return status;
 }

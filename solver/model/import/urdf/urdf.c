@@ -122,6 +122,7 @@ tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
     if (status == TB_OK) status = tb_xml_parse(text, size, path, u->options, &u->xml, error);
     if (status == TB_OK) status = create_scene(u);
     if (status == TB_OK) status = urdf_read(u);
+    if (status == TB_OK) status = urdf_read_materials(u);
     if (status == TB_OK) status = urdf_sort(u);
     if (status == TB_OK) status = urdf_build(u);
     if (status == TB_OK) status = tb_xml_warn_remarks(u->xml, u->scene, error);
@@ -139,6 +140,7 @@ tb_status tb_scene_load_urdf(const char *text, size_t size, const char *path,
     free(u->joints);
     free(u->order);
     free(u->meshes);
+    free(u->materials);
     free(u);
     return status;
 }

@@ -1,7 +1,8 @@
 /* Inside of the URDF importer.
  *
  * A URDF is read into links and joints first (urdf_read.c), which are then sorted into a tree with
- * the masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c). Names and
+ * the masses looked after (urdf_tree.c) and built as a scene (urdf_build.c, urdf_mesh.c, and urdf_looks.c
+ * for colours). Names and
  * nodes are borrowed from the document, which lives until the scene is made. */
 #ifndef TB_URDF_H
 #define TB_URDF_H
@@ -64,6 +65,10 @@ typedef struct urdf_note {
     char text[160];
 } urdf_note;
 
+typedef struct urdf_material {
+    double colour[4];
+} urdf_material;
+
 enum { URDF_NOTES = 64 };
 
 typedef struct urdf {
@@ -80,6 +85,8 @@ typedef struct urdf {
     int32_t *order;          /* links, parents before children */
     tb_handle *meshes;
     int32_t number_of_meshes, mesh_capacity;
+    urdf_material *materials; /* with a colour, found in `names` */
+    int32_t number_of_materials, material_capacity;
     urdf_note notes[URDF_NOTES];
     int32_t number_of_notes;
 } urdf;
@@ -97,6 +104,13 @@ tb_status urdf_build(urdf *u);
 
 /* The mesh asset of a <mesh> element, loaded once for each file and scale. */
 tb_status urdf_mesh(urdf *u, const xmlNode *node, tb_handle *asset);
+
+/* Colours of all materials, by their names; after urdf_read. */
+tb_status urdf_read_materials(urdf *u);
+/* Gives a shape the colour and material of a <visual>, if it has a colour. */
+void urdf_look(const urdf *u, const xmlNode *visual, tb_shape_def *def);
+/* The same of the link's first visual that has one. */
+void urdf_link_look(const urdf *u, const urdf_link *link, tb_shape_def *def);
 
 /* Reads the <origin> among a node's children, if there is one. */
 tb_status urdf_origin(urdf *u, const xmlNode *node, double position[3], double orientation[4]);

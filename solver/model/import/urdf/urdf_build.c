@@ -159,6 +159,7 @@ static tb_status read_coefficients(urdf *u, const xmlNode *node, tb_surface *sur
     return TB_OK;
 }
 
+/* A <collision>, or a <visual>. */
 static tb_status add_shape(urdf *u, const urdf_link *link, const xmlNode *node)
 {
     tb_shape_def def = tb_shape_defaults();
@@ -167,13 +168,20 @@ static tb_status add_shape(urdf *u, const urdf_link *link, const xmlNode *node)
     const xmlNode *geometry = NULL;
     def.body = link->body;
     def.surface = link->surface;
+    if (tb_xml_is(node, "visual")) {
+        def.category = def.mask = 0;
+        def.mass = 0;
+        urdf_look(u, node, &def);
+    } else {
+        urdf_link_look(u, link, &def);
+    }
     urdf_note_attributes(u, node, "name group concave");
     TRY(urdf_origin(u, node, def.position, def.orientation));
     for (const xmlNode *c = tb_xml_first(node); c != NULL; c = tb_xml_next(c)) {
         if (tb_xml_is(c, "geometry")) {
             if (geometry != NULL)
                 return tb_xml_fail(u->error, TB_INVALID_ARGUMENT, c, NULL,
-                                   "'collision' has more than one <geometry>");
+                                   "'%s' has more than one <geometry>", tb_xml_name(node));
             geometry = c;
         } else if (tb_xml_is(c, "contact_coefficients")) {
             TRY(read_coefficients(u, c, &def.surface));
@@ -197,8 +205,30 @@ static tb_status add_shape(urdf *u, const urdf_link *link, const xmlNode *node)
     return TB_OK;
 }
 
+/* A visual that cannot be read is left out: the robot moves without it. */
+static tb_status add_visual(urdf *u, const urdf_link *link, const xmlNode *node)
+{
+    tb_error *const error = u->error;
+    tb_error refusal = {0};
+    u->error = &refusal;
+    const tb_status status = add_shape(u, link, node);
+    u->error = error;
+    if (status == TB_OK) return TB_OK;
+    if (status == TB_RESOURCE_EXHAUSTED || status == TB_CANCELLED ||
+        status == TB_DEADLINE_EXCEEDED) {
+        if (error != NULL) *error = refusal;
+        return status;
+    }
+    urdf_note_ignored(u, node, "a visual is left out: %.120s", refusal.message);
+    return TB_OK;
+}
+
 static tb_status add_shapes(urdf *u, const urdf_link *link)
 {
+    if (u->options->visuals)
+        for (const xmlNode *c = tb_xml_first_named(link->node, "visual"); c != NULL;
+             c = tb_xml_next_named(c, "visual"))
+            TRY(add_visual(u, link, c));
     for (const xmlNode *c = tb_xml_first_named(link->node, "collision"); c != NULL;
          c = tb_xml_next_named(c, "collision"))
         TRY(add_shape(u, link, c));

@@ -15,4 +15,14 @@ static inline int32_t tb_read_i32(const unsigned char *bytes)
     return i;
 }
 
+/* The double of eight bytes. */
+static inline double tb_read_double(const unsigned char *bytes)
+{
+    uint64_t u = 0;
+    double x;
+    for (int i = 0; i < 8; i++) u |= (uint64_t)bytes[i] << (8 * i);
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
 #endif
