@@ -1,0 +1,127 @@
+/* The world of solver/grid and what its files share. */
+#ifndef TB_SOFT_GRID_INTERNAL_H
+#define TB_SOFT_GRID_INTERNAL_H
+
+#include "grid/cell.h"
+#include "grid/grid.h"
+
+/* Sums over one plane of nodes: kept apart, and added in order, so that no result depends on the
+ * number of threads. */
+typedef struct tb_soft_sums {
+    double mass, moment[3], inertia[6]; /* kg; kg m; kg m^2: xx yy zz xy xz yz, about the origin */
+    double momentum[3], angular[3];
+    double kinetic, elastic, potential, damped_power;
+    double speed;      /* largest sum over axes of |v| / h, 1/s */
+    double stiffness;  /* Pa */
+    double smallest;   /* det F */
+    double scratch[2]; /* undeformed mass before it is scaled */
+} tb_soft_sums;
+
+struct tb_soft_world {
+    tb_soft_scene scene;
+    tb_soft_field fields[TB_SOFT_MOST_BODIES];
+    tb_soft_tables tables;
+    size_t nodes;
+    int64_t stride[3]; /* of node numbers, along x, y, z */
+    double time;
+    double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
+    bool failed;        /* in the middle of a substep: the state is not whole */
+
+    /* scratch that bodies share, one after the other */
+    double *cell_force;      /* nodes x 24, N, of the cell above a node on its corners */
+    double *slope;           /* nodes x 9, gradients at nodes for the extrapolation */
+    double *next_X, *next_v; /* nodes x 3 */
+    double *rate_X, *rate_v; /* nodes x 3, first stage of Heun's method */
+    tb_soft_sums *planes;    /* nodes[2] */
+
+    tb_arena step;             /* of one substep */
+    tb_arena history;          /* of `contacts` */
+    tb_soft_contact *contacts; /* of the last substep: warm sets of the next */
+    int32_t number_of_contacts;
+};
+
+static inline int32_t tb_soft_node(const tb_soft_world *w, int32_t i, int32_t j, int32_t k)
+{
+    return (int32_t)(i + w->stride[1] * j + w->stride[2] * k);
+}
+
+static inline double tb_soft_coordinate(const tb_soft_world *w, int axis, int32_t i)
+{
+    return w->scene.lattice.origin[axis] + i * w->scene.lattice.spacing[axis];
+}
+
+static inline double tb_soft_cell_volume(const tb_soft_world *w)
+{
+    const double *h = w->scene.lattice.spacing;
+    return h[0] * h[1] * h[2];
+}
+
+/* number of corner c of the cell above node n */
+static inline int32_t tb_soft_corner(const tb_soft_world *w, int32_t n, int corner)
+{
+    return (int32_t)(n + (corner & 1) * w->stride[0] + (corner >> 1 & 1) * w->stride[1] +
+                     (corner >> 2 & 1) * w->stride[2]);
+}
+
+/* whether every corner of the cell above node n has X and v */
+static inline bool tb_soft_cell_valid(const tb_soft_world *w, const tb_soft_field *f, int32_t n)
+{
+    for (int c = 0; c < 8; c++)
+        if (f->layer[tb_soft_corner(w, n, c)] == TB_SOFT_NO_LAYER) return false;
+    return true;
+}
+
+/* corner values of a field of vectors */
+static inline void tb_soft_gather(const tb_soft_world *w, const double *q, int32_t n,
+                                  double values[24])
+{
+    for (int c = 0; c < 8; c++) {
+        const double *from = q + 3 * (size_t)tb_soft_corner(w, n, c);
+        for (int a = 0; a < 3; a++) values[3 * c + a] = from[a];
+    }
+}
+
+/* Visits nodes of one plane of a field's box: x from lower[0] to upper[0], and y. */
+typedef void tb_soft_visit(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *sums,
+                           void *context);
+/* Runs `visit` for every plane of the body's box, planes on threads, and adds the sums up. */
+tb_soft_sums tb_soft_planes(tb_soft_world *w, int32_t body, tb_soft_visit *visit, void *context);
+
+#define TB_SOFT_EACH_NODE(w, f, k, n, i, j)                                                        \
+    for (int32_t j = (f)->lower[1]; j < (f)->upper[1]; j++)                                        \
+        for (int32_t i = (f)->lower[0], n = tb_soft_node(w, i, j, k); i < (f)->upper[0]; i++, n++)
+
+/* ---- field.c ---- */
+
+/* Masses, layers and depths from X, which must be valid where layers are; extrapolates X to the new
+ * layers. *mass_error is the part by which masses were scaled so that their sum is the body's mass. */
+void tb_soft_measure_masses(tb_soft_world *w, int32_t body, double *mass_error);
+/* Extends q (X or v) from layer 0 to the others: affine, from the gradients of q inside the body. */
+void tb_soft_extrapolate(tb_soft_world *w, int32_t body, double *q);
+
+/* ---- forces.c ---- */
+
+/* Forces of stress at all nodes into cell_force, elastic energy, damped power, stiffness, smallest
+ * det F (0: folded). */
+tb_soft_sums tb_soft_stress_pass(tb_soft_world *w, int32_t body);
+/* v <- v + dt (force / mass + g) at nodes with mass. */
+void tb_soft_accelerate(tb_soft_world *w, int32_t body, double dt);
+/* mass, momentum, kinetic and potential energy, speed */
+tb_soft_sums tb_soft_momentum_pass(tb_soft_world *w, int32_t body);
+
+/* ---- transport.c ---- */
+
+/* Moves X and v of all bodies with v over dt, then measures masses anew. Linear and angular momentum
+ * of a body that is not clamped stay what they were. */
+void tb_soft_transport(tb_soft_world *w, int32_t body, double dt, tb_soft_certificate *c);
+
+/* ---- contact.c, programs.c ---- */
+
+/* Cells in contact, sorted by key, from the arena of the step. */
+tb_status tb_soft_find_contacts(tb_soft_world *w, tb_soft_contact **contacts, int32_t *count,
+                                tb_error *error);
+/* Adds contact and friction impulses to v; fills in alpha, beta and active. */
+tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *contacts,
+                                 int32_t count, tb_soft_certificate *c, tb_error *error);
+
+#endif

@@ -1,0 +1,176 @@
+/* Contacts and nodes: J and T of Litven's chapter 4 as sparse sums, and their Hessians in bands. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grid/programs.h"
+
+/* Relative to a diagonal entry of H, added to it: neighbours with almost equal constraints leave H
+ * definite only up to rounding. */
+static const double SHIFT = 1e-10;
+
+static int by_place(const void *a, const void *b)
+{
+    const tb_soft_entry *x = a, *y = b;
+    if (x->key != y->key) return x->key < y->key ? -1 : 1;
+    return (x->contact > y->contact) - (x->contact < y->contact);
+}
+
+static int32_t list_entries(tb_soft_world *w, tb_soft_links *l)
+{
+    int32_t n = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        for (int side = 0; side < 2; side++) {
+            const tb_soft_contact *c = l->contacts + i;
+            const int32_t who = side == 0 ? c->a : c->b;
+            if (who >= w->scene.number_of_bodies) continue;
+            const tb_soft_field *f = w->fields + who;
+            for (int k = 0; k < 8; k++) {
+                const int32_t node = tb_soft_corner(w, c->cell, k);
+                const double weight = c->weights[side][k];
+                if (weight == 0 || (f->held != NULL && f->held[node])) continue;
+                l->entries[n++] = (tb_soft_entry){(uint64_t)who * w->nodes + (uint64_t)node, i, 0,
+                                                  side == 0 ? weight : -weight};
+            }
+        }
+    return n;
+}
+
+tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_t count,
+                             tb_soft_links *l, tb_error *error)
+{
+    *l = (tb_soft_links){.contacts = contacts, .count = count};
+    l->entries = TB_ARENA_ARRAY(&w->step, tb_soft_entry, 16 * (size_t)count);
+    l->first = TB_ARENA_ARRAY(&w->step, int32_t, 16 * (size_t)count + 1);
+    l->inverse_mass = TB_ARENA_ARRAY(&w->step, double, 16 * (size_t)count);
+    l->velocity = TB_ARENA_ARRAY(&w->step, double *, 16 * (size_t)count);
+    l->impulse = TB_ARENA_ARRAY(&w->step, double, 48 * (size_t)count);
+    l->slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
+    if (l->entries == NULL || l->first == NULL || l->inverse_mass == NULL || l->velocity == NULL ||
+        l->impulse == NULL || l->slip == NULL)
+        return tb_fail_memory(error, 0, "entries of contacts");
+    l->number_of_entries = list_entries(w, l);
+    qsort(l->entries, (size_t)l->number_of_entries, sizeof *l->entries, by_place);
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        tb_soft_entry *entry = l->entries + e;
+        if (e == 0 || entry->key != entry[-1].key) {
+            tb_soft_field *f = w->fields + entry->key / w->nodes;
+            const size_t node = entry->key % w->nodes;
+            l->inverse_mass[l->places] = 1 / f->mass[node];
+            l->velocity[l->places] = f->v + 3 * node;
+            l->first[l->places++] = e;
+        }
+        entry->place = l->places - 1;
+    }
+    l->first[l->places] = l->number_of_entries;
+    return TB_OK;
+}
+
+/* Component along the normal (0) or a tangent of a contact. */
+static double along(const tb_soft_contact *c, int which, const double v[3])
+{
+    const double *d = which == 0 ? c->normal : c->tangent[which - 1];
+    return d[0] * v[0] + d[1] * v[1] + d[2] * v[2];
+}
+
+void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *l, double *slip)
+{
+    const int32_t bodies = w->scene.number_of_bodies;
+    memset(slip, 0, 3 * (size_t)l->count * sizeof *slip);
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *entry = l->entries + e;
+        for (int k = 0; k < 3; k++)
+            slip[3 * entry->contact + k] +=
+                entry->weight * along(l->contacts + entry->contact, k, l->velocity[entry->place]);
+    }
+    for (int32_t i = 0; i < l->count; i++) {
+        const tb_soft_contact *c = l->contacts + i;
+        if (c->b < bodies) continue;
+        for (int k = 0; k < 3; k++)
+            slip[3 * i + k] -= along(c, k, w->scene.obstacles[c->b - bodies].velocity);
+    }
+}
+
+void tb_soft_links_impulses(const tb_soft_links *l, bool normal, bool tangential, double *impulse)
+{
+    memset(impulse, 0, 3 * (size_t)l->places * sizeof *impulse);
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *entry = l->entries + e;
+        const tb_soft_contact *c = l->contacts + entry->contact;
+        for (int a = 0; a < 3; a++) {
+            double p = normal ? c->alpha * c->normal[a] : 0;
+            if (tangential) p += c->beta[0] * c->tangent[0][a] + c->beta[1] * c->tangent[1][a];
+            impulse[3 * entry->place + a] += entry->weight * p;
+        }
+    }
+}
+
+void tb_soft_links_respond(const tb_soft_links *l, const double *impulse, double *slip)
+{
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *entry = l->entries + e;
+        const double share = entry->weight * l->inverse_mass[entry->place];
+        for (int k = 0; k < 3; k++)
+            slip[3 * entry->contact + k] +=
+                share * along(l->contacts + entry->contact, k, impulse + 3 * entry->place);
+    }
+}
+
+double tb_soft_links_product(const tb_soft_links *l, const double *p, const double *q)
+{
+    double sum = 0;
+    for (int32_t d = 0; d < l->places; d++)
+        sum += l->inverse_mass[d] *
+               (p[3 * d] * q[3 * d] + p[3 * d + 1] * q[3 * d + 1] + p[3 * d + 2] * q[3 * d + 2]);
+    return sum;
+}
+
+/* ---- Hessians ---- */
+
+/* Adds what two entries of one place have in common to H. */
+static void add_pair(const tb_soft_links *l, const tb_soft_entry *x, const tb_soft_entry *y,
+                     const int32_t *number, int32_t columns, int32_t half_bandwidth, double *band)
+{
+    const tb_soft_contact *c = l->contacts + x->contact, *d = l->contacts + y->contact;
+    const double share = x->weight * y->weight * l->inverse_mass[x->place];
+    for (int32_t p = 0; p < columns; p++)
+        for (int32_t q = 0; q < columns; q++) {
+            const int32_t i = columns * number[x->contact] + p;
+            const int32_t j = columns * number[y->contact] + q;
+            if (i < j) continue;
+            const double *direction = columns == 1 ? d->normal : d->tangent[q];
+            band[(size_t)(i - j) + (size_t)j * (size_t)(half_bandwidth + 1)] +=
+                share * along(c, columns == 1 ? 0 : p + 1, direction);
+        }
+}
+
+tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *l, const int32_t *number,
+                                int32_t columns, int32_t *half_bandwidth, double **band,
+                                tb_error *error)
+{
+    int32_t reach = 0, n = 0;
+    for (int32_t i = 0; i < l->count; i++)
+        if (number[i] >= 0) n = columns * (number[i] + 1);
+    for (int32_t d = 0; d < l->places; d++) {
+        int32_t least = INT32_MAX, most = -1;
+        for (int32_t e = l->first[d]; e < l->first[d + 1]; e++) {
+            const int32_t i = number[l->entries[e].contact];
+            if (i < 0) continue;
+            least = i < least ? i : least;
+            most = i > most ? i : most;
+        }
+        if (most >= 0 && most - least > reach) reach = most - least;
+    }
+    const int32_t rho = columns * (reach + 1) - 1;
+    *half_bandwidth = rho;
+    *band = TB_ARENA_ZEROED(&w->step, double, (size_t)n *(size_t)(rho + 1));
+    if (*band == NULL)
+        return tb_fail_memory(error, (size_t)n * (size_t)(rho + 1) * sizeof(double),
+                              "the Hessian of contacts");
+    for (int32_t d = 0; d < l->places; d++)
+        for (int32_t e = l->first[d]; e < l->first[d + 1]; e++)
+            for (int32_t f = l->first[d]; f < l->first[d + 1]; f++)
+                if (number[l->entries[e].contact] >= 0 && number[l->entries[f].contact] >= 0)
+                    add_pair(l, l->entries + e, l->entries + f, number, columns, rho, *band);
+    for (int32_t j = 0; j < n; j++) (*band)[(size_t)j * (size_t)(rho + 1)] *= 1 + SHIFT;
+    return TB_OK;
+}

@@ -1,0 +1,435 @@
+/* Contact and friction impulses of a substep by staggered projections with SCHURPA (Litven, algorithm
+ * 4.2), or on the exact cone.
+ *
+ * (C) min 1/2 a'H^C a + a'(J'M^-1(f* + T b) + g/dt), a >= 0, with the gap g where it is open: a contact
+ *     may close within the substep and no further.
+ * (F) min 1/2 b'H^F b + b'T'M^-1(f* + J a), |b1| + |b2| <= mu a a cell; only cells with an impulse take
+ *     part: with mu a = 0 the facets are dependent.
+ *
+ * Each program is factored at its first working set and keeps the factorization for the projections of
+ * the substep, as long as the same cells have impulses. Working sets come from the contacts of the
+ * last substep by their cells. */
+#include <string.h>
+
+#include "contact/contact.h"
+#include "contact/prox.h"
+#include "grid/programs.h"
+#include "solve/solve.h"
+
+/* relative to the largest normal impulse: smaller ones count as none */
+static const double SMALLEST_IMPULSE = 1e-12;
+static const double PROGRAM_TOLERANCE = 1e-10;
+
+/* One of the two programs. */
+typedef struct program {
+    tb_qp_program qp;
+    tb_qp_solver *solver;
+    uint8_t *active, *first; /* rows: last working set, and the first one */
+    double *x, *lambda, *f, *b;
+    tb_soft_program_counts *counts;
+} program;
+
+typedef struct projections {
+    tb_soft_world *w;
+    tb_soft_links links;
+    double dt;
+    program normal, tangential;
+    int32_t *identity;                 /* contacts: their own numbers */
+    int32_t *number;                   /* contacts: place in the friction program or -1 */
+    int32_t sliding;                   /* cells of that program */
+    double *base;                      /* contacts x 3: relative velocities without impulses */
+    double *slip;                      /* contacts x 3 */
+    double *old_impulse, *new_impulse; /* places x 3, of friction */
+    tb_soft_certificate *c;
+    tb_error *error;
+} projections;
+
+/* ---- programs ---- */
+
+static tb_status open_program(projections *p, program *q, int32_t n, const int32_t *number,
+                              int32_t columns)
+{
+    tb_arena *arena = &p->w->step;
+    const bool facets = columns == 2;
+    const int32_t rows = facets ? 2 * n : n, entries = facets ? 2 * rows : rows;
+    tb_soft_program_counts *counts = q->counts;
+    tb_qp_options options = tb_qp_defaults();
+    double *band;
+    *q = (program){.counts = counts};
+    tb_status status = tb_soft_links_hessian(p->w, &p->links, number, columns,
+                                             &q->qp.half_bandwidth, &band, p->error);
+    if (status != TB_OK) return status;
+    int32_t *start = TB_ARENA_ARRAY(arena, int32_t, rows + 1);
+    int32_t *column = TB_ARENA_ARRAY(arena, int32_t, entries);
+    double *value = TB_ARENA_ARRAY(arena, double, entries);
+    q->active = TB_ARENA_ZEROED(arena, uint8_t, rows);
+    q->first = TB_ARENA_ZEROED(arena, uint8_t, rows);
+    q->x = TB_ARENA_ZEROED(arena, double, n);
+    q->f = TB_ARENA_ZEROED(arena, double, n);
+    q->b = TB_ARENA_ZEROED(arena, double, rows);
+    q->lambda = TB_ARENA_ZEROED(arena, double, rows);
+    if (start == NULL || column == NULL || value == NULL || q->active == NULL || q->first == NULL ||
+        q->x == NULL || q->f == NULL || q->b == NULL || q->lambda == NULL)
+        return tb_fail_memory(p->error, 0, "a program of contacts");
+    for (int32_t r = 0; r < rows; r++) {
+        if (!facets) {
+            start[r] = r, column[r] = r, value[r] = -1;
+            continue;
+        }
+        static const double FACETS[4][2] = {{1, 1}, {-1, -1}, {1, -1}, {-1, 1}};
+        start[r] = 2 * r;
+        for (int k = 0; k < 2; k++) {
+            column[2 * r + k] = 2 * (r / 4) + k;
+            value[2 * r + k] = FACETS[r % 4][k];
+        }
+    }
+    start[rows] = entries;
+    q->qp =
+        (tb_qp_program){n, q->qp.half_bandwidth, band, q->f, rows, 0, start, column, value, q->b};
+    options.method = p->w->scene.options.contact == TB_SOFT_DIRECT ? TB_QP_PDAS : TB_QP_SCHURPA;
+    options.tolerance = PROGRAM_TOLERANCE;
+    options.maximum_solves = p->w->scene.options.maximum_solves;
+    counts->variables = n > counts->variables ? n : counts->variables;
+    if (q->qp.half_bandwidth > counts->half_bandwidth)
+        counts->half_bandwidth = q->qp.half_bandwidth;
+    return tb_qp_solver_open(&q->qp, &options, &q->solver, p->error);
+}
+
+static tb_status solve_program(projections *p, program *q)
+{
+    tb_qp_result r;
+    tb_status status =
+        tb_qp_solver_solve(q->solver, q->f, q->b, q->active, q->x, q->lambda, &r, p->error);
+    if (status != TB_OK) return status;
+    tb_soft_program_counts *c = q->counts;
+    c->iterations = r.iterations > c->iterations ? r.iterations : c->iterations;
+    c->solves += r.solves;
+    c->factorizations += r.factorizations;
+    c->resets += r.resets;
+    c->residual = tb_max(c->residual, r.kkt.relative);
+    c->factor_seconds += r.factor_seconds;
+    c->solve_seconds += r.solve_seconds;
+    c->seconds += r.seconds;
+    if (r.status != TB_OK) p->c->status = r.status;
+    return TB_OK;
+}
+
+/* Closes the program and counts how good its first set was. */
+static void close_program(program *q)
+{
+    if (q->solver == NULL) return;
+    int32_t active = 0, warm = 0;
+    for (int32_t i = 0; i < q->qp.constraints; i++) {
+        active += q->active[i] != 0;
+        warm += q->active[i] != 0 && q->first[i] != 0;
+    }
+    q->counts->active += active;
+    q->counts->warm += warm;
+    if (q->qp.n - active > q->counts->free_variables) q->counts->free_variables = q->qp.n - active;
+    tb_qp_solver_close(q->solver);
+    q->solver = NULL;
+}
+
+/* ---- working sets ---- */
+
+/* Contacts that were there in the last substep start from its impulses and sets. */
+static void recall(const tb_soft_world *w, tb_soft_contact *contacts, int32_t count)
+{
+    int32_t old = 0;
+    for (int32_t i = 0; i < count; i++) {
+        while (old < w->number_of_contacts && w->contacts[old].key < contacts[i].key) old++;
+        if (old == w->number_of_contacts || w->contacts[old].key != contacts[i].key) continue;
+        contacts[i].alpha = w->contacts[old].alpha;
+        contacts[i].beta[0] = w->contacts[old].beta[0];
+        contacts[i].beta[1] = w->contacts[old].beta[1];
+        contacts[i].active = w->contacts[old].active;
+    }
+}
+
+/* Keeps the contacts for the next substep. */
+static tb_status remember(tb_soft_world *w, const tb_soft_contact *contacts, int32_t count,
+                          tb_error *error)
+{
+    w->number_of_contacts = 0;
+    tb_arena_reset(&w->history);
+    w->contacts = TB_ARENA_ARRAY(&w->history, tb_soft_contact, count);
+    if (w->contacts == NULL) return tb_fail_memory(error, 0, "contacts of a substep");
+    if (count > 0) memcpy(w->contacts, contacts, (size_t)count * sizeof *contacts);
+    w->number_of_contacts = count;
+    return TB_OK;
+}
+
+/* ---- projections ---- */
+
+/* Relative velocities with the impulses of one kind. */
+static void slip_with(projections *p, bool normal, bool tangential)
+{
+    memcpy(p->slip, p->base, 3 * (size_t)p->links.count * sizeof(double));
+    tb_soft_links_impulses(&p->links, normal, tangential, p->links.impulse);
+    tb_soft_links_respond(&p->links, p->links.impulse, p->slip);
+}
+
+static tb_status solve_normal(projections *p)
+{
+    tb_soft_contact *contacts = p->links.contacts;
+    slip_with(p, false, true);
+    for (int32_t i = 0; i < p->links.count; i++)
+        p->normal.f[i] = p->slip[3 * i] + tb_max(contacts[i].gap, 0.0) / p->dt;
+    const tb_status status = solve_program(p, &p->normal);
+    for (int32_t i = 0; status == TB_OK && i < p->links.count; i++) {
+        contacts[i].alpha = tb_max(p->normal.x[i], 0.0);
+        contacts[i].active = (uint8_t)((contacts[i].active & ~1u) | (p->normal.active[i] != 0));
+    }
+    return status;
+}
+
+/* Opens the friction program for the cells that have an impulse now, if they are others than before. */
+static tb_status choose_cells(projections *p)
+{
+    tb_soft_contact *contacts = p->links.contacts;
+    double largest = 0;
+    int32_t n = 0;
+    bool same = p->tangential.solver != NULL;
+    for (int32_t i = 0; i < p->links.count; i++) largest = tb_max(largest, contacts[i].alpha);
+    for (int32_t i = 0; i < p->links.count; i++) {
+        const bool has = contacts[i].alpha > SMALLEST_IMPULSE * largest;
+        same = same && has == (p->number[i] >= 0);
+        p->number[i] = has ? n++ : -1;
+        if (!has) contacts[i].beta[0] = contacts[i].beta[1] = 0;
+    }
+    if (same) return TB_OK;
+    close_program(&p->tangential);
+    p->sliding = n;
+    if (n == 0) return TB_OK;
+    const tb_status status = open_program(p, &p->tangential, 2 * n, p->number, 2);
+    if (status != TB_OK) return status;
+    for (int32_t i = 0; i < p->links.count; i++)
+        for (int k = 0; k < 4 && p->number[i] >= 0; k++)
+            p->tangential.first[4 * p->number[i] + k] = contacts[i].active >> (1 + k) & 1;
+    memcpy(p->tangential.active, p->tangential.first, 4 * (size_t)n);
+    return TB_OK;
+}
+
+static tb_status solve_tangential(projections *p)
+{
+    tb_soft_contact *contacts = p->links.contacts;
+    const double mu = p->w->scene.options.friction;
+    tb_status status = choose_cells(p);
+    if (status != TB_OK || p->sliding == 0) return status;
+    slip_with(p, true, false);
+    for (int32_t i = 0; i < p->links.count; i++) {
+        const int32_t at = p->number[i];
+        if (at < 0) continue;
+        for (int k = 0; k < 2; k++) p->tangential.f[2 * at + k] = p->slip[3 * i + 1 + k];
+        for (int k = 0; k < 4; k++) p->tangential.b[4 * at + k] = mu * contacts[i].alpha;
+    }
+    status = solve_program(p, &p->tangential);
+    for (int32_t i = 0; status == TB_OK && i < p->links.count; i++) {
+        const int32_t at = p->number[i];
+        contacts[i].active &= 1;
+        if (at < 0) continue;
+        for (int k = 0; k < 2; k++) contacts[i].beta[k] = p->tangential.x[2 * at + k];
+        for (int k = 0; k < 4; k++)
+            if (p->tangential.active[4 * at + k]) contacts[i].active |= (uint8_t)(2u << k);
+    }
+    return status;
+}
+
+/* Alternates until friction impulses stand still (Litven 4.19, with the larger of both as the size). */
+static tb_status project(projections *p)
+{
+    const tb_soft_options *o = &p->w->scene.options;
+    double *swap;
+    tb_status status = open_program(p, &p->normal, p->links.count, p->identity, 1);
+    for (int32_t i = 0; status == TB_OK && i < p->links.count; i++)
+        p->normal.active[i] = p->normal.first[i] = p->links.contacts[i].active & 1;
+    tb_soft_links_impulses(&p->links, false, true, p->old_impulse);
+    for (int32_t s = 1; status == TB_OK; s++) {
+        status = solve_normal(p);
+        if (status == TB_OK && o->friction > 0) status = solve_tangential(p);
+        if (status != TB_OK) break;
+        p->c->projections = s > p->c->projections ? s : p->c->projections;
+        tb_soft_links_impulses(&p->links, false, true, p->new_impulse);
+        const double size =
+            tb_max(tb_soft_links_product(&p->links, p->old_impulse, p->old_impulse),
+                   tb_soft_links_product(&p->links, p->new_impulse, p->new_impulse));
+        for (int32_t i = 0; i < 3 * p->links.places; i++) p->old_impulse[i] -= p->new_impulse[i];
+        const double change = tb_soft_links_product(&p->links, p->old_impulse, p->old_impulse);
+        if (change <= o->tolerance * size) break;
+        if (s == o->most_projections) {
+            p->c->status = TB_NOT_CONVERGED;
+            break;
+        }
+        swap = p->old_impulse;
+        p->old_impulse = p->new_impulse;
+        p->new_impulse = swap;
+    }
+    close_program(&p->normal);
+    close_program(&p->tangential);
+    return status;
+}
+
+/* ---- the exact cone ---- */
+
+/* The problem of the library's solvers: rows of M^-1/2 W, a block a contact. */
+static tb_status exact_problem(projections *p, tb_problem *problem)
+{
+    tb_arena *arena = &p->w->step;
+    const tb_soft_links *l = &p->links;
+    const int32_t n = l->count;
+    tb_block *blocks = TB_ARENA_ZEROED(arena, tb_block, n);
+    tb_segment *segments = TB_ARENA_ZEROED(arena, tb_segment, l->number_of_entries);
+    double *values = TB_ARENA_ZEROED(arena, double, 9 * (size_t)l->number_of_entries);
+    double *c = TB_ARENA_ZEROED(arena, double, 3 * (size_t)n);
+    if (blocks == NULL || segments == NULL || values == NULL || c == NULL)
+        return tb_fail_memory(p->error, 0, "the problem of the exact cone");
+    for (int32_t e = 0; e < l->number_of_entries; e++) blocks[l->entries[e].contact].segments++;
+    int32_t segment = 0;
+    for (int32_t i = 0; i < n; i++) {
+        tb_block *b = blocks + i;
+        b->law = TB_LAW_COULOMB;
+        b->row = 3 * i, b->rows = 3;
+        b->mu = p->w->scene.options.friction;
+        b->segment = segment, b->value = 9 * (int64_t)segment;
+        segment += b->segments;
+        c[3 * i] = p->base[3 * i] + tb_max(l->contacts[i].gap, 0.0) / p->dt;
+        c[3 * i + 1] = p->base[3 * i + 1], c[3 * i + 2] = p->base[3 * i + 2];
+    }
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *x = l->entries + e;
+        const tb_soft_contact *t = l->contacts + x->contact;
+        tb_block *b = blocks + x->contact;
+        const double scale = x->weight * sqrt(l->inverse_mass[x->place]);
+        const int32_t all = 3 * b->segments;
+        segments[b->segment + b->width / 3] = (tb_segment){3 * x->place, 3};
+        for (int k = 0; k < 3; k++)
+            for (int a = 0; a < 3; a++)
+                values[b->value + k * all + b->width + a] =
+                    scale * (k == 0 ? t->normal[a] : t->tangent[k - 1][a]);
+        b->width += 3;
+    }
+    *problem = (tb_problem){.number_of_blocks = n,
+                            .number_of_rows = 3 * n,
+                            .number_of_dofs = 3 * l->places,
+                            .blocks = blocks,
+                            .segments = segments,
+                            .values = values,
+                            .c = c};
+    return TB_OK;
+}
+
+static tb_status solve_exactly(projections *p)
+{
+    tb_arena *arena = &p->w->step;
+    const int32_t n = p->links.count;
+    tb_problem problem;
+    tb_status status = exact_problem(p, &problem);
+    double *start = TB_ARENA_ZEROED(arena, double, 3 * (size_t)n);
+    tb_solution s = {.lambda = TB_ARENA_ZEROED(arena, double, 3 * (size_t)n),
+                     .xi = TB_ARENA_ZEROED(arena, double, 3 * (size_t)n),
+                     .statuses = TB_ARENA_ZEROED(arena, uint8_t, n)};
+    if (status == TB_OK &&
+        (start == NULL || s.lambda == NULL || s.xi == NULL || s.statuses == NULL))
+        status = tb_fail_memory(p->error, 0, "impulses of the exact cone");
+    if (status != TB_OK) return status;
+    for (int32_t i = 0; i < n; i++) {
+        start[3 * i] = p->links.contacts[i].alpha;
+        for (int k = 0; k < 2; k++) start[3 * i + 1 + k] = p->links.contacts[i].beta[k];
+    }
+    tb_solve_options options = tb_solve_defaults();
+    tb_warm_start warm = {.lambda = start, .scratch = arena};
+    status = tb_solve_newton(&problem, &options, &warm, &s);
+    if (status != TB_OK) return tb_fail(p->error, status, "newton cannot solve the contacts");
+    if (s.status != TB_OK) p->c->status = s.status;
+    for (int32_t i = 0; i < n; i++) {
+        p->links.contacts[i].alpha = s.lambda[3 * i];
+        for (int k = 0; k < 2; k++) p->links.contacts[i].beta[k] = s.lambda[3 * i + 1 + k];
+    }
+    p->c->projections = s.iterations > p->c->projections ? s.iterations : p->c->projections;
+    return TB_OK;
+}
+
+/* ---- the result ---- */
+
+/* Distance (N s) of the impulses from lambda = prox(lambda - r xi) with the circular cone, r the
+ * reciprocal of the mean diagonal entry of H in a contact's normal direction. */
+static double cone_error(projections *p)
+{
+    const tb_soft_links *l = &p->links;
+    double *diagonal = l->impulse, worst = 0; /* count is at most 16 times smaller */
+    slip_with(p, true, true);
+    memset(diagonal, 0, (size_t)l->count * sizeof *diagonal);
+    for (int32_t e = 0; e < l->number_of_entries; e++) {
+        const tb_soft_entry *x = l->entries + e;
+        diagonal[x->contact] += x->weight * x->weight * l->inverse_mass[x->place];
+    }
+    for (int32_t i = 0; i < l->count; i++) {
+        const tb_soft_contact *c = l->contacts + i;
+        if (!(diagonal[i] > 0)) continue;
+        const double r = 1 / diagonal[i];
+        double x[3] = {c->alpha - r * (p->slip[3 * i] + tb_max(c->gap, 0.0) / p->dt),
+                       c->beta[0] - r * p->slip[3 * i + 1], c->beta[1] - r * p->slip[3 * i + 2]};
+        tb_prox_coulomb(x, p->w->scene.options.friction);
+        const double d[3] = {c->alpha - x[0], c->beta[0] - x[1], c->beta[1] - x[2]};
+        worst = tb_max(worst, sqrt(d[0] * d[0] + d[1] * d[1] + d[2] * d[2]));
+    }
+    return worst;
+}
+
+static bool is_free(const tb_soft_world *w, int32_t who)
+{
+    return who < w->scene.number_of_bodies && w->fields[who].held == NULL;
+}
+
+/* Adds the impulses to the nodes' velocities. */
+static void apply(projections *p)
+{
+    const tb_soft_links *l = &p->links;
+    tb_soft_links_impulses(l, true, true, l->impulse);
+    for (int32_t d = 0; d < l->places; d++)
+        for (int a = 0; a < 3; a++) {
+            const double impulse = l->impulse[3 * d + a], step = impulse * l->inverse_mass[d];
+            p->c->contact_work += impulse * (l->velocity[d][a] + 0.5 * step);
+            l->velocity[d][a] += step;
+        }
+    for (int32_t i = 0; i < l->count; i++) {
+        const tb_soft_contact *c = l->contacts + i;
+        const bool free_a = is_free(p->w, c->a), free_b = is_free(p->w, c->b);
+        p->c->penetration = tb_max(p->c->penetration, -c->gap);
+        if (free_a == free_b) continue;
+        for (int a = 0; a < 3; a++)
+            p->w->external[a] +=
+                (free_a ? 1 : -1) * (c->alpha * c->normal[a] + c->beta[0] * c->tangent[0][a] +
+                                     c->beta[1] * c->tangent[1][a]);
+    }
+}
+
+tb_status tb_soft_solve_contacts(tb_soft_world *w, double dt, tb_soft_contact *contacts,
+                                 int32_t count, tb_soft_certificate *c, tb_error *error)
+{
+    projections p = {.w = w, .dt = dt, .c = c, .error = error};
+    tb_status status = TB_OK;
+    if (count > 0) {
+        recall(w, contacts, count);
+        status = tb_soft_links_make(w, contacts, count, &p.links, error);
+        if (status != TB_OK) return status;
+        p.base = p.links.slip;
+        p.slip = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)count);
+        p.identity = TB_ARENA_ARRAY(&w->step, int32_t, count);
+        p.number = TB_ARENA_ARRAY(&w->step, int32_t, count);
+        p.old_impulse = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)p.links.places);
+        p.new_impulse = TB_ARENA_ARRAY(&w->step, double, 3 * (size_t)p.links.places);
+        if (p.slip == NULL || p.identity == NULL || p.number == NULL || p.old_impulse == NULL ||
+            p.new_impulse == NULL)
+            return tb_fail_memory(error, 0, "contacts of a substep");
+        for (int32_t i = 0; i < count; i++) p.identity[i] = i, p.number[i] = -1;
+        p.normal.counts = &c->normal;
+        p.tangential.counts = &c->tangential;
+        tb_soft_links_slip(w, &p.links, p.base);
+        status = w->scene.options.contact == TB_SOFT_NEWTON ? solve_exactly(&p) : project(&p);
+        if (status != TB_OK) return status;
+        c->cone_error = tb_max(c->cone_error, cone_error(&p));
+        apply(&p);
+    }
+    return remember(w, contacts, count, error);
+}

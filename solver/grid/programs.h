@@ -1,0 +1,48 @@
+/* The contacts of a substep as a matrix: which nodes they touch and with which weights. */
+#ifndef TB_SOFT_PROGRAMS_H
+#define TB_SOFT_PROGRAMS_H
+
+#include "grid/grid_internal.h"
+#include "tribo_qp.h"
+
+/* A contact's share in a node of a body. */
+typedef struct tb_soft_entry {
+    uint64_t key;    /* body and node */
+    int32_t contact; /* number */
+    int32_t place;   /* of the node in tb_soft_links */
+    double weight;   /* with the sign of the side: + for a, - for b */
+} tb_soft_entry;
+
+/* Nodes of bodies that contacts move. Clamped nodes and obstacles are none. */
+typedef struct tb_soft_links {
+    tb_soft_contact *contacts;
+    int32_t count;
+    tb_soft_entry *entries; /* by node, then by contact */
+    int32_t number_of_entries;
+    int32_t *first; /* places + 1: entries of a place */
+    int32_t places;
+    double *inverse_mass; /* places */
+    double **velocity;    /* places: the 3 components in the body's field */
+    double *impulse;      /* places x 3, scratch */
+    double *slip;         /* count x 3: relative velocity along normal and tangents, m/s */
+} tb_soft_links;
+
+tb_status tb_soft_links_make(tb_soft_world *w, tb_soft_contact *contacts, int32_t count,
+                             tb_soft_links *links, tb_error *error);
+/* Relative velocities of all contacts at the fields' v, into `slip`. */
+void tb_soft_links_slip(const tb_soft_world *w, const tb_soft_links *links, double *slip);
+/* Impulses of contacts at nodes; `normal`, `tangential`: which ones count. */
+void tb_soft_links_impulses(const tb_soft_links *links, bool normal, bool tangential,
+                            double *impulse);
+/* Adds to slip (count x 3) the relative velocities that node impulses cause. */
+void tb_soft_links_respond(const tb_soft_links *links, const double *impulse, double *slip);
+/* P' M^-1 Q over nodes, J */
+double tb_soft_links_product(const tb_soft_links *links, const double *p, const double *q);
+
+/* H = J' M^-1 J (columns 1: normals) or T' M^-1 T (2: tangents) of the contacts with number[i] >= 0,
+ * in that order, as LAPACK's lower band, from the arena. */
+tb_status tb_soft_links_hessian(tb_soft_world *w, const tb_soft_links *links, const int32_t *number,
+                                int32_t columns, int32_t *half_bandwidth, double **band,
+                                tb_error *error);
+
+#endif

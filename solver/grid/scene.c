@@ -1,0 +1,145 @@
+/* The checks of a scene of soft bodies, and its defaults. */
+#include <string.h>
+
+#include "grid/grid_internal.h"
+
+enum { FEWEST_NODES = 2 * TB_SOFT_LAYERS + 3, MOST_NODES = 200000000 };
+
+tb_soft_options tb_soft_options_defaults(void)
+{
+    return (tb_soft_options){.dt = 5e-3,
+                             .friction = 0.5,
+                             .advection = TB_SOFT_SECOND_ORDER,
+                             .most_substeps = 100,
+                             .contact = TB_SOFT_SCHURPA,
+                             .tolerance = 1e-6,
+                             .most_projections = 50,
+                             .maximum_solves = 500};
+}
+
+static tb_status check_lattice(const tb_soft_lattice *l, tb_error *error)
+{
+    double nodes = 1;
+    for (int a = 0; a < 3; a++) {
+        if (l->nodes[a] < FEWEST_NODES)
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "nodes",
+                                 "the grid has %d nodes along %c; at least %d are needed",
+                                 l->nodes[a], 'x' + a, FEWEST_NODES);
+        if (!(l->spacing[a] > 0 && l->spacing[a] <= 1e6) || !(fabs(l->origin[a]) <= 1e9))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "spacing",
+                                 "the grid's spacing along %c is %g m, its origin %g m", 'x' + a,
+                                 l->spacing[a], l->origin[a]);
+        nodes *= l->nodes[a];
+    }
+    if (nodes > MOST_NODES)
+        return tb_fail_field(error, TB_RESOURCE_EXHAUSTED, "nodes",
+                             "the grid has %.0f nodes; at most %d are possible", nodes, MOST_NODES);
+    return TB_OK;
+}
+
+static tb_status check_material(const tb_soft_body *b, tb_error *error)
+{
+    const tb_soft_material *m = &b->material;
+    const char *field = !(m->density > 0 && m->density <= 1e6)    ? "density"
+                        : !(m->young > 0 && m->young <= 1e15)     ? "young"
+                        : !(m->poisson >= 0 && m->poisson < 0.5)  ? "poisson"
+                        : !(m->damping >= 0 && m->damping <= 1e6) ? "damping"
+                                                                  : NULL;
+    if (field == NULL) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                         "body '%s': density %g kg/m^3 and Young's modulus %g Pa must be positive, "
+                         "Poisson's ratio %g in [0, 0.5), damping %g s not negative",
+                         b->name, m->density, m->young, m->poisson, m->damping);
+}
+
+static tb_status check_shape(const tb_soft_solid *s, const char *name, bool obstacle,
+                             tb_error *error)
+{
+    static const int sizes[] = {3, 1, 2, 2, 0};
+    if ((int)s->kind < 0 || s->kind > TB_SOFT_PLANE || (s->kind == TB_SOFT_PLANE && !obstacle))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "shape",
+                             "'%s' has shape %d, which a %s cannot have", name, (int)s->kind,
+                             obstacle ? "wall" : "body");
+    for (int i = 0; i < sizes[s->kind]; i++)
+        if (!(s->size[i] > 0 && s->size[i] <= 1e6))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "size",
+                                 "'%s': a size is %g m and must be positive", name, s->size[i]);
+    return TB_OK;
+}
+
+/* Half lengths of the shape's box in the world. */
+static void extent(const tb_soft_solid *s, double half[3])
+{
+    const double *z = s->size, r = z[0];
+    const double local[3] = {r, s->kind == TB_SOFT_BOX ? z[1] : r,
+                             s->kind == TB_SOFT_BOX        ? z[2]
+                             : s->kind == TB_SOFT_SPHERE   ? r
+                             : s->kind == TB_SOFT_CYLINDER ? z[1]
+                                                           : z[1] + r};
+    for (int a = 0; a < 3; a++) {
+        half[a] = 0;
+        for (int b = 0; b < 3; b++) half[a] += fabs(s->pose.rotation.m[3 * a + b]) * local[b];
+        /* a ball is as wide along every axis */
+        if (s->kind == TB_SOFT_SPHERE) half[a] = r;
+    }
+}
+
+static tb_status check_inside(const tb_soft_lattice *l, const tb_soft_body *b, tb_error *error)
+{
+    double half[3];
+    extent(&b->shape, half);
+    const double at[3] = {b->shape.pose.position.x, b->shape.pose.position.y,
+                          b->shape.pose.position.z};
+    for (int a = 0; a < 3; a++) {
+        const double margin = (TB_SOFT_LAYERS + 1) * l->spacing[a];
+        const double lower = l->origin[a] + margin;
+        const double upper = l->origin[a] + (l->nodes[a] - 1) * l->spacing[a] - margin;
+        if (!(at[a] - half[a] >= lower - 1e-9 * l->spacing[a] &&
+              at[a] + half[a] <= upper + 1e-9 * l->spacing[a]))
+            return tb_fail_field(error, TB_INVALID_ARGUMENT, "pos",
+                                 "body '%s' reaches from %g to %g m along %c; the grid has room "
+                                 "from %g to %g m, %d cells inside its faces",
+                                 b->name, at[a] - half[a], at[a] + half[a], 'x' + a, lower, upper,
+                                 TB_SOFT_LAYERS + 1);
+    }
+    return TB_OK;
+}
+
+static tb_status check_options(const tb_soft_options *o, tb_error *error)
+{
+    const char *field = !(o->dt > 0 && o->dt <= 1e3)                ? "timestep"
+                        : !(o->friction >= 0 && o->friction <= 1e3) ? "friction"
+                        : o->most_substeps < 1                      ? "substeps"
+                        : !(o->tolerance > 0 && o->tolerance < 1)   ? "tolerance"
+                        : o->most_projections < 1                   ? "projections"
+                        : o->maximum_solves < 1                     ? "solves"
+                                                                    : NULL;
+    if (field == NULL) return TB_OK;
+    return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                         "option %s is out of its range: time step %g s > 0, friction %g >= 0, "
+                         "substeps %d >= 1, tolerance %g in (0, 1), projections %d >= 1, solves %d "
+                         ">= 1",
+                         field, o->dt, o->friction, o->most_substeps, o->tolerance,
+                         o->most_projections, o->maximum_solves);
+}
+
+tb_status tb_soft_scene_check(tb_soft_scene *s, tb_error *error)
+{
+    tb_status status = check_lattice(&s->lattice, error);
+    if (status == TB_OK) status = check_options(&s->options, error);
+    if (status == TB_OK && s->number_of_bodies < 1)
+        status = tb_fail_field(error, TB_INVALID_ARGUMENT, "body", "the scene has no body");
+    for (int32_t i = 0; status == TB_OK && i < s->number_of_bodies; i++) {
+        tb_soft_body *b = s->bodies + i;
+        status = check_material(b, error);
+        if (status == TB_OK) status = check_shape(&b->shape, b->name, false, error);
+        if (status == TB_OK) status = check_inside(&s->lattice, b, error);
+        tb_soft_material_lame(&b->material);
+    }
+    for (int32_t i = 0; status == TB_OK && i < s->number_of_obstacles; i++)
+        status = check_shape(&s->obstacles[i].shape, s->obstacles[i].name, true, error);
+    for (int32_t i = 0; status == TB_OK && i < s->number_of_clamps; i++)
+        if (s->clamps[i].body < 0 || s->clamps[i].body >= s->number_of_bodies)
+            status = tb_fail_field(error, TB_INVALID_ARGUMENT, "clamp", "clamp %d has no body", i);
+    return status;
+}

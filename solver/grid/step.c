@@ -1,0 +1,203 @@
+/* A step: substeps of forces, contact and transport, and the certificate. */
+#include <string.h>
+
+#include "grid/grid_internal.h"
+
+/* Parts of the stability limits that a substep uses: of the sum over axes of |v| dt / h, for which
+ * upwind differences are stable up to 1, and of the longest stable elastic step. */
+static const double COURANT_LIMIT = 0.5, WAVE_LIMIT = 0.9;
+
+/* Longest step (s) of the body's waves at the stiffness of its last stress. */
+static double wave_step(const tb_soft_world *w, int32_t body)
+{
+    const tb_soft_material *m = &w->scene.bodies[body].material;
+    const double rate2 =
+        tb_soft_rate2(w->scene.lattice.spacing) * w->fields[body].stiffness / m->density;
+    return tb_soft_longest_step(rate2, m->damping);
+}
+
+/* Number of substeps for the rest of a step. */
+static tb_status count_substeps(tb_soft_world *w, double rest, int32_t done, int32_t *count,
+                                tb_error *error)
+{
+    double most = 1;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        const double speed = tb_soft_momentum_pass(w, b).speed;
+        if (speed >= 1e300)
+            return tb_fail(error, TB_DIVERGED, "body '%s' has velocities that are not finite",
+                           w->scene.bodies[b].name);
+        most = tb_max(most, rest * speed / COURANT_LIMIT);
+        most = tb_max(most, rest / (WAVE_LIMIT * wave_step(w, b)));
+    }
+    if (most > w->scene.options.most_substeps - done)
+        return tb_fail_field(
+            error, TB_FAILED_PRECONDITION, "timestep",
+            "a step of %g s needs %.0f substeps (waves or particles cross too much "
+            "of a cell); %d are allowed",
+            w->scene.options.dt, done + ceil(most), w->scene.options.most_substeps);
+    *count = (int32_t)ceil(most - 1e-9);
+    return TB_OK;
+}
+
+/* Keeps each body the layers away from the grid's faces. */
+static tb_status check_room(const tb_soft_world *w, tb_error *error)
+{
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        const int32_t axis = w->fields[b].outside;
+        if (axis != 0)
+            return tb_fail_field(error, TB_FAILED_PRECONDITION, "grid",
+                                 "body '%s' leaves the grid along %c at %g s: it needs %d nodes "
+                                 "on every side",
+                                 w->scene.bodies[b].name, 'w' + axis, w->time, TB_SOFT_LAYERS);
+    }
+    return TB_OK;
+}
+
+static tb_status apply_forces(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+{
+    tb_soft_sums stress[TB_SOFT_MOST_BODIES];
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        stress[b] = tb_soft_stress_pass(w, b);
+        c->smallest_volume = tb_min(c->smallest_volume, stress[b].smallest);
+        if (!(stress[b].smallest > 0))
+            return tb_fail(error, TB_DIVERGED, "body '%s' is folded at %g s: det F is not positive",
+                           w->scene.bodies[b].name, w->time);
+        w->failed = true; /* until the substep is whole */
+        w->fields[b].stiffness = stress[b].stiffness;
+        c->damped += dt * stress[b].damped_power;
+        c->courant = tb_max(c->courant, dt * tb_soft_momentum_pass(w, b).speed);
+        c->wave = tb_max(c->wave, dt / wave_step(w, b));
+        tb_soft_accelerate(w, b, dt);
+    }
+    return TB_OK;
+}
+
+/* Mass and momentum of the bodies that are not clamped. */
+static double free_momentum(tb_soft_world *w, double momentum[3])
+{
+    double mass = 0;
+    memset(momentum, 0, 3 * sizeof *momentum);
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        if (w->fields[b].held != NULL) continue;
+        const tb_soft_sums s = tb_soft_momentum_pass(w, b);
+        mass += s.mass;
+        for (int a = 0; a < 3; a++) momentum[a] += s.momentum[a];
+    }
+    return mass;
+}
+
+static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb_error *error)
+{
+    tb_soft_contact *contacts = NULL;
+    int32_t count = 0;
+    tb_arena_reset(&w->step);
+    double before[3], after[3], square = 0;
+    const double mass = free_momentum(w, before);
+    memset(w->external, 0, sizeof w->external);
+    tb_status status = check_room(w, error);
+    if (status == TB_OK) status = apply_forces(w, dt, c, error);
+    if (status == TB_OK) status = tb_soft_find_contacts(w, &contacts, &count, error);
+    if (status == TB_OK) status = tb_soft_solve_contacts(w, dt, contacts, count, c, error);
+    if (status != TB_OK) return status;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) tb_soft_transport(w, b, dt, c);
+    free_momentum(w, after);
+    for (int a = 0; a < 3; a++) {
+        const double error_a =
+            after[a] - before[a] - dt * mass * w->scene.gravity[a] - w->external[a];
+        square += error_a * error_a;
+    }
+    c->momentum_error = tb_max(c->momentum_error, sqrt(square));
+    w->time += dt;
+    w->failed = false;
+    c->substeps++;
+    return TB_OK;
+}
+
+/* Energies and momenta at the end. */
+static void finish(tb_soft_world *w, tb_soft_certificate *c)
+{
+    c->time = w->time;
+    c->contacts = w->number_of_contacts;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        const tb_soft_sums s = tb_soft_momentum_pass(w, b), e = tb_soft_stress_pass(w, b);
+        c->kinetic += s.kinetic;
+        c->potential += s.potential;
+        c->elastic += e.elastic;
+        c->smallest_volume = tb_min(c->smallest_volume, e.smallest);
+        for (int a = 0; a < 3; a++) {
+            c->momentum[a] += s.momentum[a];
+            c->angular[a] += s.angular[a];
+        }
+    }
+}
+
+tb_status tb_soft_step(tb_soft_world *w, int32_t steps, tb_soft_certificate *certificate,
+                       tb_error *error)
+{
+    tb_soft_certificate c = {.smallest_volume = 1e300};
+    tb_status status = TB_OK;
+    if (w->failed)
+        return tb_fail(error, TB_FAILED_PRECONDITION,
+                       "the world failed inside of a step: restore a state first");
+    for (int32_t s = 0; status == TB_OK && s < steps; s++) {
+        const double start = w->time, dt = w->scene.options.dt;
+        int32_t done = 0, count = 1;
+        while (status == TB_OK && count > 0) {
+            const double rest = start + dt - w->time;
+            status = count_substeps(w, rest, done, &count, error);
+            if (status == TB_OK) status = substep(w, rest / count, &c, error);
+            done++;
+            count--;
+        }
+        if (status == TB_OK) w->time = start + dt;
+    }
+    finish(w, &c);
+    if (certificate != NULL) *certificate = c;
+    return status;
+}
+
+static void merge_counts(tb_soft_program_counts *w, const tb_soft_program_counts *n)
+{
+    w->variables = n->variables > w->variables ? n->variables : w->variables;
+    w->half_bandwidth =
+        n->half_bandwidth > w->half_bandwidth ? n->half_bandwidth : w->half_bandwidth;
+    w->free_variables =
+        n->free_variables > w->free_variables ? n->free_variables : w->free_variables;
+    w->iterations = n->iterations > w->iterations ? n->iterations : w->iterations;
+    w->solves += n->solves;
+    w->factorizations += n->factorizations;
+    w->resets += n->resets;
+    w->warm += n->warm;
+    w->active += n->active;
+    w->residual = tb_max(w->residual, n->residual);
+    w->factor_seconds += n->factor_seconds;
+    w->solve_seconds += n->solve_seconds;
+    w->seconds += n->seconds;
+}
+
+void tb_soft_certificate_merge(tb_soft_certificate *w, const tb_soft_certificate *n)
+{
+    tb_soft_certificate m = *n;
+    if (w->substeps == 0) {
+        *w = m;
+        return;
+    }
+    m.status = w->status != TB_OK ? w->status : n->status;
+    m.substeps += w->substeps;
+    m.courant = tb_max(w->courant, n->courant);
+    m.wave = tb_max(w->wave, n->wave);
+    m.smallest_volume = tb_min(w->smallest_volume, n->smallest_volume);
+    m.damped += w->damped;
+    m.contact_work += w->contact_work;
+    m.momentum_error = tb_max(w->momentum_error, n->momentum_error);
+    m.transport_repair = tb_max(w->transport_repair, n->transport_repair);
+    m.mass_error = tb_max(w->mass_error, n->mass_error);
+    m.projections = n->projections > w->projections ? n->projections : w->projections;
+    m.cone_error = tb_max(w->cone_error, n->cone_error);
+    m.penetration = tb_max(w->penetration, n->penetration);
+    m.normal = w->normal;
+    m.tangential = w->tangential;
+    merge_counts(&m.normal, &n->normal);
+    merge_counts(&m.tangential, &n->tangential);
+    *w = m;
+}

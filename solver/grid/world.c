@@ -1,0 +1,177 @@
+/* Worlds of soft bodies: memory, and the fields at the start. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "grid/grid_internal.h"
+
+/* malloc'ed and zeroed; *status is RESOURCE_EXHAUSTED if memory is refused */
+static void *take(size_t count, size_t size, tb_status *status, tb_error *error)
+{
+    if (*status != TB_OK) return NULL;
+    void *memory = calloc(count, size);
+    if (memory == NULL) *status = tb_fail_memory(error, count * size, "the grid's nodes");
+    return memory;
+}
+
+static tb_status allocate(tb_soft_world *w, tb_error *error)
+{
+    tb_status status = TB_OK;
+    const size_t n = w->nodes;
+    for (int32_t b = 0; b < w->scene.number_of_bodies; b++) {
+        tb_soft_field *f = w->fields + b;
+        f->X = take(3 * n, sizeof(double), &status, error);
+        f->v = take(3 * n, sizeof(double), &status, error);
+        f->mass = take(n, sizeof(double), &status, error);
+        f->depth = take(n, sizeof(double), &status, error);
+        f->octant = take(8 * n, sizeof(double), &status, error);
+        f->layer = take(n, 1, &status, error);
+    }
+    for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+        tb_soft_field *f = w->fields + w->scene.clamps[c].body;
+        if (f->held == NULL) f->held = take(n, 1, &status, error);
+    }
+    w->cell_force = take(24 * n, sizeof(double), &status, error);
+    w->slope = take(9 * n, sizeof(double), &status, error);
+    w->next_X = take(3 * n, sizeof(double), &status, error);
+    w->next_v = take(3 * n, sizeof(double), &status, error);
+    w->rate_X = take(3 * n, sizeof(double), &status, error);
+    w->rate_v = take(3 * n, sizeof(double), &status, error);
+    w->planes = take((size_t)w->scene.lattice.nodes[2], sizeof *w->planes, &status, error);
+    return status;
+}
+
+/* X = x and the rigid velocity at every node, clamps. */
+static void start_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums *sums,
+                        void *context)
+{
+    tb_soft_field *f = w->fields + body;
+    const tb_soft_body *b = w->scene.bodies + body;
+    double p[3];
+    tb_v3_store(p, b->shape.pose.position);
+    (void)sums;
+    (void)context;
+    TB_SOFT_EACH_NODE (w, f, k, n, i, j) {
+        const double x[3] = {tb_soft_coordinate(w, 0, i), tb_soft_coordinate(w, 1, j),
+                             tb_soft_coordinate(w, 2, k)};
+        double *X = f->X + 3 * (size_t)n, *v = f->v + 3 * (size_t)n;
+        for (int a = 0; a < 3; a++) {
+            const int d = (a + 1) % 3, e = (a + 2) % 3;
+            X[a] = x[a];
+            v[a] = b->velocity[a] + b->angular[d] * (x[e] - p[e]) - b->angular[e] * (x[d] - p[d]);
+        }
+        for (int32_t c = 0; c < w->scene.number_of_clamps; c++) {
+            const tb_soft_clamp *clamp = w->scene.clamps + c;
+            bool inside = clamp->body == body;
+            for (int a = 0; a < 3; a++) {
+                const double slack = 1e-9 * w->scene.lattice.spacing[a];
+                inside =
+                    inside && x[a] >= clamp->lower[a] - slack && x[a] <= clamp->upper[a] + slack;
+            }
+            if (!inside) continue;
+            f->held[n] = 1;
+            memset(v, 0, 3 * sizeof *v);
+        }
+    }
+}
+
+static tb_status start(tb_soft_world *w, int32_t body, tb_error *error)
+{
+    tb_soft_field *f = w->fields + body;
+    double mass_error;
+    memcpy(f->upper, w->scene.lattice.nodes, sizeof f->upper);
+    tb_soft_planes(w, body, start_plane, NULL);
+    tb_soft_measure_masses(w, body, &mass_error);
+    if (!(tb_soft_momentum_pass(w, body).mass > 0))
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, "size",
+                             "body '%s' is too small for the grid: no node has mass",
+                             w->scene.bodies[body].name);
+    tb_soft_extrapolate(w, body, f->v);
+    f->stiffness = tb_soft_stress_pass(w, body).stiffness;
+    return TB_OK;
+}
+
+tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world, tb_error *error)
+{
+    tb_soft_world *w = calloc(1, sizeof *w);
+    *world = NULL;
+    if (w == NULL) return tb_fail_memory(error, sizeof *w, "a world");
+    w->scene = *scene;
+    tb_status status = tb_soft_scene_check(&w->scene, error);
+    if (status == TB_OK) {
+        const int32_t *n = w->scene.lattice.nodes;
+        w->nodes = (size_t)n[0] * (size_t)n[1] * (size_t)n[2];
+        w->stride[0] = 1;
+        w->stride[1] = n[0];
+        w->stride[2] = (int64_t)n[0] * n[1];
+        tb_soft_tables_fill(&w->tables, w->scene.lattice.spacing);
+        status = allocate(w, error);
+    }
+    for (int32_t b = 0; status == TB_OK && b < w->scene.number_of_bodies; b++)
+        status = start(w, b, error);
+    if (status == TB_OK)
+        *world = w;
+    else
+        tb_soft_world_destroy(w);
+    return status;
+}
+
+void tb_soft_world_destroy(tb_soft_world *w)
+{
+    if (w == NULL) return;
+    for (int32_t b = 0; b < w->scene.number_of_bodies && b < TB_SOFT_MOST_BODIES; b++) {
+        tb_soft_field *f = w->fields + b;
+        free(f->X);
+        free(f->v);
+        free(f->mass);
+        free(f->depth);
+        free(f->octant);
+        free(f->layer);
+        free(f->held);
+    }
+    free(w->cell_force);
+    free(w->slope);
+    free(w->next_X);
+    free(w->next_v);
+    free(w->rate_X);
+    free(w->rate_v);
+    free(w->planes);
+    tb_arena_destroy(&w->step);
+    tb_arena_destroy(&w->history);
+    free(w);
+}
+
+const tb_soft_scene *tb_soft_world_scene(const tb_soft_world *w)
+{
+    return &w->scene;
+}
+
+double tb_soft_world_time(const tb_soft_world *w)
+{
+    return w->time;
+}
+
+tb_soft_field *tb_soft_world_field(tb_soft_world *w, int32_t body)
+{
+    return w->fields + body;
+}
+
+const tb_soft_contact *tb_soft_world_contacts(const tb_soft_world *w, int32_t *count)
+{
+    *count = w->number_of_contacts;
+    return w->contacts;
+}
+
+void tb_soft_world_measure(tb_soft_world *w, int32_t body, double energy[3], double momentum[3],
+                           double centre[3])
+{
+    const tb_soft_sums s = tb_soft_momentum_pass(w, body);
+    if (energy != NULL) {
+        energy[0] = s.kinetic;
+        energy[1] = tb_soft_stress_pass(w, body).elastic;
+        energy[2] = s.potential;
+    }
+    for (int a = 0; a < 3; a++) {
+        if (momentum != NULL) momentum[a] = s.momentum[a];
+        if (centre != NULL) centre[a] = s.moment[a] / s.mass;
+    }
+}
