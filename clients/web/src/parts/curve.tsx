@@ -33,10 +33,20 @@ interface Props {
   point?(index: number | null): void;
   /** Where a line is drawn across. */
   at?: number | undefined;
+  /** A press on the curve, at this x. */
+  press?(x: number): void;
 }
 
 function colour(name: string): string {
   return getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+}
+
+/** A logarithmic axis needs a value that it can show. */
+function isLogarithmic(props: Props): boolean {
+  return (
+    props.logarithmic === true &&
+    props.lines.some((line) => line.values.some((y) => y !== null && y > 0))
+  );
 }
 
 function series(line: Line): uPlot.Series {
@@ -53,6 +63,14 @@ function series(line: Line): uPlot.Series {
   };
 }
 
+/** A value at the axis, where there is little room. */
+function tick(y: number): string {
+  const size = Math.abs(y);
+  const rounded = Number(y.toPrecision(3));
+  if (y !== 0 && (size < 1e-3 || size >= 1e5)) return rounded.toExponential().replace("e+", "e");
+  return String(rounded);
+}
+
 function axis(): uPlot.Axis {
   return {
     stroke: colour("soft"),
@@ -62,11 +80,12 @@ function axis(): uPlot.Axis {
   };
 }
 
-function marker(at: number): uPlot.Plugin {
+function marker(at: { current: number | undefined }): uPlot.Plugin {
   return {
     hooks: {
       draw: (plot) => {
-        const x = plot.valToPos(at, "x", true);
+        if (at.current === undefined) return;
+        const x = plot.valToPos(at.current, "x", true);
         const { ctx, bbox } = plot;
         ctx.save();
         ctx.strokeStyle = colour("bad");
@@ -80,50 +99,64 @@ function marker(at: number): uPlot.Plugin {
   };
 }
 
-function options(props: Props, width: number): uPlot.Options {
+function options(
+  props: Props,
+  width: number,
+  at: { current: number | undefined },
+): uPlot.Options {
   const place = props.place;
   const point = props.point;
   return {
     width,
     height: props.height ?? 200,
     cursor: props.group ? { sync: { key: props.group, setSeries: false } } : {},
-    scales: { x: { time: false }, y: props.logarithmic ? { distr: 3 } : {} },
+    scales: { x: { time: false }, y: isLogarithmic(props) ? { distr: 3 } : {} },
     axes: [
       place ? { ...axis(), values: (_, splits) => splits.map((x) => place(x)) } : axis(),
-      { ...axis(), size: 64, values: (_, splits) => splits.map((y) => (y === null ? "" : figure(y))) },
+      { ...axis(), size: 64, values: (_, splits) => splits.map((y) => (y === null ? "" : tick(y))) },
     ],
     ...(props.band
       ? { bands: [{ series: [props.band[0] + 1, props.band[1] + 1], fill: colour("band") }] }
       : {}),
     series: [
-      { label: "", value: (_, x: number | null) => (x === null ? "\u2013" : place ? place(x) : figure(x)) },
+      { label: "at", value: (_, x: number | null) => (x === null ? "\u2013" : place ? place(x) : figure(x)) },
       ...props.lines.map(series),
     ],
     ...(point
       ? { hooks: { setCursor: [(plot: uPlot) => { point(plot.cursor.idx ?? null); }] } }
       : {}),
-    plugins: props.at === undefined ? [] : [marker(props.at)],
+    plugins: [marker(at)],
   };
 }
 
 /** Values that a logarithmic axis cannot show are left out. */
 function data(props: Props): uPlot.AlignedData {
+  const log = isLogarithmic(props);
   const fit = (y: number | null) =>
-    y === null || !Number.isFinite(y) || (props.logarithmic && y <= 0) ? null : y;
+    y === null || !Number.isFinite(y) || (log && y <= 0) ? null : y;
   return [[...props.x], ...props.lines.map((line) => line.values.map(fit))] as uPlot.AlignedData;
 }
 
 export function Curve(props: Props) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot>();
+  const at = useRef(props.at);
+  const press = useRef(props.press);
+  at.current = props.at;
+  press.current = props.press;
   useEffect(() => {
     const element = place.current;
     if (!element) return;
     const make = () => {
       plot.current?.destroy();
-      plot.current = new uPlot(options(props, element.clientWidth), data(props), element);
+      plot.current = new uPlot(options(props, element.clientWidth, at), data(props), element);
     };
     make();
+    const pressed = () => {
+      const place = plot.current?.cursor.left ?? -1;
+      if (place >= 0 && plot.current) press.current?.(plot.current.posToVal(place, "x"));
+    };
+    element.addEventListener("click", pressed);
     const resize = new ResizeObserver(() => {
       plot.current?.setSize({ width: element.clientWidth, height: props.height ?? 200 });
     });
@@ -131,14 +164,18 @@ export function Curve(props: Props) {
     const scheme = matchMedia("(prefers-color-scheme: dark)");
     scheme.addEventListener("change", make);
     return () => {
+      element.removeEventListener("click", pressed);
       scheme.removeEventListener("change", make);
       resize.disconnect();
       plot.current?.destroy();
       plot.current = undefined;
     };
-  }, [props.label, props.lines.length, props.logarithmic, props.group, props.at, props.height]);
+  }, [props.label, props.lines.length, isLogarithmic(props), props.group, props.height]);
   useEffect(() => {
     plot.current?.setData(data(props));
   }, [props.x, props.lines]);
+  useEffect(() => {
+    plot.current?.redraw(false);
+  }, [props.at]);
   return <div class="curve" ref={place} role="img" aria-label={props.label} />;
 }

@@ -1,0 +1,74 @@
+// What the view shows; kept for the tab (but for the scale of arrows, which fits one scene).
+
+export interface Options {
+  points: boolean;
+  normals: boolean;
+  frictions: boolean;
+  cones: boolean;
+  boxes: boolean;
+  centroids: boolean;
+  torques: boolean;
+  joints: boolean;
+  inertia: boolean;
+  wireframe: boolean;
+  transparent: boolean;
+  shadows: boolean;
+  follow: boolean;
+  /** m/N; of arrows; 0: one that fits the first forces */
+  scale: number;
+  /** of contact points, times what fits the scene */
+  pointSize: number;
+}
+
+export type Toggle = {
+  [K in keyof Options]: Options[K] extends boolean ? K : never;
+}[keyof Options];
+
+export const TOGGLES: readonly (readonly [Toggle, string])[] = [
+  ["points", "contact points"],
+  ["normals", "normal forces"],
+  ["frictions", "friction forces"],
+  ["cones", "friction cones"],
+  ["boxes", "bounding boxes"],
+  ["centroids", "centroids"],
+  ["torques", "net force and torque"],
+  ["joints", "joint axes"],
+  ["inertia", "inertia"],
+  ["wireframe", "wireframe"],
+  ["transparent", "transparent"],
+  ["shadows", "shadows"],
+  ["follow", "follow the chosen body"],
+];
+
+const DEFAULTS: Options = {
+  points: true,
+  normals: true,
+  frictions: true,
+  cones: false,
+  boxes: false,
+  centroids: false,
+  torques: false,
+  joints: false,
+  inertia: false,
+  wireframe: false,
+  transparent: false,
+  shadows: true,
+  follow: false,
+  scale: 0,
+  pointSize: 1,
+};
+
+const STORED = "tribod-view";
+
+export function loadOptions(): Options {
+  try {
+    const kept = JSON.parse(sessionStorage.getItem(STORED) ?? "{}") as Partial<Options>;
+    return { ...DEFAULTS, ...kept };
+  } catch {
+    return DEFAULTS;
+  }
+}
+
+export function keepOptions(options: Options): void {
+  sessionStorage.setItem(STORED, JSON.stringify(options));
+}

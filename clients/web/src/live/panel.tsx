@@ -1,0 +1,84 @@
+// Beside the view: what is drawn, and how long an arrow is.
+import { STATUS_COLOURS } from "./contacts";
+import { type Options, type Toggle, TOGGLES } from "./options";
+import { ContactStatus } from "../../generated/tribo/v1/common_pb";
+import { word } from "../format";
+
+interface Props {
+  options: Options;
+  change(options: Options): void;
+}
+
+/** A slider whose steps are decades. */
+function Decades(props: { label: string; value: number; least: number; most: number; set(x: number): void }) {
+  return (
+    <label class="slider">
+      {props.label}
+      <input
+        type="range"
+        min={Math.log10(props.least)}
+        max={Math.log10(props.most)}
+        step={0.05}
+        value={Math.log10(props.value)}
+        aria-valuetext={String(Number(props.value.toPrecision(2)))}
+        onInput={(event) => {
+          props.set(10 ** Number(event.currentTarget.value));
+        }}
+      />
+      <output>{Number(props.value.toPrecision(2))}</output>
+    </label>
+  );
+}
+
+export function Panel({ options, change }: Props) {
+  const toggle = (name: Toggle) => {
+    change({ ...options, [name]: !options[name] });
+  };
+  return (
+    <section aria-label="What is drawn">
+      <h2>Show</h2>
+      <div class="toggles">
+        {TOGGLES.map(([name, title]) => (
+          <label key={name}>
+            <input
+              type="checkbox"
+              checked={options[name]}
+              onChange={() => {
+                toggle(name);
+              }}
+            />{" "}
+            {title}
+          </label>
+        ))}
+      </div>
+      <Decades
+        label="arrows, m/N"
+        value={options.scale}
+        least={1e-5}
+        most={1}
+        set={(scale) => {
+          change({ ...options, scale });
+        }}
+      />
+      <Decades
+        label="points"
+        value={options.pointSize}
+        least={0.2}
+        most={5}
+        set={(pointSize) => {
+          change({ ...options, pointSize });
+        }}
+      />
+      <p class="legend">
+        {[ContactStatus.STICK, ContactStatus.SLIP, ContactStatus.OPEN].map((status) => (
+          <span key={status}>
+            <svg viewBox="0 0 10 10" aria-hidden="true">
+              <circle cx="5" cy="5" r="5" fill={STATUS_COLOURS[status]} />
+            </svg>
+            {word(ContactStatus, status)}
+          </span>
+        ))}
+      </p>
+    </section>
+  );
+}

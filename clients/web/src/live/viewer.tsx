@@ -1,0 +1,176 @@
+// The view with everything about it: what is drawn, what is chosen, time, downloads. Frames come
+// from the page that shows it.
+import type { ComponentChildren } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+
+import { Failure } from "../parts/failure";
+import { route, setQuery } from "../route";
+import type { Picked } from "./bodies";
+import { csvOf, gltfOf, save } from "./export";
+import type { Frame } from "./frame";
+import type { History } from "./history";
+import { keepOptions, loadOptions, type Options } from "./options";
+import { Panel } from "./panel";
+import { type ContactKey, keyOf, PickedBody, PickedContact } from "./picked";
+import type { SceneData } from "./scene_data";
+import { Stage } from "./stage";
+import { Timeline } from "./timeline";
+import type { Hit, View } from "./view";
+
+/** ms between two looks of the curves at frames that come. */
+const CURVES_MS = 1000;
+
+interface Props {
+  data: SceneData;
+  worlds: number;
+  history: History;
+  /** The newest frame, where frames come by themselves. */
+  newest: Frame | undefined;
+  note: string;
+  /** Name of files. */
+  name: string;
+  live: boolean;
+  children?: ComponentChildren;
+}
+
+function startTime(): number | undefined {
+  const text = route.get().query.get("t");
+  return text === null ? undefined : Number(text);
+}
+
+function Downloads(props: Props & { view: View | undefined; frame: Frame | undefined }) {
+  const { view, history, name, data } = props;
+  const [failure, setFailure] = useState<unknown>();
+  const guarded = (work: () => Promise<void>) => () => {
+    work().then(() => {
+      setFailure(undefined);
+    }, setFailure);
+  };
+  const csv = guarded(() => {
+    save(`${name}.csv`, "text/csv", csvOf(history.frames));
+    return Promise.resolve();
+  });
+  const gltf = guarded(async () => {
+    if (view) save(`${name}.glb`, "model/gltf-binary", await gltfOf(view.bodies));
+  });
+  const png = guarded(async () => {
+    const picture = await view?.picture();
+    if (picture) save(`${name}.png`, "image/png", picture);
+  });
+  const mcap = guarded(async () => {
+    const { mcapOf } = await import("./mcap");
+    save(`${name}.mcap`, "application/octet-stream", await mcapOf(data.scene, history.frames));
+  });
+  return (
+    <section aria-label="Downloads">
+      <h2>Take away</h2>
+      {failure !== undefined && <Failure error={failure} />}
+      <div class="buttons">
+        {(
+          [
+            ["CSV", csv],
+            ["glTF", gltf],
+            ["PNG", png],
+            ["MCAP", mcap],
+          ] as const
+        ).map(([title, work]) => (
+          <button key={title} type="button" class="small" data-download={title} onClick={work}>
+            {title}
+          </button>
+        ))}
+      </div>
+    </section>
+  );
+}
+
+/** Grows every now and then while frames come, so that curves are not drawn at each. */
+function useVersion(newest: Frame | undefined, history: History): number {
+  const [version, setVersion] = useState(0);
+  const last = useRef(0);
+  useEffect(() => {
+    const now = performance.now();
+    if (now - last.current < CURVES_MS) return;
+    last.current = now;
+    setVersion((n) => n + 1);
+  }, [newest, history.frames.length]);
+  return version;
+}
+
+export function Viewer(props: Props) {
+  const { data, history, newest, live } = props;
+  const [options, setOptions] = useState<Options>(loadOptions);
+  const [view, setView] = useState<View>();
+  const [body, setBody] = useState<Picked>();
+  const [contact, setContact] = useState<ContactKey>();
+  const [at, setAt] = useState(startTime);
+  const version = useVersion(newest, history);
+  const [fitted, setFitted] = useState(0);
+  const frame =
+    at === undefined
+      ? (newest ?? history.frames.at(-1))
+      : (history.frames[history.indexAt(at)] ?? newest);
+  useEffect(() => {
+    if (view && frame && fitted === 0) setFitted(view.fittingScale(frame));
+  }, [view, frame, fitted]);
+  const scale = options.scale || fitted || 0.01;
+  const shown = useMemo(() => ({ ...options, scale }), [options, scale]);
+  const change = (next: Options) => {
+    const own = next.scale === scale ? options.scale : next.scale;
+    setOptions({ ...next, scale: own });
+    keepOptions({ ...next, scale: 0 });
+  };
+  const hit = (found: Hit) => {
+    setBody(found.body);
+    const set = found.contact && frame?.contacts[found.contact.world];
+    setContact(
+      set && found.contact ? keyOf(set, found.contact.world, found.contact.index) : undefined,
+    );
+  };
+  useEffect(() => {
+    // of use to scripts and to tests: what the page knows, beside what it draws
+    Object.assign(window, { tribodView: view && { view, history, frame: () => frame } });
+  }, [view, frame]);
+  const seek = (time: number | undefined) => {
+    setAt(time);
+  };
+  useEffect(() => {
+    const timer = window.setTimeout(() => {
+      setQuery("t", at === undefined ? "" : at.toFixed(4));
+    }, 300);
+    return () => {
+      window.clearTimeout(timer);
+    };
+  }, [at]);
+  return (
+    <div class="live">
+      <div>
+        <Stage
+          scene={data.scene}
+          assets={data.assets}
+          worlds={props.worlds}
+          options={shown}
+          frame={frame}
+          chosen={body}
+          note={props.note}
+          hit={hit}
+          made={setView}
+        />
+        <Timeline
+          frames={history.frames}
+          version={version}
+          at={at}
+          seek={seek}
+          contact={contact}
+          live={live}
+        />
+      </div>
+      <div class="side">
+        {frame && contact && <PickedContact scene={data.scene} frame={frame} contact={contact} />}
+        {frame && body && <PickedBody scene={data.scene} frame={frame} picked={body} />}
+        {props.children}
+        <Panel options={shown} change={change} />
+        <Downloads {...props} view={view} frame={frame} />
+      </div>
+    </div>
+  );
+}
