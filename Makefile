@@ -84,7 +84,7 @@ with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c st
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
 .PHONY: bench-gpu check-attack check-clients image image-check helm-check deb check-ray
-.PHONY: install clean build-asan run-tsan run-fuzz force
+.PHONY: check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -95,6 +95,7 @@ products: $(PRODUCTS) ## what `make install` installs
 
 demo: ## install what is missing, build, start the daemon and have it evaluate grasps of a mug
 	@BUILD=$(BUILD) deploy/deps.sh build python
+	@BUILD=$(BUILD) deploy/deps.sh dashboard || echo 'the daemon goes without its dashboard'
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
 	@TRIBOD=$(abspath $(B)/tribod) $(PYTHON) -m tribo.demo --data $(B)/demo
 
@@ -140,6 +141,16 @@ helm-check: ## the Helm chart against the schemas of its kinds, then played and 
 deb: ## Debian packages of the committed tree, into build/deb
 	@BUILD=$(BUILD) deploy/deps.sh build deb
 	@NVCC=$(NVCC) BUILD=$(BUILD) deploy/deb.sh
+
+check-web: ## figures of the dashboard in a browser: frames/s, age, slowing of the client; ARGS="--seconds 60"
+	@BUILD=$(BUILD) deploy/deps.sh build python dashboard web
+	@$(SUBMAKE) $(B)/tribod $(PYTHON_CLIENT)
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/web/dashboard_follows.py $(ARGS)
+
+dashboard-picture: ## the picture of the dashboard that README.md shows, clients/web/dashboard.png
+	@BUILD=$(BUILD) deploy/deps.sh build python dashboard web
+	@$(SUBMAKE) $(B)/tribod $(PYTHON_CLIENT) $(B)/demo/grasp.xml
+	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/web/picture.py
 
 check-ray: ## tribo.cluster over daemons that Ray starts, one of them killed
 	@BUILD=$(BUILD) deploy/deps.sh build python ray

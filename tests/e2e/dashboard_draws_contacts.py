@@ -113,9 +113,8 @@ def check_choosing(report: Report, browser: Browser) -> None:
 def check_stepping(report: Report, browser: Browser, session: tribo.Session) -> None:
     """Single step, play, a control by its slider, reset; by buttons of the page."""
     before = session.state().steps
-    browser.run(
-        "[...document.querySelectorAll('.side button')].find(b => b.textContent === 'one step').click()"
-    )
+    buttons = "[...document.querySelectorAll('.side button')]"
+    browser.run(f"{buttons}.find(b => b.textContent === 'one step').click()")
     browser.wait(f"{FRAME}.steps === {before + 1}")
     browser.run(
         "(() => { const s = document.querySelector('.side .slider input');"

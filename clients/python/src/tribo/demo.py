@@ -1,8 +1,8 @@
 """The demo: grasps of a mug, evaluated by a daemon over gRPC.
 
 `python -m tribo.demo --data FOLDER` starts a private daemon (or uses --server), uploads the hand
-and the mug from FOLDER, plays every grasp with perturbed copies, prints a table and stops the
-daemon again.
+and the mug from FOLDER, plays every grasp with perturbed copies as a job, prints a table and stops
+the daemon again. The job stays in the daemon's store, for the dashboard.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,6 +30,7 @@ from tribo.grasp_types import (
     Protocol,
     Shake,
 )
+from tribo.v1 import grasp_pb2
 
 
 class _Grasp(NamedTuple):
@@ -98,8 +99,27 @@ def _row(result: GraspResult) -> str:
     return f"{row}{result.certificate.residual:9.1e}"
 
 
-def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
-    """Plays the demo's grasps and prints the table."""
+#: s; between two looks at a job that goes on
+_POLL_SECONDS = 0.1
+
+
+def _results(client: Client, job_id: str) -> Iterator[GraspResult]:
+    """Results of a job as they come; ends with the job. Raises TriboError for one that failed."""
+    seen = 0
+    while True:
+        job = client.grasp_job(job_id)
+        for result in client.grasp_job_results(job_id, seen):
+            seen += 1
+            yield result
+        if job.status == grasp_pb2.GRASP_JOB_STATUS_DONE:
+            return
+        if job.status != grasp_pb2.GRASP_JOB_STATUS_RUNNING:
+            raise TriboError(f"the job has ended: {job.message or 'cancelled'}")
+        time.sleep(_POLL_SECONDS)
+
+
+def evaluate(client: Client, folder: Path, copies: int, seed: int) -> str:
+    """Plays the demo's grasps and prints the table. Returns the id of the job."""
     print(f"{len(_GRASPS)} grasps of a mug by a parallel-jaw hand, each with {copies} copies:")
     print("poses +-1 mm and +-1 deg, friction and mass +-10 % (standard deviations).\n")
     print(
@@ -111,7 +131,7 @@ def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
         f"{'epsilon':>8} {'margin':>7} {'residual':>9}"
     )
     began = time.monotonic()
-    job = client.evaluate_grasps(
+    job = client.submit_grasps(
         GraspObject(folder / "mug.xml", friction=0.7),
         Hand(folder / "hand.xml", closing_actuators=("close_left", "close_right")),
         [_pose(g) for g in _GRASPS],
@@ -125,18 +145,18 @@ def evaluate(client: Client, folder: Path, copies: int, seed: int) -> None:
             mass=0.1,
         ),
         label="demo",
-        progress=sys.stderr.isatty(),
     )
-    for result in job:
+    trials, worst = 0, 0.0
+    for result in _results(client, job.id):
         print(_row(result), flush=True)
-    summary = job.summary
-    if summary is None:
-        raise TriboError("the job ended without a summary")
+        trials += len(result.trials)
+        worst = max(worst, result.certificate.residual)
     print(
-        f"\n{summary.trials} grasps played, {summary.world_steps} steps in "
-        f"{time.monotonic() - began:.2f} s, worst residual {summary.certificate.residual:.1e}."
+        f"\n{trials} grasps played in {time.monotonic() - began:.2f} s, "
+        f"worst residual {worst:.1e}."
     )
-    print(f"run      {summary.run_id}")
+    print(f"job      {job.id}")
+    return job.id
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -164,19 +184,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 client = stack.enter_context(daemon.connect())
                 page = f"http://{daemon.http}/"
                 print(f"tribod   grpc {daemon.grpc}, data in {store}")
-            evaluate(client, options.data, options.copies, options.seed)
+            job = evaluate(client, options.data, options.copies, options.seed)
             if page is not None and not options.keep:
                 program = (
                     os.path.relpath(os.environ["TRIBOD"]) if "TRIBOD" in os.environ else "tribod"
                 )
-                print(f"again    {program} --data {store}    # then http://127.0.0.1:7480/")
+                print(f"look     {program} --data {store}    # http://127.0.0.1:7480/#/grasps/{job}")
             if options.keep and page is not None:
-                print(f"status   {page}")
+                print(f"look     {page}#/grasps/{job}")
                 print("Ctrl-C stops the daemon.", flush=True)
                 with contextlib.suppress(KeyboardInterrupt):
                     signal.pause()
-        if page is not None:
-            print("The daemon has stopped.")
     except TriboError as error:
         print(f"tribo-demo: {error}", file=sys.stderr)
         return 1

@@ -211,7 +211,7 @@ export class View {
     this.camera.near = reach / 200;
     this.camera.far = reach * 200;
     this.orbit.target.copy(middle);
-    this.camera.position.copy(middle).add(new Vector3(1.35, -2.1, 1.15).normalize().multiplyScalar(2.9 * narrow * reach));
+    this.camera.position.copy(middle).add(new Vector3(1.35, -2.1, 1.15).normalize().multiplyScalar(2.4 * narrow * reach));
     this.camera.updateProjectionMatrix();
     this.orbit.update();
     this.light(middle, reach);
