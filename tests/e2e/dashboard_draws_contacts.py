@@ -134,7 +134,7 @@ def check_time(report: Report, browser: Browser) -> None:
         " s.value = (Number(s.min) + Number(s.max)) / 2;"
         " s.dispatchEvent(new Event('input', { bubbles: true })); })()"
     )
-    browser.wait("/[?&]t=0/.test(location.hash)")
+    browser.wait("/[?&]t=[0-9]/.test(location.hash)")
     held = browser.run(f"{FRAME}.time")
     report.check(0 < held < browser.run("tribodView.history.frames.at(-1).time"), f"held at {held}")
     browser.wait("document.querySelectorAll('.timeline canvas').length >= 4")
