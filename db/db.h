@@ -45,7 +45,8 @@ typedef struct db_options {
     uint64_t retain_unused_bytes;
     uint64_t
         retain_jobs_bytes; /* bound on results of ended grasp jobs; oldest first; 0: no bound */
-    bool existing;         /* NOT_FOUND where there is none, instead of a new one */
+    uint64_t retain_recordings_bytes; /* bound on recordings; oldest first; 0: no bound */
+    bool existing;                    /* NOT_FOUND where there is none, instead of a new one */
     /* Opens the store without lock, version change or mark, whether or not another process holds
      * it. For changes of a few rows such as API keys. */
     bool beside;
@@ -203,6 +204,14 @@ tb_status db_get_run(db *, const db_id *, db_run *, tb_error *);
 /* Finds a run by a range of its id; *count: 0, 1, or 2 if there are more. */
 tb_status db_find_run(db *, const db_id *lower, const db_id *upper, db_id *found, int32_t *count,
                       tb_error *);
+/* Keeps the recording of a run, which must have been put before, in place of the one before. Takes over
+ * the bytes, also on failure. */
+tb_status db_put_recording(db *, const db_id *run, unsigned char *bytes, uint64_t size, db_done *,
+                           void *context, tb_error *);
+/* NOT_FOUND if the run has none. The caller frees the bytes. */
+tb_status db_get_recording(db *, const db_id *run, unsigned char **bytes, uint64_t *size,
+                           tb_error *);
+
 typedef struct db_run_filter {
     int32_t kind;           /* 0: all */
     const db_sha256 *scene; /* NULL: all */

@@ -12,7 +12,7 @@
 #include "statements.h"
 
 /* The version that this build writes: the number of migrations. */
-enum { DB_VERSION = 4 };
+enum { DB_VERSION = 5 };
 /* PRAGMA application_id of our files: "TRBD". */
 enum { DB_APPLICATION_ID = 0x54524244 };
 
@@ -151,7 +151,8 @@ struct db {
     bool crashed;            /* the last process did not close the store */
     int32_t queue_length;
     double retain_days;
-    uint64_t retain_snapshots_bytes, retain_unused_bytes, retain_jobs_bytes;
+    uint64_t retain_snapshots_bytes, retain_unused_bytes, retain_jobs_bytes,
+        retain_recordings_bytes;
     int32_t session_snapshots;
     uint64_t session_snapshots_bytes;
     void (*log)(void *context, tb_log_level, const char *message);

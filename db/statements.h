@@ -217,6 +217,10 @@
                             "AND owner = ?3 ORDER BY number DESC LIMIT ?2")                           \
     X(GRASP_RESULT_LIST, "SELECT pose, bytes FROM grasp_result WHERE job = (SELECT number FROM "      \
                          "grasp_job WHERE id = ?1) AND pose >= ?2 ORDER BY pose LIMIT ?3")            \
+    /* recordings of runs; a replaced one counts as new */                                            \
+    X(RECORDING_PUT, "INSERT OR REPLACE INTO recording (run, size, crc32, bytes) "                    \
+                     "VALUES (?1, ?2, ?3, ?4)")                                                       \
+    X(RECORDING_GET, "SELECT number, size, crc32 FROM recording WHERE run = ?1")                      \
     /* retention, a slice at a time */                                                                \
     X(RETAIN_RUNS, "DELETE FROM run WHERE number IN (SELECT number FROM run "                         \
                    "WHERE end_time_us > 0 AND end_time_us < ?1 AND status <> 1 LIMIT ?2)")            \
@@ -226,6 +230,10 @@
       "DELETE FROM grasp_job WHERE number IN (SELECT number FROM (SELECT number, "                    \
       "sum(result_bytes) OVER (ORDER BY number DESC) AS newer FROM grasp_job "                        \
       "INDEXED BY grasp_job_size WHERE status <> 1) "                                                 \
+      "WHERE newer > ?1 ORDER BY number LIMIT ?2)")                                                   \
+    X(RETAIN_RECORDINGS,                                                                              \
+      "DELETE FROM recording WHERE number IN (SELECT number FROM (SELECT number, "                    \
+      "sum(size) OVER (ORDER BY number DESC) AS newer FROM recording INDEXED BY recording_size) "     \
       "WHERE newer > ?1 ORDER BY number LIMIT ?2)")                                                   \
     X(RETAIN_SUMMARIES, "DELETE FROM step_summary WHERE number IN (SELECT number FROM "               \
                         "step_summary WHERE number > 0 ORDER BY number LIMIT ?2) "                    \

@@ -45,7 +45,9 @@
     X(Runs, runs, GetRun, get_run, READ)                                                           \
     X(Runs, runs, CompareRuns, compare_runs, READ)                                                 \
     X(Runs, runs, RecordBenchmark, record_benchmark, RUN)                                          \
-    X(Runs, runs, ListBenchmarks, list_benchmarks, READ)
+    X(Runs, runs, ListBenchmarks, list_benchmarks, READ)                                           \
+    /* runs_recording.c */                                                                         \
+    X(Runs, runs, GetRecording, get_recording, READ)
 
 /* the same, then: request stream, response stream. Beside td_SERVICE_METHOD these have
  * ..._half_closed, ..._writable and ..._cancelled. */

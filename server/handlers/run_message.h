@@ -18,6 +18,8 @@ typedef struct td_run {
 /* Fills texts and message from the row; they live as long as the struct stays where it is. */
 void td_run_describe(td_run *);
 void td_run_clear(td_run *);
+/* A run that the caller may see, by its id or the first digits of it; `field` names the id. */
+tb_status td_run_find(const td_call *, const char *id, const char *field, td_run *, tb_error *);
 
 /* A message that borrows the memory of a stored certificate. */
 void td_run_certificate(const db_certificate *, Tribo__V1__Certificate *);

@@ -120,9 +120,8 @@ void td_runs_list_runs(td_call *call, td_request *request)
 
 /* ---- one run ---- */
 
-/* A run that the caller may see. */
-static tb_status find_run(const td_call *call, const char *id_text, const char *field, td_run *run,
-                          tb_error *error)
+tb_status td_run_find(const td_call *call, const char *id_text, const char *field, td_run *run,
+                      tb_error *error)
 {
     db_id id = {0}, lower, upper;
     int32_t count = 1;
@@ -240,7 +239,7 @@ static void get_run(td_call *call, td_request *request)
     if (asked < 0 || asked > MOST_SUMMARIES)
         status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "maximum_summaries",
                                "maximum_summaries is %d, expected 0 to %d", asked, MOST_SUMMARIES);
-    if (status == TB_OK) status = find_run(call, message->run_id, "run_id", &run, &error);
+    if (status == TB_OK) status = td_run_find(call, message->run_id, "run_id", &run, &error);
     if (status == TB_OK)
         status = read_history(call->server->db, &run.row.id, summaries, &h, &error);
     if (status == TB_OK) {
@@ -285,8 +284,8 @@ static void compare_runs(td_call *call, td_request *request)
         (const Tribo__V1__CompareRunsRequest *)request->message;
     td_run a = {0}, b = {0};
     tb_error error = {0};
-    tb_status status = find_run(call, message->run_id_a, "run_id_a", &a, &error);
-    if (status == TB_OK) status = find_run(call, message->run_id_b, "run_id_b", &b, &error);
+    tb_status status = td_run_find(call, message->run_id_a, "run_id_a", &a, &error);
+    if (status == TB_OK) status = td_run_find(call, message->run_id_b, "run_id_b", &b, &error);
     if (status == TB_OK) {
         Tribo__V1__CompareRunsResponse response = TRIBO__V1__COMPARE_RUNS_RESPONSE__INIT;
         response.a = &a.message;

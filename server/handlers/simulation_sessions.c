@@ -157,6 +157,8 @@ static tb_status create(td_call *call, const Tribo__V1__CreateSessionRequest *me
     if (status == TB_OK) status = td_sessions_reserve(all, &call->caller, 1, error);
     if (status != TB_OK) return status;
     status = make_worlds(call, s, message->device, error);
+    if (status == TB_OK && message->record != NULL)
+        status = td_session_start_recording(s, message->record, error);
     td_session_renew(s);
     if (status == TB_OK) status = publish(call, s, error);
     if (status != TB_OK) {

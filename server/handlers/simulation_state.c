@@ -83,13 +83,9 @@ void td_simulation_get_contacts(td_call *call, td_request *request)
 
 /* ---- SetState, Reset ---- */
 
-static const double *row(td_wire_rows rows, int32_t world)
-{
-    return rows.numbers + (size_t)world * (size_t)rows.stride;
-}
-
 typedef struct new_state {
-    td_wire_rows q, u, controls;
+    td_wire_rows q, u, controls, kinematic;
+    const uint8_t *mask; /* worlds; NULL: all */
     tb_model_counts counts;
 } new_state;
 
@@ -104,6 +100,11 @@ static tb_status read_state(td_session *s, td_wire *wire, const Tribo__V1__SetSt
     if (status == TB_OK)
         status = td_wire_read_rows(wire, m->controls, "controls", s->worlds, n->counts.actuators,
                                    &n->controls, error);
+    if (status == TB_OK)
+        status = td_wire_read_tables(wire, m->kinematic, "kinematic", s->worlds,
+                                     n->counts.kinematic_bodies, TD_KINEMATIC_NUMBERS,
+                                     &n->kinematic, error);
+    if (status == TB_OK) status = td_wire_read_mask(m->mask, "mask", s->worlds, &n->mask, error);
     return status;
 }
 
@@ -111,11 +112,14 @@ static tb_status set_world(tb_state *state, const new_state *n, int32_t world, t
 {
     tb_status status = TB_OK;
     if (n->q.numbers != NULL)
-        status = tb_state_set_q(state, row(n->q, world), n->counts.coordinates, error);
+        status = tb_state_set_q(state, td_wire_row(n->q, world), n->counts.coordinates, error);
     if (status == TB_OK && n->u.numbers != NULL)
-        status = tb_state_set_u(state, row(n->u, world), n->counts.dofs, error);
+        status = tb_state_set_u(state, td_wire_row(n->u, world), n->counts.dofs, error);
     if (status == TB_OK && n->controls.numbers != NULL)
-        status = tb_state_set_controls(state, row(n->controls, world), n->counts.actuators, error);
+        status = tb_state_set_controls(state, td_wire_row(n->controls, world), n->counts.actuators,
+                                       error);
+    if (status == TB_OK && n->kinematic.numbers != NULL)
+        status = td_session_set_kinematic(state, td_wire_row(n->kinematic, world), error);
     return status;
 }
 
@@ -124,14 +128,16 @@ static tb_status set_world(tb_state *state, const new_state *n, int32_t world, t
 static tb_status set_worlds(td_session *s, const new_state *n, tb_error *error)
 {
     tb_status status = TB_OK;
-    for (int32_t w = 0; w < s->worlds && status == TB_OK && n->q.numbers != NULL; w++) {
+    const bool turns = n->q.numbers != NULL || n->kinematic.numbers != NULL;
+    for (int32_t w = 0; w < s->worlds && status == TB_OK && turns; w++) {
         tb_state *copy = NULL;
+        if (!td_wire_masked_in(n->mask, w)) continue;
         status = tb_state_fork(s->states[w], &copy, error);
         if (status == TB_OK) status = set_world(copy, n, w, error);
         tb_state_destroy(copy);
     }
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
-        status = set_world(s->states[w], n, w, error);
+        if (td_wire_masked_in(n->mask, w)) status = set_world(s->states[w], n, w, error);
     return status;
 }
 
@@ -168,12 +174,13 @@ static void reset(td_session *s, td_call *call, td_request *request)
     tb_error error = {0};
     const int32_t keyframe = message->use_keyframe ? message->keyframe : -1;
     const int32_t keyframes = tb_model_count(s->scene->model).keyframes;
-    tb_status status = TB_OK;
-    if (message->use_keyframe && (keyframe < 0 || keyframe >= keyframes))
+    const uint8_t *mask = NULL;
+    tb_status status = td_wire_read_mask(message->mask, "mask", s->worlds, &mask, &error);
+    if (status == TB_OK && message->use_keyframe && (keyframe < 0 || keyframe >= keyframes))
         status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "keyframe",
                                "keyframe is %d, the scene has %d", keyframe, keyframes);
     for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
-        status = tb_state_reset(s->states[w], keyframe, &error);
+        if (td_wire_masked_in(mask, w)) status = tb_state_reset(s->states[w], keyframe, &error);
     if (status != TB_OK) {
         td_call_fail(call, &error);
         return;

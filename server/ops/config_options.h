@@ -43,8 +43,8 @@
     X(limits, sessions, sessions, INTEGER, "4096", 1, 1000000, LIVE, "sessions open at once")      \
     X(limits, sessions_per_client, sessions_per_client, INTEGER, "2500", 1, 1000000, LIVE,         \
       "of these, sessions of one client; a key may have a quota of its own")                       \
-    X(limits, worlds_per_session, worlds_per_session, INTEGER, "4096", 1, 1000000, LIVE,           \
-      "worlds of one session")                                                                     \
+    X(limits, worlds_per_session, worlds_per_session, INTEGER, "1000000", 1, 1000000, LIVE,        \
+      "worlds of one session, besides what memory allows")                                         \
     X(limits, queue_length, queue_length, INTEGER, "1024", 1, 1000000, FIXED,                      \
       "requests that wait for a device; further ones are refused")                                 \
     X(limits, queue_wait_seconds, queue_wait_seconds, SECONDS, "0.25", 0, 86400, LIVE,             \
@@ -142,6 +142,8 @@
       "bound")                                                                                     \
     X(store, retain_jobs_bytes, retain_jobs_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB, FIXED,    \
       "results of ended grasp jobs; beyond it the oldest jobs go; 0: no bound")                    \
+    X(store, retain_recordings_bytes, retain_recordings_bytes, BYTES, "4 GiB", 0,                  \
+      1024 * 1024 * GIB, FIXED, "recordings of runs beyond this: the oldest are deleted")          \
     X(store, retain_unused_bytes, retain_unused_bytes, BYTES, "4 GiB", 0, 1024 * 1024 * GIB,       \
       FIXED, "assets and scenes that nobody uses, beyond this, go an hour after their last use")   \
     X(store, queue_length, store_queue_length, INTEGER, "4096", 16, 1000000, FIXED,                \

@@ -75,6 +75,7 @@ void td_session_release(td_session *s)
         return;
     td_session_destroy_worlds(s, s->states);
     td_session_give_memory_back(s);
+    td_session_end_recording(s);
     td_scene_release(s->all->server->catalog, s->scene);
     if (s->origin != NULL) td_origin_release(s->all, s->origin);
     if (s->device != NULL) atomic_fetch_sub(&s->device->sessions, 1);
@@ -431,6 +432,21 @@ int32_t td_session_piece(tb_state *const *states, int32_t worlds, td_wire_want w
         count++;
     }
     return count;
+}
+
+tb_status td_session_set_kinematic(tb_state *state, const double *numbers, tb_error *error)
+{
+    const tb_model *model = tb_state_model(state);
+    const int32_t bodies = tb_model_count(model).bodies;
+    tb_status status = TB_OK;
+    for (int32_t b = 0; b < bodies && status == TB_OK; b++) {
+        tb_body_info info;
+        if (tb_model_body_info(model, b, &info) != TB_OK || !info.kinematic) continue;
+        status = tb_state_set_kinematic(state, b, numbers, numbers + 3, numbers + 7, numbers + 10,
+                                        error);
+        numbers += TD_KINEMATIC_NUMBERS;
+    }
+    return status;
 }
 
 double td_session_dt(const td_session *s)

@@ -17,6 +17,7 @@
 #include "session/catalog.h"
 #include "schedule/scheduler.h"
 #include "session/session.h"
+#include "wire/recording.h"
 #include "wire/wire.h"
 
 enum { TD_LABEL_BYTES = 200, TD_SESSION_WAITING = 64, TD_OPTIONS_BYTES = 200 };
@@ -86,6 +87,8 @@ struct td_session {
     tb_certificate *certificates;
     int64_t step_estimate_ns, changes;
     td_run_account run;
+    td_recording *recording;  /* NULL: nothing is recorded */
+    uint64_t recording_bytes; /* booked for it */
     td_origin *origin;
 
     /* under its mutex */
@@ -191,6 +194,9 @@ tb_status td_session_fetch(td_session *, td_wire_want, tb_error *);
 /* The same of some worlds. */
 tb_status td_session_fetch_worlds(td_session *, tb_state *const *states, int32_t worlds,
                                   td_wire_want, tb_error *);
+/* Sets all kinematic bodies, TD_KINEMATIC_NUMBERS each in the model's order. */
+enum { TD_KINEMATIC_NUMBERS = 13 };
+tb_status td_session_set_kinematic(tb_state *, const double *numbers, tb_error *);
 /* s, of its steps. (turn, loaded) */
 double td_session_dt(const td_session *);
 /* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.
@@ -252,8 +258,18 @@ db_session td_origin_row(const td_session *parent, const td_origin *);
 /* (turn) */
 tb_status td_session_put_run(td_session *, int32_t run_status, const char *message, tb_error *);
 void td_session_put_event(td_session *, const char *kind, const char *message);
-/* Counts a step job in the run. (turn) */
-void td_session_account(td_session *, int32_t steps, int64_t compute_ns);
+/* Counts a step job in the run: how often its worlds, of these certificates, stepped. (turn) */
+void td_session_account(td_session *, const tb_certificate *, int32_t worlds, int32_t steps,
+                        int64_t compute_ns);
+/* Begins a recording: books its bound, takes the first frame. (turn, loaded) */
+tb_status td_session_start_recording(td_session *, const Tribo__V1__RecordOptions *, tb_error *);
+/* Takes a frame if one is due. (turn) */
+void td_session_record(td_session *);
+/* Hands the recording to the store if it has changed; the run's row is there. (turn) */
+void td_session_put_recording(td_session *);
+/* Goes on with the recording in the store, if there is one. (turn) */
+void td_session_recall_recording(td_session *);
+void td_session_end_recording(td_session *);
 /* Loads the worlds from the store. (turn) */
 tb_status td_session_load(td_session *, tb_error *);
 /* (turn) Its scene, within the budget of an upload. */

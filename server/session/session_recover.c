@@ -65,6 +65,7 @@ static void recall_run(td_session *s)
     s->run.steps = row.steps;
     s->run.compute_ns = row.compute_time_us * 1000;
     from_row_certificate(&row.certificate, &s->run.certificate);
+    td_session_recall_recording(s);
 }
 
 tb_status td_session_load_scene(td_session *s, tb_error *error)
@@ -258,6 +259,7 @@ static void close_now(void *context)
     recall_run(s);
     tb_status status =
         td_session_put_run(s, TRIBO__V1__RUN_STATUS__RUN_STATUS_DONE, s->end_reason, &error);
+    if (status == TB_OK) td_session_put_recording(s);
     if (status == TB_OK) td_session_put_event(s, s->end_reason, "");
     const tb_status ended = db_end_session(server->db, &s->id, s->end_reason,
                                            deletion != NULL ? on_ended : NULL, deletion, &error);

@@ -26,6 +26,8 @@ static void free_step(td_step *step)
     td_request_free(step->request);
     td_call_release(step->call);
     td_session_release(step->session);
+    free(step->chosen);
+    free(step->chosen_certificates);
     free(step);
 }
 
@@ -52,31 +54,109 @@ static void answer(td_step *step)
     step->answer(step);
 }
 
-static const double *row(td_wire_rows rows, int32_t world)
+typedef struct inputs {
+    td_wire_rows controls, forces, wrenches, kinematic;
+} inputs;
+
+/* Whether every kinematic body has an orientation: everything is checked before anything is set. */
+static tb_status check_orientations(td_wire_rows rows, int32_t worlds, int32_t bodies,
+                                    tb_error *error)
 {
-    return rows.numbers + (size_t)world * (size_t)rows.stride;
+    for (int32_t w = 0; w < worlds && rows.numbers != NULL; w++) {
+        for (int32_t b = 0; b < bodies; b++) {
+            const double *q = td_wire_row(rows, w) + TD_KINEMATIC_NUMBERS * b + 3;
+            if (!(q[0] * q[0] + q[1] * q[1] + q[2] * q[2] + q[3] * q[3] > 1e-20))
+                return tb_fail_field(error, TB_INVALID_ARGUMENT, "kinematic",
+                                     "kinematic: the orientation of body %d in world %d is 0",
+                                     (int)b, (int)w);
+        }
+        if (rows.stride == 0) break; /* one row for all */
+    }
+    return TB_OK;
 }
 
-/* Controls and forces into the worlds. Everything was checked before anything is set. */
+static tb_status read_inputs(td_step *step, td_wire *wire, const tb_model_counts *n, inputs *in)
+{
+    const int32_t worlds = step->session->worlds;
+    const Tribo__V1__StepRequest *m = step->message;
+    tb_error *error = &step->error;
+    tb_status status = td_wire_read_mask(m->mask, "mask", worlds, &step->mask, error);
+    if (status == TB_OK)
+        status = td_wire_read_rows(wire, m->controls, "controls", worlds, n->actuators,
+                                   &in->controls, error);
+    if (status == TB_OK)
+        status = td_wire_read_rows(wire, m->forces, "forces", worlds, n->dofs, &in->forces, error);
+    if (status == TB_OK)
+        status = td_wire_read_tables(wire, m->wrenches, "wrenches", worlds, n->bodies, 6,
+                                     &in->wrenches, error);
+    if (status == TB_OK)
+        status = td_wire_read_tables(wire, m->kinematic, "kinematic", worlds, n->kinematic_bodies,
+                                     TD_KINEMATIC_NUMBERS, &in->kinematic, error);
+    if (status == TB_OK)
+        status = check_orientations(in->kinematic, worlds, n->kinematic_bodies, error);
+    return status;
+}
+
+static tb_status set_inputs(tb_state *state, const inputs *in, int32_t w, const tb_model_counts *n,
+                            tb_error *error)
+{
+    tb_status status = TB_OK;
+    if (in->controls.numbers != NULL)
+        status = tb_state_set_controls(state, td_wire_row(in->controls, w), n->actuators, error);
+    if (status == TB_OK && in->forces.numbers != NULL)
+        status = tb_state_set_applied_force(state, td_wire_row(in->forces, w), n->dofs, error);
+    for (int32_t b = 0; status == TB_OK && in->wrenches.numbers != NULL && b < n->bodies; b++)
+        status = tb_state_set_body_wrench(state, b, td_wire_row(in->wrenches, w) + 6 * b, error);
+    if (status == TB_OK && in->kinematic.numbers != NULL)
+        status = td_session_set_kinematic(state, td_wire_row(in->kinematic, w), error);
+    return status;
+}
+
+/* Inputs into the worlds of the mask. Shapes and numbers are checked before anything is set; an
+ * orientation of length 0 shows when it is set. */
 static tb_status apply_inputs(td_step *step, td_wire *wire)
 {
     td_session *s = step->session;
     const tb_model_counts counts = tb_model_count(s->scene->model);
-    td_wire_rows controls, forces;
-    tb_error *error = &step->error;
-    tb_status status = td_wire_read_rows(wire, step->message->controls, "controls", s->worlds,
-                                         counts.actuators, &controls, error);
-    if (status == TB_OK)
-        status = td_wire_read_rows(wire, step->message->forces, "forces", s->worlds, counts.dofs,
-                                   &forces, error);
-    if (status != TB_OK) return status;
-    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++) {
-        if (controls.numbers != NULL)
-            status = tb_state_set_controls(s->states[w], row(controls, w), counts.actuators, error);
-        if (status == TB_OK && forces.numbers != NULL)
-            status = tb_state_set_applied_force(s->states[w], row(forces, w), counts.dofs, error);
-    }
+    inputs in;
+    tb_status status = read_inputs(step, wire, &counts, &in);
+    for (int32_t w = 0; w < s->worlds && status == TB_OK; w++)
+        if (td_wire_masked_in(step->mask, w))
+            status = set_inputs(s->states[w], &in, w, &counts, &step->error);
     return status;
+}
+
+/* Gathers the worlds of the mask for the device. */
+static tb_status choose_worlds(td_step *step)
+{
+    td_session *s = step->session;
+    const size_t n = (size_t)s->worlds;
+    td_job *job = &step->job;
+    job->states = s->states;
+    job->worlds = s->worlds;
+    job->certificates = s->certificates;
+    if (step->mask == NULL) return TB_OK;
+    step->chosen = calloc(n, sizeof(tb_state *));
+    step->chosen_certificates = calloc(n, sizeof *step->chosen_certificates);
+    if (step->chosen == NULL || step->chosen_certificates == NULL)
+        return tb_fail_memory(&step->error, n * sizeof *step->chosen_certificates, "worlds");
+    job->worlds = 0;
+    for (int32_t w = 0; w < s->worlds; w++)
+        if (step->mask[w] != 0) step->chosen[job->worlds++] = s->states[w];
+    job->states = step->chosen;
+    job->certificates = step->chosen_certificates;
+    if (job->worlds > 0) return TB_OK;
+    return tb_fail_field(&step->error, TB_INVALID_ARGUMENT, "mask", "mask chooses no world");
+}
+
+/* Certificates of the worlds that stepped; those of the others are of their last step. */
+static void spread_certificates(td_step *step)
+{
+    td_session *s = step->session;
+    int32_t next = 0;
+    for (int32_t w = 0; w < s->worlds && step->mask != NULL; w++)
+        s->certificates[w] = step->mask[w] != 0 ? step->chosen_certificates[next++]
+                                                : *tb_state_certificate(s->states[w]);
 }
 
 /* Refuses a step with an answer over the limit before it is computed. */
@@ -104,11 +184,12 @@ static void on_done(td_job *job, tb_status status, const tb_error *error)
         step->status = tb_fail(&step->error, TB_ABORTED,
                                "the session ended after %d of %d steps of this request",
                                job->steps_done, job->steps);
+    if (step->chosen != NULL) spread_certificates(step);
     if (step->status == TB_OK) step->status = td_session_fetch(s, step->want, &step->error);
-    s->step_estimate_ns = job->step_estimate_ns;
+    if (step->mask == NULL) s->step_estimate_ns = job->step_estimate_ns; /* of all worlds */
     unbook(step); /* before the answer: its receiver may send the next step at once */
     if (job->steps_done > 0) {
-        td_session_account(s, job->steps_done, job->compute_ns);
+        td_session_account(s, job->certificates, job->worlds, job->steps_done, job->compute_ns);
         td_session_renew(s);
     }
     answer(step);
@@ -128,10 +209,8 @@ static void run_step(td_session *s, td_task *task)
         step->status = apply_inputs(step, &wire);
         td_wire_return(s->all, &wire);
     }
+    if (step->status == TB_OK) step->status = choose_worlds(step);
     if (step->status == TB_OK) {
-        job->states = s->states;
-        job->worlds = s->worlds;
-        job->certificates = s->certificates;
         job->options = s->options;
         job->step_estimate_ns = s->step_estimate_ns;
         job->pace = s->pace;

@@ -15,6 +15,10 @@ struct td_step {
     td_request *request;
     const Tribo__V1__StepRequest *message; /* inside the request */
     td_wire_want want;
+    const uint8_t *mask; /* worlds; inside the request; NULL: all */
+    /* with a mask: the worlds that step, in one piece, and their certificates */
+    tb_state **chosen;
+    tb_certificate *chosen_certificates;
     bool at_leisure;   /* the thread that brought it may take the steps */
     int64_t booked_ns; /* of the session's open_steps_ns */
     bool booked;

@@ -236,16 +236,17 @@ void td_session_put_event(td_session *s, const char *kind, const char *message)
                      "session=%s kind=%s message=%s", s->text, kind, error.message);
 }
 
-void td_session_account(td_session *s, int32_t steps, int64_t compute_ns)
+void td_session_account(td_session *s, const tb_certificate *certificates, int32_t worlds,
+                        int32_t steps, int64_t compute_ns)
 {
     static const int64_t SUMMARY_NS = 1000000000;
     td_run_account *run = &s->run;
-    run->steps += (int64_t)steps * s->worlds;
+    run->steps += (int64_t)steps * worlds;
     run->compute_ns += compute_ns;
     run->summary_steps += steps;
-    for (int32_t w = 0; w < s->worlds; w++) {
-        tb_certificate_merge(&run->certificate, &s->certificates[w]);
-        tb_certificate_merge(&run->summary, &s->certificates[w]);
+    for (int32_t w = 0; w < worlds; w++) {
+        tb_certificate_merge(&run->certificate, &certificates[w]);
+        tb_certificate_merge(&run->summary, &certificates[w]);
     }
     const int64_t now = td_monotonic_ns();
     if (now - run->summary_ns < SUMMARY_NS) return;
@@ -261,6 +262,79 @@ void td_session_account(td_session *s, int32_t steps, int64_t compute_ns)
     run->summary = (tb_certificate){0};
     run->summary_steps = 0;
     run->summary_ns = now;
+}
+
+/* ---- recordings ---- */
+
+tb_status td_session_start_recording(td_session *s, const Tribo__V1__RecordOptions *options,
+                                     tb_error *error)
+{
+    const int32_t bodies = tb_model_count(s->scene->model).bodies;
+    tb_status status =
+        td_recording_create(options, "record", s->worlds, bodies, &s->recording, error);
+    if (status != TB_OK) return status;
+    status =
+        td_memory_take(s->all->server, s->owner, s->recording->maximum, "the recording", error);
+    if (status == TB_OK) s->recording_bytes = s->recording->maximum;
+    td_session_record(s);
+    return status;
+}
+
+void td_session_record(td_session *s)
+{
+    td_recording *r = s->recording;
+    if (r == NULL || s->states == NULL) return;
+    tb_state *state = s->states[r->world];
+    if (!td_recording_due(r, tb_state_time(state))) return;
+    const td_wire_want want = {.bodies = true, .contacts = true};
+    tb_error lost;
+    if (td_session_fetch_worlds(s, &state, 1, want, &lost) == TB_OK)
+        td_recording_add(r, state, td_session_dt(s));
+}
+
+void td_session_put_recording(td_session *s)
+{
+    unsigned char *bytes = NULL;
+    size_t size = 0;
+    tb_error error;
+    if (s->recording == NULL || !s->recording->changed) return;
+    tb_status status = td_recording_pack(s->recording, &bytes, &size, &error);
+    if (status == TB_OK)
+        status = db_put_recording(s->all->server->db, &s->id, bytes, size, NULL, NULL, &error);
+    if (status == TB_OK) return;
+    s->recording->changed = true;
+    td_log_write(s->all->server->log, TB_LOG_WARNING, "session.recording_failed",
+                 "session=%s message=%s", s->text, error.message);
+}
+
+void td_session_recall_recording(td_session *s)
+{
+    unsigned char *bytes = NULL;
+    uint64_t size = 0;
+    tb_error error;
+    if (s->recording != NULL ||
+        db_get_recording(s->all->server->db, &s->id, &bytes, &size, &error) != TB_OK)
+        return;
+    tb_status status = td_recording_unpack(bytes, (size_t)size, &s->recording, &error);
+    free(bytes);
+    if (status == TB_OK)
+        status = td_memory_take(s->all->server, s->owner, s->recording->maximum, "the recording",
+                                &error);
+    if (status == TB_OK) {
+        s->recording_bytes = s->recording->maximum;
+        return;
+    }
+    td_session_end_recording(s);
+    td_log_write(s->all->server->log, TB_LOG_WARNING, "session.recording_ended",
+                 "session=%s message=%s", s->text, error.message);
+}
+
+void td_session_end_recording(td_session *s)
+{
+    if (s->recording_bytes > 0) td_memory_give_back(s->all->server, s->owner, s->recording_bytes);
+    s->recording_bytes = 0;
+    td_recording_destroy(s->recording);
+    s->recording = NULL;
 }
 
 /* ---- checkpoints ---- */
@@ -339,6 +413,7 @@ static tb_status store_checkpoint(td_session *s, td_checkpoint_wait *told, bool 
         free(c);
         return status;
     }
+    td_session_put_recording(s);
     *c = (stored_checkpoint){.session = s, .told = told, .changes = s->changes, .pause = pause};
     td_session_hold(s);
     db_snapshot snapshot;

@@ -207,6 +207,7 @@ void td_session_changed(td_session *s)
     atomic_store(&s->steps, tb_state_steps(s->states[0]));
     atomic_store(&s->time, tb_state_time(s->states[0]));
     atomic_store(&s->dirty, true);
+    td_session_record(s);
     td_session_publish(s);
 }
 

@@ -187,6 +187,45 @@ tb_status td_wire_read_rows(td_wire *wire, const Tribo__V1__Array *array, const 
     return TB_OK;
 }
 
+tb_status td_wire_read_tables(td_wire *wire, const Tribo__V1__Array *array, const char *field,
+                              int64_t rows, int64_t items, int64_t columns, td_wire_rows *out,
+                              tb_error *error)
+{
+    *out = (td_wire_rows){0};
+    if (array == NULL) return TB_OK;
+    const size_t n = array->n_shape;
+    const int64_t *shape = array->shape;
+    const bool one = n == 2 && shape[0] == items && shape[1] == columns;
+    const bool each = n == 3 && shape[0] == rows && shape[1] == items && shape[2] == columns;
+    if (!one && !each)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                             "%s has a shape of %zu axes that is neither (%lld, %lld) nor (%lld, "
+                             "%lld, %lld)",
+                             field, n, (long long)items, (long long)columns, (long long)rows,
+                             (long long)items, (long long)columns);
+    int64_t flat[2] = {rows, items * columns};
+    Tribo__V1__Array view = *array;
+    view.shape = each ? flat : &flat[1];
+    view.n_shape = each ? 2 : 1;
+    return td_wire_read_rows(wire, &view, field, rows, items * columns, out, error);
+}
+
+tb_status td_wire_read_mask(const Tribo__V1__Array *array, const char *field, int32_t worlds,
+                            const uint8_t **mask, tb_error *error)
+{
+    *mask = NULL;
+    if (array == NULL) return TB_OK;
+    if (array->dtype != TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                             "%s has the dtype %d, expected UINT8", field, (int)array->dtype);
+    if (array->n_shape != 1 || array->shape[0] != worlds || array->data.len != (size_t)worlds)
+        return tb_fail_field(error, TB_INVALID_ARGUMENT, field,
+                             "%s has %zu bytes, expected one for each of %d worlds", field,
+                             array->data.len, (int)worlds);
+    *mask = array->data.data;
+    return TB_OK;
+}
+
 /* ---- certificates ---- */
 
 Tribo__V1__Outcome td_wire_outcome(tb_status status)

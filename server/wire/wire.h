@@ -65,6 +65,7 @@ Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worl
 /* The contacts of each world's last step. */
 Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds,
                                        td_wire_want);
+Tribo__V1__ContactStatus td_wire_contact_status(tb_contact_status);
 /* About how many bytes a world takes in an answer with `want` and a certificate. */
 size_t td_wire_world_bytes(const tb_state *, td_wire_want);
 
@@ -81,6 +82,23 @@ typedef struct td_wire_rows {
  * INVALID_ARGUMENT names `field`, its shape, size or element at fault. */
 tb_status td_wire_read_rows(td_wire *, const Tribo__V1__Array *, const char *field, int64_t rows,
                             int64_t columns, td_wire_rows *, tb_error *);
+
+/* The same of `columns` numbers for each of `items` things: items x columns, or rows x items x
+ * columns. */
+tb_status td_wire_read_tables(td_wire *, const Tribo__V1__Array *, const char *field, int64_t rows,
+                              int64_t items, int64_t columns, td_wire_rows *, tb_error *);
+
+/* Reads an Array of `worlds` UINT8 elements, which is borrowed; NULL if it is absent: all. */
+tb_status td_wire_read_mask(const Tribo__V1__Array *, const char *field, int32_t worlds,
+                            const uint8_t **mask, tb_error *);
+static inline bool td_wire_masked_in(const uint8_t *mask, int32_t world)
+{
+    return mask == NULL || mask[world] != 0;
+}
+static inline const double *td_wire_row(td_wire_rows rows, int32_t world)
+{
+    return rows.numbers + (size_t)world * (size_t)rows.stride;
+}
 
 /* INVALID_ARGUMENT naming `field` for a policy that this server does not know. */
 tb_status td_wire_read_overlaps(Tribo__V1__OverlapPolicy, const char *field, tb_overlap_policy *,

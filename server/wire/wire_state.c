@@ -202,7 +202,7 @@ static columns take_columns(td_wire *wire, size_t n)
     return c;
 }
 
-static uint8_t contact_status(tb_contact_status status)
+Tribo__V1__ContactStatus td_wire_contact_status(tb_contact_status status)
 {
     switch (status) {
     case TB_CONTACT_STICK: return TRIBO__V1__CONTACT_STATUS__CONTACT_STATUS_STICK;
@@ -232,7 +232,7 @@ static void fill_columns(const tb_state *state, int32_t n, columns c, double dt)
         memcpy(c.velocities[i], info.velocity, sizeof info.velocity);
         memcpy(c.tangents[i], info.tangent1, sizeof info.tangent1);
         memcpy(c.tangents[i] + 3, info.tangent2, sizeof info.tangent2);
-        c.statuses[i] = contact_status(info.status);
+        c.statuses[i] = (uint8_t)td_wire_contact_status(info.status);
         c.laws[i] = contact_law(info.kind);
         for (int k = 0; k < 3 && dt > 0; k++)
             c.forces[i][k] =
