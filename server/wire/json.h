@@ -4,7 +4,10 @@
  * original ones are read too), 64-bit integers and bytes (base64) as strings, enums by name, "NaN",
  * "Infinity" and "-Infinity" for numbers that JSON has not, null for what is absent, values equal
  * to the default left out. map<> entries are objects, google.protobuf.Duration is "1.5s", and a
- * google.protobuf.Any of a type that the daemon knows is printed with "@type". */
+ * google.protobuf.Any of a type that the daemon knows is printed with "@type".
+ *
+ * Beyond that mapping an Array is also read from lists in lists: of numbers as FLOAT64, of truth values as
+ * UINT8. */
 #ifndef SERVER_JSON_H
 #define SERVER_JSON_H
 
@@ -14,6 +17,9 @@
 /* Appends a message as JSON. RESOURCE_EXHAUSTED if out of memory; INTERNAL if the message holds what
  * its descriptor does not allow. */
 tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *, tb_error *);
+/* The same with every Array as lists in lists, as many levels as it has axes, in place of base64. Whole
+ * numbers beyond 2^53 are strings, as everywhere in this mapping. */
+tb_status td_json_print_plain(tb_bytes *text, const ProtobufCMessage *, tb_error *);
 
 /* Has jansson take its memory from the budget of the thread (base/budget.h), so that the reading of a
  * document can be bounded and ended. Once, before any document is read. */

@@ -16,6 +16,8 @@
 #include "base/budget.h"
 #include "base/error.h"
 
+#include "tribo/v1/common.pb-c.h"
+
 /* Upper bounds of the memory of jansson's nodes, with the allocator's overhead: an object with its
  * first buckets, a key's pair in the hash table, a number or short string with its slot in an array
  * that has just doubled. */
@@ -244,6 +246,79 @@ static tb_status read_bytes(reader *r, const place *at, const json_t *value,
 
 /* ---- values -----------------------------------------------------------------------------------*/
 
+/* ---- arrays as lists ------------------------------------------------------------------------- */
+
+enum { MOST_AXES = 8 };
+
+/* Lists in lists while they are read: their shape, and the numbers of the innermost. */
+typedef struct plain_array {
+    int64_t shape[MOST_AXES];
+    size_t axes, count;
+    bool truths;
+    double *numbers; /* NULL: elements are counted */
+    uint8_t *bytes;
+} plain_array;
+
+static tb_status read_element(reader *r, const place *at, json_t *value, plain_array *a)
+{
+    double number = 0;
+    if (a->truths != json_is_boolean(value) || (!a->truths && !json_is_number(value)))
+        return refuse_kind(r, at, value, a->truths ? "a truth value" : "a number");
+    const tb_status status = a->truths ? TB_OK : read_real(r, at, value, DBL_MAX, &number);
+    if (a->bytes != NULL) a->bytes[a->count] = json_is_true(value) ? 1 : 0;
+    if (a->numbers != NULL) a->numbers[a->count] = number;
+    a->count++;
+    return status;
+}
+
+static tb_status read_axis(reader *r, const place *at, json_t *value, size_t axis, plain_array *a)
+{
+    if (axis == a->axes) return read_element(r, at, value, a);
+    if (!json_is_array(value)) return refuse_kind(r, at, value, "a list");
+    const size_t length = json_array_size(value);
+    if (length != (size_t)a->shape[axis])
+        return refuse(r, at, "a list of %zu, the lists beside it have %lld", length,
+                      (long long)a->shape[axis]);
+    tb_status status = TB_OK;
+    for (size_t i = 0; i < length && status == TB_OK; i++) {
+        const place inside = {.outer = at, .index = i};
+        status = read_axis(r, &inside, json_array_get(value, i), axis + 1, a);
+    }
+    return status;
+}
+
+/* An Array from lists in lists, which must all be of one length on each axis. */
+static tb_status read_plain_array(reader *r, const place *at, json_t *value,
+                                  Tribo__V1__Array *array)
+{
+    plain_array a = {0};
+    json_t *inner = value;
+    for (; json_is_array(inner); inner = json_array_get(inner, 0)) {
+        if (a.axes == MOST_AXES)
+            return refuse(r, at, "more than %d lists in each other", MOST_AXES);
+        a.shape[a.axes++] = (int64_t)json_array_size(inner);
+        if (json_array_size(inner) == 0) break;
+    }
+    a.truths = json_is_boolean(inner);
+    tb_status status = read_axis(r, at, value, 0, &a);
+    if (status != TB_OK) return status;
+    const size_t size = a.count * (a.truths ? 1 : sizeof(double));
+    void *data = allocate(r, at, size + 1);
+    int64_t *shape = allocate(r, at, a.axes * sizeof *shape);
+    if (data == NULL || shape == NULL) return TB_RESOURCE_EXHAUSTED;
+    memcpy(shape, a.shape, a.axes * sizeof *shape);
+    *(a.truths ? (void **)&a.bytes : (void **)&a.numbers) = data;
+    a.count = 0;
+    status = read_axis(r, at, value, 0, &a);
+    array->dtype =
+        a.truths ? TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8 : TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64;
+    array->shape = shape;
+    array->n_shape = a.axes;
+    array->data.data = data;
+    array->data.len = size;
+    return status;
+}
+
 static tb_status read_submessage(reader *r, const place *at, json_t *value,
                                  const ProtobufCMessageDescriptor *type, ProtobufCMessage **message)
 {
@@ -251,6 +326,8 @@ static tb_status read_submessage(reader *r, const place *at, json_t *value,
     if (made == NULL) return TB_RESOURCE_EXHAUSTED;
     protobuf_c_message_init(type, made);
     *message = made;
+    if (type == &tribo__v1__array__descriptor && json_is_array(value))
+        return read_plain_array(r, at, value, (Tribo__V1__Array *)made);
     return read_message(r, at, value, made);
 }
 

@@ -8,8 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "tribo/v1/common.pb-c.h"
+
 /* The text with the first failure; after one, everything else does nothing. */
 typedef struct printer {
+    bool plain; /* Arrays as lists */
     tb_bytes *text;
     tb_error *error;
     tb_status status;
@@ -139,6 +142,69 @@ static void put_enum(printer *p, const ProtobufCEnumDescriptor *type, int number
     }
     snprintf(text, sizeof text, "%d", number);
     put_text(p, text);
+}
+
+/* ---- arrays as lists ------------------------------------------------------------------------- */
+
+static void put_element(printer *p, const Tribo__V1__Array *array, size_t index)
+{
+    static const int64_t EXACT_LIMIT = INT64_C(1) << 53;
+    const uint8_t *data = array->data.data;
+    char text[32];
+    double x = 0;
+    float single = 0;
+    int64_t whole = 0;
+    int32_t narrow = 0;
+    switch (array->dtype) {
+    case TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32:
+        memcpy(&single, data + 4 * index, sizeof single);
+        put_real(p, (double)single, true);
+        return;
+    case TRIBO__V1__DATA_TYPE__DATA_TYPE_INT32:
+        memcpy(&narrow, data + 4 * index, sizeof narrow);
+        whole = narrow;
+        break;
+    case TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64:
+        memcpy(&whole, data + 8 * index, sizeof whole);
+        break;
+    case TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8: whole = data[index]; break;
+    default:
+        memcpy(&x, data + 8 * index, sizeof x);
+        put_real(p, x, false);
+        return;
+    }
+    const bool exact = whole <= EXACT_LIMIT && whole >= -EXACT_LIMIT;
+    snprintf(text, sizeof text, exact ? "%lld" : "\"%lld\"", (long long)whole);
+    put_text(p, text);
+}
+
+static void put_axis(printer *p, const Tribo__V1__Array *array, size_t axis, size_t *next)
+{
+    const int64_t length = axis < array->n_shape ? array->shape[axis] : 0;
+    put(p, "[", 1);
+    for (int64_t i = 0; i < length && p->status == TB_OK; i++) {
+        if (i > 0) put(p, ",", 1);
+        if (axis + 1 < array->n_shape)
+            put_axis(p, array, axis + 1, next);
+        else
+            put_element(p, array, (*next)++);
+    }
+    put(p, "]", 1);
+}
+
+/* The shape must fit the data, which is ours. */
+static void put_array(printer *p, const Tribo__V1__Array *array)
+{
+    const bool wide = array->dtype == TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64 ||
+                      array->dtype == TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT64 ||
+                      array->dtype == TRIBO__V1__DATA_TYPE__DATA_TYPE_UNSPECIFIED;
+    size_t size = array->dtype == TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8 ? 1 : wide ? 8 : 4;
+    for (size_t i = 0; i < array->n_shape; i++) size *= (size_t)array->shape[i];
+    size_t next = 0;
+    if (size != array->data.len && p->status == TB_OK)
+        p->status = tb_fail(p->error, TB_INTERNAL, "an array of %zu bytes, its shape asks for %zu",
+                            array->data.len, size);
+    put_axis(p, array, 0, &next);
 }
 
 static void put_value(printer *p, const ProtobufCFieldDescriptor *field, const void *value)
@@ -337,7 +403,9 @@ static void put_any(printer *p, const ProtobufCMessage *any)
 
 static void print_message(printer *p, const ProtobufCMessage *message)
 {
-    if (strcmp(message->descriptor->name, "google.protobuf.Duration") == 0) {
+    if (p->plain && message->descriptor == &tribo__v1__array__descriptor) {
+        put_array(p, (const Tribo__V1__Array *)message);
+    } else if (strcmp(message->descriptor->name, "google.protobuf.Duration") == 0) {
         put_duration(p, message);
     } else if (strcmp(message->descriptor->name, "google.protobuf.Any") == 0) {
         put_any(p, message);
@@ -348,9 +416,19 @@ static void print_message(printer *p, const ProtobufCMessage *message)
     }
 }
 
-tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *message, tb_error *error)
+static tb_status print(tb_bytes *text, const ProtobufCMessage *message, bool plain, tb_error *error)
 {
-    printer p = {.text = text, .error = error, .status = TB_OK};
+    printer p = {.plain = plain, .text = text, .error = error};
     print_message(&p, message);
     return p.status;
+}
+
+tb_status td_json_print(tb_bytes *text, const ProtobufCMessage *message, tb_error *error)
+{
+    return print(text, message, false, error);
+}
+
+tb_status td_json_print_plain(tb_bytes *text, const ProtobufCMessage *message, tb_error *error)
+{
+    return print(text, message, true, error);
 }

@@ -113,7 +113,8 @@ static tb_status encode(const http_exchange *x, const http_item *item, tb_bytes 
     ProtobufCMessage *message =
         protobuf_c_message_unpack(x->call.method->output, NULL, item->size, packed);
     if (message == NULL) return tb_fail_memory(error, item->size, "an answer");
-    const tb_status status = td_json_print(encoded, message, error);
+    const tb_status status = x->format.plain ? td_json_print_plain(encoded, message, error)
+                                             : td_json_print(encoded, message, error);
     protobuf_c_message_free_unpacked(message, NULL);
     return status;
 }
@@ -136,6 +137,20 @@ static enum MHD_Result answer_unary(http_exchange *x)
     return result;
 }
 
+/* Makes `out` a Server-Sent Event of the JSON in `encoded`, which is one line. */
+static tb_status make_event(http_exchange *x, bool end, const tb_bytes *encoded, tb_error *error)
+{
+    const char *head = end ? "event: end\ndata: " : "data: ";
+    tb_bytes_free(&x->encoded);
+    tb_status status = tb_bytes_append(&x->encoded, head, strlen(head));
+    if (status == TB_OK) status = tb_bytes_append(&x->encoded, encoded->base, encoded->size);
+    if (status == TB_OK) status = tb_bytes_append(&x->encoded, "\n\n", 2);
+    x->out = x->encoded.base;
+    x->out_size = status == TB_OK ? x->encoded.size : 0;
+    x->out_at = 0;
+    return status == TB_OK ? TB_OK : tb_fail_memory(error, encoded->size, "an event");
+}
+
 /* Makes `out` a frame of these flags from the bytes in `encoded`, in base64 if the client reads
  * text. */
 static tb_status make_frame(http_exchange *x, unsigned flags, tb_bytes *encoded, tb_error *error)
@@ -143,6 +158,7 @@ static tb_status make_frame(http_exchange *x, unsigned flags, tb_bytes *encoded,
     tb_bytes packed = {0};
     unsigned char header[HTTP_ENVELOPE_BYTES];
     tb_status status = TB_OK;
+    if (x->format.events) return make_event(x, flags != 0, encoded, error);
     tb_bytes_free(&x->encoded);
     const bool end = flags != 0;
     if (x->format.response_gzip && !end && encoded->size >= GZIP_LEAST_BYTES) {
@@ -292,6 +308,7 @@ static ssize_t read_stream(void *context, uint64_t position, char *buffer, size_
 
 static const char *stream_type(const http_format *format)
 {
+    if (format->events) return "text/event-stream";
     if (format->protocol == HTTP_CONNECT_STREAM)
         return format->json ? "application/connect+json" : "application/connect+proto";
     return format->json   ? "application/grpc-web+json"

@@ -169,7 +169,7 @@ static tb_status open_body(http_exchange *x, tb_bytes *unpacked, const unsigned 
     if (status != TB_OK) return status;
     *bytes = x->body.base;
     *size = x->body.size;
-    if (x->format.protocol != HTTP_CONNECT_UNARY) {
+    if (x->format.protocol != HTTP_CONNECT_UNARY && !x->format.get) {
         http_envelope envelope = {0};
         status = http_envelope_read(*bytes, *size, &envelope, error);
         if (status != TB_OK) return status;

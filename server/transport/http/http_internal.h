@@ -49,6 +49,8 @@ typedef struct http_format {
     bool json;            /* canonical protobuf JSON, else protobuf */
     bool text;            /* gRPC-Web in base64 */
     bool get;             /* Connect's GET: the message is in the query */
+    bool events;          /* a stream by GET: Server-Sent Events, JSON each */
+    bool plain;           /* JSON with arrays as lists */
     bool request_gzip;    /* the message may be (enveloped) or is (unary) compressed */
     bool response_gzip;   /* the client takes compressed answers */
     bool response_brotli; /* and files packed by brotli */

@@ -112,10 +112,10 @@ static bool is_get(const char *method)
     return strcmp(method, MHD_HTTP_METHOD_GET) == 0 || strcmp(method, MHD_HTTP_METHOD_HEAD) == 0;
 }
 
-/* GET is for methods that change nothing and answer once. */
+/* GET is for methods that change nothing; streams come as Server-Sent Events. */
 static bool method_allows_get(const td_method *method)
 {
-    return !method->client_streaming && !method->server_streaming && method->scope <= TD_SCOPE_READ;
+    return !method->client_streaming && method->scope <= TD_SCOPE_READ;
 }
 
 static void find_route(http_exchange *x, const char *url)
@@ -160,7 +160,9 @@ static void check_method(http_exchange *x, const char *method)
     const bool call = x->route == HTTP_ROUTE_CALL;
     x->format.get = call && is_get(method);
     if (call && strcmp(method, MHD_HTTP_METHOD_POST) == 0) return;
-    if (is_get(method) && (!call || method_allows_get(x->call.method))) return;
+    const bool head_of_stream =
+        call && strcmp(method, MHD_HTTP_METHOD_HEAD) == 0 && x->call.method->server_streaming;
+    if (is_get(method) && !head_of_stream && (!call || method_allows_get(x->call.method))) return;
     refuse(x, MHD_HTTP_METHOD_NOT_ALLOWED, TB_UNSUPPORTED, "%.20s is not allowed here: use %s",
            method, x->allow);
 }
@@ -253,6 +255,13 @@ static void read_get_format(http_exchange *x)
     const char *version = query(x, "connect"), *encoding = query(x, "encoding");
     const char *compression = query(x, "compression");
     x->format.json = encoding == NULL || strcmp(encoding, "json") == 0;
+    if (x->call.method->server_streaming) {
+        x->format.events = true;
+        x->format.protocol = HTTP_CONNECT_STREAM;
+        if (!x->format.json)
+            refuse(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, TB_INVALID_ARGUMENT,
+                   "encoding: \"%.40s\": events are JSON", encoding);
+    }
     if (!x->format.json && strcmp(encoding, "proto") != 0)
         refuse(x, MHD_HTTP_UNSUPPORTED_MEDIA_TYPE, TB_INVALID_ARGUMENT,
                "encoding: \"%.40s\" is not known; there are json and proto", encoding);
@@ -279,6 +288,18 @@ static void read_timeout(http_exchange *x)
         x->call.deadline_ns = x->call.arrival_ns + wait;
 }
 
+/* How arrays are written in JSON: "Tribo-Arrays: plain", or "arrays=plain" in the query of a GET. */
+static void read_arrays(http_exchange *x)
+{
+    const char *header = http_header(x, "Tribo-Arrays");
+    const char *arrays = x->format.get && header == NULL ? query(x, "arrays") : header;
+    if (arrays == NULL || strcasecmp(arrays, "base64") == 0) return;
+    x->format.plain = true;
+    if (strcasecmp(arrays, "plain") != 0)
+        refuse(x, MHD_HTTP_BAD_REQUEST, TB_INVALID_ARGUMENT,
+               "Tribo-Arrays: \"%.40s\" is not known; there are plain and base64", arrays);
+}
+
 static void read_format(http_exchange *x)
 {
     static const char *const REQUEST_ENCODING[] = {"Content-Encoding", "Connect-Content-Encoding",
@@ -296,7 +317,9 @@ static void read_format(http_exchange *x)
         read_content_type(x);
     const http_protocol protocol = x->format.protocol;
     if (!x->format.get) read_encoding(x, REQUEST_ENCODING[protocol]);
-    x->format.response_gzip = list_has(http_header(x, RESPONSE_ENCODING[protocol]), "gzip");
+    x->format.response_gzip =
+        !x->format.events && list_has(http_header(x, RESPONSE_ENCODING[protocol]), "gzip");
+    read_arrays(x);
     read_timeout(x);
     const char *traceparent = http_header(x, "traceparent");
     if (traceparent != NULL) td_trace_read(&x->call.trace, traceparent, strlen(traceparent));

@@ -284,6 +284,32 @@ START_TEST(a_stream_in_json_ends_with_its_last_frame)
 }
 END_TEST
 
+START_TEST(a_stream_by_get_is_server_sent_events)
+{
+    prepare();
+    start();
+    http_answer answer =
+        http_ask(at, "GET", "/tribo.v1.Test/Count?message=%7B%22pageSize%22%3A2%7D",
+                 "Accept: text/event-stream\r\nAccept-Encoding: gzip\r\n", "", 0);
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_str_eq(http_value(&answer, "Content-Type"), "text/event-stream");
+    ck_assert_str_eq((const char *)answer.body.base,
+                     "data: {\"nextPageToken\":\"0\"}\n\ndata: {\"nextPageToken\":\"1\"}\n\n"
+                     "event: end\ndata: {}\n\n");
+    http_answer_free(&answer);
+    answer = http_ask(at, "GET", "/tribo.v1.Test/Count?message=%7B%22pageToken%22%3A%22fail%22%7D",
+                      "", "", 0);
+    ck_assert_int_eq(answer.status, 200);
+    ck_assert_ptr_nonnull(strstr((const char *)answer.body.base, "event: end\ndata: {\"error\":"));
+    http_answer_free(&answer);
+    is_error(http_ask(at, "GET", "/tribo.v1.Test/Count?encoding=proto", "", "", 0), 415,
+             "invalid_argument", "events are JSON");
+    is_error(http_ask(at, "GET", "/tribo.v1.Test/Late?arrays=octal", "", "", 0), 400,
+             "invalid_argument", "plain and base64");
+    stop();
+}
+END_TEST
+
 START_TEST(an_error_after_messages_comes_in_the_last_frame)
 {
     prepare();
@@ -550,8 +576,8 @@ TEST_MAIN(a_unary_call_in_json_and_in_protobuf, a_connection_is_kept_and_request
           errors_carry_details_and_when_to_retry, answers_may_come_late, a_deadline_ends_a_call,
           a_client_that_leaves_cancels_its_call, keys_are_asked_for_and_taken,
           loopback_counts_only_for_those_who_meant_it, a_stream_in_json_ends_with_its_last_frame,
-          an_error_after_messages_comes_in_the_last_frame, malformed_envelopes_are_refused,
-          grpc_web_has_trailers_in_the_body, grpc_web_text_is_base64_in_pieces,
-          a_client_stream_is_refused_with_a_way_out,
+          a_stream_by_get_is_server_sent_events, an_error_after_messages_comes_in_the_last_frame,
+          malformed_envelopes_are_refused, grpc_web_has_trailers_in_the_body,
+          grpc_web_text_is_base64_in_pieces, a_client_stream_is_refused_with_a_way_out,
           a_stalled_reader_holds_up_nobody_and_costs_no_memory, a_handler_that_floods_is_stopped,
           gzip_both_ways_and_no_bombs)

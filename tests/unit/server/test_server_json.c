@@ -346,6 +346,68 @@ START_TEST(other_forms_are_read_too)
 }
 END_TEST
 
+static void refused(const ProtobufCMessageDescriptor *type, const char *text, const char *field,
+                    const char *hint)
+{
+    td_request *request = NULL;
+    tb_error e = {0};
+    const tb_status status = parse_text(type, text, strlen(text), &request, &e);
+    ck_assert_msg(status == TB_INVALID_ARGUMENT, "%s: %s %s", text, tb_status_name(status),
+                  e.message);
+    ck_assert_msg(strcmp(e.field, field) == 0, "%s: field '%s', not '%s'", text, e.field, field);
+    ck_assert_msg(strstr(e.message, hint) != NULL, "%s: '%s' without '%s'", text, e.message, hint);
+    ck_assert_ptr_null(request);
+}
+
+START_TEST(arrays_are_lists_on_request)
+{
+    set_up();
+    const ProtobufCMessageDescriptor *state = &tribo__v1__set_state_request__descriptor;
+    /* lists are always read */
+    means(state, "{\"q\":[1,2.5]}",
+          "{\"q\":{\"dtype\":1,\"shape\":[2],\"data\":\"AAAAAAAA8D8AAAAAAAAEQA==\"}}");
+    means(state, "{\"u\":[[1],[2.5]]}",
+          "{\"u\":{\"dtype\":1,\"shape\":[2,1],\"data\":\"AAAAAAAA8D8AAAAAAAAEQA==\"}}");
+    means(state, "{\"mask\":[true,false]}",
+          "{\"mask\":{\"dtype\":5,\"shape\":[2],\"data\":\"AQA=\"}}");
+    means(state, "{\"q\":[]}", "{\"q\":{\"dtype\":1,\"shape\":[0]}}");
+    refused(state, "{\"q\":[1,true]}", "q[1]", "a number expected");
+    refused(state, "{\"q\":[[1,2],[3]]}", "q[1]", "a list of 1");
+    refused(state, "{\"q\":[[1],2]}", "q[1]", "a list expected");
+    refused(state, "{\"q\":[1,[2]]}", "q[1]", "a number expected");
+    refused(state, "{\"q\":[[[[[[[[[1]]]]]]]]]}", "q", "more than 8");
+
+    /* and printed where they are asked for */
+    const int64_t steps[2] = {3, INT64_C(9007199254740993)};
+    const float small[4] = {0.1f, 2, -0.5f, 1e9f};
+    const uint8_t bytes[2] = {0, 255};
+    int64_t shapes[2] = {2, 2};
+    Tribo__V1__Array a = TRIBO__V1__ARRAY__INIT, b = a, c = a;
+    a.dtype = TRIBO__V1__DATA_TYPE__DATA_TYPE_INT64;
+    b.dtype = TRIBO__V1__DATA_TYPE__DATA_TYPE_FLOAT32;
+    c.dtype = TRIBO__V1__DATA_TYPE__DATA_TYPE_UINT8;
+    a.shape = b.shape = c.shape = shapes;
+    a.n_shape = c.n_shape = 1;
+    b.n_shape = 2;
+    a.data = (ProtobufCBinaryData){sizeof steps, (uint8_t *)(uintptr_t)steps};
+    b.data = (ProtobufCBinaryData){sizeof small, (uint8_t *)(uintptr_t)small};
+    c.data = (ProtobufCBinaryData){sizeof bytes, (uint8_t *)(uintptr_t)bytes};
+    Tribo__V1__State message = TRIBO__V1__STATE__INIT;
+    message.q = &a;
+    message.poses = &b;
+    message.u = &c;
+    tb_bytes text = {0};
+    tb_error e = {0};
+    TEST_OK(td_json_print_plain(&text, &message.base, &e), &e);
+    ck_assert_str_eq((const char *)text.base, "{\"q\":[3,\"9007199254740993\"],\"u\":[0,255],"
+                                              "\"poses\":[[0.1,2],[-0.5,1e+09]]}");
+    tb_bytes_free(&text);
+    c.data.len = 1; /* less than the shape says: an error, no read beyond it */
+    ck_assert_int_eq(td_json_print_plain(&text, &message.base, &e), TB_INTERNAL);
+    tb_bytes_free(&text);
+}
+END_TEST
+
 START_TEST(whole_numbers_are_exact)
 {
     set_up();
@@ -361,19 +423,6 @@ START_TEST(whole_numbers_are_exact)
 END_TEST
 
 /* ---- what is refused ---- */
-
-static void refused(const ProtobufCMessageDescriptor *type, const char *text, const char *field,
-                    const char *hint)
-{
-    td_request *request = NULL;
-    tb_error e = {0};
-    const tb_status status = parse_text(type, text, strlen(text), &request, &e);
-    ck_assert_msg(status == TB_INVALID_ARGUMENT, "%s: %s %s", text, tb_status_name(status),
-                  e.message);
-    ck_assert_msg(strcmp(e.field, field) == 0, "%s: field '%s', not '%s'", text, e.field, field);
-    ck_assert_msg(strstr(e.message, hint) != NULL, "%s: '%s' without '%s'", text, e.message, hint);
-    ck_assert_ptr_null(request);
-}
 
 START_TEST(refusals_name_the_place)
 {
@@ -526,6 +575,6 @@ START_TEST(a_long_path_is_cut_and_not_overrun)
 END_TEST
 
 TEST_MAIN(every_message_comes_back_with_the_same_bytes, the_form_is_canonical,
-          error_details_have_their_own_forms, other_forms_are_read_too, whole_numbers_are_exact,
-          refusals_name_the_place, what_is_no_json_is_refused, depth_and_memory_are_bounded,
-          a_long_path_is_cut_and_not_overrun)
+          error_details_have_their_own_forms, other_forms_are_read_too, arrays_are_lists_on_request,
+          whole_numbers_are_exact, refusals_name_the_place, what_is_no_json_is_refused,
+          depth_and_memory_are_bounded, a_long_path_is_cut_and_not_overrun)
