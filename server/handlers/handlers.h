@@ -9,6 +9,7 @@
 #define TD_UNARY_LIST(X)                                                                           \
     /* simulation_info.c, simulation_assets.c, simulation_scenes.c */                              \
     X(Simulation, simulation, GetServerInfo, get_server_info, NONE)                                \
+    X(Simulation, simulation, GetLog, get_log, ADMIN)                                              \
     X(Simulation, simulation, CreateAsset, create_asset, RUN)                                      \
     X(Simulation, simulation, ListAssets, list_assets, READ)                                       \
     X(Simulation, simulation, GetAsset, get_asset, READ)                                           \

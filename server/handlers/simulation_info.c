@@ -1,5 +1,10 @@
 /* GetServerInfo: version, devices and limits of this server. Open to every caller, so the response
- * names no caller but the one who asks. */
+ * names no caller but the one who asks. GetLog: the log's tail, for administrators, because it names
+ * callers. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/error.h"
 #include "ops/build.h"
 #include "handlers/handlers.h"
 #include "schedule/scheduler.h"
@@ -70,4 +75,34 @@ void td_simulation_get_server_info(td_call *call, td_request *request)
     response.draining = atomic_load(&server->draining);
     response.sessions = td_sessions_count(server->sessions);
     td_call_reply(call, &response.base);
+}
+
+void td_simulation_get_log(td_call *call, td_request *request)
+{
+    enum { USUAL_LINES = 100, MOST_LINES = 1000 };
+    const int32_t asked = ((const Tribo__V1__GetLogRequest *)request->message)->lines;
+    Tribo__V1__GetLogResponse response = TRIBO__V1__GET_LOG_RESPONSE__INIT;
+    tb_error error;
+    td_request_free(request);
+    if (asked < 0 || asked > MOST_LINES) {
+        tb_fail_field(&error, TB_INVALID_ARGUMENT, "lines",
+                      "lines is %d, expected 1 to %d, or 0 for %d", (int)asked, (int)MOST_LINES,
+                      (int)USUAL_LINES);
+        td_call_fail(call, &error);
+        return;
+    }
+    char *lines[MOST_LINES], *tail = malloc(TD_LOG_TAIL_SIZE + 1);
+    if (tail == NULL) {
+        tb_fail_memory(&error, TD_LOG_TAIL_SIZE, "the log's tail");
+        td_call_fail(call, &error);
+        return;
+    }
+    td_log_tail(call->server->log, asked == 0 ? USUAL_LINES : asked, tail, TD_LOG_TAIL_SIZE + 1);
+    char *rest = NULL;
+    for (char *l = strtok_r(tail, "\n", &rest); l != NULL && response.n_lines < MOST_LINES;
+         l = strtok_r(NULL, "\n", &rest))
+        lines[response.n_lines++] = l;
+    response.lines = lines;
+    td_call_reply(call, &response.base);
+    free(tail);
 }

@@ -204,6 +204,7 @@ typedef struct listed {
 
 static void describe(listed *l)
 {
+    static const int64_t IDLE_NS = INT64_C(3000000000);
     td_session *s = l->session;
     Tribo__V1__SessionInfo *info = &l->info;
     tribo__v1__session_info__init(info);
@@ -220,6 +221,13 @@ static void describe(listed *l)
     info->expire_time_us =
         td_clock_to_utc_us(&s->all->server->clock, atomic_load(&s->expire_time_us));
     info->device = s->device->name;
+    info->memory_bytes = (uint64_t)atomic_load(&s->listed_bytes);
+    const bool idle = td_monotonic_ns() - atomic_load(&s->stepped_ns) > IDLE_NS;
+    info->steps_per_second = idle ? 0 : atomic_load(&s->rate);
+    info->recorded = atomic_load(&s->recorded);
+    pthread_mutex_lock(&s->mutex);
+    info->watchers = s->number_of_watchers;
+    pthread_mutex_unlock(&s->mutex);
 }
 
 /* Page tokens are the number of the last session that was shown. */

@@ -9,6 +9,7 @@
 
 #include <ctype.h>
 #include <errno.h>
+#include <pthread.h>
 #include <stdarg.h>
 #include <stdatomic.h>
 #include <stdint.h>
@@ -26,6 +27,9 @@ enum { LINE_SIZE = 4096, NAME_SIZE = 48, VALUE_SIZE = 1024, DIRECTIVE_SIZE = 24 
 struct td_log {
     atomic_int least;
     bool json;
+    pthread_mutex_t mutex; /* of the tail */
+    size_t written;        /* bytes in all; the last ones are in the ring */
+    char ring[TD_LOG_TAIL_SIZE];
 };
 
 /* A line under construction; longer text is cut, and space for the line's end is reserved. */
@@ -243,9 +247,10 @@ static void put_head(line *l, bool json, tb_log_level level, const char *event)
 
 tb_status td_log_create(tb_log_level least, bool json, td_log **created, tb_error *error)
 {
-    td_log *log = malloc(sizeof *log);
+    td_log *log = calloc(1, sizeof *log);
     *created = log;
     if (log == NULL) return tb_fail_memory(error, sizeof *log, "the log");
+    pthread_mutex_init(&log->mutex, NULL);
     atomic_init(&log->least, (int)least);
     log->json = json;
     return TB_OK;
@@ -253,7 +258,39 @@ tb_status td_log_create(tb_log_level least, bool json, td_log **created, tb_erro
 
 void td_log_destroy(td_log *log)
 {
+    if (log != NULL) pthread_mutex_destroy(&log->mutex);
     free(log);
+}
+
+static void keep(td_log *log, const line *l)
+{
+    pthread_mutex_lock(&log->mutex);
+    for (size_t i = 0; i < l->size; i++) log->ring[log->written++ % TD_LOG_TAIL_SIZE] = l->text[i];
+    pthread_mutex_unlock(&log->mutex);
+}
+
+size_t td_log_tail(td_log *log, int lines, char *text, size_t size)
+{
+    size_t used = 0;
+    if (size == 0) return 0;
+    if (log != NULL && lines > 0) {
+        pthread_mutex_lock(&log->mutex);
+        const size_t end = log->written, kept = end < TD_LOG_TAIL_SIZE ? end : TD_LOG_TAIL_SIZE;
+        const size_t most = kept < size - 1 ? kept : size - 1;
+        /* back over whole lines; where a byte before the first line is gone, that line is cut */
+        size_t begin = end;
+        int found = 0;
+        for (size_t back = 1; back <= most && found < lines; back++) {
+            const size_t at = end - back;
+            const bool starts =
+                at == 0 || (back < kept && log->ring[(at - 1) % TD_LOG_TAIL_SIZE] == '\n');
+            if (starts) begin = at, found++;
+        }
+        for (; begin < end; begin++) text[used++] = log->ring[begin % TD_LOG_TAIL_SIZE];
+        pthread_mutex_unlock(&log->mutex);
+    }
+    text[used] = '\0';
+    return used;
 }
 
 void td_log_set_level(td_log *log, tb_log_level least)
@@ -274,6 +311,7 @@ void td_log_write(td_log *log, tb_log_level level, const char *event, const char
     if (log->json) l.text[l.size++] = '}';
     l.text[l.size++] = '\n';
 
+    keep(log, &l);
     /* a log that cannot be written is no reason to stop serving */
     for (size_t done = 0; done < l.size;) {
         const ssize_t n = write(STDERR_FILENO, l.text + done, l.size - done);

@@ -8,6 +8,7 @@
 #define SERVER_LOG_H
 
 #include <stdbool.h>
+#include <stddef.h>
 
 #include "tribo.h"
 
@@ -19,6 +20,10 @@ void td_log_set_level(td_log *, tb_log_level least);
 /* A NULL log is silent. */
 void td_log_write(td_log *, tb_log_level, const char *event, const char *format, ...)
     __attribute__((format(printf, 4, 5)));
+/* The latest lines that were written, at most `lines` of them, the oldest first: text with line ends,
+ * cut at `size` from the front, and a zero. Returns its length. */
+enum { TD_LOG_TAIL_SIZE = 65536 };
+size_t td_log_tail(td_log *, int lines, char *text, size_t size);
 /* For library objects that log through a tb_log hook. */
 tb_log td_log_hook(td_log *);
 

@@ -73,6 +73,10 @@ struct td_session {
     atomic_llong expire_time_us; /* of the steady clock */
     atomic_llong steps;          /* as published */
     _Atomic double time;         /* s, as published */
+    _Atomic double rate;         /* steps of every world a second, over the last summary */
+    atomic_llong stepped_ns;     /* when it last stepped */
+    atomic_llong listed_bytes;   /* memory booked for it, as published */
+    atomic_bool recorded;        /* it has a recording, as published */
     atomic_bool stop;            /* ended: work on it stops between steps */
     atomic_bool loaded;          /* worlds are in memory */
     atomic_bool dirty;           /* changed since the last checkpoint */
@@ -98,6 +102,7 @@ struct td_session {
     int32_t waiting;
     char end_reason[64];
     td_watcher *watchers;
+    int32_t number_of_watchers;
     bool flushing; /* the flush task is queued */
 
     /* accepted steps that have not ended: their number, and the expected time including their
@@ -232,6 +237,8 @@ void td_session_destroy_worlds(td_session *, tb_state **);
 tb_status td_session_book_memory(td_session *, tb_error *);
 /* After the worlds have gone. (turn) */
 void td_session_give_memory_back(td_session *);
+/* Lets others see how much is booked. (turn) */
+void td_session_publish_memory(td_session *);
 /* The worlds have changed: counts, publishes, marks as dirty. (turn) */
 void td_session_changed(td_session *);
 

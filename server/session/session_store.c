@@ -249,7 +249,10 @@ void td_session_account(td_session *s, const tb_certificate *certificates, int32
         tb_certificate_merge(&run->summary, &certificates[w]);
     }
     const int64_t now = td_monotonic_ns();
+    atomic_store(&s->stepped_ns, now);
     if (now - run->summary_ns < SUMMARY_NS) return;
+    if (run->summary_ns > 0)
+        atomic_store(&s->rate, 1e9 * run->summary_steps / (double)(now - run->summary_ns));
     ensure_run(s);
     db_step_summary summary;
     memset(&summary, 0, sizeof summary);
@@ -276,6 +279,7 @@ tb_status td_session_start_recording(td_session *s, const Tribo__V1__RecordOptio
     status =
         td_memory_take(s->all->server, s->owner, s->recording->maximum, "the recording", error);
     if (status == TB_OK) s->recording_bytes = s->recording->maximum;
+    td_session_publish_memory(s);
     td_session_record(s);
     return status;
 }
@@ -322,6 +326,7 @@ void td_session_recall_recording(td_session *s)
                                 &error);
     if (status == TB_OK) {
         s->recording_bytes = s->recording->maximum;
+        td_session_publish_memory(s);
         return;
     }
     td_session_end_recording(s);

@@ -167,10 +167,17 @@ void td_session_destroy_worlds(td_session *s, tb_state **states)
     free(states);
 }
 
+void td_session_publish_memory(td_session *s)
+{
+    atomic_store(&s->listed_bytes, (long long)(s->memory_bytes + s->recording_bytes));
+    atomic_store(&s->recorded, s->recording != NULL);
+}
+
 void td_session_give_memory_back(td_session *s)
 {
     if (s->memory_bytes > 0) td_memory_give_back(s->all->server, s->owner, s->memory_bytes);
     s->memory_bytes = 0;
+    td_session_publish_memory(s);
 }
 
 tb_status td_session_book_memory(td_session *s, tb_error *error)
@@ -179,6 +186,7 @@ tb_status td_session_book_memory(td_session *s, tb_error *error)
     const uint64_t bytes = td_memory_of_worlds(s->scene->model, s->worlds);
     const tb_status status = td_memory_take(s->all->server, s->owner, bytes, "the session", error);
     if (status == TB_OK) s->memory_bytes = bytes;
+    td_session_publish_memory(s);
     return status;
 }
 

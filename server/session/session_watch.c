@@ -236,6 +236,7 @@ void td_session_tell(td_session *s, Tribo__V1__SessionEvent event, const char *m
     td_watcher *list = s->watchers;
     if (last) {
         s->watchers = NULL;
+        s->number_of_watchers = 0;
         for (td_watcher *w = list; w != NULL; w = w->next) w->listed = false;
     } else {
         /* a call takes a message without waiting and without calling back */
@@ -283,6 +284,7 @@ tb_status td_watcher_add(td_watcher *w, tb_error *error)
         w->listed = true;
         w->next = s->watchers;
         s->watchers = w;
+        s->number_of_watchers++;
         atomic_fetch_add(&s->all->watching, 1);
     }
     pthread_mutex_unlock(&s->mutex);
@@ -299,6 +301,7 @@ void td_watcher_remove(td_watcher *w)
         td_watcher **link = &s->watchers;
         while (*link != w) link = &(*link)->next;
         *link = w->next;
+        s->number_of_watchers--;
         w->listed = false;
         atomic_fetch_sub(&s->all->watching, 1);
     }

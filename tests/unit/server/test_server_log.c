@@ -200,7 +200,44 @@ START_TEST(lines_of_several_threads_do_not_mix)
 }
 END_TEST
 
-TEST_MAIN(a_text_line_has_time_level_event_and_fields, json_lines_keep_types,
-          numbers_that_are_none_are_text_in_json, a_value_cannot_forge_a_field_or_a_line,
-          a_long_value_is_cut_and_the_line_stays_whole, what_is_below_the_level_is_not_written,
-          lines_of_several_threads_do_not_mix)
+START_TEST(the_tail_has_the_latest_lines_whole)
+{
+    static char text[TD_LOG_TAIL_SIZE + 1];
+    char value[200];
+    td_log *log = open_log(TB_LOG_INFO, false);
+    ck_assert_uint_eq(td_log_tail(log, 5, text, sizeof text), 0);
+    capture();
+    for (int i = 0; i < 2000; i++) { /* more than is kept */
+        snprintf(value, sizeof value, "%0*d", 1 + i % 90, i);
+        td_log_write(log, TB_LOG_INFO, "test.line", "number=%d value=%s", i, value);
+    }
+    free(release());
+    const size_t size = td_log_tail(log, 3, text, sizeof text);
+    ck_assert_uint_eq(size, strlen(text));
+    ck_assert_int_eq(text[size - 1], '\n');
+    const char *at = text;
+    for (int i = 1997; i < 2000; i++) {
+        char expected[32];
+        snprintf(expected, sizeof expected, "test.line number=%d ", i);
+        const char *line = strstr(at, expected);
+        ck_assert_msg(line != NULL, "no line %d in %s", i, text);
+        at = line + 1;
+    }
+    int lines = 0;
+    for (const char *c = text; *c != '\0'; c++) lines += *c == '\n';
+    ck_assert_int_eq(lines, 3);
+
+    /* all that is kept: no more than fits, no line cut */
+    ck_assert_uint_gt(td_log_tail(log, 100000, text, sizeof text), TD_LOG_TAIL_SIZE - 400);
+    ck_assert_int_eq(strncmp(text, "20", 2), 0);
+    ck_assert_uint_lt(td_log_tail(log, 100000, text, 500), 500);
+    ck_assert_int_eq(strncmp(text, "20", 2), 0);
+    ck_assert_uint_eq(td_log_tail(NULL, 3, text, sizeof text), 0);
+    td_log_destroy(log);
+}
+END_TEST
+
+TEST_MAIN(the_tail_has_the_latest_lines_whole, a_text_line_has_time_level_event_and_fields,
+          json_lines_keep_types, numbers_that_are_none_are_text_in_json,
+          a_value_cannot_forge_a_field_or_a_line, a_long_value_is_cut_and_the_line_stays_whole,
+          what_is_below_the_level_is_not_written, lines_of_several_threads_do_not_mix)
