@@ -193,6 +193,7 @@ format: ## rewrite the C sources in the style of .clang-format
 check-format: ## say which C sources are not in that style
 	@CLANG_FORMAT=$(CLANG_FORMAT) tests/check_format.sh
 
+install: TRIBO_BUILT = $(filter %/tribo,$(ALL))
 install: products ## header, libraries, command and pkg-config file to DESTDIR/PREFIX
 	install -d $(addprefix $(DESTDIR)$(PREFIX)/,bin include lib/pkgconfig)
 	install -m 644 solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h $(DESTDIR)$(PREFIX)/include/
@@ -203,6 +204,13 @@ install: products ## header, libraries, command and pkg-config file to DESTDIR/P
 	install -m 755 $(filter %/tribo %/tribod,$(ALL)) $(DESTDIR)$(PREFIX)/bin/
 	sed -e 's|@PREFIX@|$(PREFIX)|; s|@VERSION@|$(VERSION)|; s|@PACKAGES@|$(PACKAGES)|; s|@LIBS@|$(SUNDIALS_LIBS)|' \
 	    deploy/tribo.pc.in > $(DESTDIR)$(PREFIX)/lib/pkgconfig/tribo.pc
+	install -d $(addprefix $(DESTDIR)$(PREFIX)/share/,bash-completion/completions zsh/site-functions fish/vendor_completions.d man/man1)
+	$(TRIBO_BUILT) completion bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/tribo
+	$(TRIBO_BUILT) completion zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_tribo
+	$(TRIBO_BUILT) completion fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/tribo.fish
+	$(TRIBO_BUILT) man > $(DESTDIR)$(PREFIX)/share/man/man1/tribo.1
+	for c in $$($(TRIBO_BUILT) man | sed -n 's/^\.BR tribo\\-\([a-z]*\) (1)$$/\1/p' | grep -v '^help$$'); do \
+	    $(TRIBO_BUILT) man $$c > $(DESTDIR)$(PREFIX)/share/man/man1/tribo-$$c.1 || exit 1; done
 
 clean: ## remove build/
 	rm -rf $(BUILD)

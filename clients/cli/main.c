@@ -6,17 +6,15 @@
 
 #include "common/args.h"
 #include "common/cli.h"
+#include "common/describe.h"
 #include "common/json.h"
-
-typedef struct subcommand {
-    const char *name, *summary;
-    int (*function)(int argc, char **argv);
-} subcommand;
 
 static int command_version(int argc, char **argv);
 static int command_help(int argc, char **argv);
+static int command_completion(int argc, char **argv);
+static int command_man(int argc, char **argv);
 
-static const subcommand SUBCOMMANDS[] = {
+static const cli_subcommand SUBCOMMANDS[] = {
     {"run", "step a model; certificate, recording, plot", command_run},
     {"solve", "solve contact problem files", command_solve},
     {"info", "what a model holds: counts, masses, joints, warnings", command_info},
@@ -34,6 +32,8 @@ static const subcommand SUBCOMMANDS[] = {
     {"load", "how many calls a daemon answers, and how fast", command_load},
     {"backup", "copy a daemon's store", command_backup},
     {"version", "version, solvers, backends", command_version},
+    {"completion", "completions for bash, zsh or fish", command_completion},
+    {"man", "manual pages", command_man},
     {"help", "help on a command", command_help},
 };
 enum { COUNT = sizeof SUBCOMMANDS / sizeof SUBCOMMANDS[0] };
@@ -170,7 +170,7 @@ static void print_overview(FILE *file)
                   "\n'tribo help COMMAND' and 'tribo COMMAND --help' say more.\n");
 }
 
-static const subcommand *find_subcommand(const char *name)
+static const cli_subcommand *find_subcommand(const char *name)
 {
     const char *names[COUNT + 1] = {NULL};
     for (int i = 0; i < COUNT; i++) {
@@ -185,13 +185,64 @@ static const subcommand *find_subcommand(const char *name)
     return NULL;
 }
 
+/* Commands with options of their own: `help` has none. */
+enum { DESCRIBED = COUNT - 1 };
+
+static int command_completion(int argc, char **argv)
+{
+    static const args_command COMMAND = {
+        .name = "completion",
+        .operands = "SHELL",
+        .description = "Prints completions of commands, options and their choices for bash, zsh or "
+                       "fish.\n",
+        .examples = "  tribo completion bash > ~/.local/share/bash-completion/completions/tribo\n"
+                    "  tribo completion zsh > ~/.zfunc/_tribo\n"
+                    "  tribo completion fish > ~/.config/fish/completions/tribo.fish\n",
+        .minimum_operands = 1,
+        .maximum_operands = 1};
+    const args_option options[] = {{NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
+    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    static const char *const SHELLS[] = {"bash", "zsh", "fish", NULL};
+    int operands = 0;
+    const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
+    if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+    for (int i = 0; SHELLS[i] != NULL; i++)
+        if (strcmp(argv[1], SHELLS[i]) == 0) {
+            cli_print_completion(argv[1], SUBCOMMANDS, DESCRIBED);
+            return CLI_OK;
+        }
+    args_complain("completion", "no shell '%s' is known; there are bash, zsh and fish", argv[1]);
+    return CLI_USAGE;
+}
+
+static int command_man(int argc, char **argv)
+{
+    static const args_command COMMAND = {.name = "man",
+                                         .operands = "[COMMAND]",
+                                         .description =
+                                             "Prints the manual page of tribo or of one of its "
+                                             "commands as roff.\n",
+                                         .examples = "  tribo man | man -l -\n"
+                                                     "  tribo man run > tribo-run.1\n",
+                                         .maximum_operands = 1};
+    const args_option options[] = {{NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
+    const args_group groups[] = {{"options", options}, {NULL, NULL}};
+    int operands = 0;
+    const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
+    if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+    const cli_subcommand *command = operands > 0 ? find_subcommand(argv[1]) : NULL;
+    if (operands > 0 && (command == NULL || command->function == command_help)) return CLI_USAGE;
+    cli_print_manual(command, SUBCOMMANDS, COUNT);
+    return CLI_OK;
+}
+
 static int command_help(int argc, char **argv)
 {
     if (argc < 2 || strcmp(argv[1], "help") == 0 || argv[1][0] == '-') {
         print_overview(stdout);
         return CLI_OK;
     }
-    const subcommand *command = find_subcommand(argv[1]);
+    const cli_subcommand *command = find_subcommand(argv[1]);
     if (command == NULL) return CLI_USAGE;
     char name[32], help[] = "--help";
     snprintf(name, sizeof name, "%s", command->name);
@@ -210,7 +261,7 @@ int main(int argc, char **argv)
     } else {
         char version[] = "version";
         if (strcmp(argv[1], "--version") == 0) argv[1] = version;
-        const subcommand *command = find_subcommand(argv[1]);
+        const cli_subcommand *command = find_subcommand(argv[1]);
         if (command != NULL) code = command->function(argc - 1, argv + 1);
     }
 

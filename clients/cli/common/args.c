@@ -110,6 +110,13 @@ static void print_help(const args_command *command, const args_group *groups)
         "then\n");
 }
 
+static args_printer *printer = print_help;
+
+void args_set_printer(args_printer *other)
+{
+    printer = other != NULL ? other : print_help;
+}
+
 /* ---- values ---- */
 
 static bool parse_number(const args_command *command, const args_option *o, const char *text)
@@ -254,7 +261,7 @@ args_outcome args_parse(const args_command *command, const args_group *groups, i
     /* --help takes precedence over every other error */
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
         if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
-            print_help(command, groups);
+            printer(command, groups);
             return ARGS_HELPED;
         }
 

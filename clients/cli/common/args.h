@@ -60,6 +60,10 @@ typedef enum args_outcome {
 args_outcome args_parse(const args_command *command, const args_group *groups, int argc,
                         char **argv, int *operands);
 
+/* Prints what --help says. Another printer makes other texts of the same tables; NULL: the usual. */
+typedef void args_printer(const args_command *, const args_group *);
+void args_set_printer(args_printer *);
+
 /* Says on stderr that the command line of `command` is wrong, and where help is. */
 void args_complain(const char *command, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
