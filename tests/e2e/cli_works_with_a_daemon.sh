@@ -146,7 +146,7 @@ run 0 runs --limit 3
 check 'three runs and a header' [ "$(wc -l <"$dir/out")" = 4 ]
 run 0 runs --json
 check 'many runs' [ "$(wc -l <"$dir/out")" -ge 8 ]
-ids=$(grep '"label":"tribo run"' "$dir/out" | sed -E 's/.*"run":"([0-9a-f]*)".*/\1/' | head -n 2)
+ids=$(grep '"label":"tribo run"' "$dir/out" | sed -E 's/.*"run_id":"([0-9a-f]*)".*/\1/' | head -n 2)
 a=$(echo "$ids" | head -n 1) b=$(echo "$ids" | tail -n 1)
 run 0 runs show "$a"
 has "$a"

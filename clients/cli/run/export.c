@@ -5,6 +5,7 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/interrupt.h"
+#include "common/json.h"
 #include "simulation/simulation.h"
 
 static const args_command COMMAND = {
@@ -28,11 +29,13 @@ int command_export(int argc, char **argv)
     args_option shared[SIMULATION_OPTIONS];
     simulation_option_list(&options, shared);
     int64_t steps = 0;
+    bool json = false;
     const char *problem = NULL;
     const args_option own[] = {
         {"steps", "N", "steps before it (0)", ARGS_INTEGER, &steps, 0, 2e9, NULL},
         {"problem", "FILE", "where to write it: .dat (text) or .hdf5 (FCLIB)", ARGS_TEXT, &problem,
          0, 0, NULL},
+        {"json", NULL, "print one JSON object", ARGS_FLAG, &json, 0, 0, NULL},
         {"quiet", NULL, "print errors only", ARGS_FLAG, &options.quiet, 0, 0, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", own}, {"how it is stepped", shared}, {NULL, NULL}};
@@ -58,14 +61,23 @@ int command_export(int argc, char **argv)
         return cli_exit_code(status);
     }
     interrupt_watch();
-    progress bar = progress_begin("stepping", (double)steps, options.quiet);
+    progress bar = progress_begin("stepping", (double)steps, options.quiet || json);
     status = simulation_run(&s, steps, NULL, NULL, NULL, &bar, &error);
     progress_end(&bar);
     if (status == TB_OK) status = tb_export_problem(s.stepper, s.worlds[0], problem, &error);
 
     /* reads the file back: an unreadable problem is no export */
     if (status == TB_OK) status = tb_problem_load(problem, &file, &error);
-    if (status == TB_OK && !options.quiet) {
+    if (status == TB_OK && json) {
+        const tb_problem_info info = tb_problem_describe(file);
+        json_t *object = json_object();
+        json_object_set_new(object, "path", json_text(problem));
+        json_object_set_new(object, "contacts", json_integer(info.contacts));
+        json_object_set_new(object, "rows", json_integer(info.rows));
+        json_object_set_new(object, "steps", json_integer(s.steps));
+        json_object_set_new(object, "dt", json_finite(s.dt));
+        json_print(stdout, object);
+    } else if (status == TB_OK && !options.quiet) {
         const tb_problem_info info = tb_problem_describe(file);
         printf("%s: %d contacts, %d rows, after %lld steps of %g s\n", problem, (int)info.contacts,
                (int)info.rows, (long long)s.steps, s.dt);

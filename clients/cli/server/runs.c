@@ -40,12 +40,12 @@ static double run_seconds(const Tribo__V1__Run *run)
 static json_t *run_json(const Tribo__V1__Run *run)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "run", json_text(run->run_id));
+    json_object_set_new(object, "run_id", json_text(run->run_id));
     json_object_set_new(object, "kind", json_string(word(KINDS, 4, (unsigned)run->kind)));
     json_object_set_new(object, "status", json_string(word(STATUSES, 6, (unsigned)run->status)));
     json_object_set_new(object, "owner", json_text(run->owner));
     json_object_set_new(object, "label", json_text(run->label));
-    json_object_set_new(object, "scene", json_text(run->scene_id));
+    json_object_set_new(object, "scene_id", json_text(run->scene_id));
     json_object_set_new(object, "build", json_text(run->build));
     json_object_set_new(object, "device", json_text(run->device));
     json_object_set_new(object, "start_time_us", json_integer(run->start_time_us));

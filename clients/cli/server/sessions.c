@@ -28,8 +28,8 @@ static const char *const EVENTS[] = {"state",   "deleted",     "expired", "evict
 static json_t *session_json(const Tribo__V1__SessionInfo *s)
 {
     json_t *object = json_object();
-    json_object_set_new(object, "session", json_text(s->session_id));
-    json_object_set_new(object, "scene", json_text(s->scene_id));
+    json_object_set_new(object, "session_id", json_text(s->session_id));
+    json_object_set_new(object, "scene_id", json_text(s->scene_id));
     json_object_set_new(object, "owner", json_text(s->owner));
     json_object_set_new(object, "label", json_text(s->label));
     json_object_set_new(object, "status",

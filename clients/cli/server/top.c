@@ -7,6 +7,7 @@
 
 #include "common/args.h"
 #include "common/cli.h"
+#include "common/json.h"
 #include "common/progress.h"
 #include "remote/remote.h"
 #include "tribo/v1/simulation.pb-c.h"
@@ -16,9 +17,10 @@ static const args_command COMMAND = {
     .operands = "",
     .description =
         "Shows a daemon's devices and its busiest sessions, and refreshes until Ctrl-C.\n"
-        "Into a file or pipe it writes once, after one interval.\n",
+        "Into a file or pipe it writes once, after one interval; so it does as JSON.\n",
     .examples = "  tribo top\n"
-                "  tribo top --server robot7:7410 --interval 0.5\n",
+                "  tribo top --server robot7:7410 --interval 0.5\n"
+                "  tribo top --json\n",
     .minimum_operands = 0,
     .maximum_operands = 0};
 
@@ -38,6 +40,7 @@ typedef struct row {
 typedef struct top {
     tbc_client *client;
     const char *address;
+    bool json;
     seen seen[REMEMBERED];
     int32_t number_seen;
     double looked; /* s */
@@ -60,6 +63,38 @@ static void insert(row rows[ROWS], int *count, row r)
         at--;
     }
     if (at < ROWS) rows[at] = r;
+}
+
+static void print_json(const Tribo__V1__GetServerInfoResponse *info, const row rows[ROWS],
+                       int count, double total)
+{
+    json_t *object = json_object(), *devices = json_array(), *sessions = json_array();
+    json_object_set_new(object, "version", json_text(info->version));
+    json_object_set_new(object, "build", json_text(info->build));
+    json_object_set_new(object, "draining", json_boolean(info->draining));
+    json_object_set_new(object, "world_steps_per_second", json_finite(total));
+    for (size_t i = 0; i < info->n_devices; i++) {
+        json_t *device = json_object();
+        json_object_set_new(device, "name", json_text(info->devices[i]->name));
+        json_object_set_new(device, "description", json_text(info->devices[i]->description));
+        json_object_set_new(device, "queued", json_integer(info->devices[i]->queued));
+        json_array_append_new(devices, device);
+    }
+    for (int i = 0; i < count; i++) {
+        const Tribo__V1__SessionInfo *s = rows[i].session;
+        json_t *session = json_object();
+        json_object_set_new(session, "session_id", json_text(s->session_id));
+        json_object_set_new(session, "world_steps_per_second", json_finite(rows[i].speed));
+        json_object_set_new(session, "worlds", json_integer(s->worlds));
+        json_object_set_new(session, "steps", json_integer(s->steps));
+        json_object_set_new(session, "time", json_finite(s->time));
+        json_object_set_new(session, "owner", json_text(s->owner));
+        json_object_set_new(session, "label", json_text(s->label));
+        json_array_append_new(sessions, session);
+    }
+    json_object_set_new(object, "devices", devices);
+    json_object_set_new(object, "sessions", sessions);
+    json_print(stdout, object);
 }
 
 static void print_server(const top *t, const Tribo__V1__GetServerInfoResponse *info, double total)
@@ -104,6 +139,10 @@ static tb_status look(top *t, bool first, bool screen, tb_error *error)
         s->steps = page->sessions[i]->steps;
     }
     if (first && !screen) goto done; /* speeds need two looks */
+    if (t->json) {
+        print_json(info, rows, count, total);
+        goto done;
+    }
 
     if (screen) printf("\033[H\033[J");
     print_server(t, info, total);
@@ -130,6 +169,7 @@ int command_top(int argc, char **argv)
     double interval = 1;
     remote_option_list(&remote, connection);
     const args_option own[] = {
+        {"json", NULL, "print one JSON object", ARGS_FLAG, &t.json, 0, 0, NULL},
         {"interval", "S", "between two looks (1)", ARGS_NUMBER, &interval, 0.05, 3600, NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", own}, {"the daemon", connection}, {NULL, NULL}};
@@ -138,7 +178,7 @@ int command_top(int argc, char **argv)
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
 
     tb_error error = {0};
-    const bool screen = isatty(STDOUT_FILENO);
+    const bool screen = isatty(STDOUT_FILENO) && !t.json;
     t.address = remote_address(&remote);
     tb_status status = remote_connect(&remote, &t.client, &error);
     for (int i = 0; status == TB_OK && (screen || i < 2); i++) {
