@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/file.h"
 #include "ops/build.h"
+#include "call/memory.h"
 #include "session/job_run.h"
 #include "wire/json.h"
 

@@ -118,6 +118,7 @@ static void thin(td_recording *r)
     r->frames = kept;
     r->size = size;
     r->interval *= 2;
+    r->next = head_of(r, kept - 1).time + r->interval;
 }
 
 static bool make_room(td_recording *r, size_t size)
@@ -190,7 +191,8 @@ void td_recording_add(td_recording *r, const tb_state *state, double dt)
                              .iterations = certificate->iterations,
                              .outcome = (int32_t)td_wire_outcome(certificate->status),
                              .contacts = contacts};
-    if (!make_room(r, size)) return;
+    /* thinned out, the recording may want a later state */
+    if (!make_room(r, size) || !td_recording_due(r, head.time)) return;
     unsigned char *at = r->bytes + r->size;
     memset(at, 0, size);
     memcpy(at, &head, sizeof head);

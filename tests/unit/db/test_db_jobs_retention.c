@@ -115,6 +115,7 @@ START_TEST(a_recording_replaces_the_one_before_and_goes_beyond_the_bound_or_with
     for (uint64_t i = 1; i <= 5; i++) {
         db_run run = run_of(i, 1, i == 5 ? 2 : 1, "planner");
         run.end_time_us = i == 5 ? NOW_US - 31 * DAY_US : 0;
+        run.status = i == 5 ? 2 : 1;
         put_run(store, &run);
         put_recording(store, i, 'a', 900);
     }

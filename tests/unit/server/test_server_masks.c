@@ -201,7 +201,8 @@ START_TEST(memory_bounds_the_worlds_of_a_session)
     request.scene_id = scene;
     request.worlds = 5000;
     ck_assert_int_eq(open_session(&t.server, "one", &request, id, &error), TB_RESOURCE_EXHAUSTED);
-    ck_assert_ptr_nonnull(strstr(error.message, "session_memory_bytes"));
+    ck_assert_str_eq(error.field, "memory");
+    ck_assert_ptr_nonnull(strstr(error.message, "a session may have 1048576"));
     test_server_stop(&t);
 }
 END_TEST

@@ -46,7 +46,7 @@ START_TEST(a_request_that_asks_for_nonsense_names_the_field)
         switch (i) {
         case 0: r.scene_id = "12", field = "scene_id"; break;
         case 1: r.worlds = -1, field = "worlds"; break;
-        case 2: r.worlds = 1000000, field = "worlds"; break;
+        case 2: r.worlds = 1000001, field = "worlds"; break;
         case 3: r.ttl_seconds = -5, field = "ttl_seconds"; break;
         case 4: r.ttl_seconds = 1e8, field = "ttl_seconds"; break;
         case 5: r.use_keyframe = true, r.keyframe = 0, field = "keyframe"; break;
