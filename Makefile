@@ -64,6 +64,8 @@ PEER_TESTS := $(call only,$(wildcard tests/peers/peer_*.py))
 LIBRARY := $(B)/libtribo.a
 VERSION := $(or $(shell sed -n 's/^.define TB_VERSION "\(.*\)"/\1/p' solver/tribo.h 2>/dev/null),0.0.0)
 SONAME  := libtribo.so.$(firstword $(subst ., ,$(VERSION)))
+# a symbol of the shared library that says of which headers it is: clients without a compiler ask for it
+ABI     := tb_abi_$(shell cat solver/tribo*.h | sha256sum | cut -c 1-16)
 SHARED  := $(B)/libtribo.so.$(VERSION)
 PRODUCTS := $(LIBRARY) $(B)/tribo
 PRODUCTS += $(if $(wildcard server/main.c),$(B)/tribod)
@@ -83,8 +85,8 @@ RUN = JOBS=$(JOBS) TEST_TIMEOUT=$(TEST_TIMEOUT) CLANG_FORMAT=$(CLANG_FORMAT) ARC
 with_protobuf_source = BUILD=$(BUILD) deploy/deps.sh fuzz || echo 'protobuf-c stays unwatched'
 
 .PHONY: help all products tests demo check check-asan check-tsan check-peers check-format format bench fuzz
-.PHONY: bench-gpu check-attack check-clients image image-check helm-check deb check-ray
-.PHONY: check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
+.PHONY: bench-gpu check-attack check-learn check-wheel check-clients image image-check helm-check deb
+.PHONY: check-ray check-web dashboard-picture install clean build-asan run-tsan run-fuzz force
 help: ## this list
 	@echo 'Tribod $(VERSION). Targets (knobs such as DEBUG=1, ONLY=word, BUILD=dir are in deploy/config.mk):'
 	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  make %-13s %s\n", $$1, $$2 }' Makefile
@@ -156,6 +158,20 @@ check-ray: ## tribo.cluster over daemons that Ray starts, one of them killed
 	@BUILD=$(BUILD) deploy/deps.sh build python ray
 	@$(SUBMAKE) $(B)/tribo $(B)/tribod $(PYTHON_CLIENT) $(B)/tests/data/mug $(B)/tests/data/hand
 	@TRIBOD=$(abspath $(B)/tribod) TRIBO_BUILD=$(abspath $(B)) $(PYTHON) tests/deploy/ray_check.py
+
+check-learn: ## PPO of stable-baselines3 learns tribo.gym's tasks, on torch; convex parts by CoACD (tests/learn)
+	@BUILD=$(BUILD) deploy/deps.sh build learn
+	@$(SUBMAKE) $(B)/libtribo.so $(B)/tribod $(LEARN_CLIENT)
+	@TRIBO_LIBRARY=$(abspath $(B)/libtribo.so) TRIBOD=$(abspath $(B)/tribod) \
+	    $(LEARN_PYTHON) tests/learn/check_learn.py $(ARGS)
+	@cd clients/python && TRIBO_LIBRARY=$(abspath $(B)/libtribo.so) TRIBOD=$(abspath $(B)/tribod) \
+	    $(LEARN_PYTHON) -m pytest -q -p no:cacheprovider tests/test_meshes.py tests/test_planner.py
+
+check-wheel: ## wheel with programs and sdist into build/wheel, installed by every Python from 3.9 on
+	@BUILD=$(BUILD) deploy/deps.sh build
+	@$(SUBMAKE) $(B)/libtribo.so $(B)/tribod $(B)/tribo $(B)/tests/data/mug $(B)/tests/data/hand
+	@BUILD=$(B) deploy/wheel.sh
+	@TRIBO_BUILD=$(abspath $(B)) TRIBO_WHEELS=$(abspath $(B))/wheel python3 tests/deploy/wheel_check.py
 
 check-clients: ## gRPC clients and tools of others: grpc-go, grpc-js, grpc-java, tonic, h2spec, grpcurl, buf, ghz
 	@BUILD=$(BUILD) deploy/deps.sh build python clients
@@ -253,11 +269,11 @@ CLIENT_NEEDS := tb_bytes_append tb_bytes_free tb_fail tb_fail_field tb_fail_memo
 $(B)/exports.map: solver/tribo.h solver/tribo_qp.h solver/tribo_poulsen.h solver/tribo_function.h Makefile
 	@mkdir -p $(@D)
 	@{ echo '{ global:'; sed -nE 's/^[a-z].*[ *](tb_[a-z0-9_]+)\(.*/\1;/p' $(filter %.h,$^) | sort -u; \
-	    printf '%s;\n' $(CLIENT_NEEDS); echo 'local: *; };'; } > $@
+	    printf '%s;\n' $(CLIENT_NEEDS) 'tb_abi_*'; echo 'local: *; };'; } > $@
 
 $(SHARED): $(LIB_OBJECTS) $(B)/stamp.objects $(B)/exports.map
 	$(call say,LD,$@)
-	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--version-script=$(B)/exports.map -Wl,-soname,$(SONAME) -o $@ $(LIB_OBJECTS) $(LDLIBS)
+	$(Q)$(CC) $(CFLAGS) $(LDFLAGS) -shared -Wl,--version-script=$(B)/exports.map -Wl,-soname,$(SONAME) -Wl,--defsym=$(ABI)=1 -o $@ $(LIB_OBJECTS) $(LDLIBS)
 
 $(B)/libtribo.so: $(SHARED)
 	@ln -sf $(<F) $(B)/$(SONAME) && ln -sf $(SONAME) $@

@@ -5,9 +5,11 @@ PYTHON := $(abspath $(BUILD))/python/bin/python
 PYTHON_CLIENT := $(BUILD)/python/client-installed
 PEERS_PYTHON := $(abspath $(BUILD))/peers/bin/python
 PEERS_CLIENT := $(BUILD)/peers/client-installed
+LEARN_PYTHON := $(abspath $(BUILD))/learn/bin/python
+LEARN_CLIENT := $(BUILD)/learn/client-installed
 
-$(PYTHON_CLIENT) $(PEERS_CLIENT): $(BUILD)/%/client-installed: \
-    $(wildcard clients/python/src/tribo/*.py clients/python/src/tribo/*/*.py clients/python/*.py) solver/tribo.h \
+$(PYTHON_CLIENT) $(PEERS_CLIENT) $(LEARN_CLIENT): $(BUILD)/%/client-installed: \
+    $(wildcard clients/python/src/tribo/*.py clients/python/src/tribo/*/*.py clients/python/*.py) $(wildcard solver/tribo*.h) \
     clients/python/pyproject.toml $(PROTO:%=proto/%)
 	$(call say,PIP,clients/python into $(@D))
 	$(Q)$(@D)/bin/python -m pip install --quiet --disable-pip-version-check --no-build-isolation \

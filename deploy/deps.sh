@@ -2,8 +2,8 @@
 # Installs what Tribod needs, by groups:
 #
 #   deploy/deps.sh [build] [test] [clang] [python] [dashboard] [web] [gpu] [fuzz] [clients]
-#                  [image] [deb] [ray] [peers] [gpu-peers]
-#   (none named: all but fuzz, clients, image, deb, ray and the peers)
+#                  [image] [deb] [ray] [learn] [peers] [gpu-peers]
+#   (none named: all but fuzz, clients, image, deb, ray, learn and the peers)
 #
 #   build   compiler and libraries
 #   test    libcheck, clang-format 14, curl, jq and openssl
@@ -17,6 +17,7 @@
 #   image   podman with runc, and mmdebstrap for a base where no registry can be reached: `make image`
 #   deb     debhelper, help2man and lintian: `make deb`
 #   ray     Ray and pyarrow in the environment of python: `make check-ray`
+#   learn   torch, JAX, stable-baselines3, CoACD (5 GiB) in build/learn: `make check-learn`
 #   peers   a Python environment in build/peers with the programs that Tribod is compared with
 #   gpu-peers  the same in build/gpu-peers for those that need a GPU: `make bench-gpu`
 #
@@ -93,7 +94,7 @@ find_missing() {
             need golang-go have go
             need catatonit have catatonit
             ;;
-        python | ray | peers | gpu-peers) need python3-venv virtual_environment ;;
+        python | ray | learn | peers | gpu-peers) need python3-venv virtual_environment ;;
         gpu)
             need build-essential compiler
             [ -n "$(deploy/find_nvcc.sh "${BUILD:-build}")" ] ||
@@ -132,7 +133,7 @@ find_missing() {
             need chromium browser
             ;;
         *)
-            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, ray, peers, gpu-peers" >&2
+            echo "deps.sh: no group '$group'; there are build, test, clang, python, dashboard, web, gpu, fuzz, clients, image, deb, helm, ray, learn, peers, gpu-peers" >&2
             exit 2
             ;;
         esac
@@ -223,6 +224,20 @@ case " $* " in
     environment=${BUILD:-build}/python
     "$environment/bin/python" -c 'import yaml' 2>/dev/null ||
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check pyyaml
+    ;;
+esac
+
+case " $* " in
+*" learn "*)
+    environment=${BUILD:-build}/learn
+    if ! [ -e "$environment/complete" ]; then
+        echo "installing: torch, JAX, stable-baselines3 and CoACD into $environment"
+        python3 -m venv "$environment"
+        "$environment/bin/python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
+            grpcio grpcio-tools protobuf numpy typing_extensions cffi gymnasium pandas pytest \
+            pytest-asyncio torch 'jax[cpu]' stable-baselines3 trimesh scipy coacd
+        touch "$environment/complete"
+    fi
     ;;
 esac
 

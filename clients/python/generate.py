@@ -5,6 +5,7 @@ The protobuf and gRPC modules of `tribo.v1`, and the declarations of libtribo fo
 
 from __future__ import annotations
 
+import hashlib
 import re
 import sys
 from pathlib import Path
@@ -20,12 +21,21 @@ def proto_root() -> Path:
     raise FileNotFoundError("tribo/v1/common.proto: not in the checkout and not beside generate.py")
 
 
-def library_header() -> Path:
-    """The public header of libtribo: of the checkout, or of a source distribution."""
-    for header in (HERE.parent.parent / "solver" / "tribo.h", HERE / "include" / "tribo.h"):
-        if header.exists():
-            return header
+def library_headers() -> list[Path]:
+    """tribo.h of libtribo and the headers that it includes: of the checkout, or of an sdist."""
+    for folder in (HERE.parent.parent / "solver", HERE / "include"):
+        main = folder / "tribo.h"
+        if main.exists():
+            parts = re.findall(r'^#include "(\w+\.h)"', main.read_text(), flags=re.M)
+            return [*(folder / part for part in parts), main]
     raise FileNotFoundError("tribo.h: not in the checkout and not beside generate.py")
+
+
+def abi() -> str:
+    """The symbol by which a libtribo of these very headers is known (Makefile, ABI)."""
+    folder = library_headers()[-1].parent
+    text = b"".join(header.read_bytes() for header in sorted(folder.glob("tribo*.h")))
+    return f"tb_abi_{hashlib.sha256(text).hexdigest()[:16]}"
 
 
 def declarations(header: str) -> str:
@@ -81,8 +91,8 @@ def generate(target: Path) -> None:
         _free_of_versions(module)
     package = target / "tribo" / "v1" / "__init__.py"
     package.write_text('"""Messages and stubs generated from the .proto files."""\n')
-    header = library_header().read_text()
-    (target / "tribo" / "libtribo.h").write_text(declarations(header))
+    text = "".join(declarations(header.read_text()) for header in library_headers())
+    (target / "tribo" / "libtribo.h").write_text(f"extern char {abi()};\n{text}")
 
 
 if __name__ == "__main__":

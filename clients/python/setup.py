@@ -49,7 +49,8 @@ class SourceDistribution(sdist):
             shutil.copy(proto, target)
         include = Path(base_dir) / "include"
         include.mkdir(exist_ok=True)
-        shutil.copy(generate.library_header(), include)
+        for header in generate.library_headers()[-1].parent.glob("tribo*.h"):
+            shutil.copy(header, include)
         shutil.copy(HERE / "generate.py", base_dir)
 
 

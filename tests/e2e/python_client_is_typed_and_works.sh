@@ -33,7 +33,7 @@ cd "$here" || exit 1
 copy=$dir/copy
 mkdir "$copy" && cp -R clients/python "$copy/python" && rm -rf "$copy/python/src/tribo/v1"
 mkdir -p "$copy/clients" && mv "$copy/python" "$copy/clients/" && cp -R proto "$copy/proto"
-mkdir "$copy/solver" && cp solver/tribo.h "$copy/solver"
+mkdir "$copy/solver" && cp solver/tribo*.h "$copy/solver"
 cd "$copy/clients/python" || exit 1
 quietly "$python" setup.py --quiet sdist --dist-dir "$dir/dist"
 cd "$dir/dist" || exit 1

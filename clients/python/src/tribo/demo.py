@@ -152,8 +152,7 @@ def evaluate(client: Client, folder: Path, copies: int, seed: int) -> str:
         trials += len(result.trials)
         worst = max(worst, result.certificate.residual)
     print(
-        f"\n{trials} grasps played in {time.monotonic() - began:.2f} s, "
-        f"worst residual {worst:.1e}."
+        f"\n{trials} grasps played in {time.monotonic() - began:.2f} s, worst residual {worst:.1e}."
     )
     print(f"job      {job.id}")
     return job.id
@@ -189,7 +188,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 program = (
                     os.path.relpath(os.environ["TRIBOD"]) if "TRIBOD" in os.environ else "tribod"
                 )
-                print(f"look     {program} --data {store}    # http://127.0.0.1:7480/#/grasps/{job}")
+                print(
+                    f"look     {program} --data {store}    # http://127.0.0.1:7480/#/grasps/{job}"
+                )
             if options.keep and page is not None:
                 print(f"look     {page}#/grasps/{job}")
                 print("Ctrl-C stops the daemon.", flush=True)

@@ -120,10 +120,14 @@ def write_source(source: Source, name: str, default: str, folder: Path) -> Path:
     if isinstance(source, (str, Path)) and Path(source).suffix.lower() not in _FOREIGN:
         return Path(source)
     data, name, others = read_source(source, name, default)
+    # references may climb: the model lies deep enough for all of them
+    for _ in range(max((reference.count("../") for reference in others), default=0)):
+        folder = folder / "model"
+    folder.mkdir(parents=True, exist_ok=True)
     for reference, file in others.items():
-        target = (folder / reference).resolve()
-        if folder.resolve() not in target.parents:
-            raise ValueError(f"{reference} is outside of the model's folder")
+        target = folder / reference
+        if Path(reference).is_absolute():
+            continue  # the importer reads it where it is
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content(reference, file)[1])
     path = folder / Path(name).name

@@ -7,7 +7,7 @@
 Needs cffi (`pip install 'tribo[local]'`) and libtribo.so, which the wheel with the programs holds.
 """
 
-from tribo.local.hands import HandModel, sample_poses
+from tribo.local.hands import HandModel, sample_poses, with_found_tool
 from tribo.local.library import find_library, library
 from tribo.local.model import Model
 from tribo.local.worlds import State, Stepper, Worlds
@@ -21,4 +21,5 @@ __all__ = [
     "find_library",
     "library",
     "sample_poses",
+    "with_found_tool",
 ]

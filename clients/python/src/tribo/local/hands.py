@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
+from tribo.arrays import Floats
 from tribo.grasp_types import (
     ControlSource,
     GraspObject,
@@ -100,8 +104,68 @@ class HandModel:
             ],
         )
 
+    def found_tool(self) -> tuple[Floats, Floats]:
+        """A tool frame for a hand without a profile: position (m) and orientation in the base.
+
+        Its origin is in the middle of the fingertips, between open and closed; y is the closing
+        axis, z leads from the base to the origin.
+        """
+        lib = self.library
+        info = lib.call.tb_hand_describe(self.pointer)
+        if info.number_of_tips < 2 or not any(info.axis):
+            raise ValueError("the hand moves no two fingertips towards each other")
+        tips = [info.tips[i] for i in range(info.number_of_tips)]
+        moved = [t for t in tips if np.linalg.norm(np.subtract(list(t.open), list(t.close))) > 1e-3]
+        middle = np.mean([np.add(list(t.open), list(t.close)) / 2 for t in moved or tips], axis=0)
+        y = np.array(list(info.axis))
+        y /= np.linalg.norm(y)
+        z = middle - y * (y @ middle)
+        if np.linalg.norm(z) < 1e-6:
+            raise ValueError("the fingertips lie at the base: give the tool frame")
+        z /= np.linalg.norm(z)
+        local = np.stack([np.cross(y, z), y, z], axis=1)
+        base = _matrix(self.info.tool_orientation)
+        position = np.array(self.info.tool_position) + base @ middle
+        return position, _quaternion(base @ local)
+
     def __repr__(self) -> str:
         return f"HandModel({self.info!r})"
+
+
+def with_found_tool(hand: Hand) -> Hand:
+    """The hand with the tool frame that its fingertips give (`HandModel.found_tool`)."""
+    position, orientation = HandModel(hand).found_tool()
+    return replace(
+        hand, tool_position=tuple(position.tolist()), tool_orientation=tuple(orientation.tolist())
+    )
+
+
+def _matrix(q: Sequence[float]) -> Floats:
+    """Rotation of a unit quaternion (w, x, y, z)."""
+    w, v = q[0], np.array(q[1:])
+    cross = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    rotation: Floats = (w * w - v @ v) * np.eye(3) + 2 * np.outer(v, v) + 2 * w * cross
+    return rotation
+
+
+def _quaternion(r: Floats) -> Floats:
+    """Unit quaternion (w, x, y, z) of a rotation: the largest column of Shepperd's four."""
+    k = np.array(
+        [
+            [
+                1 + r[0, 0] + r[1, 1] + r[2, 2],
+                r[2, 1] - r[1, 2],
+                r[0, 2] - r[2, 0],
+                r[1, 0] - r[0, 1],
+            ],
+            [0, 1 + r[0, 0] - r[1, 1] - r[2, 2], r[1, 0] + r[0, 1], r[0, 2] + r[2, 0]],
+            [0, 0, 1 - r[0, 0] + r[1, 1] - r[2, 2], r[2, 1] + r[1, 2]],
+            [0, 0, 0, 1 - r[0, 0] - r[1, 1] + r[2, 2]],
+        ]
+    )
+    k = k + np.triu(k, 1).T
+    row: Floats = k[int(np.argmax(np.diag(k)))]
+    return row / np.linalg.norm(row)
 
 
 def _request(target: GraspObject, scene: _Scene, model: HandModel) -> Any:

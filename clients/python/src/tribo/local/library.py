@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import os
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -73,5 +74,16 @@ def library() -> Library:
     except ImportError as error:
         raise ImportError("tribo.local needs cffi: pip install 'tribo[local]'") from error
     ffi = cffi.FFI()
-    ffi.cdef((Path(__file__).resolve().parent.parent / "libtribo.h").read_text())
-    return Library(ffi, ffi.dlopen(find_library()))
+    declared = (Path(__file__).resolve().parent.parent / "libtribo.h").read_text()
+    ffi.cdef(declared)
+    path = find_library()
+    call = ffi.dlopen(path)
+    # structs of another layout would be read and written beyond their ends
+    abi = re.findall(r"\btb_abi_\w+", declared)[0]
+    try:
+        ffi.addressof(call, abi)
+    except AttributeError:
+        raise FileNotFoundError(
+            f"{path} was built from other headers than this package: install both from one release"
+        ) from None
+    return Library(ffi, call)
