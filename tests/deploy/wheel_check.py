@@ -2,9 +2,10 @@
 """The wheel with programs and the source distribution install into fresh environments and work.
 
 For every Python from 3.9 on that is found ($PYTHONS, PATH, pyenv): the wheel in an environment with
-the newest protobuf, grpcio and numpy; for the oldest Python also with the oldest protobuf and grpcio
-that pyproject.toml names; and the source distribution at both ends. Each imports the package, starts
-the wheel's own daemon, steps, samples and evaluates grasps, and runs libtribo in the process.
+the newest protobuf, grpcio and numpy. For the oldest Python also with the oldest protobuf and
+grpcio that pyproject.toml names, and the source distribution at both ends. Each imports the
+package, starts the wheel's own daemon, steps, samples and evaluates grasps, and runs libtribo in
+the process.
 
     make check-wheel            # wheel and sdist into build/wheel, then this
 """
