@@ -29,17 +29,24 @@ static void get_state(td_session *s, td_call *call, td_request *request)
     }
     want.state = want.controls = true;
     want.dt = td_session_dt(s);
-    if (td_session_fetch(s, want, &error) != TB_OK) {
+    td_wire wire = td_wire_borrow(s->all);
+    const td_wire_pair *pairs = NULL;
+    int32_t number_of_pairs = 0;
+    if (td_wire_find_pairs(&wire, s->scene->model, message->want, &pairs, &number_of_pairs,
+                           &error) != TB_OK ||
+        td_session_fetch(s, want, &error) != TB_OK) {
+        td_wire_return(s->all, &wire);
         td_call_fail(call, &error);
         return;
     }
-    td_wire wire = td_wire_borrow(s->all);
     const size_t n = (size_t)s->worlds;
     response.state = td_wire_state(&wire, s->states, s->worlds, want);
     if (want.contacts) {
         response.contacts = td_wire_contacts(&wire, s->states, s->worlds, want);
         response.n_contacts = n;
     }
+    if (!td_session_fill_pairs(s, &wire, 0, s->worlds, message->want, response.state))
+        wire.failed = true;
     if (want.arrays) {
         response.certificate_arrays = td_wire_last_certificate_arrays(&wire, s->states, s->worlds);
     } else {

@@ -34,6 +34,9 @@ void td_simulation_watch(td_call *call, td_request *request)
         status = tb_fail_memory(&error, sizeof *w, "a watcher");
     else
         status = td_wire_read_want(message->want, &w->want, &error);
+    if (status == TB_OK && w->want.pairs)
+        status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "want.pairs",
+                               "want.pairs: Watch gives contacts, but no pairs");
     if (status == TB_OK) status = read_interval(message->minimum_interval, &w->interval_ns, &error);
     if (status == TB_OK && atomic_load(&call->server->draining))
         status = tb_fail(&error, TB_UNAVAILABLE, "the server is stopping");

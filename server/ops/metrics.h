@@ -62,6 +62,8 @@ typedef enum td_metric {
 #define TD_HISTOGRAM_LIST(X)                                                                       \
     X(QUEUE, "tribod_queue_seconds", "Time a request waited for its device")                       \
     X(COMPUTE, "tribod_compute_seconds", "Time a request was computed")                            \
+    X(JOB_QUEUE, "tribod_job_queue_seconds", "Time a job waited for its first slice")              \
+    X(JOB_COMPUTE, "tribod_job_compute_seconds", "Time a job was computed, over all slices")       \
     X(COPY, "tribod_copy_seconds", "Time packing and copying results")                             \
     X(COMPILE, "tribod_compile_seconds", "Time compiling a scene")                                 \
     X(DB_COMMIT, "tribod_db_commit_seconds", "Time of a commit")

@@ -38,10 +38,12 @@ static void finish(td_scheduler *s, td_job *job, tb_status status, const tb_erro
 {
     job->finished_ns = td_monotonic_ns();
     if (job->started_ns == 0) job->started_ns = job->finished_ns;
-    td_metrics_observe(s->metrics, TD_HISTOGRAM_QUEUE,
+    const bool slices = job->steps == 0; /* minutes long: a histogram of their own */
+    td_metrics_observe(s->metrics, slices ? TD_HISTOGRAM_JOB_QUEUE : TD_HISTOGRAM_QUEUE,
                        1e-9 * (double)(job->started_ns - job->queued_ns));
     if (job->compute_ns > 0)
-        td_metrics_observe(s->metrics, TD_HISTOGRAM_COMPUTE, 1e-9 * (double)job->compute_ns);
+        td_metrics_observe(s->metrics, slices ? TD_HISTOGRAM_JOB_COMPUTE : TD_HISTOGRAM_COMPUTE,
+                           1e-9 * (double)job->compute_ns);
     atomic_fetch_add_explicit(&s->jobs_done, 1, memory_order_relaxed);
     atomic_fetch_add_explicit(&s->wait_ns, job->started_ns - job->queued_ns, memory_order_relaxed);
     job->done(job, status, error);

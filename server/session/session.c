@@ -122,8 +122,9 @@ tb_status td_session_fetch(td_session *s, td_wire_want want, tb_error *error)
 tb_status td_session_fetch_worlds(td_session *s, tb_state *const *states, int32_t worlds,
                                   td_wire_want want, tb_error *error)
 {
-    if (!want.state && !want.bodies && !want.poses && !want.forces && !want.contacts) return TB_OK;
-    const tb_status status = tb_states_fetch(states, worlds, want.contacts, error);
+    const bool contacts = want.contacts || want.pairs;
+    if (!want.state && !want.bodies && !want.poses && !want.forces && !contacts) return TB_OK;
+    const tb_status status = tb_states_fetch(states, worlds, contacts, error);
     if (status == TB_ABORTED) atomic_store(&s->all->server->alive, false);
     return status;
 }
@@ -447,6 +448,21 @@ tb_status td_session_set_kinematic(tb_state *state, const double *numbers, tb_er
         numbers += TD_KINEMATIC_NUMBERS;
     }
     return status;
+}
+
+bool td_session_fill_pairs(const td_session *s, td_wire *wire, int32_t first, int32_t count,
+                           const Tribo__V1__StepReturn *want, Tribo__V1__State *state)
+{
+    const td_wire_pair *pairs = NULL;
+    int32_t n = 0;
+    tb_error ignored;
+    if (want == NULL || want->n_pairs == 0) return true;
+    if (state == NULL ||
+        td_wire_find_pairs(wire, s->scene->model, want, &pairs, &n, &ignored) != TB_OK)
+        return false;
+    state->pairs =
+        td_wire_pair_contacts(wire, s->states + first, count, pairs, n, td_session_dt(s));
+    return state->pairs != NULL;
 }
 
 double td_session_dt(const td_session *s)

@@ -202,6 +202,10 @@ tb_status td_session_fetch_worlds(td_session *, tb_state *const *states, int32_t
 /* Sets all kinematic bodies, TD_KINEMATIC_NUMBERS each in the model's order. */
 enum { TD_KINEMATIC_NUMBERS = 13 };
 tb_status td_session_set_kinematic(tb_state *, const double *numbers, tb_error *);
+/* Adds the contacts of the wanted pairs, which exist, to a state of these worlds. False if out of
+ * memory. (turn, loaded) */
+bool td_session_fill_pairs(const td_session *, td_wire *, int32_t first, int32_t count,
+                           const Tribo__V1__StepReturn *, Tribo__V1__State *);
 /* s, of its steps. (turn, loaded) */
 double td_session_dt(const td_session *);
 /* Ends a session: removes it from the table, stops its task, notifies watchers, updates the store.

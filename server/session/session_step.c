@@ -80,7 +80,11 @@ static tb_status read_inputs(td_step *step, td_wire *wire, const tb_model_counts
     const int32_t worlds = step->session->worlds;
     const Tribo__V1__StepRequest *m = step->message;
     tb_error *error = &step->error;
-    tb_status status = td_wire_read_mask(m->mask, "mask", worlds, &step->mask, error);
+    const td_wire_pair *pairs = NULL; /* unknown names are refused before the step */
+    int32_t number_of_pairs = 0;
+    tb_status status = td_wire_find_pairs(wire, step->session->scene->model, m->want, &pairs,
+                                          &number_of_pairs, error);
+    if (status == TB_OK) status = td_wire_read_mask(m->mask, "mask", worlds, &step->mask, error);
     if (status == TB_OK)
         status = td_wire_read_rows(wire, m->controls, "controls", worlds, n->actuators,
                                    &in->controls, error);
@@ -390,6 +394,8 @@ bool td_step_fill(td_step *step, td_wire *wire, int32_t first, int32_t count,
         response->contacts = td_wire_contacts(wire, s->states + first, count, step->want);
         response->n_contacts = (size_t)count;
     }
+    if (!td_session_fill_pairs(s, wire, first, count, step->message->want, response->state))
+        return false;
     response->queue_time_us = (job->started_ns - job->queued_ns) / 1000;
     response->compute_time_us = job->compute_ns / 1000;
     return !wire->failed;

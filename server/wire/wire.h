@@ -52,7 +52,7 @@ Tribo__V1__Outcome td_wire_outcome(tb_status);
 
 /* The parts of a state that an answer holds. */
 typedef struct td_wire_want {
-    bool state, controls, contacts, bodies, poses, forces, arrays;
+    bool state, controls, contacts, bodies, poses, forces, arrays, pairs;
     Tribo__V1__DataType dtype; /* FLOAT64 or FLOAT32 */
     double dt;                 /* s, of a step: a force is an impulse over it */
 } td_wire_want;
@@ -66,6 +66,26 @@ Tribo__V1__State *td_wire_state(td_wire *, tb_state *const *states, int32_t worl
 Tribo__V1__Contacts **td_wire_contacts(td_wire *, tb_state *const *states, int32_t worlds,
                                        td_wire_want);
 Tribo__V1__ContactStatus td_wire_contact_status(tb_contact_status);
+/* One side of a pair of contacts. */
+typedef struct td_wire_side {
+    bool any;
+    int32_t body, shape; /* -1: not that kind */
+} td_wire_side;
+
+typedef struct td_wire_pair {
+    td_wire_side a, b;
+} td_wire_pair;
+
+enum { TD_WIRE_PAIR_NUMBERS = 6 };
+
+/* The pairs of a StepReturn (NULL: none) in the model, in the arena. NOT_FOUND and INVALID_ARGUMENT
+ * name the field. */
+tb_status td_wire_find_pairs(td_wire *, const tb_model *, const Tribo__V1__StepReturn *,
+                             const td_wire_pair **, int32_t *count, tb_error *);
+/* State.pairs; `dt` (s) of the last step. NULL if out of memory. */
+Tribo__V1__Array *td_wire_pair_contacts(td_wire *, tb_state *const *states, int32_t worlds,
+                                        const td_wire_pair *, int32_t count, double dt);
+
 /* About how many bytes a world takes in an answer with `want` and a certificate. */
 size_t td_wire_world_bytes(const tb_state *, td_wire_want);
 

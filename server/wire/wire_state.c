@@ -22,6 +22,7 @@ tb_status td_wire_read_want(const Tribo__V1__StepReturn *message, td_wire_want *
     want->poses = message->poses;
     want->forces = message->forces;
     want->arrays = message->certificate_arrays;
+    want->pairs = message->n_pairs > 0;
     if (message->dtype == FLOAT32)
         want->dtype = FLOAT32;
     else if (message->dtype != FLOAT64 &&

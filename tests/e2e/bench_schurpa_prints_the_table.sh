@@ -24,7 +24,7 @@ check "residual of DIRECT" near "$(value "$direct" kkt_residual)" 0 1e-12
 has '"same_set":true'
 hasnt '"same_set":false'
 
-run 0 bench schurpa --n 300 --half-bandwidth 40 --delta 20 --repeats 1 --precision float \
+run 0 bench schurpa --n 300 --half-bandwidth 40 --delta 20 --repeats 1 --precision single \
     --direct lapack --json
 check "residual of floats" near "$(number kkt_residual)" 0 1e-5
 has '"direct_factors_by":"lapack"'

@@ -20,7 +20,7 @@ same_run() {
 same_run --time 0.5
 same_run --time 0.2 --worlds 3 --keyframe high
 same_run --time 0.3 --scheme moreau
-same_run --time 0.3 --precision float
+same_run --time 0.3 --precision single
 same_run --time 0.2 --tolerance 1e-12 --no-energy --dt 0.001
 printf 'time,servo\n0,0.1\n0.1,0.3\n0.15,-0.05\n' >"$dir/controls.csv"
 same_run --time 0.2 --controls "$dir/controls.csv"

@@ -32,7 +32,7 @@ says "high"
 
 run 0 run "$dir/scene.xml" --steps 10 --json --no-energy
 has '"energy":null'
-run 0 run "$dir/scene.xml" --steps 20 --json --precision float --scheme moreau --solver jor
+run 0 run "$dir/scene.xml" --steps 20 --json --precision single --scheme moreau --solver jor
 has '"solver":"jor"'
 
 run 0 run "$dir/scene.xml" --steps 100

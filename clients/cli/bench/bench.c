@@ -267,7 +267,7 @@ int command_bench(int argc, char **argv)
     int64_t n = 1000, half_bandwidth = 125, delta = -1, seed = 1;
     int precision = TB_DOUBLE, direct = 0, backend = TB_BACKEND_CPU;
     bool json = false;
-    static const char *const PRECISIONS[] = {"double", "float", NULL};
+    static const char *const PRECISIONS[] = {"double", "single", NULL};
     static const char *const DIRECTS[] = {"blocks", "lapack", NULL};
     static const char *const BACKENDS[] = {"cpu", "gpu", "auto", NULL};
     const args_option options[] = {

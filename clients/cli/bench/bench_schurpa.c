@@ -166,7 +166,7 @@ static double speedup(const experiment *e, int32_t d)
 
 static const char *precision_name(const experiment *e)
 {
-    return e->options->precision == TB_FLOAT ? "float" : "double";
+    return e->options->precision == TB_FLOAT ? "single" : "double";
 }
 
 /* The device that solves; "" for the processor. */

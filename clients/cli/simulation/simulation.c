@@ -33,7 +33,7 @@ void simulation_option_list(simulation_options *o, args_option list[SIMULATION_O
     /* in the order of the library's enumerations */
     static const char *const SCHEMES[] = {"stewart-trinkle", "moreau", "planar", NULL};
     static const char *const CONTACTS[] = {"exact", "volume", NULL};
-    static const char *const PRECISIONS[] = {"double", "float", NULL};
+    static const char *const PRECISIONS[] = {"double", "single", NULL};
     static const char *const STORAGES[] = {"auto", "factorized", "dense", "T", NULL};
     static const char *const STRATEGIES[] = {"diagonal", "richardson", "spectrum", "gauss-seidel",
                                              NULL};

@@ -216,6 +216,57 @@ START_TEST(a_watch_carries_poses_and_forces_of_chosen_worlds)
 }
 END_TEST
 
+static Tribo__V1__StepResponse *step_pairs(td_server *s, const char *id, const char *a,
+                                           const char *b, tb_status *status, tb_error *error)
+{
+    Tribo__V1__ContactPair pair = TRIBO__V1__CONTACT_PAIR__INIT, *pairs[1] = {&pair};
+    Tribo__V1__StepReturn want = TRIBO__V1__STEP_RETURN__INIT;
+    Tribo__V1__StepRequest request = TRIBO__V1__STEP_REQUEST__INIT;
+    pair.a = (char *)(uintptr_t)a;
+    pair.b = (char *)(uintptr_t)b;
+    want.pairs = pairs;
+    want.n_pairs = 1;
+    request.session_id = (char *)(uintptr_t)id;
+    request.want = &want;
+    return test_unary(s, "tribo.v1.Simulation/Step", "one", &request, status, error);
+}
+
+START_TEST(contacts_of_named_pairs_are_summed)
+{
+    test_server t;
+    char id[33];
+    tb_status status;
+    tb_error error = {0};
+    test_server_init(&t, false);
+    test_server_start(&t);
+    open_scene(&t.server, 2, id);
+    press(&t.server, id, 4, 500);
+    /* names of shapes or bodies, either way round; the force is on the second */
+    static const char *const PAIRS[][2] = {
+        {"floor", "box"}, {"box", "floor"}, {"box", ""}, {"arm", "box"}};
+    static const double UP[] = {9.81, -9.81, -9.81, 0};
+    for (int i = 0; i < 4; i++) {
+        Tribo__V1__StepResponse *a =
+            step_pairs(&t.server, id, PAIRS[i][0], PAIRS[i][1], NULL, NULL);
+        double row[2][6];
+        ck_assert_uint_eq(a->state->pairs->n_shape, 3);
+        ck_assert_uint_eq(a->state->pairs->data.len, sizeof row);
+        memcpy(row, a->state->pairs->data.data, sizeof row);
+        TEST_NEAR(row[1][5], UP[i], 1e-3);
+        TEST_NEAR(row[1][2], i < 3 ? 9.81 : 0, 1e-3);
+        TEST_NEAR(row[1][0], i < 3 ? 4 : 0, 0);
+        ck_assert(i < 3 ? fabs(row[1][1]) < 1e-4 : isinf(row[1][1]));
+        tribo__v1__step_response__free_unpacked(a, NULL);
+    }
+    ck_assert_ptr_null(step_pairs(&t.server, id, "box", "cup", &status, &error));
+    ck_assert_int_eq(status, TB_NOT_FOUND);
+    ck_assert_str_eq(error.field, "want.pairs[0].b");
+    ck_assert_ptr_null(step_pairs(&t.server, id, "", "box", &status, &error));
+    ck_assert_int_eq(status, TB_INVALID_ARGUMENT);
+    test_server_stop(&t);
+}
+END_TEST
+
 START_TEST(worlds_that_are_none_are_refused)
 {
     test_server t;
@@ -243,4 +294,5 @@ START_TEST(worlds_that_are_none_are_refused)
 END_TEST
 
 TEST_MAIN(a_scene_says_all_that_drawing_it_takes, a_file_comes_back_in_pieces,
-          a_watch_carries_poses_and_forces_of_chosen_worlds, worlds_that_are_none_are_refused)
+          a_watch_carries_poses_and_forces_of_chosen_worlds, contacts_of_named_pairs_are_summed,
+          worlds_that_are_none_are_refused)
