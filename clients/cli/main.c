@@ -162,7 +162,7 @@ static void print_overview(FILE *file)
             "usage: tribo COMMAND [options] ...\n\n",
             TB_VERSION);
     for (int i = 0; i < COUNT; i++)
-        fprintf(file, "  %-10s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].summary);
+        fprintf(file, "  %-11s %s\n", SUBCOMMANDS[i].name, SUBCOMMANDS[i].summary);
     fprintf(file, "\nexamples:\n"
                   "  tribo demo\n"
                   "  tribo run scene.xml --time 2 --plot scene.svg\n"
