@@ -67,9 +67,10 @@ faults() {
     done
 }
 
-# Headers that a source completes: kernels by parts (PART), and the launches of a large world, which
-# come after large_unit.h. The tests that play a card compile both.
-COMPLETED='solver/gpu/batch/(physics|step_kernel)\.h|solver/gpu/large/large_(calls|unit)\.h'
+# Headers that a source completes: kernels by parts (PART), the step of small worlds, which comes after
+# the sources of physics.h, and the launches of a large world, which come after large_unit.h. The tests
+# that play a card compile all of them.
+COMPLETED='solver/gpu/batch/(physics|step_kernel)\.h|solver/gpu/batch/small/warp_[a-eg-z][a-z]*\.h|solver/gpu/large/large_(calls|unit)\.h'
 
 # does not compile: FILE
 alone() {

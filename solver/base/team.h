@@ -45,6 +45,17 @@ static __device__ inline int32_t tb_team_lane(void)
     return (int32_t)threadIdx.x;
 }
 
+#ifdef TB_UNIT_WARP /* a warp a world: the compiler knows their number */
+static __device__ inline int32_t tb_team_lanes(void)
+{
+    return 32;
+}
+
+static __device__ inline unsigned tb_team_mask(void)
+{
+    return ~0u;
+}
+#else
 static __device__ inline int32_t tb_team_lanes(void)
 {
     return (int32_t)blockDim.x;
@@ -55,6 +66,7 @@ static __device__ inline unsigned tb_team_mask(void)
     const unsigned lanes = blockDim.x;
     return ~0u >> (32 - lanes) << (threadIdx.y * lanes);
 }
+#endif
 
 static __device__ inline void tb_team_sync(void)
 {
@@ -67,13 +79,30 @@ static __device__ inline void tb_team_pass(void *data, size_t bytes, int32_t fro
     unsigned *words = (unsigned *)data;
     const unsigned mask = tb_team_mask();
     for (size_t k = 0; k < bytes / 4; k++)
-        words[k] = __shfl_sync(mask, words[k], from, (int)blockDim.x);
+        words[k] = __shfl_sync(mask, words[k], from, tb_team_lanes());
 }
 
 /* The same with the leader's bytes. */
 static __device__ inline void tb_team_share(void *data, size_t bytes)
 {
     tb_team_pass(data, bytes, 0);
+}
+
+/* A number of another lane, of each lane's own choice. */
+static __device__ inline tb_real tb_team_take_real(tb_real own, int32_t from)
+{
+    return __shfl_sync(tb_team_mask(), own, from, tb_team_lanes());
+}
+
+static __device__ inline double tb_team_take_double(double own, int32_t from)
+{
+    return __shfl_sync(tb_team_mask(), own, from, tb_team_lanes());
+}
+
+/* The lanes of which `own` is true, lane 0 in the lowest bit. */
+static __device__ inline uint32_t tb_team_ballot(bool own)
+{
+    return __ballot_sync(tb_team_mask(), own) >> (threadIdx.y * (unsigned)tb_team_lanes() % 32);
 }
 
 /* The team's part of the launch's shared memory, for all its lanes: *bytes, aligned to 16; NULL
@@ -86,7 +115,7 @@ static __device__ void *tb_team_fast(size_t *bytes);
 static __device__ inline tb_real *tb_team_near(void)
 {
     __shared__ __align__(16) tb_real numbers[TB_TEAM_NUMBERS_OF_A_LANE * 32];
-    return numbers + TB_TEAM_NUMBERS_OF_A_LANE * (int)(threadIdx.y * blockDim.x);
+    return numbers + TB_TEAM_NUMBERS_OF_A_LANE * (int)threadIdx.y * tb_team_lanes();
 }
 
 #elif defined(TB_TEAM_PLAYED) /* a test emulates the lanes of a GPU */
@@ -96,8 +125,15 @@ int32_t tb_team_lanes(void);
 void tb_team_sync(void);
 void tb_team_share(void *data, size_t bytes);
 void tb_team_pass(void *data, size_t bytes, int32_t from);
+double tb_team_take_double(double own, int32_t from);
+uint32_t tb_team_ballot(bool own);
 void *tb_team_fast(size_t *bytes);
 void *tb_team_near_memory(void);
+
+TB_FN tb_real tb_team_take_real(tb_real own, int32_t from)
+{
+    return TB_R(tb_team_take_double((double)own, from));
+}
 
 TB_FN tb_real *tb_team_near(void)
 {
@@ -133,6 +169,23 @@ TB_FN void tb_team_pass(void *data, size_t bytes, int32_t from)
     (void)from;
 }
 
+TB_FN tb_real tb_team_take_real(tb_real own, int32_t from)
+{
+    (void)from;
+    return own;
+}
+
+TB_FN double tb_team_take_double(double own, int32_t from)
+{
+    (void)from;
+    return own;
+}
+
+TB_FN uint32_t tb_team_ballot(bool own)
+{
+    return own;
+}
+
 TB_FN void *tb_team_fast(size_t *bytes)
 {
     *bytes = 0;
@@ -160,6 +213,15 @@ typedef uint32_t tb_team_word;
 #define TB_TEAM_FN_LARGE static inline
 typedef uint32_t __attribute__((may_alias)) tb_team_word; /* aliases data of any type */
 #endif
+
+TB_FN int tb_count_bits(uint32_t bits)
+{
+#ifdef __CUDA_ARCH__
+    return __popc(bits);
+#else
+    return __builtin_popcount(bits);
+#endif
+}
 
 /* Whether the team has one lane, for code with a separate serial path. A GPU always takes the
  * team's path. */
@@ -205,7 +267,7 @@ TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
     const unsigned mask = tb_team_mask();
-    const int lanes = (int)blockDim.x;
+    const int lanes = (int)tb_team_lanes();
     int32_t sum = number;
     for (int step = 1; step < lanes; step *= 2) {
         const int32_t lower = __shfl_up_sync(mask, sum, (unsigned)step, lanes);
@@ -230,8 +292,8 @@ TB_TEAM_FN int32_t tb_team_before(int32_t number, int32_t *total)
 TB_TEAM_FN double tb_team_largest(double own)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-    for (int step = (int)blockDim.x / 2; step > 0; step /= 2) {
-        const double other = __shfl_xor_sync(tb_team_mask(), own, step, (int)blockDim.x);
+    for (int step = (int)tb_team_lanes() / 2; step > 0; step /= 2) {
+        const double other = __shfl_xor_sync(tb_team_mask(), own, step, (int)tb_team_lanes());
         own = other > own ? other : own;
     }
     return own;
@@ -246,12 +308,20 @@ TB_TEAM_FN double tb_team_largest(double own)
 #endif
 }
 
+/* The sum over the lanes, in halves: the same bytes for one number of lanes alone. */
+TB_TEAM_FN double tb_team_total(double own)
+{
+    for (int32_t step = tb_team_lanes() / 2; step > 0; step /= 2)
+        own += tb_team_take_double(own, tb_team_lane() ^ step);
+    return own;
+}
+
 /* The exclusive or over the lanes. */
 TB_TEAM_FN uint64_t tb_team_xor(uint64_t own)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
-    for (int step = (int)blockDim.x / 2; step > 0; step /= 2)
-        own ^= __shfl_xor_sync(tb_team_mask(), (unsigned long long)own, step, (int)blockDim.x);
+    for (int step = (int)tb_team_lanes() / 2; step > 0; step /= 2)
+        own ^= __shfl_xor_sync(tb_team_mask(), (unsigned long long)own, step, (int)tb_team_lanes());
     return own;
 #else
     uint64_t all = tb_team_lanes() > 1 ? 0 : own;
@@ -269,7 +339,7 @@ TB_TEAM_FN int32_t tb_team_place_of_largest(tb_real value, int32_t index)
 {
 #if defined(TB_DEVICE) && defined(__CUDACC__)
     const unsigned mask = tb_team_mask();
-    const int lanes = (int)blockDim.x;
+    const int lanes = (int)tb_team_lanes();
     TB_ROLLED
     for (int step = lanes / 2; step > 0; step /= 2) {
         const tb_real other = __shfl_xor_sync(mask, value, step, lanes);

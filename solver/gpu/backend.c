@@ -12,6 +12,7 @@
 
 #include "backend/backend.h"
 #include "base/base.h"
+#include "gpu/batch/small/warp_fits.h"
 #include "gpu/coloured/rows.h"
 #include "gpu/large/large_step.h"
 #include "gpu/planar/betz.h"
@@ -140,11 +141,30 @@ static bool goes_on(const tb_gpu_task *task)
            (task->contacts_needed > 0 || task->arena_needed > 0);
 }
 
+/* In double the kernel of small worlds is slower than the general ones where worlds differ (results of
+ * tests/bench/gpu), so it takes them only if asked. */
+static void choose_ways(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds)
+{
+    const bool wanted = b->settings.warp > (options->precision == TB_FLOAT ? 0 : 1);
+    const tb_model *last = NULL;
+    tb_gpu_way way = TB_GPU_GENERAL;
+    for (int32_t i = 0; i < worlds; i++) {
+        const tb_model *model = b->tasks[i].state->model;
+        if (model != last) {
+            const bool fits = wanted && tb_gpu_warp_fits(model, options);
+            way = fits ? TB_GPU_BY_WARP : TB_GPU_GENERAL;
+        }
+        b->tasks[i].way = way;
+        last = model;
+    }
+}
+
 static int32_t list_pending(tb_gpu_batch *b, int32_t worlds)
 {
     int32_t count = 0;
-    for (int32_t i = 0; i < worlds; i++)
-        if (goes_on(&b->tasks[i])) b->pending[count++] = i;
+    for (int way = 0; way < TB_GPU_WORLD_WAYS; way++)
+        for (int32_t i = 0; i < worlds; i++)
+            if ((int)b->tasks[i].way == way && goes_on(&b->tasks[i])) b->pending[count++] = i;
     return count;
 }
 
@@ -187,6 +207,7 @@ static tb_status sync_piece_to_host(tb_gpu_batch *b, const tb_step_options *opti
 static tb_status run_all(tb_gpu_batch *b, const tb_step_options *options, int32_t worlds,
                          tb_error *error)
 {
+    choose_ways(b, options, worlds);
     for (int32_t count; (count = list_pending(b, worlds)) > 0;) {
         if (options->solve.cancelled && options->solve.cancelled(options->solve.cancelled_context))
             return tb_fail(error, TB_CANCELLED, "%s", tb_status_text(TB_CANCELLED));

@@ -45,6 +45,7 @@ TB_STATIC tb_status assemble(tb_world *w, tb_error *error)
     return tb_world_assemble_rows(w, error);
 }
 
+#ifndef TB_UNIT_WARP /* it has a solver and a step of its own */
 #ifdef TB_DEVICE
 /* UNSUPPORTED for a number that is none, or of a solver that this unit has not. */
 TB_EXTERN tb_status tb_world_run_solver(const tb_world *world, const tb_solve_options *options,
@@ -157,6 +158,7 @@ TB_STATIC tb_status solve(tb_world *w, const tb_problem *problem, tb_solution *s
     }
     return status;
 }
+#endif
 
 /* ---- after the solve ---- */
 
@@ -324,7 +326,7 @@ TB_STATIC tb_status freeze(tb_state *state, tb_certificate *certificate, double 
 
 /* Of a step, where it is wanted. It is a matter of doubles: the float build knows the energies before
  * and after the step, on the processor, and no sources. */
-#if defined(TB_SINGLE)
+#if defined(TB_SINGLE) || defined(TB_UNIT_WARP)
 TB_STATIC double energy_of(tb_world *w)
 {
 #ifdef TB_DEVICE
@@ -453,6 +455,7 @@ TB_STATIC void fetch_problem(const tb_world *w)
     fetch_contacts(w->records, w->number_of_contacts);
 }
 
+#ifndef TB_UNIT_WARP
 TB_EXTERN tb_status tb_step_begin(tb_stepping *stepping, tb_state *state,
                                   const tb_step_options *options, tb_workspace *workspace,
                                   tb_certificate *certificate, tb_error *error)
@@ -546,6 +549,7 @@ TB_EXTERN tb_status tb_world_step(tb_state *state, const tb_step_options *option
     if (status == TB_OK) status = tb_step_solve(&s, error);
     return status == TB_OK ? tb_step_end(&s, certificate, error) : status;
 }
+#endif
 
 #if !defined(TB_SINGLE) && !defined(TB_DEVICE)
 TB_EXTERN tb_status tb_world_export(const tb_state *state, const tb_step_options *options,

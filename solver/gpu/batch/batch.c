@@ -119,11 +119,13 @@ static tb_status plan(piece *p, const tb_step_options *options, tb_error *error)
     tb_gpu_call_set_options(call, options);
     look_at_worlds(p, &steps, &dofs, &effort);
     l->steps = tb_gpu_choose_steps(steps, options->solve.cancelled != NULL);
+    if (task_of(p, 0)->way == TB_GPU_ONE_GENERAL) l->steps = 1;
     tb_gpu_choose_lanes(&b->settings, b->processors, l);
     tb_gpu_choose_fast(&b->settings, dofs, call->single ? sizeof(float) : sizeof(double), l);
     tb_status status = reserve_arenas(p, error);
     tb_gpu_choose_alone(&b->settings, b->processors, &effort, l);
     tb_gpu_choose_overlap(&b->settings, b->processors, &effort, l);
+    if (task_of(p, 0)->way == TB_GPU_BY_WARP) tb_gpu_choose_warp(l);
     if (status == TB_OK && l->overlap > 0) {
         status = tb_gpu_side_streams_open(&b->side_streams, &b->device, error);
         /* without streams beside it all wait for the longest solve */
@@ -138,6 +140,8 @@ static tb_status settle(piece *p, int32_t count, tb_error *error)
 {
     tb_gpu_batch *b = p->batch;
     if (count > LARGEST_PIECE) count = LARGEST_PIECE;
+    for (int32_t i = 1; i < count; i++)
+        if (task_of(p, i)->way != task_of(p, 0)->way) count = i;
     for (int32_t i = 0; i < count; i++) {
         const tb_gpu_task *task = task_of(p, i);
         const int32_t contacts = task->state->number_of_contacts;
@@ -402,7 +406,9 @@ static void unpack_world(void *context, int32_t i, int32_t thread)
     s->certificate = w->state.certificate;
     task->merged = w->merged;
     task->steps_left = w->steps_left;
-    task->status = w->status;
+    const bool left = task->way == TB_GPU_BY_WARP && w->status == TB_UNSUPPORTED;
+    if (task->way != TB_GPU_GENERAL) task->way = left ? TB_GPU_ONE_GENERAL : TB_GPU_BY_WARP;
+    task->status = left ? TB_OK : w->status;
     task->contacts_needed = w->contacts_needed;
     task->arena_needed = w->arena_needed;
 }

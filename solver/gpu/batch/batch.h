@@ -14,6 +14,14 @@
 #include "gpu/device/device_copy.h"
 
 /* One world of a call. */
+/* By which kernels a world goes: what it is like decides, never what other worlds of a batch are. */
+typedef enum tb_gpu_way {
+    TB_GPU_BY_WARP,     /* that of small worlds (warp_fits.h) */
+    TB_GPU_ONE_GENERAL, /* a small world whose next step is left to the general ones */
+    TB_GPU_GENERAL,
+    TB_GPU_WORLD_WAYS
+} tb_gpu_way;
+
 typedef struct tb_gpu_task {
     tb_state *state; /* the host's */
     tb_gpu_model *model;
@@ -21,6 +29,7 @@ typedef struct tb_gpu_task {
     tb_certificate merged;
     int32_t steps_left;
     tb_status status; /* of the world */
+    tb_gpu_way way;   /* of its next steps */
     /* in the piece: first of its bytes on the way there, first of its copies */
     size_t bytes_at;
     int32_t copies_at;
@@ -62,7 +71,8 @@ typedef struct tb_gpu_batch {
 } tb_gpu_batch;
 
 /* Takes these tasks as far as their steps and capacities allow in one launch: as many of `count`,
- * from the first on, as the card has room for, at least one; `*taken` says how many. A failure is
+ * from the first on, as the card has room for and go the way of the first, at least one;
+ * `*taken` says how many. A failure is
  * the card's or the host's memory, before any work has begun: then no state has changed; or the loss
  * of the card, and with it of all worlds there. What happened to a world stands in its task. */
 tb_status tb_gpu_batch_run(tb_gpu_batch *batch, const tb_step_options *options,

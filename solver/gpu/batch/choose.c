@@ -34,6 +34,11 @@ enum {
     STEPS_OF_THE_FIRST = 32,
     STEPS_OF_A_LOOK = 128,
     STEPS_OF_A_LAUNCH = 512,
+    /* Steps of all worlds of a launch in which warps keep their worlds: 20 ms at 13 M a second. */
+    WORLD_STEPS_OF_A_WARP_LAUNCH = 1 << 18,
+    /* Where small worlds have their own kernel: see choose.h. */
+    WARP_IN_FLOAT = 1,
+    WARP_IN_DOUBLE_TOO = 2,
     /* Blocks of solves that others do not wait for, so many for each processor where solves are long,
      * else one for so many processors, since the next kernels have need of their places. On an H200 with
      * 132 processors, k world-steps/s of whole ways, with none, 17, 33, 264 and 528: humanoid 1,024 worlds
@@ -85,6 +90,7 @@ tb_gpu_settings tb_gpu_settings_read(void)
     tb_gpu_settings s = {.overlap = setting("TRIBO_GPU_OVERLAP", -1, INT32_MAX),
                          .groups = setting("TRIBO_GPU_GROUPS", 0, TB_GPU_GROUPS),
                          .alone = setting("TRIBO_GPU_ALONE", -1, INT32_MAX),
+                         .warp = setting("TRIBO_GPU_WARP", WARP_IN_FLOAT, WARP_IN_DOUBLE_TOO),
                          .fast = setting("TRIBO_GPU_FAST", FAST_OF_A_WORLD, INT32_MAX),
                          .fast_staggered =
                              setting("TRIBO_GPU_FAST_STAGGERED", FAST_OF_STAGGERED, 1 << 20)};
@@ -140,6 +146,16 @@ void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
     launch->alone =
         worlds <= most && launch->slots >= worlds && launch->solver != TB_SOLVER_NUMBER_staggered;
     if (launch->alone) launch->steps = least(launch->steps, STEPS_ALONE);
+}
+
+void tb_gpu_choose_warp(tb_gpu_launch *launch)
+{
+    const int32_t steps = WORLD_STEPS_OF_A_WARP_LAUNCH / launch->number_of_worlds;
+    launch->alone = TB_GPU_ALONE_BY_WARP;
+    launch->overlap = 0;
+    launch->groups = 1;
+    launch->steps = least(launch->steps, least(steps > 0 ? steps : 1, STEPS_ALONE));
+    for (int part = 0; part < TB_GPU_KERNELS; part++) launch->lanes[part] = TB_GPU_BLOCK_THREADS;
 }
 
 void tb_gpu_choose_fast(const tb_gpu_settings *settings, int32_t dofs, size_t real,

@@ -12,8 +12,9 @@ typedef struct tb_gpu_settings {
     int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
     int32_t groups;                /* of worlds */
     int32_t alone;                 /* up to so many worlds go alone; -1: it is chosen here */
-    int32_t fast;                  /* bytes of fast memory that a world may have */
-    int32_t fast_staggered;        /* and that it has where its solver is `staggered` */
+    int32_t warp; /* small worlds go by their own kernel: 0 never, 1 in float, 2 in double too */
+    int32_t fast; /* bytes of fast memory that a world may have */
+    int32_t fast_staggered; /* and that it has where its solver is `staggered` */
 } tb_gpu_settings;
 
 /* What the last solves of a call's worlds took. */
@@ -22,7 +23,7 @@ typedef struct tb_gpu_effort {
 } tb_gpu_effort;
 
 /* From the environment: TRIBO_GPU_LANES, one number for all parts of a step or one for each;
- * TRIBO_GPU_OVERLAP; TRIBO_GPU_GROUPS; TRIBO_GPU_ALONE; TRIBO_GPU_FAST; TRIBO_GPU_FAST_STAGGERED. */
+ * TRIBO_GPU_OVERLAP; TRIBO_GPU_GROUPS; TRIBO_GPU_ALONE; TRIBO_GPU_WARP; TRIBO_GPU_FAST; TRIBO_GPU_FAST_STAGGERED. */
 tb_gpu_settings tb_gpu_settings_read(void);
 
 /* Adds the last solve of a world that has made a step. */
@@ -37,6 +38,8 @@ void tb_gpu_choose_lanes(const tb_gpu_settings *settings, int32_t processors,
  * steps are no more than one kernel should take. */
 void tb_gpu_choose_alone(const tb_gpu_settings *settings, int32_t processors,
                          const tb_gpu_effort *effort, tb_gpu_launch *launch);
+/* The same where all worlds fit the kernel of small worlds and have a slot each. */
+void tb_gpu_choose_warp(tb_gpu_launch *launch);
 /* Fast memory of a launch whose solver is known and whose largest world has so many dofs, in numbers of
  * `real` bytes. How large the factors of staggered projections are only the step knows, by its
  * contacts: they take what there is as far as they fit. */

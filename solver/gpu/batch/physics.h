@@ -28,6 +28,7 @@
 #include "model/touch.c"
 
 #include "collide/narrow.c"
+#ifndef TB_UNIT_WARP
 #include "collide/mesh/mesh_triangle.c"
 #include "collide/mesh/mesh_solid.c"
 #include "collide/mesh/mesh_height_field.c"
@@ -36,10 +37,12 @@
 #include "collide/mesh/mesh_walk.c"
 #include "collide/mesh/mesh.c"
 #include "collide/mesh/mesh_team.c"
+#endif
 
 #include "contact/problem.c"
 #include "contact/residual.c"
 
+#ifndef TB_UNIT_WARP
 #include "solve/sweep/accelerate.c"
 #include "solve/sweep/prepare.c"
 #include "solve/sweep/spectrum.c"
@@ -59,27 +62,35 @@
 #include "qp/bounded_qp.c"
 #include "solve/staggered/staggered_program.c"
 #include "solve/staggered/staggered.c"
+#endif
 
 #include "step/stages/block.c"
 #include "step/dynamics/dynamics.c"
 #include "step/dynamics/kinematic_once.c"
 #include "step/state/course_once.c"
+#ifdef TB_UNIT_WARP
+#include "gpu/batch/small/warp_without.h"
+#else
 #include "step/stages/tendon.c"
 #ifndef TB_SINGLE
 #include "step/stages/energy_once.c"
 #endif
+#include "step/stages/fluid.c"
+#include "step/stages/equality.c"
+#include "step/stages/adhesion.c"
+#endif
 #include "step/stages/transmission.c"
 #include "step/stages/actuators.c"
-#include "step/stages/fluid.c"
 #include "step/stages/passive.c"
 #include "step/stages/joint_rows.c"
-#include "step/stages/equality.c"
 #include "step/stages/begin.c"
 #include "step/stages/contact_rows.c"
 #include "step/stages/detect.c"
 #include "step/stages/detect_team.c"
-#include "step/stages/adhesion.c"
 #include "step/stages/recovery.c"
 #include "step/world.c"
+#ifdef TB_UNIT_WARP
+#include "gpu/batch/small/warp_step.h"
+#endif
 
 #endif

@@ -24,15 +24,17 @@
 typedef cudaError_t start_function(const tb_gpu_launch *launch, cudaStream_t stream);
 
 typedef struct step_kernels {
-    start_function *parts[TB_GPU_KERNELS], *staggered, *alone;
+    start_function *parts[TB_GPU_KERNELS], *staggered, *alone, *warp;
 } step_kernels;
 
 #define OF_DOUBLE(part) tb_gpu_start_##part,
 #define OF_FLOAT(part)  tb_gpu_start_##part##_f32,
 static const step_kernels IN_DOUBLE = {
-    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone};
-static const step_kernels IN_FLOAT = {
-    {TB_GPU_START_PARTS(OF_FLOAT)}, tb_gpu_start_staggered_f32, tb_gpu_start_alone_f32};
+    {TB_GPU_START_PARTS(OF_DOUBLE)}, tb_gpu_start_staggered, tb_gpu_start_alone, tb_gpu_start_warp};
+static const step_kernels IN_FLOAT = {{TB_GPU_START_PARTS(OF_FLOAT)},
+                                      tb_gpu_start_staggered_f32,
+                                      tb_gpu_start_alone_f32,
+                                      tb_gpu_start_warp_f32};
 
 /* The parts of a launch: its solver may have a kernel of its own. */
 typedef struct launch_parts {
@@ -55,13 +57,15 @@ typedef void stages_function(unsigned long long sums[TB_STAGE_SUMS]);
 TB_GPU_START_PARTS(STAGES_OF)
 STAGES_OF(staggered)
 STAGES_OF(alone)
+STAGES_OF(warp)
 #define STAGES(part) tb_gpu_stages_##part, tb_gpu_stages_##part##_f32,
 
 static void print_stages(const tb_gpu_launch *next, cudaStream_t stream)
 {
     static const char *const NAMES[] = {"arrays", "motion", "mass",     "begin", "rows",
                                         "broad",  "narrow", "contacts", "solve", "end"};
-    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)};
+    stages_function *const takes[] = {TB_GPU_START_PARTS(STAGES) STAGES(staggered) STAGES(alone)
+                                          STAGES(warp)};
     unsigned long long sums[TB_STAGE_SUMS] = {0};
     enum cudaStreamCaptureStatus capture = cudaStreamCaptureStatusNone;
     (void)cudaStreamIsCapturing(stream, &capture);
@@ -191,11 +195,23 @@ static cudaError_t start_overlapping(const tb_gpu_launch *whole, start_function 
     return result;
 }
 
+/* As many worlds at a time as there are arenas. */
+static cudaError_t start_warps(const tb_gpu_launch *whole, const step_kernels *kernels,
+                               cudaStream_t stream)
+{
+    cudaError_t result = cudaSuccess;
+    tb_gpu_launch own = *whole;
+    for (; own.first < own.number_of_worlds && result == cudaSuccess; own.first += own.slots)
+        result = beyond_first(kernels->warp(&own, stream), own.first > 0);
+    return result;
+}
+
 static cudaError_t start_steps(const tb_gpu_launch *launch, const tb_gpu_side_streams *side_streams,
                                const step_kernels *kernels, cudaStream_t stream)
 {
     print_stages(launch, stream);
     const launch_parts parts = parts_of(kernels, launch->solver);
+    if (launch->alone == TB_GPU_ALONE_BY_WARP) return start_warps(launch, kernels, stream);
     if (launch->alone) return kernels->alone(launch, stream);
     return launch->overlap > 0 ? start_overlapping(launch, parts.start, side_streams, stream)
                                : start_in_turns(launch, parts.start, stream);
@@ -212,6 +228,8 @@ static cudaError_t warm_steps(const step_kernels *kernels, cudaStream_t stream)
             result = kernels->parts[part](&launch, stream);
         if (result == cudaSuccess) result = kernels->staggered(&launch, stream);
         if (result == cudaSuccess) result = kernels->alone(&launch, stream);
+        if (result == cudaSuccess && lanes == TB_GPU_BLOCK_THREADS)
+            result = kernels->warp(&launch, stream);
         if (result == cudaSuccess) result = tb_gpu_start_solve_barrier(&launch, 0, stream);
     }
     return result;

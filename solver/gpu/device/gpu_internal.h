@@ -19,7 +19,8 @@ typedef struct tb_gpu_world {
     int32_t contact_capacity;
     int32_t steps_left;
     tb_course course; /* the last of its steps are those that are left; 0 steps: there is none */
-    /* OK; RESOURCE_EXHAUSTED: a capacity, see below; else what ended the world */
+    /* OK; RESOURCE_EXHAUSTED: a capacity, see below; UNSUPPORTED, with steps left: the kernel of small
+     * worlds leaves the next step to the general ones; else what ended the world */
     tb_status status;
     int32_t contacts_needed; /* at least this many; 0: contacts were not what was missing */
     size_t arena_needed;     /* likewise, bytes */
@@ -48,6 +49,9 @@ enum { TB_GPU_KINDS = TB_GPU_WAYS * TB_GPU_SIZES * TB_GPU_LENGTHS };
 /* Worlds that go through a step by turns, and what is counted of each group: TB_GPU_COUNTS, kinds. */
 enum { TB_GPU_GROUPS = 2, TB_GPU_GROUP_COUNTS = (int)TB_GPU_COUNTS + (int)TB_GPU_KINDS };
 
+/* In tb_gpu_launch.alone: the kernel of small worlds (warp_fits.h) and not the general one. */
+enum { TB_GPU_ALONE_BY_WARP = 2 };
+
 /* One launch. Options are those of the caller without the names and functions of the host. */
 typedef struct tb_gpu_launch {
     tb_gpu_world *worlds;
@@ -59,13 +63,13 @@ typedef struct tb_gpu_launch {
     int32_t lanes[TB_GPU_KERNELS]; /* of a world: powers of two, up to TB_GPU_BLOCK_THREADS; all
                                     alike where worlds go alone */
     int32_t solver;                /* tb_solver_number */
-    int32_t alone;                 /* one kernel takes each world through all its steps */
-    int32_t overlap;               /* blocks of solves that others do not wait for; 0: they wait */
-    int32_t fast;                  /* bytes of fast memory for a world's factor */
-    int32_t groups;                /* of worlds, 1 without overlap */
-    int32_t *counts;               /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
-    int32_t *kinds;                /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
-    int32_t *order;                /* slots by kinds */
+    int32_t alone;   /* one kernel takes each world through all its steps; see above */
+    int32_t overlap; /* blocks of solves that others do not wait for; 0: they wait */
+    int32_t fast;    /* bytes of fast memory for a world's factor */
+    int32_t groups;  /* of worlds, 1 without overlap */
+    int32_t *counts; /* TB_GPU_GROUPS x TB_GPU_GROUP_COUNTS, zero */
+    int32_t *kinds;  /* TB_GPU_KINDS, zero; NULL: solves go by their slots */
+    int32_t *order;  /* slots by kinds */
     unsigned char *arenas;
     size_t arena_size;
     tb_step_options options;
@@ -101,6 +105,8 @@ TB_GPU_START_PARTS(TB_GPU_START_KERNEL)
 TB_GPU_START_KERNEL(staggered)
 /* ... all steps of all worlds of a launch by one kernel, for few... */
 TB_GPU_START_KERNEL(alone)
+/* ... the same of worlds that tb_gpu_warp_fits, which leaves hard steps to `alone`... */
+TB_GPU_START_KERNEL(warp)
 /* ... or all steps of all; `sides` are needed where solves overlap. */
 struct tb_gpu_side_streams;
 cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_side_streams *sides,

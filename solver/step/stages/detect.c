@@ -78,18 +78,23 @@ TB_STATIC void take_point(tb_world_contact *c, const tb_contact_point *p)
     c->gap = p->gap;
 }
 
-/* Where all shapes are, and their boxes. False if memory is refused. */
-TB_STATIC bool pose_shapes(detection *d)
+/* Arrays of the shapes. False if memory is refused. */
+TB_STATIC bool take_shapes(detection *d)
 {
     const tb_world *w = d->world;
-    const tb_model *m = w->model;
-    const int32_t shapes = m->number_of_shapes, colliding = m->number_of_colliding_shapes;
+    const int32_t shapes = w->model->number_of_shapes;
     d->shapes = TB_ARENA_ARRAY(w->arena, tb_posed_shape, shapes);
     d->velocity = TB_ARENA_ARRAY(w->arena, tb_vec3, shapes);
     d->spin = TB_ARENA_ARRAY(w->arena, tb_real, shapes);
-    d->boxes = TB_ARENA_ARRAY(w->arena, tb_box, colliding);
-    if (!d->shapes || !d->velocity || !d->spin || !d->boxes) return false;
-    TB_EACH (i, colliding) {
+    d->boxes = TB_ARENA_ARRAY(w->arena, tb_box, w->model->number_of_colliding_shapes);
+    return d->shapes && d->velocity && d->spin && d->boxes;
+}
+
+/* Where all shapes are, and their boxes. */
+TB_STATIC void place_shapes(detection *d)
+{
+    const tb_model *m = d->world->model;
+    TB_EACH (i, m->number_of_colliding_shapes) {
         const int32_t s = m->colliding_shapes[i];
         pose_shape(d, s);
         shape_velocity(d, s);
@@ -98,6 +103,13 @@ TB_STATIC bool pose_shapes(detection *d)
             d, s, d->tight ? tb_shape_loose_box(shape, &d->tight[i]) : tb_shape_box(shape));
     }
     tb_team_sync();
+}
+
+/* Both. False if memory is refused. */
+TB_STATIC bool pose_shapes(detection *d)
+{
+    if (!take_shapes(d)) return false;
+    place_shapes(d);
     return true;
 }
 

@@ -113,6 +113,7 @@ TB_STATIC bool is_mesh_pair(const detection *d, const tb_near *pair)
     return d->shapes[pair->a].type >= TB_SHAPE_MESH || d->shapes[pair->b].type >= TB_SHAPE_MESH;
 }
 
+#ifndef TB_UNIT_WARP
 /* Pairs with meshes, `number` of them: all at once. Their points stay in the arena. */
 TB_CALLED tb_status collide_meshes(const detection *d, const tb_near_list *list, int32_t number,
                                    uint32_t *flags)
@@ -146,6 +147,7 @@ TB_CALLED tb_status collide_meshes(const detection *d, const tb_near_list *list,
     }
     return TB_OK;
 }
+#endif
 
 TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags, tb_epa *room)
 {
@@ -153,6 +155,14 @@ TB_STATIC void collide_convex(const detection *d, tb_near *pair, uint32_t *flags
                                        pair_margin(d, pair->a, pair->b), pair->points, flags, room);
 }
 
+#ifdef TB_UNIT_WARP
+/* Another kernel has the code for both. */
+TB_STATIC tb_status collide_others(const tb_near_list *list, int32_t deep, int32_t meshes)
+{
+    (void)list;
+    return deep > 0 || meshes > 0 ? TB_UNSUPPORTED : TB_OK;
+}
+#else
 /* Pairs whose cores overlap, `number` of them: each with a lane and a room of its own, as far as the
  * arena has room, and at least with one. */
 TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, int32_t number,
@@ -177,6 +187,7 @@ TB_CALLED tb_status collide_deep(const detection *d, const tb_near_list *list, i
     tb_arena_return_to(arena, mark);
     return TB_OK;
 }
+#endif
 
 TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
 {
@@ -200,10 +211,14 @@ TB_CALLED tb_status find_points(const detection *d, tb_near_list *list)
     }
     tb_status status = TB_OK;
     tb_team_before(own, &deep);
-    tb_team_sync();
-    if (deep > 0) status = collide_deep(d, list, deep, &flags);
     tb_team_before(own_meshes, &meshes);
+    tb_team_sync();
+#ifdef TB_UNIT_WARP
+    status = collide_others(list, deep, meshes);
+#else
+    if (deep > 0) status = collide_deep(d, list, deep, &flags);
     if (meshes > 0 && status == TB_OK) status = collide_meshes(d, list, meshes, &flags);
+#endif
     tb_team_sync();
     const bool degenerate = tb_team_any((flags & TB_CONTACT_DEGENERATE) != 0);
     if (degenerate && TB_LEADER) w->collide_flags |= TB_CONTACT_DEGENERATE;

@@ -38,18 +38,25 @@ TB_STATIC joint_row row_of_dofs(tb_law law, int32_t memory, int32_t first, int32
 
 /* ---- actuators, as rows ---- */
 
+/* The row of a law whose damping is not zero. */
+TB_STATIC void actuator_row_of(const tb_world *w, const tb_actuator_law *law,
+                               const tb_transmission *t, int32_t memory, joint_row *row)
+{
+    const double dt = (double)w->dt;
+    *row = row_of(TB_LAW_BOX, memory, t, 1);
+    row->lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -TB_REAL_MAX;
+    row->upper = law->upper < INFINITY ? TB_R(law->upper * dt) : TB_REAL_MAX;
+    row->bias = TB_R(-law->constant / law->damping);
+    row->compliance = TB_R(1 / (dt * law->damping));
+}
+
 TB_STATIC bool actuator_row(const tb_world *w, int32_t a, int32_t memory, joint_row *row)
 {
     const tb_actuator_law law = tb_actuator_evaluate(w, a);
     if (!(law.damping > 0)) return false;
     const tb_transmission t = tb_actuator_transmission(w, a);
     if (t.count == 0) return false;
-    const double dt = (double)w->dt;
-    *row = row_of(TB_LAW_BOX, memory, &t, 1);
-    row->lower = law.lower > -INFINITY ? TB_R(law.lower * dt) : -TB_REAL_MAX;
-    row->upper = law.upper < INFINITY ? TB_R(law.upper * dt) : TB_REAL_MAX;
-    row->bias = TB_R(-law.constant / law.damping);
-    row->compliance = TB_R(1 / (dt * law.damping));
+    actuator_row_of(w, &law, &t, memory, row);
     return true;
 }
 

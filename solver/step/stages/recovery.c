@@ -247,6 +247,7 @@ TB_EXTERN void tb_world_move_recovery(const tb_world *world, tb_real *velocity)
     tb_dynamics_integrate(m, velocity, w->dt, w->q);
 }
 
+#ifndef TB_UNIT_WARP
 TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solution,
                                      tb_recovered *recovered, tb_error *error)
 {
@@ -289,3 +290,4 @@ TB_EXTERN tb_status tb_world_recover(tb_world *world, const tb_solution *solutio
     recovered->velocity = velocity;
     return TB_OK;
 }
+#endif

@@ -183,6 +183,7 @@ START(solve, TB_GPU_KERNEL_SOLVE)
 START(end, TB_GPU_KERNEL_END)
 START(staggered, TB_GPU_KERNEL_SOLVE)
 START(alone, TB_GPU_KERNELS)
+START(warp, TB_GPU_KERNELS)
 
 /* On a card a gate that counts wrongly opens too early, or never. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,

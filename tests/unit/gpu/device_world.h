@@ -28,6 +28,11 @@ tb_status device_world_step(device_job *job, tb_certificate *certificate);
 #define team_world_step TB_SYMBOL(team_world_step)
 tb_status team_world_step(device_job *job, int32_t lanes, tb_certificate *certificate);
 
+/* The same by the kernel of small worlds, a warp a world: see warp_world.cc. UNSUPPORTED: it leaves the
+ * step to the general kernel. */
+#define warp_world_step TB_SYMBOL(warp_world_step)
+tb_status warp_world_step(device_job *job, tb_certificate *certificate);
+
 #ifdef __cplusplus
 }
 #endif

@@ -37,6 +37,7 @@ struct team {
     ucontext_t outside;
     pthread_barrier_t barrier;
     alignas(16) unsigned char passed[PASSED_BYTES];
+    double shown[MOST_LANES];
     alignas(16) unsigned char near[sizeof(double) * TB_TEAM_NUMBERS_OF_A_LANE * MOST_LANES];
     void (*work)(void *context, int32_t lane);
     void *context;
@@ -176,6 +177,28 @@ void tb_team_pass(void *data, size_t bytes, int32_t from)
 void tb_team_share(void *data, size_t bytes)
 {
     tb_team_pass(data, bytes, 0);
+}
+
+double tb_team_take_double(double own, int32_t from)
+{
+    if (tb_team_lanes() == 1) return own;
+    team *all = self->own;
+    tb_team_sync(); // what was shown last has been taken
+    all->shown[self->lane] = own;
+    tb_team_sync();
+    return all->shown[from % tb_team_lanes()];
+}
+
+uint32_t tb_team_ballot(bool own)
+{
+    if (tb_team_lanes() == 1) return own;
+    team *all = self->own;
+    uint32_t bits = 0;
+    tb_team_sync(); // what was shown last has been taken
+    all->shown[self->lane] = own;
+    tb_team_sync();
+    for (int i = 0; i < tb_team_lanes(); i++) bits |= (uint32_t)(all->shown[i] != 0) << i;
+    return bits;
 }
 
 void *tb_team_near_memory(void)

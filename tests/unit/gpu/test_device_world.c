@@ -4,12 +4,15 @@
 #include "device_world.h"
 #include "test_util.h"
 
+#include <math.h>
 #include <unistd.h>
 
 tb_status device_world_step_f32(device_job *job, tb_certificate *certificate);
 tb_status team_world_step_f32(device_job *job, int32_t lanes, tb_certificate *certificate);
+tb_status warp_world_step_f32(device_job *job, tb_certificate *certificate);
 
-/* Lanes that take a world together; 0: the step that knows of no team. */
+/* Lanes that take a world together; 0: the step that knows of no team; BY_WARP: the small worlds'. */
+enum { BY_WARP = -1 };
 static int32_t lanes;
 
 /* What the world is told and notes, and which step of it is next; NULL: nothing. */
@@ -181,7 +184,10 @@ static tb_status step_device_world(device_world *w, const tb_step_options *optio
                       .memory = w->memory,
                       .bytes = w->bytes};
     tb_status status;
-    if (options->precision == TB_FLOAT)
+    if (lanes == BY_WARP)
+        status = options->precision == TB_FLOAT ? warp_world_step_f32(&job, certificate)
+                                                : warp_world_step(&job, certificate);
+    else if (options->precision == TB_FLOAT)
         status = lanes > 0 ? team_world_step_f32(&job, lanes, certificate)
                            : device_world_step_f32(&job, certificate);
     else
@@ -342,6 +348,64 @@ START_TEST(teams_of_any_size_have_the_bytes_of_the_library)
         compare_teams(all, 4, first);
     }
     tb_model_destroy(all);
+    tb_model_destroy(jaw);
+}
+END_TEST
+
+/* ---- small worlds ---- */
+
+static double largest_difference(const double *a, const double *b, int32_t count)
+{
+    double largest = 0;
+    for (int32_t i = 0; i < count; i++) largest = fmax(largest, fabs(a[i] - b[i]));
+    return largest;
+}
+
+/* Another solver goes to the same answer where there is one alone. */
+static void compare_warp(const tb_model *model, tb_precision precision, double tolerance,
+                         double differs, int steps)
+{
+    tb_error error;
+    tb_state *state = NULL, *other = NULL;
+    tb_stepper *stepper = NULL;
+    tb_step_options options = tb_step_defaults();
+    options.precision = precision;
+    options.solve.tolerance = tolerance;
+    lanes = BY_WARP;
+    TEST_OK(tb_state_create(model, &state, &error), &error);
+    push(state, false);
+    TEST_OK(tb_stepper_create(&options, &stepper, &error), &error);
+    TEST_OK(tb_state_create(model, &other, &error), &error);
+    push(other, false);
+    device_world w = make_device_world(other, 1024, 1 << 20);
+    for (int i = 0; i < steps; i++) {
+        tb_certificate expected, certificate;
+        size_t wanted = 0;
+        w.state.next_contacts = w.contacts[w.state.contacts == w.contacts[0]];
+        w.state.next_capacity = 1024;
+        TEST_OK(tb_step(stepper, state, 1, &expected, &error), &error);
+        TEST_OK(step_device_world(&w, &options, &wanted, &certificate), NULL);
+        ck_assert_int_eq(certificate.contacts, expected.contacts);
+        ck_assert_int_eq(certificate.rows, expected.rows);
+        ck_assert(certificate.residual <= tolerance);
+        ck_assert_int_eq((int)certificate.step, i + 1);
+    }
+    const tb_model_counts n = tb_model_count(model);
+    const double q = largest_difference(tb_state_q(state), w.state.q, n.coordinates);
+    const double u = largest_difference(tb_state_u(state), w.state.u, n.dofs);
+    ck_assert_msg(q <= differs && u <= 100 * differs, "they differ by %g and %g", q, u);
+    lanes = 0;
+    free_device_world(&w);
+    tb_stepper_destroy(stepper);
+    tb_state_destroy(other);
+    tb_state_destroy(state);
+}
+
+START_TEST(a_warp_comes_to_the_answer_of_the_library)
+{
+    tb_model *jaw = jaw_and_mug();
+    compare_warp(jaw, TB_DOUBLE, 1e-11, 1e-11, 12);
+    compare_warp(jaw, TB_FLOAT, 1e-6, 1e-6, 12);
     tb_model_destroy(jaw);
 }
 END_TEST
@@ -534,6 +598,7 @@ TEST_MAIN(jaw_and_mug_have_the_bytes_of_the_library,
           joints_loops_tendons_and_meshes_have_the_bytes_of_the_library,
           staggered_projections_have_the_bytes_of_the_library_whatever_the_team,
           teams_of_any_size_have_the_bytes_of_the_library,
+          a_warp_comes_to_the_answer_of_the_library,
           a_course_has_the_bytes_of_the_librarys_whatever_the_team,
           too_little_memory_is_told_and_changes_nothing,
           too_little_room_for_contacts_is_told_and_changes_nothing,

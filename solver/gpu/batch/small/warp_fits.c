@@ -1,0 +1,101 @@
+/* See warp_fits.h. */
+#include "gpu/batch/small/warp_fits.h"
+
+#include <string.h>
+
+#include "step/stages/contact_terms.h"
+
+/* As warp_solve.h and warp_keep.h have them. */
+enum {
+    MOST_DOFS = 10,
+    MOST_COORDINATES = 16,
+    MOST_BODIES = 6,
+    MOST_SHAPES = 32, /* that collide */
+    MOST_ACTUATORS = 6,
+    MOST_JOINT_ROWS = 16
+};
+
+static bool slides(const tb_surface *surface)
+{
+    return tb_contact_law_rows(tb_contact_law(surface)) <= TB_CONTACT_COULOMB;
+}
+
+/* Every surface that two shapes may touch with. */
+static bool all_slide(const tb_model *m)
+{
+    for (int32_t i = 0; i < m->number_of_pairs; i++)
+        if (!slides(&m->pairs[i].surface)) return false;
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++)
+        if (!slides(&m->shapes[m->colliding_shapes[i]].surface)) return false;
+    return true;
+}
+
+static bool has_meshes(const tb_model *m)
+{
+    for (int32_t i = 0; i < m->number_of_colliding_shapes; i++)
+        if (m->shapes[m->colliding_shapes[i]].type >= TB_SHAPE_MESH) return true;
+    return false;
+}
+
+static bool is_plain(const tb_model *m, const tb_model_joint *joint)
+{
+    const int32_t end = joint->dof + tb_joint_dofs(joint->type);
+    for (int32_t i = joint->dof; i < end; i++)
+        if (m->dofs[i].armature != 0 || m->dofs[i].damping != 0 || m->dofs[i].dry_friction != 0)
+            return false;
+    return joint->stiffness == 0;
+}
+
+/* A single free body that nothing holds or damps, or slides on the world. */
+static bool is_simple(const tb_model *m, const tb_model_tree *tree)
+{
+    if (tree->single_free) return true;
+    const tb_model_joint *first = &m->joints[tree->joint];
+    if (first->type == TB_JOINT_FREE)
+        return tree->number_of_joints == 1 && tree->number_of_bodies == 1 && is_plain(m, first);
+    if (m->bodies[m->bodies[tree->body].parent].fixed_to != 0) return false;
+    for (int32_t j = tree->joint; j < tree->joint + tree->number_of_joints; j++)
+        if (m->joints[j].type != TB_JOINT_SLIDE) return false;
+    return true;
+}
+
+/* Pushes a slide by a force that is affine in its length and speed, without a memory of its own. */
+static bool is_affine(const tb_model *m, const tb_model_actuator *a)
+{
+    return a->transmission == TB_TRANSMISSION_FIXED && a->joint >= 0 &&
+           m->joints[a->joint].type == TB_JOINT_SLIDE && !a->disabled && !a->is_input &&
+           a->number_of_inputs == 0 && a->activation < 0 && a->slew < 0 && a->integral < 0 &&
+           a->past < 0 && a->period == 0 && a->orientation == TB_ORIENTATION_NONE &&
+           a->gain_curve == TB_CURVE_AFFINE && a->bias_curve == TB_CURVE_AFFINE;
+}
+
+static bool motion_fits(const tb_model *m)
+{
+    for (int32_t t = 0; t < m->number_of_trees; t++)
+        if (!is_simple(m, &m->trees[t])) return false;
+    for (int32_t a = 0; a < m->number_of_actuators; a++)
+        if (!is_affine(m, &m->actuators[a])) return false;
+    const int32_t rows =
+        m->number_of_actuators + m->number_of_dry_dofs + 2 * m->number_of_limited_joints;
+    return m->number_of_dofs <= MOST_DOFS && m->number_of_coordinates <= MOST_COORDINATES &&
+           rows <= MOST_JOINT_ROWS && m->number_of_colliding_shapes <= MOST_SHAPES &&
+           m->number_of_bodies <= MOST_BODIES && m->number_of_actuators <= MOST_ACTUATORS &&
+           m->number_of_kinematic_bodies == 0 && !m->has_polynomials && !m->compensates_gravity &&
+           !m->has_joint_forces;
+}
+
+static bool options_fit(const tb_step_options *options)
+{
+    const tb_solve_options *solve = &options->solve;
+    return strcmp(solve->solver, "auto") == 0 && solve->stop == TB_STOP_RESIDUAL &&
+           solve->warm_start && options->scheme == TB_SCHEME_STEWART_TRINKLE &&
+           !options->report_energy;
+}
+
+bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options)
+{
+    const tb_model *m = model;
+    return options_fit(options) && motion_fits(m) && m->number_of_equalities == 0 &&
+           m->number_of_tendons == 0 && m->number_of_fluids == 0 && !m->has_adhesion &&
+           !has_meshes(m) && all_slide(m);
+}

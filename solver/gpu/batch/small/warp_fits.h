@@ -1,0 +1,12 @@
+/* Which worlds the kernel takes in which a warp keeps its world (step_warp.cu). */
+#ifndef TB_GPU_WARP_FITS_H
+#define TB_GPU_WARP_FITS_H
+
+#include "step/step.h"
+
+/* Whether worlds of this model, stepped with these options, go by the kernel of small worlds: few dofs,
+ * contacts with sliding friction or none, rows of one number, the solver `auto`. How a world moves does
+ * not matter: steps with more contacts than the kernel holds it leaves to the general ones. */
+bool tb_gpu_warp_fits(const tb_model *model, const tb_step_options *options);
+
+#endif

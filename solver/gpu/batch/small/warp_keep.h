@@ -1,0 +1,480 @@
+/* What a warp keeps of its world from step to step (warp_fits.h), and how it takes a world up and gives
+ * it back.
+ *
+ * Shared memory holds the state in working precision, the bodies and the last step's impulses. The
+ * arena holds what only changes from launch to launch, as columns of 32 lanes: shapes, candidate
+ * pairs and their surfaces. The state in global memory is written when the warp leaves the world, or
+ * where a course records a step. */
+#ifndef TB_GPU_WARP_KEEP_H
+#define TB_GPU_WARP_KEEP_H
+
+#include "gpu/batch/small/warp_solve.h"
+#include "step/certificate.h"
+#include "step/dynamics/free_body.h"
+#include "step/stages/stages.h"
+
+enum {
+    WARP_LANES = 32,
+    WARP_SHAPES = 32, /* colliding shapes: a lane each */
+    WARP_BODIES = 6,
+    WARP_ACTUATORS = 6,
+    WARP_JOINT_ROWS = 16, /* rows that joints and actuators may have: a lane each */
+    WARP_COORDINATES = 16,
+    WARP_POINT_SLOTS = 32 /* pairs with points, at most; as many as there is room for */
+};
+
+/* One body, in shared memory. */
+typedef struct warp_body {
+    tb_pose pose;           /* of its frame */
+    tb_vec3 velocity, spin; /* of its origin, m/s; rad/s; world */
+    tb_vec3 centre;         /* of mass of a free body, world; of another its origin */
+    tb_vec3 base;           /* of a sliding body: its origin where all slides are zero */
+    /* what it does where no row pushes: of the centre of a free body, of all points of another */
+    double free_velocity[3], free_spin[3];
+    int32_t dof;                /* first of its free joint; -1: none */
+    uint32_t slides;            /* dofs that move it */
+    uint32_t tree;              /* dofs that a row on it is whitened over */
+    tb_real root, spin_root[9]; /* of a free body: inverse roots of mass and inertia, lower */
+} warp_body;
+
+/* What rows of the last step have left behind, by block. */
+typedef struct warp_last {
+    uint64_t feature[WARP_ITEMS];
+    uint32_t shapes[WARP_ITEMS]; /* colliding shapes of a contact: lower << 16 | higher */
+    tb_vec3 slip[WARP_ITEMS];    /* friction's impulse, N s, world */
+    tb_real normal[WARP_ITEMS];  /* N s */
+    uint8_t status[WARP_ITEMS];
+    int32_t count;
+} warp_last;
+
+/* A pair of colliding shapes that may touch, and how. */
+typedef struct warp_candidate {
+    uint16_t a, b; /* a < b, places in the model's list */
+    int32_t kind;  /* rows: 1 or 3 */
+    tb_real friction, restitution;
+} warp_candidate;
+
+enum {
+    WARP_SIZE,
+    WARP_POSITION = WARP_SIZE + 3,
+    WARP_ROTATION = WARP_POSITION + 3,
+    WARP_REACH = WARP_ROTATION + 9,
+    WARP_SHAPE_NUMBERS
+};
+enum {
+    WARP_OF_POSITION,
+    WARP_OF_NORMAL = WARP_OF_POSITION + 3,
+    WARP_OF_GAP = WARP_OF_NORMAL + 3,
+    WARP_OF_IMPULSE,
+    WARP_OF_VELOCITY = WARP_OF_IMPULSE + 3,
+    WARP_RECORD_NUMBERS = WARP_OF_VELOCITY + 3
+};
+
+/* In the arena. */
+typedef struct warp_tables {
+    tb_real shape[WARP_SHAPE_NUMBERS][WARP_LANES]; /* size, pose in the body's frame, reach */
+    int32_t type[WARP_LANES], body[WARP_LANES];
+    tb_real record[WARP_RECORD_NUMBERS][WARP_LANES]; /* of the last step's contacts */
+    int32_t kind[WARP_LANES], pair[WARP_LANES];      /* rows; candidate; likewise */
+    tb_world world;                                  /* the general stages' arrays */
+} warp_tables;
+
+/* What the last step has come to, and sums over the steps of the launch. */
+typedef struct warp_sums {
+    double residual;
+    int32_t contacts, rows, rounds, sweeps, known, kept;
+} warp_sums;
+
+/* Errors of a lane's own block. */
+typedef struct warp_errors {
+    double penetration, cone, complementarity;
+} warp_errors;
+
+typedef struct warp_keep {
+    const tb_model *model;
+    tb_state *state; /* in global memory */
+    const tb_step_options *options;
+    warp_tables *tables;
+    const warp_candidate *candidates;
+    const double *course_controls; /* of the next step; NULL: they stay */
+    tb_contact_timing timing;
+    tb_real ahead, margin; /* s, of the sweep; m */
+    double tolerance, time;
+    int64_t steps;
+    int32_t bodies, dofs, coordinates, shapes, number_of_candidates, possible_rows;
+    uint32_t slides; /* dofs that are slides */
+    tb_real q[WARP_COORDINATES], u[WARP_COLUMNS], u_free[WARP_COLUMNS], force[WARP_COLUMNS],
+        applied[WARP_COLUMNS], push[WARP_COLUMNS], bias[WARP_COLUMNS];
+    double controls[WARP_ACTUATORS], actuator_force[WARP_ACTUATORS]; /* N, of the last step */
+    double pushing[WARP_ACTUATORS]; /* N, of actuators without a row */
+    tb_actuator_law laws[WARP_ACTUATORS];
+    warp_body body[WARP_BODIES];
+    tb_vec3 axes[WARP_DOFS];                  /* of slides, world */
+    tb_real roots[WARP_DOFS][WARP_DOFS];      /* slides: v = roots s, whitened row = row roots */
+    tb_vec3 whitened[WARP_BODIES][WARP_DOFS]; /* a point of the body's velocity for s of a slide */
+    tb_real row_impulse[WARP_JOINT_ROWS];     /* by possible row */
+    uint8_t row_status[WARP_JOINT_ROWS];      /* 1 + status; 0: there was no row */
+    uint8_t row_of[WARP_JOINT_ROWS];          /* possible row of a block */
+    uint16_t pairs[WARP_POINT_SLOTS];         /* candidates that are near */
+    uint8_t counts[WARP_POINT_SLOTS];         /* their points */
+    uint8_t slot_of[WARP_ITEMS], point_of[WARP_ITEMS]; /* of a contact */
+    int32_t joint_rows, contacts;
+    warp_last last;
+    warp_sums now, sum;
+} warp_keep;
+
+/* ---- taking it up ---- */
+
+/* Dofs of slides above a body. */
+TB_STATIC uint32_t slides_of(const tb_model *m, int32_t body)
+{
+    uint32_t bits = 0;
+    const int32_t tree = m->bodies[body].tree;
+    if (tree < 0 || m->joints[m->trees[tree].joint].type == TB_JOINT_FREE) return 0;
+    for (int32_t i = m->bodies[body].last_dof; i >= 0; i = m->dofs[i].parent) bits |= 1u << i;
+    return bits;
+}
+
+TB_STATIC void take_free_body(const tb_model *m, int32_t index, warp_body *b)
+{
+    const tb_model_body *body = &m->bodies[index];
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    tb_mat33 inverse = tb_m33_identity();
+    (void)tb_m33_inverse(&inertia, &inverse);
+    const tb_real *a = inverse.m;
+    tb_real *c = b->spin_root;
+    for (int i = 0; i < 9; i++) c[i] = 0;
+    c[0] = tb_sqrt(a[0]);
+    c[3] = a[3] / c[0], c[6] = a[6] / c[0];
+    c[4] = tb_sqrt(a[4] - c[3] * c[3]);
+    c[7] = (a[7] - c[6] * c[3]) / c[4];
+    c[8] = tb_sqrt(a[8] - c[6] * c[6] - c[7] * c[7]);
+    b->root = 1 / tb_sqrt(TB_R(body->mass));
+    b->dof = body->dof;
+}
+
+TB_STATIC void take_body(warp_keep *keep, int32_t index)
+{
+    const tb_world *w = &keep->tables->world;
+    const tb_model *m = keep->model;
+    warp_body *b = &keep->body[index];
+    b->dof = -1;
+    b->slides = slides_of(m, index);
+    b->tree = 0;
+    b->pose = w->dynamics.poses[index];
+    b->base = b->centre = b->pose.position;
+    b->velocity = b->spin = tb_v3(0, 0, 0);
+    for (int k = 0; k < 3; k++) b->free_velocity[k] = b->free_spin[k] = 0;
+    if (m->bodies[index].tree >= 0 && b->slides == 0) take_free_body(m, index, b);
+}
+
+/* Column `dof` of the slides' inverse root: H^-1 of a unit vector. */
+TB_STATIC void take_root(warp_keep *keep, int32_t dof)
+{
+    const tb_world *w = &keep->tables->world;
+    double x[WARP_DOFS];
+    for (int i = 0; i < WARP_DOFS; i++) x[i] = i == dof;
+    tb_dynamics_unwhiten_tree(&w->dynamics, &w->model->trees[w->model->dofs[dof].tree], x);
+    for (int i = 0; i < WARP_DOFS; i++) keep->roots[i][dof] = TB_R(x[i]);
+}
+
+/* The velocity that every point of a sliding body gets from one whitened dof. */
+TB_STATIC void whiten_body(warp_keep *keep, int32_t index)
+{
+    warp_body *b = &keep->body[index];
+    for (int32_t i = 0; i < WARP_DOFS; i++) {
+        tb_vec3 sum = tb_v3(0, 0, 0);
+        bool any = false;
+        for (int32_t j = 0; j < WARP_DOFS; j++) {
+            if (!(b->slides >> j & 1) || !(keep->slides >> i & 1)) continue;
+            sum = tb_v3_add_scaled(sum, keep->axes[j], keep->roots[j][i]);
+            any = any || keep->roots[j][i] != 0;
+        }
+        keep->whitened[index][i] = sum;
+        if (any) b->tree |= 1u << i;
+    }
+}
+
+/* Bodies where all slides are zero, their masses and the slides' axes. */
+TB_STATIC tb_status take_motion(warp_keep *keep)
+{
+    tb_world *w = &keep->tables->world;
+    const tb_model *m = w->model;
+    uint32_t slides = 0;
+    TB_EACH (i, m->number_of_coordinates) w->q[i] = 0;
+    TB_EACH (i, m->number_of_dofs) w->u[i] = w->force[i] = 0;
+    tb_team_sync();
+    tb_dynamics_motion(&w->dynamics, w->q, w->u, w->kinematic);
+    tb_passive_forces(w);
+    tb_dynamics_mass(&w->dynamics, w->diagonal);
+    const tb_status status = tb_dynamics_factor(&w->dynamics, NULL);
+    if (status != TB_OK) return status;
+    tb_real *bias = w->u_end;
+    tb_dynamics_bias(&w->dynamics, w->u, tb_v3_load(m->gravity), false, bias);
+    tb_team_sync();
+    for (int32_t b = 1; b < m->number_of_bodies; b++) slides |= slides_of(m, b);
+    TB_EACH (b, m->number_of_bodies) take_body(keep, b);
+    TB_EACH (i, WARP_DOFS) {
+        const bool is = i < m->number_of_dofs && (slides >> i & 1);
+        keep->bias[i] = is ? bias[i] : TB_R(0);
+        keep->axes[i] = is ? w->dynamics.axes[i].linear : tb_v3(0, 0, 0);
+        for (int j = 0; j < WARP_DOFS; j++) keep->roots[j][i] = 0;
+        if (is) take_root(keep, i);
+    }
+    if (TB_LEADER) keep->slides = slides;
+    tb_team_sync();
+    TB_EACH (b, m->number_of_bodies) whiten_body(keep, b);
+    tb_team_sync();
+    return TB_OK;
+}
+
+TB_STATIC void take_shapes_of(warp_keep *keep)
+{
+    const tb_model *m = keep->model;
+    warp_tables *t = keep->tables;
+    const int32_t lane = tb_team_lane();
+    const bool is = lane < m->number_of_colliding_shapes;
+    const tb_model_shape *shape = &m->shapes[is ? m->colliding_shapes[lane] : 0];
+    for (int k = 0; k < 3; k++) {
+        t->shape[WARP_SIZE + k][lane] = TB_R(shape->size[k]);
+        t->shape[WARP_POSITION + k][lane] = TB_R(shape->position[k]);
+    }
+    for (int k = 0; k < 9; k++) t->shape[WARP_ROTATION + k][lane] = TB_R(shape->rotation[k]);
+    t->shape[WARP_REACH][lane] = shape->type == TB_SHAPE_PLANE ? TB_R(0) : TB_R(shape->reach);
+    t->type[lane] = (int32_t)shape->type;
+    t->body[lane] = shape->body;
+    tb_team_sync();
+}
+
+TB_STATIC void take_candidate(const tb_model *m, int32_t a, int32_t b, warp_candidate *c)
+{
+    const tb_surface surface =
+        tb_model_pair_surface(m, m->colliding_shapes[a], m->colliding_shapes[b]);
+    const tb_law law = tb_contact_law(&surface);
+    c->a = (uint16_t)a, c->b = (uint16_t)b;
+    c->kind = tb_contact_law_rows(law);
+    c->friction = law == TB_LAW_COULOMB ? TB_R(surface.friction) : TB_R(0);
+    c->restitution = TB_R(surface.restitution);
+}
+
+/* Pairs a < b in order, a lane each: those that can collide, behind each other. */
+TB_STATIC tb_status take_candidates(warp_keep *keep, tb_arena *arena)
+{
+    const tb_model *m = keep->model;
+    const int32_t shapes = keep->shapes, pairs = shapes * (shapes - 1) / 2;
+    warp_candidate *list = TB_ARENA_ARRAY(arena, warp_candidate, (size_t)pairs);
+    int32_t a = 0, b = 1 + tb_team_lane(), count = 0;
+    if (!list) return TB_RESOURCE_EXHAUSTED;
+    TB_ROLLED
+    for (int32_t first = 0; first < pairs; first += WARP_LANES, b += WARP_LANES) {
+        TB_ROLLED
+        for (; b >= shapes && a < shapes - 1; a++) b += a + 2 - shapes;
+        const bool is = a < shapes - 1 &&
+                        tb_model_shapes_collide(m, m->colliding_shapes[a], m->colliding_shapes[b]);
+        const uint32_t bits = tb_team_ballot(is);
+        if (is)
+            take_candidate(m, a, b,
+                           &list[count + tb_count_bits(bits & ((1u << tb_team_lane()) - 1))]);
+        count += tb_count_bits(bits);
+    }
+    if (TB_LEADER) {
+        keep->candidates = list;
+        keep->number_of_candidates = count;
+    }
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* Contacts of the state; more than the warp holds are those of a step that it could not make. */
+TB_STATIC void take_contacts(warp_keep *keep)
+{
+    const tb_state *state = keep->state;
+    const tb_model *m = keep->model;
+    const int32_t count = state->number_of_contacts, lane = tb_team_lane();
+    if (lane < count && lane < WARP_ITEMS) {
+        const tb_contact_record *r = &state->contacts[lane];
+        int32_t a = 0, b = 0;
+        for (int32_t i = 0; i < m->number_of_colliding_shapes; i++) {
+            if (m->colliding_shapes[i] == r->shape_a) a = i;
+            if (m->colliding_shapes[i] == r->shape_b) b = i;
+        }
+        keep->last.feature[lane] = r->feature;
+        keep->last.shapes[lane] = (uint32_t)(a << 16 | b);
+        keep->last.slip[lane] =
+            tb_contact_slip(r->tangent1, r->tangent2, r->impulse[1], r->impulse[2]);
+        keep->last.normal[lane] = TB_R(r->impulse[0]);
+        keep->last.status[lane] = (uint8_t)r->status;
+    }
+    if (TB_LEADER) keep->last.count = count < WARP_ITEMS ? count : (int32_t)WARP_ITEMS;
+    tb_team_sync();
+}
+
+/* Place of a possible row in the state's memory of rows. */
+TB_STATIC int32_t memory_of_row(const tb_model *m, int32_t k)
+{
+    const tb_row_memory memory = tb_row_memory_layout(m);
+    if (k < m->number_of_actuators) return memory.actuators + k;
+    k -= m->number_of_actuators;
+    if (k < m->number_of_dry_dofs) return memory.dof_friction + m->dry_dofs[k];
+    k -= m->number_of_dry_dofs;
+    return memory.joint_limits + 2 * m->limited_joints[k / 2] + k % 2;
+}
+
+TB_STATIC void take_state(warp_keep *keep)
+{
+    const tb_state *s = keep->state;
+    const tb_model *m = keep->model;
+    TB_EACH (i, m->number_of_coordinates) keep->q[i] = TB_R(s->q[i]);
+    TB_EACH (i, WARP_COLUMNS) {
+        const bool is = i < m->number_of_dofs;
+        keep->u[i] = is ? TB_R(s->u[i]) : TB_R(0);
+        keep->applied[i] = is ? TB_R(s->applied[i]) : TB_R(0);
+        keep->push[i] = keep->u_free[i] = 0;
+    }
+    TB_EACH (a, m->number_of_actuators) keep->controls[a] = s->controls[a];
+    TB_EACH (k, keep->possible_rows) {
+        const int32_t memory = memory_of_row(m, k);
+        keep->row_impulse[k] = TB_R(s->row_impulses[memory]);
+        keep->row_status[k] = (uint8_t)s->row_statuses[memory];
+    }
+    tb_team_sync();
+}
+
+TB_STATIC void set_up(warp_keep *keep, tb_state *state, const tb_step_options *options)
+{
+    const tb_model *m = state->model;
+    const tb_world *w = &keep->tables->world;
+    keep->model = m;
+    keep->state = state;
+    keep->options = options;
+    keep->timing = tb_contact_timing_of(options, w->dt, w->theta);
+    keep->ahead = look_ahead(w);
+    keep->margin = least_margin(w);
+    keep->tolerance = options->solve.tolerance;
+    keep->time = state->time;
+    keep->steps = state->steps;
+    keep->bodies = m->number_of_bodies;
+    keep->dofs = m->number_of_dofs;
+    keep->coordinates = m->number_of_coordinates;
+    keep->shapes = m->number_of_colliding_shapes;
+    keep->possible_rows = most_joint_rows(m);
+    keep->course_controls = NULL;
+    keep->sum = TB_VALUE(warp_sums){.residual = 0};
+}
+
+/* Whether a body has a wrench of its own. */
+TB_STATIC bool any_wrench(const tb_state *state)
+{
+    bool any = false;
+    TB_EACH (i, 6 * state->model->number_of_bodies) any = any || state->wrenches[i] != 0;
+    return tb_team_any(any);
+}
+
+TB_CALLED tb_status warp_take(warp_keep *keep, tb_state *state, const tb_step_options *options,
+                              tb_workspace *workspace)
+{
+    tb_arena_reset(&workspace->arena);
+    warp_tables *tables = TB_ARENA_ARRAY(&workspace->arena, warp_tables, 1);
+    if (!tables) return TB_RESOURCE_EXHAUSTED;
+    if (any_wrench(state)) return TB_UNSUPPORTED;
+    if (TB_LEADER) {
+        tables->world = make_world(state, options, workspace);
+        keep->tables = tables;
+        set_up(keep, state, options);
+    }
+    tb_team_sync();
+    tb_status status = take_arrays(&tables->world);
+    if (status == TB_OK) status = take_candidates(keep, &workspace->arena);
+    if (status == TB_OK) status = take_motion(keep);
+    take_shapes_of(keep);
+    take_state(keep);
+    take_contacts(keep);
+    return status;
+}
+
+/* ---- giving it back ---- */
+
+/* The last step's contacts as records. */
+TB_STATIC void give_contacts(const warp_keep *keep)
+{
+    const tb_model *m = keep->model;
+    const warp_tables *t = keep->tables;
+    const int32_t lane = tb_team_lane();
+    if (lane >= keep->last.count) return;
+    tb_contact_record *r = &keep->state->next_contacts[lane];
+    const warp_candidate *pair = &keep->candidates[t->pair[lane]];
+    tb_vec3 tangent1, tangent2;
+    const tb_vec3 normal =
+        tb_v3(t->record[WARP_OF_NORMAL][lane], t->record[WARP_OF_NORMAL + 1][lane],
+              t->record[WARP_OF_NORMAL + 2][lane]);
+    tb_v3_tangents(normal, &tangent1, &tangent2);
+    r->feature = keep->last.feature[lane];
+    r->shape_a = m->colliding_shapes[pair->a];
+    r->shape_b = m->colliding_shapes[pair->b];
+    r->kind = t->kind[lane];
+    r->status = keep->last.status[lane];
+    tb_v3_store(r->normal, normal);
+    tb_v3_store(r->tangent1, tangent1);
+    tb_v3_store(r->tangent2, tangent2);
+    r->gap = (double)t->record[WARP_OF_GAP][lane];
+    for (int k = 0; k < 3; k++) {
+        r->position[k] = (double)t->record[WARP_OF_POSITION + k][lane];
+        r->impulse[k] = (double)t->record[WARP_OF_IMPULSE + k][lane];
+        r->impulse[3 + k] = 0;
+        r->velocity[k] = (double)t->record[WARP_OF_VELOCITY + k][lane];
+    }
+}
+
+/* The state after the last step, in global memory. `next_contacts` has room. */
+TB_CALLED void warp_give(const warp_keep *keep)
+{
+    tb_state *s = keep->state;
+    const tb_model *m = keep->model;
+    const int32_t total = tb_row_memory_layout(m).total;
+    TB_EACH (i, m->number_of_coordinates) s->q[i] = (double)keep->q[i];
+    TB_EACH (i, m->number_of_dofs) s->u[i] = (double)keep->u[i];
+    TB_EACH (r, total) s->row_impulses[r] = s->row_statuses[r] = 0;
+    TB_EACH (a, m->number_of_actuators) {
+        s->controls[a] = keep->controls[a];
+        s->actuator_force[a] =
+            keep->actuator_force[a] + (double)keep->row_impulse[a] / (double)keep->timing.dt;
+    }
+    tb_team_sync();
+    TB_EACH (k, keep->possible_rows) {
+        const int32_t memory = memory_of_row(m, k);
+        s->row_impulses[memory] = (double)keep->row_impulse[k];
+        s->row_statuses[memory] = keep->row_status[k];
+    }
+    give_contacts(keep);
+    tb_team_sync();
+    if (TB_LEADER) {
+        s->time = keep->time;
+        s->steps = keep->steps;
+        tb_state_take_next(s, keep->last.count);
+    }
+    tb_team_sync();
+}
+
+/* Certificate of the last step, or of all steps of the launch, from its sums and the lanes' errors. */
+TB_CALLED void warp_certify(const warp_keep *keep, const warp_sums *sums, const warp_errors *errors,
+                            tb_certificate *c)
+{
+    tb_solution named;
+    memset(c, 0, sizeof *c);
+    c->step = keep->steps;
+    c->time = keep->time;
+    c->residual = sums->residual;
+    c->penetration = tb_team_largest(errors->penetration);
+    c->cone_error = tb_team_largest(errors->cone);
+    c->complementarity_error = tb_team_largest(errors->complementarity);
+    c->contacts = sums->contacts;
+    c->rows = sums->rows;
+    c->iterations = sums->rounds + sums->sweeps;
+    c->linear_solves = c->factorizations = sums->rounds;
+    c->known_statuses = sums->known;
+    c->kept_statuses = sums->kept;
+    tb_solution_sign(&named, keep->now.rounds > 0 ? "newton" : "auto");
+    memcpy(c->solver, named.solver, sizeof c->solver);
+}
+
+#endif

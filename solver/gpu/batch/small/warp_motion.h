@@ -1,0 +1,341 @@
+/* Motion of a small world: free bodies in coordinates of their centres of mass, and slides, whose axes
+ * and masses never change. Both have constant inverse roots of their masses, so that rows are whitened
+ * by products alone.
+ *
+ * A free body keeps the velocity u of its origin. With its centre at R c from there, the rule of
+ * begin.c (Coriolis terms at the mean velocity of the step, less the part that is quadratic in the
+ * change D) is
+ *
+ *     I dw = dt (t - q(w0 + D) + q(D)),  q(w) = w x I w,  D = dt/2 I^-1 (t - q(w0)),
+ *     du   = dt (g + f / m) - R (dw x c) - dt R (r(w0 + D) - r(D)),  r(w) = w x (w x c),
+ *
+ * and where c is zero the energy-keeping rule of free_body.h. */
+#ifndef TB_GPU_WARP_MOTION_H
+#define TB_GPU_WARP_MOTION_H
+
+#include "gpu/batch/small/warp_keep.h"
+
+/* The lowest set bit's place. */
+TB_FN int32_t lowest_bit(uint32_t bits)
+{
+    return tb_count_bits((bits & (0 - bits)) - 1);
+}
+
+/* ---- where bodies are ---- */
+
+TB_STATIC void place_free_body(warp_body *b, const tb_model_body *body, const tb_real *x,
+                               const tb_real *u)
+{
+    b->pose.position = tb_v3(x[0], x[1], x[2]);
+    b->pose.rotation = tb_q_matrix(tb_q_normalize(tb_q(x[3], x[4], x[5], x[6])));
+    b->centre = tb_pose_point(&b->pose, tb_v3_load(body->com));
+    b->velocity = tb_v3(u[0], u[1], u[2]);
+    b->spin = tb_m33_mul_v3(&b->pose.rotation, tb_v3(u[3], u[4], u[5]));
+}
+
+TB_STATIC void place_sliding_body(const warp_keep *keep, warp_body *b)
+{
+    const tb_model *m = keep->model;
+    tb_vec3 position = b->base, velocity = tb_v3(0, 0, 0);
+    TB_ROLLED
+    for (uint32_t left = b->slides; left != 0; left &= left - 1) {
+        const int32_t i = lowest_bit(left);
+        const tb_real x = keep->q[m->joints[m->dofs[i].joint].coordinate];
+        position = tb_v3_add_scaled(position, keep->axes[i], x);
+        velocity = tb_v3_add_scaled(velocity, keep->axes[i], keep->u[i]);
+    }
+    b->pose.position = b->centre = position;
+    b->velocity = velocity;
+}
+
+/* ---- forces ---- */
+
+/* The law of an actuator whose force is affine in its length and speed (warp_fits.c), on a slide. */
+TB_STATIC tb_actuator_law warp_actuator_law(const warp_keep *keep, int32_t actuator)
+{
+    const tb_model *m = keep->model;
+    const tb_model_actuator *a = &m->actuators[actuator];
+    const tb_model_joint *joint = &m->joints[a->joint];
+    const double input = tb_actuator_control(a, keep->controls[actuator]);
+    const double l = a->gear[0] * (double)keep->q[joint->coordinate];
+    const double k = -a->gain[1] * input - a->bias[1], d = -a->gain[2] * input - a->bias[2];
+    tb_actuator_law law;
+    law.constant = a->gain[0] * input + a->bias[0] - k * l;
+    law.damping = (double)keep->timing.dt * k + d;
+    law.lower = a->force_limited ? a->force_lower : -INFINITY;
+    law.upper = a->force_limited ? a->force_upper : INFINITY;
+    return law;
+}
+
+/* Force of an actuator that has no row. */
+TB_STATIC double warp_actuator_force(const warp_keep *keep, int32_t actuator,
+                                     const tb_actuator_law *law)
+{
+    const tb_model *m = keep->model;
+    const tb_model_actuator *a = &m->actuators[actuator];
+    const double v = a->gear[0] * (double)keep->u[m->joints[a->joint].dof];
+    if (law->damping > 0) return 0;
+    return fmin(fmax(law->constant - law->damping * v, law->lower), law->upper);
+}
+
+/* Springs, dampers, actuators and applied forces on dofs. */
+TB_STATIC void find_forces(warp_keep *keep)
+{
+    const tb_model *m = keep->model;
+    const int32_t lane = tb_team_lane();
+    if (lane < m->number_of_actuators) {
+        const tb_actuator_law law = warp_actuator_law(keep, lane);
+        keep->laws[lane] = law;
+        keep->pushing[lane] = warp_actuator_force(keep, lane, &law);
+    }
+    tb_team_sync();
+    if (lane < keep->dofs) {
+        const tb_model_dof *dof = &m->dofs[lane];
+        const tb_model_joint *joint = &m->joints[dof->joint];
+        tb_real force = keep->applied[lane];
+        if (keep->slides >> lane & 1) {
+            const tb_real stretch = keep->q[joint->coordinate] - TB_R(joint->spring_reference);
+            const tb_real k = TB_R(joint->stiffness);
+            force -= (TB_R(dof->damping) + k * keep->timing.dt) * keep->u[lane] + k * stretch;
+        }
+        TB_ROLLED
+        for (int32_t a = 0; a < m->number_of_actuators; a++) {
+            const tb_model_actuator *actuator = &m->actuators[a];
+            if (m->joints[actuator->joint].dof == lane)
+                force += TB_R(actuator->gear[0] * keep->pushing[a]);
+        }
+        keep->force[lane] = force;
+    }
+    tb_team_sync();
+}
+
+/* ---- free velocities ---- */
+
+/* The angular velocity's quadratic terms: q(w0 + D) - q(D), and r likewise. */
+TB_FN void mean_terms(const tb_mat33 *inertia, tb_vec3 c, tb_vec3 w, tb_vec3 change, tb_vec3 *q,
+                      tb_vec3 *r)
+{
+    const tb_vec3 mean = tb_v3_add(w, change);
+    *q = tb_v3_sub(tb_v3_cross(mean, tb_m33_mul_v3(inertia, mean)),
+                   tb_v3_cross(change, tb_m33_mul_v3(inertia, change)));
+    *r = tb_v3_sub(tb_v3_cross(mean, tb_v3_cross(mean, c)),
+                   tb_v3_cross(change, tb_v3_cross(change, c)));
+}
+
+/* I^-1 x by its lower triangular root C: C C' x. */
+TB_FN tb_vec3 by_root_twice(const tb_real c[9], tb_vec3 x)
+{
+    const tb_real a = c[0] * x.x + c[3] * x.y + c[6] * x.z, b = c[4] * x.y + c[7] * x.z,
+                  e = c[8] * x.z;
+    return tb_v3(c[0] * a, c[3] * a + c[4] * b, c[6] * a + c[7] * b + c[8] * e);
+}
+
+/* u_free of a free body whose centre of mass is not its origin. */
+TB_STATIC void free_body_velocity(const warp_keep *keep, const warp_body *b,
+                                  const tb_model_body *body, tb_real *free)
+{
+    const tb_real *u = keep->u + b->dof, *force = keep->force + b->dof, dt = keep->timing.dt;
+    const tb_mat33 inertia = tb_m33_symmetric(body->inertia);
+    const tb_vec3 c = tb_v3_load(body->com), spin = tb_v3(u[3], u[4], u[5]);
+    /* generalized forces are about the origin */
+    const tb_vec3 f = tb_v3(force[0], force[1], force[2]);
+    const tb_vec3 about = tb_v3_cross(c, tb_m33_tmul_v3(&b->pose.rotation, f));
+    const tb_vec3 t = tb_v3_sub(tb_v3(force[3], force[4], force[5]), about);
+    tb_vec3 q, r;
+    q = tb_v3_cross(spin, tb_m33_mul_v3(&inertia, spin));
+    const tb_vec3 change =
+        tb_v3_scale(by_root_twice(b->spin_root, tb_v3_sub(t, q)), TB_R(0.5) * dt);
+    mean_terms(&inertia, c, spin, change, &q, &r);
+    const tb_vec3 turn = tb_v3_scale(by_root_twice(b->spin_root, tb_v3_sub(t, q)), dt);
+    const tb_vec3 own =
+        tb_m33_mul_v3(&b->pose.rotation, tb_v3_add_scaled(tb_v3_cross(turn, c), r, dt));
+    const tb_real inverse_mass = b->root * b->root;
+    for (int k = 0; k < 3; k++) {
+        const tb_real g = TB_R(keep->model->gravity[k]);
+        free[k] = u[k] + dt * (g + force[k] * inverse_mass) - tb_v3_at(own, k);
+        free[3 + k] = u[3 + k] + tb_v3_at(turn, k);
+    }
+}
+
+/* What the free body does where no row pushes, in double (contact_rows.c says why). */
+TB_STATIC void free_body_motion(warp_body *b, const tb_model_body *body, const tb_real *u)
+{
+    const tb_real *m = b->pose.rotation.m;
+    double s[3], arm[3];
+    for (int k = 0; k < 3; k++) {
+        s[k] = arm[k] = 0;
+        for (int j = 0; j < 3; j++) {
+            s[k] += (double)m[3 * k + j] * (double)u[3 + j];
+            arm[k] += (double)m[3 * k + j] * (double)TB_R(body->com[j]);
+        }
+        b->free_spin[k] = s[k];
+    }
+    b->free_velocity[0] = (double)u[0] + s[1] * arm[2] - s[2] * arm[1];
+    b->free_velocity[1] = (double)u[1] + s[2] * arm[0] - s[0] * arm[2];
+    b->free_velocity[2] = (double)u[2] + s[0] * arm[1] - s[1] * arm[0];
+}
+
+TB_STATIC void sliding_body_motion(const warp_keep *keep, warp_body *b)
+{
+    double v[3] = {0, 0, 0};
+    TB_ROLLED
+    for (uint32_t left = b->slides; left != 0; left &= left - 1) {
+        const int32_t i = lowest_bit(left);
+        for (int k = 0; k < 3; k++)
+            v[k] += (double)keep->u_free[i] * (double)tb_v3_at(keep->axes[i], k);
+    }
+    for (int k = 0; k < 3; k++) b->free_velocity[k] = v[k];
+}
+
+/* u_free of slides: u + M^-1 dt (force - bias), through their inverse root. */
+TB_STATIC void slide_velocities(warp_keep *keep)
+{
+    const int32_t own = tb_team_lane();
+    const bool is = own < keep->dofs && (keep->slides >> own & 1);
+    tb_real sum = 0;
+    TB_ROLLED
+    for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
+        const int32_t j = lowest_bit(left);
+        sum += keep->roots[j][own] * (keep->timing.dt * (keep->force[j] - keep->bias[j]));
+    }
+    if (is) keep->push[own] = sum;
+    tb_team_sync();
+    sum = is ? keep->u[own] : TB_R(0);
+    TB_ROLLED
+    for (uint32_t left = is ? keep->slides : 0; left != 0; left &= left - 1) {
+        const int32_t j = lowest_bit(left);
+        sum += keep->roots[own][j] * keep->push[j];
+    }
+    if (is) keep->u_free[own] = sum;
+    tb_team_sync();
+}
+
+TB_STATIC void single_free_motion(warp_keep *keep, const warp_body *b, const tb_model_body *body)
+{
+    const tb_model_tree *tree = &keep->model->trees[body->tree];
+    tb_free_body_velocity(body, tree, tb_v3_load(keep->model->gravity), keep->u + b->dof,
+                          keep->force + b->dof, keep->timing.dt, keep->u_free + b->dof);
+}
+
+/* Poses, forces and free velocities. False where a number has left its range. */
+TB_STATIC bool warp_begin(warp_keep *keep)
+{
+    const tb_model *m = keep->model;
+    const int32_t own = tb_team_lane();
+    const bool is = own < keep->bodies;
+    warp_body *b = &keep->body[is ? own : 0];
+    const tb_model_body *body = &m->bodies[is ? own : 0];
+    const bool free = is && b->dof >= 0, slides = is && b->slides != 0;
+    if (free)
+        place_free_body(b, body, keep->q + m->joints[body->joint].coordinate, keep->u + b->dof);
+    if (slides) place_sliding_body(keep, b);
+    TB_STAGE_DONE(TB_STAGE_MOTION);
+    find_forces(keep);
+    TB_STAGE_DONE(TB_STAGE_MASS);
+    slide_velocities(keep);
+    if (free) {
+        if (m->trees[body->tree].single_free)
+            single_free_motion(keep, b, body);
+        else
+            free_body_velocity(keep, b, body, keep->u_free + b->dof);
+        free_body_motion(b, body, keep->u_free + b->dof);
+    }
+    if (slides) sliding_body_motion(keep, b);
+    tb_team_sync();
+    const bool finite = (own >= keep->dofs || tb_all_finite(&keep->u_free[own], 1)) &&
+                        (own >= keep->coordinates || tb_all_finite(&keep->q[own], 1));
+    TB_STAGE_DONE(TB_STAGE_BEGIN);
+    return tb_team_all(finite);
+}
+
+#ifndef TB_SINGLE
+/* Whether a free body turns so fast that the general step accounts for its energy (stages.h). */
+TB_STATIC bool warp_turns_fast(const warp_keep *keep)
+{
+    const int32_t own = tb_team_lane();
+    const double most = TB_UNCHECKED_TURN / (double)keep->timing.dt;
+    bool fast = false;
+    if (own < keep->bodies && keep->body[own].dof >= 0) {
+        const tb_real *u = keep->u + keep->body[own].dof, *v = keep->u_free + keep->body[own].dof;
+        fast = !(tb_abs(u[3]) + tb_abs(u[4]) + tb_abs(u[5]) <= most) ||
+               !(tb_abs(v[3]) + tb_abs(v[4]) + tb_abs(v[5]) <= most);
+    }
+    return tb_team_any(fast);
+}
+#endif
+
+/* ---- the end of a step ---- */
+
+/* Velocities of a free body from whitened ones. */
+TB_STATIC void end_free_body(const warp_keep *keep, const warp_body *b, const tb_model_body *body,
+                             const double *s, tb_real u[6])
+{
+    const double *c = body->com;
+    const tb_real *root = b->spin_root, *m = b->pose.rotation.m, *free = keep->u_free + b->dof;
+    const double turn[3] = {(double)root[0] * s[3], (double)root[3] * s[3] + (double)root[4] * s[4],
+                            (double)root[6] * s[3] + (double)root[7] * s[4] +
+                                (double)root[8] * s[5]};
+    const double own[3] = {turn[1] * c[2] - turn[2] * c[1], turn[2] * c[0] - turn[0] * c[2],
+                           turn[0] * c[1] - turn[1] * c[0]};
+    for (int k = 0; k < 3; k++) {
+        const double moved = (double)m[3 * k] * own[0] + (double)m[3 * k + 1] * own[1] +
+                             (double)m[3 * k + 2] * own[2];
+        u[k] = TB_R((double)b->root * s[k] - moved + (double)free[k]);
+        u[3 + k] = TB_R(turn[k] + (double)free[3 + k]);
+    }
+}
+
+/* u and q at the end from whitened velocities; false if a number has left its range, then both are as
+ * they were. */
+TB_STATIC bool warp_integrate(warp_keep *keep, const double *s)
+{
+    const tb_model *m = keep->model;
+    const int32_t own = tb_team_lane();
+    const tb_real dt = keep->timing.dt;
+    const bool free = own < keep->bodies && keep->body[own].dof >= 0;
+    const bool slides = own < keep->dofs && (keep->slides >> own & 1);
+    tb_real x[7], u[6], end = 0, at = 0;
+    bool finite = true;
+    const warp_body *b = &keep->body[free ? own : 0];
+    const tb_model_body *body = &m->bodies[free ? own : 0];
+    const int32_t coordinate = free ? m->joints[body->joint].coordinate : 0;
+    if (free) {
+        const double *of = s + b->dof;
+        for (int k = 0; k < 7; k++) x[k] = keep->q[coordinate + k];
+        end_free_body(keep, b, body, of, u);
+        if (m->trees[body->tree].single_free)
+            tb_free_body_move(x, keep->u + b->dof, u, of[3] != 0 || of[4] != 0 || of[5] != 0, dt,
+                              1);
+        else
+            tb_free_body_fly(x, u, dt);
+        tb_real none = 0; /* no loop over an address: x and u stay in registers */
+        for (int k = 0; k < 7; k++) none += x[k] * 0;
+        for (int k = 0; k < 6; k++) none += u[k] * 0;
+        finite = none == 0;
+    }
+    const int32_t place = slides ? m->joints[m->dofs[own].joint].coordinate : 0;
+    if (slides) {
+        double sum = (double)keep->u_free[own];
+        TB_ROLLED
+        for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
+            const int32_t j = lowest_bit(left);
+            sum += (double)keep->roots[own][j] * s[j];
+        }
+        end = TB_R(sum);
+        at = keep->q[place] + dt * end;
+        finite = finite && end * 0 + at * 0 == 0;
+    }
+    if (!tb_team_all(finite)) return false;
+    if (free) {
+        for (int k = 0; k < 7; k++) keep->q[coordinate + k] = x[k];
+        for (int k = 0; k < 6; k++) keep->u[b->dof + k] = u[k];
+    }
+    if (slides) {
+        keep->q[place] = at;
+        keep->u[own] = end;
+    }
+    tb_team_sync();
+    return true;
+}
+
+#endif

@@ -1,0 +1,465 @@
+/* A step of a small world by the warp that keeps it (warp_fits.h): the stages of world.c.
+ *
+ * A step that needs anything else, more blocks than lanes, a recovery of positions or a general solver,
+ * is left to the general kernel before the state has changed: UNSUPPORTED. */
+#ifndef TB_GPU_WARP_STEP_H
+#define TB_GPU_WARP_STEP_H
+
+#include "gpu/batch/small/warp_detect.h"
+
+/* ---- joint rows ---- */
+
+typedef struct warp_row {
+    int32_t dof;
+    tb_real on, bias, lower, upper, compliance, gap, ask;
+} warp_row;
+
+TB_STATIC bool warp_limit_row(const warp_keep *keep, int32_t k, warp_row *row)
+{
+    const tb_model *m = keep->model;
+    const tb_model_joint *joint = &m->joints[m->limited_joints[k / 2]];
+    const bool upper = k & 1;
+    const tb_real x = keep->q[joint->coordinate], dt = keep->timing.dt;
+    const tb_real gap = upper ? TB_R(joint->upper) - x : x - TB_R(joint->lower);
+    const tb_real way = 2 * dt * tb_abs(keep->u_free[joint->dof]);
+    if (!(gap <= way + TB_R(keep->options->contact_margin))) return false;
+    row->dof = joint->dof;
+    row->on = upper ? TB_R(-1) : TB_R(1);
+    row->lower = 0;
+    row->upper = WARP_NONE;
+    row->gap = gap;
+    row->bias = tb_approach_velocity(gap, 0, dt);
+    row->ask = tb_recovery_velocity(gap, TB_R(keep->options->closure_slop), dt,
+                                    keep->timing.recovery_speed);
+    return true;
+}
+
+TB_STATIC bool warp_actuator_row(const warp_keep *keep, int32_t a, warp_row *row)
+{
+    const tb_model_actuator *actuator = &keep->model->actuators[a];
+    const tb_actuator_law *law = &keep->laws[a];
+    const double dt = (double)keep->timing.dt;
+    if (!(law->damping > 0)) return false;
+    const double inverse = 1 / law->damping;
+    row->dof = keep->model->joints[actuator->joint].dof;
+    row->on = TB_R(actuator->gear[0]);
+    row->lower = law->lower > -INFINITY ? TB_R(law->lower * dt) : -WARP_NONE;
+    row->upper = law->upper < INFINITY ? TB_R(law->upper * dt) : WARP_NONE;
+    row->bias = TB_R(-law->constant * inverse);
+    row->compliance = TB_R(inverse / dt);
+    return true;
+}
+
+/* The k-th row that there may be, like joint_row_at. */
+TB_STATIC bool warp_row_at(const warp_keep *keep, int32_t k, warp_row *row)
+{
+    const tb_model *m = keep->model;
+    *row = TB_VALUE(warp_row){.dof = 0};
+    if (k >= keep->possible_rows) return false;
+    if (k < m->number_of_actuators) return warp_actuator_row(keep, k, row);
+    k -= m->number_of_actuators;
+    if (k >= m->number_of_dry_dofs) return warp_limit_row(keep, k - m->number_of_dry_dofs, row);
+    row->dof = m->dry_dofs[k];
+    row->on = 1;
+    row->upper = TB_R(m->dofs[row->dof].dry_friction) * keep->timing.dt;
+    row->lower = -row->upper;
+    return true;
+}
+
+/* Rows of joints as the first blocks; which lanes have one. */
+TB_STATIC void warp_count_rows(warp_keep *keep, warp_row *row)
+{
+    const int32_t lane = tb_team_lane();
+    const bool is = warp_row_at(keep, lane, row);
+    const uint32_t bits = tb_team_ballot(is);
+    if (is) keep->row_of[tb_count_bits(bits & ((1u << lane) - 1))] = (uint8_t)lane;
+    if (TB_LEADER) keep->joint_rows = tb_count_bits(bits);
+    tb_team_sync();
+}
+
+/* ---- blocks ---- */
+
+TB_STATIC void clear_rows(warp_item *item)
+{
+    const warp_quad none = {{0, 0, 0, 0}};
+    for (int r = 0; r < 3; r++)
+        for (int q = 0; q < WARP_PARTS; q++) item->part[r][q] = none;
+}
+
+/* What the solver's other lanes read of the block. */
+TB_STATIC void share_block(warp_item *item, const warp_own *b)
+{
+    for (int r = 0; r < 3; r++) {
+        item->lambda.v[r] = b->lambda[r];
+        item->c.v[r] = b->c[r];
+    }
+    item->lambda.v[3] = b->compliance;
+    item->c.v[3] = b->mu;
+    item->bounds.v[0] = b->lower;
+    item->bounds.v[1] = b->upper;
+}
+
+/* Adds a number of a row on a slide, whitened. */
+TB_STATIC void put_joint_row(const warp_keep *keep, const warp_row *row, warp_item *item,
+                             warp_own *b)
+{
+    clear_rows(item);
+    TB_ROLLED
+    for (uint32_t left = keep->slides; left != 0; left &= left - 1) {
+        const int32_t i = lowest_bit(left);
+        item->y[0][i] = row->on * keep->roots[row->dof][i];
+    }
+    b->c[0] = row->on * keep->u_free[row->dof] + row->bias;
+    b->lower = row->lower;
+    b->upper = row->upper;
+    b->compliance = row->compliance;
+}
+
+TB_FN double double_dot(tb_vec3 a, double x, double y, double z)
+{
+    return (double)a.x * x + (double)a.y * y + (double)a.z * z;
+}
+
+/* One side of a contact's rows: numbers of its dofs, and what it has in c. Returns its part of the
+ * normal velocity before the step. */
+TB_CALLED tb_real put_side(const warp_keep *keep, const tb_vec3 direction[3], tb_vec3 position,
+                           int32_t body, tb_real side, int32_t rows, warp_item *item,
+                           double free_velocity[3])
+{
+    const warp_body *b = &keep->body[body];
+    const tb_vec3 arm = tb_v3_sub(position, b->centre);
+    const double ax = (double)arm.x, ay = (double)arm.y, az = (double)arm.z;
+    const double *v = b->free_velocity, *s = b->free_spin;
+    const double vx = v[0] + s[1] * az - s[2] * ay, vy = v[1] + s[2] * ax - s[0] * az,
+                 vz = v[2] + s[0] * ay - s[1] * ax;
+    for (int r = 0; r < 3; r++) {
+        const tb_vec3 d = tb_v3_scale(direction[r], r < rows ? side : TB_R(0));
+        tb_real *y = item->y[r];
+        free_velocity[r] += double_dot(d, vx, vy, vz);
+        if (b->dof >= 0) {
+            const tb_vec3 t = tb_m33_tmul_v3(&b->pose.rotation, tb_v3_cross(arm, d));
+            const tb_real *root = b->spin_root;
+            y += b->dof;
+            y[0] = d.x * b->root, y[1] = d.y * b->root, y[2] = d.z * b->root;
+            y[3] = t.x * root[0] + t.y * root[3] + t.z * root[6];
+            y[4] = t.y * root[4] + t.z * root[7];
+            y[5] = t.z * root[8];
+        }
+    }
+    TB_ROLLED
+    for (uint32_t left = b->tree; left != 0; left &= left - 1) {
+        const int32_t i = lowest_bit(left);
+        const tb_vec3 along = keep->whitened[body][i];
+        for (int r = 0; r < 3; r++)
+            item->y[r][i] += (r < rows ? side : TB_R(0)) * tb_v3_dot(direction[r], along);
+    }
+    const tb_vec3 from = tb_v3_sub(position, b->pose.position);
+    const tb_vec3 at = tb_v3_add(b->velocity, tb_v3_cross(b->spin, from));
+    return side * tb_v3_dot(direction[0], at);
+}
+
+/* What a lane knows of its contact beside the block. */
+typedef struct warp_contact {
+    tb_vec3 direction[3], position;
+    uint64_t feature;
+    uint32_t shapes;
+    int32_t kind, pair, status;
+    int32_t bodies[2];
+    tb_real gap, bias, friction, restitution;
+} warp_contact;
+
+/* The lane's contact, from shared memory that blocks will overwrite. */
+TB_STATIC void look_at_contact(const warp_keep *keep, const warp_sight *sight, int32_t contact,
+                               warp_contact *c)
+{
+    const int32_t slot = keep->slot_of[contact];
+    const tb_contact_point *point =
+        &sight->points[TB_MANIFOLD_POINTS * slot + keep->point_of[contact]];
+    const warp_candidate *pair = &keep->candidates[keep->pairs[slot]];
+    c->pair = keep->pairs[slot];
+    c->position = tb_v3_lerp(point->point_a, point->point_b, TB_R(0.5));
+    c->direction[0] = point->normal;
+    tb_v3_tangents(point->normal, &c->direction[1], &c->direction[2]);
+    c->gap = point->gap;
+    c->feature = point->feature;
+    c->shapes = (uint32_t)pair->a << 16 | pair->b;
+    c->bodies[0] = sight->shapes[pair->a].body;
+    c->bodies[1] = sight->shapes[pair->b].body;
+    c->kind = pair->kind;
+    c->friction = pair->friction;
+    c->restitution = pair->restitution;
+    c->status = TB_STATUS_UNKNOWN;
+}
+
+/* The contact's place among the last step's, most often the same; -1: it is new. All lanes look for
+ * theirs together: reads of one place by all cost one. */
+TB_STATIC int32_t find_last(const warp_last *last, bool is, uint64_t feature, uint32_t shapes,
+                            int32_t contact)
+{
+    int32_t found = -1;
+    if (is && contact < last->count && last->feature[contact] == feature &&
+        last->shapes[contact] == shapes)
+        found = contact;
+    if (!tb_team_any(is && found < 0)) return found;
+    TB_ROLLED
+    for (int32_t i = 0; i < last->count; i++)
+        if (last->feature[i] == feature && last->shapes[i] == shapes) found = i;
+    return found;
+}
+
+/* The contact as a block. */
+TB_STATIC void put_contact(const warp_keep *keep, int32_t last, warp_item *item, warp_contact *c,
+                           warp_own *b)
+{
+    double free_velocity[3] = {0, 0, 0};
+    clear_rows(item);
+    b->upper = WARP_NONE;
+    b->mu = c->friction;
+    const tb_real before =
+        put_side(keep, c->direction, c->position, c->bodies[0], -1, c->kind, item, free_velocity) +
+        put_side(keep, c->direction, c->position, c->bodies[1], 1, c->kind, item, free_velocity);
+    c->bias = tb_contact_bias(&keep->timing, c->gap, c->restitution, before);
+    for (int r = 0; r < 3; r++) b->c[r] = TB_R(free_velocity[r]);
+    b->c[0] += c->bias;
+    if (last < 0) return;
+    const tb_vec3 slip = keep->last.slip[last];
+    b->lambda[0] = keep->last.normal[last];
+    b->lambda[1] = c->kind > 1 ? tb_v3_dot(slip, c->direction[1]) : TB_R(0);
+    b->lambda[2] = c->kind > 1 ? tb_v3_dot(slip, c->direction[2]) : TB_R(0);
+    c->status = keep->last.status[last];
+}
+
+/* Shapes, pairs, points, then the blocks of joints and of contacts; the lane's own. */
+TB_STATIC tb_status warp_detect(warp_keep *keep, warp_problem *p, warp_contact *c, warp_own *b,
+                                tb_real *gap, tb_real *ask)
+{
+    const warp_sight sight = warp_sight_of(keep, p);
+    const int32_t lane = tb_team_lane();
+    if (!tb_team_all(warp_place_shape(keep, &sight))) return TB_DIVERGED;
+    tb_team_sync();
+    const int32_t pairs = warp_find_pairs(keep, &sight);
+    TB_STAGE_DONE(TB_STAGE_BROAD);
+    if (pairs < 0) return TB_UNSUPPORTED;
+    warp_find_points(keep, &sight, pairs);
+    if (tb_team_any(lane < pairs && keep->counts[lane] == WARP_NO_POINTS)) return TB_UNSUPPORTED;
+    TB_STAGE_DONE(TB_STAGE_NARROW);
+    warp_row row;
+    warp_count_rows(keep, &row);
+    if (!warp_number_contacts(keep, pairs)) return TB_UNSUPPORTED;
+    TB_STAGE_DONE(TB_STAGE_ROWS);
+    const int32_t contact = lane - keep->joint_rows;
+    const bool is = contact >= 0 && contact < keep->contacts;
+    if (is) look_at_contact(keep, &sight, contact, c);
+    const int32_t last = find_last(&keep->last, is, c->feature, c->shapes, contact);
+    /* rows go from the lanes that have made them to the first ones */
+    const int32_t from = lane < keep->joint_rows ? keep->row_of[lane] : lane;
+    tb_team_sync(); /* shapes and points have been read */
+    warp_item *item = &p->items[lane < WARP_ITEMS ? lane : 0];
+    warp_row mine;
+    mine.dof = (int32_t)tb_team_take_real(TB_R(row.dof), from);
+    mine.on = tb_team_take_real(row.on, from);
+    mine.bias = tb_team_take_real(row.bias, from);
+    mine.lower = tb_team_take_real(row.lower, from);
+    mine.upper = tb_team_take_real(row.upper, from);
+    mine.compliance = tb_team_take_real(row.compliance, from);
+    *gap = tb_team_take_real(row.gap, from);
+    *ask = tb_team_take_real(row.ask, from);
+    b->is = lane < keep->joint_rows || is;
+    if (lane < keep->joint_rows) {
+        put_joint_row(keep, &mine, item, b);
+        b->lambda[0] = keep->row_impulse[from];
+    }
+    if (is) {
+        put_contact(keep, last, item, c, b);
+        *gap = c->gap;
+        *ask = tb_contact_recovery(&keep->timing, c->gap, c->bias);
+    }
+    if (b->is) {
+        if (!warp_weigh(item, b) && is) {
+            clear_rows(item);
+            for (int r = 0; r < 3; r++) b->c[r] = b->lambda[r] = 0;
+            b->mu = 0;
+            (void)warp_weigh(item, b);
+        }
+        share_block(item, b);
+    }
+    tb_team_sync();
+    return TB_OK;
+}
+
+/* ---- after the solve ---- */
+
+/* Whether the block asks for a recovery of positions (recovery.c). */
+TB_STATIC bool asks_for_recovery(const warp_keep *keep, const warp_own *b, tb_real gap, tb_real ask,
+                                 double xi)
+{
+    const bool contact = tb_team_lane() >= keep->joint_rows;
+    if (!contact && !(b->lower == 0 && b->upper == WARP_NONE)) return false;
+    const tb_real slop = contact ? keep->timing.slop : TB_R(keep->options->closure_slop);
+    return ask < 0 && gap < -2 * slop && TB_R(xi) + ask < 0;
+}
+
+/* OPEN, STICK or SLIP, like tb_block_status. */
+TB_STATIC uint8_t warp_status(const warp_own *b)
+{
+    const tb_real rim = 1 - 16 * TB_REAL_EPSILON;
+    const tb_real *l = b->lambda;
+    if (!(b->mu > 0)) {
+        if (b->lower == 0 && b->upper == WARP_NONE)
+            return l[0] > 0 ? TB_CONTACT_SLIP : TB_CONTACT_OPEN;
+        return l[0] <= b->lower || l[0] >= b->upper ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
+    }
+    if (!(l[0] > 0)) return TB_CONTACT_OPEN;
+    const tb_real most = rim * b->mu * l[0];
+    return l[1] * l[1] + l[2] * l[2] >= most * most ? TB_CONTACT_SLIP : TB_CONTACT_STICK;
+}
+
+/* Errors of the block's answer in this step. */
+TB_STATIC warp_errors warp_errors_of(const warp_own *b, const double x[3])
+{
+    const double l0 = (double)b->lambda[0], l1 = (double)b->lambda[1], l2 = (double)b->lambda[2];
+    const bool one_sided = b->lower == 0 && b->upper == WARP_NONE;
+    warp_errors e = {0, 0, 0};
+    if (b->mu > 0) {
+        const double slip2 = l1 * l1 + l2 * l2;
+        e.cone = tb_larger(0, slip2 * warp_inverse_root(slip2) - (double)b->mu * tb_larger(0, l0));
+    }
+    e.cone = tb_larger(e.cone, tb_larger((double)b->lower - l0, l0 - (double)b->upper));
+    if (one_sided) e.complementarity = fabs(l0 * x[0]);
+    return e;
+}
+
+/* Keeps a contact for the next step and for its record. */
+TB_STATIC void keep_contact(warp_keep *keep, int32_t contact, const warp_contact *c,
+                            const warp_own *b, const double x[3], uint8_t status)
+{
+    warp_last *last = &keep->last;
+    warp_tables *t = keep->tables;
+    last->feature[contact] = c->feature;
+    last->shapes[contact] = c->shapes;
+    last->slip[contact] =
+        tb_v3_add_scaled(tb_v3_scale(c->direction[1], b->lambda[1]), c->direction[2], b->lambda[2]);
+    last->normal[contact] = b->lambda[0];
+    last->status[contact] = status;
+    t->kind[contact] = c->kind;
+    t->pair[contact] = c->pair;
+    t->record[WARP_OF_GAP][contact] = c->gap;
+    for (int k = 0; k < 3; k++) {
+        t->record[WARP_OF_POSITION + k][contact] = tb_v3_at(c->position, k);
+        t->record[WARP_OF_NORMAL + k][contact] = tb_v3_at(c->direction[0], k);
+        t->record[WARP_OF_IMPULSE + k][contact] = b->lambda[k];
+        t->record[WARP_OF_VELOCITY + k][contact] =
+            k < c->kind ? TB_R(x[k]) - (k ? TB_R(0) : c->bias) : TB_R(0);
+    }
+}
+
+/* What this step has come to, and the sums. */
+TB_STATIC void sum_up(warp_keep *keep, const warp_solve *s, uint32_t known, uint32_t kept,
+                      int32_t rows)
+{
+    if (!TB_LEADER) return;
+    warp_sums *now = &keep->now, *sum = &keep->sum;
+    now->residual = s->residual;
+    now->contacts = keep->contacts;
+    now->rows = rows;
+    now->rounds = s->rounds;
+    now->sweeps = s->sweeps;
+    now->known = tb_count_bits(known);
+    now->kept = tb_count_bits(kept & known);
+    sum->residual = fmax(sum->residual, now->residual);
+    sum->contacts = now->contacts > sum->contacts ? now->contacts : sum->contacts;
+    sum->rows = now->rows > sum->rows ? now->rows : sum->rows;
+    sum->rounds += now->rounds;
+    sum->sweeps += now->sweeps;
+    sum->known += now->known;
+    sum->kept += now->kept;
+    keep->time += (double)keep->timing.dt;
+    keep->steps++;
+    keep->last.count = keep->contacts;
+}
+
+TB_STATIC void warp_end(warp_keep *keep, const warp_solve *s, const warp_own *b,
+                        const warp_contact *c, const double x[3], warp_errors *errors)
+{
+    const int32_t lane = tb_team_lane(), rows = keep->joint_rows;
+    const int32_t k = lane < rows ? keep->row_of[lane] : 0;
+    const uint8_t last = lane < rows ? keep->row_status[k] : (uint8_t)0;
+    uint8_t status = 0, before = TB_STATUS_UNKNOWN;
+    *errors = TB_VALUE(warp_errors){0, 0, 0};
+    tb_team_sync();
+    if (lane < keep->possible_rows) {
+        keep->row_impulse[lane] = 0;
+        keep->row_status[lane] = 0;
+    }
+    if (lane < keep->model->number_of_actuators) keep->actuator_force[lane] = keep->pushing[lane];
+    tb_team_sync();
+    if (b->is) {
+        status = warp_status(b);
+        *errors = warp_errors_of(b, x);
+        if (lane < rows) {
+            if (last > 0) before = (uint8_t)(last - 1);
+            keep->row_impulse[k] = b->lambda[0];
+            keep->row_status[k] = (uint8_t)(1 + status);
+        } else {
+            before = (uint8_t)c->status;
+            errors->penetration = tb_larger(0, -(double)c->gap);
+            keep_contact(keep, lane - rows, c, b, x, status);
+        }
+    }
+    const uint32_t known = tb_team_ballot(b->is && before != TB_STATUS_UNKNOWN);
+    const uint32_t kept = tb_team_ballot(b->is && before == status);
+    const int32_t three = tb_count_bits(tb_team_ballot(b->is && b->mu > 0));
+    sum_up(keep, s, known, kept, s->items + 2 * three);
+    tb_team_sync();
+}
+
+/* ---- a step ---- */
+
+/* Controls of the course for this step. */
+TB_STATIC void take_controls(warp_keep *keep)
+{
+    const int32_t actuators = keep->model->number_of_actuators, lane = tb_team_lane();
+    const double *next = keep->course_controls;
+    if (!next) return;
+    if (lane < actuators) keep->controls[lane] = next[lane];
+    tb_team_sync();
+    if (TB_LEADER) keep->course_controls = next + actuators;
+}
+
+/* One step of a world that warp_take has taken up, and the errors of the lane's own block. UNSUPPORTED:
+ * none, the state is as it was. DIVERGED: likewise, and the world has ended. */
+TB_STATIC tb_status warp_step(warp_keep *keep, warp_problem *p, warp_errors *errors)
+{
+    warp_own b = {{0, 0, 0}, {0, 0, 0}, {0, 0, 0}, {0, 0, 0}, 0, 0, 0, 0, 0, false};
+    warp_contact c = {.feature = 0};
+    double x[3] = {0, 0, 0};
+    tb_real gap = 0, ask = 0;
+    take_controls(keep);
+    if (!warp_begin(keep)) return TB_DIVERGED;
+#ifndef TB_SINGLE
+    if (warp_turns_fast(keep)) return TB_UNSUPPORTED;
+#endif
+    const tb_status status = warp_detect(keep, p, &c, &b, &gap, &ask);
+    TB_STAGE_DONE(TB_STAGE_CONTACTS);
+    if (status != TB_OK) return status;
+    double own = 0;
+    for (int r = 0; r < 3; r++) own += (double)b.c[r] * (double)b.c[r];
+    const double c2 = tb_team_total(own);
+    warp_solve s = {.p = p,
+                    .items = keep->joint_rows + keep->contacts,
+                    .inverse_norm = c2 > 0 ? 1 / sqrt(c2) : 1,
+                    .kappa = 1,
+                    .burst = WARP_BURST,
+                    .reference = 1e30};
+    if (tb_team_lane() < WARP_COLUMNS) p->s[tb_team_lane()] = p->dw[tb_team_lane()] = 0;
+    tb_team_sync();
+    if (!warp_iterate(&s, &b, keep->tolerance, x)) return TB_UNSUPPORTED;
+    if (tb_team_any(b.is && asks_for_recovery(keep, &b, gap, ask, x[0]))) return TB_UNSUPPORTED;
+    TB_STAGE_DONE(TB_STAGE_SOLVE);
+    if (!warp_integrate(keep, p->s)) return TB_DIVERGED;
+    warp_end(keep, &s, &b, &c, x, errors);
+    TB_STAGE_DONE(TB_STAGE_END);
+    return TB_OK;
+}
+
+#endif

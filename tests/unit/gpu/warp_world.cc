@@ -1,0 +1,57 @@
+// The step of the kernel in which a warp keeps its world (gpu/batch/step_warp.cu), for the processor: 32
+// lanes take turns (team_play.h). Compiled twice, as double and with TB_SINGLE as float.
+#define TB_TEAM_PLAYED 1
+#define TB_UNIT_WARP   1
+#include "gpu/batch/physics.h"
+
+#include "device_world.h"
+#include "team_play.h"
+
+// What the lanes have in common, and what each leaves.
+typedef struct play {
+    warp_keep keep;
+    tb_workspace workspace;
+    device_job *job;
+    tb_status status[32];
+    tb_certificate certificate; // of the leader
+} play;
+
+static TB_ALIGNED(16) unsigned char shared[WARP_BYTES];
+
+static void play_lane(void *context, int32_t lane)
+{
+    play *p = (play *)context;
+    device_job *job = p->job;
+    tb_certificate certificate = {};
+    warp_errors errors;
+    tb_status status = TB_OK;
+    if (job->course)
+        status = tb_course_apply_inputs(job->state, job->course, job->step, &p->workspace.arena);
+    if (status == TB_OK) status = warp_take(&p->keep, job->state, job->options, &p->workspace);
+    if (status == TB_OK) status = warp_step(&p->keep, (warp_problem *)shared, &errors);
+    if (status == TB_OK) {
+        warp_give(&p->keep);
+        warp_certify(&p->keep, &p->keep.now, &errors, &certificate);
+        if (lane == 0) job->state->certificate = certificate;
+    }
+    if (status == TB_DIVERGED) status = freeze(job->state, &certificate, 0, NULL);
+    if (job->course && (status == TB_OK || status == TB_DIVERGED))
+        tb_course_record_outputs(job->state, job->course, job->step, &certificate);
+    p->status[lane] = status;
+    if (lane == 0) p->certificate = certificate;
+}
+
+tb_status warp_world_step(device_job *job, tb_certificate *certificate)
+{
+    static play p;
+    p = (play){};
+    p.job = job;
+    tb_arena_over(&p.workspace.arena, job->memory, job->bytes);
+    memset(shared, 0xff, sizeof shared);
+    team_play(32, play_lane, &p);
+    for (int32_t i = 1; i < 32; i++)
+        if (p.status[i] != p.status[0]) __builtin_trap(); // lanes that disagree would hang a card
+    job->wanted = p.workspace.arena.peak;
+    *certificate = p.certificate;
+    return p.status[0];
+}
