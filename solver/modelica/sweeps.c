@@ -104,6 +104,8 @@ static void check_part(const mo_s *s, void *context)
     mo_search *search = context;
     int64_t offset[2] = {0};
     tb_mo_each_expression(s, check_read, search);
+    /* a loop inside is no stencil: its rounds are worth a launch of their own, or tiles (product.c) */
+    if (s->op == MO_S_FOR || s->op == MO_S_WHILE) search->fits = false;
     if (s->op == MO_S_STORE &&
         (!is_near(search, s->count, s->subscript, offset) || offset[0] != 0 || offset[1] != 0))
         search->fits = false;

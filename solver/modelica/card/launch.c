@@ -442,7 +442,8 @@ static void get_folds(mo_run *run, mo_frame *frame, const mo_fold *fold)
 
 /* The launch's argument of a sweep, as the struct of the generated text. */
 typedef struct mo_sweep_parameters {
-    int64_t ends[MO_SWEEP_PARTS][4], first, steps, rows, columns, rounds;
+    int32_t ends[MO_SWEEP_PARTS][4], steps, rows, columns, unused;
+    int64_t first, rounds;
     uint64_t fault, launch, out[MO_SWEEP_ARRAYS];
     unsigned char rest[8 * MO_KERNEL_SCALARS + (8 + 8 * MO_RANK) * MO_KERNEL_ARRAYS];
 } mo_sweep_parameters;
@@ -455,18 +456,20 @@ static bool open_sweep(mo_run *run, mo_frame *frame, const mo_sweep *sweep, mo_s
     for (int32_t k = 0; k < sweep->arrays; k++) {
         const mo_array *array = frame->slot[sweep->array[k]].array;
         if (array->bytes == 0 || array->bytes / 8 > MOST_ELEMENTS) return false;
-        if (array->size[0] > p->rows) p->rows = array->size[0];
-        if (array->size[1] > p->columns) p->columns = array->size[1];
+        if (array->size[0] > p->rows) p->rows = (int32_t)array->size[0];
+        if (array->size[1] > p->columns) p->columns = (int32_t)array->size[1];
     }
     if (p->rows > MOST_ELEMENTS / p->columns) return false;
     for (int32_t k = 0; k < sweep->parts; k++) {
         const mo_s *part = sweep->part[k];
         for (int32_t d = 0; part->op == MO_S_FOR && d < 2; d++) {
-            p->ends[k][2 * d] = tb_mo_evaluate_integer(run, frame, part->loop->nest[d]->value);
-            p->ends[k][2 * d + 1] = tb_mo_evaluate_integer(run, frame, part->loop->nest[d]->limit);
+            const mo_s *level = part->loop->nest[d];
+            const int64_t from = tb_mo_evaluate_integer(run, frame, level->value);
+            const int64_t to = tb_mo_evaluate_integer(run, frame, level->limit);
             /* rounds outside of the grid have no element of their own: they fail, in order */
-            if (p->ends[k][2 * d] < 1 || p->ends[k][2 * d + 1] > (d == 0 ? p->rows : p->columns))
-                return false;
+            if (from < 1 || to > (d == 0 ? p->rows : p->columns)) return false;
+            p->ends[k][2 * d] = from > to ? INT32_MAX : (int32_t)from;
+            p->ends[k][2 * d + 1] = from > to ? 0 : (int32_t)to;
         }
         if (part->op != MO_S_COPY) continue;
         const mo_array *to = frame->slot[part->variable].array;
@@ -476,9 +479,9 @@ static bool open_sweep(mo_run *run, mo_frame *frame, const mo_sweep *sweep, mo_s
     return true;
 }
 
-static int64_t steps_of_launch(const mo_sweep *sweep)
+static int32_t steps_of_launch(const mo_sweep *sweep)
 {
-    int64_t steps = MO_SWEEP_STEPS / sweep->parts;
+    int32_t steps = MO_SWEEP_STEPS / sweep->parts;
     for (int32_t d = 0; d < 2; d++) {
         const int32_t reach = sweep->reach_low[d] + sweep->reach_high[d];
         if (reach > 0 && MO_SWEEP_REACH / reach < steps) steps = MO_SWEEP_REACH / reach;
@@ -527,9 +530,9 @@ static bool run_sweep(mo_run *run, mo_frame *frame, const mo_s *s, const mo_kern
     if (!open_sweep(run, frame, sweep, &p)) return false;
     for (int32_t i = 0; i < sweep->arrays; i++)
         p.out[i] = take(run, (size_t)frame->slot[sweep->array[i]].array->bytes);
-    const int64_t most = steps_of_launch(sweep);
+    const int32_t most = steps_of_launch(sweep);
     for (p.first = from; p.first <= to; p.first += p.steps) {
-        p.steps = to - p.first + 1 < most ? to - p.first + 1 : most;
+        p.steps = (int32_t)(to - p.first + 1 < most ? to - p.first + 1 : most);
         launch_sweep(run, frame, k, function, &p);
         if ((run->budget -= p.steps) < 0) run->poll(run);
     }

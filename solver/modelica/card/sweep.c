@@ -9,7 +9,7 @@
 
 /* clang-format off */
 static const char BEGIN[] =
-    "    const int across = (int)((p.columns + tc - 1) / tc);\n"
+    "    const int across = (p.columns + tc - 1) / tc;\n"
     "    const int oi = (int)blockIdx.x / across * tr - skip_i;\n"
     "    const int oj = (int)blockIdx.x % across * tc - skip_j;\n"
     "    int li = oi <= 0 ? -MO_FAR : oi, hi = oi + MO_SIDE >= p.rows ? MO_FAR : oi + MO_SIDE - 1;\n"
@@ -73,11 +73,11 @@ static void emit_part(mo_emit *e, const mo_function *f, const mo_sweep *sweep, i
                 EACH, vi, vj);
     tb_mo_print(
         text,
-        "            if (v%d < p.ends[%d][0] || v%d > p.ends[%d][1] || v%d < p.ends[%d][2] ||"
-        " v%d > p.ends[%d][3] ||\n"
+        "            if (i + 1 < p.ends[%d][0] || i + 1 > p.ends[%d][1] || j + 1 < p.ends[%d][2] ||"
+        " j + 1 > p.ends[%d][3] ||\n"
         "                i - %d < li || i + %d > hi || j - %d < lj || j + %d > hj) continue;\n",
-        vi, part, vi, part, vj, part, vj, part, low[0], high[0], low[1], high[1]);
-    tb_mo_print(text, "            own.round = ((t * %d + %d) << 25) + i * p.columns + j;\n",
+        part, part, part, part, low[0], high[0], low[1], high[1]);
+    tb_mo_print(text, "            own.round = ((t * %d + %d) << 25) + (i * p.columns + j);\n",
                 sweep->parts, part);
     bool *assigned = tb_mo_find_assigned(s, f->count);
     assigned[vi] = assigned[vj] = false;
@@ -104,25 +104,26 @@ void tb_mo_emit_sweep(mo_emit *e, const mo_function *f, const mo_kernel *k, int3
     tb_mo_print(text,
                 "#define MO_SIDE %d\n#define MO_SWEEP_THREADS %d\n#define MO_FAR 1000000000\n",
                 MO_SIDE, MO_SWEEP_THREADS);
-    tb_mo_print(text,
-                "struct p%d_%d { mo_int ends[%d][4], first, steps, rows, columns, rounds;"
-                " unsigned long long *fault, launch; double *out[%d];"
-                " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
-                f->index, number, MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1,
-                k->arrays);
+    tb_mo_print(
+        text,
+        "struct p%d_%d { int ends[%d][4], steps, rows, columns, unused; mo_int first, rounds;"
+        " unsigned long long *fault, launch; double *out[%d];"
+        " union { double real; mo_int integer; } s[%d]; struct mo_array a[%d]; };\n",
+        f->index, number, MO_SWEEP_PARTS, MO_SWEEP_ARRAYS, k->scalars > 0 ? k->scalars : 1,
+        k->arrays);
     tb_mo_emit_head(e, f, k, "w", number);
     for (int32_t a = 0; a < sweep->arrays; a++)
         tb_mo_print(text, "    __shared__ double S%d[MO_SIDE * MO_SIDE];\n", sweep->array[a]);
-    tb_mo_print(
-        text,
-        "    const int tr = MO_SIDE - (int)p.steps * %d, tc = MO_SIDE - (int)p.steps * %d;\n"
-        "    const int skip_i = (int)p.steps * %d, skip_j = (int)p.steps * %d;\n",
-        sweep->reach_low[0] + sweep->reach_high[0], sweep->reach_low[1] + sweep->reach_high[1],
-        sweep->reach_low[0], sweep->reach_low[1]);
+    tb_mo_print(text,
+                "    const int tr = MO_SIDE - p.steps * %d, tc = MO_SIDE - p.steps * %d;\n"
+                "    const int skip_i = p.steps * %d, skip_j = p.steps * %d;\n",
+                sweep->reach_low[0] + sweep->reach_high[0],
+                sweep->reach_low[1] + sweep->reach_high[1], sweep->reach_low[0],
+                sweep->reach_low[1]);
     if (tb_bytes_append(&text->bytes, BEGIN, sizeof BEGIN - 1) != TB_OK) text->failed = true;
     emit_load(e, sweep);
     tb_mo_print(text,
-                "    for (mo_int t = 0; t < p.steps; t++) {\n"
+                "    for (int t = 0; t < p.steps; t++) {\n"
                 "        const mo_int v%d = p.first + t;\n",
                 k->loop->variable);
     for (int32_t part = 0; part < sweep->parts; part++) emit_part(e, f, sweep, part);
