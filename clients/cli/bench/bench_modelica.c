@@ -14,6 +14,7 @@
 #include "common/cli.h"
 #include "common/files.h"
 #include "common/json.h"
+#include "common/plot.h"
 #include "tribo_function.h"
 
 enum { SOURCE_LIMIT = 1 << 20, MOST_VALUES = 12 };
@@ -26,13 +27,15 @@ static const args_command COMMAND = {
         "and on a card.\nFigures of the thesis stand in parentheses; without a card its "
         "columns are empty.\n",
     .examples = "  tribo bench modelica\n"
-                "  tribo bench modelica --table matmul --json\n",
+                "  tribo bench modelica --table matmul --json\n"
+                "  tribo bench modelica --plot tables.svg\n",
     .minimum_operands = 1,
     .maximum_operands = 1};
 
 typedef struct modelica_bench {
-    const char *models, *table;
+    const char *models, *table, *picture;
     bool json;
+    plot plot;
     int64_t steps;
     int failed;
 } modelica_bench;
@@ -149,6 +152,30 @@ static bool time_calls(const tb_function_program *program, int32_t function,
     return true;
 }
 
+static void draw_row(modelica_bench *b, const row *r)
+{
+    const bool card = r->gpu > 0;
+    const double values[] = {r->cpu, card ? r->gpu : NAN, card ? r->cpu / r->gpu : NAN,
+                             r->thesis_speedup > 0 ? r->thesis_speedup : NAN};
+    if (b->picture != NULL) plot_sample(&b->plot, b->plot.samples + 1, values);
+}
+
+static tb_status begin_plot(modelica_bench *b, tb_error *error)
+{
+    tb_status status = plot_check_path(b->picture, error);
+    if (status == TB_OK)
+        status = plot_begin(&b->plot, "tribo bench modelica: one core and a card",
+                            "row of the tables", error);
+    if (status != TB_OK) return status;
+    const int32_t seconds = plot_add_panel(&b->plot, "seconds", true, false);
+    plot_add_series(&b->plot, seconds, "one core");
+    plot_add_series(&b->plot, seconds, "card");
+    const int32_t speedup = plot_add_panel(&b->plot, "speed-up", true, false);
+    plot_add_series(&b->plot, speedup, "here");
+    plot_add_series(&b->plot, speedup, "thesis");
+    return TB_OK;
+}
+
 static void print_row(const modelica_bench *b, const char *table, const row *r)
 {
     const double speedup = r->gpu > 0 ? r->cpu / r->gpu : 0;
@@ -198,6 +225,7 @@ static void measure(modelica_bench *b, const char *table, const tb_function_prog
     }
     if (good) {
         print_row(b, table, r);
+        draw_row(b, r);
     } else {
         cli_complain(&error);
         b->failed++;
@@ -230,6 +258,11 @@ static void table_matmul(modelica_bench *b)
         snprintf(r.name, sizeof r.name, "n = %lld", (long long)n);
         tb_function_value inputs[] = {matrix(n, n, 1, 0.5), matrix(n, n, 1, 0.5)};
         measure(b, "4.2", program, "multiply", inputs, 2, &r);
+        if (n < 500) continue;
+        row again = {.thesis_speedup = ROWS[k].speedup};
+        snprintf(again.name, sizeof again.name, "n = %lld, any order", (long long)n);
+        tb_function_value same[] = {matrix(n, n, 1, 0.5), matrix(n, n, 1, 0.5)};
+        measure(b, "4.2", program, "multiply_in_any_order", same, 2, &again);
     }
     tb_function_destroy(program);
 }
@@ -328,12 +361,19 @@ int command_bench_modelica(int argc, char **argv)
         {"steps", "N", "of a call of the cold plates; its times are scaled to 1000 (1000)",
          ARGS_INTEGER, &b.steps, 1, 1000, NULL},
         {"json", NULL, "one JSON object a row", ARGS_FLAG, &b.json, 0, 0, NULL},
+        {"plot", "FILE.svg", "draw times and speed-ups of all rows", ARGS_TEXT, &b.picture, 0, 0,
+         NULL},
         {NULL, NULL, NULL, ARGS_FLAG, NULL, 0, 0, NULL}};
     const args_group groups[] = {{"options", options}, {NULL, NULL}};
     int operands = 0;
     const args_outcome outcome = args_parse(&COMMAND, groups, argc, argv, &operands);
     if (outcome != ARGS_READY) return outcome == ARGS_HELPED ? CLI_OK : CLI_USAGE;
+    tb_error error = {0};
     bool found = false;
+    if (b.picture != NULL && begin_plot(&b, &error) != TB_OK) {
+        args_complain(COMMAND.name, "%s", error.message);
+        return CLI_USAGE;
+    }
     if (!b.json) printf("%-8s %-22s %13s %13s\n", "table", "row", "one core", "card");
     for (size_t k = 0; k < sizeof TABLES / sizeof TABLES[0]; k++) {
         if (b.table != NULL && strcmp(b.table, TABLES[k].name) != 0) continue;
@@ -345,5 +385,10 @@ int command_bench_modelica(int argc, char **argv)
                       b.table);
         return CLI_USAGE;
     }
+    if (b.picture != NULL && plot_write(&b.plot, b.picture, &error) != TB_OK) {
+        cli_complain(&error);
+        b.failed++;
+    }
+    plot_free(&b.plot);
     return b.failed > 0 ? CLI_FAILED : CLI_OK;
 }

@@ -38,6 +38,17 @@ def test_a_function_is_called_with_arrays(client: tribo.Client, backend: str) ->
     assert "kernel over (i, j)" in scale.loops
 
 
+async def test_calls_are_awaited(aio: tribo.aio.Client) -> None:
+    scale = await aio.function(SCALE)
+    x = np.random.default_rng(2).random((700, 600))
+    y, count = await scale(x, a=1)
+    np.testing.assert_array_equal(y, x)
+    assert count == x.size
+    assert (await scale.call(x, backend="interpreter")).backend == "interpreter"
+    with pytest.raises(tribo.InvalidArgumentError, match="expected Real"):
+        await scale(x[0])
+
+
 def test_large_outputs_come_in_pieces(client: tribo.Client) -> None:
     x = np.random.default_rng(1).random((700, 600))
     y, _ = client.function(SCALE)(x, 1.0)

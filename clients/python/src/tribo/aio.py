@@ -20,6 +20,7 @@ from tribo import requests, sources
 from tribo.arrays import ArrayLike, encode
 from tribo.client import DEFAULT_MESSAGE_BYTES, _scene_id
 from tribo.errors import CancelledError, UnavailableError, translated
+from tribo.function import AsyncFunction, choose
 from tribo.grasp_types import (
     GraspObject,
     GraspPose,
@@ -36,6 +37,8 @@ from tribo.progress import Progress
 from tribo.sources import Source
 from tribo.types import Contacts, Scene, SolveOptions, StepAnswer, StepOptions
 from tribo.v1 import (
+    function_pb2,
+    function_pb2_grpc,
     grasp_pb2,
     grasp_pb2_grpc,
     runs_pb2,
@@ -95,6 +98,7 @@ class Client:
         self._grasp = requests.stub(grasp_pb2_grpc.GraspStub, self._channel)
         self._solve = requests.stub(solve_pb2_grpc.SolveStub, self._channel)
         self._runs = requests.stub(runs_pb2_grpc.RunsStub, self._channel)
+        self._function = requests.stub(function_pb2_grpc.FunctionStub, self._channel)
 
     async def __aenter__(self) -> Self:
         return self
@@ -282,6 +286,24 @@ class Client:
             ),
         )
         return answer
+
+    async def function(
+        self, source: str, name: str = "", *, file: str = "source.mo"
+    ) -> AsyncFunction:
+        """A function of a Modelica source, `name` of several; calls take numpy arrays."""
+        compiled: function_pb2.CompileResponse = await self._call(
+            self._function.Compile, function_pb2.CompileRequest(source=source, name=file)
+        )
+        return choose([AsyncFunction(self, source, file, i) for i in compiled.functions], name)
+
+    def call_function(
+        self, request: function_pb2.CallRequest
+    ) -> AsyncIterator[function_pb2.CallResponse]:
+        """The messages of a call; `AsyncFunction` makes arrays of them."""
+        responses: AsyncIterator[function_pb2.CallResponse] = self._function.Call(
+            request, timeout=self._timeout, metadata=self._metadata
+        )
+        return responses
 
     def runs(self, scene: Scene | str = "") -> AsyncIterator[runs_pb2.Run]:
         """Runs, newest first."""

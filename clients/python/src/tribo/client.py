@@ -10,7 +10,7 @@ import grpc
 
 from tribo import requests, sources
 from tribo.errors import translated
-from tribo.function import Function, Program
+from tribo.function import Function, Program, choose
 from tribo.grasp_types import GraspObject, GraspPose, GraspResult, Hand, Perturbation, Protocol
 from tribo.progress import Progress
 from tribo.session import GraspJob, Session, StepStream
@@ -428,13 +428,7 @@ class Client:
         Args:
             source: the text; `name` chooses one of several functions.
         """
-        program = self.program(source, file=file)
-        if name:
-            return program[name]
-        if len(program.functions) != 1:
-            message = f"{file} has {len(program.functions)} functions: name one"
-            raise ValueError(message)
-        return program.functions[0]
+        return choose(self.program(source, file=file).functions, name)
 
     def programs(self) -> list[function_pb2.CompileResponse]:
         """The Modelica programs that the daemon has in memory, last used first."""

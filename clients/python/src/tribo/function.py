@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Union
+from typing import TYPE_CHECKING, Any, TypeVar, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +14,7 @@ from tribo.errors import translated
 from tribo.v1 import common_pb2, function_pb2
 
 if TYPE_CHECKING:
+    from tribo import aio
     from tribo.client import Client
 
 Output = Union[AnyArray, float, int, bool]
@@ -86,19 +87,12 @@ def collect(
     )
 
 
-class Function:
-    """A function of a compiled source: call it with its inputs, in order or by name.
+class CompiledFunction:
+    """A function of a compiled source, without the client that calls it."""
 
-    Fields of a record are one input each, "record.field". It returns its output, or a tuple.
-    """
-
-    def __init__(
-        self, client: Client, source: str, file: str, key: str, info: function_pb2.FunctionInfo
-    ) -> None:
-        self._client = client
+    def __init__(self, source: str, file: str, info: function_pb2.FunctionInfo) -> None:
         self._source = source
         self._file = file
-        self._key = key
         self.info = info
 
     @property
@@ -143,6 +137,24 @@ class Function:
             memory_bytes=memory_bytes,
         )
 
+    def outputs(self, answer: FunctionAnswer) -> Any:
+        """The output (a number, a truth or an array), or a tuple of the outputs in order."""
+        outputs = tuple(answer.outputs[a.name] for a in self.info.outputs)
+        return outputs[0] if len(outputs) == 1 else outputs
+
+
+class Function(CompiledFunction):
+    """A function of a compiled source: call it with its inputs, in order or by name.
+
+    Fields of a record are one input each, "record.field". It returns its output, or a tuple.
+    """
+
+    def __init__(
+        self, client: Client, source: str, file: str, info: function_pb2.FunctionInfo
+    ) -> None:
+        super().__init__(source, file, info)
+        self._client = client
+
     def call(
         self,
         *inputs: npt.ArrayLike,
@@ -157,10 +169,54 @@ class Function:
             return collect(self._client.call_function(request), self.info)
 
     def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
-        """The output (a number, a truth or an array), or a tuple of the outputs in order."""
-        answer = self.call(*inputs, **named)
-        outputs = tuple(answer.outputs[a.name] for a in self.info.outputs)
-        return outputs[0] if len(outputs) == 1 else outputs
+        """Calls the function; see `outputs`."""
+        return self.outputs(self.call(*inputs, **named))
+
+
+class AsyncFunction(CompiledFunction):
+    """A `Function` whose calls are awaited, for `tribo.aio`."""
+
+    def __init__(
+        self, client: aio.Client, source: str, file: str, info: function_pb2.FunctionInfo
+    ) -> None:
+        super().__init__(source, file, info)
+        self._client = client
+
+    async def call(
+        self,
+        *inputs: npt.ArrayLike,
+        backend: str = "auto",
+        seconds: float = 0,
+        memory_bytes: int = 0,
+        **named: npt.ArrayLike,
+    ) -> FunctionAnswer:
+        """Calls the function; `seconds` and `memory_bytes` 0 mean the daemon's defaults."""
+        request = self.request(inputs, named, backend, seconds, memory_bytes)
+        with translated():
+            responses = [r async for r in self._client.call_function(request)]
+        return collect(responses, self.info)
+
+    async def __call__(self, *inputs: npt.ArrayLike, **named: Any) -> Any:
+        """Calls the function; see `outputs`."""
+        return self.outputs(await self.call(*inputs, **named))
+
+
+AnyFunction = TypeVar("AnyFunction", bound=CompiledFunction)
+
+
+def choose(functions: Sequence[AnyFunction], name: str) -> AnyFunction:
+    """The function of a dotted name or of its last part; "" means the only one."""
+    found = [f for f in functions if f.name == name]
+    if not found:
+        found = [f for f in functions if f.name.rpartition(".")[2] == name]
+    if not name:
+        if len(functions) != 1:
+            message = f"the source has {len(functions)} functions: name one"
+            raise ValueError(message)
+        found = list(functions)
+    if len(found) != 1:
+        raise KeyError(name)
+    return found[0]
 
 
 class Program:
@@ -170,14 +226,7 @@ class Program:
         self, client: Client, source: str, file: str, compiled: function_pb2.CompileResponse
     ) -> None:
         self.key = compiled.key
-        self.functions = [
-            Function(client, source, file, compiled.key, info) for info in compiled.functions
-        ]
+        self.functions = [Function(client, source, file, info) for info in compiled.functions]
 
     def __getitem__(self, name: str) -> Function:
-        found = [f for f in self.functions if f.name == name]
-        if not found:
-            found = [f for f in self.functions if f.name.rpartition(".")[2] == name]
-        if len(found) != 1:
-            raise KeyError(name)
-        return found[0]
+        return choose(self.functions, name)
