@@ -106,6 +106,23 @@ int32_t tb_function_find(const tb_function_program *program, const char *name);
 tb_status tb_function_report(const tb_function_program *program, int32_t function, char **text,
                              tb_error *error);
 
+/* Fixed-step integrators. */
+typedef enum tb_function_method {
+    TB_FUNCTION_EULER,
+    TB_FUNCTION_MIDPOINT,
+    TB_FUNCTION_RUNGE_KUTTA_4,
+    TB_FUNCTION_IMPLICIT_EULER /* Newton and BiCGSTAB, to a residual of 1e-12 (1 + |x|) */
+} tb_function_method;
+/* "euler", "midpoint", "runge_kutta_4", "implicit_euler"; NULL for no method. */
+const char *tb_function_method_name(tb_function_method method);
+/* Source text: the program's own, followed by a function that integrates a function of rates, x' =
+ * f(x, parameters), which has the states as its first inputs and their rates as its outputs, in the
+ * same order and shapes. The new function is named with the method, "derivatives_euler"; its inputs are
+ * the states with a 0 behind their names, the parameters that have no default, dt and n_steps.
+ * FAILED_PRECONDITION where outputs are no rates. The caller frees the text. */
+tb_status tb_function_integrator(const tb_function_program *program, int32_t function,
+                                 tb_function_method method, char **source, tb_error *error);
+
 typedef struct tb_function_timing {
     tb_function_backend backend; /* that ran */
     double compile_seconds;      /* s, of code that was not there yet */

@@ -55,6 +55,25 @@ has '"backend":"cpu"'
 has '"shape":[3,4]'
 check 'compiled code is cached' [ "$(ls "$dir"/cache/tribo/functions/*.so | wc -l)" -eq 1 ]
 
+# an integrator of rates, and a function that is none
+cat >"$dir/decay.mo" <<'MO'
+function rates
+  input Real x;
+  input Real k;
+  output Real dx;
+algorithm
+  dx := -k * x;
+end rates;
+MO
+"$TRIBO" function integrate "$dir/decay.mo" --method implicit_euler >"$dir/steps.mo"
+run 0 function call "$dir/steps.mo" --function rates_implicit_euler --backend interpreter \
+    --input x0=8 --input k=1 --input dt=1 --input n_steps=3
+has 'x = '
+run 1 function integrate "$dir/heat.mo" --method euler
+says "output 'mean' of 'heat' is no rate of its input 'a'"
+run 2 function integrate "$dir/decay.mo" --method adams
+says 'method'
+
 # what a call can do wrong
 run 1 function call "$dir/heat.mo" --input u=0.5
 says "input 'u' is an array"

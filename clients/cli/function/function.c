@@ -14,20 +14,24 @@ enum { SOURCE_LIMIT = 16 << 20 };
 
 static const args_command COMMAND = {
     .name = "function",
-    .operands = "compile|call FILE.mo",
+    .operands = "compile|call|integrate FILE.mo",
     .description =
         "Compiles the functions of a Modelica 3.6 source, or calls one of them. An input is a "
         "number,\n"
         "true, false or an array in a file of NumPy; an output without a file is printed if it is "
         "a\n"
-        "scalar. Functions with annotation(gpuFunction = true) run on a card where there is one.\n",
+        "scalar. Functions with annotation(gpuFunction = true) run on a card where there is one.\n"
+        "integrate prints the source with a function more: it steps x' = f(x, ...) with the\n"
+        "states in the first inputs of f and their rates in its outputs.\n",
     .examples = "  tribo function compile heat.mo\n"
                 "  tribo function call heat.mo --function step --input u=u.npy --input dt=0.25 "
                 "--output v=v.npy\n"
                 "  tribo function call heat.mo --function step --backend interpreter --input "
                 "u=u.npy\n"
                 "  tribo function call heat.mo --function step --input u=u.npy --server "
-                "robot7:7410\n",
+                "robot7:7410\n"
+                "  tribo function integrate heat.mo --function rates --method implicit_euler "
+                ">heat_steps.mo\n",
     .minimum_operands = 2,
     .maximum_operands = 2};
 
@@ -121,11 +125,49 @@ int function_compile(function_job *job)
     return CLI_OK;
 }
 
+int32_t function_choose(const function_job *job, const tb_function_program *program)
+{
+    const int32_t count = tb_function_count(program);
+    const int32_t found = job->function != NULL ? tb_function_find(program, job->function)
+                          : count == 1          ? 0
+                                                : -1;
+    if (found >= 0) return found;
+    if (job->function != NULL)
+        args_complain("function", "%s has no function '%s'; 'tribo function compile' lists them",
+                      job->path, job->function);
+    else
+        args_complain("function", "%s has %d functions: choose one by --function", job->path,
+                      count);
+    return -1;
+}
+
+/* ---- integrate ---- */
+
+static int function_integrate(function_job *job)
+{
+    tb_function_program *program = NULL;
+    tb_error error = {0};
+    char *source = NULL;
+    tb_status status = function_load(job, &program);
+    if (status != TB_OK) return cli_exit_code(status);
+    const int32_t function = function_choose(job, program);
+    if (function >= 0)
+        status = tb_function_integrator(program, function, (tb_function_method)job->method, &source,
+                                        &error);
+    if (source != NULL) fputs(source, stdout);
+    if (status != TB_OK) cli_complain(&error);
+    free(source);
+    tb_function_destroy(program);
+    return function < 0 ? CLI_USAGE : cli_exit_code(status);
+}
+
 /* ---- the command ---- */
 
 int command_function(int argc, char **argv)
 {
     static const char *const BACKENDS[] = {"auto", "interpreter", "cpu", "gpu", NULL};
+    static const char *const METHODS[] = {"euler", "midpoint", "runge_kutta_4", "implicit_euler",
+                                          NULL};
     function_job job = {.seconds = 60, .memory_mib = 2048};
     const args_option options[] = {
         {"function", "NAME", "the function to call (the only one of the source)", ARGS_TEXT,
@@ -135,6 +177,7 @@ int command_function(int argc, char **argv)
         {"output", "NAME=FILE", "write an output to a file of NumPy; several times", ARGS_LIST,
          &job.outputs, 0, 0, NULL},
         {"backend", NULL, "what runs it (auto)", ARGS_CHOICE, &job.backend, 0, 0, BACKENDS},
+        {"method", NULL, "of integrate (euler)", ARGS_CHOICE, &job.method, 0, 0, METHODS},
         {"seconds", "S", "longest call (60)", ARGS_NUMBER, &job.seconds, DBL_MIN, 1e6, NULL},
         {"memory", "MIB", "arrays of the call (2048)", ARGS_NUMBER, &job.memory_mib, DBL_MIN, 1e7,
          NULL},
@@ -153,8 +196,10 @@ int command_function(int argc, char **argv)
         code = function_compile(&job);
     else if (strcmp(argv[1], "call") == 0)
         code = function_call(&job);
+    else if (strcmp(argv[1], "integrate") == 0)
+        code = function_integrate(&job);
     else
-        args_complain(COMMAND.name, "no action '%s': compile or call", argv[1]);
+        args_complain(COMMAND.name, "no action '%s': compile, call or integrate", argv[1]);
     free(job.source);
     return code;
 }

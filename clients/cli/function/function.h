@@ -12,6 +12,7 @@ typedef struct function_job {
     const char *function; /* NULL: the only one */
     args_list inputs, outputs;
     int backend;
+    int method; /* tb_function_method */
     double seconds, memory_mib;
     bool json;
     remote_options remote; /* address NULL: here */
@@ -20,6 +21,9 @@ typedef struct function_job {
 
 /* Splits "name=value"; NULL, with a complaint, if there is no name. */
 const char *function_split(const char *option, const char *text, char *name, size_t size);
+
+/* The function that --function names, or the only one; -1, with a complaint, if there is none. */
+int32_t function_choose(const function_job *job, const tb_function_program *program);
 
 int function_compile(function_job *job);
 int function_call(function_job *job);

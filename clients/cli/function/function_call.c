@@ -217,18 +217,8 @@ int function_call(function_job *job)
     tb_function_program *program = NULL;
     const tb_status status = function_load(job, &program);
     if (status != TB_OK) return cli_exit_code(status);
-    int32_t function = job->function != NULL             ? tb_function_find(program, job->function)
-                       : tb_function_count(program) == 1 ? 0
-                                                         : -1;
-    int code = CLI_USAGE;
-    if (function >= 0)
-        code = call(job, program, function);
-    else if (job->function != NULL)
-        args_complain("function", "%s has no function '%s'; 'tribo function compile' lists them",
-                      job->path, job->function);
-    else
-        args_complain("function", "%s has %d functions: choose one by --function", job->path,
-                      tb_function_count(program));
+    const int32_t function = function_choose(job, program);
+    const int code = function >= 0 ? call(job, program, function) : CLI_USAGE;
     tb_function_destroy(program);
     return code;
 }
