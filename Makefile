@@ -165,7 +165,7 @@ check-learn: ## PPO of stable-baselines3 learns tribo.gym's tasks, on torch; con
 	@TRIBO_LIBRARY=$(abspath $(B)/libtribo.so) TRIBOD=$(abspath $(B)/tribod) \
 	    $(LEARN_PYTHON) tests/learn/check_learn.py $(ARGS)
 	@cd clients/python && TRIBO_LIBRARY=$(abspath $(B)/libtribo.so) TRIBOD=$(abspath $(B)/tribod) \
-	    $(LEARN_PYTHON) -m pytest -q -p no:cacheprovider tests/test_meshes.py tests/test_planner.py
+	    $(LEARN_PYTHON) -m pytest -q -p no:cacheprovider tests/test_meshes.py tests/test_planner.py tests/test_show.py
 
 check-wheel: ## wheel with programs and sdist into build/wheel, installed by every Python from 3.9 on
 	@BUILD=$(BUILD) deploy/deps.sh build

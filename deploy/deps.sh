@@ -231,11 +231,11 @@ case " $* " in
 *" learn "*)
     environment=${BUILD:-build}/learn
     if ! [ -e "$environment/complete" ]; then
-        echo "installing: torch, JAX, stable-baselines3 and CoACD into $environment"
+        echo "installing: torch, JAX, stable-baselines3, CoACD, viser into $environment"
         python3 -m venv "$environment"
         "$environment/bin/python" -m pip install --quiet --disable-pip-version-check setuptools wheel \
             grpcio grpcio-tools protobuf numpy typing_extensions cffi gymnasium pandas pytest \
-            pytest-asyncio torch 'jax[cpu]' stable-baselines3 trimesh scipy coacd
+            pytest-asyncio torch 'jax[cpu]' stable-baselines3 trimesh scipy coacd viser
         touch "$environment/complete"
     fi
     ;;

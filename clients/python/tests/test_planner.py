@@ -226,3 +226,28 @@ def test_hands_in_process_are_described(local: Any) -> None:
     assert np.abs(hand.info.axis).argmax() == 0
     with pytest.raises(tribo.NotFoundError, match="nobody"):
         local.HandModel(tribo.Hand(models.HAND, name="hand.xml", closing_actuators=("nobody",)))
+
+
+async def test_masks_choose_worlds(
+    client: tribo.Client, aio: tribo.aio.Client, lift: tribo.Scene
+) -> None:
+    with client.create_session(lift, worlds=3) as session:
+        before = session.step(20, controls=[0.2]).q
+        assert before is not None
+        session.reset(worlds=[False, True, False])
+        after = session.state().q
+        assert after is not None
+        np.testing.assert_array_equal(after[[0, 2]], before[[0, 2]])
+        assert after[1, -1] == 0
+        session.set_state(u=np.full(7, 0.5), worlds=np.array([True, False, False]))
+        u = session.state().u
+        assert u is not None
+        assert (u[0] == 0.5).all()
+        assert not (u[2] == 0.5).any()
+        with pytest.raises(ValueError, match="one boolean a world"):
+            session.reset(worlds=[0, 1])
+        attached = aio.session(session.id)
+        await attached.reset(worlds=[True, True, True])
+        again = (await attached.state()).q
+        assert again is not None
+        assert again[:, -1].tolist() == [0, 0, 0]

@@ -53,6 +53,7 @@ from tribo.grasp_types import (
 )
 from tribo.grasping import Evaluation, evaluate, results_dataframe, sample_grasps
 from tribo.names import BodyMotion, JointMotion, Names
+from tribo.show import show
 from tribo.types import (
     Certificate,
     Contacts,
@@ -125,5 +126,6 @@ __all__ = [
     "from_dlpack",
     "results_dataframe",
     "sample_grasps",
+    "show",
     "to_dlpack",
 ]

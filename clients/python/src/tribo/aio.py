@@ -525,8 +525,10 @@ class Session:
         q: ArrayLike | None = None,
         u: ArrayLike | None = None,
         controls: ArrayLike | None = None,
+        *,
+        worlds: ArrayLike | None = None,
     ) -> None:
-        """Sets coordinates, velocities and controls, of all worlds or of each."""
+        """Sets coordinates, velocities and controls; `worlds` is a mask, the others stay."""
         await self._call(
             "SetState",
             simulation_pb2.SetStateRequest(
@@ -534,15 +536,19 @@ class Session:
                 q=encode(q) if q is not None else None,
                 u=encode(u) if u is not None else None,
                 controls=encode(controls) if controls is not None else None,
+                mask=requests.mask(worlds),
             ),
         )
 
-    async def reset(self, keyframe: int | None = None) -> None:
-        """Resets to the reference pose, or to a keyframe."""
+    async def reset(self, keyframe: int | None = None, *, worlds: ArrayLike | None = None) -> None:
+        """Resets to the reference pose or a keyframe; `worlds` is a mask, the others stay."""
         await self._call(
             "Reset",
             simulation_pb2.ResetRequest(
-                session_id=self.id, keyframe=keyframe or 0, use_keyframe=keyframe is not None
+                session_id=self.id,
+                keyframe=keyframe or 0,
+                use_keyframe=keyframe is not None,
+                mask=requests.mask(worlds),
             ),
         )
 

@@ -195,6 +195,16 @@ class Client:
             )
         return answer
 
+    def geometry(self, scene: Scene | str, sha256: str) -> simulation_pb2.GetAssetResponse:
+        """Triangles or heights of a scene's mesh, by the digest that `describe` tells."""
+        with translated():
+            answer: simulation_pb2.GetAssetResponse = self._simulation.GetAsset(
+                simulation_pb2.GetAssetRequest(scene_id=_scene_id(scene), sha256=sha256),
+                timeout=self._timeout,
+                metadata=self._metadata,
+            )
+        return answer
+
     def scenes(self) -> Iterator[simulation_pb2.SceneInfo]:
         """The scenes that the server keeps, newest first."""
         return self._pages(

@@ -7,6 +7,8 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Callable, TypeVar
 
+import numpy as np
+
 from tribo import arrays
 from tribo.grasp_types import GraspObject, GraspPose, Hand, Perturbation, Protocol, pose_message
 from tribo.types import SolveOptions, StepOptions
@@ -124,6 +126,23 @@ def put_chunks(name: str, data: bytes) -> Iterator[simulation_pb2.PutAssetReques
 def scene_files(uploaded: Iterable[tuple[str, str]]) -> list[simulation_pb2.SceneFile]:
     """(path, digest) pairs on the wire."""
     return [simulation_pb2.SceneFile(path=path, sha256=digest) for path, digest in uploaded]
+
+
+def mask(worlds: arrays.ArrayLike | None) -> common_pb2.Array | None:
+    """A mask of worlds on the wire; None: all."""
+    if worlds is None:
+        return None
+    chosen_worlds = np.asarray(arrays.from_dlpack(worlds))
+    if chosen_worlds.dtype != np.bool_ or chosen_worlds.ndim != 1:
+        raise ValueError(
+            f"worlds is {chosen_worlds.dtype} of shape {chosen_worlds.shape}, expected a mask: "
+            "one boolean a world"
+        )
+    return common_pb2.Array(
+        dtype=common_pb2.DATA_TYPE_UINT8,
+        shape=chosen_worlds.shape,
+        data=chosen_worlds.astype(np.uint8).tobytes(),
+    )
 
 
 def create_session(
