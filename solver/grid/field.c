@@ -3,6 +3,10 @@
 
 #include "grid/grid_internal.h"
 
+/* Occupied part of an octant below which it has no mass: a face that lies in a plane of the grid but
+ * for rounding would give its outer nodes a life of their own. */
+static const double SMALLEST_PART = 1e-5;
+
 typedef struct pass {
     tb_soft_world *w;
     tb_soft_visit *visit;
@@ -108,7 +112,7 @@ static void octant_plane(tb_soft_world *w, int32_t body, int32_t k, tb_soft_sums
         tb_soft_gather(w, f->X, n, X);
         occupy_cell(&b->shape, X, parts);
         for (int o = 0; o < 8; o++) {
-            if (!(parts[o] > 0)) continue;
+            if (!(parts[o] > SMALLEST_PART)) continue;
             const tb_mat33 g = tb_soft_gradient(X, w->tables.slope[o]);
             octant[o] =
                 b->material.density * volume * parts[o] * tb_max(tb_m33_determinant(&g), 0.0);

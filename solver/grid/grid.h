@@ -17,6 +17,7 @@
 #include "grid/material.h"
 #include "grid/shape.h"
 #include "grid/transport.h"
+#include "tribo_soft.h"
 
 enum { TB_SOFT_NAME = 64, TB_SOFT_MOST_BODIES = 64, TB_SOFT_MOST_OBSTACLES = 64 };
 /* layers of nodes around a body to which X and v are extrapolated; a body keeps that many nodes away
@@ -49,13 +50,6 @@ typedef struct tb_soft_clamp {
     double lower[3], upper[3]; /* m */
 } tb_soft_clamp;
 
-/* Method of the contact impulses. */
-typedef enum tb_soft_contact_method {
-    TB_SOFT_SCHURPA, /* staggered projections, one factorization a program */
-    TB_SOFT_DIRECT,  /* the same, and every working set is factored */
-    TB_SOFT_NEWTON   /* the exact cone, by the library's solver `newton` */
-} tb_soft_contact_method;
-
 typedef struct tb_soft_options {
     double dt;       /* s, of a step, > 0 */
     double friction; /* mu of all contacts, >= 0 */
@@ -78,43 +72,6 @@ typedef struct tb_soft_scene {
     tb_soft_clamp clamps[TB_SOFT_MOST_BODIES];
     int32_t number_of_bodies, number_of_obstacles, number_of_clamps;
 } tb_soft_scene;
-
-/* Counts of one of the two programs of a step. */
-typedef struct tb_soft_program_counts {
-    int32_t variables;      /* contacts, or twice the contacts with an impulse */
-    int32_t half_bandwidth; /* of H */
-    int32_t free_variables; /* at the solution: the size of G */
-    int32_t iterations;     /* the most of one solve */
-    int32_t solves;         /* right-hand sides */
-    int32_t factorizations;
-    int32_t resets;
-    int32_t warm, active; /* of the solution's active constraints, those in the first working set */
-    double residual;      /* largest relative KKT residual */
-    double factor_seconds, solve_seconds, seconds;
-} tb_soft_program_counts;
-
-/* The exactness of a step, or of several: worst values, sums of counts where they say so. */
-typedef struct tb_soft_certificate {
-    tb_status status;                   /* OK, NOT_CONVERGED: a program or the projections */
-    double time;                        /* s, at the end */
-    int32_t substeps;                   /* sum */
-    double courant;                     /* largest sum over axes of |v| dt / h */
-    double wave;                        /* dt over the longest stable one */
-    double smallest_volume;             /* det F */
-    double kinetic, elastic, potential; /* J, at the end; potential of gravity */
-    double damped;                      /* J, by the material's damping; sum */
-    double contact_work; /* J, change of kinetic energy by contact and friction impulses; sum */
-    double momentum[3], angular[3]; /* kg m/s; kg m^2/s about the origin; at the end */
-    /* kg m/s, of all bodies: change that neither gravity nor obstacles nor clamps explain; largest */
-    double momentum_error;
-    double transport_repair; /* m/s: largest rigid velocity that keeps momentum in transport */
-    double mass_error;       /* largest |sum of masses / mass - 1| before masses are scaled */
-    int32_t contacts;        /* cells, at the end */
-    int32_t projections;     /* most of one substep */
-    tb_soft_program_counts normal, tangential;
-    double cone_error;  /* N s, distance of impulses from Coulomb's law with the circular cone */
-    double penetration; /* m, deepest at cells in contact */
-} tb_soft_certificate;
 
 /* A body's fields. nodes x 3 or nodes; valid where `layer` is at most TB_SOFT_LAYERS. */
 typedef struct tb_soft_field {
@@ -143,8 +100,6 @@ typedef struct tb_soft_contact {
     uint8_t active;        /* bit 0: alpha is 0; bits 1 to 4: facets that hold with equality */
 } tb_soft_contact;
 
-typedef struct tb_soft_world tb_soft_world;
-
 /* 5 ms, mu 0.5, second order, 100 substeps, SCHURPA, 1e-6, 50 projections, 500 solves. */
 tb_soft_options tb_soft_options_defaults(void);
 
@@ -155,29 +110,19 @@ tb_status tb_soft_scene_check(tb_soft_scene *scene, tb_error *error);
 /* Takes a copy of the scene. INVALID_ARGUMENT as tb_soft_scene_check and for bodies that overlap no
  * cell; RESOURCE_EXHAUSTED. */
 tb_status tb_soft_world_create(const tb_soft_scene *scene, tb_soft_world **world, tb_error *error);
-void tb_soft_world_destroy(tb_soft_world *world); /* NULL is fine */
-
-/* Steps. `certificate` (may be NULL) is about these steps. On failure the world is as after the last
- * whole step: FAILED_PRECONDITION (more substeps than allowed; a body that leaves the grid),
- * DIVERGED (a folded map, numbers that are not finite), RESOURCE_EXHAUSTED. */
-tb_status tb_soft_step(tb_soft_world *world, int32_t steps, tb_soft_certificate *certificate,
-                       tb_error *error);
-/* Joins the certificate of later steps to that of earlier ones. */
-void tb_soft_certificate_merge(tb_soft_certificate *whole, const tb_soft_certificate *next);
 
 const tb_soft_scene *tb_soft_world_scene(const tb_soft_world *world);
-double tb_soft_world_time(const tb_soft_world *world);
 tb_soft_field *tb_soft_world_field(tb_soft_world *world, int32_t body);
 const tb_soft_contact *tb_soft_world_contacts(const tb_soft_world *world, int32_t *count);
 /* kinetic, elastic and potential energy (J), momentum and mass centre of one body; NULL: not asked */
 void tb_soft_world_measure(tb_soft_world *world, int32_t body, double energy[3], double momentum[3],
                            double centre[3]);
 
-/* The state as bytes: fields, time, warm sets. A restored world continues with the same bytes.
- * save: the caller frees by tb_bytes_free. restore: DATA_LOSS for bytes of another scene or damaged
- * ones; the world is then unchanged. */
-tb_status tb_soft_world_save(const tb_soft_world *world, tb_bytes *bytes, tb_error *error);
-tb_status tb_soft_world_restore(tb_soft_world *world, const unsigned char *bytes, size_t size,
-                                tb_error *error);
+/* ---- scene_xml.c ---- */
+
+/* Reads the scene format (README.md). INVALID_ARGUMENT names file, line, element and attribute;
+ * RESOURCE_EXHAUSTED beyond the limits of tb_soft_scene. */
+tb_status tb_soft_scene_read(const char *text, size_t size, const char *name, tb_soft_scene *scene,
+                             tb_error *error);
 
 #endif

@@ -22,8 +22,8 @@ struct tb_soft_world {
     tb_soft_field fields[TB_SOFT_MOST_BODIES];
     tb_soft_tables tables;
     size_t nodes;
-    int64_t stride[3]; /* of node numbers, along x, y, z */
-    double time;
+    int64_t stride[3];    /* of node numbers, along x, y, z */
+    double time, last_dt; /* s; of the last substep */
     double external[3]; /* N s, on bodies that are not clamped, by all else, in the last substep */
     bool failed;        /* in the middle of a substep: the state is not whole */
 

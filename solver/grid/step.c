@@ -108,6 +108,7 @@ static tb_status substep(tb_soft_world *w, double dt, tb_soft_certificate *c, tb
     }
     c->momentum_error = tb_max(c->momentum_error, sqrt(square));
     w->time += dt;
+    w->last_dt = dt;
     w->failed = false;
     c->substeps++;
     return TB_OK;

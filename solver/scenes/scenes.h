@@ -29,7 +29,7 @@ typedef struct tb_scene_recipe {
 } tb_scene_recipe;
 
 /* Families: each is an array tb_scenes_FAMILY that ends with a NULL name. */
-#define TB_SCENE_FAMILIES(X) X(readme) X(betz) X(poulsen) X(nuetzi) X(goteman)
+#define TB_SCENE_FAMILIES(X) X(readme) X(betz) X(poulsen) X(nuetzi) X(goteman) X(litven)
 
 #define TB_SCENE_DECLARE(family) extern const tb_scene_recipe tb_scenes_##family[];
 TB_SCENE_FAMILIES(TB_SCENE_DECLARE)

@@ -13,6 +13,7 @@
 #include "run/record.h"
 #include "simulation/report.h"
 #include "run/run_plot.h"
+#include "run/run_soft.h"
 #include "simulation/simulation.h"
 
 static const double DEFAULT_TIME_S = 1;
@@ -42,11 +43,15 @@ static const args_command COMMAND = {
         "Steps a model (MJCF, URDF, MJZ, a mesh) and prints where things end and the certificate: "
         "how\n"
         "exact the worst step was. Things without a name are called body1, joint1, actuator1.\n"
+        "A scene of soft bodies (<soft>) takes --solver schurpa, direct or newton, and is "
+        "recorded\n"
+        "as .csv (a row a step) or .pvd (at most 50 frames for ParaView).\n"
         "A controls file is CSV with the header 'time,ACTUATOR,...'; a row holds until the next "
         "time.\n",
     .examples = "  tribo run grasp.xml --time 2\n"
                 "  tribo run grasp.xml --controls lift.csv --record lift.csv --plot lift.svg\n"
                 "  tribo run pile.xml --steps 500 --dt 0.001 --tolerance 1e-10 --json\n"
+                "  tribo run nine_cylinders.xml --steps 100 --record nine.pvd --plot nine.svg\n"
                 "  tribo run hand.urdf --package-path ~/robots --worlds 64 --threads 4\n"
                 "  tribo run grasp.xml --server robot7:7410 --json\n"
                 "  tribo run pile.xml --worlds 4096 --server robot7:7410 --backend gpu\n",
@@ -228,8 +233,8 @@ int command_run(int argc, char **argv)
          DBL_MIN, 1e9, NULL},
         {"controls", "FILE.csv", "what the actuators are told", ARGS_TEXT, &r.controls_path, 0, 0,
          NULL},
-        {"record", "FILE", "write every step: .csv or .jsonl", ARGS_TEXT, &r.record_path, 0, 0,
-         NULL},
+        {"record", "FILE", "write every step: .csv or .jsonl; soft bodies: .csv or .pvd", ARGS_TEXT,
+         &r.record_path, 0, 0, NULL},
         {"plot", "FILE.svg", "draw heights, joints and residual", ARGS_TEXT, &r.plot_path, 0, 0,
          NULL},
         {"json", NULL, "print one JSON object and nothing else", ARGS_FLAG, &r.json, 0, 0, NULL},
@@ -248,8 +253,17 @@ int command_run(int argc, char **argv)
     case ARGS_WRONG: return CLI_USAGE;
     case ARGS_READY: break;
     }
-    if (!simulation_check_law(COMMAND.name, &r.options)) return CLI_USAGE;
     r.options.path = argv[1];
+    if (r.remote.address == NULL && run_soft_takes(r.options.path)) {
+        const run_soft_request request = {.options = &r.options,
+                                          .steps = r.steps,
+                                          .time = r.time,
+                                          .record_path = r.record_path,
+                                          .plot_path = r.plot_path,
+                                          .json = r.json};
+        return run_soft(&request);
+    }
+    if (!simulation_check_law(COMMAND.name, &r.options)) return CLI_USAGE;
     if (r.remote.address != NULL) r.options.remote = &r.remote;
     r.options.report_energy = !no_energy;
     const simulation_options usual = simulation_defaults();

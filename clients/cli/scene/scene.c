@@ -12,7 +12,8 @@ enum { MOST_SCENES = 512 };
 static const args_command COMMAND = {
     .name = "scene",
     .operands = "NAME | list",
-    .description = "Writes a named scene as MJCF: the scenes of README and those of the theses "
+    .description = "Writes a named scene as MJCF, or as XML of soft bodies: the scenes of README "
+                   "and those of the theses "
                    "whose methods Tribod has.\n'list' tells the names.\n",
     .examples = "  tribo scene list\n"
                 "  tribo scene poulsen_grid_8 --out grid.xml && tribo run grid.xml --steps 10\n"

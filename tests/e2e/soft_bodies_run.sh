@@ -1,0 +1,60 @@
+#!/bin/sh
+# Soft bodies: named scenes run, are recorded for ParaView and as a table, and bad input is named.
+. tests/e2e/common.sh
+export OMP_NUM_THREADS=1
+
+# Litven's nine cylinders on a coarse grid, through the first contact
+run 0 scene nine_cylinders_coarse --out "$dir/nine.xml"
+run 0 run "$dir/nine.xml" --steps 10 --json --record "$dir/nine.csv" --plot "$dir/nine.svg"
+has '"scene":"nine_cylinders_coarse"'
+has '"bodies":9'
+has '"status":"OK"'
+check "contacts" [ "$(number contacts)" -gt 200 ]
+check "at most 2 projections" [ "$(number projections)" -le 2 ]
+check "momentum is kept" awk "BEGIN { exit !($(number momentum_error) < 1e-8) }"
+check "a header and 10 rows" test "$(wc -l <"$dir/nine.csv")" -eq 11
+check "rows as wide as the header" awk -F, 'NR == 1 { n = NF } NF != n { exit 1 }' "$dir/nine.csv"
+check "the energy never grows" awk -F, 'NR > 1 { e = $3 + $4 + $5; if (NR > 2 && e > old * 1.0001) exit 1; old = e }' "$dir/nine.csv"
+for text in "energy (J)" contacts iterations "warm share"; do
+    check "the plot says $text" grep -qF ">$text<" "$dir/nine.svg"
+done
+cp "$dir/nine.csv" "$dir/first.csv"
+run 0 run "$dir/nine.xml" --steps 10 --quiet --solver direct --record "$dir/nine.csv"
+check "DIRECT gives SCHURPA's energies" awk -F, 'NR == FNR { e[FNR] = $3; next }
+    FNR > 1 && ($3 - e[FNR]) ^ 2 > (1e-9 * $3) ^ 2 { exit 1 }' "$dir/first.csv" "$dir/nine.csv"
+
+# files for ParaView
+run 0 scene jelly_sticks --out "$dir/jelly.xml"
+run 0 run "$dir/jelly.xml" --steps 3 --record "$dir/jelly.pvd"
+has "off the circular cone"
+check "a list of 8 files" [ "$(grep -c '<DataSet' "$dir/jelly.pvd")" -eq 8 ]
+for name in X v mass body stress occupied; do
+    check "the volume has $name" grep -q "Name=\"$name\"" "$dir/jelly_volume_0003.vtu"
+done
+check "the surface has pressure" grep -q 'Name="pressure"' "$dir/jelly_surface_0003.vtp"
+check "the list names files beside it" grep -q 'file="jelly_volume_0003.vtu"' "$dir/jelly.pvd"
+for file in "$dir"/jelly*.pvd "$dir"/jelly_*.vt?; do
+    check "$file is XML" python3 -c "import sys, xml.dom.minidom; xml.dom.minidom.parse(sys.argv[1])" "$file"
+done
+
+# the exact cone
+run 0 run "$dir/jelly.xml" --steps 5 --solver newton --json
+check "newton meets the cone" awk "BEGIN { exit !($(number cone_error) < 1e-4) }"
+
+# bad input
+run 1 run "$dir/jelly.xml" --solver sor
+says "schurpa, direct and newton"
+run 1 run "$dir/jelly.xml" --steps 1 --record "$dir/a.vtk"
+says ".csv or .pvd"
+run 1 run "$dir/jelly.xml" --steps 1 --dt 0.9
+says "are allowed"
+sed 's/young="1e5"/young="-1e5"/' "$dir/jelly.xml" >"$dir/bad.xml"
+run 1 run "$dir/bad.xml"
+says "body 'block'"
+sed 's/pos="0 0 0.15"/pos="0 0 5"/' "$dir/jelly.xml" >"$dir/bad.xml"
+run 1 run "$dir/bad.xml"
+says "body 'block' reaches from"
+sed 's/type="box"/typ="box"/' "$dir/jelly.xml" >"$dir/bad.xml"
+run 1 run "$dir/bad.xml"
+says "bad.xml:5: body 'block'"
+finish
