@@ -36,9 +36,8 @@ void td_grasp_job_describe(td_grasp_job_row *r)
     m->message = row->message;
 }
 
-/* A job that the caller may see, by its id or a unique beginning of it. */
-static tb_status find(const td_call *call, const char *text, td_grasp_job_row *found,
-                      tb_error *error)
+tb_status td_grasp_job_find(const td_call *call, const char *text, td_grasp_job_row *found,
+                            tb_error *error)
 {
     db_id id = {0}, lower, upper;
     int32_t count = 1;
@@ -123,7 +122,7 @@ static void get(td_call *call, td_request *request)
         status = tb_fail_field(&error, TB_INVALID_ARGUMENT, "maximum_results",
                                "maximum_results is %d, expected 0 to %d", (int)m->maximum_results,
                                MOST_RESULTS);
-    if (status == TB_OK) status = find(call, m->id, &job, &error);
+    if (status == TB_OK) status = td_grasp_job_find(call, m->id, &job, &error);
     if (status == TB_OK && m->maximum_results > 0)
         status = read_results(call, &job.row.id, m->first_result, m->maximum_results, &r, &error);
     if (status == TB_OK) {
@@ -196,7 +195,7 @@ static void cancel(td_call *call, td_request *request)
     const Tribo__V1__CancelGraspJobRequest *m = (const void *)request->message;
     td_grasp_job_row job = {0};
     tb_error error = {0};
-    tb_status status = find(call, m->id, &job, &error);
+    tb_status status = td_grasp_job_find(call, m->id, &job, &error);
     if (status == TB_OK && job.row.status == DB_GRASP_JOB_RUNNING) {
         db_grasp_job end = job.row;
         end.status = DB_GRASP_JOB_CANCELLED;
@@ -204,7 +203,7 @@ static void cancel(td_call *call, td_request *request)
         status = db_end_grasp_job(call->server->db, &end, &error);
         td_grasp_jobs_cancel(call->server, &job.row.id);
         if (status == TB_OK) status = db_flush(call->server->db, &error);
-        if (status == TB_OK) status = find(call, m->id, &job, &error);
+        if (status == TB_OK) status = td_grasp_job_find(call, m->id, &job, &error);
     }
     if (status == TB_OK) {
         Tribo__V1__CancelGraspJobResponse response = TRIBO__V1__CANCEL_GRASP_JOB_RESPONSE__INIT;

@@ -38,6 +38,7 @@
     X(Grasp, grasp, GetGraspJob, get_grasp_job, READ)                                              \
     X(Grasp, grasp, ListGraspJobs, list_grasp_jobs, READ)                                          \
     X(Grasp, grasp, CancelGraspJob, cancel_grasp_job, RUN)                                         \
+    X(Grasp, grasp, ReplayGrasp, replay_grasp, RUN)                                                \
     /* functions.c */                                                                              \
     X(Function, function, Compile, compile, RUN)                                                   \
     X(Function, function, List, list, READ)                                                        \

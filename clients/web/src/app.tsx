@@ -48,6 +48,13 @@ function Body({ at }: { at: Route }) {
       return <Sessions />;
     case "live":
       return <Later key={`live${first}`} load={async () => (await import("./live/page")).Live} />;
+    case "replay":
+      return (
+        <Later
+          key={at.path.join("/")}
+          load={async () => (await import("./live/replay")).Replay}
+        />
+      );
     case "grasps":
       return first ? <Job key={first} id={first} /> : <Grasps />;
     case "runs":

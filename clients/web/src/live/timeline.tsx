@@ -123,7 +123,7 @@ export function Timeline(props: Props) {
   });
   const first = frames[0]?.time ?? 0;
   const last = frames.at(-1)?.time ?? 0;
-  const now = at ?? last;
+  const now = at ?? (live ? last : first);
   const shown = useMemo(() => thinned([...frames]), [frames, version]);
   const x = useMemo(() => shown.map((frame) => frame.time), [shown]);
   return (

@@ -107,7 +107,7 @@ export function Viewer(props: Props) {
   const [fitted, setFitted] = useState(0);
   const frame =
     at === undefined
-      ? (newest ?? history.frames.at(-1))
+      ? (newest ?? history.frames[live ? history.frames.length - 1 : 0])
       : (history.frames[history.indexAt(at)] ?? newest);
   useEffect(() => {
     if (view && frame && fitted === 0) setFitted(view.fittingScale(frame));

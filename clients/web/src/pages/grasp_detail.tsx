@@ -7,7 +7,7 @@ import {
 import { figure, percent, seconds, word } from "../format";
 import { Facts } from "../parts/page";
 import { type Column, Table } from "../parts/table";
-import { setQuery } from "../route";
+import { link, setQuery } from "../route";
 import { numbers } from "../wire/arrays";
 
 const SIZE = 150;
@@ -36,10 +36,28 @@ const TRIALS: readonly Column<[number, GraspTrial]>[] = [
   },
 ];
 
-/** The wrenches of the contacts on the object, three forces or three torques, seen along an axis. */
+/** A way to look at a copy. */
+function replayOf(job: string, index: number): Column<[number, GraspTrial]> {
+  return {
+    title: "",
+    show: ([copy]) => <a href={link("replay", job, String(index), String(copy))}>replay</a>,
+  };
+}
+
+const AXES = ["x", "y", "z"] as const;
+
+/** The two axes along which the vectors reach furthest, in their order. */
+function mainAxes(values: readonly (readonly number[])[]): [number, number] {
+  const reach = AXES.map((_, k) => values.reduce((sum, v) => sum + (v[k] ?? 0) ** 2, 0));
+  const least = reach.indexOf(Math.min(...reach));
+  return least === 0 ? [1, 2] : least === 1 ? [0, 2] : [0, 1];
+}
+
+/** The forces or torques of the contacts on the object, seen along the axis that shows most. */
 function Wrenches(props: { title: string; unit: string; values: readonly (readonly number[])[] }) {
   const { title, unit, values } = props;
-  const largest = Math.max(1e-12, ...values.map((v) => Math.hypot(v[0] ?? 0, v[2] ?? 0)));
+  const [right, up] = mainAxes(values);
+  const largest = Math.max(1e-12, ...values.map((v) => Math.hypot(v[right] ?? 0, v[up] ?? 0)));
   const scale = (0.42 * SIZE) / largest;
   const middle = SIZE / 2;
   return (
@@ -51,13 +69,13 @@ function Wrenches(props: { title: string; unit: string; values: readonly (readon
             key={i}
             x1={middle}
             y1={middle}
-            x2={middle + scale * (v[0] ?? 0)}
-            y2={middle - scale * (v[2] ?? 0)}
+            x2={middle + scale * (v[right] ?? 0)}
+            y2={middle - scale * (v[up] ?? 0)}
           />
         ))}
       </svg>
       <figcaption>
-        {title}, x and z, up to {figure(largest)} {unit}
+        {title}, {AXES[right]} and {AXES[up]}, up to {figure(largest)} {unit}
       </figcaption>
     </figure>
   );
@@ -70,7 +88,7 @@ function rowsOf(result: GraspResult, from: number): number[][] {
   return rows;
 }
 
-export function GraspDetail({ result }: { result: GraspResult }) {
+export function GraspDetail({ job, result }: { job: string; result: GraspResult }) {
   const reason = result.reason;
   const wrenches = rowsOf(result, 0);
   return (
@@ -111,7 +129,7 @@ export function GraspDetail({ result }: { result: GraspResult }) {
       )}
       <Table
         caption="Copies of the grasp"
-        columns={TRIALS}
+        columns={[...TRIALS, replayOf(job, result.index)]}
         rows={result.trials.map((trial, i): [number, GraspTrial] => [i, trial])}
         rowKey={([i]) => String(i)}
         empty={<p>The job kept no copies.</p>}

@@ -11,6 +11,7 @@ import { link } from "../route";
 import { allows, caller, grasp } from "../wire/api";
 import { useCell } from "../wire/cell";
 import { usePages } from "../wire/poll";
+import { NewJob } from "./new_job";
 
 const INTERVAL_MS = 1000;
 
@@ -115,6 +116,7 @@ export function JobTable({ shown }: { shown?: number }) {
 export function Grasps() {
   return (
     <Page title="Grasps">
+      <NewJob />
       <JobTable />
     </Page>
   );

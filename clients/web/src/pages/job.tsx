@@ -6,7 +6,7 @@ import { date, figure, number, percent, seconds, short, word } from "../format";
 import { Failure } from "../parts/failure";
 import { Facts, Page } from "../parts/page";
 import { type Column, Table } from "../parts/table";
-import { route, setQuery } from "../route";
+import { link, route, setQuery } from "../route";
 import { grasp } from "../wire/api";
 import { useCell } from "../wire/cell";
 import { usePoll } from "../wire/poll";
@@ -74,6 +74,10 @@ function columns(id: string): Column<GraspResult>[] {
       sort: (g) => g.weakestMargin,
     },
     { title: "forces, N", kind: "number", show: forces },
+    {
+      title: "",
+      show: (g) => <a href={link("replay", id, String(g.index), "0")}>replay</a>,
+    },
     {
       title: "residual",
       kind: "number",
@@ -179,7 +183,7 @@ export function Job({ id }: { id: string }) {
               ["", <CancelButton key="cancel" job={job} failed={setFailure} />],
             ]}
           />
-          {detail && <GraspDetail result={detail} />}
+          {detail && <GraspDetail job={id} result={detail} />}
           <Filters text={text} verdict={verdict} />
           <Table
             caption="Grasps of the job"
