@@ -28,7 +28,7 @@ const TABS = [
 ] as const;
 
 /** Which tab a page belongs to. */
-const PARENT: Record<string, string> = { live: "sessions", compare: "runs", replay: "grasps" };
+const PARENT: Record<string, string> = { live: "sessions", compare: "runs", recording: "runs", replay: "grasps" };
 
 /** A component of a part that is loaded when it is first shown. */
 function Later(props: { load: () => Promise<ComponentType> }) {
@@ -48,6 +48,13 @@ function Body({ at }: { at: Route }) {
       return <Sessions />;
     case "live":
       return <Later key={`live${first}`} load={async () => (await import("./live/page")).Live} />;
+    case "recording":
+      return (
+        <Later
+          key={at.path.join("/")}
+          load={async () => (await import("./live/recording")).Recording}
+        />
+      );
     case "replay":
       return (
         <Later

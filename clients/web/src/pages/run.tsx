@@ -6,6 +6,7 @@ import { Curve, type Line } from "../parts/curve";
 import { Failure } from "../parts/failure";
 import { Facts, Page } from "../parts/page";
 import { Table } from "../parts/table";
+import { link } from "../route";
 import { runs } from "../wire/api";
 import { usePoll } from "../wire/poll";
 
@@ -116,7 +117,14 @@ export function RunPage({ id }: { id: string }) {
     [id],
   );
   return (
-    <Page title={`Run ${short(id)}`}>
+    <Page
+      title={`Run ${short(id)}`}
+      beside={
+        data?.run?.kind === RunKind.SESSION && (
+          <a href={link("recording", id)}>recording, if it was asked for</a>
+        )
+      }
+    >
       {error !== undefined && <Failure error={error} />}
       {data?.run && (
         <>

@@ -6,10 +6,11 @@ import { bytes, date, duration, number, percent, seconds } from "../format";
 import { Failure } from "../parts/failure";
 import { Facts, Page } from "../parts/page";
 import { type Column, Table } from "../parts/table";
-import { caller, simulation } from "../wire/api";
+import { allows, caller, simulation } from "../wire/api";
 import { useCell } from "../wire/cell";
 import { fetchMetrics, type Metrics } from "../wire/metrics";
 import { usePoll } from "../wire/poll";
+import { Log } from "./log";
 
 const INTERVAL_MS = 2000;
 
@@ -117,6 +118,7 @@ export function Server() {
           />
           <h2>Limits</h2>
           <Facts rows={limitRows(data.info)} />
+          {allows(who.scope, "admin") && <Log />}
           <h2>Solvers</h2>
           <Facts rows={data.info.solvers.map((solver) => [solver.name, solver.summary] as const)} />
         </>

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 
 import { type SessionInfo, SessionStatus } from "../../generated/tribo/v1/simulation_pb";
-import { number, seconds, short, until, word } from "../format";
+import { bytes, number, seconds, short, until, word } from "../format";
 import { Command } from "../parts/command";
 import { Failure } from "../parts/failure";
 import { Page } from "../parts/page";
@@ -26,8 +26,24 @@ const COLUMNS: readonly Column<SessionInfo>[] = [
   { title: "device", show: (s) => s.device, sort: (s) => s.device },
   { title: "worlds", kind: "number", show: (s) => number(s.worlds), sort: (s) => s.worlds },
   { title: "steps", kind: "number", show: (s) => number(s.steps), sort: (s) => s.steps },
+  {
+    title: "steps/s",
+    kind: "number",
+    show: (s) => (s.stepsPerSecond > 0 ? number(s.stepsPerSecond) : ""),
+    sort: (s) => s.stepsPerSecond,
+  },
+  {
+    title: "memory",
+    kind: "number",
+    show: (s) => (s.memoryBytes > 0n ? bytes(s.memoryBytes) : ""),
+    sort: (s) => s.memoryBytes,
+  },
   { title: "simulated", kind: "number", show: (s) => seconds(s.time), sort: (s) => s.time },
   { title: "lease", kind: "number", show: (s) => until(s.expireTimeUs), sort: (s) => s.expireTimeUs },
+  {
+    title: "recording",
+    show: (s) => (s.recorded ? <a href={link("recording", s.sessionId)}>watch</a> : ""),
+  },
   { title: "scene", kind: "id", show: (s) => short(s.sceneId), sort: (s) => s.sceneId },
 ];
 
