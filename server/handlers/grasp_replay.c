@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "base/error.h"
+#include "grasp/replay.h"
 #include "handlers/grasp_job_rows.h"
 #include "handlers/grasp_request.h"
 #include "handlers/handlers.h"

@@ -3,6 +3,7 @@
  * the protocol, past the step at which the job's trial ends. */
 #include "base/error.h"
 #include "grasp/grasp.h"
+#include "grasp/replay.h"
 
 typedef struct replay {
     tb_grasp_plan plan;

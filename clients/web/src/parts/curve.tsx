@@ -113,7 +113,11 @@ function options(
     scales: { x: { time: false }, y: isLogarithmic(props) ? { distr: 3 } : {} },
     axes: [
       place ? { ...axis(), values: (_, splits) => splits.map((x) => place(x)) } : axis(),
-      { ...axis(), size: 64, values: (_, splits) => splits.map((y) => (y === null ? "" : tick(y))) },
+      {
+        ...axis(),
+        ...(isLogarithmic(props) ? { grid: { show: false } } : {}),
+        size: 64, values: (_, splits) => splits.map((y) => (y === null ? "" : tick(y))),
+      },
     ],
     ...(props.band
       ? { bands: [{ series: [props.band[0] + 1, props.band[1] + 1], fill: colour("band") }] }
