@@ -17,7 +17,7 @@ struct tb_betz_batch;
 struct tb_row_run;
 struct tb_row_outcome;
 
-enum { TB_BACKEND_ABI = 15 };
+enum { TB_BACKEND_ABI = 16 };
 
 /* A backend schedules the per-world and per-element functions of the rooms above; it holds no
  * formula. The CPU's is built in. Others are plug-ins: a shared object that exports one
@@ -26,6 +26,9 @@ enum { TB_BACKEND_ABI = 15 };
 typedef struct tb_backend {
     int32_t abi;      /* TB_BACKEND_ABI; first, and of this type, in every version */
     const char *name; /* "cpu" */
+    /* Called once in a process, before every other function, for settings that the driver reads when
+     * it starts. May be NULL. */
+    void (*prepare)(void);
     /* Devices that it can use here; 0 with a line in `reason` where there are none. */
     int32_t (*devices)(char reason[TB_ERROR_MESSAGE_SIZE]);
     tb_status (*describe)(int32_t device, tb_device_info *info, tb_error *error);

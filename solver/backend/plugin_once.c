@@ -104,6 +104,7 @@ static void discover(void)
         snprintf(found.reason, sizeof found.reason, "%s", error.message);
         return;
     }
+    if (gpu->prepare) gpu->prepare();
     found.devices = gpu->devices(found.reason);
     if (found.devices > 0) found.gpu = gpu;
 }

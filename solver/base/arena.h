@@ -19,6 +19,8 @@ enum { TB_ARENA_ALIGNMENT = 64 }; /* a cache line, and enough for every vector u
 
 typedef struct tb_arena_block tb_arena_block;
 
+typedef enum tb_arena_lanes { TB_ARENA_OF_TEAM, TB_ARENA_OF_ONE_LANE } tb_arena_lanes;
+
 typedef struct tb_arena {
     tb_arena_block *current; /* newest block; older ones behind it */
     size_t used;             /* bytes taken since the last reset, with padding */
@@ -26,6 +28,7 @@ typedef struct tb_arena {
     size_t capacity;         /* bytes held from the system */
     int64_t allocations;     /* allocations from the system */
     size_t limit;            /* bytes that may be held; 0: no limit */
+    tb_arena_lanes lanes;    /* on a device: lanes that take from it (gpu/device/device_memory.h) */
 } tb_arena;
 
 /* A zeroed tb_arena is an empty arena. `limit` 0: none. */

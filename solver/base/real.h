@@ -47,6 +47,12 @@ typedef double tb_real;
 #define tb_ceil            ceil
 #endif
 
+/* Declares a function of a source that is compiled in both precisions, for callers that choose one
+ * at run time. */
+#define TB_BOTH_PRECISIONS(type, name, arguments)                                                  \
+    type name arguments;                                                                           \
+    type name##_f32 arguments;
+
 /* The reciprocal root; a card has it at the price of a root. */
 #if defined(__CUDA_ARCH__) && defined(TB_SINGLE)
 #define tb_rsqrt rsqrtf

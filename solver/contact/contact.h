@@ -53,12 +53,9 @@ TB_EXTERN tb_status tb_problem_residuals(const tb_problem *problem, const tb_rea
 
 /* Other measures of the literature, all in double, from impulses and their xi. */
 
-/* Poulsen's quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2 with one constant R for all
- * rows (Poulsen uses 100; R must be at least ten times the solver's r). */
-#define TB_POULSEN_R             100.0
-#define tb_problem_poulsen_gamma TB_SYMBOL(tb_problem_poulsen_gamma)
-TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda,
-                                          const tb_real *xi, double constant_r);
+/* Poulsen's constant R of his quality gamma = 1/2 || prox(lambda - R xi) - lambda ||^2; at least
+ * ten times the solver's r. */
+#define TB_POULSEN_R 100.0
 /* Poulsen's Theta = e . e and epsilon-infinity = max |e_i| of the
  * increment e = lambda - previous. */
 #define tb_increment_theta TB_SYMBOL(tb_increment_theta)

@@ -285,26 +285,6 @@ TB_EXTERN tb_status tb_problem_judge(const tb_problem *problem, const tb_real *l
     residuals->penetration_velocity = tb_residual_known(all.penetration);
     return TB_OK;
 }
-
-TB_EXTERN double tb_problem_poulsen_gamma(const tb_problem *problem, const tb_real *lambda,
-                                          const tb_real *xi, double constant_r)
-{
-    double sum = 0;
-    for (int32_t b = 0; b < problem->number_of_blocks; b++) {
-        const tb_block *block = &problem->blocks[b];
-        tb_real x[TB_BLOCK_ROWS];
-        for (int32_t i = 0; i < block->rows; i++)
-            x[i] = lambda[block->row + i] - TB_R(constant_r) * xi[block->row + i];
-        /* a bilateral row's set is everything: the projection changes nothing */
-        tb_prox_block(block->law, block->rows, block->mu, block->lower, block->upper, x);
-        for (int32_t i = 0; i < block->rows; i++) {
-            const double e = (double)x[i] - (double)lambda[block->row + i];
-            sum += e * e;
-        }
-    }
-    return tb_residual_known(0.5 * sum);
-}
-
 TB_EXTERN double tb_increment_theta(const tb_real *lambda, const tb_real *previous, int32_t rows)
 {
     double sum = 0;

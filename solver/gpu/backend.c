@@ -436,6 +436,7 @@ static void measure(const void *context, tb_stepper_use *use)
 
 const tb_backend tb_backend_plugin = {.abi = TB_BACKEND_ABI,
                                       .name = "gpu",
+                                      .prepare = tb_gpu_prepare,
                                       .devices = tb_gpu_count,
                                       .describe = tb_gpu_describe,
                                       .create = create,

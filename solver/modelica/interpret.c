@@ -173,12 +173,6 @@ int64_t tb_mo_evaluate_integer(mo_run *run, mo_frame *frame, const mo_x *x)
 {
     return integer(run, frame, x);
 }
-
-double tb_mo_evaluate_real(mo_run *run, mo_frame *frame, const mo_x *x)
-{
-    return real(run, frame, x);
-}
-
 /* ---- statements ---- */
 
 static mo_outcome block(mo_run *run, mo_frame *f, const mo_s *s);

@@ -223,18 +223,6 @@ TB_EXTERN void tb_band_multiply(const tb_real *a, int32_t n, int32_t half_bandwi
         }
     }
 }
-
-TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_bandwidth,
-                                    int32_t row, const tb_real *x)
-{
-    const int64_t stride = (int64_t)half_bandwidth + 1;
-    const int32_t below = n - 1 - row < half_bandwidth ? n - 1 - row : half_bandwidth;
-    tb_real sum = tb_band_dot(a + row * stride, x + row, below + 1);
-    for (int32_t j = row > half_bandwidth ? row - half_bandwidth : 0; j < row; j++)
-        sum += a[row - j + j * stride] * x[j];
-    return sum;
-}
-
 TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                   int32_t column, tb_real factor, tb_real *y)
 {

@@ -83,10 +83,7 @@ TB_FN tb_real tb_band_element(const tb_real *a, int32_t half_bandwidth, int32_t 
     return a[low - high + (int64_t)high * ((int64_t)half_bandwidth + 1)];
 }
 
-/* One row of A times x, and y += factor times one column of A. */
-#define tb_band_row_times TB_SYMBOL(tb_band_row_times)
-TB_EXTERN tb_real tb_band_row_times(const tb_real *a, int32_t n, int32_t half_bandwidth,
-                                    int32_t row, const tb_real *x);
+/* y += factor times one column of A. */
 #define tb_band_add_column TB_SYMBOL(tb_band_add_column)
 TB_EXTERN void tb_band_add_column(const tb_real *a, int32_t n, int32_t half_bandwidth,
                                   int32_t column, tb_real factor, tb_real *y);

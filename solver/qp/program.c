@@ -1,26 +1,16 @@
 /* A quadratic program from outside, in working precision: numbers are converted where they must be,
  * and the saddle systems go to whoever is made for their rows. */
+#include "qp/host_program.h"
 #include "qp/qp.h"
 
 #include <string.h>
 
-#define tb_qp_host_program TB_SYMBOL(tb_qp_host_program)
-typedef struct tb_qp_host_program {
+typedef struct host_program {
     tb_qp qp;
     tb_k0 k0;
     tb_qp_workspace *work;
     tb_real *f, *b, *x, *lambda; /* f and b in float alone */
-} tb_qp_host_program;
-
-#define tb_qp_host_program_open TB_SYMBOL(tb_qp_host_program_open)
-tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
-                                  tb_arena *arena, tb_qp_host_program **host);
-#define tb_qp_host_program_solve TB_SYMBOL(tb_qp_host_program_solve)
-tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
-                                   uint8_t *active, double *x, double *lambda,
-                                   tb_qp_result *result);
-#define tb_qp_host_program_forget TB_SYMBOL(tb_qp_host_program_forget)
-void tb_qp_host_program_forget(tb_qp_host_program *host);
+} host_program;
 
 #ifdef TB_SINGLE
 static const tb_real *program_numbers(tb_arena *arena, const double *from, size_t count)
@@ -64,13 +54,13 @@ static tb_status choose_system(const tb_qp *qp, const tb_qp_options *options, tb
     return status;
 }
 
-tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
-                                  tb_arena *arena, tb_qp_host_program **result)
+static tb_status open_program(const tb_qp_program *program, const tb_qp_options *options,
+                              tb_arena *arena, void **result)
 {
     const size_t n = (size_t)program->n, m = (size_t)program->constraints;
     const size_t entries = m > 0 ? (size_t)program->row_start[m] : 0;
     const bool single = sizeof(tb_real) == sizeof(float);
-    tb_qp_host_program *host = TB_ARENA_ZEROED(arena, tb_qp_host_program, 1);
+    host_program *host = TB_ARENA_ZEROED(arena, host_program, 1);
     if (!host) return TB_RESOURCE_EXHAUSTED;
     host->f = TB_ARENA_ZEROED(arena, tb_real, single ? n : 1);
     host->b = TB_ARENA_ZEROED(arena, tb_real, single ? m : 1);
@@ -95,9 +85,10 @@ tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_opti
     return tb_qp_begin(&host->qp, &host->k0, options, arena, &host->work);
 }
 
-tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
-                                   uint8_t *active, double *x, double *lambda, tb_qp_result *result)
+static tb_status solve_program(void *program, const double *f, const double *b, uint8_t *active,
+                               double *x, double *lambda, tb_qp_result *result)
 {
+    host_program *host = program;
     const size_t n = (size_t)host->qp.n, m = (size_t)host->qp.constraints;
     host->qp.f = numbers_of_solve(host->f, f, n);
     host->qp.b = numbers_of_solve(host->b, b, m);
@@ -109,7 +100,15 @@ tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, co
     return TB_OK;
 }
 
-void tb_qp_host_program_forget(tb_qp_host_program *host)
+static void forget_program(void *program)
 {
+    const host_program *host = program;
     tb_qp_forget(host->work);
 }
+
+#ifdef TB_SINGLE
+#define HOST_CALLS tb_qp_host_calls_of_float
+#else
+#define HOST_CALLS tb_qp_host_calls_of_double
+#endif
+const tb_qp_host_calls HOST_CALLS = {open_program, solve_program, forget_program};

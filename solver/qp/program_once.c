@@ -3,26 +3,12 @@
 #include "qp/facet_coordinates.h"
 #include "backend/backend.h"
 #include "base/base.h"
+#include "qp/host_program.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-typedef struct tb_qp_host_program tb_qp_host_program;
-typedef struct tb_qp_host_program_f32 tb_qp_host_program_f32;
-tb_status tb_qp_host_program_open(const tb_qp_program *program, const tb_qp_options *options,
-                                  tb_arena *arena, tb_qp_host_program **host);
-tb_status tb_qp_host_program_open_f32(const tb_qp_program *program, const tb_qp_options *options,
-                                      tb_arena *arena, tb_qp_host_program_f32 **host);
-tb_status tb_qp_host_program_solve(tb_qp_host_program *host, const double *f, const double *b,
-                                   uint8_t *active, double *x, double *lambda,
-                                   tb_qp_result *result);
-tb_status tb_qp_host_program_solve_f32(tb_qp_host_program_f32 *host, const double *f,
-                                       const double *b, uint8_t *active, double *x, double *lambda,
-                                       tb_qp_result *result);
-void tb_qp_host_program_forget(tb_qp_host_program *host);
-void tb_qp_host_program_forget_f32(tb_qp_host_program_f32 *host);
-
-/* One of the three has the program: a backend, or the processor in one of its precisions. */
+/* A program of a caller, held by a backend or by the processor in one precision. */
 struct tb_qp_solver {
     tb_arena arena;
     tb_qp_program program; /* without f and b */
@@ -30,8 +16,8 @@ struct tb_qp_solver {
     const tb_backend *backend;            /* NULL: the processor */
     void *context;                        /* the backend's */
     tb_qp_facet_coordinates *coordinates; /* what the backend has instead of the program, or NULL */
-    tb_qp_host_program *host;
-    tb_qp_host_program_f32 *host_f32;
+    const tb_qp_host_calls *calls;        /* the processor's */
+    void *host;
 };
 
 tb_qp_options tb_qp_defaults(void)
@@ -181,11 +167,10 @@ static tb_status fail_open(const tb_qp_solver *solver, tb_status status, tb_erro
 
 static tb_status open_here(tb_qp_solver *solver, tb_error *error)
 {
-    const tb_status status = solver->options.precision == TB_FLOAT
-                                 ? tb_qp_host_program_open_f32(&solver->program, &solver->options,
-                                                               &solver->arena, &solver->host_f32)
-                                 : tb_qp_host_program_open(&solver->program, &solver->options,
-                                                           &solver->arena, &solver->host);
+    const bool single = solver->options.precision == TB_FLOAT;
+    solver->calls = single ? &tb_qp_host_calls_of_float : &tb_qp_host_calls_of_double;
+    const tb_status status =
+        solver->calls->open(&solver->program, &solver->options, &solver->arena, &solver->host);
     return fail_open(solver, status, error);
 }
 
@@ -296,9 +281,7 @@ tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double
     if (status == TB_OK) status = check_numbers("b", b, (size_t)p->constraints, error);
     if (status != TB_OK) return status;
     if (solver->backend) return solve_there(solver, f, b, active, x, lambda, result, error);
-    status = solver->host
-                 ? tb_qp_host_program_solve(solver->host, f, b, active, x, lambda, result)
-                 : tb_qp_host_program_solve_f32(solver->host_f32, f, b, active, x, lambda, result);
+    status = solver->calls->solve(solver->host, f, b, active, x, lambda, result);
     if (status == TB_FAILED_PRECONDITION)
         return tb_fail(error, status,
                        "the Hessian with the equalities alone makes a singular system");
@@ -308,8 +291,7 @@ tb_status tb_qp_solver_solve(tb_qp_solver *solver, const double *f, const double
 void tb_qp_solver_forget(tb_qp_solver *solver)
 {
     if (solver->backend) solver->backend->program_forget(solver->context);
-    if (solver->host) tb_qp_host_program_forget(solver->host);
-    if (solver->host_f32) tb_qp_host_program_forget_f32(solver->host_f32);
+    if (solver->host) solver->calls->forget(solver->host);
 }
 
 void tb_qp_solver_close(tb_qp_solver *solver)

@@ -24,14 +24,27 @@
 /* One contact of the last step: what tb_state_contact tells, and what warm-starts the next step.
  * Impulses of friction are remembered as a vector in world axes,
  * because tangents may turn between steps. */
+/* Numbers of a contact between its detection and the end of the solve. They use the memory of the
+ * record's velocity; impulse[k] is scale[k] x lambda of row k. */
+typedef struct tb_contact_draft {
+    double bias;       /* m/s: xi of the normal row minus the normal velocity after the step */
+    double slip_speed; /* m/s, of the last step */
+} tb_contact_draft;
+
 typedef struct tb_contact_record {
     int32_t shape_a, shape_b;
     uint64_t feature;
     double position[3], normal[3], tangent1[3], tangent2[3];
     double gap;
-    double impulse[6]; /* normal, tangents (N s); spin, rolling (N m s) */
-    double velocity[3];
-    int32_t kind, status;
+    union {
+        double impulse[6]; /* normal, tangents (N s); spin, rolling (N m s) */
+        double scale[6];   /* before the solve: 1, or the length of an angular row in m */
+    };
+    union {
+        double velocity[3];     /* m/s, after the step */
+        tb_contact_draft draft; /* before the solve */
+    };
+    int32_t kind, status; /* before the solve, status is that of the last step, or unknown */
 } tb_contact_record;
 
 /* Impulses of the rows that are not contacts, by the thing they belong to; kept as one array.
@@ -54,26 +67,38 @@ TB_FN tb_row_memory tb_row_memory_layout(const tb_model *model)
     return r;
 }
 
-/* Parts of a state, for what a device and the host have of it: the arrays of `numbers`, bit by bit
- * in their order there, then the contacts. */
+/* Arrays of a state's `numbers` in their order: X(NAME, member, numbers in a state of model m).
+ * A device copy counts each of them as newer on one side or the other. */
+#define TB_STATE_ARRAYS(X)                                                                         \
+    X(Q, q, (m)->number_of_coordinates)                                                            \
+    X(U, u, (m)->number_of_dofs)                                                                   \
+    X(CONTROLS, controls, (m)->number_of_actuators)                                                \
+    X(ACTIVATIONS, activations, (m)->number_of_activations)                                        \
+    X(APPLIED, applied, (m)->number_of_dofs)                                                       \
+    X(WRENCHES, wrenches, 6 * (m)->number_of_bodies)                                               \
+    X(KINEMATIC, kinematic, TB_KINEMATIC_NUMBERS *(m)->number_of_kinematic_bodies)                 \
+    X(ROW_IMPULSES, row_impulses, tb_row_memory_layout(m).total)                                   \
+    X(ACTUATOR_FORCE, actuator_force, (m)->number_of_actuators)
+/* The rest of `numbers`, written by steps alone; it goes with the last of the arrays above. */
+#define TB_STATE_HIDDEN_ARRAYS(X)                                                                  \
+    X(ROW_STATUSES, row_statuses, tb_row_memory_layout(m).total)                                   \
+    X(HISTORY, history, TB_HISTORY_NUMBERS)                                                        \
+    X(FACTOR, factor, tb_cached_factor_numbers((m)->number_of_dofs))
+
+#define TB_STATE_NUMBER(NAME, member, numbers) TB_STATE_NUMBER_##NAME,
+enum { TB_STATE_ARRAYS(TB_STATE_NUMBER) TB_ARRAYS };
+#undef TB_STATE_NUMBER
+
+/* Parts of a state, as a set: bit i is array i; the contacts follow. */
+#define TB_STATE_BIT(NAME, member, numbers) TB_STATE_##NAME = 1 << TB_STATE_NUMBER_##NAME,
 typedef enum tb_state_array {
-    TB_STATE_Q = 1 << 0,
-    TB_STATE_U = 1 << 1,
-    TB_STATE_CONTROLS = 1 << 2,
-    TB_STATE_ACTIVATIONS = 1 << 3,
-    TB_STATE_APPLIED = 1 << 4,
-    TB_STATE_WRENCHES = 1 << 5,
-    TB_STATE_KINEMATIC = 1 << 6,
-    TB_STATE_ROW_IMPULSES = 1 << 7,
-    TB_STATE_ACTUATOR_FORCE = 1 << 8,
-    TB_STATE_CONTACTS = 1 << 9,
+    TB_STATE_ARRAYS(TB_STATE_BIT) TB_STATE_CONTACTS = 1 << TB_ARRAYS,
     TB_PARTS_NUMBERS = TB_STATE_CONTACTS - 1,
     TB_STATE_ALL = TB_PARTS_NUMBERS | TB_STATE_CONTACTS,
     /* what a step reads and never writes, but by a course */
     TB_PARTS_INPUT = TB_STATE_CONTROLS | TB_STATE_APPLIED | TB_STATE_WRENCHES
 } tb_state_array;
-
-enum { TB_ARRAYS = 9 }; /* of `numbers` */
+#undef TB_STATE_BIT
 
 /* The copy of a state that a device keeps between calls (backend/backend.h). */
 typedef struct tb_device_copy tb_device_copy;

@@ -107,7 +107,7 @@ TB_STATIC void find_statuses(tb_world *w, tb_real *speeds)
     }
     TB_EACH (i, w->number_of_contacts) {
         w->warm_statuses[w->first_contact_block + i] = (uint8_t)w->records[i].status;
-        speeds[w->first_contact_block + i] = TB_R(w->records[i].velocity[1]);
+        speeds[w->first_contact_block + i] = TB_R(w->records[i].draft.slip_speed);
     }
     tb_team_sync();
 }
@@ -195,7 +195,7 @@ TB_STATIC bool integrate(tb_world *w, const tb_solution *solution)
     return !tb_team_any(!finite);
 }
 
-/* What the solve tells of the contacts. */
+/* Turns drafts of contacts into records: impulses, velocities and statuses of the solution. */
 TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
 {
     const tb_block *blocks = w->blocks + w->first_contact_block;
@@ -204,10 +204,11 @@ TB_STATIC void finish_records(tb_world *w, const tb_solution *solution)
     TB_EACH (i, w->number_of_contacts) {
         tb_contact_record *r = &w->records[i];
         const tb_real *xi = solution->xi + blocks[i].row;
-        r->velocity[0] = (double)(xi[0] - TB_R(r->velocity[0]));
+        r->velocity[0] = (double)(xi[0] - TB_R(r->draft.bias));
+        r->velocity[1] = r->velocity[2] = 0;
         for (int32_t k = 1; k < r->kind && k < 3; k++) r->velocity[k] = (double)xi[k];
         for (int32_t k = 0; k < r->kind; k++)
-            r->impulse[k] *= tb_impulse_at(solution->lambda, fine, blocks[i].row + k);
+            r->impulse[k] = r->scale[k] * tb_impulse_at(solution->lambda, fine, blocks[i].row + k);
         r->status = statuses[i];
     }
 }

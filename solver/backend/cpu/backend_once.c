@@ -10,9 +10,9 @@
 #include "step/planar/planar.h"
 #include "step/step.h"
 
-/* the float build of the same source */
-tb_status tb_world_step_f32(tb_state *state, const tb_step_options *options,
-                            tb_workspace *workspace, tb_certificate *certificate, tb_error *error);
+TB_BOTH_PRECISIONS(tb_status, tb_world_step,
+                   (tb_state * state, const tb_step_options *options, tb_workspace *workspace,
+                    tb_certificate *certificate, tb_error *error))
 
 typedef struct cpu_context {
     int32_t wanted; /* threads that the options named */

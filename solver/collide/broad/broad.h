@@ -59,15 +59,6 @@ TB_FN uint64_t tb_morton_code(uint32_t x, uint32_t y, uint32_t z)
     return tb_morton_spread(x) | tb_morton_spread(y) << 1 | tb_morton_spread(z) << 2;
 }
 
-/* The code one cube further along an axis: with the gaps between the axis' digits filled, the carry
- * of an addition runs through them. */
-TB_FN uint64_t tb_morton_step(uint64_t code, int axis, int32_t level)
-{
-    const uint64_t digits = (uint64_t)0x1249249249249249u << axis;
-    const uint64_t next = (code | ~digits) + ((uint64_t)1 << (3 * level + axis));
-    return (code & ~digits) | (next & digits);
-}
-
 /* Last code of a cube. */
 TB_FN uint64_t tb_morton_end(uint64_t start, int32_t level)
 {

@@ -238,7 +238,7 @@ TB_STATIC void take_job(const mesh_team *m, mesh_lane *lane, int32_t task)
     lane->task = task;
     tb_arena_over(&lane->arena, m->scratch + (size_t)tb_team_lane() * m->scratch_bytes,
                   m->scratch_bytes);
-    lane->arena.allocations = TB_ARENA_OF_ONE_LANE;
+    lane->arena.lanes = TB_ARENA_OF_ONE_LANE;
     j->points.arena = &lane->arena;
     j->points.count = 0;
     j->points.capacity = tb_mesh_most_points(j);

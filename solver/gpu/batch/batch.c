@@ -238,11 +238,6 @@ static void pack_stretch(void *context, size_t first, size_t count)
     pack_bytes(k, k->numbers + first, k->state->numbers + first, count * sizeof(double));
 }
 
-static double *moved(const double *pointer, const double *from, double *to)
-{
-    return to + (pointer - from);
-}
-
 /* The state as it is, with its pointers as the card has them. */
 static void pack_header(tb_gpu_world *w, const tb_gpu_task *task,
                         const tb_gpu_device_copy *device_copy)
@@ -253,18 +248,10 @@ static void pack_header(tb_gpu_world *w, const tb_gpu_task *task,
     w->state = *s;
     w->state.model = task->model->image;
     w->state.numbers = numbers;
-    w->state.q = moved(s->q, s->numbers, numbers);
-    w->state.u = moved(s->u, s->numbers, numbers);
-    w->state.controls = moved(s->controls, s->numbers, numbers);
-    w->state.activations = moved(s->activations, s->numbers, numbers);
-    w->state.applied = moved(s->applied, s->numbers, numbers);
-    w->state.wrenches = moved(s->wrenches, s->numbers, numbers);
-    w->state.kinematic = moved(s->kinematic, s->numbers, numbers);
-    w->state.row_impulses = moved(s->row_impulses, s->numbers, numbers);
-    w->state.actuator_force = moved(s->actuator_force, s->numbers, numbers);
-    w->state.row_statuses = moved(s->row_statuses, s->numbers, numbers);
-    w->state.history = moved(s->history, s->numbers, numbers);
-    w->state.factor = moved(s->factor, s->numbers, numbers);
+#define MOVE(NAME, member, count) w->state.member = numbers + (s->member - s->numbers);
+    TB_STATE_ARRAYS(MOVE)
+    TB_STATE_HIDDEN_ARRAYS(MOVE)
+#undef MOVE
     w->state.contacts = tb_gpu_device_copy_contacts(device_copy, device_copy->current);
     w->state.contact_capacity = device_copy->capacity;
     w->state.next_contacts = NULL;

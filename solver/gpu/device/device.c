@@ -22,12 +22,16 @@ static int architecture(int32_t index)
     return 10 * major + minor;
 }
 
+/* Streams that share a queue wait for each other (side_streams.h). */
+void tb_gpu_prepare(void)
+{
+    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", TB_GPU_QUEUES, 0);
+}
+
 int32_t tb_gpu_count(char reason[TB_ERROR_MESSAGE_SIZE])
 {
     int count = 0;
     reason[0] = '\0';
-    /* before the driver looks: streams that share a queue wait for each other (side_streams.h) */
-    (void)setenv("CUDA_DEVICE_MAX_CONNECTIONS", TB_GPU_QUEUES, 0);
     const cudaError_t result = cudaGetDeviceCount(&count);
     if (result != cudaSuccess) {
         (void)cudaGetLastError();

@@ -28,6 +28,8 @@ typedef struct tb_gpu_buffer {
     size_t capacity;
 } tb_gpu_buffer;
 
+/* Asks the driver for enough queues to the card, by the environment; before the driver starts. */
+void tb_gpu_prepare(void);
 /* Devices that can run the kernels; 0 and a reason. */
 int32_t tb_gpu_count(char reason[TB_ERROR_MESSAGE_SIZE]);
 tb_status tb_gpu_describe(int32_t index, tb_device_info *info, tb_error *error);

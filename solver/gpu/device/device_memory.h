@@ -19,9 +19,6 @@
  * pieces in the same order, and others than it read there only between syncs. A lane that works alone for a while, its leader for all, says so in the
  * account (or in a copy of it: tb_arena_alone), or it would wait for lanes that are elsewhere. */
 
-/* in tb_arena.allocations */
-enum { TB_ARENA_OF_TEAM, TB_ARENA_OF_ONE_LANE };
-
 /* An arena over `bytes` at `memory`, which is aligned to TB_ARENA_ALIGNMENT. `peak` is what was
  * wanted at once: larger than `capacity` where something was refused. */
 TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
@@ -29,7 +26,7 @@ TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
     arena->current = (tb_arena_block *)memory;
     arena->used = arena->peak = 0;
     arena->capacity = bytes;
-    arena->allocations = TB_ARENA_OF_TEAM;
+    arena->lanes = TB_ARENA_OF_TEAM;
     arena->limit = bytes;
 }
 
@@ -37,7 +34,7 @@ TB_FN void tb_arena_over(tb_arena *arena, void *memory, size_t bytes)
 TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
 {
     tb_arena alone = *arena;
-    alone.allocations = TB_ARENA_OF_ONE_LANE;
+    alone.lanes = TB_ARENA_OF_ONE_LANE;
     return alone;
 }
 
@@ -45,7 +42,7 @@ TB_FN tb_arena tb_arena_alone(const tb_arena *arena)
  * noted so. They read nothing of the account that changes, so that one sync is enough. */
 TB_STATIC size_t arena_account(tb_arena *arena, size_t bytes)
 {
-    const bool together = arena->allocations == TB_ARENA_OF_TEAM;
+    const bool together = arena->lanes == TB_ARENA_OF_TEAM;
     size_t taken = 0;
     if (!together || TB_LEADER) {
         taken = arena->used;
@@ -64,7 +61,7 @@ TB_STATIC size_t arena_account(tb_arena *arena, size_t bytes)
  * there. */
 TB_STATIC void arena_account_again(tb_arena *arena, size_t used)
 {
-    const bool together = arena->allocations == TB_ARENA_OF_TEAM;
+    const bool together = arena->lanes == TB_ARENA_OF_TEAM;
     if (together) tb_team_sync();
     if (!together || TB_LEADER) arena->used = used;
     if (together) tb_team_sync();
@@ -96,7 +93,7 @@ TB_EXTERN void *tb_arena_take_zeroed(tb_arena *arena, size_t count, size_t size)
 {
     void *memory = tb_arena_take_array(arena, count, size);
     if (!memory) return NULL;
-    if (arena->allocations == TB_ARENA_OF_ONE_LANE) {
+    if (arena->lanes == TB_ARENA_OF_ONE_LANE) {
         memset(memory, 0, count * size);
         return memory;
     }
@@ -115,7 +112,7 @@ TB_EXTERN tb_arena_mark tb_arena_get_mark(const tb_arena *arena)
 {
     tb_arena_mark mark;
     mark.block = arena->current;
-    mark.offset = mark.used = arena->allocations != TB_ARENA_OF_TEAM || TB_LEADER ? arena->used : 0;
+    mark.offset = mark.used = arena->lanes != TB_ARENA_OF_TEAM || TB_LEADER ? arena->used : 0;
     return mark;
 }
 

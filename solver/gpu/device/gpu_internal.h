@@ -98,8 +98,8 @@ extern "C" {
 /* They begin the work on the stream and do not wait: a part of one step of some worlds... */
 #define TB_GPU_START_PARTS(X) X(begin) X(detect) X(solve) X(end)
 #define TB_GPU_START_KERNEL(part)                                                                  \
-    cudaError_t tb_gpu_start_##part(const tb_gpu_launch *launch, cudaStream_t stream);             \
-    cudaError_t tb_gpu_start_##part##_f32(const tb_gpu_launch *launch, cudaStream_t stream);
+    TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_##part,                                           \
+                       (const tb_gpu_launch *launch, cudaStream_t stream))
 TB_GPU_START_PARTS(TB_GPU_START_KERNEL)
 /* ... impulses by another kernel, for the solver `staggered`... */
 TB_GPU_START_KERNEL(staggered)
@@ -109,10 +109,9 @@ TB_GPU_START_KERNEL(alone)
 TB_GPU_START_KERNEL(warp)
 /* ... or all steps of all; `sides` are needed where solves overlap. */
 struct tb_gpu_side_streams;
-cudaError_t tb_gpu_start_steps(const tb_gpu_launch *launch, const struct tb_gpu_side_streams *sides,
-                               cudaStream_t stream);
-cudaError_t tb_gpu_start_steps_f32(const tb_gpu_launch *launch,
-                                   const struct tb_gpu_side_streams *sides, cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_steps,
+                   (const tb_gpu_launch *launch, const struct tb_gpu_side_streams *sides,
+                    cudaStream_t stream))
 /* Waits until so many blocks of solves have begun and all but the launch's overlap are done, and a
  * little longer for those; 0 blocks: it does not wait. */
 cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begun,
@@ -120,8 +119,7 @@ cudaError_t tb_gpu_start_solve_barrier(const tb_gpu_launch *launch, int32_t begu
 /* Any number of copies, side by side; the list is pinned memory. */
 cudaError_t tb_gpu_start_copies(const tb_gpu_copy *copies, int32_t count, cudaStream_t stream);
 /* Every kernel once over nothing: what its first use costs (its code, its stack) is paid by then. */
-cudaError_t tb_gpu_warm_steps(cudaStream_t stream);
-cudaError_t tb_gpu_warm_steps_f32(cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_warm_steps, (cudaStream_t stream))
 #ifdef __cplusplus
 }
 #endif

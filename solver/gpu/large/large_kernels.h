@@ -108,8 +108,8 @@ typedef struct tb_gpu_large_calls {
 extern "C" {
 #endif
 /* The stage `hard`, in a file of its own. */
-cudaError_t tb_gpu_large_start_hard(const void *large, int processors, cudaStream_t stream);
-cudaError_t tb_gpu_large_start_hard_f32(const void *large, int processors, cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_large_start_hard,
+                   (const void *large, int processors, cudaStream_t stream))
 extern const tb_gpu_large_calls tb_gpu_large_kernels, tb_gpu_large_kernels_f32;
 #ifdef __cplusplus
 }

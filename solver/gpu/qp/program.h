@@ -44,14 +44,12 @@ void tb_gpu_program_forget(void *context);
 void tb_gpu_program_close(void *context);
 
 /* Bytes of working memory; `program` needs its sizes, options, limit and blocks. */
-size_t tb_gpu_program_scratch(const tb_gpu_program *program);
-size_t tb_gpu_program_scratch_f32(const tb_gpu_program *program);
+TB_BOTH_PRECISIONS(size_t, tb_gpu_program_scratch, (const tb_gpu_program *program))
 /* Shared memory that a block needs at least, and what it needs for `limit` columns. */
-size_t tb_gpu_program_memory(const tb_gpu_program *program);
-size_t tb_gpu_program_memory_f32(const tb_gpu_program *program);
+TB_BOTH_PRECISIONS(size_t, tb_gpu_program_memory, (const tb_gpu_program *program))
 /* Begins the work on the stream and does not wait. */
-cudaError_t tb_gpu_start_program(const tb_gpu_program *program, cudaStream_t stream);
-cudaError_t tb_gpu_start_program_f32(const tb_gpu_program *program, cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_program,
+                   (const tb_gpu_program *program, cudaStream_t stream))
 #ifdef __cplusplus
 }
 #endif

@@ -27,9 +27,8 @@ tb_status tb_gpu_symgbmm(tb_symgbmm_variant variant, tb_precision precision, int
                          const double *a, double *c, double *seconds, tb_error *error);
 
 /* Begins a product on the stream with `blocks` blocks and does not wait. */
-cudaError_t tb_gpu_start_product(const tb_gpu_product *product, int blocks, cudaStream_t stream);
-cudaError_t tb_gpu_start_product_f32(const tb_gpu_product *product, int blocks,
-                                     cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_product,
+                   (const tb_gpu_product *product, int blocks, cudaStream_t stream))
 #ifdef __cplusplus
 }
 #endif

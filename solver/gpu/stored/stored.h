@@ -73,10 +73,9 @@ tb_status tb_gpu_prox_iterate(const tb_prox_system *system, const tb_prox_option
                               double *lambda, tb_prox_result *result, tb_error *error);
 
 /* Begins a step on the stream and does not wait. `processors` is the card's number. */
-cudaError_t tb_gpu_start_stored(const tb_gpu_stored *stored, tb_gpu_stored_step step,
-                                int32_t processors, cudaStream_t stream);
-cudaError_t tb_gpu_start_stored_f32(const tb_gpu_stored *stored, tb_gpu_stored_step step,
-                                    int32_t processors, cudaStream_t stream);
+TB_BOTH_PRECISIONS(cudaError_t, tb_gpu_start_stored,
+                   (const tb_gpu_stored *stored, tb_gpu_stored_step step, int32_t processors,
+                    cudaStream_t stream))
 #ifdef __cplusplus
 }
 #endif

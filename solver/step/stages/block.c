@@ -19,7 +19,7 @@ TB_STATIC void *grow(tb_arena *arena, const void *old, size_t size, int64_t coun
     void *grown = tb_arena_take_array(arena, (size_t)capacity, size);
     if (!grown || count == 0) return grown;
 #ifdef TB_DEVICE
-    if (arena->allocations != TB_ARENA_OF_ONE_LANE) {
+    if (arena->lanes != TB_ARENA_OF_ONE_LANE) {
         tb_team_sync();
         tb_team_copy(grown, old, (size_t)count * size);
         tb_team_sync();

@@ -183,9 +183,9 @@ TB_STATIC void warm_start(const tb_world_contact *c, const directions *k,
     }
 }
 
-/* What is known of a contact before the solve. `last`: its record of the last step, or NULL. */
-TB_STATIC void make_record(const tb_world_contact *c, const directions *k, tb_real bias,
-                           const tb_contact_record *last, tb_contact_record *r)
+/* Fills the draft of a contact. `last`: its record of the last step, or NULL. */
+TB_STATIC void draft_record(const tb_world_contact *c, const directions *k, tb_real bias,
+                            const tb_contact_record *last, tb_contact_record *r)
 {
     r->shape_a = c->shape_a;
     r->shape_b = c->shape_b;
@@ -195,18 +195,17 @@ TB_STATIC void make_record(const tb_world_contact *c, const directions *k, tb_re
     tb_v3_store(r->tangent1, c->tangent1);
     tb_v3_store(r->tangent2, c->tangent2);
     r->gap = (double)c->gap;
-    for (int i = 0; i < 6; i++) r->impulse[i] = 0;
-    for (int32_t i = 0; i < k->rows; i++) r->impulse[i] = 1;
-    if (k->rows > 3) r->impulse[3] = c->surface.spin_radius;
-    for (int32_t i = 4; i < k->rows; i++) r->impulse[i] = c->surface.rolling_length;
-    r->velocity[0] = (double)bias;
-    r->velocity[1] = r->velocity[2] = 0;
+    for (int i = 0; i < 6; i++) r->scale[i] = 0;
+    for (int32_t i = 0; i < k->rows; i++) r->scale[i] = 1;
+    if (k->rows > 3) r->scale[3] = c->surface.spin_radius;
+    for (int32_t i = 4; i < k->rows; i++) r->scale[i] = c->surface.rolling_length;
+    r->draft = TB_VALUE(tb_contact_draft){(double)bias, 0};
     r->kind = k->rows;
     r->status = TB_STATUS_UNKNOWN;
     if (!last || last->kind != k->rows) return;
     r->status = last->status;
     if (k->rows > 1)
-        r->velocity[1] =
+        r->draft.slip_speed =
             sqrt(last->velocity[1] * last->velocity[1] + last->velocity[2] * last->velocity[2]);
 }
 
@@ -391,7 +390,7 @@ TB_STATIC void finish_contact(const tb_world *w, const tb_chains *chains, const 
     const tb_contact_record *last = find_record(w->state, c, from);
     warm_start(c, k, last, w, block->row);
     if (is_unreachable(chains, k, values)) drop_rows(w, chains, k, values, block->row);
-    make_record(c, k, bias, last, record);
+    draft_record(c, k, bias, last, record);
 }
 
 TB_EXTERN bool tb_contacts_add(tb_world *world, const tb_world_contact *contact)

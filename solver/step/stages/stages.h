@@ -90,11 +90,7 @@ typedef struct tb_world {
     tb_real *tendon_drifts;      /* tendons, m/s: of kinematic bodies */
     double *tendon_gains;        /* tendons with armature, m/s^2; see tb_tendons_gain */
 
-    /* Contacts so far: what is known before the solve. Until then, velocity[0] is the bias (xi_n
-     * minus the normal velocity after the step, m/s), velocity[1] the speed of slip in the last
-     * step, status that of the last step or TB_STATUS_UNKNOWN, and impulse what the impulses are
-     * to be multiplied by */
-    tb_contact_record *records;
+    tb_contact_record *records; /* contacts; until the solve ends they hold drafts */
     int32_t number_of_contacts, record_capacity;
     int32_t record_from;  /* first record of the last step that may be the next contact's */
     tb_real deepest;      /* penetration, m */
@@ -213,20 +209,20 @@ TB_EXTERN tb_status tb_step_end(tb_stepping *stepping, tb_certificate *certifica
 TB_TEAM_FN bool tb_world_alone(tb_world *world)
 {
     tb_team_sync(); /* all are done with the account */
-    if (TB_LEADER) world->arena->allocations = TB_ARENA_OF_ONE_LANE;
+    if (TB_LEADER) world->arena->lanes = TB_ARENA_OF_ONE_LANE;
     return TB_LEADER;
 }
 
 TB_TEAM_FN void tb_world_together(tb_world *world, tb_status *status)
 {
-    if (TB_LEADER) world->arena->allocations = TB_ARENA_OF_TEAM;
+    if (TB_LEADER) world->arena->lanes = TB_ARENA_OF_TEAM;
     tb_team_sync();
     tb_team_share(status, sizeof *status);
 }
 
 TB_TEAM_FN void tb_world_sync(const tb_world *world)
 {
-    if (world->arena->allocations == TB_ARENA_OF_TEAM) tb_team_sync();
+    if (world->arena->lanes == TB_ARENA_OF_TEAM) tb_team_sync();
 }
 #else
 TB_TEAM_FN bool tb_world_alone(tb_world *world)

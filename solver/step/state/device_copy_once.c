@@ -9,16 +9,10 @@
 
 void tb_state_arrays(const tb_state *state, size_t first[TB_ARRAYS + 1])
 {
-    const double *const arrays[TB_ARRAYS] = {state->q,
-                                             state->u,
-                                             state->controls,
-                                             state->activations,
-                                             state->applied,
-                                             state->wrenches,
-                                             state->kinematic,
-                                             state->row_impulses,
-                                             state->actuator_force};
-    for (int i = 0; i < TB_ARRAYS; i++) first[i] = (size_t)(arrays[i] - state->numbers);
+#define FIRST(NAME, member, numbers)                                                               \
+    first[TB_STATE_NUMBER_##NAME] = (size_t)(state->member - state->numbers);
+    TB_STATE_ARRAYS(FIRST)
+#undef FIRST
     first[TB_ARRAYS] = state->number_of_numbers;
 }
 

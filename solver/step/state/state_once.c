@@ -16,30 +16,19 @@
 
 static size_t count_numbers(const tb_model *m)
 {
-    return (size_t)m->number_of_coordinates + 2 * (size_t)m->number_of_dofs +
-           2 * (size_t)m->number_of_actuators + (size_t)m->number_of_activations +
-           6 * (size_t)m->number_of_bodies +
-           TB_KINEMATIC_NUMBERS * (size_t)m->number_of_kinematic_bodies +
-           2 * (size_t)tb_row_memory_layout(m).total + TB_HISTORY_NUMBERS +
-           (size_t)tb_cached_factor_numbers(m->number_of_dofs);
+#define COUNT(NAME, member, numbers) +(size_t)(numbers)
+    return 0 TB_STATE_ARRAYS(COUNT) TB_STATE_HIDDEN_ARRAYS(COUNT);
+#undef COUNT
 }
 
 static void lay_out(tb_state *s)
 {
     const tb_model *m = s->model;
     double *p = s->numbers;
-    s->q = p, p += m->number_of_coordinates;
-    s->u = p, p += m->number_of_dofs;
-    s->controls = p, p += m->number_of_actuators;
-    s->activations = p, p += m->number_of_activations;
-    s->applied = p, p += m->number_of_dofs;
-    s->wrenches = p, p += 6 * m->number_of_bodies;
-    s->kinematic = p, p += TB_KINEMATIC_NUMBERS * m->number_of_kinematic_bodies;
-    s->row_impulses = p, p += tb_row_memory_layout(m).total;
-    s->actuator_force = p, p += m->number_of_actuators;
-    s->row_statuses = p, p += tb_row_memory_layout(m).total;
-    s->history = p, p += TB_HISTORY_NUMBERS;
-    s->factor = p;
+#define LAY_OUT(NAME, member, numbers) s->member = p, p += (numbers);
+    TB_STATE_ARRAYS(LAY_OUT)
+    TB_STATE_HIDDEN_ARRAYS(LAY_OUT)
+#undef LAY_OUT
 }
 
 static tb_status allocate(const tb_model *model, tb_state **state, tb_error *error)

@@ -453,8 +453,6 @@ tb_status mjcf_note_round(mjcf *m, const tb_shape_def *def, tb_shape_type type,
                           const mjcf_pose *pose);
 /* The path of a <spatial>. */
 tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon);
-/* Whether a joint moves an attachment of a tendon. */
-bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joint);
 /* Sets the spring lengths that follow from the joints' spring references; the joints are added. */
 tb_status mjcf_rest_tendons(mjcf *m);
 /* The kind of an actuator element, -1 if it is none. */

@@ -115,32 +115,6 @@ tb_status mjcf_read_path(mjcf *m, const xmlNode *node, mjcf_tendon *tendon)
     return TB_OK;
 }
 
-/* Whether `body` (-1: the world) is `above` or hangs on it. */
-static bool hangs_on(const mjcf *m, int32_t body, int32_t above)
-{
-    while (body > above) body = m->scene->bodies[body].parent;
-    return body == above;
-}
-
-bool mjcf_tendon_has_joint(const mjcf *m, const mjcf_tendon *tendon, int32_t joint)
-{
-    for (int32_t i = 0; i < tendon->def.number_of_joints; i++)
-        if (tendon->joint_indices[i] == joint) return true;
-    const int32_t body = scene_index(m->joints[joint].def.body);
-    int32_t moved = 0, bodies = 0;
-    for (int32_t i = 0; i <= tendon->def.number_of_points; i++) {
-        const bool ends = i == tendon->def.number_of_points;
-        if (ends || tendon->points[i].kind == TB_TENDON_PULLEY) {
-            if (moved > 0 && moved < bodies) return true;
-            moved = bodies = 0;
-            continue;
-        }
-        moved += hangs_on(m, scene_index(tendon->points[i].body), body);
-        bodies++;
-    }
-    return false;
-}
-
 /* ---- lengths of rest ---- */
 
 /* Moves a pose as a hinge or a slide does on the way to its spring reference. Other joints rest as
